@@ -62,7 +62,7 @@ impl Contents {
     }
 
     /// Events by kind, under the names that users see.
-    pub fn by_kind(&self) -> [(&'static str, u64); 20] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 21] {
         let events = &self.events;
         let sum = |parts: &[u64]| parts.iter().copied().fold(0, u64::saturating_add);
         let recorder = [
@@ -89,6 +89,7 @@ impl Contents {
             ("rename", events.renames),
             ("cgroup", sum(&[events.cgroup_paths, events.cgroup_moves])),
             ("snapshot", events.snapshots),
+            ("pinned", events.pinned),
             ("connection", sum(&connections)),
             ("dns", sum(&[events.dns_queries, events.dns_answers])),
             (

@@ -236,6 +236,20 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     args.push(&file);
     run(&[&args[..], &command].concat())?;
     page(&totals, directory, "totals")?;
+    // Cut behind some of its events, and before the first moment that is known.
+    let whole = read(fixtures.join("demo.bin"))?;
+    for (name, length) in [("cut", 20_000), ("blank", 4_000)] {
+        let file = directory.join(format!("{name}.bin"));
+        write(&file, whole.get(..length).ok_or("a longer fixture")?)?;
+        page(&file, directory, name)?;
+    }
+    // Half of these processes end before the first sample of them.
+    let poll = directory.join("poll.bin");
+    let script = "for i in 1 2 3 4 5 6 7 8 9 10; do /bin/true; sleep 0.03; done";
+    let file = poll.to_string_lossy();
+    let record = ["record", "-q", "--method", "poll", "-o", &file];
+    run(&[&record[..], &["--", "sh", "-c", script]].concat())?;
+    page(&poll, directory, "poll")?;
     let simulate = |name: &str, recording: &Recording| -> Result<(), Failed> {
         let trace = directory.join(format!("{name}.bin"));
         let cut = Cut {

@@ -451,6 +451,105 @@ fn several_runs_are_held_to_their_spread() -> Result<(), Failure> {
     Ok(())
 }
 
+/// A build that fails early is no faster build: the headline says so, and no gate passes.
+#[test]
+fn a_failed_build_passes_no_gate() -> Result<(), Failure> {
+    let ended = |name: &str, link, status: Option<u32>| -> String {
+        let mut config = Config::new(build(link, None), 2, 2_000 * MS);
+        config.linger = Some(100_000);
+        let (mut recording, _) = Recording::record(&config);
+        let summary = recording.summary.as_mut().expect("an end");
+        summary.status = status;
+        write(name, &recording).to_string_lossy().into_owned()
+    };
+    let good = ended("good", 60, Some(0));
+    let better = ended("better", 50, Some(0));
+    let failed = ended("failed", 5, Some(2 << 8));
+    let killed = ended("killed", 5, Some(9));
+    let open = ended("open", 20, None);
+    let compare = |base: &[&str], new: &[&str]| -> Result<(Option<i32>, String, String), Failure> {
+        let sides = [
+            &["--base"][..],
+            base,
+            &["--new"],
+            new,
+            &["--fail-over", "10%"],
+        ]
+        .concat();
+        let mut outputs = Vec::new();
+        let mut code = None;
+        for format in ["text", "markdown", "html", "json"] {
+            let out = tr(&[&["diff", "--format", format][..], &sides].concat());
+            ensure(code.is_none_or(|code| code == out.status.code()), || {
+                format.into()
+            })?;
+            code = Some(out.status.code());
+            outputs.push(String::from_utf8(out.stdout)?);
+        }
+        let json = valid(
+            include_str!("../crates/report/schema/diff.schema.json"),
+            outputs[3].as_bytes(),
+        )?;
+        let conclusion = json["conclusion"].as_str().unwrap_or("?").to_owned();
+        let first = outputs[0].lines().next().unwrap_or("");
+        ensure(conclusion.starts_with(first.trim_end()), || {
+            outputs[0].clone()
+        })?;
+        // The other media have their own escapes, not their own words.
+        let words = conclusion.split(':').next().unwrap_or("?");
+        ensure(outputs[1].contains(words), || outputs[1].clone())?;
+        ensure(outputs[2].contains(words), || outputs[2].clone())?;
+        Ok((code.flatten(), conclusion, json.to_string()))
+    };
+    for (base, new, words) in [
+        (
+            &[&good][..],
+            &[&failed][..],
+            "The new build failed: exit 2;",
+        ),
+        (
+            &[&good],
+            &[&killed],
+            "The new build failed: killed by SIGKILL;",
+        ),
+        (&[&failed], &[&good], "The base build failed: exit 2;"),
+        (
+            &[&killed],
+            &[&failed],
+            "The new build failed: exit 2; the base build failed: killed by SIGKILL;",
+        ),
+        (
+            &[&good],
+            &[&good, &failed, &killed],
+            "2 of 3 new builds failed: exit 2, killed by SIGKILL;",
+        ),
+    ] {
+        let [base, new] = [base, new]
+            .map(|side| -> Vec<&str> { side.iter().map(|file| file.as_str()).collect() });
+        let (code, said, json) = compare(&base, &new)?;
+        ensure(said.starts_with(words), || format!("{said} is not {words}"))?;
+        ensure(code == Some(2), || format!("{words}: {code:?}"))?;
+        ensure(json.contains("--fail-over cannot judge it"), || {
+            json.clone()
+        })?;
+    }
+    // A base of several is judged by those that ended well.
+    let (code, said, json) = compare(&[&good, &failed, &good], &[&better])?;
+    ensure(code == Some(0) && said.starts_with("Faster"), || {
+        said.clone()
+    })?;
+    ensure(
+        json.contains("failed.bin is left out: its build failed (exit 2)"),
+        || json.clone(),
+    )?;
+    // An unknown end is no failure, but told.
+    let (code, _, json) = compare(&[&good], &[&open])?;
+    ensure(
+        code == Some(0) && json.contains("not the same end: exit 0 before, no end now"),
+        || json.clone(),
+    )
+}
+
 /// Unreadable recordings, and those the gate cannot judge, exit with 2.
 #[test]
 fn errors_have_a_status_of_their_own() -> Result<(), Failure> {

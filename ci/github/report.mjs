@@ -46,7 +46,7 @@ async function base(name, branch) {
   return files;
 }
 
-/** The comparison with a branch: Markdown, and whether the limit of fail-over is exceeded. */
+/** The comparison with a branch: Markdown, and the reason why the gate fails. */
 async function compare(tr, trace, name, branch) {
   const files = await base(name, branch);
   if (files.length === 0) {
@@ -59,10 +59,20 @@ async function compare(tr, trace, name, branch) {
     problem(`fail-over needs ${GATE} recordings of the base branch; there are ${files.length}`);
   }
   const gate = gated ? [`--fail-over=${limit}`, `--fail-on=${runner.input('fail-on') || 'wall'}`] : [];
-  const bounds = ['--max-memory=1G', '--max-time=2m', '--format=markdown'];
-  const done = run(tr, ['diff', ...bounds, ...gate, '--base', ...files, '--new', trace]);
-  if (done.status !== 0 && done.status !== 1) problem(`tr diff: ${done.stderr}`);
-  return { markdown: done.stdout, exceeded: gated && done.status === 1, runs: files.length };
+  const bounds = ['--max-memory=1G', '--max-time=2m'];
+  const diff = (format) => run(tr, ['diff', ...bounds, `--format=${format}`, ...gate, '--base', ...files, '--new', trace]);
+  const done = diff('markdown');
+  if (done.status !== 0 && done.status !== 1) problem(`tr diff: ${done.stderr.replace(/^tr: /, '')}`);
+  return { markdown: done.stdout, fails: gated ? gateFails(done.status, diff) : undefined };
+}
+
+/** The reason why the gate fails. It passes no command that failed; another recording that cannot
+ * be judged is a problem of the action alone. */
+function gateFails(status, diff) {
+  if (status === 1) return `the limit of fail-over (${runner.input('fail-over')}) is exceeded`;
+  if (status !== 2) return undefined;
+  const [run] = JSON.parse(diff('json').stdout || '{}').new ?? [];
+  return run?.exit && run.exit.code !== 0 ? 'fail-over: the command failed' : undefined;
 }
 
 /** The comment's text: only output of tr, which is safe in Markdown. */
@@ -100,7 +110,7 @@ function outputs(tr, trace) {
   return undefined;
 }
 
-/** All that follows a recording. Gives whether fail-over's limit is exceeded. */
+/** All that follows a recording. Gives whether the gate fails. */
 export async function report(tr, { trace, page }) {
   if (!fs.existsSync(trace)) {
     problem('there is no recording');
@@ -119,8 +129,8 @@ export async function report(tr, { trace, page }) {
   if (runner.asked('comment') && pull) {
     await attempt(() => comment(pull.number, name, { summary: text, diff }));
   }
-  if (diff.exceeded) runner.failure(`the limit of fail-over (${runner.input('fail-over')}) is exceeded`);
-  return diff.exceeded === true;
+  if (diff.fails) runner.failure(diff.fails);
+  return diff.fails !== undefined;
 }
 
 /** In a workflow_run: compares the recording of another run, whose author may be a stranger. The
@@ -145,6 +155,6 @@ export async function reportOfRun(tr) {
   const diff = (await compare(tr, trace, name, runner.input('base') || pull.base.ref)) ?? {};
   if (runner.asked('summary')) runner.summarize(diff.markdown ? `${text}\n${diff.markdown}` : text);
   if (runner.asked('comment')) await comment(pull.number, name, { summary: text, diff });
-  if (diff.exceeded) runner.failure(`the limit of fail-over (${runner.input('fail-over')}) is exceeded`);
-  return diff.exceeded === true;
+  if (diff.fails) runner.failure(diff.fails);
+  return diff.fails !== undefined;
 }

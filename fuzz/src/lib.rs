@@ -388,7 +388,12 @@ fn stack(input: &mut Input, (tid, tgid): (Tid, Tgid)) -> LifeKind {
 }
 
 fn device_or_memory(input: &mut Input, set: bool, (tid, tgid): (Tid, Tgid)) -> LifeKind {
-    match input.byte() % 11 {
+    match input.byte() % 12 {
+        11 => LifeKind::Pinned(Pinned {
+            tid,
+            tgid,
+            pinned: set,
+        }),
         9 => LifeKind::SyncFile(Box::new(SyncFile {
             tid,
             tgid,

@@ -15,7 +15,7 @@ use tr_report::query::{By, Group, Sort};
 use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, top, Ask, Kind, View};
 use tr_report::style::document;
-use tr_report::{escape, json, untraced};
+use tr_report::{escape, json, untraced, warnings};
 
 use crate::budget::Budget;
 use crate::filters::Filters;
@@ -244,14 +244,17 @@ fn write(args: &Args, kinds: &[Kind], analysis: &Analysis, name: &str) -> ExitCo
         FormatArg::Text => {
             let style = args.layout.style();
             let texts = reports.iter().map(|(_, report)| report.text(&style));
-            open::print_text(&texts.collect::<Vec<_>>().join("\n"))
+            let texts = texts.collect::<Vec<_>>().join("\n");
+            open::print_text(&(warnings::text(analysis, &style) + &texts))
         }
         FormatArg::Markdown => {
             let style = args.layout.markdown();
             let titled = kinds.iter().zip(&reports);
             let texts =
                 titled.map(|(kind, (_, report))| document(kind.title(), &report.text(&style)));
-            open::print_text(&texts.collect::<Vec<_>>().join("\n"))
+            let texts = texts.collect::<Vec<_>>().join("\n");
+            let warnings = warnings::markdown(&warnings::warnings(analysis));
+            open::print_text(&(warnings + &texts))
         }
         FormatArg::Json => printed(json::render(&view, &reports)),
         FormatArg::Csv => match reports.first() {

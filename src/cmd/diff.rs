@@ -35,8 +35,9 @@ the figure of --fail-on); a difference inside the spread does not fail. One run 
 side has no spread: use several, since equal builds on a busy machine differ.
 
 Exit status: 0; 1 when --fail-over is exceeded; 2 when a file cannot be read, or
---fail-over cannot be decided: a recording is not traced, is truncated or ended before
-its command did, or too much of its time is unknown.
+--fail-over cannot be decided: a build failed, a recording is not traced, is truncated
+or ended before its command did, or too much of its time is unknown. Failed runs of
+the base are left out if others ended well.
 
 Examples:
   tr diff main.bin pr.bin

@@ -268,6 +268,14 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
         LifeKind::Module(e) => ("module", module(e)),
         LifeKind::Sample(e) => ("sample", sample(e)),
         LifeKind::Symbol(e) => ("symbol", symbol(e)),
+        LifeKind::Pinned(e) => (
+            "pinned",
+            fields([
+                ("tid", json!(e.tid.0)),
+                ("tgid", json!(e.tgid.0)),
+                ("pinned", json!(e.pinned)),
+            ]),
+        ),
         LifeKind::SyncFile(e) => (
             "sync_file",
             fields([

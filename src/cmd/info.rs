@@ -416,6 +416,6 @@ fn anomalies(quality: &Quality) -> String {
 }
 
 fn clocks(quality: &Quality) -> String {
-    let clocks = tr_report::reports::top::clocks(quality);
+    let clocks = tr_report::warnings::clocks(quality);
     clocks.unwrap_or_else(|| "no event order contradicts synchronized clocks".into())
 }

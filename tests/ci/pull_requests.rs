@@ -109,6 +109,10 @@ fn gate() -> Result<(), Failed> {
     );
     let (status, text) = run("sleep 0.3", 5, "true");
     assert_eq!(status, Some(0), "{text}");
+    // A command that fails early is no faster one.
+    let (status, text) = run("exit 3", 5, "false");
+    assert_eq!(status, Some(3), "{text}");
+    assert!(text.contains("fail-over: the command failed"), "{text}");
     // Too few recordings decide nothing.
     let (status, text) = run("sleep 3", 2, "false");
     assert_eq!(status, Some(0), "{text}");

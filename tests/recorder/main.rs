@@ -108,6 +108,7 @@ fn main() {
         let rights = reason.clone().filter(|_| !needs_none);
         let reason = rights.or_else(|| match *name {
             "cgroup_follows_who_is_in_it_and_who_comes" => options::no_cgroup(),
+            options::PINNED => common::lacks("perf"),
             "a_process_that_joins_the_cgroup_is_recorded" => {
                 options::no_cgroup().or_else(|| common::lacks("python3"))
             }

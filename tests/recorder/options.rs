@@ -19,6 +19,7 @@ pub const TESTS: &[Test] = &[
     ("a_process_that_joins_the_cgroup_is_recorded", joining),
     ("memory_is_of_the_program_alone", memory),
     ("cpu_keeps_to_its_cpus", cpu),
+    (PINNED, pinned),
     ("all_is_the_whole_machine_for_a_time", all),
     ("a_duration_ends_the_recording_not_the_command", duration),
     ("any_duration_is_a_deadline_or_an_error", durations),
@@ -313,6 +314,73 @@ fn cpu() -> Result<(), Failed> {
     Ok(())
 }
 
+pub const PINNED: &str = "a_pinned_task_is_exact_on_its_cpu";
+
+/// A busy task that may run on the recorded CPU alone, beside another one there: its times off CPU
+/// are those of perf. Nothing is known of a task that may run elsewhere, and so it is said.
+fn pinned() -> Result<(), Failed> {
+    if std::thread::available_parallelism()?.get() < 2 {
+        return Ok(());
+    }
+    let (trace, data) = (scratch("pinned.bin"), scratch("pinned.data"));
+    let busy = "while :; do :; done";
+    let mut other = Command::new("taskset")
+        .args(["-c", "1", "timeout", "20", "sh", "-c", busy])
+        .spawn()?;
+    let perf = ["sched", "record", "-q", "-o"];
+    let record = ["record", "-q", "--cpu", "1", "-o"];
+    let command = ["--", "timeout", "1", "taskset", "-c", "1", "sh", "-c", busy];
+    let mut run = Command::new("perf");
+    run.args(perf).arg(&data).arg("--").arg(TR);
+    let out = run.args(record).arg(&trace).args(command).output();
+    // SIGTERM, which timeout passes on.
+    kill().arg("-TERM").arg(other.id().to_string()).status()?;
+    other.wait()?;
+    out?;
+    let task = dump(&trace)?;
+    let mut task = task.iter().filter(|event| event["pinned"] == true);
+    let task = task.next().ok_or("no task is pinned")?;
+    let tid = int(task, "tid");
+    let report = crate::common::document(&trace, &["--report", "max-off-cpu"])?;
+    let rows = list(&report["max_off_cpu"], "rows").iter();
+    let rows: Vec<_> = rows.filter(|row| int(row, "pid") == tid).collect();
+    let longest = rows.iter().map(|row| int(row, "max_off_cpu_ns")).max();
+    let longest = longest.ok_or("no time off CPU")? as f64 / 1e6;
+    let count: u64 = rows.iter().map(|row| int(row, "count")).sum();
+    let theirs = Command::new("perf")
+        .args(["sched", "timehist", "-i"])
+        .arg(&data)
+        .args(["--tid", &tid.to_string()])
+        .output()?;
+    let waits: Vec<f64> = text(&theirs.stdout)
+        .lines()
+        .filter(|line| line.contains(&format!("[{tid}")))
+        .filter_map(|line| line.split_whitespace().rev().nth(2)?.parse().ok())
+        .collect();
+    let said = || format!("{count} times, {longest} ms are not perf's {waits:?}");
+    // taskset has pinned it after its first switches.
+    ensure(
+        count > 10 && (waits.len() as u64).abs_diff(count) <= 5,
+        said,
+    )?;
+    ensure(waits.iter().any(|ms| (ms - longest).abs() < 0.1), said)?;
+    let longer = waits.iter().filter(|ms| **ms > longest + 0.1).count();
+    ensure(longer <= 2, said)?;
+    let free = ["--", "sh", "-c", "sleep 0.1; :"];
+    let out = record_cpu(&trace, &free)?;
+    ensure(out.contains("unknown") && !out.contains("none"), || {
+        out.clone()
+    })
+}
+
+/// The longest times off CPU of a command recorded on CPU 1 alone, as text.
+fn record_cpu(trace: &std::path::Path, command: &[&str]) -> Result<String, Failed> {
+    let out = record(trace, &["--cpu", "1"], command.get(1..).unwrap_or_default())?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let args = ["analyze", "--report", "max-off-cpu"];
+    Ok(text(&crate::support::tr(&args, trace)?))
+}
+
 fn all() -> Result<(), Failed> {
     let trace = scratch("all.bin");
     let mut other = Command::new("sh")
@@ -336,7 +404,11 @@ fn all() -> Result<(), Failed> {
     let shell = list(&analysis, "processes")
         .iter()
         .any(|p| int(p, "pid") == u64::from(other.id()));
-    ensure(shell, || "what ran before is missing".into())
+    ensure(shell, || "what ran before is missing".into())?;
+    // Also those that some guests' kernels do not list to BPF programs.
+    let nameless = list(&analysis, "processes").iter();
+    let nameless: Vec<_> = nameless.filter(|p| p["comm"] == "").collect();
+    ensure(nameless.is_empty(), || format!("no name: {nameless:?}"))
 }
 
 fn duration() -> Result<(), Failed> {

@@ -38,7 +38,7 @@ use crate::memory::Memory;
 use crate::model::Basis;
 use crate::network::Connections;
 use crate::stacks::Collected;
-use crate::state::{Bucket, Ended, State, States};
+use crate::state::{Bucket, Ended, State, States, Wait};
 use crate::syscalls::Calls;
 use crate::tid_map::{CpuMap, IdMap};
 use crate::timeline::{ActorRef, Draft, Sample};
@@ -219,7 +219,7 @@ impl Tracker {
         let (stamp, now) = (now, now.max(from));
         // A gap makes everything unknown from its first lost event on, until the next
         // event of the task: this one.
-        let spans = self.spans_of(old);
+        let spans = self.spans_of(ix, old, now);
         let lost = spans.and_then(|spans| spans.first_in(from, now));
         let known = lost.unwrap_or(now);
         let bucket = self.bucket(ix, now, ended);
@@ -243,7 +243,12 @@ impl Tracker {
         // Inside a gap only a task on an intact CPU is known.
         let state = match state {
             State::On(None) | State::Dead => state,
-            _ if self.spans_of(state).is_some_and(|spans| spans.covers(now)) => State::Unknown,
+            _ if self
+                .spans_of(ix, state, now)
+                .is_some_and(|spans| spans.covers(now)) =>
+            {
+                State::Unknown
+            }
             _ => state,
         };
         let task = &mut self.tasks[ix];
@@ -261,7 +266,7 @@ impl Tracker {
     /// The bucket of a task's state that ends now, as far as no event of it is lost.
     fn bucket(&self, ix: TaskIx, now: Ktime, ended: Ended) -> Bucket {
         let task = &self.tasks[ix];
-        let spans = self.spans_of(task.state);
+        let spans = self.spans_of(ix, task.state, now);
         // Without an unbroken record a switch-in proves nothing about before.
         let lost = |spans: &Spans| {
             let until = Ktime(now.0.saturating_add(1));
@@ -269,6 +274,16 @@ impl Tracker {
         };
         let broken = spans.is_some_and(lost);
         match task.state {
+            // It was off the CPU that it may run on alone. A task of another CPU may have woken
+            // it, which no event tells, and it waited for its CPU from then on.
+            State::Waiting(_)
+                if ended == Ended::SwitchedIn && self.only_cpu(ix, now).is_some() && {
+                    let until = Ktime(now.0.saturating_add(1));
+                    self.gaps.any().first_in(task.since, until).is_some()
+                } =>
+            {
+                Bucket::Wait(Wait::Unknown)
+            }
             // A waking that was stamped before its switch-out may have ended this wait as it
             // began; only an unbroken record tells.
             State::Waiting(_) if task.woken && (broken || ended == Ended::Otherwise) => {
@@ -277,7 +292,10 @@ impl Tracker {
             State::Waiting(wait) if broken => Bucket::Wait(wait),
             // It may have come to a CPU in a gap, and been there when it was woken.
             State::Runnable { .. }
-                if task.woken && ended == Ended::Otherwise && self.is_dark(now) =>
+                if task.woken
+                    && ended == Ended::Otherwise
+                    && self.only_cpu(ix, now).is_none()
+                    && self.is_dark(now) =>
             {
                 Bucket::Unknown
             }
@@ -285,13 +303,26 @@ impl Tracker {
         }
     }
 
-    /// The gaps that make such a state doubtful: those of the CPU that a task is on; of any
-    /// CPU for a task that may have been woken, or have run, anywhere.
-    fn spans_of(&self, state: State) -> Option<&Spans> {
-        match state {
-            State::On(Some(cpu)) => self.gaps.of(cpu),
-            _ => Some(self.gaps.any()),
+    /// The gaps that make such a state doubtful: those of the CPU that a task is on, or may be on
+    /// alone; of any CPU for a task that may have been woken, or have run, anywhere.
+    fn spans_of(&self, ix: TaskIx, state: State, now: Ktime) -> Option<&Spans> {
+        let only = || self.only_cpu(ix, now);
+        let cpu = match state {
+            State::On(cpu) => cpu,
+            State::Waiting(_) | State::Runnable { .. } => only(),
+            _ => None,
+        };
+        match cpu {
+            Some(cpu) => self.gaps.of(cpu),
+            None => Some(self.gaps.any()),
         }
+    }
+
+    /// The only CPU that the task may run on. After a loss of lifecycle events that is not known:
+    /// the event of another mask may be lost.
+    fn only_cpu(&self, ix: TaskIx, now: Ktime) -> Option<CpuId> {
+        let pinned = self.tasks[ix].pinned;
+        pinned.filter(|_| self.gaps.lives_before(now).is_none())
     }
 
     /// On some CPU a task may be running unseen since a gap: the CPU has not switched since.
@@ -399,8 +430,12 @@ impl Tracker {
 
     /// A gap lies between the task's last change of state and now.
     fn in_gap(&self, ix: TaskIx, time: Ktime) -> bool {
-        let since = self.tasks[ix].since;
-        self.gaps.any().first_in(since, time).is_some()
+        let task = &self.tasks[ix];
+        let spans = match task.state {
+            State::On(_) => Some(self.gaps.any()),
+            state => self.spans_of(ix, state, time),
+        };
+        spans.is_some_and(|spans| spans.first_in(task.since, time).is_some())
     }
 
     // ---- Begin and end ----

@@ -128,6 +128,8 @@ pub const LIFE_DISK_WAIT: u32 = 19;
 pub const LIFE_SAMPLE: u32 = 20;
 /// `life_kind`: [`SyncFile`].
 pub const LIFE_SYNC_FILE: u32 = 21;
+/// `life_kind`: [`Pinned`].
+pub const LIFE_PINNED: u32 = 22;
 
 /// The most frames of a stack, in the kernel and in user mode each.
 pub const SAMPLE_DEPTH: usize = 127;
@@ -246,6 +248,8 @@ wire! {
     SyncFile = "wire_sync_file" {
         head: Head, tid: u32, tgid: u32, length: u32, pad: u32, name: [u8; 128],
     }
+    /// Whether a task may run on one CPU alone.
+    Pinned = "wire_pinned" { head: Head, tid: u32, tgid: u32, pinned: u32, pad: u32 }
     /// A DNS message by UDP.
     Dns = "wire_dns" {
         head: Head, tid: u32, tgid: u32, server: [u8; 16], family: u16, port: u16, length: u32,

@@ -243,6 +243,8 @@ pub enum LifeKind {
     Symbol(Symbol),
     /// A task waits in fsync for another file than before.
     SyncFile(Box<SyncFile>),
+    /// A task may run on the event's CPU alone, or on others as well.
+    Pinned(Pinned),
 }
 
 impl LifeKind {
@@ -506,6 +508,18 @@ pub struct Snapshot {
     pub followed: bool,
     /// Exact run time in ns before the recording.
     pub sum_exec_runtime: u64,
+}
+
+/// Whether a task may run on the event's CPU alone, when it leaves that CPU: from the event's time
+/// on, until its next event of this kind. Without one it may run on several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pinned {
+    /// The task.
+    pub tid: Tid,
+    /// Its process.
+    pub tgid: Tgid,
+    /// It may run there only.
+    pub pinned: bool,
 }
 
 /// Events of one stream that could not be recorded. The event's time is the

@@ -79,11 +79,13 @@ pub struct Events {
     pub symbols: u64,
     /// `SyncFile`.
     pub sync_files: u64,
+    /// `Pinned`.
+    pub pinned: u64,
 }
 
 impl Events {
     /// Each kind's name in `tr dump`, and its number, in the order of the summary.
-    pub fn by_kind(&self) -> [(&'static str, u64); 35] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 36] {
         [
             ("switch", self.switches),
             ("waking", self.wakings),
@@ -120,6 +122,7 @@ impl Events {
             ("sample", self.samples),
             ("symbol", self.symbols),
             ("sync_file", self.sync_files),
+            ("pinned", self.pinned),
         ]
     }
 
@@ -162,6 +165,7 @@ impl Events {
             samples: at(32),
             symbols: at(33),
             sync_files: at(34),
+            pinned: at(35),
         }
     }
 
@@ -217,6 +221,7 @@ impl Events {
         self.samples += other.samples;
         self.symbols += other.symbols;
         self.sync_files += other.sync_files;
+        self.pinned += other.pinned;
     }
 
     /// Counts one lifecycle event.
@@ -254,6 +259,7 @@ impl Events {
             LifeKind::Sample(_) => &mut self.samples,
             LifeKind::Symbol(_) => &mut self.symbols,
             LifeKind::SyncFile(_) => &mut self.sync_files,
+            LifeKind::Pinned(_) => &mut self.pinned,
         } += 1;
     }
 }

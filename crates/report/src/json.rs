@@ -18,14 +18,16 @@ use crate::exit::Exit;
 use crate::query::{self, By};
 use crate::reports::audit::{audit, Audit};
 use crate::reports::top::JsonRow;
+use crate::untraced;
 use crate::view::{Report, View};
+use crate::warnings::{is_blank, is_cut, warnings};
 
 /// The whole document.
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
     trace: Trace,
-    totals: Totals,
+    totals: Sums,
     audit: Option<Audit>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'static str>,
@@ -36,18 +38,28 @@ struct Document {
     reports: BTreeMap<String, Value>,
 }
 
+/// The sums over all processes.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Sums {
+    Known(Totals),
+    Unknown(Value),
+}
+
 // `not_traced` and `usage`: see `crate::untraced`.
 object! {
     Trace(analysis: &Analysis) {
         command: Vec<String> = analysis.meta.command.iter().map(|arg| text(arg)).collect(),
         exit: Option<Exit> = analysis.summary.as_ref().and_then(|s| s.status).map(Exit::from),
         start_unix_ns: Option<u64> = analysis.meta.start_unix(),
-        duration_ns: u64 = analysis.end.since(analysis.start),
+        duration_ns: Option<u64> =
+            (!is_blank(analysis)).then(|| analysis.end.since(analysis.start)),
         cpus: usize = analysis.meta.cpus.len(),
         kernel: String = analysis.meta.kernel.clone(),
         events: u64 = analysis.events.total(),
-        lost_events: Option<u64> =
-            (!analysis.quality.lost_unknown).then_some(analysis.quality.lost_events),
+        lost_events: Option<u64> = (!analysis.quality.lost_unknown && !is_cut(analysis))
+            .then_some(analysis.quality.lost_events),
+        warnings: Vec<String> = warnings(analysis),
         truncated: bool = analysis.quality.truncated.is_some(),
         // How the facts are known, unless the kernel stamped all of them.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -58,8 +70,10 @@ object! {
         not_traced: Option<String> = None,
         usage: Option<Value> = None,
         quality: Quality = Quality::new(&analysis.quality, analysis.meta.start),
-        concurrency_ns: Option<Vec<u64>> = by_events(analysis, analysis.concurrency.clone()),
-        concurrency_unknown_ns: u64 = analysis.concurrency_unknown,
+        concurrency_ns: Option<Vec<u64>> =
+            by_events(analysis, analysis.concurrency.clone()).filter(|_| !is_blank(analysis)),
+        concurrency_unknown_ns: Option<u64> =
+            (!is_blank(analysis)).then_some(analysis.concurrency_unknown),
     }
 
     Quality(quality: &model::Quality, zero: Ktime) {
@@ -215,8 +229,11 @@ pub fn render<'a>(
     let document = Document {
         schema: "tr.analysis/1",
         trace: Trace::new(analysis),
-        totals: Totals::new(&analysis.totals),
-        audit: by_events(analysis, audit(analysis)),
+        totals: match is_blank(analysis) {
+            true => Sums::Unknown(untraced::no_totals()),
+            false => Sums::Known(Totals::new(&analysis.totals)),
+        },
+        audit: by_events(analysis, audit(analysis)).filter(|_| !is_blank(analysis)),
         processes: chosen
             .map(|process| Process::new(analysis, process))
             .collect(),

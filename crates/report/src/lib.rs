@@ -29,6 +29,7 @@ pub mod table;
 pub mod units;
 pub mod untraced;
 mod view;
+pub mod warnings;
 pub mod who;
 
 pub use encode::hex;

@@ -6,13 +6,13 @@ use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
 
 use crate::advice::{advise, Advice};
+use crate::reports::critical_path;
 use crate::reports::failed::{self, Failure};
-use crate::reports::{critical_path, top};
 use crate::sort::Rows;
 use crate::steps::{Step, Steps};
 use crate::style::{Paint, Style};
 use crate::view::View;
-use crate::{escape, exit, units, untraced, who};
+use crate::{escape, exit, units, untraced, warnings, who};
 
 /// The most changes, steps, shares of the path and warnings.
 const MOST: usize = 3;
@@ -62,7 +62,7 @@ impl Summary {
         }
         let mut advice = path.as_ref().map_or(Vec::new(), |path| advise(view, path));
         advice.truncate(MOST);
-        let mut warnings = top::warnings(analysis);
+        let mut warnings = warnings::warnings(analysis);
         if warnings.len() > MOST {
             let more = warnings.len() - MOST;
             warnings.truncate(MOST);
@@ -83,15 +83,15 @@ impl Summary {
     /// For a terminal or a log.
     pub fn text(&self, style: &Style, links: Links<'_>) -> String {
         let mut out = String::new();
+        for warning in &self.warnings {
+            style.wrapped(&mut out, Paint::Bad, "! ", warning);
+        }
         let room = style.width.saturating_sub(units::width(&self.outcome) + 2);
         let command = units::shorten(&self.command, room.max(NAME / 2));
         let head = format!("{command}: {}", self.outcome);
         style.wrapped(&mut out, Paint::Bold, "", &head);
         if !self.facts.is_empty() {
             style.items(&mut out, "", &self.facts, " · ");
-        }
-        for warning in &self.warnings {
-            style.wrapped(&mut out, Paint::Bad, "! ", warning);
         }
         for failure in &self.failures {
             style.wrapped(&mut out, Paint::Bad, "Failed: ", &failure.words(" → "));
@@ -125,6 +125,7 @@ impl Summary {
             escape::code(&units::shorten(&self.command, NAME)),
             escape::markdown(&self.outcome)
         );
+        out += &warnings::markdown(&self.warnings);
         // The dominant loss.
         if let Some(advice) = self.advice.first() {
             let _ = writeln!(out, "**{}**\n", escape::markdown(&said(advice)));
@@ -136,9 +137,6 @@ impl Summary {
         }
         if !facts.is_empty() {
             let _ = writeln!(out, "{facts}\n");
-        }
-        for warning in &self.warnings {
-            let _ = writeln!(out, "- ⚠️ {}", escape::markdown(warning));
         }
         for failure in &self.failures {
             let _ = writeln!(out, "- ❌ {}", failure.markdown());
@@ -194,6 +192,7 @@ fn outcome(analysis: &Analysis) -> String {
     match analysis.summary.as_ref().map(|summary| summary.status) {
         Some(Some(status)) => format!("{} after {wall}", exit::words(status)),
         Some(None) => wall,
+        None if warnings::is_blank(analysis) => "no end, nothing is known".into(),
         None => format!("no end, {wall} recorded"),
     }
 }
@@ -203,7 +202,10 @@ fn facts(analysis: &Analysis) -> Vec<String> {
     let times = &analysis.totals.times;
     let cpus = analysis.meta.cpus.len() as u64;
     let busy = times.on_cpu as f64 / wall.max(1) as f64;
-    let least = top::at_least(analysis);
+    if warnings::is_blank(analysis) {
+        return Vec::new();
+    }
+    let least = warnings::at_least(analysis);
     let mut facts = vec![
         format!("{least}{} of CPU", units::time(times.on_cpu)),
         format!("{least}{busy:.2} of {} busy", units::cpus(cpus)),

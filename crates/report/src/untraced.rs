@@ -12,7 +12,7 @@ use crate::ci::Ci;
 use crate::encode::{self, text as string};
 use crate::exit::{self, Exit};
 use crate::style::{Paint, Style};
-use crate::{escape, units, who};
+use crate::{escape, units, warnings, who};
 
 /// One line for people: why nothing was traced. `None` of a trace.
 pub fn reason(analysis: &Analysis) -> Option<String> {
@@ -120,6 +120,22 @@ pub fn usage_json(usage: Option<Usage>) -> Value {
     })
 }
 
+/// The sums over all processes where none is known.
+pub(crate) fn no_totals() -> Value {
+    json!({
+        "processes": null,
+        "threads": null,
+        "execs": null,
+        "forks": null,
+        "exits": null,
+        "on_cpu_ns": null,
+        "run_queue_ns": null,
+        "sleep_ns": null,
+        "blocked_ns": null,
+        "unknown_ns": null,
+    })
+}
+
 /// In place of the document of `tr analyze --format json`, by the same schema.
 ///
 /// # Errors
@@ -138,6 +154,7 @@ pub fn json(analysis: &Analysis) -> serde_json::Result<String> {
             "kernel": meta.kernel,
             "events": null,
             "lost_events": null,
+            "warnings": warnings::warnings(analysis),
             "truncated": analysis.quality.truncated.is_some(),
             "not_traced": meta.not_traced,
             "usage": usage_json(usage(analysis)),
@@ -145,18 +162,7 @@ pub fn json(analysis: &Analysis) -> serde_json::Result<String> {
             "concurrency_ns": null,
             "concurrency_unknown_ns": null,
         },
-        "totals": {
-            "processes": null,
-            "threads": null,
-            "execs": null,
-            "forks": null,
-            "exits": null,
-            "on_cpu_ns": null,
-            "run_queue_ns": null,
-            "sleep_ns": null,
-            "blocked_ns": null,
-            "unknown_ns": null,
-        },
+        "totals": no_totals(),
         "audit": null,
         "processes": [],
     });

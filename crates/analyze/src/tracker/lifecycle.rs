@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use tr_format::counters::{Counters, SystemCalls};
 use tr_format::event::{
-    Argv, CgroupMove, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename,
-    Snapshot, Tgid, Tid,
+    Argv, CgroupMove, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Pinned,
+    Rename, Snapshot, Tgid, Tid,
 };
 use tr_format::stack::Doing;
 
@@ -63,6 +63,7 @@ impl Tracker {
                 self.counts[2] += counted;
                 self.end(time, end);
             }
+            LifeKind::Pinned(pinned) => self.pin(pinned, event.cpu),
             LifeKind::Degraded(degraded) => self.degraded.push((time, degraded.what.clone())),
             LifeKind::Mark(mark) => {
                 if self.marks.len() < Analysis::MARKS {
@@ -272,6 +273,8 @@ impl Tracker {
         self.settle(ix, exec.tgid, None, Argv::default());
         if exec.old_tid != exec.tid {
             self.take_over(ix, time, exec);
+            // What is known of its mask went by its old tid.
+            self.tasks[ix].pinned = None;
         }
         // What it did until now belongs to the program before.
         let task = &self.tasks[ix];
@@ -460,6 +463,13 @@ impl Tracker {
     }
 
     /// A task that was there when the recording began.
+    /// The task may run on `cpu` alone from now on, or on several CPUs.
+    fn pin(&mut self, pinned: &Pinned, cpu: Option<CpuId>) {
+        if let Some(ix) = self.task(pinned.tid) {
+            self.tasks[ix].pinned = cpu.filter(|_| pinned.pinned);
+        }
+    }
+
     fn snapshot(&mut self, time: Ktime, snapshot: &Snapshot) {
         self.names.insert(snapshot.tid, snapshot.comm);
         if !snapshot.followed || snapshot.tid == Tid::IDLE {

@@ -212,7 +212,7 @@ impl Tracker {
         let State::On(on) = state else {
             return;
         };
-        let spans = self.spans_of(state);
+        let spans = self.spans_of(ix, state, time);
         if spans.is_some_and(|spans| spans.first_in(since, time).is_some()) {
             return;
         }
@@ -226,8 +226,13 @@ impl Tracker {
 
     /// Ends a task's time off CPU, and keeps it when it is the longest.
     pub(super) fn close_off_cpu(&mut self, ix: TaskIx, time: Ktime, at_end: bool) {
-        let (gaps, end) = (self.gaps.any(), self.end);
-        let cut = |from| at_end || time > end || gaps.first_in(from, time).is_some();
+        let (only, end) = (self.only_cpu(ix, time), self.end);
+        let gaps = match only {
+            Some(cpu) => self.gaps.of(cpu),
+            None => Some(self.gaps.any()),
+        };
+        let lost = |from| gaps.is_some_and(|gaps| gaps.first_in(from, time).is_some());
+        let cut = |from| at_end || time > end || lost(from);
         self.tasks[ix].close_off_cpu((self.start, time.min(end)), cut);
     }
 

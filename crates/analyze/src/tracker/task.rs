@@ -126,6 +126,8 @@ pub struct Task {
     pub by_kernel: ByKernel,
     /// The task that forked it.
     pub parent: Option<TaskIx>,
+    /// The only CPU that it may run on.
+    pub(super) pinned: Option<CpuId>,
 }
 
 /// A switch looks at one cache line and adds to the next.
@@ -193,6 +195,7 @@ impl Task {
             vfork_child: None,
             owes_next: None,
             parent: new.parent,
+            pinned: None,
             seen: false,
             owes: false,
             reason: 0,

@@ -105,6 +105,7 @@ enum life_kind {
 	LIFE_DISK_WAIT = 19,
 	LIFE_SAMPLE = 20,
 	LIFE_SYNC_FILE = 21,
+	LIFE_PINNED = 22,
 };
 
 struct wire_head {
@@ -308,6 +309,15 @@ struct wire_sync_file {
 	__u32 length; /* of name with its NUL; 0: unknown */
 	__u32 pad;
 	__u8 name[FILE_NAME]; /* the last component; longer ones are cut */
+};
+
+/* Whether a task may run on this CPU alone, at its switch-out. */
+struct wire_pinned {
+	struct wire_head head;
+	__u32 tid;
+	__u32 tgid;
+	__u32 pinned;
+	__u32 pad;
 };
 
 #define DNS_MESSAGE 512

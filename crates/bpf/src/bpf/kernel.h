@@ -297,6 +297,10 @@ struct vhost_task {
 	char unused;
 };
 
+struct cpumask {
+	unsigned long bits[1]; /* of the kernel's CONFIG_NR_CPUS */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -308,6 +312,8 @@ struct task_struct {
 	int on_cpu;
 	int on_rq;
 	struct sched_entity se;
+	int nr_cpus_allowed;
+	struct cpumask cpus_mask;
 	struct mm_struct *mm;
 	int exit_state;
 	int exit_code;

@@ -159,6 +159,7 @@ union wire_types {
 	struct wire_oom_kill oom_kill;
 	struct wire_disk_wait disk_wait;
 	struct wire_sync_file sync_file;
+	struct wire_pinned pinned;
 	struct wire_dns dns;
 	struct wire_frame frame;
 	struct wire_sample sample;
@@ -480,6 +481,9 @@ enum standing {
 	LEFT = 3,  /* a leader after its last switch-out, whose tid an exec by another thread takes */
 };
 
+/* Beside it, also with `follow_all`: the task's last event says that it may run on one CPU alone. */
+#define PINNED 0x80
+
 static __always_inline __u8 *follow_slot(__u32 tid)
 {
 	__u8 *all = followed;
@@ -499,7 +503,7 @@ static __always_inline __u8 standing(__u32 tid)
 	if (follow_all)
 		return FOLLOWED;
 	slot = follow_slot(tid);
-	return slot ? *slot : 0;
+	return slot ? *slot & ~PINNED : 0;
 }
 
 static __always_inline bool is_followed(__u32 tid)
@@ -521,14 +525,11 @@ static __always_inline void set_standing(__u32 tid, __u8 new)
 
 static __always_inline void follow(__u32 tid)
 {
-	__u8 *slot;
+	__u8 *slot = follow_slot(tid);
 
-	if (follow_all)
-		return;
-	slot = follow_slot(tid);
 	if (slot)
 		*slot = FOLLOWED;
-	else
+	else if (!follow_all)
 		__sync_fetch_and_add(&follow_overflow, 1);
 }
 
@@ -821,6 +822,47 @@ static __noinline int last_switch(__u32 cpu, struct task_struct *prev, __u64 wha
 	return 0;
 }
 
+/* The task may run on this CPU alone. The mask of one that is on its way to its only CPU has
+ * another CPU. */
+static __always_inline bool is_pinned(__u32 cpu, struct task_struct *task)
+{
+	unsigned long bits = 0;
+
+	if (BPF_CORE_READ(task, nr_cpus_allowed) != 1)
+		return false;
+	bpf_probe_read_kernel(&bits, sizeof(bits),
+			      (void *)task + bpf_core_field_offset(task->cpus_mask) +
+				      cpu / 64 * sizeof(bits));
+	return bits >> (cpu % 64) & 1;
+}
+
+/* With --cpu: a task that leaves one of the CPUs, and may run on it alone, is not elsewhere until
+ * it comes back. */
+static __noinline int note_pinned(__u32 cpu, struct task_struct *task)
+{
+	__u32 tid = BPF_CORE_READ(task, pid);
+	bool pinned = is_pinned(cpu & (MAX_CPUS - 1), task);
+	struct wire_pinned *record;
+	__u8 *slot = follow_slot(tid);
+
+	if (!slot || !!(*slot & PINNED) == pinned)
+		return 0;
+	count_life();
+	record = reserve_life(bpf_ktime_get_ns(), LIFE_PINNED, sizeof(*record), true);
+	if (!record)
+		return 0;
+	record->tid = tid;
+	record->tgid = BPF_CORE_READ(task, tgid);
+	record->pinned = pinned;
+	record->pad = 0;
+	/* Again: the verifier has forgotten its bounds. */
+	slot = follow_slot(tid);
+	if (slot)
+		*slot = (*slot & ~PINNED) | (pinned ? PINNED : 0);
+	submit_life(record);
+	return 0;
+}
+
 static __always_inline int on_switch(bool btf, bool preempt, struct task_struct *prev,
 				     struct task_struct *next, __u32 state)
 {
@@ -854,6 +896,8 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 		return last_switch(cpu, prev, what);
 	if (!is_recorded(cpu))
 		return 0;
+	if (chosen_cpus && mine && from)
+		note_pinned(cpu, prev);
 	if (mine && state && !preempt)
 		reason = sleep_reason(btf, prev);
 	if (reason == REASON_SYNC)
@@ -997,7 +1041,7 @@ static __always_inline bool has_fork(bool btf, struct task_struct *task, __u32 t
 	if (follow_all)
 		return true;
 	slot = follow_slot(tid);
-	return !slot || *slot == FOLLOWED;
+	return !slot || (*slot & ~PINNED) == FOLLOWED;
 }
 
 /* kernel_clone has set vfork_done before: it tells a parent that will wait for this child

@@ -131,10 +131,11 @@ enum Col {
     SymbolText,
     SymbolBytes,
     SyncFile,
+    Pinned,
 }
 
 /// The number of columns.
-const COLUMNS: usize = Col::SyncFile as usize + 1;
+const COLUMNS: usize = Col::Pinned as usize + 1;
 
 /// Kinds, as stored. Never renumbered.
 mod tag {
@@ -171,6 +172,7 @@ mod tag {
     pub const SAMPLE: u8 = 32;
     pub const SYMBOL: u8 = 33;
     pub const SYNC_FILE: u8 = 34;
+    pub const PINNED: u8 = 35;
 }
 
 /// The unit in bytes of nearly all quantities of memory and of I/O.
@@ -201,6 +203,7 @@ struct Known {
     waited_disks: Vec<Waited>,
     /// The task of the last file of fsync.
     sync_tid: u32,
+    pinned_tid: u32,
     /// The process of the last system calls.
     calls_of: u32,
     /// Of the samples and what they refer to.
@@ -417,6 +420,7 @@ pub fn columns() -> Vec<String> {
         Col::SymbolText,
         Col::SymbolBytes,
         Col::SyncFile,
+        Col::Pinned,
     ];
     assert!(all.iter().enumerate().all(|(at, col)| *col as usize == at));
     all.map(|col| format!("{col:?}")).to_vec()
@@ -424,7 +428,7 @@ pub fn columns() -> Vec<String> {
 
 /// The kinds' numbers and names, for the specification's test.
 #[cfg(test)]
-pub fn kinds() -> [(u8, &'static str); 33] {
+pub fn kinds() -> [(u8, &'static str); 34] {
     [
         (tag::FORK, "fork"),
         (tag::EXEC, "exec"),
@@ -459,5 +463,6 @@ pub fn kinds() -> [(u8, &'static str); 33] {
         (tag::SAMPLE, "sample"),
         (tag::SYMBOL, "symbol"),
         (tag::SYNC_FILE, "sync file"),
+        (tag::PINNED, "pinned"),
     ]
 }

@@ -335,7 +335,7 @@ fn connections(time: u64, task: (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
 }
 
 /// Memory reclaimed, a kill for lack of it, and a wait for a disk.
-fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
+fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 5] {
     let device = (dice.below(3) > 0).then(|| Device {
         major: 259,
         minor: dice.below(2) as u32,
@@ -362,11 +362,17 @@ fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
         tgid,
         resident: (dice.below(2) == 0).then(|| dice.below(1 << 40)),
     };
+    let pinned = Pinned {
+        tid,
+        tgid,
+        pinned: dice.below(2) == 0,
+    };
     [
         life(time, Some(2), LifeKind::Reclaim(reclaim)),
         life(time + 20, Some(1), LifeKind::OomKill(kill)),
         life(time + 25, Some(1), LifeKind::DiskWait(Box::new(wait))),
         life(time + 26, Some(1), LifeKind::SyncFile(Box::new(file))),
+        life(time + 27, Some(1), LifeKind::Pinned(pinned)),
     ]
 }
 

@@ -35,6 +35,10 @@ pub struct Stat {
     pub comm: Comm,
     /// It has ended, and nobody has waited for it.
     pub zombie: bool,
+    /// The letter of its state.
+    pub state: u8,
+    /// It is a kernel thread.
+    pub kthread: bool,
     /// Its parent.
     pub parent: Id,
     /// The number of its threads.
@@ -55,6 +59,9 @@ pub fn stat(id: Id) -> Option<Stat> {
     Some(stat)
 }
 
+/// A task's flag (include/linux/sched.h): it is a kernel thread.
+const PF_KTHREAD: u64 = 0x0020_0000;
+
 fn parse(text: &[u8]) -> Option<Stat> {
     let open = text.iter().position(|byte| *byte == b'(')?;
     // The name may hold blanks and parentheses.
@@ -66,6 +73,8 @@ fn parse(text: &[u8]) -> Option<Stat> {
     Some(Stat {
         comm: Comm::new(text.get(open + 1..close)?),
         zombie: matches!(fields.first(), Some(&"Z" | &"X")),
+        state: fields.first()?.bytes().next()?,
+        kthread: number(9)? & PF_KTHREAD != 0,
         parent: Id::try_from(number(4)?).ok()?,
         threads: number(20)?,
         start: number(22)?,

@@ -11,12 +11,16 @@ use super::{
     Verdict,
 };
 use crate::encode::object;
+use crate::exit::Exit;
 
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,
     base: Vec<OneRun>,
     new: Vec<OneRun>,
+    left_out: Vec<OneRun>,
+    conclusion: String,
+    failure: Option<String>,
     statistic: &'static str,
     warnings: Vec<String>,
     figures: BTreeMap<String, Value>,
@@ -37,6 +41,7 @@ object! {
         file: String = run.file.clone(),
         command: String = run.command.clone(),
         complete: bool = !run.cut,
+        exit: Option<Exit> = run.status.map(Exit::from),
         processes: usize = run.processes.len(),
         figures: BTreeMap<String, Option<u64>> = Figure::ALL
             .into_iter()
@@ -144,6 +149,9 @@ impl Diff {
             schema: "tr.diff/1",
             base: self.base.iter().map(OneRun::new).collect(),
             new: self.new.iter().map(OneRun::new).collect(),
+            left_out: self.left_out.iter().map(OneRun::new).collect(),
+            conclusion: self.conclusion(),
+            failure: self.failure(),
             statistic: match (runs.0.min(runs.1), runs.0.max(runs.1)) {
                 (4.., _) => "mann-whitney",
                 (_, 1) => "none",

@@ -15,7 +15,9 @@ impl Diff {
     /// Markdown for GitHub and GitLab.
     pub fn markdown(&self) -> String {
         let mut out = String::new();
+        // Of a build that failed, the conclusion tells the times.
         let wall = self.whole(Figure::Wall);
+        let wall = wall.filter(|_| self.failure().is_none());
         let change = wall.map_or(String::new(), |wall| {
             format!(
                 ": {} → {}{}",
@@ -32,7 +34,8 @@ impl Diff {
             )
         });
         let _ = writeln!(out, "### {}{change}\n", code(&command(&self.new)));
-        let _ = writeln!(out, "**{}**\n", markdown(&self.conclusion()));
+        let sign = if self.failure().is_some() { "❌ " } else { "" };
+        let _ = writeln!(out, "{sign}**{}**\n", markdown(&self.conclusion()));
         if let Some(text) = self.explanation() {
             let _ = writeln!(out, "**{}**\n", markdown(&text));
         }

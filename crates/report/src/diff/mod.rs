@@ -3,6 +3,7 @@
 
 mod align;
 mod demands;
+mod ends;
 mod flame;
 mod functions;
 mod html;
@@ -49,6 +50,8 @@ pub struct Diff {
     pub base: Vec<Run>,
     /// The runs after.
     pub new: Vec<Run>,
+    /// Failed runs of the base, which are not compared.
+    pub left_out: Vec<Run>,
     ask: Ask,
     /// The figures of the whole recordings.
     whole: Vec<(Figure, Judged)>,
@@ -144,6 +147,7 @@ fn medians(runs: &[Option<Figures>]) -> BTreeMap<Figure, u64> {
 impl Diff {
     /// Compares the runs of two sides.
     pub fn new(base: Vec<Run>, new: Vec<Run>, ask: Ask) -> Diff {
+        let (base, left_out) = ends::sorted_out(base);
         let runs: Vec<&Run> = base.iter().chain(&new).collect();
         let slots = align::align(&runs);
         let of = |runs: &[Run], figure| -> Vec<u64> {
@@ -178,6 +182,7 @@ impl Diff {
             steps: steps::changes(&base, &new, &ask),
             base,
             new,
+            left_out,
             ask,
         }
     }
@@ -237,14 +242,14 @@ impl Diff {
                 cpus.join(" and ")
             ));
         }
-        let status = |runs: &[Run]| -> Vec<String> {
-            let status = runs.iter().filter_map(|run| run.status);
-            let mut all: Vec<String> = status.map(crate::exit::words).collect();
-            all.sort();
-            all.dedup();
-            all
-        };
-        let (base, new) = (status(&self.base), status(&self.new));
+        for run in &self.left_out {
+            let end = run.status.map_or("?".into(), crate::exit::words);
+            said.push(format!(
+                "{} is left out: its build failed ({end})",
+                run.file
+            ));
+        }
+        let (base, new) = (ends::ends(&self.base), ends::ends(&self.new));
         if base != new {
             let words = |all: &[String]| match all.is_empty() {
                 true => "no end".into(),
@@ -260,11 +265,17 @@ impl Diff {
         said
     }
 
-    /// The verdict on the wall time, and the largest change of a process.
+    /// The failure of a build, or the verdict on the wall time and the largest change of a
+    /// process.
     fn conclusion(&self) -> String {
         let Some(wall) = self.whole(Figure::Wall) else {
             return "The wall times cannot be compared".into();
         };
+        if let Some(failure) = self.failure() {
+            let [base, new] = [wall.base, wall.new].map(crate::units::time);
+            let failure = crate::units::sentence(&failure);
+            return format!("{failure}; the wall times, {base} and {new}, measure no whole build");
+        }
         let change = match wall.difference() {
             0 => return format!("Equally fast: {}", crate::units::time(wall.base)),
             more @ 1.. => (What::Slower, "Slower", more),
@@ -291,6 +302,9 @@ impl Diff {
 
     /// The machine explains the difference of the wall time: in words.
     fn explanation(&self) -> Option<String> {
+        if self.failure().is_some() {
+            return None;
+        }
         self.runner().or_else(|| self.waited())
     }
 
@@ -316,10 +330,14 @@ impl Diff {
     /// The result of the gate, if there is one.
     ///
     /// It compares the medians. A difference inside a known spread passes. The
-    /// error names a figure that cannot be compared: of a truncated recording or of one that
-    /// ended before COMMAND did, unknown, or with more unknown time than it may grow.
+    /// error names builds that failed, and a figure that cannot be compared: of a truncated
+    /// recording or of one that ended before COMMAND did, unknown, or with more unknown time
+    /// than it may grow.
     pub fn gate(&self) -> Option<Result<Gate, String>> {
         let (figure, most) = self.ask.gate?;
+        if let Some(failure) = self.failure() {
+            return Some(Err(format!("{failure}: --fail-over cannot judge it")));
+        }
         let partial = |run: &Run| match (run.cut, run.unfinished) {
             (true, _) => Some((run.file.clone(), "is truncated")),
             (_, true) => Some((run.file.clone(), "ended before its command did")),

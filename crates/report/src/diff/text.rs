@@ -67,7 +67,11 @@ impl Diff {
     /// Text for a terminal.
     pub fn text(&self, style: &Style) -> String {
         let mut out = String::new();
-        style.wrapped(&mut out, Paint::Bold, "", &self.conclusion());
+        let paint = match self.failure() {
+            Some(_) => Paint::Bad,
+            None => Paint::Bold,
+        };
+        style.wrapped(&mut out, paint, "", &self.conclusion());
         if let Some(text) = self.explanation() {
             style.wrapped(&mut out, Paint::Bold, "", &text);
         }

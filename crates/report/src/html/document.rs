@@ -25,7 +25,7 @@ use crate::sort::Rows;
 use crate::steps::times::{AllTimes, StepTimes};
 use crate::steps::{self, Steps};
 use crate::view::{Ask, View};
-use crate::{escape, exit, label, query, units, who};
+use crate::{escape, exit, label, query, units, warnings, who};
 
 /// The most bytes of texts longer than a line, uncompressed.
 const TEXTS: usize = 8 << 20;
@@ -85,7 +85,13 @@ object! {
         kernel: String = top::kernel(analysis),
         cpus: usize = analysis.meta.cpus.len(),
         events: u64 = analysis.events.total(),
-        lost: String = top::lost(&analysis.quality),
+        lost: String = warnings::lost(analysis),
+        // By which method, and what that does not tell.
+        recorded: Vec<String> = warnings::recorded(analysis),
+        // Sums are lower bounds.
+        least: bool = !warnings::at_least(analysis).is_empty(),
+        // Nothing is known.
+        blank: bool = warnings::is_blank(analysis),
         // Identifiers of the CI run, in words.
         ci: Vec<String> = Ci::new(&analysis.meta).words(),
         // Every task of the machine was recorded.
@@ -430,10 +436,10 @@ pub fn document(
         totals: Totals::new(&analysis.totals),
         concurrency: analysis.concurrency.clone(),
         concurrency_unknown: analysis.concurrency_unknown,
-        warnings: top::warnings(analysis),
+        warnings: warnings::warnings(analysis),
         advice: path.map_or(Vec::new(), |path| advice(analysis, file, path)),
         anomalies: top::anomalies(analysis),
-        clocks: top::clocks(&analysis.quality).into_iter().collect(),
+        clocks: warnings::clocks(&analysis.quality).into_iter().collect(),
         processes,
         threads,
         execs,

@@ -132,7 +132,12 @@ impl Report for MaxOffCpu<'_> {
         );
         style.line(&mut out, &title);
         if self.rows.is_empty() {
-            style.line(&mut out, "  none");
+            let unknown = self.view.processes().any(|it| it.times.unknown > 0);
+            let unknown = match unknown {
+                true => "  unknown: events are missing, or tasks may have run on CPUs that --cpu left out",
+                false => "  none",
+            };
+            style.line(&mut out, unknown);
             return out;
         }
         let name = units::top("process", top, self.rows.len());

@@ -10,6 +10,7 @@ use crate::style::{Paint, Style};
 use crate::table::csv;
 use crate::units;
 use crate::view::{Report, View};
+use crate::warnings::{clocks, lost, warnings};
 
 /// The report.
 pub struct QualityReport<'a> {
@@ -30,7 +31,7 @@ impl<'a> QualityReport<'a> {
         let share = units::share(times.unknown, times.sum());
         let mut facts = vec![
             ("events", units::count(analysis.events.total())),
-            ("lost events", top::lost(quality)),
+            ("lost events", lost(analysis)),
             ("lost spans", units::count(quality.lost.len() as u64)),
             (
                 "unknown time",
@@ -46,7 +47,7 @@ impl<'a> QualityReport<'a> {
             ("commit delay, at least", known(quality.commit_delay)),
             (
                 "CPUs' clocks",
-                top::clocks(quality).unwrap_or_else(|| "no disagreement found".into()),
+                clocks(quality).unwrap_or_else(|| "no disagreement found".into()),
             ),
         ];
         let summary = analysis.summary.as_ref();
@@ -138,9 +139,6 @@ impl Report for QualityReport<'_> {
             let what = units::pad(what, room.unwrap_or(0), false);
             style.wrapped(&mut out, Paint::Plain, &format!("  {what}  "), &value);
         }
-        for text in top::warnings(self.view.analysis) {
-            style.wrapped(&mut out, Paint::Bad, "! ", &text);
-        }
         for import in &self.view.analysis.quality.imports {
             style.wrapped(
                 &mut out,
@@ -165,7 +163,7 @@ impl Report for QualityReport<'_> {
             "throttled_ns": machine.throttled_ns,
             "stolen_ns": machine.stolen_ns,
             "memory_stalled_ns": machine.memory_stalled_ns,
-            "warnings": top::warnings(self.view.analysis),
+            "warnings": warnings(self.view.analysis),
             "imports": self.imports(),
         }))
     }

@@ -5,21 +5,19 @@ use std::fmt::Write;
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::model::{Analysis, Basis, Process, Quality};
-use tr_format::event::{LossCause, Stream};
-use tr_format::meta::Known;
+use tr_analyze::model::{Analysis, Basis, Process};
 
 use crate::advice::advise;
 use crate::ci::Ci;
 use crate::encode::{object, Times};
 use crate::exit::{self, Exit};
 use crate::query::{self, By, Row, Sort};
-use crate::reports::audit::{self, Doubt};
 use crate::reports::{advice, critical_path, failed, quality};
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
-use crate::{escape, label, units, untraced, who};
+use crate::warnings::{self, at_least, is_blank, is_much, lost, recorded};
+use crate::{escape, label, units, who};
 
 /// The most events of a trace whose critical path the first screen shows. The path
 /// needs the timeline, which takes some 60 bytes an event at the peak, while all
@@ -80,6 +78,9 @@ impl Report for Top<'_> {
         let View {
             analysis, chosen, ..
         } = self.view;
+        // The warnings stand above.
+        let warnings = warnings::text(analysis, style).lines().count();
+        let screen = SCREEN.saturating_sub(warnings);
         let mut above = String::new();
         let path = self.path();
         let advice = path.as_ref().map(|path| advise(&self.view, path));
@@ -90,7 +91,9 @@ impl Report for Top<'_> {
             above.push('\n');
         }
         header(&mut above, &self.view, style);
-        warn(&mut above, analysis, style);
+        if is_blank(analysis) {
+            return above;
+        }
         let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu, &[]);
         let mut middle = String::new();
         all_processes(&mut middle, analysis, style);
@@ -102,9 +105,6 @@ impl Report for Top<'_> {
         }
         failed::failed(&mut below, &self.view, style);
         peak(&mut below, &self.view, style);
-        if let Some(origin) = origin(analysis) {
-            style.items(&mut below, "Recorded   ", &origin, " · ");
-        }
         quality::line(&mut below, &self.view, style);
         next(&mut below, &self.view, advice.is_empty(), style);
         match &path {
@@ -120,7 +120,7 @@ impl Report for Top<'_> {
                 // Beside a blank line, the rest of the path, and a table with its two titles.
                 let others = [&above, &middle, &below].map(|text| text.lines().count());
                 let others = others.iter().sum::<usize>() + 4 + LEAST_ROWS;
-                let most = SCREEN.saturating_sub(others).clamp(2, BARS);
+                let most = screen.saturating_sub(others).clamp(2, BARS);
                 critical_path::bars(&mut above, &shares, whole, most, style);
             }
             None => bars(&mut above, &programs, style),
@@ -128,7 +128,7 @@ impl Report for Top<'_> {
         above += &middle;
         above.push('\n');
         let lines = above.lines().count() + below.lines().count();
-        self.table(&mut above, SCREEN.saturating_sub(lines + 2), style);
+        self.table(&mut above, screen.saturating_sub(lines + 2), style);
         above + &below
     }
 
@@ -185,6 +185,11 @@ fn header(out: &mut String, view: &View, style: &Style) {
     facts.push(format!("{least}{} of CPU", units::time(cpu)));
     let cpus = units::cpus(meta.cpus.len() as u64);
     facts.push(format!("{least}{busy:.2} of {cpus} busy"));
+    if is_blank(analysis) {
+        let cpus = units::cpus(meta.cpus.len() as u64);
+        facts = ["no end", "?", "? of CPU"].map(str::to_owned).into();
+        facts.push(format!("? of {cpus} busy"));
+    }
     let all = facts.join(" · ");
     let room = style.width.saturating_sub(units::width(&all) + 2);
     if units::width(&what) <= room {
@@ -195,6 +200,10 @@ fn header(out: &mut String, view: &View, style: &Style) {
         style.items(out, "", &facts, " · ");
     }
     trace(out, view, style);
+    // BPF's facts are the kernel's own: nothing is to be said of them.
+    if analysis.meta.origin.is_some() {
+        style.items(out, "Recorded   ", &recorded(analysis), " · ");
+    }
     let ci = Ci::new(meta).words();
     if !ci.is_empty() {
         style.items(out, "CI   ", &ci, " · ");
@@ -211,8 +220,11 @@ fn trace(out: &mut String, view: &View, style: &Style) {
         escape::text(view.file.as_bytes()),
         units::date(meta.start_unix()),
         kernel(analysis),
-        units::plural(analysis.totals.processes, "process", "processes"),
-        format!("{events} events, {}", lost(&analysis.quality)),
+        match is_blank(analysis) {
+            true => "? processes".into(),
+            false => units::plural(analysis.totals.processes, "process", "processes"),
+        },
+        format!("{events} events, {}", lost(analysis)),
     ];
     let mut text = String::new();
     style.items(&mut text, "", &facts, " · ");
@@ -234,93 +246,6 @@ fn trace(out: &mut String, view: &View, style: &Style) {
 pub(crate) fn kernel(analysis: &Analysis) -> String {
     let words: Vec<&str> = analysis.meta.kernel.split(' ').take(2).collect();
     escape::text(words.join(" ").as_bytes())
-}
-
-/// The number of lost events.
-pub(crate) fn lost(quality: &Quality) -> String {
-    match (quality.lost.is_empty(), quality.lost_unknown) {
-        (true, _) => "none lost".into(),
-        (false, false) => format!("{} lost", units::count(quality.lost_events)),
-        (false, true) => "some lost".into(),
-    }
-}
-
-/// The reasons that make the numbers incomplete.
-pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
-    let mut said = Vec::new();
-    if let Some(reason) = untraced::reason(analysis) {
-        said.push(format!("not traced: {reason}"));
-    }
-    let quality = &analysis.quality;
-    let at =
-        |t: tr_format::event::Ktime| format!("{:.3} s", t.since(analysis.meta.start) as f64 / 1e9);
-    if let Some(why) = &quality.stopped {
-        said.push(format!("{why}; the rest of the recording is unknown"));
-    } else if let Some(truncated) = &quality.truncated {
-        let truncated = escape::text(truncated.as_bytes());
-        said.push(format!(
-            "the trace is truncated ({truncated}); the events up to {} are shown",
-            at(analysis.end)
-        ));
-    }
-    const MOST: usize = 5;
-    for span in quality.lost.iter().take(MOST) {
-        let count = span.count.map_or("some".into(), units::count);
-        let stream = match span.stream {
-            Stream::Cpu(cpu) => format!("events of CPU {}", cpu.0),
-            _ if span.cause == LossCause::FollowSet => "tasks that were not followed".into(),
-            _ => "forks, execs or exits".into(),
-        };
-        said.push(format!(
-            "{count} {stream} are missing between {} and {}",
-            at(span.since),
-            at(span.until)
-        ));
-    }
-    if quality.lost.len() > MOST {
-        said.push(format!(
-            "and {} more spans with missing events",
-            quality.lost.len() - MOST
-        ));
-    }
-    said.extend(clocks(quality).map(|clocks| format!("the CPUs' clocks disagree: {clocks}")));
-    said.extend(audit::doubts(analysis).iter().map(Doubt::text));
-    let times = &analysis.totals.times;
-    // Less than 1 % stands with the other sums.
-    if is_much(times.unknown, times.sum()) {
-        said.push(format!(
-            "{} of the processes' time ({}) is unknown",
-            units::share(times.unknown, times.sum()),
-            units::time(times.unknown)
-        ));
-    }
-    said
-}
-
-/// The unknown part is a hundredth of the time or more.
-fn is_much(unknown: u64, whole: u64) -> bool {
-    unknown.saturating_mul(100) >= whole.max(1)
-}
-
-/// The words before the sum of the time on a CPU: unknown time may be on one, unless the
-/// kernel's totals tell the sum.
-pub(crate) fn at_least(analysis: &Analysis) -> &'static str {
-    let times = &analysis.totals.times;
-    match analysis.basis() == Basis::Events && is_much(times.unknown, times.sum()) {
-        true => "at least ",
-        false => "",
-    }
-}
-
-/// Writes the warnings before the numbers.
-fn warn(out: &mut String, analysis: &Analysis, style: &Style) {
-    let warnings = warnings(analysis);
-    for text in &warnings {
-        style.wrapped(out, Paint::Bad, "! ", text);
-    }
-    if !warnings.is_empty() {
-        out.push('\n');
-    }
 }
 
 /// Draws the CPU time by program.
@@ -474,50 +399,6 @@ fn peak(out: &mut String, view: &View, style: &Style) {
         );
         style.line(out, &text);
     }
-}
-
-/// The method of a recording that the kernel did not stamp, and the facts that it lacks.
-fn origin(analysis: &Analysis) -> Option<Vec<String>> {
-    let origin = analysis.meta.origin?;
-    let facts = origin.facts;
-    let absent = [
-        (facts.switches, "when a task ran"),
-        (facts.run_queue, "waits for a CPU"),
-        (facts.wakings, "wake-ups"),
-        (facts.blocked, "blocked apart from asleep"),
-        (facts.argv, "arguments"),
-        (facts.codes, "exit statuses"),
-        (facts.memory, "memory"),
-    ];
-    let absent = absent.iter().filter(|(known, _)| *known == Known::Absent);
-    let absent: Vec<&str> = absent.map(|(_, what)| *what).collect();
-    let by = escape::text(analysis.meta.recorded_by().as_bytes());
-    let mut parts = vec![format!("by {by}")];
-    match facts.switches {
-        Known::Totals => parts.push("CPU times are totals of each task".into()),
-        Known::Sampled => parts.push("samples: all times are at least these".into()),
-        _ => {}
-    }
-    if !absent.is_empty() {
-        parts.push(format!("not known: {}", absent.join(", ")));
-    }
-    let degraded = analysis.quality.degraded.iter();
-    parts.extend(degraded.map(|(_, what)| escape::text(what)));
-    Some(parts)
-}
-
-/// The disagreement of the CPUs' clocks, if there is one.
-pub fn clocks(quality: &Quality) -> Option<String> {
-    quality.clocks.map(|clocks| {
-        format!(
-            "CPU {} and CPU {} by at least {} ({} impossible orders of events): all times are \
-             doubtful",
-            clocks.cpus.0 .0,
-            clocks.cpus.1 .0,
-            units::time(clocks.by),
-            units::count(clocks.impossible_orders)
-        )
-    })
 }
 
 /// Writes the command that shows more.

@@ -45,7 +45,7 @@ type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: 
 export interface Doc {
   trace: {
     file: string; command: string; result: string | null; failed: boolean; date: string; host: string;
-    kernel: string; ci: string[]; all: boolean; cpus: number; events: number; lost: string; from: number; to: number; whole: number; version: string;
+    kernel: string; ci: string[]; all: boolean; cpus: number; events: number; lost: string; recorded: string[]; least: boolean; blank: boolean; from: number; to: number; whole: number; version: string;
   };
   totals: {
     processes: number; threads: number; execs: number; forks: number; exits: number;

@@ -43,7 +43,7 @@ export class Details {
     const known: (number | null)[] = [p.on_cpu[ix], p.run_queue[ix], p.blocked[ix], p.sleep[ix], p.unknown[ix]];
     const times = known.map((ns) => ns ?? 0);
     const whole = times.reduce((a, b) => a + b, 0);
-    const bar = h("div", { class: "stack", role: "img", "aria-label": [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN].map((s) => `${STATES[s]} ${time(times[s])}`).join(", ") });
+    const bar = h("div", { class: "stack", role: "img", "aria-label": [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN].map((s) => `${STATES[s]} ${time(known[s])}`).join(", ") });
     times.forEach((ns, s) => {
       if (ns === 0) return;
       const part = h("i", { class: `s${s}` });

@@ -14,8 +14,10 @@ export interface Figures {
 
 /** Sums over the shown processes in the shown range. */
 export interface Sums {
-  /** By state, ns; null: not known. */
+  /** By state, ns; null: not known of any process. */
   times: (number | null)[];
+  /** By state: not known of some process, so that the sum is a lower bound. */
+  least: boolean[];
   processes: number;
   threads: number;
   execs: number;
@@ -52,7 +54,9 @@ function between(data: Data, t0: number, t1: number): Figures {
     wall[ix] = Math.max(0, Math.min(end[ix], t1) - Math.max(start[ix], t0));
     sums.fill(0);
     for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) data.integrate(t, t0, t1 - t0, 1, sums);
-    for (let s = 0; s < 5; s++) times[s][ix] = sums[s];
+    // Without events, pieces do not tell what a thread did.
+    const nothing = sums[4] > 0 && sums[0] + sums[1] + sums[2] + sums[3] === 0;
+    for (let s = 0; s < 5; s++) times[s][ix] = nothing && s < 4 ? NaN : sums[s];
   }
   return { times, wall, exact: data.doc.segments.grain === 0 };
 }
@@ -66,7 +70,7 @@ export function lives(data: Data, store: Store, ix: number): boolean {
 /** The sums over the shown processes. */
 export function sums(data: Data, store: Store): Sums {
   const { times } = figures(data, store);
-  const out: Sums = { times: [0, 0, 0, 0, 0], processes: 0, threads: 0, execs: 0 };
+  const out: Sums = { times: [0, 0, 0, 0, 0].map(() => null), least: [0, 0, 0, 0, 0].map(() => false), processes: 0, threads: 0, execs: 0 };
   const { execs, threads } = data.doc;
   const { t0, t1 } = store.state;
   const inside = (from: number, to: number) => !store.zoomed || (from < t1 && to > t0);
@@ -75,11 +79,13 @@ export function sums(data: Data, store: Store): Sums {
     out.processes++;
     for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) if (inside(threads.start[t], threads.end[t])) out.threads++;
     for (let e = data.execsFrom[ix]; e < data.execsFrom[ix + 1]; e++) if (!store.zoomed || (execs.start[e] >= t0 && execs.start[e] < t1)) out.execs++;
-    out.times.forEach((sum, s) => {
-      const ns = times[s][ix];
-      out.times[s] = sum === null || Number.isNaN(ns) ? null : sum + ns;
+    times.forEach((of, s) => {
+      if (Number.isNaN(of[ix])) out.least[s] = true;
+      else out.times[s] = (out.times[s] ?? 0) + of[ix];
     });
   }
+  // Nothing matches: nothing is no time.
+  if (out.processes === 0) out.times.fill(0);
   return out;
 }
 

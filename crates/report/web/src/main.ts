@@ -106,6 +106,7 @@ async function main() {
       h("div", { class: "find" }, search, found),
       h("button", { type: "button", class: "icon", title: "Dark or light (t)", "aria-label": "Dark or light", onclick: toggleTheme }, "◐"),
       h("button", { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: () => help.showModal() }, "?")),
+    ...warned(data, () => store.set({ view: "overview" })),
     strip.element,
     h("nav", { class: "bar-nav" }, tablist, scope, cgroups?.element ?? null),
     h("div", { class: "body" }, h("main", {}, ...Object.values(panels)), details.element),
@@ -269,6 +270,13 @@ async function main() {
   // The next frame shows it; a tracer of the browser finds the mark.
   requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("first-view")));
   document.documentElement.dataset.ready = "1";
+}
+
+/** What makes the numbers incomplete, above all of them: all of it in the overview, else its first line. */
+function warned({ doc: { warnings } }: Data, all: () => void): HTMLElement[] {
+  if (warnings.length === 0) return [];
+  const more = warnings.length > 1 ? h("button", { type: "button", class: "link", onclick: all }, `and ${warnings.length - 1} more`) : null;
+  return [h("ul", { class: "warned", id: "warned", role: "alert" }, ...warnings.map((text, at) => h("li", { title: text }, h("span", {}, text), at === 0 ? more : null)))];
 }
 
 function restoreTheme() {

@@ -39,17 +39,19 @@ export class Overview {
     const wall = store.state.t1 - store.state.t0;
     const figure = (value: string, name: string, id: string, bad = false) =>
       h("div", { class: bad ? "figure bad" : "figure", id }, h("b", {}, value), h("span", {}, name));
-    const on = narrowed ? part.times[0] : totals.on_cpu;
-    const parallel = on === null ? "?" : (wall > 0 ? on / wall : 0).toFixed(2);
+    const on = trace.blank ? null : narrowed ? part.times[0] : totals.on_cpu;
+    const least = on !== null && (trace.least || (narrowed && part.least[0])) ? "≥ " : "";
+    const parallel = on === null || wall <= 0 ? "?" : least + (on / wall).toFixed(2);
+    const all = (number: number) => (trace.blank ? "?" : count(number));
     if (narrowed) this.element.append(this.chosen());
     this.element.append(
       h("div", { class: "figures" },
         trace.result && !narrowed ? figure(trace.result, "result", "f-result", trace.failed) : null,
-        figure(time(store.zoomed ? wall : trace.to - trace.from), store.zoomed ? "range" : "wall time", "f-wall"),
-        figure(time(on), "CPU time", "f-cpu"),
+        figure(trace.blank ? "?" : time(store.zoomed ? wall : trace.to - trace.from), store.zoomed ? "range" : "wall time", "f-wall"),
+        figure(least + time(on), "CPU time", "f-cpu"),
         figure(`${parallel} of ${trace.cpus}`, trace.cpus === 1 ? "CPU busy" : "CPUs busy", "f-busy"),
-        figure(count(narrowed ? part.processes : totals.processes), "processes", "f-processes"),
-        figure(count(narrowed ? part.execs : totals.execs), "programs started", "f-execs")),
+        figure(all(narrowed ? part.processes : totals.processes), "processes", "f-processes"),
+        figure(all(narrowed ? part.execs : totals.execs), "programs started", "f-execs")),
     );
     const failed = this.failed();
     if (failed && (trace.failed || narrowed)) this.element.append(failed);
@@ -64,7 +66,7 @@ export class Overview {
     const cards = h("div", { class: "cards" });
     const path = this.path();
     if (path) cards.append(path);
-    cards.append(this.programs(), this.states(part.times, narrowed ? part.threads : totals.threads));
+    cards.append(this.programs(), this.states(narrowed ? part.times : [totals.on_cpu, totals.run_queue, totals.blocked, totals.sleep, totals.unknown], narrowed ? part.threads : totals.threads, narrowed ? part.least : []));
     const reasons = this.reasons();
     if (reasons) cards.append(reasons);
     const functions = this.functions();
@@ -101,7 +103,7 @@ export class Overview {
   /** One line; the rest on demand. */
   private quality(): HTMLElement {
     const { doc } = this.data;
-    const { trace, warnings } = doc;
+    const { trace } = doc;
     const facts: string[] = [];
     const wall = trace.to - trace.from;
     if (wall < trace.whole) facts.push(`Only from ${time(trace.from)} to ${time(trace.to)} of ${time(trace.whole)} is shown.`);
@@ -110,12 +112,9 @@ export class Overview {
     if (doc.clocks.length > 0) facts.push(`Clocks: ${doc.clocks.join(" · ")}.`);
     facts.push(`${trace.file} · ${trace.date} · ${trace.host ? `${trace.host} · ` : ""}${trace.kernel} · ${count(trace.events)} events, ${trace.lost} · written by tr ${trace.version}`);
     if (trace.ci.length > 0) facts.push(`CI: ${trace.ci.join(" · ")}`);
-    const line = [`${count(trace.events)} events, ${trace.lost}`, doc.totals.unknown > 0 ? `${time(doc.totals.unknown)} unknown` : "no unknown time", ...trace.ci];
-    const summary = warnings.length > 0
-      ? h("summary", { class: "bad" }, `Data quality: ${warnings[0]}${warnings.length > 1 ? `, and ${warnings.length - 1} more` : ""}`)
-      : h("summary", {}, `Data quality: ${line.join(" · ")}`);
-    const list = h("ul", {}, ...warnings.map((text) => h("li", { class: "bad" }, text)), ...facts.map((text) => h("li", {}, text)));
-    return h("details", { class: "quality", id: "quality", role: warnings.length > 0 ? "alert" : undefined }, summary, list);
+    const line = [`Recorded ${trace.recorded.join(" · ")}`, `${count(trace.events)} events, ${trace.lost}`, doc.totals.unknown > 0 ? `${time(doc.totals.unknown)} unknown` : "no unknown time", ...trace.ci];
+    return h("details", { class: "quality", id: "quality" }, h("summary", {}, line.join(" · ")),
+      h("ul", {}, ...facts.map((text) => h("li", {}, text))));
   }
 
   private card(title: string, note: string, ...content: HTMLElement[]): HTMLElement {
@@ -214,7 +213,7 @@ export class Overview {
     return [...by].map(([name, { ns, n }]): [string, number, number] => [name, ns, n]).sort((a, b) => b[1] - a[1]);
   }
 
-  private states(times: (number | null)[], threads: number): HTMLElement {
+  private states(times: (number | null)[], threads: number, least: boolean[]): HTMLElement {
     const { totals } = this.data.doc;
     const [on, wait, blocked, asleep, unknown] = times;
     // Without scheduling events, sleeping and blocked are one class.
@@ -225,8 +224,10 @@ export class Overview {
     const parts = all.flatMap(([name, ns, key, s]) => (ns === null || ns === undefined ? [] : [[name, ns, key, s] as const]));
     const whole = parts.reduce((sum, [, ns]) => sum + ns, 0);
     const most = Math.max(...parts.map(([, ns]) => ns));
+    // The order of the states' sums is that of the first four rows.
+    const some = (key: string) => least[all.findIndex(([, , of]) => of === key)] === true && key !== "asleep_or_blocked" && key !== "unknown";
     return this.card("Time of the threads", `${count(threads)} threads, ${time(whole)} together`, ...parts.map(([name, ns, key, s]) => {
-      const bar = this.bar(name, ns, most, time(ns), share(ns, whole), `s${s}`);
+      const bar = this.bar(name, ns, most, `${some(key) ? "≥ " : ""}${time(ns)}`, share(ns, whole), `s${s}`);
       bar.id = `t-${key}`;
       bar.dataset.ns = String(ns);
       return bar;

@@ -1570,6 +1570,52 @@ const tests = {
     page.calm();
   },
 
+  // What makes the numbers incomplete stands above them in every view, and what is not known is
+  // no zero.
+  async warnings_stand_above_all() {
+    for (const name of ["cut", "blank", "poll"]) {
+      const { trace, totals, processes } = analysis(name);
+      const page = await open(name);
+      assert.ok(trace.warnings.length > 0, name);
+      const lines = () => page.$$eval("#warned li", (all) => all.filter((one) => one.checkVisibility()).map((one) => one.title));
+      assert.deepEqual(await lines(), trace.warnings, name);
+      for (const view of ["heatmap", "timeline", "tree", "table", "overview"]) {
+        await page.view(view);
+        const said = await lines();
+        assert.deepEqual(said, trace.warnings.slice(0, view === "overview" ? undefined : 1), view);
+        const [warned, strip] = [await page.locator("#warned").boundingBox(), await page.locator(".strip").boundingBox()];
+        assert.ok(warned.y + warned.height <= strip.y + 1, view);
+      }
+      const method = name === "poll" ? "poll" : "bpf";
+      assert.ok((await page.textContent("#quality summary")).startsWith(`Recorded by ${method}`), method);
+      const figure = (id) => page.textContent(`#f-${id} b`);
+      if (name === "blank") {
+        for (const id of ["wall", "cpu", "processes", "execs"]) assert.equal(await figure(id), "?", id);
+        assert.ok((await figure("busy")).startsWith("? of "));
+      } else {
+        if (name === "cut") assert.ok((await figure("cpu")).startsWith("≥ "));
+        for (const state of ["on_cpu", "run_queue"]) {
+          assert.equal(Number(await page.getAttribute(`#t-${state}`, "data-ns")), totals[`${state}_ns`], state);
+        }
+      }
+      if (name === "poll") {
+        // Of some process, one without a sample, nothing is known; so of a part without any.
+        const unknown = processes.filter((process) => process.on_cpu_ns === null);
+        assert.ok(unknown.length > 0 && unknown.length < processes.length);
+        await page.evaluate((t) => (location.hash = `#view=overview&t=${t}`), `0-${Math.round(trace.duration_ns / 2)}`);
+        await settle(page);
+        assert.notEqual(await figure("cpu"), "–");
+        const sum = await page.getAttribute("#t-on_cpu", "data-ns").catch(() => null);
+        assert.ok(sum === null || Number(sum) > 0);
+        await page.evaluate((pid) => (location.hash = `#view=overview&q=pid:${pid}`), unknown[0].pid);
+        await settle(page);
+        assert.equal(await figure("cpu"), "?");
+      }
+      page.calm();
+      await page.context().close();
+    }
+  },
+
   // Opened at sizes of laptops, tablets and phones, not only resized to them.
   async every_view_is_drawn_at_every_size() {
     for (const [width, height] of [[1280, 720], [1366, 650], [1366, 500], [1024, 768], [390, 844]]) {

@@ -4,7 +4,7 @@ use super::*;
 use crate::counters::{CallSum, Counter, Counters, SystemCalls};
 use crate::device::{Block, Device, DiskWait, SyncFile};
 use crate::dns::{DnsAnswer, DnsQuery};
-use crate::event::{Comm, Ktime, LifeEvent, LifeKind, Mark, OomKill, Reclaim, Rename};
+use crate::event::{Comm, Ktime, LifeEvent, LifeKind, Mark, OomKill, Pinned, Reclaim, Rename};
 use crate::limits;
 use crate::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
@@ -97,6 +97,11 @@ fn later() -> Vec<LifeKind> {
             device: Some(Device { major: 8, minor: 0 }),
             name: (*b"vda").into(),
         })),
+        LifeKind::Pinned(Pinned {
+            tid,
+            tgid,
+            pinned: true,
+        }),
         LifeKind::SyncFile(Box::new(SyncFile {
             tid,
             tgid,

@@ -276,6 +276,7 @@ impl<'a> Dec<'a> {
             tag::DNS_QUERY => LifeKind::DnsQuery(Box::new(self.dns_query()?)),
             tag::DNS_ANSWER => LifeKind::DnsAnswer(Box::new(self.dns_answer()?)),
             tag::SYNC_FILE => LifeKind::SyncFile(Box::new(self.sync_file()?)),
+            tag::PINNED => LifeKind::Pinned(self.pinned()?),
             tag::DISK_WAIT => LifeKind::DiskWait(Box::new(self.disk_wait()?)),
             tag::MODULE => LifeKind::Module(Box::new(self.module()?)),
             tag::SAMPLE => LifeKind::Sample(Box::new(self.sample()?)),

@@ -210,6 +210,7 @@ impl Enc {
             LifeKind::Sample(sample) => self.sample(sample),
             LifeKind::Symbol(symbol) => self.symbol(symbol),
             LifeKind::SyncFile(file) => self.sync_file(file),
+            LifeKind::Pinned(pinned) => self.pinned(pinned),
         }
     }
 

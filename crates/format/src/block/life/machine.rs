@@ -7,7 +7,7 @@ use super::encode::Enc;
 use super::{tag, Col};
 use crate::counters::{CallSum, Counter, Counters, SystemCalls};
 use crate::device::{Block, Device, DiskWait, SyncFile};
-use crate::event::{Ktime, LifeKind, Tgid, Tid};
+use crate::event::{Ktime, LifeKind, Pinned, Tgid, Tid};
 use crate::limits;
 use crate::varint::{fold, unfold};
 use crate::Fault;
@@ -61,6 +61,14 @@ impl Enc {
         self.diff(Col::SyncFile, file.tgid.0, file.tid.0);
         self.known.sync_tid = file.tid.0;
         self.name(Col::SyncFile, &file.name);
+    }
+
+    pub(super) fn pinned(&mut self, pinned: &Pinned) {
+        self.byte(Col::Kind, tag::PINNED);
+        self.diff(Col::Pinned, pinned.tid.0, self.known.pinned_tid);
+        self.diff(Col::Pinned, pinned.tgid.0, pinned.tid.0);
+        self.known.pinned_tid = pinned.tid.0;
+        self.int(Col::Pinned, pinned.pinned.into());
     }
 
     pub(super) fn block(&mut self, block: &Block) {
@@ -151,6 +159,22 @@ impl Dec<'_> {
             tgid: Tgid(tgid),
             device,
             name,
+        })
+    }
+
+    pub(super) fn pinned(&mut self) -> Result<Pinned, Fault> {
+        let tid = self.diff(Col::Pinned, self.known.pinned_tid)?;
+        self.known.pinned_tid = tid;
+        let tgid = self.diff(Col::Pinned, tid)?;
+        let pinned = match self.int(Col::Pinned)? {
+            0 => false,
+            1 => true,
+            _ => return Err(Fault::Content("a bool is neither 0 nor 1")),
+        };
+        Ok(Pinned {
+            tid: Tid(tid),
+            tgid: Tgid(tgid),
+            pinned,
         })
     }
 

@@ -8,8 +8,8 @@ use tr_format::device::{DiskWait, SyncFile};
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{
     Argv, CgroupId, CgroupMove, CgroupPath, Comm, Context, CpuId, Delays, Exec, Exit, Final, Fork,
-    Ktime, LifeEvent, LifeKind, LossCause, Lost, OomKill, Reason, Reclaim, Rename, SchedEvent,
-    SchedKind, Snapshot, Stream, Tgid, Tid,
+    Ktime, LifeEvent, LifeKind, LossCause, Lost, OomKill, Pinned, Reason, Reclaim, Rename,
+    SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
 };
 use tr_format::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
@@ -107,6 +107,7 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
         wire::LIFE_DNS_QUERY => parse(record).and_then(|event| dns_query(&event)),
         wire::LIFE_DNS_ANSWER => parse(record).and_then(|event| dns_answer(&event)),
         wire::LIFE_DISK_WAIT => parse(record).map(disk_wait),
+        wire::LIFE_PINNED => parse(record).map(pinned),
         wire::LIFE_SYNC_FILE => parse(record).map(|event| sync_file(&event)),
         wire::LIFE_JOIN => return join(record).into_iter().collect(),
         wire::LIFE_LOST => {
@@ -304,6 +305,14 @@ fn sync_file(event: &wire::SyncFile) -> LifeKind {
         tgid: Tgid(event.tgid),
         name: event.name.get(..length).unwrap_or_default().into(),
     }))
+}
+
+fn pinned(event: wire::Pinned) -> LifeKind {
+    LifeKind::Pinned(Pinned {
+        tid: Tid(event.tid),
+        tgid: Tgid(event.tgid),
+        pinned: event.pinned != 0,
+    })
 }
 
 fn oom_kill(event: wire::OomKill, page: u64) -> LifeKind {

@@ -10,13 +10,14 @@ mod maps;
 mod request;
 mod rings;
 pub mod sudo;
+mod unlisted;
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use tr_bpf::{Extras, Kernel, Rings, Sampling, Settings, Tracer};
 use tr_format::event::{Argv, Comm, CpuId, Degraded, Ktime, LifeEvent, LifeKind};
-use tr_format::meta::{Extra, Facts, Method, Origin};
+use tr_format::meta::{Extra, Facts, Method, Origin, Scope};
 
 use self::calls::Calls;
 use self::devices::Devices;
@@ -124,6 +125,10 @@ pub fn start(
         };
         convert::snapshot(task, argv)
     });
+    let mut living: Vec<LifeEvent> = living.collect();
+    if targets.scope == Scope::All {
+        living.extend(unlisted::unlisted(&tasks, config.argv_limit));
+    }
     Ok(Started {
         scope: targets.scope,
         root,
@@ -135,7 +140,7 @@ pub fn start(
         missing: missing(&attached),
         irq_known: attached.irq_known,
         buffer: sched_rings + u64::from(life_ring) + sample_ring,
-        living: living.collect(),
+        living,
         source: Box::new(Bpf {
             tracer: attached.tracer,
             rings,

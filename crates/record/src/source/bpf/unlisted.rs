@@ -1,0 +1,108 @@
+//! Tasks that the kernel does not list to BPF programs: some guests' kernels hide those of their
+//! agent, whose switches are recorded all the same.
+
+use std::collections::HashSet;
+
+use tr_bpf::wire;
+use tr_format::event::{Argv, CgroupId, Ktime, LifeEvent, LifeKind, Snapshot, Tid};
+
+use crate::host;
+use crate::source::proc::{self, tgid, Id};
+use crate::source::recorder;
+
+/// A task that is younger than this before the list may have a recorded fork, in ns: `/proc`
+/// tells its start in ticks of a hundredth of a second.
+const YOUNG: u64 = 20_000_000;
+
+/// The living tasks that `/proc` has and `listed` lacks. None in another pid namespace than the
+/// first, where `/proc` has other ids than the events.
+pub fn unlisted(listed: &[wire::Snapshot], argv_limit: u32) -> Vec<LifeEvent> {
+    let own = std::process::id();
+    if !listed
+        .iter()
+        .any(|task| task.tid == own && task.seen_tid == own)
+    {
+        return Vec::new();
+    }
+    let known: HashSet<u32> = listed.iter().map(|task| task.tgid).collect();
+    let since = listed.iter().map(|task| task.time).min().unwrap_or(0);
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<Id>().ok());
+    let hidden = processes.filter(|id| !known.contains(&id.unsigned_abs()));
+    let tasks = hidden.flat_map(|process| {
+        let threads = proc::threads(process).into_iter();
+        threads.map(move |thread| (process, thread))
+    });
+    tasks
+        .filter_map(|(process, thread)| task(process, thread, since, argv_limit))
+        .collect()
+}
+
+fn task(process: Id, thread: Id, since: u64, argv_limit: u32) -> Option<LifeEvent> {
+    let stat = proc::stat(thread)?;
+    let start = start(stat.start)?;
+    if start.saturating_add(YOUNG) > since {
+        return None;
+    }
+    let argv = match thread == process && !stat.kthread {
+        true => host::cmdline(thread.unsigned_abs(), argv_limit),
+        false => Argv::from_args([""; 0]),
+    };
+    // Raw bits (include/linux/sched.h) of the letters in fs/proc/array.c. One that runs is on a
+    // CPU, or waits for one: only its name is known.
+    let state = match stat.state {
+        b'S' => Some(0x1),
+        b'D' => Some(0x2),
+        b'T' => Some(0x4),
+        b't' => Some(0x8),
+        b'I' => Some(0x402),
+        b'R' => None,
+        _ => return None,
+    };
+    let snapshot = Snapshot {
+        tid: Tid(thread.unsigned_abs()),
+        tgid: tgid(process),
+        parent_tgid: tgid(stat.parent),
+        start_time: Ktime(start),
+        ns_tid: Tid(thread.unsigned_abs()),
+        cgroup: CgroupId(0),
+        comm: proc::comm(thread).unwrap_or(stat.comm),
+        argv,
+        state: state.unwrap_or(0),
+        on_cpu: false,
+        kthread: stat.kthread,
+        followed: state.is_some(),
+        sum_exec_runtime: proc::totals(thread).map_or(0, |(run, ..)| run),
+    };
+    Some(recorder(host::now(), LifeKind::Snapshot(snapshot)))
+}
+
+/// A start in clock ticks since the boot, by the clock of the events, in ns.
+fn start(ticks: u64) -> Option<u64> {
+    let second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok()??;
+    let second = u64::try_from(second).ok().filter(|ticks| *ticks > 0)?;
+    let boot = ticks.checked_mul(1_000_000_000 / second)?;
+    let suspended = host::clock().boot.saturating_sub(host::now().0);
+    Some(boot.saturating_sub(suspended))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used)]
+    use super::*;
+
+    /// What `/proc` tells of this process, as if the kernel had not listed it.
+    #[test]
+    fn a_task_that_is_not_listed_has_its_name() {
+        let id = Id::try_from(std::process::id()).expect("an id");
+        let event = task(id, id, u64::MAX, 4096).expect("this process lives");
+        let LifeKind::Snapshot(snapshot) = event.kind else {
+            panic!("no snapshot");
+        };
+        assert_eq!(Some(snapshot.comm), proc::comm(id));
+        assert_eq!(snapshot.tgid.0, std::process::id());
+        assert!(!snapshot.kthread && snapshot.argv.full_len.is_some());
+        assert!(snapshot.start_time <= event.time);
+        assert_eq!(task(id, id, snapshot.start_time.0, 4096), None, "too young");
+    }
+}

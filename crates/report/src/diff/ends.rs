@@ -1,0 +1,63 @@
+//! How the builds of a comparison ended: the times of one that failed measure no build.
+
+use super::{Diff, Run};
+use crate::{exit, units};
+
+impl Run {
+    /// COMMAND ended with another status than 0. An unknown end is no failure.
+    pub fn failed(&self) -> bool {
+        exit::failed(self.status)
+    }
+}
+
+/// The runs of the base that are compared, and those that are left out: the failed ones, if
+/// others ended well.
+pub(super) fn sorted_out(base: Vec<Run>) -> (Vec<Run>, Vec<Run>) {
+    if base.iter().all(Run::failed) {
+        return (base, Vec::new());
+    }
+    base.into_iter().partition(|run| !run.failed())
+}
+
+/// The ends of some runs, each once, in words.
+pub(super) fn ends(runs: &[Run]) -> Vec<String> {
+    let mut all: Vec<String> = runs
+        .iter()
+        .filter_map(|run| run.status)
+        .map(exit::words)
+        .collect();
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// `the new build failed: exit 2`, `2 of 5 new builds failed: exit 2`; `None` if none did.
+fn failure(side: &str, runs: &[Run]) -> Option<String> {
+    let failed: Vec<Run> = runs.iter().filter(|run| run.failed()).cloned().collect();
+    let ends = ends(&failed).join(", ");
+    let (count, all) = (failed.len(), runs.len());
+    match (count, all) {
+        (0, _) => None,
+        (1, 1) => Some(format!("the {side} build failed: {ends}")),
+        _ => Some(format!(
+            "{} of {} failed: {ends}",
+            units::count(count as u64),
+            units::plural(
+                all as u64,
+                &format!("{side} build"),
+                &format!("{side} builds")
+            )
+        )),
+    }
+}
+
+impl Diff {
+    /// The sides whose builds failed, in words: they say more than any difference of times.
+    pub(super) fn failure(&self) -> Option<String> {
+        let (base, new) = (failure("base", &self.base), failure("new", &self.new));
+        match (new, base) {
+            (Some(new), Some(base)) => Some(format!("{new}; {base}")),
+            (new, base) => new.or(base),
+        }
+    }
+}

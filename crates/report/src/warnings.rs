@@ -1,0 +1,197 @@
+//! What makes a recording's numbers incomplete, and how it was made: one list, which text,
+//! Markdown, the page and JSON have above the numbers.
+
+use tr_analyze::model::{Analysis, Basis, Quality};
+use tr_format::event::{Ktime, LossCause, Stream};
+use tr_format::meta::Known;
+
+use crate::reports::audit::{self, Doubt};
+use crate::style::{Paint, Style};
+use crate::{escape, units, untraced};
+
+/// The most spans of missing events that have a line each.
+const SPANS: usize = 5;
+
+/// The reasons that make the numbers incomplete, the gravest first.
+pub fn warnings(analysis: &Analysis) -> Vec<String> {
+    let mut said = Vec::new();
+    if let Some(reason) = untraced::reason(analysis) {
+        said.push(format!("not traced: {reason}"));
+    }
+    said.extend(cut(analysis));
+    said.extend(missing(analysis));
+    let quality = &analysis.quality;
+    said.extend(clocks(quality).map(|clocks| format!("the CPUs' clocks disagree: {clocks}")));
+    said.extend(audit::doubts(analysis).iter().map(Doubt::text));
+    let origin = analysis.meta.origin;
+    if origin.is_some_and(|origin| origin.facts.switches == Known::Sampled) {
+        said.push("samples: all times are at least these, and short processes are missing".into());
+    }
+    let degraded = quality.degraded.iter();
+    said.extend(degraded.map(|(_, what)| escape::text(what)));
+    let times = &analysis.totals.times;
+    // Less than 1 % stands with the other sums.
+    if is_much(times.unknown, times.sum()) {
+        said.push(format!(
+            "{} of the processes' time ({}) is unknown",
+            units::share(times.unknown, times.sum()),
+            units::time(times.unknown)
+        ));
+    }
+    said
+}
+
+fn at(analysis: &Analysis, time: Ktime) -> String {
+    format!("{:.3} s", time.since(analysis.meta.start) as f64 / 1e9)
+}
+
+/// The recording, or its analysis, ended early.
+fn cut(analysis: &Analysis) -> Option<String> {
+    let quality = &analysis.quality;
+    if let Some(why) = &quality.stopped {
+        return Some(format!("{why}; the rest of the recording is unknown"));
+    }
+    let why = match &quality.truncated {
+        Some(truncated) => escape::text(truncated.as_bytes()),
+        None if is_cut(analysis) => "it has no end".into(),
+        None => return None,
+    };
+    Some(match is_blank(analysis) {
+        true => format!("the trace is truncated ({why}) before its first moment: nothing is known"),
+        false => format!(
+            "the trace is truncated ({why}); the events up to {} are shown",
+            at(analysis, analysis.end)
+        ),
+    })
+}
+
+/// The spans with missing events.
+fn missing(analysis: &Analysis) -> Vec<String> {
+    let lost = &analysis.quality.lost;
+    let mut said = Vec::new();
+    for span in lost.iter().take(SPANS) {
+        let count = span.count.map_or("some".into(), units::count);
+        let stream = match span.stream {
+            Stream::Cpu(cpu) => format!("events of CPU {}", cpu.0),
+            _ if span.cause == LossCause::FollowSet => "tasks that were not followed".into(),
+            _ => "forks, execs or exits".into(),
+        };
+        said.push(format!(
+            "{count} {stream} are missing between {} and {}",
+            at(analysis, span.since),
+            at(analysis, span.until)
+        ));
+    }
+    if lost.len() > SPANS {
+        said.push(format!(
+            "and {} more spans with missing events",
+            lost.len() - SPANS
+        ));
+    }
+    said
+}
+
+/// The trace, or its analysis, has no end: the recorder was killed, or the disk was full. A file
+/// that lacks its index alone has all events.
+pub(crate) fn is_cut(analysis: &Analysis) -> bool {
+    analysis.summary.is_none() || analysis.quality.stopped.is_some()
+}
+
+/// The trace was cut before the first moment up to which all events are in it: no time and no
+/// process is known.
+pub(crate) fn is_blank(analysis: &Analysis) -> bool {
+    is_cut(analysis) && analysis.end == analysis.start && analysis.processes.is_empty()
+}
+
+/// The number of lost events, as far as it is known.
+pub(crate) fn lost(analysis: &Analysis) -> String {
+    let quality = &analysis.quality;
+    let lost = match (quality.lost.is_empty(), quality.lost_unknown) {
+        (true, _) => None,
+        (false, false) => Some(format!("{} lost", units::count(quality.lost_events))),
+        (false, true) => Some("some lost".into()),
+    };
+    match (lost, is_cut(analysis)) {
+        (None, false) => "none lost".into(),
+        (Some(lost), false) => lost,
+        (None, true) => "the rest is missing".into(),
+        (Some(lost), true) => format!("{lost}, the rest is missing"),
+    }
+}
+
+/// The unknown part is a hundredth of the time or more.
+pub(crate) fn is_much(unknown: u64, whole: u64) -> bool {
+    unknown.saturating_mul(100) >= whole.max(1)
+}
+
+/// The words before the sum of the time on a CPU: the rest of a trace that was cut is unknown,
+/// and unknown time may be on a CPU, unless the kernel's totals tell the sum.
+pub(crate) fn at_least(analysis: &Analysis) -> &'static str {
+    let times = &analysis.totals.times;
+    let hidden = analysis.basis() == Basis::Events && is_much(times.unknown, times.sum());
+    match hidden || is_cut(analysis) {
+        true => "at least ",
+        false => "",
+    }
+}
+
+/// The warnings as text, with a blank line below; empty: there are none.
+pub fn text(analysis: &Analysis, style: &Style) -> String {
+    let mut out = String::new();
+    for text in warnings(analysis) {
+        style.wrapped(&mut out, Paint::Bad, "! ", &text);
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+/// Some warnings as Markdown, a paragraph each.
+pub fn markdown(warnings: &[String]) -> String {
+    let lines = warnings.iter();
+    let lines = lines.map(|text| format!("⚠️ {}\n\n", escape::markdown(text)));
+    lines.collect()
+}
+
+/// The way of recording, and the facts that it lacks.
+pub(crate) fn recorded(analysis: &Analysis) -> Vec<String> {
+    let by = escape::text(analysis.meta.recorded_by().as_bytes());
+    let mut parts = vec![format!("by {by}")];
+    let Some(origin) = analysis.meta.origin else {
+        return parts;
+    };
+    let facts = origin.facts;
+    let absent = [
+        (facts.switches, "when a task ran"),
+        (facts.run_queue, "waits for a CPU"),
+        (facts.wakings, "wake-ups"),
+        (facts.blocked, "blocked apart from asleep"),
+        (facts.argv, "arguments"),
+        (facts.codes, "exit statuses"),
+        (facts.memory, "memory"),
+    ];
+    let absent = absent.iter().filter(|(known, _)| *known == Known::Absent);
+    let absent: Vec<&str> = absent.map(|(_, what)| *what).collect();
+    if facts.switches == Known::Totals {
+        parts.push("CPU times are totals of each task".into());
+    }
+    if !absent.is_empty() {
+        parts.push(format!("not known: {}", absent.join(", ")));
+    }
+    parts
+}
+
+/// The disagreement of the CPUs' clocks, if there is one.
+pub fn clocks(quality: &Quality) -> Option<String> {
+    quality.clocks.map(|clocks| {
+        format!(
+            "CPU {} and CPU {} by at least {} ({} impossible orders of events): all times are \
+             doubtful",
+            clocks.cpus.0 .0,
+            clocks.cpus.1 .0,
+            units::time(clocks.by),
+            units::count(clocks.impossible_orders)
+        )
+    })
+}
