@@ -2,18 +2,24 @@
 //! it back.
 
 /// `std`'s `eprintln`, without its panic when standard error cannot be written: `tr record`
-/// would not pass on COMMAND's status then. What a message holds of a trace is escaped. It
-/// precedes the modules, which use it.
+/// would not pass on COMMAND's status then. What a message holds of a trace is escaped. Its first
+/// word `tr:` becomes the name by which the program was called. It precedes the modules, which use it.
 macro_rules! eprintln {
     ($($arg:tt)*) => {{
         use std::io::Write as _;
         let message = format!($($arg)*);
-        let _ = writeln!(std::io::stderr().lock(), "{}", tr_report::escape::page(&message));
+        let message = tr_report::escape::page(&message);
+        let mut stderr = std::io::stderr().lock();
+        let _ = match message.strip_prefix("tr:") {
+            Some(said) => writeln!(stderr, "{}:{said}", tr_report::called::TR),
+            None => writeln!(stderr, "{message}"),
+        };
     }};
 }
 
 mod args;
 mod budget;
+mod called;
 mod cmd;
 mod confine;
 mod contents;
@@ -36,15 +42,14 @@ mod with;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 
 /// Where did the time go? Records a build or test run and reads it back.
 #[derive(Parser)]
 #[command(
     name = "tr",
     version,
-    after_help = "Any other use of tr goes to the system's tr (translate characters).\n\n\
-        Examples:\n  \
+    after_help = "Examples:\n  \
         tr record -- make -j8              record a build into trace.bin\n  \
         tr analyze --top 20                where the time went\n  \
         tr analyze --by program --sort run-queue\n  \
@@ -122,7 +127,8 @@ fn main() -> ExitCode {
     if cmd::symbol_server::is_meant() {
         return cmd::symbol_server::run();
     }
-    let command = match Cli::try_parse() {
+    let parsed = called::command().try_get_matches();
+    let command = match parsed.and_then(|it| Cli::from_arg_matches(&it)) {
         Ok(cli) => cli.command,
         Err(said) => {
             if said.exit_code() != 0 {
@@ -168,7 +174,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "record")]
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Mark(args) => cmd::mark::run(&args),
-        Command::Completions(args) => cmd::manual::completions(&args, Cli::command()),
-        Command::Man(args) => cmd::manual::man(&args, Cli::command()),
+        Command::Completions(args) => cmd::manual::completions(&args),
+        Command::Man(args) => cmd::manual::man(&args),
     }
 }

@@ -10,6 +10,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use memmap2::{Advice, Mmap};
 
 use crate::open::UNREADABLE;
+use tr_report::called::TR;
 
 /// A regular file, mapped for reading, with its length at opening.
 ///
@@ -95,7 +96,7 @@ impl Note {
             ""
         };
         let what = "truncated while it was read";
-        let message = format!("{clear}tr: {name}: {what}\n").into_bytes();
+        let message = format!("{clear}{TR}: {name}: {what}\n").into_bytes();
         // Without the lock two threads could link to the same note, and lose one.
         static LEAVING: Mutex<()> = Mutex::new(());
         let _alone = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);

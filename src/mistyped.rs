@@ -43,15 +43,24 @@ const LONG: [&str; 6] = [
     "version",
 ];
 
-/// The subcommand that these arguments (without the program's name) probably meant;
-/// `None` if they are for the system's `tr`.
-pub fn meant(args: &[OsString], ours: &[&'static str]) -> Option<&'static str> {
+/// The subcommand that these arguments (without the program's name) probably meant, where none of
+/// them can be for the system's `tr`.
+pub fn near_ours(args: &[OsString], ours: &[&'static str]) -> Option<&'static str> {
     let word = args.iter().find(|arg| !is_option(arg))?;
     let near = word.to_str().and_then(|word| near(word, ours));
     let other = OTHER_WORDS.iter().find(|(theirs, _)| word == theirs);
-    let meant = near.or(other.map(|(_, ours)| *ours));
+    let recording = || args.iter().any(|arg| is_recording(arg.as_ref()));
+    near.or(other.map(|(_, ours)| *ours))
+        .or_else(|| recording().then_some("analyze"))
+}
+
+/// The same; `None` if they are for the system's `tr`.
+pub fn meant(args: &[OsString], ours: &[&'static str]) -> Option<&'static str> {
+    let word = args.iter().find(|arg| !is_option(arg))?;
+    let near = word.to_str().and_then(|word| near(word, ours));
+    let meant = near_ours(args, ours);
     if args.iter().any(|arg| is_recording(arg.as_ref())) {
-        return meant.or(Some("analyze"));
+        return meant;
     }
     let mistyped = match accepted(args) {
         Accepted::No => meant,

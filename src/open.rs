@@ -10,6 +10,7 @@ use tr_format::Error;
 
 use crate::inherited;
 use crate::mapping::Mapping;
+use tr_report::called::TR;
 
 /// The file that `tr record` writes and the other subcommands read, unless another is named.
 pub const DEFAULT: &str = "trace.bin";
@@ -69,7 +70,7 @@ pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
     eprintln!("tr: {name}: {error}");
     let absent = || std::fs::symlink_metadata(path).is_err();
     if path.as_os_str() == DEFAULT && absent() {
-        eprintln!("    name a recording, or make one: tr record -- COMMAND");
+        eprintln!("    name a recording, or make one: {TR} record -- COMMAND");
     }
     ExitCode::from(UNREADABLE)
 }

@@ -1,10 +1,12 @@
 //! `tr` is also the name of a POSIX tool: a command line without our subcommands goes to
-//! the next `tr` on PATH, arguments unchanged.
+//! the next `tr` on PATH, arguments unchanged. Under its second name, `tr-trace`, it is an error.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use tr_report::called::{self, TR};
 
 use crate::cmd::mark;
 #[cfg(feature = "record")]
@@ -66,15 +68,24 @@ pub fn before_main() {
 
 /// The exit status of a command line that needs no parser: a foreign one, or a mark.
 pub fn before_clap() -> Option<u8> {
-    let mut args = std::env::args_os().skip(1);
+    let mut args = std::env::args_os();
+    called::set(args.next().as_deref());
     let first = args.next();
     match first.as_deref() {
         Some(first) if first == "mark" => mark::quickly(&args.collect::<Vec<_>>()),
         first if is_ours(first) => None,
         #[cfg(feature = "record")]
         Some(_) if loader::is_meant() || symbol_server::is_meant() => None,
+        _ if TR.is_second() => unknown(),
         _ => Some(run()),
     }
+}
+
+/// Answers a mistyped subcommand of `tr-trace`, which passes nothing on; `None` leaves the error to
+/// the parser.
+fn unknown() -> Option<u8> {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    Some(ask(mistyped::near_ours(&args, &OURS)?, ""))
 }
 
 /// Answers a mistyped subcommand, or replaces this process by the system's `tr`; returns
@@ -82,19 +93,23 @@ pub fn before_clap() -> Option<u8> {
 pub fn run() -> u8 {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     match mistyped::meant(&args, &OURS) {
-        Some(meant) => ask(meant),
+        Some(meant) => ask(meant, &systems()),
         None => exec(args),
     }
 }
 
-fn ask(meant: &str) -> u8 {
+/// The path of the system's `tr`, in words.
+fn systems() -> String {
     let path = path();
     let system = candidates(&path, OsStr::new(""), own()).into_iter().next();
-    let system = system.map_or(String::new(), |file| {
+    system.map_or(String::new(), |file| {
         let file = tr_report::escape::text(file.as_os_str().as_bytes());
         format!(" (the system's tr: {file})")
-    });
-    eprintln!("tr: did you mean `tr {meant}`?{system}");
+    })
+}
+
+fn ask(meant: &str, system: &str) -> u8 {
+    eprintln!("tr: did you mean `{TR} {meant}`?{system}");
     MISTYPED
 }
 

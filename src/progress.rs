@@ -9,6 +9,7 @@ use tr_analyze::{Analysis, Options};
 use tr_format::reader::Trace;
 
 use crate::budget::Budget;
+use tr_report::called::TR;
 
 /// No bar before this time.
 const SILENT: Duration = Duration::from_millis(500);
@@ -45,15 +46,17 @@ fn said(analysis: Analysis) -> Analysis {
     analysis
 }
 
+const BAR: &str = "{wide_bar} {percent:>3} %, {rate}, {eta} left";
+
 fn style(part: bool) -> ProgressStyle {
     // A task's state at --from depends on the events before it.
     let template = if part {
-        "tr: reading the whole trace {wide_bar} {percent:>3} %, {rate}, {eta} left"
+        format!("{TR}: reading the whole trace {BAR}")
     } else {
-        "tr: {wide_bar} {percent:>3} %, {rate}, {eta} left"
+        format!("{TR}: {BAR}")
     };
     // Only a wrong template is an error.
-    let style = ProgressStyle::with_template(template);
+    let style = ProgressStyle::with_template(&template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     style.with_key("rate", |state: &ProgressState, to: &mut dyn Write| {
         // A string takes everything.

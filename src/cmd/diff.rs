@@ -12,6 +12,7 @@ use tr_report::diff::{Ask, Diff, Figure, Run};
 use crate::budget::Budget;
 use crate::layout::Layout;
 use crate::{args, open, progress};
+use tr_report::called::TR;
 
 /// Compare two recordings of a build
 #[derive(clap::Args, Debug)]
@@ -189,7 +190,7 @@ fn proposal(files: &[PathBuf]) -> String {
     let same = files.iter().take_while(|file| Some(stem(file)) == first);
     let at = Some(same.count()).filter(|at| *at < files.len());
     let (base, new) = files.split_at(at.unwrap_or(files.len() / 2));
-    let words = ["tr", "diff", "--base"].into_iter().map(str::as_bytes);
+    let words = [TR.name(), "diff", "--base"].into_iter().map(str::as_bytes);
     let names = |files: &'_ [PathBuf]| -> Vec<Vec<u8>> {
         let names = files
             .iter()

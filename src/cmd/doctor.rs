@@ -1,7 +1,6 @@
 //! `tr doctor`: what recording this machine allows.
 
 use std::fmt::Write;
-use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -10,7 +9,9 @@ use serde_json::{json, Value};
 use tr_record::doctor::Machine;
 use tr_record::{Error, SudoRefusal};
 
+use crate::called::program;
 use crate::open;
+use tr_report::called::TR;
 
 /// Show what recording this machine allows, and the command that would allow more
 #[derive(clap::Args, Debug)]
@@ -99,8 +100,8 @@ impl Diagnosis {
     fn sudo(&self) -> String {
         match &self.machine.sudo {
             None if !has_sudo() => "not installed".into(),
-            None => "not asked, as it logs a refusal (tr doctor --sudo asks)".into(),
-            Some(Ok(_)) => "runs the loader of the BPF programs (tr record --sudo)".into(),
+            None => format!("not asked, as it logs a refusal ({TR} doctor --sudo asks)"),
+            Some(Ok(_)) => format!("runs the loader of the BPF programs ({TR} record --sudo)"),
             Some(Err(Error::Sudo(refusal))) => refusal.to_string(),
             Some(Err(error)) => format!("refused: {error}"),
         }
@@ -117,14 +118,14 @@ impl Diagnosis {
     fn text(&self) -> String {
         let mut out = String::new();
         let head = match self.way {
-            Way::Bpf if self.missing.is_empty() => "tr record uses BPF here and records everything",
-            Way::Bpf => "tr record uses BPF here",
-            Way::Sudo => "tr record uses BPF here, loaded by sudo",
-            Way::Ptrace => "tr record uses ptrace here",
-            Way::Poll => "tr record takes samples of /proc here",
-            Way::None => "tr record cannot record here",
+            Way::Bpf if self.missing.is_empty() => "uses BPF here and records everything",
+            Way::Bpf => "uses BPF here",
+            Way::Sudo => "uses BPF here, loaded by sudo",
+            Way::Ptrace => "uses ptrace here",
+            Way::Poll => "takes samples of /proc here",
+            Way::None => "cannot record here",
         };
-        let _ = writeln!(out, "{head}");
+        let _ = writeln!(out, "{TR} record {head}");
         for missing in &self.missing {
             let _ = writeln!(out, "  without  {missing}");
         }
@@ -226,12 +227,6 @@ impl Diagnosis {
             "psi": machine.psi,
         })
     }
-}
-
-/// This program, as a shell takes it.
-fn program() -> String {
-    let program = std::env::current_exe().unwrap_or_else(|_| "tr".into());
-    tr_report::escape::command([program.as_os_str().as_bytes()])
 }
 
 /// There is a sudo on PATH.

@@ -18,6 +18,7 @@ use crate::budget::Budget;
 use crate::filters::Filters;
 use crate::with::With;
 use crate::{args, open, output, progress, send};
+use tr_report::called::TR;
 
 /// Write a recording for another tool: Perfetto, OpenTelemetry, speedscope, flame graphs, DuckDB and Spark
 #[derive(clap::Args, Debug)]
@@ -139,14 +140,14 @@ fn misplaced(args: &Args) -> Option<&'static str> {
 }
 
 /// The reason for which a trace has no stacks of this weight.
-fn no_stacks(trace: &Trace, weight: Weight) -> Option<&'static str> {
+fn no_stacks(trace: &Trace, weight: Weight) -> Option<String> {
     match weight {
-        Weight::Stacks if !trace.meta().has(Extra::Stacks) => {
-            Some("no stacks on a CPU are recorded: tr record --stacks does")
-        }
-        Weight::Waits if !trace.meta().has(Extra::OffCpuStacks) => {
-            Some("no stacks of waits are recorded: tr record --off-cpu-stacks does")
-        }
+        Weight::Stacks if !trace.meta().has(Extra::Stacks) => Some(format!(
+            "no stacks on a CPU are recorded: {TR} record --stacks does"
+        )),
+        Weight::Waits if !trace.meta().has(Extra::OffCpuStacks) => Some(format!(
+            "no stacks of waits are recorded: {TR} record --off-cpu-stacks does"
+        )),
         _ => None,
     }
 }

@@ -5,7 +5,9 @@ use std::process::ExitCode;
 
 use clap_complete::Shell;
 
-use crate::{open, output};
+use tr_report::called::{SECOND, TR};
+
+use crate::{called, open, output};
 
 /// Print a shell's completions for tr
 #[derive(clap::Args, Debug)]
@@ -23,8 +25,8 @@ pub struct CompletionsArgs {
 /// Write tr's manual pages into a directory
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-The pages are named tr-record.1, tr-analyze.1, …; the first is tr-trace.1, for tr.1
-is the system's tr.
+The pages are named tr-record.1, tr-analyze.1, …; the first is tr-trace.1, as another
+program has tr.1.
 
 Example:
   tr man /usr/local/share/man/man1")]
@@ -35,15 +37,15 @@ pub struct ManArgs {
 }
 
 /// Prints the completions.
-pub fn completions(args: &CompletionsArgs, mut cli: clap::Command) -> ExitCode {
+pub fn completions(args: &CompletionsArgs) -> ExitCode {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut cli, "tr", &mut script);
+    clap_complete::generate(args.shell, &mut called::command(), TR.name(), &mut script);
     open::print(&script)
 }
 
 /// Writes the pages.
-pub fn man(args: &ManArgs, cli: clap::Command) -> ExitCode {
-    match pages(cli).and_then(|pages| write(args, pages)) {
+pub fn man(args: &ManArgs) -> ExitCode {
+    match pages(called::command()).and_then(|pages| write(args, pages)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             let dir = args.dir.as_os_str().as_encoded_bytes();
@@ -66,14 +68,19 @@ fn pages(mut cli: clap::Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     cli.build();
     let commands = cli.get_subcommands().cloned();
     let commands = commands.filter(|command| command.get_name() != "help");
-    let first = cli.clone().display_name("tr-trace");
-    std::iter::once(first)
-        .chain(commands)
-        .map(|command| {
-            let man = clap_mangen::Man::new(command);
-            let mut page = Vec::new();
-            man.render(&mut page)?;
-            Ok((man.get_filename(), page))
-        })
-        .collect()
+    // The first page names the others by the name that it has in it, `tr`.
+    let first = (format!("{SECOND}.1"), cli.clone());
+    let others = commands.map(|it| {
+        (
+            format!("{}.1", it.get_display_name().unwrap_or_default()),
+            it,
+        )
+    });
+    let all = std::iter::once(first).chain(others);
+    all.map(|(file, command)| {
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page)?;
+        Ok((file, page))
+    })
+    .collect()
 }

@@ -8,9 +8,7 @@ use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
-
-use crate::{inherited, status};
+use crate::{called, inherited, status};
 
 /// Put a name into the recording under way: a moment, or a span
 ///
@@ -82,7 +80,7 @@ fn execute(command: &[OsString]) -> u8 {
 
 /// Reports a command line that [`quickly`] did not take.
 pub fn run(_: &Args) -> ExitCode {
-    let mut cli = crate::Cli::command();
+    let mut cli = called::command();
     cli.build();
     let usage = cli
         .find_subcommand_mut("mark")

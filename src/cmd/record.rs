@@ -13,7 +13,9 @@ use tr_redact::Redactor;
 use tr_report::units::{bytes, count};
 
 use crate::args::{self, Cpus};
+use crate::called::program;
 use crate::{inherited, open, status};
+use tr_report::called::TR;
 
 /// Record a command, or the whole machine
 #[derive(clap::Args, Debug)]
@@ -148,7 +150,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
     } else if let Some(path) = &args.cgroup {
         Follow::Cgroup(path.clone())
     } else if args.command.is_empty() {
-        eprintln!("tr: nothing to record: give a COMMAND, or --all, --pid or --cgroup (try: tr record --help)");
+        eprintln!("tr: nothing to record: give a COMMAND, or --all, --pid or --cgroup (try: {TR} record --help)");
         return ExitCode::from(status::FAILED);
     } else {
         Follow::Command
@@ -322,7 +324,7 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
     if args.best_effort {
         eprintln!("    the command runs untraced");
     } else if refused && !args.command.is_empty() {
-        eprintln!("    to run the command without tracing: tr record --best-effort{again}");
+        eprintln!("    to run the command without tracing: {TR} record --best-effort{again}");
     }
 }
 
@@ -357,12 +359,6 @@ fn arguments(args: &Args, redactor: &Redactor) -> String {
     format!(" {words}")
 }
 
-/// `tr`, by its whole path: sudo looks for a `tr` where the system's is.
-fn program() -> String {
-    let program = std::env::current_exe().unwrap_or_else(|_| "tr".into());
-    tr_report::escape::command([program.as_os_str().as_bytes()])
-}
-
 /// The arguments of `tr` for the same recording by another user.
 fn record_again(args: &Args, again: &str) -> String {
     let user = match args.command.is_empty() {
@@ -381,10 +377,10 @@ fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
                 eprintln!("    {purpose}: {line}");
             }
         }
-        tr_bpf::Error::Missing { .. } => eprintln!("    tr needs Linux 5.8 or later"),
+        tr_bpf::Error::Missing { .. } => eprintln!("    {TR} needs Linux 5.8 or later"),
         tr_bpf::Error::Bpf { .. } if !args.verbose => {
             eprintln!(
-                "    tr record -v prints the messages of libbpf and of the kernel's verifier"
+                "    {TR} record -v prints the messages of libbpf and of the kernel's verifier"
             );
         }
         _ => {}
@@ -396,8 +392,8 @@ fn sudo_remedy(refusal: &SudoRefusal, again: &str) -> (&'static str, String) {
     let program = program();
     match refusal {
         SudoRefusal::Absent => (
-            "give tr the capabilities, as root",
-            format!("setcap cap_bpf,cap_perfmon+ep {program}"),
+            "give the program the capabilities, as root",
+            format!("setcap cap_bpf,cap_perfmon+p {program}"),
         ),
         SudoRefusal::Password => (
             "enter the password, and record",
@@ -578,7 +574,7 @@ fn tell_cost(args: &Args, report: &Report) {
     let next = match args.output.as_os_str() {
         name if name == "-" => String::new(),
         name => {
-            let words = [b"tr".as_slice(), b"analyze", name.as_bytes()];
+            let words = [TR.name().as_bytes(), b"analyze", name.as_bytes()];
             format!(" · next: {}", tr_report::escape::command(words))
         }
     };

@@ -10,6 +10,7 @@ use tr_format::Error;
 
 use crate::copy::{copy, Copied};
 use crate::{open, output};
+use tr_report::called::TR;
 
 /// Write an intact recording of the readable part of a damaged one
 #[derive(clap::Args, Debug)]
@@ -64,7 +65,7 @@ fn proposal(file: &Path) -> String {
         file.with_extension("recovered.bin")
     };
     let words: [&OsStr; 5] = [
-        "tr".as_ref(),
+        TR.name().as_ref(),
         "recover".as_ref(),
         file.as_ref(),
         "-o".as_ref(),

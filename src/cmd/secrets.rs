@@ -11,6 +11,7 @@ use tr_redact::Redactor;
 use tr_report::{escape, units};
 
 use crate::open;
+use tr_report::called::TR;
 
 /// A command line with secrets.
 struct Found {
@@ -124,7 +125,7 @@ fn text(found: &[Found], file: &Path) -> String {
         n => {
             let (s, hold) = if n == 1 { ("", "holds") } else { ("s", "hold") };
             out.push_str(&format!(
-                "{n} command line{s} {hold} secrets; to mask them: tr redact {name} -o {name}\n"
+                "{n} command line{s} {hold} secrets; to mask them: {TR} redact {name} -o {name}\n"
             ));
         }
     }

@@ -18,6 +18,7 @@ use tr_report::{escape, units};
 
 use crate::copy::copy;
 use crate::{args, open, output};
+use tr_report::called::TR;
 
 /// The most frames without functions that are searched, and the most paths.
 const FRAMES: usize = 1 << 22;
@@ -75,7 +76,7 @@ pub fn run(args: &Args) -> ExitCode {
         Err(status) => return status,
     };
     if trace.unknown() != Unknown::default() && args.output.is_none() {
-        eprintln!("    nothing is written; to keep both: tr symbolize FILE -o OUT");
+        eprintln!("    nothing is written; to keep both: {TR} symbolize FILE -o OUT");
         return ExitCode::FAILURE;
     }
     let mut unnamed = Unnamed::of(&trace);
@@ -110,7 +111,7 @@ pub fn run(args: &Args) -> ExitCode {
         }
     }
     if !trace.meta().has_stacks() {
-        eprintln!("tr: {name}: it has no stacks: tr record --stacks");
+        eprintln!("tr: {name}: it has no stacks: {TR} record --stacks");
         return ExitCode::SUCCESS;
     }
     eprintln!(

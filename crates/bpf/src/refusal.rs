@@ -143,18 +143,18 @@ impl Refusal {
     /// `tr` is this program and `record` the rest of its command line, both as a
     /// shell takes them.
     pub fn remedies(&self, tr: &str, record: &str) -> Vec<(&'static str, String)> {
-        let setcap = format!("setcap cap_bpf,cap_perfmon+ep {tr}");
+        let setcap = format!("setcap cap_bpf,cap_perfmon+p {tr}");
         let docker = "docker run --cap-add BPF --cap-add PERFMON";
         match self {
             Refusal::NoProc => vec![("mount it", "mount -t proc proc /proc".into())],
             Refusal::NoSysfs => vec![("mount it", "mount -t sysfs sysfs /sys".into())],
             Refusal::OldKernel { .. } => vec![("look for a newer kernel", "uname -r".into())],
             Refusal::NoBtf => vec![(
-                "tr needs CONFIG_DEBUG_INFO_BTF=y; look for it",
+                "it needs CONFIG_DEBUG_INFO_BTF=y; look for it",
                 "grep BTF /boot/config-$(uname -r)".into(),
             )],
             Refusal::NoBpf => vec![(
-                "tr needs CONFIG_BPF_SYSCALL=y; look for it",
+                "it needs CONFIG_BPF_SYSCALL=y; look for it",
                 "grep BPF /boot/config-$(uname -r)".into(),
             )],
             Refusal::Seccomp(_) => vec![(
@@ -178,9 +178,9 @@ impl Refusal {
             Refusal::Container(_) => {
                 vec![("start the container with them", format!("{docker} …"))]
             }
-            Refusal::Capabilities { root: true, .. } => vec![("give tr both", setcap)],
+            Refusal::Capabilities { root: true, .. } => vec![("give the program both", setcap)],
             Refusal::Capabilities { root: false, .. } => vec![
-                ("give tr both, for good", format!("sudo {setcap}")),
+                ("give the program both, for good", format!("sudo {setcap}")),
                 ("or record as root", format!("sudo {tr} {record}")),
             ],
             Refusal::SecurityModule(_) => vec![(

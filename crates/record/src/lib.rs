@@ -6,6 +6,7 @@
 //! record) and `collector` (an event's way), `output` and `queue` (the writer), `endings`
 //! and `stall` (the end).
 
+mod capabilities;
 mod collector;
 mod command;
 mod config;

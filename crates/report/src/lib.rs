@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+pub mod called;
 pub mod ci;
 pub mod dataset;
 pub mod diff;

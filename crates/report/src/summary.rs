@@ -6,6 +6,7 @@ use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
 
 use crate::advice::{advise, Advice};
+use crate::called::TR;
 use crate::reports::critical_path;
 use crate::reports::failed::{self, Failure};
 use crate::sort::Rows;
@@ -66,7 +67,7 @@ impl Summary {
         if warnings.len() > MOST {
             let more = warnings.len() - MOST;
             warnings.truncate(MOST);
-            warnings.push(format!("and {more} more: tr analyze --report quality"));
+            warnings.push(format!("and {more} more: {TR} analyze --report quality"));
         }
         Summary {
             command,

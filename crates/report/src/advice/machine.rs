@@ -7,6 +7,7 @@ use tr_analyze::what_if::Without;
 
 use super::facts::Facts;
 use super::{Candidate, Kind};
+use crate::called::TR;
 use crate::units;
 
 /// A shorter wait, in ns, may be the time that an idle CPU takes to begin.
@@ -45,7 +46,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
         Candidate {
             kind: Kind::Others,
             finding: format!("other tasks have the CPUs for {}", units::time(others)),
-            action: "tr record -a names them".into(),
+            action: format!("{TR} record -a names them"),
             without: for_a_cpu(),
             cap: others,
             evidence: waiting,

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 
 use super::profile::{Both, Profile};
 use super::{Ask, Diff, Judged, Program, Run, Verdict};
+use crate::called::TR;
 use crate::frames::Name;
 use crate::sort::Rows;
 use crate::units;
@@ -178,7 +179,7 @@ impl Diff {
         match (runs.find(|run| run.profile.is_none()), self.stacks()) {
             (None, Some(stacks)) => Ok(stacks.folded()),
             (lacking, _) => Err(format!(
-                "{}: no stacks were recorded: tr record --stacks records them",
+                "{}: no stacks were recorded: {TR} record --stacks records them",
                 lacking.map_or("", |run| run.file.as_str())
             )),
         }

@@ -13,6 +13,7 @@ use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::CpuId;
 use tr_format::meta::Scope;
 
+use crate::called::TR;
 use crate::sort::Rows;
 use crate::style::Style;
 use crate::table::{csv, Cell, Table};
@@ -274,8 +275,8 @@ impl Report for Cpus {
             .column("preempted", |(.., cpu)| Cell::Count(cpu.preempted));
         out.push_str(&table.text(cpus.chain(sum), style, 0));
         if !self.all {
-            let hint = "Only tr record -a tells idle time from the time of others.";
-            style.line(&mut out, hint);
+            let hint = format!("Only {TR} record -a tells idle time from the time of others.");
+            style.line(&mut out, &hint);
         } else if !self.others.is_empty() {
             let others = self.others.iter().take(self.shown);
             let parts = others.map(|(name, ns)| format!("{name} {}", units::time(*ns)));

@@ -12,6 +12,7 @@ use tr_analyze::what_if::{self, Free, Limits};
 use tr_format::event::Ktime;
 
 use super::path_functions::PathFunctions;
+use crate::called::TR;
 use crate::encode::with;
 use crate::functions::COLUMNS;
 use crate::sort::Rows;
@@ -548,7 +549,9 @@ fn least_time(ns: u64) -> String {
 }
 
 /// Why there is no path by function.
-const NO_STACKS: &str = "The path by function is not known: tr record --stacks records stacks";
+fn no_stacks() -> String {
+    format!("The path by function is not known: {TR} record --stacks records stacks")
+}
 
 /// The parts of a leg's time: title, name in CSV and JSON, value.
 type SpentPart = (&'static str, &'static str, fn(&Spent) -> u64);
@@ -620,7 +623,7 @@ impl Report for PathReport<'_> {
         if self.view.ask.functions {
             match &self.functions {
                 Some(functions) => out.push_str(&functions.text(style, self.view.ask.limit)),
-                None => style.line(&mut out, NO_STACKS),
+                None => style.line(&mut out, &no_stacks()),
             }
             return out;
         }
@@ -642,7 +645,7 @@ impl Report for PathReport<'_> {
 
     fn warning(&self) -> Option<String> {
         let asked = self.view.ask.functions && self.found.is_ok();
-        (asked && self.functions.is_none()).then(|| NO_STACKS.to_owned())
+        (asked && self.functions.is_none()).then(no_stacks)
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Kind;
+use crate::called::TR;
 use crate::escape;
 use crate::style::{Paint, Style};
 use crate::view::{Report, View};
@@ -33,7 +34,7 @@ impl NotKnown {
         let why = missing.next().map(|it| escape::text(it.as_bytes()));
         NotKnown {
             title: Kind::Syscalls.title(),
-            why: why.unwrap_or_else(|| "not recorded: tr record --syscalls does".into()),
+            why: why.unwrap_or_else(|| format!("not recorded: {TR} record --syscalls does")),
         }
     }
 
@@ -44,7 +45,7 @@ impl NotKnown {
         let why = missing.next().map(|it| escape::text(it.as_bytes()));
         NotKnown {
             title: Kind::Flame.title(),
-            why: why.unwrap_or_else(|| "not recorded: tr record --stacks does".into()),
+            why: why.unwrap_or_else(|| format!("not recorded: {TR} record --stacks does")),
         }
     }
 

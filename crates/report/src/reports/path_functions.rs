@@ -6,6 +6,7 @@ use tr_analyze::model::Analysis;
 use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
+use crate::called::TR;
 use crate::functions::{reason_of, Functions, Sampled, Sum};
 use crate::style::Style;
 use crate::units;
@@ -67,7 +68,7 @@ impl PathFunctions {
                 words(sampled),
                 words(not_sampled)
             ),
-            false => "not sampled (tr record --stacks)".to_owned(),
+            false => format!("not sampled ({TR} record --stacks)"),
         };
         let all = words(sampled.saturating_add(not_sampled));
         style.line(&mut out, &format!("{all} on a CPU: {of_cpu}"));
@@ -76,7 +77,7 @@ impl PathFunctions {
                 let known = self.functions.sum(Doing::OffCpu).ns;
                 format!("{} of it with a stack", words(known))
             }
-            false => "not sampled (tr record --off-cpu-stacks)".to_owned(),
+            false => format!("not sampled ({TR} record --off-cpu-stacks)"),
         };
         let waits = format!(
             "{} of waits for anything but a CPU: {of_waits}",

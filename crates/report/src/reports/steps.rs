@@ -4,6 +4,7 @@ use std::cmp::Reverse;
 
 use serde_json::{json, Value};
 
+use crate::called::TR;
 use crate::encode::{self, with};
 use crate::exit::{self, Exit};
 use crate::query::Sort;
@@ -415,8 +416,10 @@ impl Report for StepsReport<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
         if self.steps.list().is_empty() {
-            let none = "No steps: no program here is known as one, and no mark was set (tr mark)";
-            style.line(&mut out, none);
+            let none = format!(
+                "No steps: no program here is known as one, and no mark was set ({TR} mark)"
+            );
+            style.line(&mut out, &none);
             return out;
         }
         let room = style.width.saturating_sub(50) / 2;

@@ -8,6 +8,7 @@ use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, Basis, Process};
 
 use crate::advice::advise;
+use crate::called::TR;
 use crate::ci::Ci;
 use crate::encode::{object, Times};
 use crate::exit::{self, Exit};
@@ -409,7 +410,7 @@ fn next(out: &mut String, view: &View<'_>, no_advice: bool, style: &Style) {
         (true, None) => "tree",
     };
     let file = escape::text(view.file.as_bytes());
-    let text = format!("next: tr analyze {file} --report {report}");
+    let text = format!("next: {TR} analyze {file} --report {report}");
     // One line, whatever its width: it is there to be pasted.
     style.painted(out, Paint::Dim, &text);
 }

@@ -7,6 +7,7 @@ mod tests;
 use tr_analyze::tools::{self, Family};
 
 use super::Kind;
+use crate::called;
 use crate::{escape, label};
 
 /// A command line that is a step.
@@ -302,6 +303,7 @@ const RULES: &[Rule] = &[
         "tr mark build => -
          tr mark build -- make -j2 => mark | build
          /usr/local/bin/tr mark unit~tests -- make check => mark | unit tests
+         /usr/bin/tr-trace mark build -- make => mark | build
          tr mark -- x => -
          tr a-z A-Z => -",
     ),
@@ -518,7 +520,8 @@ pub(super) enum Mark<'a> {
 impl<'a> Mark<'a> {
     pub fn of(args: &[&'a [u8]]) -> Option<Mark<'a>> {
         let (program, rest) = args.split_first()?;
-        if *program != b"tr" && !program.ends_with(b"/tr") {
+        let name = program.rsplit(|byte| *byte == b'/').next();
+        if name != Some(b"tr") && name != Some(called::SECOND.as_bytes()) {
             return None;
         }
         match rest {
@@ -563,6 +566,7 @@ mod examples {
         assert_eq!(of("tr mark build -- make"), Some(Mark::Command(b"build")));
         assert_eq!(of("tr mark --begin build"), Some(Mark::Begin(b"build")));
         assert_eq!(of("tr mark --end build"), Some(Mark::End(b"build")));
+        assert_eq!(of("tr-trace mark build"), Some(Mark::Moment(b"build")));
         for other in [
             "tr",
             "tr mark",

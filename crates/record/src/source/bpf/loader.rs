@@ -17,7 +17,7 @@ use tr_bpf::{Kernel, Living, Programs};
 use zerocopy::IntoBytes;
 
 use super::request::{Facts, Reply, Request};
-use crate::{identity, passing};
+use crate::{capabilities, identity, passing};
 
 /// The time after which SIGALRM ends the loader, whatever it waits for, in seconds.
 const LIMIT: u32 = 20;
@@ -33,7 +33,7 @@ pub const ITERATOR: [u8; 1] = *b"i";
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
     /// Standard input is no Unix socket.
-    #[error("standard input is no Unix socket: tr record --sudo runs this, as root")]
+    #[error("standard input is no Unix socket: record --sudo runs this, as root")]
     NoSocket,
     /// There is no SUDO_UID, or this is not root.
     #[error("only sudo runs this, as root")]
@@ -181,42 +181,15 @@ fn peer(socket: BorrowedFd<'_>) -> Option<Uid> {
 }
 
 /// Becomes this user, with the capabilities for BPF. Before Linux 5.11 CAP_SYS_RESOURCE
-/// raises the limit of memory for maps.
+/// raises the limit of memory for maps; it may be missing in a container.
 fn drop_rights(user: Uid, group: Gid) -> Result<(), Errno> {
-    const SYS_RESOURCE: u64 = 1 << 24;
-    const PERFMON: u64 = 1 << 38;
-    const BPF: u64 = 1 << 39;
-    /// `_LINUX_CAPABILITY_VERSION_3`: two words a set.
-    const VERSION: u32 = 0x2008_0522;
-    let [low, high] = {
-        let kept = PERFMON | BPF | SYS_RESOURCE & permitted();
-        [kept as u32, (kept >> 32) as u32]
-    };
-    // Version, process; of each word the effective, the permitted and the inheritable set.
-    let (header, sets) = ([VERSION, 0], [low, low, 0, high, high, 0]);
-    // SAFETY: plain system calls; capset(2) reads both arrays.
-    unsafe {
-        let keep = libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0);
-        Errno::result(keep)?;
-    }
+    // SAFETY: a plain system call.
+    Errno::result(unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0) })?;
     nix::unistd::setgroups(&[])?;
     nix::unistd::setresgid(group, group, group)?;
     nix::unistd::setresuid(user, user, user)?;
-    // SAFETY: as above.
-    unsafe {
-        Errno::result(libc::syscall(
-            libc::SYS_capset,
-            header.as_ptr(),
-            sets.as_ptr(),
-        ))?;
-        Errno::result(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))?;
-    }
+    capabilities::keep(capabilities::TRACE | capabilities::SYS_RESOURCE)?;
+    // SAFETY: a plain system call.
+    Errno::result(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
     Ok(())
-}
-
-/// The permitted capabilities: CAP_SYS_RESOURCE may be missing in a container.
-fn permitted() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let set = status.lines().find_map(|line| line.strip_prefix("CapPrm:"));
-    set.map_or(0, |set| u64::from_str_radix(set.trim(), 16).unwrap_or(0))
 }

@@ -28,7 +28,7 @@ use crate::collector::DRAIN_EVERY;
 use crate::config::{ring_sizes, Config, Follow};
 use crate::session::Alive;
 use crate::targets::Targets;
-use crate::{host, memory, Error};
+use crate::{capabilities, host, memory, Error};
 
 /// The longest wait for COMMAND's last switch-out. It comes at once, or when the
 /// scheduler gives a CPU to the task, whose parent has its status already: on a busy
@@ -209,6 +209,7 @@ pub fn attach(loader: Loader, settings: &Settings) -> Result<Attached, Error> {
     if loader == Loader::Sudo {
         return sudo::attach(settings);
     }
+    capabilities::raise();
     let kernel = Kernel::detect()?;
     Ok(Attached {
         tracer: Tracer::start(&kernel, settings)?,

@@ -1,0 +1,102 @@
+//! The command line under the name by which the user has called the program.
+
+use clap::CommandFactory;
+use std::os::unix::ffi::OsStrExt;
+use tr_report::called::{SECOND, TR};
+
+/// Of the first name alone.
+const PASSES_ON: &str = "\
+Any other use of tr goes to the system's tr (translate characters), unless it is called
+tr-trace, its second name.";
+
+/// The command line's definition. Its texts call the program `tr`; under the second name they have that.
+pub fn command() -> clap::Command {
+    let command = crate::Cli::command();
+    if TR.is_second() {
+        return renamed(command.name(SECOND).bin_name(SECOND));
+    }
+    let examples = command.get_after_help().map(ToString::to_string);
+    command.after_help(format!("{PASSES_ON}\n\n{}", examples.unwrap_or_default()))
+}
+
+fn renamed(mut command: clap::Command) -> clap::Command {
+    type Text = clap::builder::StyledStr;
+    let new = |text: Option<&Text>| text.map(|text| named(&text.to_string()));
+    let (about, long) = (new(command.get_about()), new(command.get_long_about()));
+    let (after, usage) = (
+        new(command.get_after_help()),
+        new(command.get_overridden_usage()),
+    );
+    if let Some(about) = about {
+        command = command.about(about);
+    }
+    if let Some(long) = long {
+        command = command.long_about(long);
+    }
+    if let Some(after) = after {
+        command = command.after_help(after);
+    }
+    if let Some(usage) = usage {
+        command = command.override_usage(usage);
+    }
+    let command = command.mut_args(|mut arg| {
+        let (help, long) = (new(arg.get_help()), new(arg.get_long_help()));
+        if let Some(help) = help {
+            arg = arg.help(help);
+        }
+        if let Some(long) = long {
+            arg = arg.long_help(long);
+        }
+        arg
+    });
+    command.mut_subcommands(renamed)
+}
+
+/// A text of ours with the second name where it says `tr`.
+fn named(text: &str) -> String {
+    let mut out = String::new();
+    let mut before = ' ';
+    let mut rest = text;
+    while let Some(next) = rest.chars().next() {
+        let word = rest.strip_prefix("tr").filter(|behind| {
+            let ends = !behind.starts_with(|c: char| c.is_alphanumeric());
+            ends && !before.is_alphanumeric() && before != '-' && !rest.starts_with(SECOND)
+        });
+        let behind = word.unwrap_or(&rest[next.len_utf8()..]);
+        match word {
+            Some(_) => out.push_str(SECOND),
+            None => out.push(next),
+        }
+        (before, rest) = (if word.is_some() { 'r' } else { next }, behind);
+    }
+    out
+}
+
+/// This program by its whole path, as a shell takes it: sudo looks for a `tr` where the system's is.
+pub fn program() -> String {
+    let program = std::env::current_exe().unwrap_or_else(|_| TR.name().into());
+    tr_report::escape::command([program.as_os_str().as_bytes()])
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_word_tr_alone_is_the_name() {
+        for (text, want) in [
+            (
+                "tr record --\n  tr analyze",
+                "tr-trace record --\n  tr-trace analyze",
+            ),
+            (
+                "125 when tr failed, trace.bin, str, tr-trace.1",
+                "125 when tr-trace failed, trace.bin, str, tr-trace.1",
+            ),
+            (
+                "completions/_tr tr.fish tr-record.1 é",
+                "completions/_tr-trace tr-trace.fish tr-trace-record.1 é",
+            ),
+        ] {
+            assert_eq!(super::named(text), want);
+        }
+    }
+}
