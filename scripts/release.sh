@@ -32,9 +32,11 @@ parts() {
 			"libelf=$(version_of libelf)=GPL-2.0-or-later OR LGPL-3.0-or-later" "zlib=$(version_of zlib)=Zlib"
 }
 
-# tree ARCH TR ROOT: the installed files below ROOT. Pages and completions are texts of the native tr.
+# tree ARCH TR ROOT PREFIX NAME...: the installed files below ROOT, under these names. Pages and completions are texts
+# of the native tr.
 tree() {
-	local arch=$1 tr=$2 root=$3
+	local name arch=$1 tr=$2 root=$3 prefix=$4 doc=$3$4/share/doc/${5/tr-trace/tr-where-time}
+	shift 4
 	if readelf -lW "$tr" | grep -q INTERP; then
 		echo "release: $tr is not static: make setup installs the static libraries" >&2
 		exit 1
@@ -43,11 +45,12 @@ tree() {
 		echo "release: $tr is not stripped" >&2
 		exit 1
 	fi
-	mkdir -p "$root/share/doc/tr"
-	PREFIX=/ DESTDIR=$root scripts/install.sh "$native" >/dev/null
-	install -m 755 "$tr" "$root/bin/tr"
-	cp LICENSES/*.txt README.md CHANGELOG.md SECURITY.md "$root/share/doc/tr"
-	parts "$arch" >"$root/share/doc/tr/tr.spdx.json"
+	mkdir -p "$doc"
+	NAMES=$* PREFIX=$prefix/ DESTDIR=$root scripts/install.sh "$native" >/dev/null
+	install -m 755 "$tr" "$root$prefix/bin/$1"
+	for name in "${@:2}"; do ln -f "$root$prefix/bin/$1" "$root$prefix/bin/$name"; done
+	cp LICENSES/*.txt README.md CHANGELOG.md SECURITY.md "$doc"
+	parts "$arch" >"$doc/tr.spdx.json"
 	chmod -R u=rwX,go=rX "$root"
 }
 
@@ -59,14 +62,16 @@ tarball() {
 	files+=("$1.tar.gz" "$1.spdx.json")
 }
 
-# debian ARCH ROOT: into /usr/local, as /usr/bin/tr is the system's, to which ours passes other uses on.
+# debian ARCH ROOT: in /usr, where tr is the system's; this package has tr-trace alone.
 debian() {
 	local arch deb=$work/$1-deb file
 	arch=${1/x86_64/amd64}
 	arch=${arch/aarch64/arm64}
 	file=tr-where-time_${version}_$arch.deb
-	mkdir -p "$deb/DEBIAN" "$deb/usr"
-	cp -r "$2" "$deb/usr/local"
+	mkdir -p "$deb/DEBIAN"
+	cp -r "$2/usr" "$deb"
+	# Debian's zsh has another directory for packages.
+	mv "$deb/usr/share/zsh/site-functions" "$deb/usr/share/zsh/vendor-completions"
 	cat >"$deb/DEBIAN/control" <<-END
 		Package: tr-where-time
 		Version: $version
@@ -80,13 +85,9 @@ debian() {
 		 Records the scheduler and process events of a command with eBPF, or with ptrace where
 		 BPF is not allowed, and says for every process how long it ran, waited or slept.
 	END
-	cat >"$deb/DEBIAN/postinst" <<-'END'
-		#!/bin/sh
-		echo "tr records scheduling events as root. To let the members of a group record every process:"
-		echo "    groupadd --system tr-trace; chown root:tr-trace /usr/local/bin/tr; chmod 750 /usr/local/bin/tr"
-		echo "    setcap cap_bpf,cap_perfmon+ep /usr/local/bin/tr"
-	END
-	chmod 755 "$deb/DEBIAN/postinst"
+	install -m 755 scripts/package/before.sh "$deb/DEBIAN/preinst"
+	install -m 755 scripts/package/after.sh "$deb/DEBIAN/postinst"
+	install -m 755 scripts/package/removed.sh "$deb/DEBIAN/postrm"
 	dpkg-deb --root-owner-group -Zgzip --build "$deb" "$dist/$file" >/dev/null
 	files+=("$file")
 }
@@ -104,10 +105,16 @@ rpm() {
 		Records the scheduler and process events of a command with eBPF, or with ptrace where
 		BPF is not allowed, and says for every process how long it ran, waited or slept.
 		%install
-		mkdir -p %{buildroot}/usr
-		cp -r $2 %{buildroot}/usr/local
+		mkdir -p %{buildroot}
+		cp -r $2/usr %{buildroot}
+		%pre
+		$(sed 's/%/%%/g' scripts/package/before.sh)
+		%post
+		$(sed 's/%/%%/g' scripts/package/after.sh)
+		%postun
+		$(sed 's/%/%%/g' scripts/package/removed.sh)
 		%files
-		$(cd "$2" && find . -type f | sort | sed 's|^\.|/usr/local|')
+		$(cd "$2" && find . -type f | sort | sed 's|^\.||')
 	END
 	# The programs of the distribution would strip and compress by rules of its own.
 	rpmbuild -bb --quiet --target "$1-linux" --define "_topdir $rpm" --define "__os_install_post %{nil}" \
@@ -120,11 +127,13 @@ rpm() {
 # release ARCH TR
 release() {
 	local name=tr-$version-$1-linux
-	local root=$work/$name
-	tree "$1" "$2" "$root"
+	local root=$work/$name packaged=$work/$1-packaged
+	tree "$1" "$2" "$root" "" tr tr-trace
 	tarball "$name" "$root"
-	if command -v dpkg-deb >/dev/null; then debian "$1" "$root"; else echo "release: no Debian package: dpkg-deb is not installed"; fi
-	if command -v rpmbuild >/dev/null; then rpm "$1" "$root"; else echo "release: no RPM: rpmbuild is not installed"; fi
+	tree "$1" "$2" "$packaged" /usr tr-trace
+	find "$packaged/usr/share/man" -type f -exec gzip -9n {} +
+	if command -v dpkg-deb >/dev/null; then debian "$1" "$packaged"; else echo "release: no Debian package: dpkg-deb is not installed"; fi
+	if command -v rpmbuild >/dev/null; then rpm "$1" "$packaged"; else echo "release: no RPM: rpmbuild is not installed"; fi
 	echo "release: $1: tr is $(stat -c %s "$root/bin/tr") bytes"
 }
 

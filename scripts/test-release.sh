@@ -34,20 +34,24 @@ check() { # check PART COMMAND...
 arch=$(uname -m)
 tarball=$(echo "$dist"/tr-*-"$arch"-linux.tar.gz)
 
-# What a user does first, in a root filesystem. The shell of busybox runs its own tr whatever PATH says.
+# first_use ROOT PROGRAM: what a user does first, in a root filesystem. The shell of busybox runs its own tr whatever
+# PATH says.
 first_use() {
 	chroot "$1" /bin/sh -c '
 		set -e
 		export PATH=/usr/local/bin:/usr/bin:/bin
 		cd /tmp
-		tr=/usr/local/bin/tr
+		tr=$1
 		$tr --version
 		$tr record --method bpf -o t.bin -- sh -c "sleep 0.2; true; exit 3" || [ $? = 3 ]
 		$tr verify t.bin
 		$tr summary t.bin
 		$tr report t.bin -o t.html
-		[ "$(echo abc | $tr a-c A-C)" = ABC ]
-	'
+		case $tr in
+		*/tr) [ "$(echo abc | $tr a-c A-C)" = ABC ] ;;
+		*) ! echo abc | $tr a-c A-C ;;
+		esac
+	' sh "$2"
 }
 
 try() { # try NAME ROOT
@@ -58,7 +62,7 @@ try() { # try NAME ROOT
 		mounted+=("$root/$at")
 	done
 	tar -xzf "$tarball" -C "$root/usr/local" --strip-components=1
-	check "$name" first_use "$root"
+	check "$name" first_use "$root" /usr/local/bin/tr
 }
 
 bare() { # bare NAME SUITE MIRROR [SCRIPT]
@@ -90,20 +94,25 @@ small() {
 	fi
 }
 
-# Both packages go into the Debian root filesystem, one after the other.
+# Both packages go into the Debian root filesystem, one after the other. They have no file in /usr/local, and an
+# administrator's changes outlive an upgrade.
+packaged() { # packaged INSTALL REMOVE
+	local tr=/usr/bin/tr-trace link=$root/usr/local/bin/tr
+	rm -f "$root"/usr/local/bin/tr{,-trace}
+	$1 && first_use "$root" $tr || return 1
+	ln -s $tr "$link"
+	first_use "$root" /usr/local/bin/tr && chmod 750 "$root$tr" && $1 && [ "$(stat -c %a "$root$tr")" = 750 ] &&
+		$2 && ! [ -e "$root$tr" ] && ! [ -L "$link" ] && [ -d "$root/usr/local/bin" ] && [ -x "$root/usr/bin/tr" ]
+}
 debian_package() {
-	rm -f "$root/usr/local/bin/tr"
-	cp "$deb" "$root/tmp/tr.deb"
-	chroot "$root" dpkg -i /tmp/tr.deb && first_use "$root" && chroot "$root" dpkg -r tr-where-time &&
-		[ ! -e "$root/usr/local/bin/tr" ]
+	install() { chroot "$root" dpkg -i /tmp/tr.deb; }
+	remove() { chroot "$root" dpkg -r tr-where-time; }
+	! dpkg-deb -c "$deb" | grep -q /usr/local && cp "$deb" "$root/tmp/tr.deb" && packaged install remove
 }
 rpm_package() {
-	local package
-	rpm -qlp "$rpm" | grep -x /usr/local/bin/tr || return 1
-	rm -f "$root/usr/local/bin/tr"
-	rpm --root "$root" --nodeps -i "$rpm" || return 1
-	package=$(rpm --root "$root" -q tr-where-time) && first_use "$root" && rpm --root "$root" --nodeps -e "$package" &&
-		[ ! -e "$root/usr/local/bin/tr" ]
+	install() { rpm --root "$root" --nodeps --replacepkgs -U "$rpm"; }
+	remove() { rpm --root "$root" --nodeps -e tr-where-time; }
+	rpm -qlp "$rpm" | grep -x /usr/bin/tr-trace && ! rpm -qlp "$rpm" | grep /usr/local && packaged install remove
 }
 
 # The image, with storage of its own; it holds nothing but tr, which reads a recording from standard input.

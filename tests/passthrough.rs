@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/usages.rs"]
+mod usages;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
@@ -11,6 +14,8 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
+
+use usages::USAGES;
 
 const TR: &str = env!("CARGO_BIN_EXE_tr");
 const SYSTEM: &str = "/usr/bin:/bin";
@@ -101,71 +106,6 @@ fn arguments_input_output_and_status_are_those_of_the_systems_tr() {
         assert!(said.contains("operand"), "{said}");
     }
 }
-
-/// Usages from POSIX and GNU: each must reach the system's `tr` unchanged.
-const USAGES: [&[&str]; 60] = [
-    &["a-z", "A-Z"],
-    &["abc", "xyz"],
-    &["--", "a-z", "A-Z"],
-    &["--", "-a", "_b"],
-    &["-", "_"],
-    &["a", "-"],
-    &["a-z", "-d"],
-    &["a", "--x"],
-    &["[a-z]", "[A-Z]"],
-    &["a-z", "[x*]"],
-    &["a-z", "[x*5]y"],
-    &["abc", "[x*010]"],
-    &["a-c", "x"],
-    &["é", "e"],
-    &["[:lower:]", "[:upper:]"],
-    &["[:upper:]", "[:lower:]"],
-    &["[:space:]", "\\n"],
-    &["[=e=]", "E"],
-    &["\\n", " "],
-    &["\\0", "\\n"],
-    &["\\141", "\\101"],
-    &["\\000-\\037", "?"],
-    &["\\\\", "/"],
-    &[" ", "\\012"],
-    &["'\"", "\"'"],
-    &["", ""],
-    &["-d", "aeiou"],
-    &["-d", "\\r\\n"],
-    &["-d", "[:cntrl:]"],
-    &["-d", "--", "-"],
-    &["-dc", "[:alnum:]"],
-    &["-cd", "[:print:]"],
-    &["-Cd", "a-z"],
-    &["-c", "-d", "a-z"],
-    &["-c", "a-z", "\\n"],
-    &["-C", "a-z", "\\n"],
-    &["-cs", "A-Za-z", "\\n"],
-    &["-cs", "[:alnum:]", "[\\n*]"],
-    &["-s", "l"],
-    &["-s", " ", "\\n"],
-    &["-s", "[:space:]"],
-    &["-ds", "l", "o"],
-    &["-d", "-s", "l", "o"],
-    &["-t", "a-z", "xy"],
-    &["-ct", "a-z", "xy"],
-    &["--delete", "l"],
-    &["--del", "l"],
-    &["--complement", "--delete", "a-z\\n"],
-    &["--squeeze-repeats", "l"],
-    &["--truncate-set1", "a-z", "xy"],
-    // Words near subcommands, or other tools' subcommands: still two sets.
-    &["recor", "RECOR"],
-    &["records", "RECORDS"],
-    &["show", "SHOW"],
-    &["-d", "analyz"],
-    &["recrod", "make-"],
-    &["recrod", "["],
-    &["recrod", "/"],
-    &["-s", "recrod", "sh"],
-    &["run", "sh"],
-    &["analyz", "sh"],
-];
 
 /// Command lines that POSIX or GNU `tr` refuses, with no word near a subcommand.
 const REFUSED: [&[&str]; 8] = [
@@ -283,6 +223,116 @@ fn on_a_terminal_a_word_near_a_subcommand_is_answered() {
             "{said}"
         );
         assert_eq!(done.stdout, if mistyped { &b""[..] } else { b"xxyy\n" });
+    }
+}
+
+/// Under the second name nothing is passed on, and every message has that name.
+#[test]
+fn the_second_name_passes_nothing_on() {
+    let (dir, trace) = (tempfile::tempdir().unwrap(), a_recording());
+    let second = dir.path().join("tr-trace");
+    std::os::unix::fs::symlink(TR, &second).unwrap();
+    let said = |args: &[&str]| {
+        let mut command = Command::new(&second);
+        let command = command.args(args).current_dir(dir.path());
+        let done = run(command.env("PATH", SYSTEM), b"input");
+        let text = [done.stdout, done.stderr].concat();
+        (
+            done.status.code(),
+            String::from_utf8_lossy(&text).into_owned(),
+        )
+    };
+    for args in &USAGES {
+        let (status, text) = said(args);
+        // A usage by one of tr's own options, such as -c.
+        let unknown =
+            text.contains("unrecognized subcommand") || text.contains("unexpected argument");
+        let asked = text.contains("tr-trace: did you mean `tr-trace ");
+        assert!(status == Some(2) && (unknown || asked), "{args:?}: {text}");
+    }
+    for (word, meant) in [
+        ("recrod", "record"),
+        ("show", "analyze"),
+        (&trace, "analyze"),
+    ] {
+        let want = format!("tr-trace: did you mean `tr-trace {meant}`?\n");
+        assert_eq!(said(&[word]), (Some(2), want));
+    }
+    // No text that names the program names it otherwise; `[tr]` is the name of the system's.
+    let names_tr = |text: &str| {
+        let word = |c: char| c.is_alphanumeric() || "-_./".contains(c);
+        text.split(|c| !word(c)).any(|it| it == "tr")
+    };
+    let mut all = vec![
+        said(&["--help"]),
+        said(&["--version"]),
+        said(&[]),
+        said(&["mark"]),
+        said(&["man", "--help"]),
+    ];
+    for name in [
+        "record",
+        "analyze",
+        "report",
+        "summary",
+        "export",
+        "import",
+        "diff",
+        "info",
+        "dump",
+        "verify",
+        "recover",
+        "redact",
+        "completions",
+    ] {
+        all.push(said(&[name, "--help"]));
+        all.push(said(&[name]));
+        all.push(said(&[name, "/nonexistent"]));
+    }
+    for report in [
+        "overview",
+        "critical-path",
+        "steps",
+        "cpus",
+        "syscalls",
+        "flame",
+    ] {
+        all.push(said(&["analyze", &trace, "--report", report]));
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        all.push(said(&["completions", shell]));
+    }
+    for (_, text) in &all {
+        assert!(!text.is_empty() && !names_tr(text), "{text}");
+    }
+    assert!(all
+        .iter()
+        .any(|(_, text)| text.contains("next: tr-trace analyze ")));
+}
+
+/// The pages that a page refers to are there, under both names.
+#[test]
+fn manual_pages_refer_to_pages_that_exist() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["tr", "tr-trace"] {
+        let link = dir.path().join(name);
+        std::os::unix::fs::symlink(TR, &link).unwrap();
+        let pages = dir.path().join(format!("{name}.pages"));
+        assert!(Command::new(&link)
+            .arg("man")
+            .arg(&pages)
+            .status()
+            .unwrap()
+            .success());
+        let first = fs::read_to_string(pages.join("tr-trace.1")).unwrap();
+        let first = first.replace("\\-", "-");
+        let named = first.lines().filter_map(|line| line.strip_suffix("(1)"));
+        let named: Vec<&str> = named.collect();
+        assert!(named.len() > 10, "{first}");
+        for page in named {
+            assert!(page.starts_with(&format!("{name}-")), "{page}");
+            assert!(pages.join(format!("{page}.1")).is_file(), "{name}: {page}");
+        }
     }
 }
 

@@ -99,13 +99,13 @@ fn install(variables: &[(&str, &str)]) -> (Output, String, u32) {
     let out = command.envs(variables.iter().copied()).output().unwrap();
     let program = prefix.join("bin/tr");
     let mode = fs::metadata(&program).unwrap().permissions().mode() & 0o7777;
-    let log = log(dir.path()).replace(&program.display().to_string(), "TR");
+    let log = log(dir.path()).replace(&format!("{}.new", program.display()), "TR");
     (out, log, mode)
 }
 
 #[test]
 fn a_group_alone_gets_the_capabilities() {
-    let capable = "setcap cap_bpf,cap_perfmon+ep TR\n";
+    let capable = "setcap cap_bpf,cap_perfmon+p TR\n";
     let (out, log, mode) = install(&[("SETCAP", "1"), ("GROUP", "tr-trace")]);
     assert!(out.status.success(), "{out:?}");
     // A new owner takes the capabilities away.

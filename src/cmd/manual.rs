@@ -64,10 +64,10 @@ fn write(args: &ManArgs, pages: Vec<(String, Vec<u8>)>) -> std::io::Result<()> {
 }
 
 /// A page for each subcommand, and one for all; each with its file's name.
-fn pages(mut cli: clap::Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
+fn pages(cli: clap::Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
+    let mut cli = cli.disable_help_subcommand(true);
     cli.build();
     let commands = cli.get_subcommands().cloned();
-    let commands = commands.filter(|command| command.get_name() != "help");
     // The first page names the others by the name that it has in it, `tr`.
     let first = (format!("{SECOND}.1"), cli.clone());
     let others = commands.map(|it| {

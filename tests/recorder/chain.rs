@@ -25,7 +25,7 @@ const CHAIN: &[(&str, Option<&str>, &str)] = &[
     (
         "mount -t tmpfs none /sys/kernel/btf",
         Some("ptrace"),
-        "to tr needs CONFIG_DEBUG_INFO_BTF=y; look for it: grep BTF",
+        "to look for CONFIG_DEBUG_INFO_BTF=y, which the kernel needs: grep BTF",
     ),
     (
         "mount -t tmpfs none /sys/kernel/btf && echo 5.4.0-1 >$DIR/release && \

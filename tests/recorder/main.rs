@@ -17,6 +17,7 @@ mod functions;
 mod harm;
 #[cfg(target_arch = "x86_64")]
 mod inject;
+mod install;
 mod kinds;
 mod limits;
 mod machine;
@@ -37,6 +38,8 @@ mod support;
 mod symbolize;
 mod syscalls;
 mod terminal;
+#[path = "../common/usages.rs"]
+mod usages;
 #[cfg(target_arch = "x86_64")]
 mod writes;
 
@@ -66,6 +69,7 @@ fn main() {
         follow::TESTS,
         failures::TESTS,
         rights::TESTS,
+        install::TESTS,
         doctor::TESTS,
         signals::TESTS,
         limits::TESTS,
@@ -101,6 +105,7 @@ fn main() {
             terminal::OTHER_METHODS,
             chain::TESTS,
             containers::TESTS,
+            install::TESTS,
         ]
         .into_iter()
         .any(needs_none)
@@ -162,6 +167,9 @@ fn main() {
             symbolize::STALE => common::lacks("python3"),
             name if stacks_beside_perf::TESTS.iter().any(|it| it.0 == name) => {
                 stacks_beside_perf::lacks(name)
+            }
+            name if install::TESTS.iter().any(|(other, _)| *other == name) => {
+                install::lacking(name)
             }
             machine::THROTTLED => machine::no_quota(),
             "a_time_namespace_changes_no_time" => options::no_time_namespace(),

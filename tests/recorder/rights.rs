@@ -234,7 +234,7 @@ fn user() -> Result<(), Failed> {
 pub fn no_capabilities() -> Option<String> {
     let copy = elsewhere("probe").ok()?;
     let done = Command::new("setcap")
-        .args(["cap_bpf,cap_perfmon+ep"])
+        .args(["cap_bpf,cap_perfmon+p"])
         .arg(&copy)
         .output();
     let _ = std::fs::remove_file(&copy);
@@ -255,7 +255,7 @@ pub fn elsewhere(name: &str) -> Result<PathBuf, Failed> {
 fn capabilities() -> Result<(), Failed> {
     let copy = elsewhere("capabilities")?;
     let set = Command::new("setcap")
-        .arg("cap_bpf,cap_perfmon+ep")
+        .arg("cap_bpf,cap_perfmon+p")
         .arg(&copy)
         .status()?;
     ensure(set.success(), || "setcap".into())?;
@@ -390,7 +390,7 @@ const REFUSED: &[(&[&str], &str, &str)] = &[
     (
         NOBODY,
         "lacks the capabilities CAP_BPF and CAP_PERFMON\n",
-        "sudo setcap cap_bpf,cap_perfmon+ep /",
+        "sudo setcap cap_bpf,cap_perfmon+p /",
     ),
     (
         NOBODY,

@@ -341,7 +341,7 @@ fn refusals() -> Result<(), Failed> {
     let absent = absent.env("PATH", "/nonexistent");
     fails(
         absent,
-        &["sudo is not installed", "setcap cap_bpf,cap_perfmon+ep /"],
+        &["sudo is not installed", "setcap cap_bpf,cap_perfmon+p /"],
     )?;
     // With the rule for another program.
     drop(place);

@@ -150,11 +150,11 @@ impl Refusal {
             Refusal::NoSysfs => vec![("mount it", "mount -t sysfs sysfs /sys".into())],
             Refusal::OldKernel { .. } => vec![("look for a newer kernel", "uname -r".into())],
             Refusal::NoBtf => vec![(
-                "it needs CONFIG_DEBUG_INFO_BTF=y; look for it",
+                "look for CONFIG_DEBUG_INFO_BTF=y, which the kernel needs",
                 "grep BTF /boot/config-$(uname -r)".into(),
             )],
             Refusal::NoBpf => vec![(
-                "it needs CONFIG_BPF_SYSCALL=y; look for it",
+                "look for CONFIG_BPF_SYSCALL=y, which the kernel needs",
                 "grep BPF /boot/config-$(uname -r)".into(),
             )],
             Refusal::Seccomp(_) => vec![(
