@@ -299,6 +299,7 @@ fn the_second_name_passes_nothing_on() {
     ] {
         all.push(said(&["analyze", &trace, "--report", report]));
     }
+    all.push(said(&["analyze", &trace]));
     for shell in ["bash", "zsh", "fish"] {
         all.push(said(&["completions", shell]));
     }

@@ -22,12 +22,13 @@ function version(tr) {
   const help = spawnSync(tr, ['record', '--help'], { encoding: 'utf8', timeout: 10_000 });
   if (!help.stdout?.startsWith('Record a command')) return undefined;
   const { stdout } = spawnSync(tr, ['--version'], { encoding: 'utf8', timeout: 10_000 });
-  return stdout.trim().replace(/^tr /, '');
+  return stdout.trim().replace(/^tr(-trace)? /, '');
 }
 
 function onPath() {
   const directories = (process.env.PATH ?? '').split(':').filter((place) => path.isAbsolute(place));
-  return directories.map((place) => path.join(place, 'tr')).filter((file) => fs.existsSync(file));
+  const names = (place) => [path.join(place, 'tr-trace'), path.join(place, 'tr')];
+  return directories.flatMap(names).filter((file) => fs.existsSync(file));
 }
 
 /** The version of the checkout that this file is in. */

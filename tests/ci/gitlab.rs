@@ -22,7 +22,12 @@ pub fn trials() -> Vec<Trial> {
             whole_job,
         ),
         trial("gitlab_without_tr_runs_the_script", lacks("curl"), untraced),
-        trial("gitlab_notes_once_on_a_merge_request", note, note_once),
+        trial(
+            "gitlab_notes_once_on_a_merge_request",
+            note.clone(),
+            note_once,
+        ),
+        trial("gitlab_tells_the_token_nobody_else", note, token),
     ]
 }
 
@@ -197,5 +202,31 @@ fn note_once() -> Result<(), Failed> {
     let encoded = "/jobs/artifacts/main%26x%3D%24(touch%20pwned)/raw/tr-recording/trace.bin?job=test%20%40everyone";
     assert!(asked.contains(encoded), "{asked}");
     assert!(!job.directory.path().join("pwned").exists());
+    Ok(())
+}
+
+/// The token goes to GitLab alone: neither along a redirection to another server nor to the command.
+fn token() -> Result<(), Failed> {
+    let job = Job::new()
+        .set("TR_TOKEN", "the-token")
+        .set("CI_MERGE_REQUEST_IID", "5")
+        .set("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "main");
+    let script = "tr_record sh -c 'env; echo \"told=$TR_TOKEN=\"'; env";
+    let (status, text) = job.run("bash", script);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("told=="), "{text}");
+    assert!(!text.contains("the-token"), "{text}");
+    // The artifacts are on another server.
+    let storage = Forge::start();
+    let trace = fs::read(job.directory.path().join("tr-recording/trace.bin"))?;
+    storage.state().files.insert("/signed".into(), trace);
+    job.forge.state().storage = Some(storage.url.clone());
+    let (_, text) = job.run("bash", script);
+    let (here, there) = (job.forge.state(), storage.state());
+    let body = here.comments[0]["body"].as_str().unwrap();
+    assert!(body.contains("→"), "not compared: {body} {text}");
+    assert_eq!(there.requests, ["GET /signed"]);
+    assert!(there.trusted.is_empty(), "{:?}", there.trusted);
+    assert_eq!(here.trusted.len(), here.requests.len());
     Ok(())
 }
