@@ -38,9 +38,9 @@ test-release: ## install the release in bare root filesystems and record there, 
 	@scripts/test-release.sh "$(DIST)"
 
 test: ## run every test; those that record use sudo
-	@if scripts/setup.sh test; then scripts/test.sh; else scripts/test.sh --without-record; fi
+	@if scripts/setup.sh $(if $(TR_LONG),long,test); then scripts/test.sh; else scripts/test.sh --without-record; fi
 
-test-long: ## what takes too long for CI: all rounds and cases of make test, all kernels, the fuzzer
+test-long: ## what takes too long for CI: all rounds and cases of make test, Spark, all kernels, the fuzzer
 	@TR_LONG=1 $(MAKE) --keep-going test test-kernels fuzz
 
 test-unprivileged: setup ## run the tests that start tr as nobody, without the right to trace (as root)

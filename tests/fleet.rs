@@ -15,11 +15,11 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::{json, Map, Value};
 use tr_sim::fleet::{FleetRun, Plant};
 
-use common::{ensure, lacks, list, python, trial, Failure, TR};
+use common::{ensure, lacks, list, long, python, trial, Failure, TR};
 
 fn main() {
     let python = python().err();
-    let spark = python.clone().or_else(|| lacks("java"));
+    let spark = python.clone().or_else(no_spark);
     let tests = vec![
         trial("the_runner_knows_every_column", None, || Ok(columns()?)),
         trial("a_run_is_added_once", None, || Ok(once()?)),
@@ -40,6 +40,21 @@ fn main() {
         }),
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit();
+}
+
+/// Why datasets are not asked by Spark.
+fn no_spark() -> Option<String> {
+    if !long() {
+        return Some("make test-long installs Java and Spark, and runs it".into());
+    }
+    let has = python().and_then(|it| {
+        let mut python = Command::new(it);
+        let status = python.args(["-c", "import pyspark"]).status();
+        status.map_err(|error| error.to_string())
+    });
+    let lacks_spark =
+        || (!has.is_ok_and(|it| it.success())).then(|| "pyspark is not installed".to_owned());
+    lacks("java").or_else(lacks_spark)
 }
 
 /// A test that takes minutes on a busy machine.
@@ -523,7 +538,7 @@ duckdb.sql(f\"copy (select 1 as run) to '{foreign}' (format parquet)\")";
     ];
     expected.sort_unstable();
     let mut engines = vec!["duckdb"];
-    engines.extend(lacks("java").is_none().then_some("spark"));
+    engines.extend(no_spark().is_none().then_some("spark"));
     for engine in engines {
         let options = [
             "--format", "json", "--engine", engine, "--master", "local[2]",

@@ -126,6 +126,93 @@ fn a_group_alone_gets_the_capabilities() {
     );
 }
 
+/// `demo.sh` of an ordinary user, where `tr doctor` finds this method and sudo does this; the recordings.
+fn demo(method: &str, sudo: &str) -> Vec<String> {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let release = dir.join("target/release");
+    fs::create_dir_all(&release).unwrap();
+    let doctor = format!("[ $1 != doctor ] || echo '{{ \"method\": \"{method}\" }}'");
+    let refused = "case $* in *--sudo*refused*) exit 125 ;; esac";
+    stub(
+        &release,
+        "tr",
+        &format!("echo \"$@\" >>\"$LOG\"; {doctor}; {refused}"),
+    );
+    stub(dir, "id", "echo 1234");
+    stub(dir, "sudo", sudo);
+    let out = script(dir, "demo.sh")
+        .arg(dir.join("refused"))
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{out:?}");
+    let log = log(dir);
+    let recorded = log.lines().filter(|line| line.starts_with("record"));
+    recorded
+        .map(|line| line.split(" -o").next().unwrap().to_owned())
+        .collect()
+}
+
+#[test]
+fn the_demo_records_by_sudo_where_that_asks_nothing() {
+    // The stub of tr refuses --sudo, so a recording without it follows.
+    assert_eq!(
+        demo("ptrace", "[ \"$1 $2\" = '-n true' ]"),
+        ["record --sudo", "record"]
+    );
+    assert_eq!(demo("ptrace", "exit 1"), ["record"]);
+    assert_eq!(demo("bpf", ":"), ["record"]);
+}
+
+/// `setup.sh` on a machine without programs, as root; its messages, and the calls of apt-get.
+fn setup(part: &str, apt: &str) -> (Output, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    for tool in [
+        "bash", "env", "dirname", "cat", "grep", "sed", "realpath", "sleep",
+    ] {
+        std::os::unix::fs::symlink(Path::new("/usr/bin").join(tool), dir.join(tool)).unwrap();
+    }
+    stub(dir, "id", "echo 0");
+    stub(dir, "apt-get", &format!("echo \"$@\" >>\"$LOG\"\n{apt}"));
+    // The packages of Python are there.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let lists = [
+        "fleet/requirements.txt",
+        "tests/requirements.txt",
+        "tests/requirements-long.txt",
+    ];
+    let lists = lists.map(|it| fs::read_to_string(root.join(it)).unwrap());
+    fs::create_dir_all(dir.join("target/python/bin")).unwrap();
+    fs::write(dir.join("target/python/wanted"), lists.concat()).unwrap();
+    let mut command = Command::new(dir.join("bash"));
+    command.arg(root.join("scripts/setup.sh")).arg(part);
+    command.env("PATH", dir).env("LOG", dir.join("log"));
+    command.env("CARGO_TARGET_DIR", dir.join("target"));
+    (command.output().unwrap(), log(dir))
+}
+
+#[test]
+fn setup_installs_what_the_tests_need_and_says_how_much() {
+    let sizes = "case $* in *--assume-no*) echo '0 upgraded, 207 newly installed, 0 to remove.'; \
+        echo 'Need to get 220 MB of archives.'; exit 1 ;; esac";
+    let (out, calls) = setup("test", sizes);
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(
+        said.contains("setup: 207 newly installed, 220 MB to fetch\n"),
+        "{said}"
+    );
+    let last = calls.lines().last().unwrap();
+    assert!(
+        last.contains("strace") && last.contains("-o DPkg::Lock::Timeout=600"),
+        "{calls}"
+    );
+    let has = |what: &str| calls.split([' ', '\n']).any(|it| it == what);
+    assert!(!has("npm") && !has("default-jre-headless"), "{calls}");
+    let (_, calls) = setup("long", sizes);
+    assert!(calls.contains(" default-jre-headless"), "{calls}");
+}
+
 /// Ctrl-C while a test runs through sudo: no file of root's stays in the user's checkout.
 #[test]
 fn an_interrupted_test_gives_roots_files_back() {
