@@ -276,7 +276,6 @@ fn the_second_name_passes_nothing_on() {
         "report",
         "summary",
         "export",
-        "import",
         "diff",
         "info",
         "dump",

@@ -213,6 +213,44 @@ fn setup_installs_what_the_tests_need_and_says_how_much() {
     assert!(calls.contains(" default-jre-headless"), "{calls}");
 }
 
+/// Whoever copies README's blocks has what `make build` and `make install` need.
+#[test]
+fn readme_names_the_packages_of_setup() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |name: &str| fs::read_to_string(root.join(name)).unwrap();
+    let (readme, setup, makefile) = (
+        read("README.md"),
+        read("scripts/setup.sh"),
+        read("Makefile"),
+    );
+    let build = setup
+        .split("install \"building tr record\"")
+        .next()
+        .unwrap();
+    let wanted = build.lines().filter_map(|line| line.split("want ").nth(1));
+    let wanted = wanted.filter_map(|line| line.split(' ').next());
+    let mut wanted: Vec<&str> = wanted
+        .filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
+        .collect();
+    let line = "    sudo apt-get install ";
+    let mut named: Vec<&str> = readme
+        .lines()
+        .find_map(|it| it.strip_prefix(line))
+        .unwrap()
+        .split(' ')
+        .collect();
+    wanted.sort_unstable();
+    named.sort_unstable();
+    assert_eq!(named, wanted);
+    let code = readme.lines().filter_map(|line| line.strip_prefix("    "));
+    let first: Vec<&str> = code
+        .take(2)
+        .map(|line| line.split(" #").next().unwrap().trim())
+        .collect();
+    assert_eq!(first, ["make demo", "make test"]);
+    assert!(makefile.contains("\ndemo:") && makefile.contains("\ntest:"));
+}
+
 /// Ctrl-C while a test runs through sudo: no file of root's stays in the user's checkout.
 #[test]
 fn an_interrupted_test_gives_roots_files_back() {
