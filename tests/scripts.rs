@@ -230,7 +230,10 @@ fn readme_names_the_packages_of_setup() {
     let wanted = build.lines().filter_map(|line| line.split("want ").nth(1));
     let wanted = wanted.filter_map(|line| line.split(' ').next());
     let mut wanted: Vec<&str> = wanted
-        .filter(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-'))
+        .filter(|name| {
+            name.chars()
+                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        })
         .collect();
     let line = "    sudo apt-get install ";
     let mut named: Vec<&str> = readme
