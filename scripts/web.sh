@@ -7,7 +7,6 @@
 #   screenshots  makes pictures of the page of the fixture demo.bin
 set -euo pipefail
 cd "$(dirname "$0")/.."
-PATH=$PATH:$(realpath -m "${CARGO_TARGET_DIR:-target}")/python/bin # npm, where setup.sh has put it
 root=$PWD
 web=$root/crates/report/web
 if ! command -v node >/dev/null || [ ! -d "$web/node_modules/esbuild" ]; then
@@ -15,14 +14,15 @@ if ! command -v node >/dev/null || [ ! -d "$web/node_modules/esbuild" ]; then
 	[ "$1" = check ] && exit 0
 	exit 1
 fi
+types() { node node_modules/typescript/bin/tsc --noEmit; }
 case $1 in
 build)
-	(cd "$web" && npm run --silent check && npm run --silent build)
+	(cd "$web" && types && node build.mjs dist)
 	;;
 check)
 	fresh=$(mktemp -d)
 	trap 'rm -rf "$fresh"' EXIT
-	(cd "$web" && npm run --silent check && node build.mjs "$fresh")
+	(cd "$web" && types && node build.mjs "$fresh")
 	if ! diff -rq "$fresh" "$web/dist"; then
 		echo "web: dist is out of date: run make web" >&2
 		exit 1
