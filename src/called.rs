@@ -1,7 +1,6 @@
 //! The command line under the name by which the user has called the program.
 
 use clap::CommandFactory;
-use std::os::unix::ffi::OsStrExt;
 use tr_report::called::{SECOND, TR};
 
 /// Of the first name alone.
@@ -73,9 +72,10 @@ fn named(text: &str) -> String {
 }
 
 /// This program by its whole path, as a shell takes it: sudo looks for a `tr` where the system's is.
+#[cfg(feature = "record")]
 pub fn program() -> String {
     let program = std::env::current_exe().unwrap_or_else(|_| TR.name().into());
-    tr_report::escape::command([program.as_os_str().as_bytes()])
+    tr_report::escape::command([program.as_os_str().as_encoded_bytes()])
 }
 
 #[cfg(test)]
