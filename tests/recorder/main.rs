@@ -144,7 +144,7 @@ fn main() {
             "programs_see_what_they_see_without_tr" | "a_program_of_32_bits_runs_under_ptrace" => {
                 common::lacks("gcc")
             }
-            "ptrace_makes_room_for_leak_checkers" => common::lacks("gcc"),
+            "ptrace_makes_room_for_leak_checkers" | ptrace::KILLED_FORKS => common::lacks("gcc"),
             "ptrace_has_the_kernels_figures" => common::lacks("make"),
             "the_command_finds_everything_as_without_tr" => common::lacks("ps"),
             "the_command_runs_once_whatever_the_limits_are" => common::lacks("prlimit"),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 use serde_json::Value;
@@ -30,10 +30,14 @@ pub const TESTS: &[Test] = &[
     ("ptrace_makes_room_for_strace", strace),
     ("ptrace_makes_room_for_gdb", gdb),
     ("ptrace_makes_room_for_leak_checkers", leaks),
+    (KILLED_FORKS, killed_forks),
 ];
 
 /// Needs BPF beside ptrace.
 pub const BESIDE: &[Test] = &[("ptrace_has_the_kernels_figures", beside_bpf)];
+
+/// This test needs gcc.
+pub const KILLED_FORKS: &str = "a_process_killed_while_it_forks_leaves_no_child_stopped";
 
 const PTRACE: &[&str] = &["--method", "ptrace", "-q"];
 
@@ -488,6 +492,62 @@ fn leaks() -> Result<(), Failed> {
         format!("{out:?}")
     })?;
     lets_go(&trace)
+}
+
+/// A process that forks without a pause, until one of its threads kills it.
+const FORKS: &str = "#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+static void *end(void *after) { usleep(*(int *)after); kill(getpid(), SIGKILL); return 0; }
+int main(int count, char **args) {
+    int after = atoi(args[1]);
+    pthread_t thread;
+    pthread_create(&thread, 0, end, &after);
+    while (count) if (fork() == 0) _exit(0);
+}
+";
+
+/// Such a process reports no fork of the child that it has just made. A child that stays
+/// stopped holds the pipe open, and `cat` waits for ever.
+fn killed_forks() -> Result<(), Failed> {
+    let rounds = if crate::common::long() { 5_000 } else { 150 };
+    let (source, program) = (scratch("forks.c"), scratch("forks"));
+    std::fs::write(&source, FORKS)?;
+    let mut build = Command::new("gcc");
+    build.arg("-pthread").arg(&source).arg("-o").arg(&program);
+    let built = build.output()?;
+    ensure(built.status.success(), || text(&built.stderr))?;
+    let line = format!(
+        "i=0; while [ $i -lt {rounds} ]; do {} $((200 + i * 37 % 3000)) | cat; i=$((i + 1)); done; exit 4",
+        program.display()
+    );
+    let trace = scratch("forks.bin");
+    let mut tr_ = recording(&trace, PTRACE, &["sh", "-c", &line])
+        .stderr(Stdio::null())
+        .spawn()?;
+    let limit = Instant::now() + Duration::from_secs(if rounds > 150 { 280 } else { 60 });
+    let status = loop {
+        if let Some(status) = tr_.try_wait()? {
+            break status;
+        }
+        if Instant::now() > limit {
+            // Its end lets go of the stopped child.
+            tr_.kill()?;
+            tr_.wait()?;
+            return Err("COMMAND hangs".into());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    ensure(status.code() == Some(4), || format!("{status:?}"))?;
+    let analysis = analyze(&trace)?;
+    let killed = list(&analysis, "processes").iter();
+    let killed = killed.filter(|it| it["exit"]["signal"] == libc::SIGKILL);
+    let killed = killed.count();
+    ensure(killed >= rounds, || format!("{killed} of {rounds}"))?;
+    let endless = |process: &&Value| process["end_ns"].is_null() || process["exit"].is_null();
+    let endless = list(&analysis, "processes").iter().find(endless);
+    ensure(endless.is_none(), || format!("{endless:?}"))
 }
 
 /// The last value of a member of each task's events of one kind, by tid.

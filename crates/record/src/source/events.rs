@@ -1,6 +1,6 @@
 //! Events that a thread of the recorder makes and that wait for the writer.
 
-use tr_format::event::{Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream};
+use tr_format::event::{Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, Tgid, Tid};
 use tr_format::Error;
 
 use super::{recorder, Drained, Take};
@@ -34,6 +34,18 @@ impl Waiting {
         self.report_lost();
         self.bytes += size;
         self.events.push(recorder(time, kind));
+    }
+
+    /// Names another task as the parent of a forked one, if that fork still waits.
+    pub fn correct_fork(&mut self, child: Tid, parent: Tid, process: Tgid) {
+        let mut events = self.events.iter_mut().rev();
+        let fork = events.find_map(|event| match &mut event.kind {
+            LifeKind::Fork(fork) if fork.tid == child => Some(fork),
+            _ => None,
+        });
+        if let Some(fork) = fork {
+            (fork.parent_tid, fork.parent_tgid) = (parent, process);
+        }
     }
 
     fn report_lost(&mut self) {

@@ -17,8 +17,11 @@ pub fn tgid(id: Id) -> Tgid {
     Tgid(id.unsigned_abs())
 }
 
-/// A task's totals (`/proc/PID/schedstat`): run time, time in run queues, slices.
-pub fn totals(id: Id) -> Option<(u64, u64, u64)> {
+/// A task's run time and time in run queues, in nanoseconds, and its slices.
+pub type Totals = (u64, u64, u64);
+
+/// A task's totals (`/proc/PID/schedstat`).
+pub fn totals(id: Id) -> Option<Totals> {
     let mut text = [0; 80];
     let mut file = std::fs::File::open(format!("/proc/{id}/schedstat")).ok()?;
     let len = file.read(&mut text).ok()?;
@@ -81,6 +84,18 @@ fn parse(text: &[u8]) -> Option<Stat> {
         arguments: number(48).unwrap_or(0),
         status: number(52).and_then(|n| u32::try_from(n).ok()),
     })
+}
+
+/// A task's process, and that process's parent.
+pub fn lineage(id: Id) -> Option<(Id, Id)> {
+    let status = std::fs::read(format!("/proc/{id}/status")).ok()?;
+    // The name, which comes first, may hold any byte but a newline.
+    let mut lines = status.split(|byte| *byte == b'\n');
+    let mut number = |name: &str| {
+        let value = lines.find_map(|line| line.strip_prefix(name.as_bytes()))?;
+        std::str::from_utf8(value).ok()?.trim().parse().ok()
+    };
+    Some((number("Tgid:")?, number("PPid:")?))
 }
 
 fn is_own(id: Id) -> bool {

@@ -14,7 +14,7 @@ use nix::errno::Errno;
 use tr_format::event::{Degraded, Ktime, LifeKind};
 use tr_format::meta::{Facts, Known, Method, Origin, Scope};
 
-use self::tracer::State;
+use self::tracer::{State, Thread};
 use super::proc::{self, Id};
 use super::sampler::Sampler;
 use super::{Drained, Last, Source, Started};
@@ -148,11 +148,13 @@ fn announce(shared: &Shared, listener: &OwnedFd) {
     }
 }
 
-/// The totals of all tracees. The tracer goes on between two processes.
+/// The totals of all tracees. The tracer goes on while they are read.
 fn sample(shared: &Shared) {
     let threads = shared.lock().threads();
-    for (process, threads) in threads {
-        shared.lock().sample(process, &threads);
+    for threads in threads.into_values() {
+        let read = |thread: Thread| (thread, proc::totals(thread.0));
+        let totals: Vec<_> = threads.into_iter().map(read).collect();
+        shared.lock().sample(&totals);
     }
 }
 
@@ -161,7 +163,7 @@ fn run(shared: &Shared) {
     loop {
         sys::wait_for_any();
         let mut state = shared.lock();
-        state.take_all();
+        state.take();
         state.serve();
         // COMMAND has ended, is let go, or a call's targets are.
         shared.changed.notify_all();

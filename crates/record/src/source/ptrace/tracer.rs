@@ -21,7 +21,16 @@ struct Task {
     /// The process that forked its process; of COMMAND's 0.
     parent: Id,
     comm: Comm,
+    /// When it was forked, or executed its program.
+    since: Ktime,
 }
+
+/// A thread to be sampled: its id, and its [`Task::since`].
+pub type Thread = (Id, Ktime);
+
+/// The stops and ends that are taken in a row. Between two rows, the other threads of the
+/// recorder have their turn, and children go on whose fork's event does not come.
+const ROW: usize = 64;
 
 /// The tracees, and the events that no batch has taken yet.
 #[derive(Debug, Default)]
@@ -29,6 +38,9 @@ pub struct State {
     tasks: HashMap<Id, Task>,
     /// New tracees that stopped before the event of their fork.
     early: HashSet<Id>,
+    /// Tracees that were adopted without the event of their fork, and the process that `/proc`
+    /// showed as their parent. The event may come late, even after their end, or never.
+    adopted: HashMap<Id, Id>,
     /// The tracer's thread has to end.
     pub stop: bool,
     /// The tracer's thread.
@@ -61,6 +73,7 @@ impl State {
             process: root,
             parent: 0,
             comm,
+            since: host::now(),
         };
         State {
             tasks: HashMap::from([(root, task)]),
@@ -88,17 +101,21 @@ impl State {
         self.tasks.contains_key(&self.root)
     }
 
-    /// Takes all stops and ends that have come.
-    pub fn take_all(&mut self) {
-        loop {
+    /// Takes stops and ends that have come.
+    pub fn take(&mut self) {
+        for _ in 0..ROW {
             if let Some(stop) = sys::next_stop() {
                 self.stopped(stop);
             }
             match sys::next_end() {
                 Some(Next::End(end)) => self.ended(end),
                 Some(Next::Stop) => {}
-                None => return,
+                None => break,
             }
+        }
+        // A parent that is killed while it forks reports no event.
+        for child in std::mem::take(&mut self.early) {
+            self.adopt(child);
         }
     }
 
@@ -158,24 +175,44 @@ impl State {
     }
 
     fn forked(&mut self, parent: Id) {
+        // Without it, the parent is killed.
         let Ok(child) = sys::message(parent) else {
             return;
         };
+        if self.adopted.remove(&child).is_some() {
+            return self.correct(parent, child);
+        }
+        let process = self.process_of(parent);
+        let process = if sys::is_thread_of(process, child) {
+            process
+        } else {
+            child
+        };
+        self.born(child, process, parent);
+        if self.early.remove(&child) {
+            let _ = sys::go_on(child, 0);
+        }
+    }
+
+    /// A tracee begins to live: the leader of a process, or a thread.
+    fn born(&mut self, child: Id, process: Id, parent: Id) {
         let time = host::now();
-        let of = self.tasks.get(&parent).copied().unwrap_or(Task {
+        let of = self.tasks.get(&parent).copied();
+        let of = of.unwrap_or_else(|| Task {
             process: parent,
             parent: 0,
-            comm: Comm::default(),
+            comm: proc::comm(child).unwrap_or_default(),
+            since: time,
         });
-        let (process, above) = if sys::is_thread_of(of.process, child) {
-            (of.process, of.parent)
-        } else {
-            (child, of.process)
-        };
         let task = Task {
             process,
-            parent: above,
+            parent: if process == child {
+                of.process
+            } else {
+                of.parent
+            },
             comm: of.comm,
+            since: time,
         };
         self.tasks.insert(child, task);
         let fork = Fork {
@@ -189,9 +226,35 @@ impl State {
             comm: of.comm,
         };
         self.waiting.push(time, LifeKind::Fork(fork));
-        if self.early.remove(&child) {
-            let _ = sys::go_on(child, 0);
+    }
+
+    /// Takes a new tracee whose fork's event has not come, and lets it run. Of the task that
+    /// forked it, `/proc` tells the process, as long as that lives.
+    fn adopt(&mut self, child: Id) {
+        let Some((process, above)) = proc::lineage(child) else {
+            return;
+        };
+        let parent = if process == child { above } else { process };
+        self.adopted.insert(child, parent);
+        if self.leaving.contains(&parent) {
+            let _ = sys::detach(child, 0);
+            return;
         }
+        self.born(child, process, parent);
+        let _ = sys::go_on(child, 0);
+    }
+
+    /// The event of an adopted tracee's fork: it names the thread, and the process if another
+    /// one is the parent by clone's `CLONE_PARENT`.
+    fn correct(&mut self, parent: Id, child: Id) {
+        let process = self.process_of(parent);
+        if let Some(task) = self.tasks.get_mut(&child) {
+            if task.process == child {
+                task.parent = process;
+            }
+        }
+        let waiting = &mut self.waiting;
+        waiting.correct_fork(tid(child), tid(parent), tgid(process));
     }
 
     fn executed(&mut self, id: Id) {
@@ -212,6 +275,7 @@ impl State {
             process: id,
             parent,
             comm,
+            since: time,
         };
         self.tasks.insert(id, task);
         let exec = Exec {
@@ -301,16 +365,20 @@ impl State {
         let mut tasks: Vec<Id> = tasks.map(|(id, _)| *id).collect();
         tasks.sort_unstable();
         for id in tasks {
-            self.account(time, id, id);
-            let detached = Detached {
-                tid: tid(id),
-                tgid: tgid(self.process_of(id)),
-            };
-            self.waiting.push(time, LifeKind::Detached(detached));
-            self.leaving.insert(id);
-            // A task in a group stop, too, stops once more.
-            let _ = sys::interrupt(id);
+            self.begin_to_leave(time, id);
         }
+    }
+
+    fn begin_to_leave(&mut self, time: Ktime, id: Id) {
+        self.account(time, id, id);
+        let detached = Detached {
+            tid: tid(id),
+            tgid: tgid(self.process_of(id)),
+        };
+        self.waiting.push(time, LifeKind::Detached(detached));
+        self.leaving.insert(id);
+        // A task in a group stop, too, stops once more.
+        let _ = sys::interrupt(id);
     }
 
     /// Lets go of a stopped tracee; of a child that it has just forked at its first stop.
@@ -324,8 +392,10 @@ impl State {
             if let Ok(child) = sys::message(id) {
                 if self.early.remove(&child) {
                     let _ = sys::detach(child, 0);
-                } else {
+                } else if self.adopted.remove(&child).is_none() {
                     self.leaving.insert(child);
+                } else if self.tasks.contains_key(&child) && !self.leaving.contains(&child) {
+                    self.begin_to_leave(host::now(), child);
                 }
             }
         }
@@ -337,6 +407,10 @@ impl State {
     // ---- Ends ----
 
     fn ended(&mut self, Found { id, status }: Found) {
+        if !self.tasks.contains_key(&id) {
+            // It is killed before its first stop, and before the event of its fork.
+            self.adopt(id);
+        }
         let time = host::now();
         let process = self.process_of(id);
         // A zombie can be waited for before its last switch-out, which adds to its totals.
@@ -355,6 +429,9 @@ impl State {
         self.tasks.remove(&id);
         self.early.remove(&id);
         self.leaving.remove(&id);
+        if id == process {
+            self.adopted.retain(|_, parent| *parent != id);
+        }
         let end = TaskEnd {
             tid: tid(id),
             tgid: tgid(process),
@@ -377,34 +454,39 @@ impl State {
     }
 
     /// The living threads of each process, the leader first.
-    pub fn threads(&self) -> BTreeMap<Id, Vec<Id>> {
-        let mut threads: BTreeMap<Id, Vec<Id>> = BTreeMap::new();
+    pub fn threads(&self) -> BTreeMap<Id, Vec<Thread>> {
+        let mut threads: BTreeMap<Id, Vec<Thread>> = BTreeMap::new();
         for (id, task) in &self.tasks {
-            threads.entry(task.process).or_default().push(*id);
+            let of = threads.entry(task.process).or_default();
+            of.push((*id, task.since));
         }
         for (process, ids) in &mut threads {
-            ids.sort_unstable_by_key(|id| (id != process, *id));
+            ids.sort_unstable_by_key(|(id, _)| (id != process, *id));
         }
         threads
     }
 
-    /// The totals of those of a process's threads that live.
-    pub fn sample(&mut self, process: Id, threads: &[Id]) {
+    /// Takes the totals of a process's threads, which were read without the lock. Those of a
+    /// thread that has ended or executed a program meanwhile are out of date.
+    pub fn sample(&mut self, threads: &[(Thread, Option<proc::Totals>)]) {
         let time = host::now();
-        let lives = |id: &&Id| {
-            let task = self.tasks.get(id);
-            task.is_some_and(|task| task.process == process) && !self.leaving.contains(id)
+        let is_same = |(id, since): Thread| {
+            let task = self.tasks.get(&id);
+            task.is_some_and(|task| task.since == since) && !self.leaving.contains(&id)
         };
-        let ids: Vec<Id> = threads.iter().filter(lives).copied().collect();
+        let same: Vec<_> = threads.iter().filter(|(it, _)| is_same(*it)).collect();
         // A thread that is gone before its end has taken the leader's id by an exec, and the
         // leader's totals are that thread's.
-        let totals: Option<Vec<_>> = ids.iter().map(|id| proc::totals(*id)).collect();
-        for (id, totals) in ids.iter().zip(totals.into_iter().flatten()) {
-            self.push_account(time, *id, *id, totals);
+        let totals: Option<Vec<_>> = same
+            .iter()
+            .map(|((id, _), totals)| Some((*id, (*totals)?)))
+            .collect();
+        for (id, totals) in totals.into_iter().flatten() {
+            self.push_account(time, id, id, totals);
         }
     }
 
-    fn push_account(&mut self, time: Ktime, id: Id, of: Id, totals: (u64, u64, u64)) {
+    fn push_account(&mut self, time: Ktime, id: Id, of: Id, totals: proc::Totals) {
         let (sum_exec_runtime, run_delay, slices) = totals;
         let account = Account {
             tid: tid(of),
