@@ -113,6 +113,31 @@ impl Command {
     }
 }
 
+/// Our words for an option of other tools, or the subcommand that takes a second recording.
+fn hint(said: &clap::Error, subcommand: Option<&std::ffi::OsStr>) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let ContextValue::String(wrong) = said.get(ContextKind::InvalidArg)? else {
+        return None;
+    };
+    if said.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let subcommand = subcommand?.to_str()?;
+    let json = ["analyze", "analyse", "info", "diff", "doctor", "summary"];
+    let option = wrong
+        .split_once('=')
+        .map_or(wrong.as_str(), |(name, _)| name);
+    match option {
+        "--json" if json.contains(&subcommand) => Some("--format json".to_owned()),
+        "--json" if subcommand == "dump" => Some("--format ndjson".to_owned()),
+        "-n" if subcommand.starts_with("analy") => Some("--top N is the number of rows".to_owned()),
+        file if !file.starts_with('-') && subcommand != "record" => {
+            Some("two recordings are compared by: tr diff BASE NEW".to_owned())
+        }
+        _ => None,
+    }
+}
+
 fn main() -> ExitCode {
     let started = std::time::Instant::now();
     let first = std::env::args_os().nth(1);
@@ -130,7 +155,14 @@ fn main() -> ExitCode {
     let parsed = called::command().try_get_matches();
     let command = match parsed.and_then(|it| Cli::from_arg_matches(&it)) {
         Ok(cli) => cli.command,
-        Err(said) => {
+        Err(mut said) => {
+            if let Some(hint) = hint(&said, first.as_deref()) {
+                use clap::error::{ContextKind, ContextValue};
+                said.insert(
+                    ContextKind::Suggested,
+                    ContextValue::StyledStrs(vec![hint.into()]),
+                );
+            }
             if said.exit_code() != 0 {
                 use std::io::IsTerminal;
                 let colours = std::io::stderr().is_terminal();

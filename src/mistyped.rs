@@ -3,9 +3,9 @@
 //!
 //! A build script's `tr` must never break, so a command line that POSIX or GNU `tr`
 //! accepts passes through. Exceptions are an operand that is an existing recording, a word
-//! near a subcommand before an option that no `tr` has, and a word near `record` before the
-//! name of a program. If standard input is a terminal, every word near a subcommand counts
-//! as mistyped.
+//! near a subcommand before an option that no `tr` has or before the name of a recording
+//! (`.bin`), and a word near `record` before the name of a program. If standard input is a
+//! terminal, every word near a subcommand, and other tools' words for one, count as mistyped.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -19,7 +19,8 @@ use tr_format::frame;
 use crate::passthrough;
 
 /// Subcommand names of other tools, and ours for the same task.
-const OTHER_WORDS: [(&str, &str); 11] = [
+const OTHER_WORDS: [(&str, &str); 12] = [
+    ("rec", "record"),
     ("show", "analyze"),
     ("stat", "analyze"),
     ("stats", "analyze"),
@@ -68,7 +69,9 @@ pub fn meant(args: &[OsString], ours: &[&'static str]) -> Option<&'static str> {
         Accepted::AsSet => meant.filter(|_| args.iter().any(|arg| is_foreign(arg))),
         Accepted::Yes => None,
     };
-    mistyped.or_else(|| near.filter(|_| std::io::stdin().is_terminal()))
+    // A set may name any characters, but hardly a recording's file.
+    let names_file = || near.is_some() && args.iter().any(|arg| arg.as_bytes().ends_with(b".bin"));
+    mistyped.or_else(|| meant.filter(|_| names_file() || std::io::stdin().is_terminal()))
 }
 
 /// The verdict of the system's `tr` on a command line.

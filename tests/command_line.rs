@@ -102,3 +102,95 @@ fn diff_of_many_files_says_how() {
         assert_eq!(run(dir.path(), wrong).status.code(), Some(2), "{wrong:?}");
     }
 }
+
+/// Words of other tools and shells are answered with ours.
+#[test]
+fn other_tools_words_are_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::copy(demo(), dir.path().join("a.bin")).unwrap();
+    for (line, tip) in [
+        ("analyze a.bin --json", "tip: --format json"),
+        ("info a.bin --json", "tip: --format json"),
+        ("dump a.bin --json", "tip: --format ndjson"),
+        ("analyze a.bin -n 5", "tip: --top N"),
+        ("analyze a.bin b.bin", "tr diff BASE NEW"),
+    ] {
+        let words: Vec<&str> = line.split(' ').collect();
+        let out = run(dir.path(), &words);
+        let told = said(&out);
+        assert_eq!(out.status.code(), Some(2), "{line}: {told}");
+        assert!(
+            told.contains(tip) && !told.contains("as a value"),
+            "{line}: {told}"
+        );
+    }
+    for (theirs, ours) in [("cpu", "on-cpu"), ("mem", "rss")] {
+        let sorted = |by: &str| run(dir.path(), &["analyze", "a.bin", "--sort", by]);
+        let (theirs, ours) = (sorted(theirs), sorted(ours));
+        assert!(theirs.status.success(), "{}", said(&theirs));
+        assert_eq!(theirs.stdout, ours.stdout);
+    }
+}
+
+#[cfg(feature = "record")]
+#[test]
+fn a_command_that_is_not_found_may_be_a_shells() {
+    let dir = tempfile::tempdir().unwrap();
+    for (words, line) in [
+        (&["--", "a && b"][..], "tr record -- sh -c 'a && b'"),
+        (&["FOO=1", "make"], "tr record -- env FOO=1 make"),
+        (&["cd", "x"], "tr record -- sh -c 'cd x && make'"),
+        (
+            &["--stacks", "99", "--", "make"],
+            "tr record --stacks=99 -- make",
+        ),
+        (
+            &["--off-cpu-stacks", "2ms", "make"],
+            "tr record --off-cpu-stacks=2ms -- make",
+        ),
+    ] {
+        let out = run(dir.path(), &[&["record"][..], words].concat());
+        let told = said(&out);
+        assert_eq!(out.status.code(), Some(127), "{told}");
+        assert!(told.contains(&format!("did you mean: {line}\n")), "{told}");
+    }
+    let told = said(&run(dir.path(), &["record", "nonsense-of-tr"]));
+    assert!(!told.contains("did you mean"), "{told}");
+}
+
+/// With `--best-effort` this needs no right to trace.
+#[cfg(feature = "record")]
+#[test]
+fn a_recording_destroys_no_other_file_and_keeps_the_one_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let record = |options: &str| {
+        let words = format!("record -q --best-effort {options} true");
+        run(dir.path(), &words.split_whitespace().collect::<Vec<_>>())
+    };
+    std::fs::write(at("main.c"), "int main").unwrap();
+    let words = ["record", "-o", "main.c", "touch", "ran"];
+    let out = run(dir.path(), &words);
+    let told = said(&out);
+    assert_eq!(out.status.code(), Some(125), "{told}");
+    assert!(
+        told.contains("not a recording") && told.contains("--force"),
+        "{told}"
+    );
+    assert!(!at("ran").exists());
+    assert_eq!(std::fs::read(at("main.c")).unwrap(), b"int main");
+    assert!(record("--force -o main.c").status.success());
+    assert!(run(dir.path(), &["info", "main.c"]).status.success());
+
+    assert!(record("").status.success());
+    let before = std::fs::read(at("trace.bin")).unwrap();
+    assert!(!at("trace.bin.old").exists());
+    assert!(record("").status.success());
+    assert!(std::fs::read(at("trace.bin.old")).unwrap() == before);
+    let before = std::fs::read(at("trace.bin.old")).unwrap();
+    assert!(record("-o trace.bin").status.success());
+    assert!(std::fs::read(at("trace.bin.old")).unwrap() == before);
+    std::fs::write(at("empty"), "").unwrap();
+    assert!(record("-o empty").status.success());
+    assert!(record("-o /dev/null").status.success());
+}

@@ -65,8 +65,9 @@ fn an_output_is_as_private_as_the_trace() {
         );
         assert!(out.status.success(), "{command}: {}", said(&out));
         assert_eq!(mode(&dir.path().join("out")), 0o600, "{command}");
+        assert_eq!(names(dir.path()), ["demo.bin", "out"]);
+        std::fs::remove_file(dir.path().join("out")).unwrap();
     }
-    assert_eq!(names(dir.path()), ["demo.bin", "out"]);
 }
 
 #[test]
@@ -75,7 +76,7 @@ fn a_stream_and_a_descriptor_get_the_same_bytes() {
     demo(dir.path());
     for command in WRITERS {
         let script = format!(
-            "$TR {command} demo.bin -o file && $TR {command} demo.bin -o - > a && \
+            "rm -f file; $TR {command} demo.bin -o file && $TR {command} demo.bin -o - > a && \
              $TR {command} demo.bin -o /dev/stdout > b && $TR {command} demo.bin -o /dev/fd/7 7> c && \
              $TR {command} demo.bin -o /dev/stdout | cat > d && \
              for f in a b c d; do cmp file $f || exit 9; done"
@@ -125,10 +126,11 @@ fn a_closed_standard_output_is_an_error() {
 fn a_trace_does_not_go_to_a_terminal() {
     let dir = tempfile::tempdir().unwrap();
     demo(dir.path());
-    for command in ["recover", "redact"] {
+    for command in ["recover", "redact", "export --format=perfetto"] {
         let pty = nix::pty::openpty(None, None).unwrap();
         let out = Command::new(TR)
-            .args([command, "demo.bin", "-o", "-"])
+            .args(command.split(' '))
+            .args(["demo.bin", "-o", "-"])
             .current_dir(dir.path())
             .stdout(pty.slave)
             .stderr(Stdio::piped())
@@ -221,7 +223,8 @@ fn a_replacement_takes_over_what_a_kill_left() {
     let dir = tempfile::tempdir().unwrap();
     demo(dir.path());
     for command in WRITERS {
-        std::fs::write(dir.path().join("out"), "old").unwrap();
+        let script = format!("$TR {command} demo.bin -o out");
+        assert!(run(dir.path(), &script).status.success(), "{command}");
         for after in [0, 4, 15] {
             let names = killed(dir.path(), command, after);
             let others: Vec<_> = names
@@ -239,5 +242,57 @@ fn a_replacement_takes_over_what_a_kill_left() {
         assert_eq!(names(dir.path()), ["demo.bin", "out"], "{command}");
         let whole = std::fs::read(dir.path().join("out")).unwrap();
         assert!(whole.len() > 1000, "{command}");
+        std::fs::remove_file(dir.path().join("out")).unwrap();
     }
+}
+
+/// A file that is not what a command writes stays; what it has written before is replaced.
+#[test]
+fn a_file_of_another_kind_is_not_replaced() {
+    let dir = tempfile::tempdir().unwrap();
+    demo(dir.path());
+    let trace = std::fs::read(dir.path().join("demo.bin")).unwrap();
+    let at = |name: &str| dir.path().join(name);
+    for (command, over) in [
+        ("recover", "main.c"),
+        ("redact", "main.c"),
+        ("report", "main.c"),
+        ("report", "demo.bin"),
+        ("export --format perfetto", "main.c"),
+        ("export --format otlp-json", "main.c"),
+        ("export --format chrome", "demo.bin"),
+        ("export --format folded", "demo.bin"),
+    ] {
+        std::fs::write(at("main.c"), "int main").unwrap();
+        let out = run(dir.path(), &format!("$TR {command} demo.bin -o {over}"));
+        let said = said(&out);
+        assert!(!out.status.success(), "{command}");
+        assert!(said.contains("the file that is there is not "), "{said}");
+        assert_eq!(std::fs::read(at("main.c")).unwrap(), b"int main");
+        assert!(std::fs::read(at("demo.bin")).unwrap() == trace, "{command}");
+        let twice = format!("$TR {command} demo.bin -o own && $TR {command} demo.bin -o own");
+        let out = run(dir.path(), &twice);
+        assert!(out.status.success(), "{command}: {out:?}");
+        std::fs::remove_file(at("own")).unwrap();
+    }
+}
+
+#[test]
+fn the_format_of_an_export_is_that_of_its_name() {
+    let dir = tempfile::tempdir().unwrap();
+    demo(dir.path());
+    for (name, format) in [
+        ("x.pftrace", "perfetto"),
+        ("x.folded", "folded"),
+        ("x.speedscope.json", "speedscope"),
+    ] {
+        let script = format!(
+            "$TR export demo.bin -o {name} && $TR export demo.bin --format {format} -o - | cmp - {name}"
+        );
+        let out = run(dir.path(), &script);
+        assert!(out.status.success(), "{name}: {out:?}");
+    }
+    let out = run(dir.path(), "$TR export demo.bin -o x.other");
+    assert_eq!(out.status.code(), Some(2));
+    assert!(said(&out).contains("--format perfetto"), "{out:?}");
 }

@@ -164,6 +164,8 @@ fn mistyped_subcommands_are_answered() {
         (&["show"], "analyze"),
         (&["view", trace], "report"),
         (&["dif", trace, trace], "diff"),
+        // The recording is not there.
+        (&["reprot", "x.bin"], "report"),
         // No word near a subcommand, but a recording.
         (&[trace], "analyze"),
         (&["a-z", trace], "analyze"),
@@ -207,7 +209,13 @@ fn other_files_are_sets() {
 #[test]
 fn on_a_terminal_a_word_near_a_subcommand_is_answered() {
     let ours = Ours::new();
-    for (args, mistyped) in [(["recrod", "make"], true), (["abc", "xyz"], false)] {
+    for (args, mistyped) in [
+        (["recrod", "make"], true),
+        (["run", "make"], true),
+        (["rec", "make"], true),
+        (["trace", "TRACE"], true),
+        (["abc", "xyz"], false),
+    ] {
         let pty = nix::pty::openpty(None, None).unwrap();
         let mut command = tr(&ours.before(SYSTEM));
         let child = command.args(args).stdin(Stdio::from(pty.slave));

@@ -49,7 +49,8 @@ pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
-    /// Number of rows [default: 10; tree: 40 lines; execs, CSV and JSON: all]. In
+    /// Number of rows [default: 10, fewer where the first screen has more than 30 lines; tree:
+    /// 40 lines; execs, CSV and JSON: all]. In
     /// CSV and JSON, reports that add up (tree, critical-path, parallelism, cpus)
     /// always have all rows
     #[arg(long, value_name = "N")]
@@ -335,7 +336,12 @@ fn word<T: Copy + Send + Sync + 'static, const N: usize>(
     words: [(T, &'static str); N],
 ) -> impl TypedValueParser<Value = T> {
     // The column TIME of execs is the wall time of the other reports.
-    let also = |name: &str| (name == "wall").then_some("time");
+    let also = |name: &str| match name {
+        "wall" => Some("time"),
+        "on-cpu" => Some("cpu"),
+        "rss" => Some("mem"),
+        _ => None,
+    };
     args::words(words.map(|(value, name)| (value, PossibleValue::new(name).aliases(also(name)))))
 }
 

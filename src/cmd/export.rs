@@ -2,7 +2,7 @@
 
 mod dataset;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use tr_analyze::Options;
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
+use tr_output::Kind;
 use tr_report::export::{self, otlp, Format, Settings, Weight};
 use tr_report::reports::{Ask, View};
 
@@ -47,9 +48,9 @@ pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
-    /// The format
+    /// The format [default: by OUT's suffix: .pftrace, .folded, .speedscope.json]
     #[arg(long, value_parser = formats())]
-    format: To,
+    format: Option<To>,
     /// The export; - is standard output. An existing file is replaced once the export is
     /// complete. With parquet the dataset's directory
     #[arg(short, long, value_name = "OUT", required_unless_present = "endpoint")]
@@ -120,8 +121,8 @@ fn has_date(trace: &Trace, args: &Args) -> bool {
 }
 
 /// An option that has no effect with this format.
-fn misplaced(args: &Args) -> Option<&'static str> {
-    let format = match args.format {
+fn misplaced(args: &Args, to: To) -> Option<&'static str> {
+    let format = match to {
         To::File(format) => Some(format),
         To::Dataset => None,
     };
@@ -154,11 +155,16 @@ fn no_stacks(trace: &Trace, weight: Weight) -> Option<String> {
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
-    if let Some(why) = misplaced(args) {
+    let Some(to) = args.format.or_else(|| by_suffix(args.output.as_deref()?)) else {
+        let names = Format::ALL.map(|it| it.name()).join(", ");
+        eprintln!("tr: export: name the format: --format {names} or parquet");
+        return ExitCode::from(open::UNREADABLE);
+    };
+    if let Some(why) = misplaced(args, to) {
         eprintln!("tr: {why}");
         return ExitCode::from(open::UNREADABLE);
     }
-    let format = match args.format {
+    let format = match to {
         To::File(format) => format,
         To::Dataset => return dataset::run(args),
     };
@@ -224,10 +230,44 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let write = |out: &mut dyn Write| export::write(settings, &view, &trace, out);
     match (&args.output, &args.endpoint) {
-        (Some(output), _) => to_file(output, &args.file, write),
+        (Some(output), _) => to_file(output, &args.file, format, write),
         (None, Some(url)) => send::otlp(url, format, write),
         // clap asks for one of them.
         (None, None) => ExitCode::from(open::UNREADABLE),
+    }
+}
+
+/// The format of a file's name.
+fn by_suffix(output: &Path) -> Option<To> {
+    let name = output.to_str()?;
+    let known = [
+        (".pftrace", Format::Perfetto),
+        (".perfetto-trace", Format::Perfetto),
+        (".folded", Format::Folded),
+        (".speedscope.json", Format::Speedscope),
+    ];
+    let known = known.iter().find(|(suffix, _)| name.ends_with(suffix));
+    known.map(|(_, format)| To::File(*format))
+}
+
+/// The files that an export of this format may replace, and whether it is binary.
+fn kind(format: Format) -> (Kind, bool) {
+    // Both messages of protobuf begin with a field 1 of bytes.
+    let protobuf = Kind {
+        name: "such an export",
+        is: |bytes| bytes.starts_with(b"\n"),
+    };
+    let json = Kind {
+        name: "JSON",
+        is: |bytes| {
+            bytes.trim_ascii_start().starts_with(b"{") || bytes.trim_ascii_start().starts_with(b"[")
+        },
+    };
+    match format {
+        Format::Perfetto | Format::Otlp => (protobuf, true),
+        Format::OtlpJson | Format::Chrome | Format::Speedscope => (json, false),
+        // Lines of text, which any text may look like.
+        Format::Folded => (output::NO_RECORDING, false),
     }
 }
 
@@ -235,9 +275,11 @@ pub fn run(args: &Args) -> ExitCode {
 fn to_file(
     output: &Path,
     trace: &Path,
+    format: Format,
     write: impl Fn(&mut dyn Write) -> io::Result<()>,
 ) -> ExitCode {
-    if output.as_os_str() == "-" {
+    let kind = kind(format);
+    if output.as_os_str() == "-" && !(kind.1 && io::stdout().is_terminal()) {
         let out = open::stdout().map(std::io::BufWriter::new);
         return open::printed(out.and_then(|mut out| {
             write(&mut out)?;
@@ -245,7 +287,7 @@ fn to_file(
         }));
     }
     let shown = tr_report::escape::text(output.as_os_str().as_encoded_bytes());
-    let written = output::whole(output, trace, false, |file| {
+    let written = output::whole(output, trace, kind, |file| {
         let mut file = std::io::BufWriter::new(file);
         write(&mut file)?;
         file.flush()

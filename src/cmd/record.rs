@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use tr_report::units::{bytes, count};
 
 use crate::args::{self, Cpus};
 use crate::called::program;
+use crate::output::RECORDING;
 use crate::{inherited, open, status};
 use tr_report::called::TR;
 
@@ -28,9 +29,13 @@ Examples:
   tr record -o test.bin -- cargo test    into another file
   tr record -a --duration 10s            the whole machine for ten seconds")]
 pub struct Args {
-    /// The trace; - is standard output
-    #[arg(short, long, value_name = "FILE", default_value = open::DEFAULT)]
-    output: PathBuf,
+    /// The trace; - is standard output [default: trace.bin, and the recording before stays as
+    /// trace.bin.old]. A file that is not a recording is not replaced
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace FILE whatever it is
+    #[arg(long)]
+    force: bool,
     /// Record the whole machine, not only COMMAND and its descendants
     #[arg(short, long, conflicts_with_all = ["pid", "cgroup"])]
     all: bool,
@@ -119,6 +124,12 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
+impl Args {
+    fn output(&self) -> &Path {
+        self.output.as_deref().unwrap_or(Path::new(open::DEFAULT))
+    }
+}
+
 /// The way to record.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Method {
@@ -161,7 +172,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         say_not_executed(&args, Some(errno));
         return ExitCode::from(status::not_executed(errno));
     }
-    let output = Target::of(&args.output);
+    let output = Target::of(args.output());
     let redactor = match Redactor::new(!args.no_redact, args.redact.clone()) {
         Ok(redactor) => redactor,
         Err(error) => {
@@ -169,8 +180,11 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
             return ExitCode::from(status::FAILED);
         }
     };
+    warn_of_root(&args, &redactor);
     let config = Config {
         output,
+        replaces: (!args.force).then_some(RECORDING),
+        keeps: args.output.is_none(),
         redactor,
         method: if args.sudo {
             Choice::Sudo
@@ -196,6 +210,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         ),
         wait_all: args.wait_all,
         user: args.user.clone(),
+        on_begin: if args.quiet { |_| {} } else { say_begun },
         on_wait: if args.quiet { || {} } else { say_waiting },
         started,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -203,7 +218,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
     match tr_record::record(&config) {
         Ok(report) => {
             say_not_executed(&args, report.not_executed);
-            tell(&args, &config.redactor, &report);
+            tell(&args, &config, &report);
             if report.status.is_none() && !args.command.is_empty() {
                 eprintln!("tr: cannot wait for the command: its exit status is not known");
                 return ExitCode::from(status::FAILED);
@@ -230,7 +245,7 @@ fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
         }
     };
     say_not_executed(args, done.not_executed);
-    let file = args.output.to_string_lossy();
+    let file = args.output().to_string_lossy();
     let file = tr_report::escape::text(file.as_bytes());
     match &done.output_error {
         Some(error) => eprintln!("tr: {file}: {error}; an older file there is not of this run"),
@@ -271,6 +286,76 @@ fn say_not_executed(args: &Args, errno: Option<nix::errno::Errno>) {
             tr_report::escape::text(command.as_bytes()),
             errno.desc()
         );
+        if let Some(line) = meant(args).filter(|_| errno == nix::errno::Errno::ENOENT) {
+            eprintln!("    did you mean: {line}");
+        }
+    }
+}
+
+/// The command line that was probably meant by a COMMAND that is not found: a shell's line, a
+/// shell's assignment or builtin, or the value of an option that takes it behind `=`.
+fn meant(args: &Args) -> Option<String> {
+    let [first, rest @ ..] = args.command.as_slice() else {
+        return None;
+    };
+    let word = first.to_str()?;
+    let quoted = |words: &[&[u8]]| tr_report::escape::command(words.iter().copied());
+    let all = || args.command.iter().map(|arg| arg.as_bytes());
+    let record: [&[u8]; 3] = [b"tr", b"record", b"--"];
+    let name = word.split_once('=').map(|(name, _)| name);
+    let is_name = |name: &str| {
+        let mut bytes = name.bytes();
+        let first = bytes
+            .next()
+            .is_some_and(|it| it == b'_' || it.is_ascii_alphabetic());
+        first && bytes.all(|it| it == b'_' || it.is_ascii_alphanumeric())
+    };
+    let value_of = |option: &[u8]| {
+        let option = [option, b"=", first.as_bytes()].concat();
+        let mut words: Vec<&[u8]> = vec![b"tr", b"record", &option, b"--"];
+        let rest = rest.iter().skip_while(|arg| *arg == "--");
+        words.extend(rest.map(|arg| arg.as_bytes()));
+        quoted(&words)
+    };
+    if args.stacks.is_some() && word.parse::<u32>().is_ok() {
+        Some(value_of(b"--stacks"))
+    } else if args.off_cpu_stacks.is_some() && args::length(word).is_ok() {
+        Some(value_of(b"--off-cpu-stacks"))
+    } else if name.is_some_and(is_name) {
+        let words: Vec<&[u8]> = record
+            .into_iter()
+            .chain([&b"env"[..]])
+            .chain(all())
+            .collect();
+        Some(quoted(&words))
+    } else if [
+        "cd", "source", ".", "export", "ulimit", "umask", "set", "eval",
+    ]
+    .contains(&word)
+    {
+        let line = tr_report::escape::command(all());
+        let line = format!("{line} && make");
+        Some(quoted(&[
+            b"tr",
+            b"record",
+            b"--",
+            b"sh",
+            b"-c",
+            line.as_bytes(),
+        ]))
+    } else if rest.is_empty()
+        && word.contains(|it: char| it.is_whitespace() || "|&;<>$".contains(it))
+    {
+        Some(quoted(&[
+            b"tr",
+            b"record",
+            b"--",
+            b"sh",
+            b"-c",
+            first.as_bytes(),
+        ]))
+    } else {
+        None
     }
 }
 
@@ -284,11 +369,14 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
     let again = arguments(args, redactor);
     match error {
         Error::Output(cause) => {
-            let file = args.output.as_os_str().as_bytes();
+            let file = args.output().as_os_str().as_bytes();
             eprintln!(
                 "tr: cannot write {}: {cause}",
                 tr_report::escape::text(file)
             );
+            if tr_output::Foreign::is_cause_of(cause) {
+                eprintln!("    name another file, or replace it: --force");
+            }
         }
         Error::Tracing(cause) => {
             eprintln!("tr: cannot trace: {cause}");
@@ -333,8 +421,8 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
 fn arguments(args: &Args, redactor: &Redactor) -> String {
     let mut words: Vec<Vec<u8>> = Vec::new();
     let mut option = |name: &str, value: &[u8]| words.extend([name.into(), value.to_vec()]);
-    if args.output.as_os_str() != open::DEFAULT {
-        option("-o", args.output.as_os_str().as_bytes());
+    if args.output().as_os_str() != open::DEFAULT {
+        option("-o", args.output().as_os_str().as_bytes());
     }
     if !args.pid.is_empty() {
         let pids: Vec<String> = args.pid.iter().map(u32::to_string).collect();
@@ -417,6 +505,48 @@ fn as_user(args: &Args) -> String {
         .map_or_else(String::new, |name| format!(" --user {name}"))
 }
 
+/// Without COMMAND nothing else shows on a terminal that something is under way.
+fn say_begun(config: &Config) {
+    use std::io::IsTerminal;
+    if !config.command.is_empty() || !std::io::stderr().is_terminal() {
+        return;
+    }
+    let what = match &config.follow {
+        Follow::All => "the whole machine".to_owned(),
+        Follow::Pids(pids) => tr_report::units::plural(pids.len() as u64, "process", "processes"),
+        Follow::Cgroup(path) => {
+            let path = tr_report::escape::text(path.as_os_str().as_bytes());
+            format!("the cgroup {path}")
+        }
+        Follow::Command => return,
+    };
+    let end = match (config.duration, &config.follow) {
+        (Some(duration), _) => format!("Ctrl-C ends it, or {duration:?}"),
+        (None, Follow::Pids(_)) => "Ctrl-C ends it, or the end of the last of them".to_owned(),
+        (None, _) => "Ctrl-C ends it".to_owned(),
+    };
+    eprintln!("tr: recording {what}; {end}");
+}
+
+/// Under sudo COMMAND is root's, and so are the files that it makes.
+fn warn_of_root(args: &Args, redactor: &Redactor) {
+    let root = nix::unistd::Uid::effective().is_root();
+    let invoking = tr_output::invoking_user().filter(|(user, _)| root && !user.is_root());
+    let (Some((user, _)), Some(command)) = (invoking, args.command.first()) else {
+        return;
+    };
+    if args.quiet || args.user.is_some() {
+        return;
+    }
+    let user = tr_record::user_name(user.as_raw()).unwrap_or_else(|| user.to_string());
+    eprintln!(
+        "tr: {} runs as root; as {user}: sudo {} record --user {user}{}",
+        tr_report::escape::text(command.as_bytes()),
+        program(),
+        arguments(args, redactor),
+    );
+}
+
 fn say_waiting() {
     eprintln!(
         "tr: the command has ended, but the output blocks before the end of the trace; \
@@ -427,8 +557,8 @@ fn say_waiting() {
 
 /// Prints losses and limits, then the size of the trace. With `--quiet`, only that the trace
 /// lacks its end.
-fn tell(args: &Args, redactor: &Redactor, report: &Report) {
-    let file = match args.output.as_os_str() {
+fn tell(args: &Args, config: &Config, report: &Report) {
+    let file = match args.output().as_os_str() {
         name if name == "-" => "standard output".into(),
         name => tr_report::escape::text(name.as_bytes()),
     };
@@ -444,7 +574,8 @@ fn tell(args: &Args, redactor: &Redactor, report: &Report) {
     if args.quiet {
         return;
     }
-    tell_method(args, redactor, report);
+    tell_method(args, config, report);
+    tell_rights(args, &config.redactor, report);
     tell_losses(report);
     tell_limits(args, report);
     let lost = if report.output_error.is_some() {
@@ -481,7 +612,7 @@ fn tell(args: &Args, redactor: &Redactor, report: &Report) {
 
 /// Prints the method that `auto` has taken instead of BPF, the facts that it lacks, and a
 /// command that records them.
-fn tell_method(args: &Args, redactor: &Redactor, report: &Report) {
+fn tell_method(args: &Args, config: &Config, report: &Report) {
     let Some(Error::Tracing(cause)) = report.refusals.first() else {
         return;
     };
@@ -495,7 +626,7 @@ fn tell_method(args: &Args, redactor: &Redactor, report: &Report) {
     }
     let more = match cause {
         tr_bpf::Error::Refused(refusal) => {
-            let record = record_again(args, &arguments(args, redactor));
+            let record = record_again(args, &arguments(args, &config.redactor));
             let remedies = refusal.remedies(&program(), &record);
             // One that records once; others change the machine.
             let once = |(_, line): &&(&str, String)| line.ends_with(&record);
@@ -511,7 +642,30 @@ fn tell_method(args: &Args, redactor: &Redactor, report: &Report) {
         RecordedBy::Poll => "samples of /proc: times are lower bounds, short processes are missing",
         _ => "CPU times are totals, wake-ups and the times of switches are not known",
     };
-    eprintln!("tr: recorded by {method}: {what}; to {more}");
+    let why = match args.command.first() {
+        Some(name)
+            if report.method == RecordedBy::Poll
+                && !args.no_ptrace
+                && tr_record::gains_rights(config) =>
+        {
+            let name = tr_report::escape::text(name.as_bytes());
+            format!(", because ptrace takes the rights of {name}")
+        }
+        _ => String::new(),
+    };
+    eprintln!("tr: recorded by {method}{why}: {what}; to {more}");
+}
+
+/// Prints that programs lacked the rights of their setuid bits, and how they keep them.
+fn tell_rights(args: &Args, redactor: &Redactor, report: &Report) {
+    if report.took_rights {
+        eprintln!(
+            "tr: a setuid or setgid program (such as sudo) ran without its rights, because ptrace takes them; \
+             with them, by samples: {} record --no-ptrace{}",
+            program(),
+            arguments(args, redactor),
+        );
+    }
 }
 
 fn tell_losses(report: &Report) {
@@ -571,7 +725,7 @@ fn tell_limits(args: &Args, report: &Report) {
 
 /// Prints the CPU time of tracing, and the next command.
 fn tell_cost(args: &Args, report: &Report) {
-    let next = match args.output.as_os_str() {
+    let next = match args.output().as_os_str() {
         name if name == "-" => String::new(),
         name => {
             let words = [TR.name().as_bytes(), b"analyze", name.as_bytes()];

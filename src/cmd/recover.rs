@@ -76,7 +76,7 @@ fn proposal(file: &Path) -> String {
 
 /// FILE can be OUT.
 fn write(trace: &Trace, output: &Path, file: &Path) -> Result<Copied, Error> {
-    output::whole(output, file, true, |file| {
+    output::whole(output, file, (output::RECORDING, true), |file| {
         let (mut out, copied) = copy(trace, trace.meta(), BufWriter::new(file), |_| (), [])?;
         out.flush()?;
         Ok(copied)

@@ -77,17 +77,22 @@ fn write(trace: &Trace, mut redactor: Redactor, args: &Args) -> Result<(Copied, 
     meta.command = redactor.command(&meta.command);
     redactor.name(&mut meta.cwd);
     let mut addresses = args.mask_addresses.then(Addresses::default);
-    let copied = output::whole(&args.output, &args.file, true, |file| {
-        let edit = |event: &mut LifeEvent| {
-            redactor.event(&mut event.kind);
-            if let Some(addresses) = &mut addresses {
-                addresses.mask(&mut event.kind);
-            }
-        };
-        let (mut out, copied) = copy(trace, &meta, BufWriter::new(file), edit, [])?;
-        out.flush()?;
-        Ok::<_, Error>(copied)
-    })?;
+    let copied = output::whole(
+        &args.output,
+        &args.file,
+        (output::RECORDING, true),
+        |file| {
+            let edit = |event: &mut LifeEvent| {
+                redactor.event(&mut event.kind);
+                if let Some(addresses) = &mut addresses {
+                    addresses.mask(&mut event.kind);
+                }
+            };
+            let (mut out, copied) = copy(trace, &meta, BufWriter::new(file), edit, [])?;
+            out.flush()?;
+            Ok::<_, Error>(copied)
+        },
+    )?;
     let addresses = addresses.map_or(0, |it| it.masked());
     Ok((copied, redactor.masked() + (in_command + addresses) as u64))
 }

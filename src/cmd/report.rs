@@ -92,7 +92,7 @@ pub fn run(args: &Args) -> ExitCode {
         return open::print(page.as_bytes());
     }
     let out = tr_report::escape::text(args.output.as_os_str().as_encoded_bytes());
-    let written = output::whole(&args.output, &args.file, false, |file| {
+    let written = output::whole(&args.output, &args.file, (output::PAGE, false), |file| {
         file.write_all(page.as_bytes())
     });
     match written {

@@ -145,7 +145,7 @@ fn write(
             kind,
         }
     });
-    output::whole(output, file, true, |file| {
+    output::whole(output, file, (output::RECORDING, true), |file| {
         let file = BufWriter::new(file);
         let (mut out, _) = copy(trace, trace.meta(), file, |_| (), events)?;
         out.flush()?;

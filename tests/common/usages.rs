@@ -1,7 +1,7 @@
 //! Command lines of POSIX `tr`, which must mean what they mean without ours.
 
 /// Usages from POSIX and GNU: each must reach the system's `tr` unchanged.
-pub const USAGES: [&[&str]; 60] = [
+pub const USAGES: [&[&str]; 62] = [
     &["a-z", "A-Z"],
     &["abc", "xyz"],
     &["--", "a-z", "A-Z"],
@@ -62,5 +62,7 @@ pub const USAGES: [&[&str]; 60] = [
     &["recrod", "/"],
     &["-s", "recrod", "sh"],
     &["run", "sh"],
+    &["run", "RUN"],
+    &["stat", "x.bin"],
     &["analyz", "sh"],
 ];

@@ -25,18 +25,18 @@ const CHAIN: &[(&str, Option<&str>, &str)] = &[
     (
         "mount -t tmpfs none /sys/kernel/btf",
         Some("ptrace"),
-        "to look for CONFIG_DEBUG_INFO_BTF=y, which the kernel needs: grep BTF",
+        "to see whether the kernel was built with CONFIG_DEBUG_INFO_BTF=y, which makes BTF: grep BTF",
     ),
     (
         "mount -t tmpfs none /sys/kernel/btf && echo 5.4.0-1 >$DIR/release && \
          mount --bind $DIR/release /proc/sys/kernel/osrelease",
         Some("ptrace"),
-        "to look for a newer kernel: uname -r",
+        "to see the kernel's version (BPF is used from Linux 5.8 on): uname -r",
     ),
     (
         "umount -l /sys",
         Some("ptrace"),
-        "to mount it: mount -t sysfs sysfs /sys",
+        "to mount /sys, where the kernel's BTF is: mount -t sysfs sysfs /sys",
     ),
     (
         "umount -l /proc",

@@ -146,15 +146,24 @@ impl Refusal {
         let setcap = format!("setcap cap_bpf,cap_perfmon+p {tr}");
         let docker = "docker run --cap-add BPF --cap-add PERFMON";
         match self {
-            Refusal::NoProc => vec![("mount it", "mount -t proc proc /proc".into())],
-            Refusal::NoSysfs => vec![("mount it", "mount -t sysfs sysfs /sys".into())],
-            Refusal::OldKernel { .. } => vec![("look for a newer kernel", "uname -r".into())],
+            Refusal::NoProc => vec![(
+                "mount /proc, where processes are listed",
+                "mount -t proc proc /proc".into(),
+            )],
+            Refusal::NoSysfs => vec![(
+                "mount /sys, where the kernel's BTF is",
+                "mount -t sysfs sysfs /sys".into(),
+            )],
+            Refusal::OldKernel { .. } => vec![(
+                "see the kernel's version (BPF is used from Linux 5.8 on)",
+                "uname -r".into(),
+            )],
             Refusal::NoBtf => vec![(
-                "look for CONFIG_DEBUG_INFO_BTF=y, which the kernel needs",
+                "see whether the kernel was built with CONFIG_DEBUG_INFO_BTF=y, which makes BTF",
                 "grep BTF /boot/config-$(uname -r)".into(),
             )],
             Refusal::NoBpf => vec![(
-                "look for CONFIG_BPF_SYSCALL=y, which the kernel needs",
+                "see whether the kernel was built with CONFIG_BPF_SYSCALL=y, which makes bpf(2)",
                 "grep BPF /boot/config-$(uname -r)".into(),
             )],
             Refusal::Seccomp(_) => vec![(
@@ -178,9 +187,14 @@ impl Refusal {
             Refusal::Container(_) => {
                 vec![("start the container with them", format!("{docker} …"))]
             }
-            Refusal::Capabilities { root: true, .. } => vec![("give the program both", setcap)],
+            Refusal::Capabilities { root: true, .. } => {
+                vec![("give the program CAP_BPF and CAP_PERFMON", setcap)]
+            }
             Refusal::Capabilities { root: false, .. } => vec![
-                ("give the program both, for good", format!("sudo {setcap}")),
+                (
+                    "give the program CAP_BPF and CAP_PERFMON, for good",
+                    format!("sudo {setcap}"),
+                ),
                 ("or record as root", format!("sudo {tr} {record}")),
             ],
             Refusal::SecurityModule(_) => vec![(

@@ -10,7 +10,7 @@
 mod place;
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -47,9 +47,67 @@ pub struct Settings {
     pub mode: u32,
     /// No terminal can take it.
     pub binary: bool,
+    /// The kind of files that it may replace; `None`: any.
+    pub replaces: Option<Kind>,
+    /// A file that it replaces stays as NAME.old.
+    pub keeps: bool,
     /// Standard input, output, error were closed at the start: Rust's runtime opened
     /// /dev/null in their place.
     pub closed_streams: [bool; 3],
+}
+
+/// A kind of files.
+#[derive(Clone, Copy, Debug)]
+pub struct Kind {
+    /// Its name, with an article.
+    pub name: &'static str,
+    /// Whether a file that begins with these bytes, 64 at most, is of this kind.
+    pub is: fn(&[u8]) -> bool,
+}
+
+/// A file is of another kind than those that an output may replace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// The name of the kind that it may replace.
+    pub wanted: &'static str,
+}
+
+impl std::fmt::Display for Foreign {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "the file that is there is not {}, and stays",
+            self.wanted
+        )
+    }
+}
+
+impl std::error::Error for Foreign {}
+
+impl Foreign {
+    /// Whether this is why an output could not be opened.
+    pub fn is_cause_of(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|cause| cause.is::<Foreign>())
+    }
+}
+
+/// Whether an output may replace a regular file, if there is one. An empty file may be
+/// replaced by any.
+///
+/// # Errors
+/// [`Foreign`], or the file cannot be read.
+fn may_replace(path: &Path, kind: Option<Kind>) -> io::Result<()> {
+    let Some(kind) = kind else { return Ok(()) };
+    let mut beginning = Vec::new();
+    match File::open(path) {
+        Ok(file) => file.take(64).read_to_end(&mut beginning)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    match beginning.is_empty() || (kind.is)(&beginning) {
+        true => Ok(()),
+        false => Err(io::Error::other(Foreign { wanted: kind.name })),
+    }
 }
 
 /// A file without a name, or with a hidden one where the file system has no O_TMPFILE.
@@ -58,6 +116,8 @@ struct Unnamed {
     file: File,
     hidden: Option<PathBuf>,
     path: PathBuf,
+    /// A file of this kind stays as NAME.old.
+    keeps: Option<Kind>,
 }
 
 /// The name of `path` before it is complete, in the same directory.
@@ -107,9 +167,27 @@ impl Unnamed {
                 Err(errno) => return Err(errno.into()),
             },
         };
+        if let Some(kind) = self.keeps {
+            keep(&self.path, kind);
+        }
         std::fs::rename(&hidden, &self.path).inspect_err(|_| {
             let _ = std::fs::remove_file(&hidden);
         })
+    }
+}
+
+/// Renames a file to NAME.old, if it is not empty and that replaces no file of another kind.
+/// Where that fails, the file is replaced as without it.
+fn keep(path: &Path, kind: Kind) {
+    let mut old = path.as_os_str().to_owned();
+    old.push(".old");
+    let old = PathBuf::from(old);
+    let free = match std::fs::symlink_metadata(&old) {
+        Ok(meta) => meta.is_file() && may_replace(&old, Some(kind)).is_ok(),
+        Err(_) => true,
+    };
+    if free && std::fs::metadata(path).is_ok_and(|meta| meta.len() > 0) {
+        let _ = std::fs::rename(path, old);
     }
 }
 
@@ -274,6 +352,7 @@ fn stream(number: i32, settings: &Settings) -> io::Result<File> {
 
 /// A new file, which replaces one of that name when it is complete.
 fn create(path: &Path, settings: &Settings) -> io::Result<Destination> {
+    may_replace(path, settings.replaces)?;
     let mut options = OpenOptions::new();
     options.write(true).mode(settings.mode);
     let hidden = hidden(path, &mark())?;
@@ -294,6 +373,7 @@ fn create(path: &Path, settings: &Settings) -> io::Result<Destination> {
         file: file.try_clone()?,
         hidden,
         path: path.to_owned(),
+        keeps: settings.replaces.filter(|_| settings.keeps),
     };
     Ok(Destination {
         out: Out::File(file),

@@ -10,6 +10,8 @@ use super::*;
 const SETTINGS: Settings = Settings {
     mode: 0o600,
     binary: true,
+    replaces: None,
+    keeps: false,
     closed_streams: [false; 3],
 };
 
@@ -62,6 +64,63 @@ fn a_regular_file_is_replaced_and_a_link_is_followed() {
     symlink("loop", at("loop")).unwrap();
     assert!(write(&at("loop")).is_err());
     assert!(write(dir.path()).is_err());
+}
+
+const NEW: Kind = Kind {
+    name: "a new file",
+    is: |bytes| bytes.starts_with(b"new"),
+};
+
+#[test]
+fn a_file_of_another_kind_stays() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let settings = Settings {
+        replaces: Some(NEW),
+        ..SETTINGS
+    };
+    let write = |path: &Path| whole(&Target::of(path), &settings, |out| out.write_all(b"new"));
+    std::fs::write(at("main.c"), "int main").unwrap();
+    symlink("main.c", at("link")).unwrap();
+    for name in ["main.c", "link"] {
+        let error: io::Error = write(&at(name)).unwrap_err();
+        assert!(Foreign::is_cause_of(&error), "{error}");
+        assert!(error.to_string().contains("is not a new file"), "{error}");
+    }
+    assert_eq!(std::fs::read(at("main.c")).unwrap(), b"int main");
+    std::fs::write(at("empty"), "").unwrap();
+    std::fs::write(at("own"), "new and longer").unwrap();
+    for name in ["empty", "own", "absent"] {
+        write(&at(name)).unwrap();
+        assert_eq!(std::fs::read(at(name)).unwrap(), b"new", "{name}");
+    }
+    write(Path::new("/dev/null")).unwrap();
+}
+
+#[test]
+fn the_file_before_is_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let settings = Settings {
+        replaces: Some(NEW),
+        keeps: true,
+        ..SETTINGS
+    };
+    let write = |bytes: &[u8]| {
+        whole(&Target::of(&at("x")), &settings, |out| out.write_all(bytes))
+            .map_err(|e: io::Error| e)
+    };
+    for bytes in [b"new1", b"new2", b"new3"] {
+        write(bytes).unwrap();
+    }
+    assert_eq!(std::fs::read(at("x")).unwrap(), b"new3");
+    assert_eq!(std::fs::read(at("x.old")).unwrap(), b"new2");
+    // A file of another kind has that name.
+    std::fs::write(at("x.old"), "precious").unwrap();
+    write(b"new4").unwrap();
+    assert_eq!(std::fs::read(at("x")).unwrap(), b"new4");
+    assert_eq!(std::fs::read(at("x.old")).unwrap(), b"precious");
+    assert_eq!(names(dir.path()), ["x", "x.old"]);
 }
 
 #[test]

@@ -13,6 +13,10 @@ use crate::command::Inherited;
 pub struct Config {
     /// The trace's destination.
     pub output: Target,
+    /// The kind of files that the trace may replace; `None`: any.
+    pub replaces: Option<tr_output::Kind>,
+    /// A trace that it replaces stays as NAME.old.
+    pub keeps: bool,
     /// The way to record.
     pub method: Choice,
     /// `auto` leaves ptrace(2) out.
@@ -47,6 +51,8 @@ pub struct Config {
     pub user: Option<String>,
     /// The state that COMMAND inherits.
     pub inherited: Inherited,
+    /// Called once when the recording has begun, before COMMAND runs.
+    pub on_begin: fn(&Config),
     /// Called once if the output has not taken the end of the trace [`LONG`](crate::LONG)
     /// after COMMAND's end. From then on a signal ends the wait.
     pub on_wait: fn(),

@@ -45,6 +45,7 @@ pub use output::Tally;
 pub use session::{record, Alive, Report};
 pub use source::bpf::loader::serve as serve_as_loader;
 pub use source::bpf::sudo::{Refusal as SudoRefusal, LOADER};
+pub use source::gains_rights;
 pub use stall::{LIMIT, LONG};
 pub use tr_output::Target;
 pub use untraced::{run_untraced, Untraced};

@@ -58,6 +58,8 @@ pub struct Report {
     pub alive: Vec<Alive>,
     /// The method of the recording.
     pub method: Method,
+    /// A program ran without the rights of its setuid or setgid bit, because it was traced.
+    pub took_rights: bool,
     /// The refusals of better methods, the best first.
     pub refusals: Vec<Error>,
     /// Facts that were asked for and that this method does not record, with the reason.
@@ -86,6 +88,7 @@ pub fn record(config: &Config) -> Result<Report, Error> {
         signals,
         descriptors,
     } = without_panic(|| prepare(config))?;
+    (config.on_begin)(config);
     let command = match child {
         Some(child) => Some(session.release(child).map_err(Error::Command)?),
         None => None,
@@ -166,6 +169,8 @@ pub fn open_output(config: &Config) -> Result<Destination, Error> {
     let settings = OutputSettings {
         mode: 0o600,
         binary: true,
+        replaces: config.replaces,
+        keeps: config.keeps,
         closed_streams: config.inherited.closed_streams,
     };
     Destination::open(&config.output, &settings).map_err(Error::Output)
@@ -388,6 +393,7 @@ impl Session {
                 waited.usage.user_ns.saturating_add(waited.usage.system_ns)
             }),
             start: self.start,
+            took_rights: source.took_rights(),
             alive,
             method: self.method,
             refusals: self.refusals,

@@ -11,7 +11,7 @@ use tr_report::query::Filter;
 use tr_report::{escape, units};
 
 use super::Args;
-use crate::output::whole;
+use crate::output::{self, whole};
 use crate::{open, progress};
 
 /// The least wall time of a process with a row of its own.
@@ -106,9 +106,12 @@ fn add((output, trace): (&Path, &Path), place: &Place, tables: &[Table]) -> io::
         let directory = directory.join(&place.repo).join(&place.date);
         std::fs::create_dir_all(&directory)?;
         let bytes = dataset::file(table)?;
-        whole(&directory.join(name(place)), trace, true, |file| {
-            file.write_all(&bytes)
-        })?;
+        whole(
+            &directory.join(name(place)),
+            trace,
+            (output::NO_RECORDING, true),
+            |file| file.write_all(&bytes),
+        )?;
         size += bytes.len() as u64;
     }
     Ok(size)

@@ -82,6 +82,11 @@ pub trait Source {
     /// A process has sent this signal to COMMAND and to `tr`.
     fn sent_to_both(&self, signal: u32) -> bool;
 
+    /// A program ran without rights that it has if it is not recorded.
+    fn took_rights(&self) -> bool {
+        false
+    }
+
     /// Collects the last events. Nothing is followed afterwards.
     fn stop(&mut self, span: (Ktime, Ktime)) -> Last;
 }
@@ -186,7 +191,8 @@ pub fn start(
     if !other || !matches!(refused, Error::Tracing(_)) {
         return Err(refused);
     }
-    let traced = (!config.no_ptrace).then(|| ptrace::start(config, child));
+    let traced = !config.no_ptrace && !gains_rights(config);
+    let traced = traced.then(|| ptrace::start(config, child));
     let started = match traced {
         Some(Ok(started)) => Ok(started),
         None | Some(Err(_)) => poll::start(config, child),
@@ -198,6 +204,15 @@ pub fn start(
         }
         Err(_) => Err(refused),
     }
+}
+
+/// COMMAND is a setuid or setgid program, which ptrace would take its rights.
+pub fn gains_rights(config: &Config) -> bool {
+    let file = config
+        .command
+        .first()
+        .map(|name| crate::command::find(name));
+    matches!(file, Some(Ok(Some(file))) if proc::gains_rights(&file))
 }
 
 /// `auto` asks sudo after this refusal: root's rights remedy it, and sudo asks for no password

@@ -203,10 +203,10 @@ pub fn comm_of(filename: &[u8]) -> Comm {
     Comm::new(filename.rsplit(|byte| *byte == b'/').next().unwrap_or(b""))
 }
 
-/// The executed file, which would give its process other rights if it were not traced.
-pub fn gains_rights(id: Id) -> bool {
+/// An exec of this file gives a process of this user other rights, if it is not traced.
+pub fn gains_rights(file: &std::path::Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    let Ok(file) = std::fs::metadata(format!("/proc/{id}/exe")) else {
+    let Ok(file) = std::fs::metadata(file) else {
         return false;
     };
     let sets = |bit: u32| file.mode() & bit != 0;

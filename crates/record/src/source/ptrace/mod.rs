@@ -252,6 +252,10 @@ impl Source for Ptrace {
         })
     }
 
+    fn took_rights(&self) -> bool {
+        self.shared.lock().told_rights
+    }
+
     /// The end of the tracer's thread lets go of all tracees.
     fn stop(&mut self, _span: (Ktime, Ktime)) -> Last {
         self.let_go();

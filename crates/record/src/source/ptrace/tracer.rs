@@ -60,7 +60,7 @@ pub struct State {
     /// The longest recorded argv in bytes.
     argv_limit: u32,
     /// A program that would have gained rights has been seen.
-    told_rights: bool,
+    pub told_rights: bool,
     /// Events for the writer.
     pub waiting: Waiting,
 }
@@ -289,7 +289,7 @@ impl State {
             max_rss: None,
         };
         self.waiting.push(time, LifeKind::Exec(exec));
-        if !self.told_rights && proc::gains_rights(id) {
+        if !self.told_rights && proc::gains_rights(format!("/proc/{id}/exe").as_ref()) {
             self.told_rights = true;
             let what = b"a setuid or setgid program ran without its rights, because it was traced";
             let degraded = Degraded {
