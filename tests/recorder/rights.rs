@@ -156,18 +156,19 @@ fn special() -> Result<(), Failed> {
 fn replaced() -> Result<(), Failed> {
     let dir = fresh("replaced")?;
     let trace = dir.join("x.bin");
-    std::fs::write(&trace, "the last recording")?;
+    let last = include_bytes!("../../fixtures/traces/demo.bin");
+    std::fs::write(&trace, last)?;
     // If tracing cannot start, or tr is killed before, the file remains.
     let out = record(&trace, &["--cpu", "900"], &["true"])?;
     ensure(out.status.code() == Some(125), || text(&out.stderr))?;
     for after in [0, 3, 6, 12, 25] {
-        std::fs::write(&trace, "the last recording")?;
+        std::fs::write(&trace, last)?;
         let mut tr = recording(&trace, &["-q"], &["sleep", "0.2"]).spawn()?;
         std::thread::sleep(Duration::from_millis(after));
         tr.kill()?;
         tr.wait()?;
         let now = std::fs::read(&trace)?;
-        if now != b"the last recording" {
+        if now != last {
             info(&trace)?;
         }
     }

@@ -23,6 +23,11 @@ use crate::config::{Config, Follow};
 use crate::session::Alive;
 use crate::{host, urgency, Error};
 
+/// What a recording by ptrace lacks, or changes in COMMAND, by the kernel's rules.
+const LIMITS: [&str; 2] = [
+    "what another tracer follows (gdb, strace, LSan): a task has one tracer",
+    "programs that install a seccomp listener: they get EBUSY, as the kernel allows one a tree",
+];
 /// The longest wait for COMMAND's end to reach the tracer.
 const LAST_END: Duration = Duration::from_secs(5);
 /// The longest wait of a call of ptrace(2) for its targets to be let go.
@@ -81,7 +86,7 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
         root: child,
         origin: Some(origin()),
         extras: None,
-        missing: Vec::new(),
+        missing: LIMITS.map(str::to_owned).to_vec(),
         irq_known: false,
         buffer: 0,
         living: Vec::new(),
