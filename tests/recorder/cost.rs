@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use libtest_mimic::Failed;
 
@@ -53,16 +53,26 @@ fn in_programs(pid: u32) -> HashMap<u64, u64> {
     times
 }
 
-/// Records the whole machine for this long. Returns the process's CPU time in ns from wait4,
-/// the last run time of its programs, and its output.
-fn record(trace: &Path, duration: &str) -> Result<(u64, u64, String), Failed> {
+/// What the recorder and its programs have used so far, in ns, and the times around the reading.
+struct Reading {
+    before: SystemTime,
+    recorder: u64,
+    programs: u64,
+    after: SystemTime,
+}
+
+/// Records the whole machine for three seconds, and reads what this takes meanwhile. Returns the
+/// process's CPU time in ns from wait4, the readings, and its output.
+fn record(trace: &Path) -> Result<(u64, Vec<Reading>, String), Failed> {
     let mut tr = Command::new(TR)
-        .args(["record", "-a", "--duration", duration, "-o"])
+        .args(["record", "-a", "--duration", "3s", "-o"])
         .arg(trace)
         .stderr(Stdio::piped())
         .spawn()?;
+    let mut readings = Vec::new();
     let mut programs = HashMap::new();
     let pid = tr.id();
+    let clock = nix::time::clock_getcpuclockid(nix::unistd::Pid::from_raw(pid.cast_signed()))?;
     let usage = loop {
         let mut status = 0;
         // SAFETY: a plain struct, for which zeros are valid; the call fills it.
@@ -73,7 +83,14 @@ fn record(trace: &Path, duration: &str) -> Result<(u64, u64, String), Failed> {
         if done > 0 {
             break usage;
         }
+        let before = SystemTime::now();
         programs.extend(in_programs(pid));
+        readings.push(Reading {
+            before,
+            recorder: Duration::from(nix::time::clock_gettime(clock)?).as_nanos() as u64,
+            programs: programs.values().sum(),
+            after: SystemTime::now(),
+        });
         std::thread::sleep(Duration::from_millis(10));
     };
     let mut said = String::new();
@@ -81,44 +98,47 @@ fn record(trace: &Path, duration: &str) -> Result<(u64, u64, String), Failed> {
         std::io::Read::read_to_string(&mut stderr, &mut said)?;
     }
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    Ok((
-        ns(usage.ru_utime) + ns(usage.ru_stime),
-        programs.values().sum(),
-        said,
-    ))
+    Ok((ns(usage.ru_utime) + ns(usage.ru_stime), readings, said))
 }
 
 fn cost() -> Result<(), Failed> {
     let _statistics = statistics().ok_or("no statistics")?;
     let trace = scratch("cost.bin");
-    // The cost of start and end, which the figure excludes.
-    let (around, _, _) = record(&trace, "1ms")?;
     let mut storm = Command::new(program()?)
         .args(["pipe", "100000000"])
         .stdout(Stdio::null())
         .spawn()?;
-    let recorded = record(&trace, "3s");
+    let recorded = record(&trace);
     storm.kill()?;
     storm.wait()?;
-    let (usage, programs, said) = recorded?;
-    let cost = info(&trace)?["cost"].clone();
-    let (recorder, bpf) = (int(&cost, "recorder_ns"), int(&cost, "bpf_ns"));
+    let (usage, readings, said) = recorded?;
+    let about = info(&trace)?;
+    let cost = &about["cost"];
+    let (recorder, bpf) = (int(cost, "recorder_ns"), int(cost, "bpf_ns"));
+    let start = UNIX_EPOCH + Duration::from_nanos(int(&about, "start_unix_ns"));
+    let end = start + Duration::from_nanos(int(&about, "duration_ns"));
+    // The recorder's own figure begins some time behind the start.
+    let mut within = readings
+        .iter()
+        .filter(|it| it.before >= start + Duration::from_secs(1) && it.after <= end);
+    let (first, last) = (within.next(), within.next_back());
+    let (first, last) = (first.ok_or("no reading")?, last.ok_or("no second reading")?);
+    let inner = last.recorder - first.recorder;
     let words = || {
         format!(
-            "{cost}; wait4 {usage} ns, {around} ns of it around; {programs} ns in programs; {said}"
+            "{cost}; wait4 {usage} ns, {inner} ns of it between two readings; {} ns in programs; \
+             {said}",
+            last.programs
         )
     };
-    // wait4's figure has all of the recorder's CPU time; ours excludes the start and the end,
-    // which vary.
-    let slack = usage / 20 + 30_000_000;
+    // wait4's figure has all of the recorder's CPU time; ours excludes the start and the end.
+    const GRAIN: u64 = 20_000_000;
+    ensure(recorder <= usage && recorder + GRAIN >= inner, words)?;
+    // Behind the last reading the programs had no more than the time of all CPUs.
+    let cpus = std::thread::available_parallelism()?.get() as u64;
+    let rest = end.duration_since(last.before)?.as_nanos() as u64 * cpus;
     ensure(
-        recorder <= usage && recorder + around + slack >= usage,
-        words,
-    )?;
-    // Programs run between the two readings: those that record until they are detached, the
-    // one for signals after that.
-    ensure(
-        bpf > 50_000_000 && programs.abs_diff(bpf) <= bpf / 20,
+        bpf > 50_000_000 && last.programs <= bpf + bpf / 20 && bpf <= last.programs + rest + GRAIN,
         words,
     )?;
     // The printed figure is the same.

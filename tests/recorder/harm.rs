@@ -266,15 +266,19 @@ fn outlive() -> Result<(), Failed> {
             .all(|p| p["exit"]["code"].is_u64()),
         || format!("{:#}", analysis["processes"]),
     )?;
-    // A signal ends the waiting, and the file is complete.
-    let mut tr = recording(
-        &trace,
-        &["-q", "--wait-all"],
-        &["sh", "-c", "sleep 20 & exit 3"],
-    )
-    .stdout(Stdio::null())
-    .spawn()?;
-    std::thread::sleep(Duration::from_millis(800));
+    // A signal ends the waiting, and the file is complete. Before the shell's end it would be the
+    // shell's.
+    let ended = scratch("outlive.pid");
+    let _ = std::fs::remove_file(&ended);
+    let script = format!("sleep 20 & echo $$ >{}; exit 3", ended.display());
+    let mut tr = recording(&trace, &["-q", "--wait-all"], &["sh", "-c", &script])
+        .stdout(Stdio::null())
+        .spawn()?;
+    eventually("the shell's end", || {
+        let pid = std::fs::read_to_string(&ended).unwrap_or_default();
+        // A process that has ended has no program, reaped or not.
+        pid.ends_with('\n') && std::fs::read_link(format!("/proc/{}/exe", pid.trim())).is_err()
+    })?;
     kill().args(["-TERM", &tr.id().to_string()]).status()?;
     let status = tr.wait()?;
     ensure(status.code() == Some(3), || format!("{status:?}"))?;

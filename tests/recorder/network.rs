@@ -106,13 +106,16 @@ fn fail(to: &[SocketAddr]) {
     assert!(stream.read_to_end(&mut Vec::new()).is_err());
 }
 
-/// Records this program in a role.
-fn recorded(trace: &Path, options: &[&str], role: &str) -> Result<(), Failed> {
+/// Records this program in a role. Returns the time from before to after.
+fn recorded(trace: &Path, options: &[&str], role: &str) -> Result<Duration, Failed> {
     let this = std::env::current_exe()?;
     let this = this.to_string_lossy();
     let mut tr = recording(trace, options, &[&this]);
+    let begun = Instant::now();
     let out = tr.env(ROLE, role).output()?;
-    ensure(out.status.success(), || text(&out.stderr))
+    let took = begun.elapsed();
+    ensure(out.status.success(), || text(&out.stderr))?;
+    Ok(took)
 }
 
 fn peers() -> Result<(), Failed> {
@@ -125,7 +128,7 @@ fn peers() -> Result<(), Failed> {
     let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
     let words: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     let servers = std::thread::spawn(move || listeners.iter().map(answer).collect::<Vec<_>>());
-    recorded(&trace, &[], &format!("client {}", words.join(" ")))?;
+    let took = recorded(&trace, &[], &format!("client {}", words.join(" ")))?;
     let seen = servers.join().map_err(|_| "a server has failed")?;
     let network = report(&trace, "network", &[])?;
     let found = list(&network, "connections");
@@ -140,15 +143,16 @@ fn peers() -> Result<(), Failed> {
         ensure(int(it, "sent_bytes") == *question as u64, what)?;
         ensure(int(it, "received_bytes") == ANSWER as u64, what)?;
         let open = Duration::from_nanos(int(it, "open_ns"));
-        ensure(open >= DELAY && open < 50 * DELAY, what)?;
-        ensure(int(it, "connecting_ns") < 1_000_000_000, what)?;
+        let connecting = Duration::from_nanos(int(it, "connecting_ns"));
+        // One connection after the other, each open for its server's delay.
+        ensure(open >= DELAY && connecting + open + 2 * DELAY <= took, what)?;
         ensure(it["peer_pid"].is_null(), what)?;
     }
     // The client does nothing but wait for its answers. It begins a little later than the
     // server's delay.
     let least = DELAY * 9 / 10;
     let waited = Duration::from_nanos(int(&network, "path_wait_ns"));
-    ensure(waited >= 3 * least && waited < 150 * DELAY, || {
+    ensure(waited >= 3 * least && waited <= took, || {
         format!("{waited:?} of the path")
     })?;
     let hosts = list(&network, "hosts");
@@ -284,8 +288,9 @@ fn resolve(socket: &UdpSocket) -> std::io::Result<Vec<(String, Duration)>> {
             message[7] = 1;
             message.extend_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 9, 8, 7]);
         }
-        socket.send_to(&message, from)?;
+        // Behind the answer this thread may be descheduled.
         times.push((label, arrived.elapsed()));
+        socket.send_to(&message, from)?;
     }
     Ok(times)
 }
@@ -295,21 +300,23 @@ fn lookups() -> Result<(), Failed> {
         let trace = scratch("lookups.bin");
         let socket = UdpSocket::bind(server)?;
         let resolver = std::thread::spawn(move || resolve(&socket));
-        recorded(&trace, &[], &format!("lookups {server}"))?;
+        let whole = recorded(&trace, &[], &format!("lookups {server}"))?;
         let seen = resolver.join().map_err(|_| "the server has failed")??;
         let network = report(&trace, "network", &[])?;
         let found = list(&network, "lookups");
         let what = || format!("{network}\nseen: {seen:?}");
         ensure(found.len() == 4, what)?;
+        let mut last = 0;
         for (label, time) in &seen {
             let name = format!("{label}.example");
             let it = found.iter().find(|it| it["name"] == name.as_str());
             let it = it.ok_or_else(what)?;
-            let took = int(it, "answered_ns").saturating_sub(int(it, "asked_ns"));
+            let answered = int(it, "answered_ns");
+            let took = answered.saturating_sub(int(it, "asked_ns"));
             let took = Duration::from_nanos(took);
-            // The server sees the query later, and its own answer may be descheduled.
-            let least = time.saturating_sub(Duration::from_millis(20));
-            ensure(took >= least && took < *time + Duration::from_secs(2), what)?;
+            // The server sees the query later, and the answers go out in the order of `seen`.
+            ensure(took >= *time && took <= whole && answered > last, what)?;
+            last = answered;
             let code = if label == "nowhere" {
                 "NXDOMAIN"
             } else {

@@ -405,7 +405,7 @@ fn a_file_of_headers_only_is_refused_fast() {
             header.encode(id, &mut bytes);
         }
         bytes.resize(bytes.len() + (17 << 20), 0);
-        let begin = std::time::Instant::now();
+        let begin = cpu_time();
         match open(&bytes) {
             Ok(trace) => assert!(trace.frames().is_empty()),
             Err(error) => assert!(matches!(
@@ -416,7 +416,7 @@ fn a_file_of_headers_only_is_refused_fast() {
                 }
             )),
         }
-        let spent = begin.elapsed().as_secs_f64();
+        let spent = (cpu_time() - begin).as_secs_f64();
         assert!(spent < 5.0, "{spent} s for {} bytes", bytes.len());
     }
 }

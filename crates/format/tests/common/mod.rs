@@ -12,6 +12,12 @@ use tr_format::network::{
 use tr_format::stack::{Doing, FileId, Function, Module, Place, Sample, Symbol};
 use tr_format::writer::Writer;
 
+/// The CPU time of this thread: other load does not count.
+pub fn cpu_time() -> std::time::Duration {
+    let clock = nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID;
+    nix::time::clock_gettime(clock).unwrap().into()
+}
+
 pub type Item = (Stream, Event);
 
 #[derive(Clone, Debug, PartialEq)]
