@@ -91,13 +91,15 @@ pub fn trial(
         Some(reason) => (format!("{name} (skipped: {reason})"), true),
         None => (name.to_owned(), false),
     };
+    let own = name.clone();
     let limited = move || {
         let (sender, ended) = std::sync::mpsc::channel();
-        let running = std::thread::spawn(move || {
+        let thread = std::thread::Builder::new().name(own);
+        let running = thread.spawn(move || {
             let result = test();
             let _ = sender.send(());
             result
-        });
+        })?;
         match ended.recv_timeout(limit()) {
             Err(RecvTimeoutError::Timeout) => Err(format!("no end in {:?}", limit()).into()),
             _ => running

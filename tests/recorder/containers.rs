@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use libtest_mimic::Failed;
 use serde_json::{json, Value};
 
-use crate::support::{analyze, ensure, scratch, text, Test, TR};
+use crate::support::{analyze, copy_program, ensure, scratch, text, Test, TR};
 
 pub const TESTS: &[Test] = &[
     ("in_bubblewrap_auto_takes_ptrace", bubblewrap),
@@ -31,7 +31,7 @@ fn shared(name: &str) -> Result<PathBuf, Failed> {
     let dir = scratch(name);
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;
-    std::fs::copy(TR, dir.join("tr"))?;
+    copy_program(TR, dir.join("tr"))?;
     Ok(dir)
 }
 
@@ -128,7 +128,7 @@ fn container() -> Result<(), Failed> {
     let mut run = |command: &[&str]| -> Result<Output, Failed> {
         config["process"]["args"] = json!(command);
         std::fs::write(&path, config.to_string())?;
-        let name = format!("tr-test-{}", std::process::id());
+        let name = format!("tr-container-{}", std::process::id());
         let mut runc = Command::new("runc");
         Ok(runc.args(["run", &name]).current_dir(&bundle).output()?)
     };

@@ -224,8 +224,10 @@ pub fn run(
         late
     });
     loop {
+        // The children of other threads are other tests'.
+        let own = libc::__WALL | libc::__WNOTHREAD;
         // SAFETY: the place for the status is ours.
-        let pid = unsafe { libc::waitpid(-1, &mut status, libc::__WALL) };
+        let pid = unsafe { libc::waitpid(-1, &mut status, own) };
         if pid < 0 {
             return Err(std::io::Error::last_os_error().into());
         }

@@ -45,6 +45,49 @@ mod writes;
 
 use libtest_mimic::Arguments;
 
+/// Tests that wait, or look at outputs: some at a time.
+const BESIDE: &[&[support::Test]] = &[
+    redact::TESTS,
+    terminal::TESTS,
+    options::TESTS,
+    failures::TESTS,
+    rights::TESTS,
+    doctor::TESTS,
+    signals::TESTS,
+    limits::TESTS,
+    network::TESTS,
+    #[cfg(target_arch = "x86_64")]
+    start::TESTS,
+    #[cfg(target_arch = "x86_64")]
+    writes::TESTS,
+    ptrace::TESTS,
+    ptrace::BESIDE,
+    kinds::TESTS,
+    terminal::OTHER_METHODS,
+    chain::TESTS,
+    chain::KILLED,
+    containers::TESTS,
+];
+
+/// Tests that measure, load the machine or choose process ids, and those of sudo, whose user has one
+/// loader at a time: one after the other.
+const ALONE: &[&[support::Test]] = &[
+    sudo::TESTS,
+    install::TESTS,
+    harm::TESTS,
+    follow::TESTS,
+    disk::TESTS,
+    machine::TESTS,
+    syscalls::TESTS,
+    stacks::TESTS,
+    symbolize::TESTS,
+    functions::TESTS,
+    stacks_beside_perf::TESTS,
+    memory::TESTS,
+    cost::TESTS,
+    storm::TESTS,
+];
+
 fn main() {
     // A recorded program of a test is this one.
     if let Some(role) = std::env::var_os(network::ROLE) {
@@ -57,141 +100,120 @@ fn main() {
             None => network::play(&role),
         };
     }
-    let mut args = Arguments::from_args();
-    // Their times would disturb each other.
-    args.test_threads = Some(1);
+    let args = Arguments::from_args();
     let reason = support::why_not();
-    let tests = [
-        redact::TESTS,
-        terminal::TESTS,
-        harm::TESTS,
-        options::TESTS,
-        follow::TESTS,
-        failures::TESTS,
-        rights::TESTS,
-        install::TESTS,
-        doctor::TESTS,
-        signals::TESTS,
-        limits::TESTS,
-        network::TESTS,
-        disk::TESTS,
-        machine::TESTS,
-        syscalls::TESTS,
-        stacks::TESTS,
-        symbolize::TESTS,
-        functions::TESTS,
-        stacks_beside_perf::TESTS,
-        memory::TESTS,
-        #[cfg(target_arch = "x86_64")]
-        start::TESTS,
-        #[cfg(target_arch = "x86_64")]
-        writes::TESTS,
-        cost::TESTS,
-        storm::TESTS,
+    let groups = [
+        (BESIDE, args.test_threads.or(Some(4))),
+        // Their times, or the kernel's objects that they count, are theirs alone.
+        (ALONE, Some(1)),
+    ];
+    let mut failed = false;
+    for (tests, test_threads) in groups {
+        let args = Arguments {
+            test_threads,
+            ..args.clone()
+        };
+        let trials = tests.iter().copied().flatten();
+        let trials = trials.map(|(name, test)| {
+            let reason = why_skipped(name, reason.clone());
+            common::trial(name, reason, test)
+        });
+        failed |= libtest_mimic::run(&args, trials.collect()).has_failed();
+    }
+    std::process::exit(if failed { 101 } else { 0 });
+}
+
+/// The reason to skip a test, if any; `rights` is that of all that need the right to trace.
+fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
+    let needs_none = |tests: &[support::Test]| tests.iter().any(|(other, _)| *other == name);
+    let needs_none = [
         ptrace::TESTS,
-        ptrace::BESIDE,
         kinds::TESTS,
         terminal::OTHER_METHODS,
-        sudo::TESTS,
         chain::TESTS,
-        chain::KILLED,
         containers::TESTS,
-    ];
-    let trials = tests.into_iter().flatten().map(|(name, test)| {
-        let needs_none = |tests: &[support::Test]| tests.iter().any(|(other, _)| other == name);
-        let needs_none = [
-            ptrace::TESTS,
-            kinds::TESTS,
-            terminal::OTHER_METHODS,
-            chain::TESTS,
-            containers::TESTS,
-            install::TESTS,
-        ]
-        .into_iter()
-        .any(needs_none)
-            || *name == rights::REFUSALS;
-        let rights = reason.clone().filter(|_| !needs_none);
-        let reason = rights.or_else(|| match *name {
-            "cgroup_follows_who_is_in_it_and_who_comes" => options::no_cgroup(),
-            options::PINNED => common::lacks("perf"),
-            "a_process_that_joins_the_cgroup_is_recorded" => {
-                options::no_cgroup().or_else(|| common::lacks("python3"))
-            }
-            follow::BORN => options::no_cgroup().or_else(|| common::lacks("gcc")),
-            follow::MANY => options::no_cgroup().or_else(|| common::lacks("python3")),
-            follow::V1 => rights::not_root().or_else(follow::no_v1),
-            follow::WORKERS => follow::no_workers().or_else(|| common::lacks("gcc")),
-            follow::REUSED | follow::SKIPPED => rights::not_root().or_else(|| common::lacks("gcc")),
-            "capabilities_will_do_and_the_command_gets_none" => rights::no_capabilities(),
-            "a_recorder_starved_by_real_time_hogs_loses_nothing" => storm::no_real_time(),
-            "a_storm_of_stress_ng_loses_nothing" => common::lacks("stress-ng"),
-            "a_signal_to_tr_alone_is_passed_on"
-            | "a_signal_to_the_group_comes_once"
-            | "memory_is_of_the_program_alone"
-            | "a_signal_to_the_group_and_then_to_tr_comes_twice" => common::lacks("python3"),
-            "ptrace_follows_an_exec_from_a_thread" | "ptrace_follows_threads_and_vfork" => {
-                common::lacks("python3")
-            }
-            "without_bpf_auto_takes_ptrace" => common::lacks("unshare"),
-            "ptrace_makes_room_for_strace" => common::lacks("strace"),
-            "ptrace_makes_room_for_gdb" => common::lacks("gdb"),
-            "in_bubblewrap_auto_takes_ptrace" => common::lacks("bwrap"),
-            "in_a_container_of_runc_auto_takes_ptrace" => common::lacks("runc").or_else(|| {
-                let root = nix::unistd::geteuid().is_root();
-                (!root).then(|| "not root".to_owned())
-            }),
-            "namespaces_nest_under_ptrace" => common::lacks("unshare"),
-            "programs_see_what_they_see_without_tr" | "a_program_of_32_bits_runs_under_ptrace" => {
-                common::lacks("gcc")
-            }
-            "ptrace_makes_room_for_leak_checkers" | ptrace::KILLED_FORKS => common::lacks("gcc"),
-            "ptrace_has_the_kernels_figures" => common::lacks("make"),
-            "the_command_finds_everything_as_without_tr" => common::lacks("ps"),
-            "the_command_runs_once_whatever_the_limits_are" => common::lacks("prlimit"),
-            "a_cgroup_without_memory_does_not_kill_the_command" => limits::no_memory_cgroup(),
-            syscalls::STRACE => common::lacks("strace"),
-            syscalls::SMALL
-            | stacks::SHARES
-            | stacks::KERNEL
-            | stacks::FORK
-            | stacks::GONE
-            | stacks::WAITS
-            | stacks::DEEP
-            | functions::PATH
-            | functions::REASONS
-            | functions::DIFF
-            | symbolize::LATER
-            | symbolize::MOVED
-            | symbolize::DEBUG
-            | symbolize::RELATIVE => common::lacks("gcc"),
-            symbolize::STALE => common::lacks("python3"),
-            name if stacks_beside_perf::TESTS.iter().any(|it| it.0 == name) => {
-                stacks_beside_perf::lacks(name)
-            }
-            name if install::TESTS.iter().any(|(other, _)| *other == name) => {
-                install::lacking(name)
-            }
-            machine::THROTTLED => machine::no_quota(),
-            "a_time_namespace_changes_no_time" => options::no_time_namespace(),
-            name if sudo::TESTS.iter().any(|(other, _)| *other == name) => {
-                rights::not_root().or_else(|| common::lacks("sudo"))
-            }
-            name if chain::TESTS.iter().any(|(other, _)| *other == name) => {
-                rights::not_root().or_else(rights::no_namespaces)
-            }
-            doctor::DOCTOR | rights::REFUSALS => {
-                rights::not_root().or_else(|| common::lacks("setpriv"))
-            }
-            network::LOOKUPS => rights::not_root(),
-            terminal::TIOCSTI => rights::not_root().or_else(|| common::lacks("python3")),
-            "a_signal_that_would_end_tr_is_passed_on" => common::lacks("python3"),
-            "the_command_runs_as_another_user" | "a_planted_link_or_fifo_is_refused" => {
-                rights::not_root()
-            }
-            "the_cost_that_is_printed_is_the_cost_that_the_kernel_counts" => cost::no_statistics(),
-            _ => None,
-        });
-        common::trial(name, reason, test)
-    });
-    libtest_mimic::run(&args, trials.collect()).exit();
+        install::TESTS,
+    ]
+    .into_iter()
+    .any(needs_none)
+        || name == rights::REFUSALS;
+    let rights = rights.filter(|_| !needs_none);
+    rights.or_else(|| match name {
+        "cgroup_follows_who_is_in_it_and_who_comes" => options::no_cgroup(),
+        options::PINNED => common::lacks("perf"),
+        "a_process_that_joins_the_cgroup_is_recorded" => {
+            options::no_cgroup().or_else(|| common::lacks("python3"))
+        }
+        follow::BORN => options::no_cgroup().or_else(|| common::lacks("gcc")),
+        follow::MANY => options::no_cgroup().or_else(|| common::lacks("python3")),
+        follow::V1 => rights::not_root().or_else(follow::no_v1),
+        follow::WORKERS => follow::no_workers().or_else(|| common::lacks("gcc")),
+        follow::REUSED | follow::SKIPPED => rights::not_root().or_else(|| common::lacks("gcc")),
+        "capabilities_will_do_and_the_command_gets_none" => rights::no_capabilities(),
+        "a_recorder_starved_by_real_time_hogs_loses_nothing" => storm::no_real_time(),
+        "a_storm_of_stress_ng_loses_nothing" => common::lacks("stress-ng"),
+        "a_signal_to_tr_alone_is_passed_on"
+        | "a_signal_to_the_group_comes_once"
+        | "memory_is_of_the_program_alone"
+        | "a_signal_to_the_group_and_then_to_tr_comes_twice" => common::lacks("python3"),
+        "ptrace_follows_an_exec_from_a_thread" | "ptrace_follows_threads_and_vfork" => {
+            common::lacks("python3")
+        }
+        "without_bpf_auto_takes_ptrace" => common::lacks("unshare"),
+        "ptrace_makes_room_for_strace" => common::lacks("strace"),
+        "ptrace_makes_room_for_gdb" => common::lacks("gdb"),
+        "in_bubblewrap_auto_takes_ptrace" => common::lacks("bwrap"),
+        "in_a_container_of_runc_auto_takes_ptrace" => common::lacks("runc").or_else(|| {
+            let root = nix::unistd::geteuid().is_root();
+            (!root).then(|| "not root".to_owned())
+        }),
+        "namespaces_nest_under_ptrace" => common::lacks("unshare"),
+        "programs_see_what_they_see_without_tr" | "a_program_of_32_bits_runs_under_ptrace" => {
+            common::lacks("gcc")
+        }
+        "ptrace_makes_room_for_leak_checkers" | ptrace::KILLED_FORKS => common::lacks("gcc"),
+        "ptrace_has_the_kernels_figures" => common::lacks("make"),
+        "the_command_finds_everything_as_without_tr" => common::lacks("ps"),
+        "the_command_runs_once_whatever_the_limits_are" => common::lacks("prlimit"),
+        "a_cgroup_without_memory_does_not_kill_the_command" => limits::no_memory_cgroup(),
+        syscalls::STRACE => common::lacks("strace"),
+        syscalls::SMALL
+        | stacks::SHARES
+        | stacks::KERNEL
+        | stacks::FORK
+        | stacks::GONE
+        | stacks::WAITS
+        | stacks::DEEP
+        | functions::PATH
+        | functions::REASONS
+        | functions::DIFF
+        | symbolize::LATER
+        | symbolize::MOVED
+        | symbolize::DEBUG
+        | symbolize::RELATIVE => common::lacks("gcc"),
+        symbolize::STALE => common::lacks("python3"),
+        name if stacks_beside_perf::TESTS.iter().any(|it| it.0 == name) => {
+            stacks_beside_perf::lacks(name)
+        }
+        name if install::TESTS.iter().any(|(other, _)| *other == name) => install::lacking(name),
+        machine::THROTTLED => machine::no_quota(),
+        "a_time_namespace_changes_no_time" => options::no_time_namespace(),
+        name if sudo::TESTS.iter().any(|(other, _)| *other == name) => {
+            rights::not_root().or_else(|| common::lacks("sudo"))
+        }
+        name if chain::TESTS.iter().any(|(other, _)| *other == name) => {
+            rights::not_root().or_else(rights::no_namespaces)
+        }
+        doctor::DOCTOR | rights::REFUSALS => {
+            rights::not_root().or_else(|| common::lacks("setpriv"))
+        }
+        network::LOOKUPS => rights::not_root(),
+        terminal::TIOCSTI => rights::not_root().or_else(|| common::lacks("python3")),
+        "a_signal_that_would_end_tr_is_passed_on" => common::lacks("python3"),
+        "the_command_runs_as_another_user" | "a_planted_link_or_fifo_is_refused" => {
+            rights::not_root()
+        }
+        "the_cost_that_is_printed_is_the_cost_that_the_kernel_counts" => cost::no_statistics(),
+        _ => None,
+    })
 }

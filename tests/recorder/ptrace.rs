@@ -212,10 +212,7 @@ fn fallback() -> Result<(), Failed> {
         said.contains("tr: recorded by ptrace: ") && said.contains("sudo "),
         || said.clone(),
     )?;
-    ensure(
-        said.lines().filter(|line| line.contains("ptrace")).count() == 1,
-        || said.clone(),
-    )?;
+    ensure(said.matches(" ptrace").count() == 1, || said.clone())?;
     let quiet = run(&["-q"])?;
     ensure(
         quiet.status.code() == Some(6) && quiet.stderr.is_empty(),

@@ -615,7 +615,7 @@ fn killed_loader() -> Result<(), Failed> {
         eventually("the loader ends", || place.loaders().is_empty())?;
     }
     // sudo answers nothing: auto goes on without it.
-    place.stand_in("exec sleep 30")?;
+    place.stand_in("exec sleep 100")?;
     let mut tr = place.record(&[], &echo)?;
     tr.env("PATH", place.path())
         .env("GITHUB_ACTIONS", "true")
@@ -627,7 +627,8 @@ fn killed_loader() -> Result<(), Failed> {
         text(&out.stdout) == "it runs\n" && told.contains("sudo has not answered in 10 s"),
         || told.clone(),
     )?;
-    ensure((9..20).contains(&begun.elapsed().as_secs()), || {
+    // Ten seconds, and what a busy machine makes of them: it does not wait for sudo's end.
+    ensure((9..100).contains(&begun.elapsed().as_secs()), || {
         format!("{:?}", begun.elapsed())
     })
 }

@@ -13,11 +13,23 @@ pub use crate::common::{int, kill, list, why_not, TR};
 /// A test's name and function.
 pub type Test = (&'static str, fn() -> Result<(), Failed>);
 
-/// The directory of this test run.
+/// A path in a directory of this test, whose thread has its name.
 pub fn scratch(name: &str) -> PathBuf {
-    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recorder");
+    let thread = std::thread::current();
+    let test = thread.name().unwrap_or("unnamed");
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("recorder")
+        .join(test);
     std::fs::create_dir_all(&dir).expect("a scratch directory");
     dir.join(name)
+}
+
+/// Copies a program by another process. One that another test starts meanwhile would inherit this
+/// process's descriptor for writing, and the copy could not be executed (ETXTBSY).
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), Failed> {
+    let mut cp = Command::new("cp");
+    let done = cp.arg(from.as_ref()).arg(to.as_ref()).status()?;
+    ensure(done.success(), || format!("{cp:?}"))
 }
 
 /// `tr record -o TRACE OPTIONS -- COMMAND`, not yet started.
