@@ -61,9 +61,9 @@ fn in_kernel(rows: &[Value]) -> u64 {
 }
 
 /// How far a share of some samples may be from the expected one: five standard deviations, and
-/// a point for the start of the program.
+/// three points for the start of the program and for interrupts.
 pub fn bound(expected: f64, samples: f64) -> f64 {
-    0.01 + 5.0 * (expected * (1.0 - expected) / samples.max(1.0)).sqrt()
+    0.03 + 5.0 * (expected * (1.0 - expected) / samples.max(1.0)).sqrt()
 }
 
 fn near(share: f64, expected: f64, what: &str, of: &Value) -> Result<(), Failed> {
