@@ -8,7 +8,12 @@ use crate::rules::compiled;
 
 /// A word with one of these, in upper or lower case, may hold such a token, or a private key.
 #[rustfmt::skip]
-pub const HINTS: [&str; 76] = [
+pub const HINTS: [&str; 129] = [
+    "whsec_", "swmtkn-", "fm1", "fm2_", "fo1_", "ops_ey", "a3-", "tk_", "webhook.office", "outlook.office",
+    "hooks.zapier", "sqp_", "squ_", "sqa_", "ctp_", "cfpat-", "dp.st.", "dp.ct.", "dp.sa.", "nrrl-", "phc_", "phx_",
+    "ltai", "r8_", "xai-", "nvapi-", "lsv2_", "pcsk_", "ccipat_", "bkua_", "tfp_", "clojars_", "duffel_",
+    "shippo_", "flwseck", "oy2", "eaac", "eaam", "dt0c01.", "dt0s0", "ezak", "eztk", "fio-u-", "pnu_", "sgp_", 
+    "_mmk", "tk-us-", "api-", "p8e-", "1//0", "amzn1.", "amzn.mws", "/hooks/",
     "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glft-", "glrt-",
     "glptt-", "glcbt-", "glimt-", "glagent-", "gloas-", "glsoat-", "glffct-", "gr1348941", "xox",
     "xapp-", "hooks.slack", "/webhooks/", "api.telegram", "sk-", "sk_", "rk_", "npm_", "pypi-",
@@ -29,7 +34,7 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
         r"|\bGR1348941[A-Za-z0-9_-]{16,}",
         r"|\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
         r"|\bxapp-[A-Za-z0-9-]{16,}",
-        r"|hooks\.slack\.com/(?:services|workflows)/([A-Za-z0-9/+]{16,})",
+        r"|hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9/+]{16,})",
         r"|discord(?:app)?\.com/api/webhooks/[0-9]+/([A-Za-z0-9_-]{16,})",
         r"|api\.telegram\.org/bot([0-9]+:[A-Za-z0-9_-]{16,})",
         r"|\b[sr]k[-_][A-Za-z0-9_-]{20,}",
@@ -65,9 +70,44 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
         r"|\b[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}",
         r"|\bsha256~[A-Za-z0-9_-]{43}",
         r"|[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}",
+        r"|hooks\.zapier\.com/hooks/catch/([A-Za-z0-9/]{8,})",
+        r"|(?:webhook\.office|outlook\.office(?:365)?)\.com/webhook(?:b2)?/([A-Za-z0-9@/-]{36,})",
+        r"|[a-z0-9.-]+/hooks/([a-z0-9]{26})",
+        r"|\bwhsec_[A-Za-z0-9+/=_-]{16,}",
+        r"|\bSWMTKN-1-[a-z0-9-]{50,}",
+        r"|\b(?:FlyV1 )?fm[12][ar]?_[A-Za-z0-9+/=_,-]{20,}|\bfo1_[A-Za-z0-9_-]{30,}",
+        r"|\bops_eyJ[A-Za-z0-9+/=_-]{40,}",
+        r"|\bA3-[A-Z0-9]{6}-[A-Z0-9-]{20,}|\bA3-[A-Za-z0-9]{6}-[A-Za-z0-9-]{20,}",
+        r"|\btk_[a-z0-9]{29}|\btk_[A-Za-z0-9]{29}",
+        r"|\bs(?:qp|qu|qa)_[a-f0-9]{40}",
+        r"|\bctp_[A-Za-z0-9_-]{30,}|\bCFPAT-[A-Za-z0-9_-]{30,}",
+        r"|\bdp\.(?:st|ct|sa)\.(?:[a-z0-9_-]+\.)?[A-Za-z0-9]{40,}",
+        r"|\bNRRL-[a-f0-9]{40}|\bph[cx]_[A-Za-z0-9]{30,}",
+        r"|\bLTAI[A-Za-z0-9]{16,}|\br8_[A-Za-z0-9]{37}|\bxai-[A-Za-z0-9]{40,}|\bnvapi-[A-Za-z0-9_-]{40,}",
+        r"|\blsv2_(?:pt|sk)_[a-f0-9_]{32,}|\bpcsk_[A-Za-z0-9_]{40,}|\bCCIPAT_[A-Za-z0-9_]{40,}",
+        r"|\bbkua_[a-z0-9]{40}|\btfp_[A-Za-z0-9_.=-]{40,}|\bCLOJARS_[a-z0-9]{60}",
+        r"|\bduffel_(?:test|live)_[A-Za-z0-9_=-]{40,}|\bshippo_(?:test|live)_[a-f0-9]{40}",
+        r"|\bFLWSECK(?:_TEST)?-[A-Za-z0-9-]{12,}|\boy2[a-z0-9]{43}",
+        r"|\bEAA[MC][A-Za-z0-9]{80,}|\bdt0[cs]0[0-9]\.[A-Z0-9]{24}\.[A-Z0-9]{64}|\bEZ[AT]K[A-Za-z0-9]{54}",
+        r"|\bfio-u-[A-Za-z0-9_=-]{60,}|\bpnu_[A-Za-z0-9]{36}|\bsgp_[a-fA-F0-9_]{40,}",
+        r"|\b[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk|\btk-us-[A-Za-z0-9_-]{40,}|\bAPI-[A-Z0-9]{26,}",
+        r"|\bp8e-[A-Za-z0-9]{32}|\b1//0[A-Za-z0-9_-]{30,}|\bamzn1\.oa2-cs\.v1\.[a-f0-9]{64}",
+        r"|\bamzn\.mws\.[a-f0-9-]{36}",
+        // Forms without a word of their own.
+        r"|\bSK[a-f0-9]{32}\b|\b[a-f0-9]{32}-us[0-9]{1,2}\b|\bkey-[a-f0-9]{32}\b",
+        r"|\b[0-9]{8,10}:[A-Za-z0-9_-]{35}\b|\bEAAA[A-Za-z0-9_-]{50,}",
+        r"|\b[A-Za-z0-9_-]{24,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}\b|\bs\.[A-Za-z0-9]{24}\b",
         r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*)",
     ))
 });
+
+/// The text may hold a token of a form without a word of its own.
+pub fn may_be_bare(text: &[u8]) -> bool {
+    let parts = text.split(|b| !(b.is_ascii_alphanumeric() || b"_.:-".contains(b)));
+    parts
+        .into_iter()
+        .any(|part| (26..=100).contains(&part.len()))
+}
 
 /// The tokens in a text; of a webhook's address, its secret part.
 pub fn find(text: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {

@@ -8,6 +8,7 @@
 
 pub mod addresses;
 mod forms;
+mod looks;
 mod names;
 mod programs;
 mod rules;
@@ -112,8 +113,8 @@ impl Redactor {
             LifeKind::Mark(mark) => {
                 self.text(&mut mark.name);
                 self.text(&mut mark.result);
-                self.name(&mut mark.kind);
-                self.name(&mut mark.id);
+                self.text(&mut mark.kind);
+                self.text(&mut mark.id);
             }
             LifeKind::Module(module) => self.text(&mut module.path),
             LifeKind::Symbol(symbol) => {
@@ -198,7 +199,10 @@ impl Redactor {
 
     /// The parts to mask, `None` if there are none. `line` holds all arguments.
     fn masks(&self, line: &[u8], args: &[&[u8]], cut: bool) -> Option<Masks> {
-        let rules = self.rules.as_ref().filter(|rules| rules.may_apply(line));
+        let rules = self
+            .rules
+            .as_ref()
+            .filter(|rules| rules.may_apply(line, args));
         let mut masks = Masks::default();
         if let Some(rules) = rules {
             rules.apply(args, cut, &mut masks);
@@ -209,7 +213,12 @@ impl Redactor {
 
     fn match_patterns(&self, args: &[&[u8]], masks: &mut Masks) {
         for (arg, text) in args.iter().enumerate() {
-            let word = Word { arg, at: 0, text };
+            let word = Word {
+                arg,
+                at: 0,
+                text,
+                first: arg == 0,
+            };
             for pattern in &self.patterns {
                 let found = pattern.captures_iter(text);
                 let parts = found.filter_map(|it| it.get(1).or(it.get(0)));

@@ -2,7 +2,9 @@
 //! (`none`, `$TOKEN`, `./token.txt`).
 
 /// A word of a name that ends with one of these is a secret's, also in the plural.
-const SECRET: [&str; 6] = [
+const SECRET: [&str; 8] = [
+    "psk",
+    "mnemonic",
     "password",
     "passwd",
     "passphrase",
@@ -13,24 +15,27 @@ const SECRET: [&str; 6] = [
 
 /// A name with one of these words is a secret's.
 #[rustfmt::skip]
-const SECRET_WORDS: [&str; 9] = [
+const SECRET_WORDS: [&str; 12] = [
+    "requirepass", "masterauth", "passkey",
     "passin", "passout", "storepass", "keypass", "srcstorepass", "deststorepass", "creds", "bearer",
     "authorization",
 ];
 
 /// A name that ends with one of these words is a secret's.
 #[rustfmt::skip]
-const SECRET_LAST: [&str; 17] = [
+const SECRET_LAST: [&str; 26] = [
+    "puk", "jwt", "storepwd", "bindpw", "apipass", "passw", "userpin", "dbpwd", "hmac",
     "pass", "auth", "pwd", "pw", "otp", "sshpass", "dbpass", "userpass", "rootpass", "adminpass",
     "smtppass", "mailpass", "ftppass", "ldappass", "mysqlpass", "redispass", "userpwd",
 ];
 
 /// A name that ends with one of these and `key`, in one word or two, is a secret's.
 #[rustfmt::skip]
-const SECRET_KEY: [&str; 24] = [
+const SECRET_KEY: [&str; 36] = [
     "api", "access", "private", "secret", "signing", "encryption", "deploy", "account", "master",
     "shared", "auth", "ssh", "app", "license", "licence", "subscription", "client", "service",
-    "admin", "jwt", "hmac", "session", "write", "storage",
+    "admin", "jwt", "hmac", "session", "write", "storage", "activation", "setup", "registration", "publish",
+    "crypto", "crypt", "join", "agent", "ingest", "cookie", "integration", "webhook",
 ];
 
 /// A name with one of these words before `key` or `token` is not a secret's.
@@ -57,7 +62,10 @@ const WHICH: [&str; 24] = [
 
 /// A name that ends with one of these words stands for a secret's place or a property of it.
 #[rustfmt::skip]
-const HARMLESS_LAST: [&str; 83] = [
+const HARMLESS_LAST: [&str; 102] = [
+    "dropout", "weights", "embedding", "loss", "map", "ids", "level", "per", "hash", "refs",
+    "encoding", "bits", "char", "chars", "symbols", "stringize", "paste", "dim", "lookup",
+
     "file", "files", "path", "dir", "stdin", "fd", "env", "id", "name", "names", "type", "length",
     "len", "format", "url", "uri", "expiry", "expires", "expiration", "ttl", "age", "lifetime",
     "timeout", "store", "max", "min", "count", "size", "limit", "prefix", "policy", "manager",
@@ -133,6 +141,8 @@ pub fn secret(name: &[u8]) -> Sure {
         return Sure::No;
     };
     let switch = parts.first().is_some_and(|first| is(&SWITCH, first));
+    // `--with-db-password=X` sets one.
+    let switch = switch && !(parts.len() > 2 && parts.first().is_some_and(|first| first == "with"));
     if switch || is(&HARMLESS_LAST, last) || before.iter().any(|p| p == "existing") {
         return Sure::No;
     }
@@ -159,7 +169,12 @@ pub fn secret(name: &[u8]) -> Sure {
             .any(|(kind, key)| key == "key" && of_secret(kind))
             && env_style
     };
-    if parts.iter().any(root) || !kind && parts.iter().any(is_token) {
+    let tokens = if env_style {
+        parts.as_slice()
+    } else {
+        std::slice::from_ref(last)
+    };
+    if parts.iter().any(root) || !kind && tokens.iter().any(is_token) {
         Sure::Strong
     } else if kind {
         Sure::No
@@ -167,7 +182,11 @@ pub fn secret(name: &[u8]) -> Sure {
         Sure::Strong
     } else if last == "pass" && before.iter().any(|part| is(&HARMLESS_PASS, part)) {
         Sure::No
-    } else if is(&SECRET_LAST, last) || last == "key" && env_style || is_login(name) {
+    } else if is(&SECRET_LAST, last)
+        || name == b"--pin"
+        || last == "key" && env_style
+        || is_login(name)
+    {
         Sure::Weak
     } else {
         Sure::No
@@ -177,6 +196,57 @@ pub fn secret(name: &[u8]) -> Sure {
 /// Names of one tool.
 fn is_login(name: &[u8]) -> bool {
     name.ends_with(b"sonar.login")
+}
+
+/// `KEY` alone, which has many meanings.
+pub fn is_bare_key(name: &[u8]) -> bool {
+    parts(
+        name.get(name.len().saturating_sub(256)..)
+            .unwrap_or_default(),
+    ) == ["key"]
+}
+
+/// A word in small letters.
+pub fn is_plain(value: &[u8]) -> bool {
+    let small = |b: &u8| b.is_ascii_lowercase() || b"-_.".contains(b);
+    value.len() <= 20 && value.iter().all(small)
+}
+
+/// The name of a value that tells things apart, and may look random.
+pub fn identifies(name: &[u8]) -> bool {
+    const WORDS: [&str; 26] = [
+        "id",
+        "ids",
+        "hash",
+        "sha",
+        "sum",
+        "checksum",
+        "etag",
+        "version",
+        "integrity",
+        "public",
+        "pub",
+        "fingerprint",
+        "cursor",
+        "page",
+        "ref",
+        "rev",
+        "commit",
+        "nonce",
+        "salt",
+        "iv",
+        "digest",
+        "name",
+        "seed",
+        "uuid",
+        "cid",
+        "match",
+    ];
+    let parts = parts(
+        name.get(name.len().saturating_sub(256)..)
+            .unwrap_or_default(),
+    );
+    parts.iter().any(|part| is(&WORDS, part))
 }
 
 /// The name ends in `sig` or `signature`.
@@ -190,7 +260,9 @@ pub fn is_signature(name: &[u8]) -> bool {
 
 /// Words that are no secret, whatever the name before them.
 #[rustfmt::skip]
-const HARMLESS_VALUES: [&str; 32] = [
+const HARMLESS_VALUES: [&str; 50] = [
+    "token", "password", "jwt", "pam", "kerberos", "gssapi", "md5", "peer", "cert", "strict", "weak", "redacted",
+    "[redacted]", "[masked]", "public", "any", "hidden", "unset",
     "none", "no", "yes", "true", "false", "on", "off", "null", "nil", "undefined", "auto", "basic",
     "digest", "ntlm", "negotiate", "bearer", "trust", "disabled", "enabled", "required", "optional",
     "default", "prompt", "ask", "stdin", "oidc", "oauth", "ldap", "saml", "iam", "publickey", "-",
@@ -204,7 +276,18 @@ const PLACES: [&str; 14] = [
 ];
 
 /// Values of password options that name a place: `pass:X` is not among them.
-const SOURCES: [&str; 6] = ["file:", "env:", "fd:", "stdin:", "id=", "type="];
+#[rustfmt::skip]
+const SOURCES: [&str; 22] = [
+    "file:", "env:", "fd:", "stdin:", "id=", "type=", "op://", "arn:", "vault:", "projects/", "ssm:", "secretref:",
+    "ref+", "azurekeyvault:", "fileb://", "file://", "sm://", "gcp:", "awssm:", "keyring:", "cmd:", "keychain:",
+];
+
+/// Ends of the names of files.
+#[rustfmt::skip]
+const FILES: [&str; 21] = [
+    ".txt", ".pem", ".json", ".key", ".yml", ".yaml", ".p12", ".pfx", ".jks", ".crt", ".cer", ".gpg", ".asc", ".snk",
+    ".env", ".cfg", ".conf", ".keystore", ".keytab", ".pub", ".ini",
+];
 
 /// The value is a switch, a small number, a variable or a place: no secret. Takes bounded
 /// time.
@@ -222,7 +305,50 @@ pub fn is_harmless(value: &[u8]) -> bool {
         || text.len() <= 2 && text.bytes().all(|b| b.is_ascii_digit())
         || begins(&PLACES)
         || begins(&SOURCES)
+        || FILES
+            .iter()
+            .any(|end| text.ends_with(end) && !text.contains(' '))
         || is_variable(text)
+        || text
+            .split_once(':')
+            .is_some_and(|(_, rest)| is_variable(rest))
+        || is_decimal(text)
+        || is_pattern(text)
+        || is_placeholder(text)
+}
+
+/// `0.1`, `1e-4`.
+fn is_decimal(text: &str) -> bool {
+    let number = |b: u8| b.is_ascii_digit() || b".-+e".contains(&b);
+    text.starts_with(|c: char| c.is_ascii_digit())
+        && text.contains(['.', 'e'])
+        && text.bytes().all(number)
+}
+
+/// Part of a regular expression or of a program for awk.
+fn is_pattern(text: &str) -> bool {
+    let parts = [
+        ".*", ".+", "[^", "\\w", "\\s", "\\d", "\\S", "\\(", "[a-z", "[A-Z", "(.", "/ {", "\\1",
+        ")?",
+    ];
+    text == "/" || parts.iter().any(|part| text.contains(part))
+}
+
+/// `PASSWORD`, `YOUR_TOKEN`: the name of a value in a synopsis.
+fn is_placeholder(text: &str) -> bool {
+    let upper = text.bytes().all(|b| b.is_ascii_uppercase() || b == b'_');
+    upper && text.len() >= 3 && {
+        let words = [
+            "PASS",
+            "TOKEN",
+            "SECRET",
+            "KEY",
+            "VALUE",
+            "PWD",
+            "CREDENTIAL",
+        ];
+        words.iter().any(|word| text.contains(word))
+    }
 }
 
 /// `$NAME`, `${NAME:-…}`, `$(command)`, `{{ name }}`, `%s`, `<name>`: not yet a value.
@@ -234,7 +360,8 @@ fn is_variable(text: &str) -> bool {
         Some(name) => {
             name.starts_with(['(', '{', '@', '*'])
                 || all(name, upper)
-                || all(name, u8::is_ascii_lowercase)
+                || all(name, u8::is_ascii_alphabetic)
+                || name.starts_with("env:")
         }
         None => {
             text == "%s"
@@ -242,6 +369,12 @@ fn is_variable(text: &str) -> bool {
                 || text.starts_with("***")
                 || enclosed("{{", "}}")
                 || enclosed("<", ">")
+                || enclosed("%", "%")
+                || enclosed("@", "@")
+                || enclosed("__", "__")
+                || text
+                    .strip_prefix('@')
+                    .is_some_and(|name| name.contains(['/', '.']))
         }
     }
 }

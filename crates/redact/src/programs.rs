@@ -1,126 +1,203 @@
 //! Programs whose command line has a secret in a place of its own: behind a short option,
-//! or at a position.
+//! or at a position. `programs.txt` is the table.
 
-use crate::names;
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
-/// The place of the secret.
+use crate::names::is_harmless;
+use crate::words;
+
+/// How the words behind a program are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Kind {
+    /// A word with the name of a program of the table is taken for it, unless it is short.
+    #[default]
+    Open,
+    /// Any such word is.
+    Runs,
+    /// None is.
+    Plain,
+    /// The words are text or patterns.
+    Text,
+}
+
+/// Where a secret is.
+#[derive(Debug)]
 enum Place {
-    /// Joined with one of these options (`-pX`).
-    Joined(&'static [&'static str]),
-    /// The word after one of these options, or after their `=`.
-    Apart(&'static [&'static str]),
-    /// Both.
-    Both(&'static [&'static str]),
-    /// As `Both`, but only what follows the byte (`user,X`), if it is there.
-    After(&'static [&'static str], u8),
-    /// The n-th word that is neither an option nor an assignment.
-    Position(usize),
-    /// The last word.
+    /// The value of an option.
+    Option {
+        name: &'static str,
+        joined: bool,
+        apart: bool,
+        after: Option<u8>,
+    },
+    /// The word of this number behind the subcommands, and with `rest` those that follow.
+    Position {
+        number: usize,
+        rest: bool,
+        after: Option<u8>,
+    },
+    /// The last word of the command.
     Last,
 }
 
-/// A place of a secret in the command lines of some programs.
+/// One line of the table.
+#[derive(Debug)]
 struct Rule {
-    names: &'static [&'static str],
-    /// A word that must stand before: itself, its beginning if it ends with a dot, or a flag
-    /// among others.
-    from: &'static str,
-    place: Place,
+    /// The subcommands, each with its alternatives.
+    path: Vec<&'static str>,
+    places: Vec<Place>,
+    /// Options with a value that is no secret.
+    values: Vec<&'static str>,
+    /// Options that sound like a secret's, but have none.
+    names: Vec<&'static str>,
+    /// Options with text for people.
+    texts: Vec<&'static str>,
 }
 
-const fn rule(names: &'static [&'static str], from: &'static str, place: Place) -> Rule {
-    Rule { names, from, place }
+#[derive(Debug, Default)]
+struct Program {
+    kind: Kind,
+    rules: Vec<usize>,
 }
 
-#[rustfmt::skip]
-const MYSQL: &[&str] = &[
-    "mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlcheck", "mysqlshow", "mysqlslap",
-    "mysqlbinlog", "mariadb", "mariadb-dump", "mariadb-admin", "mariadb-import", "mariadb-check",
-];
-#[rustfmt::skip]
-const REGISTRIES: &[&str] =
-    &["docker", "podman", "buildah", "skopeo", "helm", "oras", "az", "crane", "nerdctl"];
-#[rustfmt::skip]
-const MONGO: &[&str] = &[
-    "mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport", "twine", "cqlsh",
-    "cypher-shell", "useradd", "usermod", "altool",
-];
-#[rustfmt::skip]
-const LDAP: &[&str] = &[
-    "ldapsearch", "ldapmodify", "ldapadd", "ldapdelete", "ldappasswd", "ldapwhoami", "kadmin",
-];
-const SQL_SERVER: &[&str] = &["sqlcmd", "bcp", "isql", "tsql", "p4", "ipmitool"];
-const ORACLE: &[&str] = &["sqlplus", "expdp", "impdp", "rman"];
-const SNMP: &[&str] = &["snmpwalk", "snmpget", "snmpset", "snmptrap", "snmpbulkwalk"];
-const PDF: &[&str] = &["pdftotext", "pdftoppm", "pdfimages", "pdfinfo", "pdftohtml"];
-const COMPOSER: &[&str] = &["composer", "poetry"];
-const KEYCHAINS: Place = Place::Both(&["-p"]);
+#[derive(Debug)]
+struct Table {
+    programs: HashMap<&'static [u8], Program>,
+    rules: Vec<Rule>,
+    /// For each first byte the lengths of the names, as bits: most words are no program.
+    lengths: [u32; 256],
+}
 
-#[rustfmt::skip]
-const RULES: [Rule; 56] = [
-    rule(MYSQL, "", Place::Joined(&["-p"])),
-    rule(&["curl"], "", Place::Both(&["-u", "-U", "--user", "--proxy-user"])),
-    rule(&["curl"], "", Place::After(&["-b", "--cookie"], b'=')),
-    rule(&["curl"], "", Place::After(&["-E", "--cert", "--proxy-cert"], b':')),
-    rule(&["http", "https", "xh", "xhs"], "", Place::Both(&["-a"])),
-    rule(&["lftp", "open"], "", Place::After(&["-u"], b',')),
-    rule(&["sshpass"], "", Place::Both(&["-p"])),
-    // sshpass runs one of these, which have a -p of their own.
-    rule(&["ssh", "scp", "sftp", "rsync"], "", Place::Joined(&[])),
-    rule(&["ssh-keygen"], "", Place::Apart(&["-N", "-P"])),
-    rule(&["redis-cli"], "", Place::Apart(&["-a"])),
-    rule(REGISTRIES, "login", Place::Both(&["-p"])),
-    rule(&["az"], "secret", Place::Apart(&["--value"])),
-    rule(&["aws"], "put-parameter", Place::Apart(&["--value"])),
-    rule(&["gh"], "secret", Place::Both(&["-b", "--body"])),
-    rule(&["kubectl", "oc"], "secret", Place::Apart(&["--from-literal"])),
-    rule(MONGO, "", Place::Both(&["-p"])),
-    rule(LDAP, "", Place::Both(&["-w"])),
-    rule(SQL_SERVER, "", Place::Both(&["-P"])),
-    rule(ORACLE, "", Place::Position(1)),
-    rule(SNMP, "", Place::Apart(&["-A", "-X"])),
-    rule(PDF, "", Place::Apart(&["-upw", "-opw"])),
-    rule(&["pdftk"], "", Place::Apart(&["user_pw", "owner_pw", "input_pw"])),
-    rule(&["zip", "unzip"], "", Place::Both(&["-P"])),
-    rule(&["7z", "7za", "7zr", "7zz"], "", Place::Joined(&["-p"])),
-    rule(&["rar", "unrar"], "", Place::Joined(&["-p", "-hp"])),
-    rule(&["openssl"], "", Place::Apart(&["-k", "-K"])),
-    rule(&["openssl"], "passwd", Place::Last),
-    rule(&["mkpasswd"], "", Place::Last),
-    rule(&["htpasswd"], "-b", Place::Last),
-    rule(&["wpa_passphrase"], "", Place::Position(2)),
-    rule(&["nmcli"], "", Place::Apart(&["password"])),
-    rule(&["smbclient"], "", Place::Apart(&["-U", "--user"])),
-    rule(&["xfreerdp", "wlfreerdp"], "", Place::Joined(&["/p:"])),
-    rule(&["rdesktop"], "", Place::Both(&["-p"])),
-    rule(&["swaks"], "", Place::Apart(&["-ap"])),
-    rule(&["security"], "unlock-keychain", KEYCHAINS),
-    rule(&["security"], "create-keychain", KEYCHAINS),
-    rule(&["security"], "import", Place::Apart(&["-P"])),
-    rule(&["security"], "set-key-partition-list", Place::Apart(&["-k"])),
-    rule(&["signtool"], "", Place::Apart(&["/p"])),
-    rule(&["nuget"], "push", Place::Apart(&["-k"])),
-    rule(&["nuget"], "setapikey", Place::Position(1)),
-    rule(&["cypress"], "", Place::Apart(&["--key"])),
-    rule(&["cargo"], "login", Place::Position(1)),
-    rule(&["vault"], "login", Place::Position(1)),
-    rule(&["vault"], "unseal", Place::Position(1)),
-    rule(&["snyk"], "auth", Place::Position(1)),
-    rule(&["ngrok"], "authtoken", Place::Position(1)),
-    rule(&["rclone"], "obscure", Place::Position(1)),
-    rule(&["mc"], "alias", Place::Position(5)),
-    rule(&["rabbitmqctl"], "add_user", Place::Position(2)),
-    rule(&["rabbitmqctl"], "change_password", Place::Position(2)),
-    rule(&["neo4j-admin"], "set-initial-password", Place::Position(1)),
-    rule(COMPOSER, "http-basic.", Place::Position(2)),
-    rule(COMPOSER, "github-oauth.", Place::Position(1)),
-    rule(COMPOSER, "bearer.", Place::Position(1)),
-];
+static TABLE: LazyLock<Table> = LazyLock::new(|| Table::new(include_str!("programs.txt")));
 
-/// Programs that take a secret's name with `--secret`.
-const NAMED_SECRETS: [&str; 7] = [
-    "docker", "podman", "buildah", "nerdctl", "gcloud", "buildctl", "kubectl",
-];
+impl Table {
+    fn new(text: &'static str) -> Table {
+        let mut table = Table {
+            programs: HashMap::new(),
+            rules: Vec::new(),
+            lengths: [0; 256],
+        };
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let Some((head, places)) = line.split_once(" : ") else {
+                continue;
+            };
+            if let Some(kind) = head.strip_prefix('@') {
+                let kind = match kind {
+                    "run" => Kind::Runs,
+                    "plain" => Kind::Plain,
+                    _ => Kind::Text,
+                };
+                for name in places.split(' ') {
+                    table.program(name).kind = kind;
+                }
+                continue;
+            }
+            let (names, path) = head.split_once(" | ").unwrap_or((head, ""));
+            let number = table.rules.len();
+            table.rules.push(Rule::new(path, places));
+            for name in names.split(',') {
+                table.program(name).rules.push(number);
+            }
+        }
+        table
+    }
+
+    fn program(&mut self, name: &'static str) -> &mut Program {
+        let name = name.as_bytes();
+        if let Some(lengths) = name
+            .first()
+            .and_then(|b| self.lengths.get_mut(usize::from(*b)))
+        {
+            *lengths |= 1 << name.len().min(31);
+        }
+        self.programs.entry(name).or_default()
+    }
+
+    /// The program that a word names: `/usr/bin/mysql`, `ProxyCommand=sshpass`, `SignTool.exe`.
+    fn named(&self, word: &[u8]) -> Option<&Program> {
+        let from = word.iter().rposition(|b| b"/=\\".contains(b));
+        let base = word.get(from.map_or(0, |at| at + 1)..)?;
+        let base = [&b".exe"[..], b".jar", b".cmd", b".sh", b".bat"]
+            .iter()
+            .find_map(|end| base.strip_suffix(*end))
+            .unwrap_or(base);
+        let first = base.first()?.to_ascii_lowercase();
+        let lengths = self.lengths.get(usize::from(first))?;
+        if base.len() > 30 || lengths & (1 << base.len()) == 0 {
+            return None;
+        }
+        let mut lower = [0; 31];
+        let lower = lower.get_mut(..base.len())?;
+        lower.copy_from_slice(base);
+        lower.make_ascii_lowercase();
+        self.programs.get(&*lower)
+    }
+}
+
+impl Rule {
+    fn new(path: &'static str, places: &'static str) -> Rule {
+        let mut rule = Rule {
+            path: path.split(' ').filter(|word| !word.is_empty()).collect(),
+            places: Vec::new(),
+            values: Vec::new(),
+            names: Vec::new(),
+            texts: Vec::new(),
+        };
+        for place in places.split(' ') {
+            if let Some(option) = place.strip_prefix('~') {
+                rule.values.push(option);
+            } else if let Some(option) = place.strip_prefix('!') {
+                rule.names.push(option);
+            } else if let Some(option) = place.strip_prefix('"') {
+                rule.texts.push(option);
+            } else {
+                rule.places.push(Place::new(place));
+            }
+        }
+        rule
+    }
+}
+
+impl Place {
+    fn new(text: &'static str) -> Place {
+        let (name, after) = match text.split_once('>') {
+            Some((name, byte)) => (name, byte.bytes().next()),
+            None => (text, None),
+        };
+        let position = |number: &str, rest| Place::Position {
+            number: number.parse().unwrap_or(1),
+            rest,
+            after,
+        };
+        match name.strip_prefix('#') {
+            Some(number) => match number.strip_suffix('+') {
+                Some(number) => position(number, true),
+                None => position(number, false),
+            },
+            None if name == "*" => position("1", true),
+            None if name == "$" => Place::Last,
+            None => {
+                let bare = name.trim_end_matches(['+', '.']);
+                let prefix = bare.ends_with([':', '=']);
+                let short = bare.len() == 2 && bare.starts_with('-');
+                Place::Option {
+                    name: bare,
+                    joined: prefix || name.ends_with('+') || short && !name.ends_with('.'),
+                    apart: !prefix && !name.ends_with('+'),
+                    after,
+                }
+            }
+        }
+    }
+}
+
+/// A word names a program with a rule.
+pub fn names_program(word: &[u8]) -> bool {
+    TABLE
+        .named(word)
+        .is_some_and(|program| !program.rules.is_empty())
+}
 
 /// The secret in a word, if there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -134,126 +211,270 @@ pub enum Found {
     Next(Option<u8>),
 }
 
+/// A rule of the program, and how far its words were read.
 struct Active {
     rule: &'static Rule,
-    /// The word that must stand before was there.
-    armed: bool,
-    /// Words since then.
-    words: usize,
+    /// Subcommands read.
+    path: usize,
+    /// A word was none of them.
+    failed: bool,
+    /// Words read since then: at least, and at most. They differ by words that may be values of
+    /// options that the table does not know.
+    words: (usize, usize),
 }
 
 /// Reads a command line from left to right.
 #[derive(Default)]
 pub struct Options {
+    kind: Kind,
     active: Vec<Active>,
-    named_secrets: bool,
+    /// A program's name may be the next word, a short one, too.
+    ready: bool,
+    /// The word before was an option without a value in itself.
+    option: bool,
+    /// The word before was an option with a value that is no secret.
+    value: bool,
 }
 
 impl Options {
-    /// The secret that the next word holds or announces.
-    pub fn see(&mut self, word: &[u8]) -> Found {
-        // `ProxyCommand=sshpass`, `/usr/bin/mysql`.
-        let base = word
-            .rsplit(|b| b"/=".contains(b))
-            .next()
-            .unwrap_or_default();
-        let named = |names: &[&str]| names.iter().any(|name| name.as_bytes() == base);
-        let mut rules = RULES.iter().filter(|rule| named(rule.names)).peekable();
-        let inside = |active: &Active| active.rule.from.as_bytes() == word;
-        if rules.peek().is_some() && !self.active.iter().any(inside) {
-            let active = |rule: &'static Rule| Active {
-                rule,
-                armed: rule.from.is_empty(),
-                words: 0,
-            };
-            self.active = rules.map(active).collect();
-            self.named_secrets = named(&NAMED_SECRETS);
-            return Found::No;
+    /// At the beginning of a command.
+    pub fn new() -> Options {
+        Options {
+            ready: true,
+            ..Options::default()
         }
-        self.named_secrets |= named(&NAMED_SECRETS);
-        let found = self.active.iter_mut().map(|active| active.see(word));
-        found.fold(
-            Found::No,
-            |first, found| if first == Found::No { found } else { first },
-        )
     }
 
-    /// The program's `--secret` takes a name.
+    /// The program's words are text or patterns.
+    pub fn reads_text(&self) -> bool {
+        self.kind == Kind::Text
+    }
+
+    /// The word after this option is text for people.
+    pub fn announces_text(&self, option: &[u8]) -> bool {
+        let active = self.active.iter().filter(|active| !active.failed);
+        let mut texts = active.flat_map(|active| &active.rule.texts);
+        texts.any(|text| text.as_bytes() == option)
+    }
+
+    /// The word was the value of an option.
+    pub fn took_value(&mut self) {
+        (self.option, self.value) = (false, false);
+    }
+
+    /// The secret that the next word holds or announces.
+    pub fn see(&mut self, word: &[u8]) -> Found {
+        if self.starts(word) {
+            return Found::No;
+        }
+        let is_option = word.starts_with(b"-") && word.len() > 1 && word != b"--";
+        let state = (is_option, self.option, self.value);
+        let value = |active: &Active| {
+            let values = active.rule.values.iter();
+            values.into_iter().any(|option| option.as_bytes() == word)
+        };
+        let (option, value) = (
+            state.0 && !word.contains(&b'='),
+            self.active.iter().any(|a| !a.failed && value(a)),
+        );
+        (self.option, self.value) = (option, value);
+        if word == b"install" {
+            self.kind = Kind::Plain;
+        }
+        let found = self.active.iter_mut().map(|active| active.see(word, state));
+        found.fold(Found::No, |first, found| match first {
+            Found::No => found,
+            _ => first,
+        })
+    }
+
+    /// The word is a program's name; the words that follow are its.
+    fn starts(&mut self, word: &[u8]) -> bool {
+        if word == b"--" {
+            self.ready = self.kind != Kind::Text;
+            return false;
+        }
+        let assigns = words::is_assignment(word);
+        let ready = self.ready;
+        self.ready = ready && assigns;
+        if self.value || !ready && (matches!(self.kind, Kind::Plain | Kind::Text)) {
+            return false;
+        }
+        let inside = |active: &Active| {
+            let next = active.rule.path.get(active.path);
+            !active.failed && next.is_some_and(|next| is_subcommand(next, word))
+        };
+        let Some(program) = TABLE
+            .named(word)
+            .filter(|_| !self.active.iter().any(inside))
+        else {
+            if ready && !assigns {
+                *self = Options::default();
+            }
+            return ready;
+        };
+        let known = match self.kind {
+            _ if ready => true,
+            Kind::Runs => true,
+            _ => word.len() >= 5 && !program.rules.is_empty(),
+        };
+        if known {
+            let active = |rule: &'static Rule| Active {
+                rule,
+                path: 0,
+                failed: false,
+                words: (0, 0),
+            };
+            let rules = program.rules.iter().filter_map(|at| TABLE.rules.get(*at));
+            self.active = rules.map(active).collect();
+            self.kind = program.kind;
+            (self.option, self.value) = (false, false);
+        }
+        known
+    }
+
+    /// The option sounds like a secret's, but its value is none.
     pub fn takes_name(&self, option: &[u8]) -> bool {
-        self.named_secrets && option.starts_with(b"--secret")
+        let name = option.split(|b| *b == b'=').next().unwrap_or_default();
+        let names = self.active.iter().flat_map(|active| &active.rule.names);
+        names.into_iter().any(|known| known.as_bytes() == name)
     }
 
     /// The last word is a secret.
     pub fn last_is_secret(&self) -> bool {
         let last = |active: &Active| {
-            active.armed && active.words > 0 && matches!(active.rule.place, Place::Last)
+            let places = &active.rule.places;
+            let armed = active.path == active.rule.path.len() && active.words.1 > 0;
+            armed && !active.failed && places.iter().any(|place| matches!(place, Place::Last))
         };
-        self.active.iter().any(last)
+        !self.value && self.active.iter().any(last)
     }
 }
 
 impl Active {
-    fn see(&mut self, word: &[u8]) -> Found {
-        if !self.armed {
-            self.armed = starts(self.rule.from, word);
+    /// `state`: the word is an option; the word before was one; its value is no secret.
+    fn see(
+        &mut self,
+        word: &[u8],
+        (is_option, after_option, is_value): (bool, bool, bool),
+    ) -> Found {
+        if self.failed || is_value {
             return Found::No;
         }
-        let is_word = !word.starts_with(b"-") && !word.contains(&b'=');
-        self.words += usize::from(is_word);
-        match self.rule.place {
-            Place::Joined(options) => option(options, word, true, false, None),
-            Place::Apart(options) => option(options, word, false, true, None),
-            Place::Both(options) => option(options, word, true, true, None),
-            Place::After(options, byte) => option(options, word, true, true, Some(byte)),
-            // Oracle's user/X@database.
-            Place::Position(1) if self.rule.names == ORACLE => {
-                let slash = word.iter().position(|b| *b == b'/');
-                match slash.filter(|_| is_word && self.words == 1) {
-                    Some(slash) if !word.starts_with(b"@") => Found::From(slash + 1),
-                    _ => Found::No,
+        if let Some(next) = self.rule.path.get(self.path) {
+            if is_subcommand(next, word) {
+                self.path += 1;
+            } else if !is_option && !after_option && !next.starts_with('-') {
+                self.failed = true;
+            }
+            return Found::No;
+        }
+        let counted = !is_option && word != b"--";
+        if counted {
+            self.words.1 += 1;
+            self.words.0 += usize::from(!after_option);
+        }
+        let places = self.rule.places.iter();
+        let found = places.map(|place| match place {
+            Place::Option {
+                name,
+                joined,
+                apart,
+                after,
+            } => option(name, word, *joined, *apart, *after),
+            Place::Position {
+                number,
+                rest,
+                after,
+            } if counted => {
+                let lowest = self.words.0.max(1);
+                let here = lowest <= *number && *number <= self.words.1;
+                match here || *rest && self.words.1 >= *number {
+                    true => behind(word, *after),
+                    false => Found::No,
                 }
             }
-            Place::Position(n) if is_word && self.words == n => Found::From(0),
-            Place::Position(_) | Place::Last => Found::No,
-        }
+            Place::Position { .. } | Place::Last => Found::No,
+        });
+        found.fold(Found::No, |first, found| match first {
+            Found::No => found,
+            _ => first,
+        })
     }
 }
 
-/// The word from which on a rule applies.
-fn starts(from: &str, word: &[u8]) -> bool {
-    let from = from.as_bytes();
-    match from {
+/// The word is one of a subcommand's alternatives.
+fn is_subcommand(next: &str, word: &[u8]) -> bool {
+    next.split(',').any(|one| match one.as_bytes() {
+        b"*" => !word.starts_with(b"-"),
         [b'-', flag] => {
             let letters = word.strip_prefix(b"-").unwrap_or_default();
             letters.iter().all(u8::is_ascii_alphabetic) && letters.contains(flag)
         }
-        [.., b'.'] => word.starts_with(from),
-        _ => word == from,
+        [start @ .., b'*'] => word.starts_with(start),
+        one => one.eq_ignore_ascii_case(word),
+    })
+}
+
+/// What follows the byte, or all of the word.
+fn behind(word: &[u8], after: Option<u8>) -> Found {
+    let Some(byte) = after else {
+        return Found::From(0);
+    };
+    // Oracle's `user/X@database`, not a path, `@script` or another setting.
+    let setting = word.contains(&b'=') && !word.starts_with(b"userid=");
+    if byte == b'/' && (word.first().is_none_or(|b| b"@/.".contains(b)) || setting) {
+        return Found::No;
+    }
+    let at = word.iter().position(|b| *b == byte);
+    at.map_or(Found::No, |at| Found::From(at + 1))
+}
+
+/// Options with one dash that begin as a short one with a value would.
+#[rustfmt::skip]
+const LONG: [&str; 30] = [
+    "password", "pass", "passin", "passout", "path", "port", "prefix", "print", "profile", "project", "properties",
+    "pwd", "proxy", "token", "type", "tag", "test", "timeout", "target", "key", "keystore", "keyfile", "secret",
+    "store", "auth", "account", "all", "api", "user", "url",
+];
+
+fn option(name: &str, word: &[u8], joined: bool, apart: bool, after: Option<u8>) -> Found {
+    let name = name.as_bytes();
+    let part = |from: usize| match behind(word.get(from..).unwrap_or_default(), after) {
+        Found::From(at) => Found::From(from + at),
+        _ => Found::No,
+    };
+    let Some(rest) = word
+        .get(..name.len())
+        .filter(|head| head.eq_ignore_ascii_case(name) && exact(name, head))
+    else {
+        return cluster(name, word, after);
+    };
+    match word.get(rest.len()..).unwrap_or_default() {
+        [] if apart => Found::Next(after),
+        [b'=', _, ..] if name.len() > 2 && !name.ends_with(b"=") => part(name.len() + 1),
+        [_, ..] if joined && (!apart || !is_long(word)) => part(name.len()),
+        _ => Found::No,
     }
 }
 
-fn option(options: &[&str], word: &[u8], joined: bool, apart: bool, after: Option<u8>) -> Found {
-    for option in options.iter().map(|option| option.as_bytes()) {
-        let long = option.starts_with(b"--");
-        let part = |from: usize| match after {
-            None => Found::From(from),
-            Some(byte) => {
-                let value = word.get(from..).unwrap_or_default();
-                let at = value.iter().position(|b| *b == byte);
-                at.map_or(Found::No, |at| Found::From(from + at + 1))
-            }
-        };
-        match word.strip_prefix(option) {
-            Some([]) if apart => return Found::Next(after),
-            Some([b'=', _, ..]) if long => return part(option.len() + 1),
-            Some([_, ..]) if joined && !long => return part(option.len()),
-            _ => {}
-        }
-        // `-sSu` is `-s -S -u`, of curl.
-        let cluster = word.len() <= 5 && word.iter().skip(1).all(u8::is_ascii_alphabetic);
-        if option == b"-u" && cluster && word.starts_with(b"-") && word.ends_with(b"u") {
-            return Found::Next(after);
-        }
+/// The case of short options matters; that of long ones differs between versions and shells.
+fn exact(name: &[u8], head: &[u8]) -> bool {
+    name == head || name.len() > 3 && name.starts_with(b"-")
+}
+
+fn is_long(word: &[u8]) -> bool {
+    let name = word.get(1..).unwrap_or_default();
+    let name = name.split(|b| *b == b'=').next().unwrap_or_default();
+    LONG.iter().any(|long| long.as_bytes() == name)
+}
+
+/// `-sSu` is `-s -S -u`, of curl.
+fn cluster(name: &[u8], word: &[u8], after: Option<u8>) -> Found {
+    let letters = word.len() <= 6 && word.iter().skip(1).all(u8::is_ascii_alphabetic);
+    if name == b"-u" && letters && word.starts_with(b"-") && word.ends_with(b"u") && word.len() > 2
+    {
+        return Found::Next(after);
     }
     Found::No
 }
@@ -265,5 +486,28 @@ pub fn next(word: &[u8], after: Option<u8>) -> Option<usize> {
         Some(byte) => word.iter().position(|b| *b == byte)? + 1,
     };
     let value = word.get(from..)?;
-    (!names::is_harmless(value)).then_some(from)
+    (!is_harmless(value)).then_some(from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_of_the_table_is_a_rule() {
+        for line in include_str!("programs.txt").lines() {
+            let rule = line.is_empty() || line.starts_with('#') || line.contains(" : ");
+            assert!(
+                rule && !line.contains("  ") && !line.ends_with(' '),
+                "{line}"
+            );
+        }
+        for (name, program) in &TABLE.programs {
+            assert!(
+                name.len() <= 30 && !name.iter().any(u8::is_ascii_uppercase),
+                "{name:?}"
+            );
+            assert!(program.kind != Kind::Open || !program.rules.is_empty());
+        }
+    }
 }

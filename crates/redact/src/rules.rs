@@ -11,35 +11,20 @@ use regex::bytes::{Captures, Regex};
 use crate::names::{self, is_harmless, Sure};
 use crate::programs::{self, Found, Options};
 use crate::words::{self, Word};
-use crate::{forms, Masks};
+use crate::{forms, looks, Masks};
 
 /// Nested scripts (`sh -c "ssh host 'sh -c …'"`) are read to this depth. So each rule
 /// reads a byte of the command line at most `DEPTH + 1` times.
 const DEPTH: usize = 4;
 
-/// No rule applies to a command line without one of these, in upper or lower case. Most
-/// command lines cost this one search. Tests compare it with the rules.
+/// No rule applies to a command line without one of these, in upper or lower case, without a program
+/// of the table, and without a word that looks random. Tests compare it with the rules.
 #[rustfmt::skip]
-const HINTS: [&str; 66] = [
+const HINTS: [&str; 40] = [
     "pass", "secret", "token", "key", "pwd", "_pw", "-pw", "cred", "auth", "bearer", "cookie",
-    "sig=", "signature", "://", "mysql", "mariadb", "curl", "redis-cli", "mongo", "ldap", "kadmin",
-    "smbclient", "zip", "7z", "rar\0", "rar ", "openssl", "twine", "login", "-otp", "identified",
-    "pserver", "http\0", "http ", "https\0", "https ", "xh\0", "xhs\0", "lftp", "open -u",
-    "put-parameter", "sqlcmd", "bcp\0", "bcp ", "isql", "tsql", "p4\0", "p4 ", "ipmitool",
-    "sqlplus", "expdp", "impdp", "rman\0", "snmp", "pdf", "cqlsh", "cypher", "useradd", "usermod",
-    "altool", "freerdp", "rdesktop", "swaks", "security", "signtool", "sudo -s",
-];
-
-/// Programs and words with a rule, beside [`HINTS`].
-const MORE_HINTS: [&str; 8] = [
-    "nuget",
-    "cypress",
-    "vault",
-    "snyk",
-    "rclone",
-    "alias",
-    "rabbitmqctl",
-    "http-basic",
+    "sig=", "signature", "://", "login", "otp", "identified", "psk", "hmac", "jwt", "pserver",
+    "put-parameter", "alias", "http-basic", "sudo -s", "pin=", "-pin", "webhook", "session", "jdbc:",
+    "community", "access_code", "mnemonic", "license", "using", "unlock", "bind", "encrypt", "hash", "dsn",
 ];
 
 /// `scheme://user:password@host`: a password as in RFC 3986, or one with characters that
@@ -91,8 +76,10 @@ const SECRET_FIELDS: [&str; 6] = [
 /// SQL, netrc: `PASSWORD 'X'`, `IDENTIFIED BY 'X'`, `login me password X`.
 static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
-        r"(?i-u)\b(?:password|identified(?:\s+with\s+\w+)?\s+by(?:\s+password)?)",
-        r"\s*[=(]?\s*\\?'([^'\\]+)|\blogin\s+\S+\s+password\s+([^\s\\]+)",
+        r"(?i-u)\b(?:password|identified(?:\s+with\s+\w+)?\s+by(?:\s+password)?|using)",
+        r#"\s*[=(]?\s*\\?(?:'([^'\\]+)|"([^"\\]+))"#,
+        r"|\bidentified\s+by\s+([^\s'\x22\\;]+)",
+        r"|\blogin\s+\S+\s+password\s+([^\s\\]+)",
     ))
 });
 
@@ -101,6 +88,7 @@ static PIPED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)\b(?:echo|printf)\s+(?:-[neE]+\s+)?(?:["']?%s(?:\\n)?["']?\s+)?"#,
         r#"(?:"([^"|]*)"|'([^'|]*)'|([^\s"'|;&]+))\s*\|([^|;&\n]*)"#,
+        r#"|([^|;&\n<]*)<<<\s*(?:"([^"]*)"|'([^']*)'|([^\s"'|;&]+))"#,
     ))
 });
 
@@ -109,6 +97,11 @@ static READS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?-u)--password-stdin|--with-token|\bchpasswd\b|\bpasswd\s+--stdin|\bsudo\s+-S\b",
         r"|--passphrase-fd|-pass(?:in|out)?\s+stdin|--token-stdin|--api-key-stdin",
+        r"|\bsudo\s+-[A-Za-z]*S|\bsu\s|\bpasswd\b|\b(?:secrets?|env)\s+(?:put|set|add|create)\b",
+        r"|\bvncpasswd\s+-f|--passwd-on-stdin|\bsmbpasswd\b|\bhtpasswd\s+-\w*i|\bkinit\b|--stdin-name",
+        r"|\bsecrets?\s+versions\s+add|\bsecret\s+create|--key-file[= ]-|\bsecret-tool\s+store",
+        r"|\bpass\s+insert|--[a-z-]*(?:password|token|secret|key)-(?:from-)?stdin|\bcryptsetup\b",
+        r"|\bwg\s+pubkey|\bgopass\s+insert|\bdocker-credential|\bvault\s+login\s+-$|--pwfile",
     ))
 });
 
@@ -137,20 +130,25 @@ impl Rules {
             builder.ascii_case_insensitive(true).build(words)
         };
         Ok(Rules {
-            hints: search(&[&HINTS[..], &MORE_HINTS, &forms::HINTS].concat())?,
+            hints: search(&[&HINTS[..], &forms::HINTS].concat())?,
             forms: search(&forms::HINTS)?,
         })
     }
 
     /// A rule may apply to this command line.
-    pub fn may_apply(&self, line: &[u8]) -> bool {
-        self.hints.is_match(line)
+    pub fn may_apply(&self, line: &[u8], args: &[&[u8]]) -> bool {
+        self.hints.is_match(line) || args.iter().any(|arg| may_hold(arg))
     }
 
     /// Masks the secrets among the arguments; `cut`: the last one may lack its end.
     pub fn apply(&self, args: &[&[u8]], cut: bool, masks: &mut Masks) {
-        let args = args.iter().enumerate();
-        let words: Vec<Word<'_>> = args.map(|(arg, text)| Word { arg, at: 0, text }).collect();
+        let words = args.iter().enumerate().map(|(arg, text)| Word {
+            arg,
+            at: 0,
+            text,
+            first: arg == 0,
+        });
+        let words: Vec<Word<'_>> = words.collect();
         self.line(&words, DEPTH, masks);
         if let (true, Some(last)) = (cut, words.last()) {
             let secret = CUT_URL.captures(last.text).and_then(|found| found.get(1));
@@ -160,68 +158,49 @@ impl Rules {
 
     /// A command line, or the words of a script.
     fn line(&self, words: &[Word<'_>], depth: usize, masks: &mut Masks) {
-        let (mut options, mut previous) = (Options::default(), &b""[..]);
-        let mut next = Found::No;
-        // After `config` and `set`, a name and a value are two words.
-        let mut sets = false;
+        let mut read = Read::default();
+        let mut last: Option<&Word<'_>> = None;
         for word in words {
+            if word.first {
+                read.end(last, masks);
+                read = Read::default();
+            }
+            last = Some(word);
+            if read.secret(word, masks) {
+                continue;
+            }
             let text = word.text;
-            if let Found::Next(after) = std::mem::take(&mut next) {
-                if let (false, Some(from)) = (words::is_option(text), programs::next(text, after)) {
-                    masks.add(word, from..text.len());
-                    previous = text;
-                    continue;
-                }
+            let option = read.previous;
+            if read.is_text(text) {
+                self.known(word, masks);
+                read.previous = text;
+                continue;
             }
-            next = options.see(text);
-            match next {
-                Found::From(from) if !is_harmless(text.get(from..).unwrap_or_default()) => {
-                    masks.add(word, from..text.len());
-                }
-                Found::No => {
-                    let named = words::names_secret(text) && !options.takes_name(text);
-                    let set = (sets || previous == b"--arg") && words::sets_secret(text);
-                    next = if named || set {
-                        Found::Next(None)
-                    } else {
-                        Found::No
-                    };
-                }
-                _ => {}
-            }
-            sets |= [&b"set"[..], b"config", b"configure"].contains(&text);
-            sets &= text != b"get";
-            let script = words::is_script(previous, text);
-            self.word(word, previous, script, masks);
+            let script = words::is_script(option, text);
+            let part = words::replacement(word);
+            self.word(part.as_ref().unwrap_or(word), &read, script, masks);
             if depth > 0 && text.iter().any(|b| b" \t\n;".contains(b)) {
                 self.line(&words::split(word), depth - 1, masks);
             }
-            previous = text;
+            read.previous = text;
         }
-        if let (true, Some(last)) = (options.last_is_secret(), words.last()) {
-            masks.add(last, 0..last.text.len());
-        }
+        read.end(last, masks);
     }
 
     /// The secrets inside one word.
-    fn word(&self, word: &Word<'_>, previous: &[u8], script: bool, masks: &mut Masks) {
+    fn word(&self, word: &Word<'_>, read: &Read<'_>, script: bool, masks: &mut Masks) {
         let text = word.text;
-        masks.extend(word, words::assignments(text, script));
+        if !read.options.takes_name(text) {
+            masks.extend(word, words::assignments(text, script));
+        }
         if text.starts_with(b"pass:") && !text.contains(&b' ') {
             masks.add(word, b"pass:".len()..text.len());
         }
-        if self.forms.is_match(text) {
-            masks.extend(word, forms::find(text));
-        }
+        self.known(word, masks);
+        self.looks(word, read.previous, masks);
         let has = |byte: u8| text.contains(&byte);
         if has(b':') {
-            masks.extend(
-                word,
-                URL.captures_iter(text).filter_map(|found| of_url(&found)),
-            );
-            if !words::announces_prose(previous) {
-                colons(word, previous, masks);
-            }
+            colons(word, read.previous, masks);
         }
         if (has(b':') || has(b'=')) && (has(b'"') || has(b'\'')) {
             masks.extend(
@@ -240,13 +219,145 @@ impl Rules {
             };
             masks.extend(word, STATEMENT.captures_iter(text).filter_map(first));
         }
-        if has(b'|') {
+        if has(b'|') || has(b'<') {
             masks.extend(
                 word,
                 PIPED
                     .captures_iter(text)
                     .filter_map(|found| of_pipe(&found)),
             );
+        }
+    }
+}
+
+/// A word of the argument names a program of the table, or may be random.
+fn may_hold(arg: &[u8]) -> bool {
+    let plain = !arg.iter().any(u8::is_ascii_whitespace);
+    let may = |word: &[u8]| programs::names_program(word) || looks::may_be_random(word);
+    if plain {
+        return may(arg);
+    }
+    let separates = |b: &u8| b.is_ascii_whitespace() || b"\"'`;|&()".contains(b);
+    arg.split(separates).any(may)
+}
+
+/// A command line up to a word.
+struct Read<'a> {
+    options: Options,
+    previous: &'a [u8],
+    /// What the word before announces.
+    next: Found,
+    /// After `config` and `set`, a name and a value are two words.
+    sets: bool,
+    /// An access key of AWS was read: its secret follows.
+    access_key: bool,
+}
+
+impl Default for Read<'_> {
+    fn default() -> Self {
+        Read {
+            options: Options::new(),
+            previous: b"",
+            next: Found::No,
+            sets: false,
+            access_key: false,
+        }
+    }
+}
+
+impl<'a> Read<'a> {
+    /// Masks the secret that the words before announce; otherwise notes what this one does. True: the
+    /// word was a secret.
+    fn secret(&mut self, word: &Word<'a>, masks: &mut Masks) -> bool {
+        let text = word.text;
+        if let Found::Next(after) = std::mem::take(&mut self.next) {
+            let redirects = text.starts_with(b"<") || text.starts_with(b">");
+            let from =
+                programs::next(text, after).filter(|_| !words::is_option(text) && !redirects);
+            if let Some(from) = from {
+                masks.add(word, from..text.len());
+                self.previous = text;
+                self.options.took_value();
+                return true;
+            }
+        }
+        self.next = self.options.see(text);
+        match self.next {
+            Found::From(from) if !is_harmless(text.get(from..).unwrap_or_default()) => {
+                masks.add(word, from..text.len());
+            }
+            Found::No => {
+                let named = words::names_secret(text) && !self.options.takes_name(text);
+                let set = (self.sets || self.previous == b"--arg") && words::sets_secret(text);
+                if named || set {
+                    self.next = Found::Next(None);
+                }
+            }
+            _ => {}
+        }
+        self.sets |= words::is_setter(text);
+        self.sets &= text != b"get";
+        if self.access_key && text.len() == 40 && looks::is_random(text) {
+            masks.add(word, 0..text.len());
+        }
+        self.access_key |= text.len() == 20 && text.starts_with(b"AKIA");
+        false
+    }
+
+    /// The word is text for people, or a pattern.
+    fn is_text(&self, text: &[u8]) -> bool {
+        let prose = |option| words::announces_prose(option) || self.options.announces_text(option);
+        let head = text.split(|b| *b == b'=').next().unwrap_or_default();
+        let joined = head.len() < text.len() && head.starts_with(b"--") && prose(head);
+        let attached = text
+            .get(..2)
+            .filter(|head| text.len() > 2 && head.starts_with(b"-"));
+        prose(self.previous)
+            || joined
+            || attached.is_some_and(|head| self.options.announces_text(head))
+            || self.options.reads_text()
+    }
+
+    /// At the end of a command.
+    fn end(&self, last: Option<&Word<'_>>, masks: &mut Masks) {
+        if let Some(last) = last.filter(|_| self.options.last_is_secret()) {
+            if !is_harmless(last.text) && !last.text.starts_with(b"-") {
+                masks.add(last, 0..last.text.len());
+            }
+        }
+    }
+}
+
+impl Rules {
+    /// The secrets of known form, in text for people, too.
+    fn known(&self, word: &Word<'_>, masks: &mut Masks) {
+        let text = word.text;
+        if self.forms.is_match(text) || forms::may_be_bare(text) {
+            masks.extend(word, forms::find(text));
+        }
+        if text.contains(&b':') {
+            let found = URL.captures_iter(text);
+            masks.extend(word, found.filter_map(|found| of_url(&found)));
+        }
+    }
+
+    /// What looks like a secret.
+    fn looks(&self, word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
+        let text = word.text;
+        let (from, name) = match text.iter().position(|b| *b == b'=') {
+            Some(at) if text.get(at + 1).is_some_and(|b| *b != b'=') => (at + 1, text.get(..at)),
+            _ => (0, Some(previous)),
+        };
+        let (value, name) = (
+            text.get(from..).unwrap_or_default(),
+            name.unwrap_or_default(),
+        );
+        let short = matches!(previous, [b'-', letter] if letter.is_ascii_alphabetic());
+        let secret = looks::is_random(value) && !names::identifies(name)
+            || words::announces_code(previous) && looks::is_code(text)
+            || short && looks::is_password(text);
+        if secret {
+            masks.add(word, from..text.len());
         }
     }
 }
@@ -280,8 +391,9 @@ fn of_quoted(found: &Captures<'_>) -> Option<Range<usize>> {
 }
 
 fn of_pipe(found: &Captures<'_>) -> Option<Range<usize>> {
-    let secret = first_group(found, 1..4)?;
-    if is_harmless(secret.as_bytes()) || !READS_SECRET.is_match(found.get(4)?.as_bytes()) {
+    let secret = first_group(found, 1..4).or_else(|| first_group(found, 6..9))?;
+    let program = found.get(4).or_else(|| found.get(5))?;
+    if is_harmless(secret.as_bytes()) || !READS_SECRET.is_match(program.as_bytes()) {
         return None;
     }
     // `user:password` of chpasswd.

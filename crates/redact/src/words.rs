@@ -14,6 +14,15 @@ pub struct Word<'a> {
     pub at: usize,
     /// The part.
     pub text: &'a [u8],
+    /// It is the first word of a command.
+    pub first: bool,
+}
+
+/// `NAME=value`, as before a command.
+pub fn is_assignment(word: &[u8]) -> bool {
+    let name = word.split(|b| *b == b'=').next().unwrap_or_default();
+    let in_name = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
+    name.len() < word.len() && !name.is_empty() && name.iter().all(in_name)
 }
 
 /// `--x` or `-x`: an option, not a value that begins with a dash.
@@ -51,7 +60,8 @@ pub fn sets_secret(word: &[u8]) -> bool {
 
 /// The next word is text for people: a commit message, a title.
 pub fn announces_prose(word: &[u8]) -> bool {
-    const OPTIONS: [&[u8]; 8] = [
+    const OPTIONS: [&[u8]; 9] = [
+        b"--grep",
         b"-m",
         b"-am",
         b"--message",
@@ -62,6 +72,61 @@ pub fn announces_prose(word: &[u8]) -> bool {
         b"--description",
     ];
     OPTIONS.contains(&word)
+}
+
+/// A name and its value may be the next words.
+pub fn is_setter(word: &[u8]) -> bool {
+    const SETTERS: [&[u8]; 12] = [
+        b"set",
+        b"config",
+        b"configure",
+        b"put",
+        b"write",
+        b"env:set",
+        b"config:set",
+        b"secrets:set",
+        b"setenv",
+        b"set-env",
+        b"env-set",
+        b"store-secret",
+    ];
+    SETTERS.contains(&word)
+}
+
+/// The next word may be a secret that its service has made.
+pub fn announces_code(word: &[u8]) -> bool {
+    const WORDS: [&[u8]; 12] = [
+        b"login",
+        b"auth",
+        b"authenticate",
+        b"authtoken",
+        b"set-token",
+        b"add-token",
+        b"activate",
+        b"apikey",
+        b"api-key",
+        b"unlock",
+        b"set-key",
+        b"add-key",
+    ];
+    WORDS.contains(&word)
+}
+
+/// What sed puts in place of a pattern: `X` of `s/PATTERN/X/`.
+pub fn replacement<'a>(word: &Word<'a>) -> Option<Word<'a>> {
+    let address = |b: &&u8| b.is_ascii_digit() || b"$, ".contains(b);
+    let from = word.text.iter().take_while(address).count();
+    let [b's', mark, rest @ ..] = word.text.get(from..)? else {
+        return None;
+    };
+    let mut parts = rest.split(|b| b == mark);
+    let (pattern, by, flags) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_sed = b"/|#,@!~%:+".contains(mark) && flags.len() <= 4 && parts.next().is_none();
+    is_sed.then_some(Word {
+        at: word.at + from + 2 + pattern.len() + 1,
+        text: by,
+        ..*word
+    })
 }
 
 /// The word is a script: it follows `-c` or `-ec`.
@@ -146,6 +211,9 @@ fn assignment(
     }
     let (from, end) = (equals + 1, text.len());
     let range = match (before, value.first()) {
+        // The name of a test, and a key by a plain name.
+        _ if before == Some(b'[') && text.windows(2).any(|pair| pair == b"::") => return None,
+        _ if names::is_bare_key(name) && names::is_plain(value) => return None,
         // A script's first word; it is read again word by word.
         (None, _) if script => return None,
         // Between the quotes. The search ends at the next quote of this kind, where the
@@ -172,7 +240,7 @@ pub fn split<'a>(script: &Word<'a>) -> Vec<Word<'a>> {
     let rest = |at: usize| text.get(at..).unwrap_or_default();
     let separates = |b: u8| b.is_ascii_whitespace() || b";|&()`".contains(&b);
     let mut words = Vec::new();
-    let mut at = 0;
+    let (mut at, mut first) = (0, true);
     while at < text.len() {
         let start = at;
         while let Some(&byte) = text.get(at).filter(|b| !separates(**b)) {
@@ -199,8 +267,11 @@ pub fn split<'a>(script: &Word<'a>) -> Vec<Word<'a>> {
                 arg: script.arg,
                 at: script.at + start + usize::from(bare.len() != word.len()),
                 text: bare,
+                first,
             });
+            first = false;
         }
+        first |= text.get(at).is_some_and(|b| b"\n;|&()`".contains(b));
         at += 1;
     }
     words

@@ -9,6 +9,7 @@ fn a_script_is_split_as_a_shell_does() {
         arg: 0,
         at: 10,
         text,
+        first: true,
     };
     let words = split(&script);
     let texts: Vec<_> = words
