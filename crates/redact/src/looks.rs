@@ -50,7 +50,7 @@ pub fn is_random(text: &[u8]) -> bool {
         }
     }
     // Of random letters and digits, 62 of 100 are of another kind than the one before.
-    kinds.iter().all(|count| *count >= 2) && turns * 100 >= body * 45
+    kinds.iter().all(|count| *count >= 3) && turns * 100 >= body * 45
 }
 
 /// 16 or more digits and letters, also hexadecimal ones: after a word that announces a secret.
@@ -100,7 +100,7 @@ mod tests {
         for word in [
             "k7GhQ2pL9xZtR4vBn1MsYw8D",
             "Zx81kQpLm02TbVcR5sWyNd7fHgJ4aUeK3iOo",
-            "dGhpcyBpcyBub3Qgc2VjcmV0IGF0IGFsbA1x==",
+            "dGhpcyBpcyBub3Qgc2VjcmV0IGF0IGFsbA19==",
         ] {
             assert!(may_be_random(word.as_bytes()), "{word}");
             assert!(is_random(word.as_bytes()), "{word}");

@@ -79,7 +79,8 @@ const HARMLESS_LAST: [&str; 102] = [
 
 /// An option that begins with one of these words is a switch, or names a secret.
 #[rustfmt::skip]
-const SWITCH: [&str; 20] = [
+const SWITCH: [&str; 25] = [
+    "export", "list", "delete", "edit", "unset",
     "no", "without", "with", "enable", "disable", "ask", "use", "allow", "has", "have", "print",
     "show", "require", "skip", "get", "existing", "store", "generate", "hide", "check",
 ];
@@ -206,41 +207,27 @@ pub fn is_bare_key(name: &[u8]) -> bool {
     ) == ["key"]
 }
 
-/// A word in small letters.
+/// A word in small letters, or a constant: `primary`, `KEY_F1`.
 pub fn is_plain(value: &[u8]) -> bool {
+    let value = value.split(|b| *b == b',').next().unwrap_or_default();
     let small = |b: &u8| b.is_ascii_lowercase() || b"-_.".contains(b);
-    value.len() <= 20 && value.iter().all(small)
+    let upper = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_';
+    value.len() <= 20 && (value.iter().all(small) || value.iter().all(upper))
+}
+
+/// A name in the query of an address that may have a secret, if that looks like one.
+pub fn is_vague(name: &[u8]) -> bool {
+    let list: [&[u8]; 5] = [b"key", b"appid", b"app_key", b"code", b"sid"];
+    list.contains(&name)
 }
 
 /// The name of a value that tells things apart, and may look random.
 pub fn identifies(name: &[u8]) -> bool {
-    const WORDS: [&str; 26] = [
-        "id",
-        "ids",
-        "hash",
-        "sha",
-        "sum",
-        "checksum",
-        "etag",
-        "version",
-        "integrity",
-        "public",
-        "pub",
-        "fingerprint",
-        "cursor",
-        "page",
-        "ref",
-        "rev",
-        "commit",
-        "nonce",
-        "salt",
-        "iv",
-        "digest",
-        "name",
-        "seed",
-        "uuid",
-        "cid",
-        "match",
+    #[rustfmt::skip]
+    const WORDS: [&str; 32] = [
+        "id", "ids", "sid", "md", "accessor", "account", "project", "org", "hash", "sha", "sum", "checksum",
+        "etag", "version", "integrity", "public", "pub", "fingerprint", "cursor", "page", "ref", "rev", "commit",
+        "nonce", "salt", "iv", "digest", "name", "seed", "uuid", "cid", "match",
     ];
     let parts = parts(
         name.get(name.len().saturating_sub(256)..)
@@ -298,6 +285,7 @@ pub fn is_harmless(value: &[u8]) -> bool {
     let Ok(text) = std::str::from_utf8(value) else {
         return false;
     };
+    let text = text.trim_matches(['"', '\'']);
     let begins = |list: &[&str]| list.iter().any(|start| text.starts_with(start));
     let word = |w: &&str| w.eq_ignore_ascii_case(text);
     text.is_empty()
@@ -320,6 +308,11 @@ pub fn is_harmless(value: &[u8]) -> bool {
 /// `0.1`, `1e-4`.
 fn is_decimal(text: &str) -> bool {
     let number = |b: u8| b.is_ascii_digit() || b".-+e".contains(&b);
+    let hex = text.strip_prefix("0x");
+    if hex.is_some_and(|digits| digits.len() <= 8 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
+    {
+        return true;
+    }
     text.starts_with(|c: char| c.is_ascii_digit())
         && text.contains(['.', 'e'])
         && text.bytes().all(number)
@@ -331,7 +324,9 @@ fn is_pattern(text: &str) -> bool {
         ".*", ".+", "[^", "\\w", "\\s", "\\d", "\\S", "\\(", "[a-z", "[A-Z", "(.", "/ {", "\\1",
         ")?",
     ];
-    text == "/" || parts.iter().any(|part| text.contains(part))
+    // The end of an address for sed, of a condition for awk.
+    let end = text.starts_with('/') && text.len() <= 3 || text.starts_with('(');
+    end || parts.iter().any(|part| text.contains(part))
 }
 
 /// `PASSWORD`, `YOUR_TOKEN`: the name of a value in a synopsis.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use crate::names::is_harmless;
-use crate::words;
+use crate::words::{self, Word};
 
 /// How the words behind a program are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +53,8 @@ struct Rule {
     names: Vec<&'static str>,
     /// Options with text for people.
     texts: Vec<&'static str>,
+    /// A word without which the rule does not hold.
+    with: Option<&'static str>,
 }
 
 #[derive(Debug, Default)]
@@ -143,12 +145,15 @@ impl Rule {
             values: Vec::new(),
             names: Vec::new(),
             texts: Vec::new(),
+            with: None,
         };
         for place in places.split(' ') {
             if let Some(option) = place.strip_prefix('~') {
                 rule.values.push(option);
             } else if let Some(option) = place.strip_prefix('!') {
                 rule.names.push(option);
+            } else if let Some(word) = place.strip_prefix('&') {
+                rule.with = Some(word);
             } else if let Some(option) = place.strip_prefix('"') {
                 rule.texts.push(option);
             } else {
@@ -225,7 +230,9 @@ struct Active {
 
 /// Reads a command line from left to right.
 #[derive(Default)]
-pub struct Options {
+pub struct Options<'a> {
+    /// The words of the command, and those behind it.
+    line: &'a [Word<'a>],
     kind: Kind,
     active: Vec<Active>,
     /// A program's name may be the next word, a short one, too.
@@ -236,10 +243,11 @@ pub struct Options {
     value: bool,
 }
 
-impl Options {
+impl<'a> Options<'a> {
     /// At the beginning of a command.
-    pub fn new() -> Options {
+    pub fn new(line: &'a [Word<'a>]) -> Options<'a> {
         Options {
+            line,
             ready: true,
             ..Options::default()
         }
@@ -294,7 +302,9 @@ impl Options {
             self.ready = self.kind != Kind::Text;
             return false;
         }
-        let assigns = words::is_assignment(word);
+        // `ProxyCommand=sshpass` runs it.
+        let runs = |program: &Program| program.kind == Kind::Runs;
+        let assigns = words::is_assignment(word) && !TABLE.named(word).is_some_and(runs);
         let ready = self.ready;
         self.ready = ready && assigns;
         if self.value || !ready && (matches!(self.kind, Kind::Plain | Kind::Text)) {
@@ -309,7 +319,10 @@ impl Options {
             .filter(|_| !self.active.iter().any(inside))
         else {
             if ready && !assigns {
-                *self = Options::default();
+                *self = Options {
+                    line: self.line,
+                    ..Options::default()
+                };
             }
             return ready;
         };
@@ -325,7 +338,10 @@ impl Options {
                 failed: false,
                 words: (0, 0),
             };
+            let line = self.line;
+            let has = |with: &str| line.iter().any(|word| word.text == with.as_bytes());
             let rules = program.rules.iter().filter_map(|at| TABLE.rules.get(*at));
+            let rules = rules.filter(|rule| rule.with.is_none_or(has));
             self.active = rules.map(active).collect();
             self.kind = program.kind;
             (self.option, self.value) = (false, false);
@@ -338,6 +354,16 @@ impl Options {
         let name = option.split(|b| *b == b'=').next().unwrap_or_default();
         let names = self.active.iter().flat_map(|active| &active.rule.names);
         names.into_iter().any(|known| known.as_bytes() == name)
+    }
+
+    /// The table knows the positions of secrets behind these words.
+    pub fn counts(&self) -> bool {
+        let position = |place: &Place| matches!(place, Place::Position { .. });
+        let counts = |active: &Active| {
+            let read = active.path > 0 && active.path == active.rule.path.len();
+            read && !active.failed && active.rule.places.iter().any(position)
+        };
+        self.active.iter().any(counts)
     }
 
     /// The last word is a secret.

@@ -33,6 +33,9 @@ static URL: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)://[^\s/?#:@"']*:([^\s"'/?#]+)@|://[^\s/?#:@"']*:([^\s"'@]+)@"#,
         r"|https?://([A-Za-z0-9_~=+-]{16,})@|:pserver:[^\s:@]*:([^\s@]+)@",
+        // Without a scheme; Oracle's.
+        r"|^[\w.-]+:([^\s:@/]+)@(?:(?:tcp|unix)\(|(?:[A-Za-z][\w.-]*|[0-9]+(?:\.[0-9]+){3})(?::[0-9]+)?(?:/[\w-]*)?$)",
+        r"|:thin:[^\s/:]+/([^\s@]+)@",
     ))
 });
 
@@ -77,7 +80,8 @@ const SECRET_FIELDS: [&str; 6] = [
 static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?i-u)\b(?:password|identified(?:\s+with\s+\w+)?\s+by(?:\s+password)?|using)",
-        r#"\s*[=(]?\s*\\?(?:'([^'\\]+)|"([^"\\]+))"#,
+        r#"(?:\s+|\s*[=(]\s*)\\?(?:'([^'\\]+)|"([^"\\]+))"#,
+        r#"|assword:?[^;\w]*;?\s*send\s+(?:--\s+)?\\?"([^"\\]+)"#,
         r"|\bidentified\s+by\s+([^\s'\x22\\;]+)",
         r"|\blogin\s+\S+\s+password\s+([^\s\\]+)",
     ))
@@ -88,6 +92,7 @@ static PIPED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?-u)\b(?:echo|printf)\s+(?:-[neE]+\s+)?(?:["']?%s(?:\\n)?["']?\s+)?"#,
         r#"(?:"([^"|]*)"|'([^'|]*)'|([^\s"'|;&]+))\s*\|([^|;&\n]*)"#,
+        r#"|<\((?:echo|printf)\s+(?:-[neE]+\s+)?["']?([^"')]+)["']?\)"#,
         r#"|([^|;&\n<]*)<<<\s*(?:"([^"]*)"|'([^']*)'|([^\s"'|;&]+))"#,
     ))
 });
@@ -102,6 +107,22 @@ static READS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
         r"|\bsecrets?\s+versions\s+add|\bsecret\s+create|--key-file[= ]-|\bsecret-tool\s+store",
         r"|\bpass\s+insert|--[a-z-]*(?:password|token|secret|key)-(?:from-)?stdin|\bcryptsetup\b",
         r"|\bwg\s+pubkey|\bgopass\s+insert|\bdocker-credential|\bvault\s+login\s+-$|--pwfile",
+    ))
+});
+
+/// `{"name": "API_KEY", "value": "X"}`, `ParameterKey=DbPassword,ParameterValue=X`.
+static PAIR: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r#"(?i-u)"?(?:parameter)?(?:name|key)\\?"?\s*[:=]\s*\\?"?([\w.-]+)\\?"?\s*,\s*\\?"?"#,
+        r#"(?:parameter)?value\\?"?\s*[:=]\s*\\?"?([^"\\\s,}]+)"#,
+    ))
+});
+
+/// `Credentials("realm", "host", "user", "X")`: calls whose last text is a password.
+static CALL: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?i-u)(?:credentials?|superuser|connect|auth|login|pdo|mysqli|set_?password)\w*",
+        r#"\s*=?\s*\(([^()]*)\)|securestring\s+(?:-string\s+)?["']([^"']+)"#,
     ))
 });
 
@@ -158,12 +179,12 @@ impl Rules {
 
     /// A command line, or the words of a script.
     fn line(&self, words: &[Word<'_>], depth: usize, masks: &mut Masks) {
-        let mut read = Read::default();
+        let mut read = Read::new(words);
         let mut last: Option<&Word<'_>> = None;
-        for word in words {
+        for (at, word) in words.iter().enumerate() {
             if word.first {
                 read.end(last, masks);
-                read = Read::default();
+                read = Read::new(words.get(at..).unwrap_or_default());
             }
             last = Some(word);
             if read.secret(word, masks) {
@@ -197,7 +218,7 @@ impl Rules {
             masks.add(word, b"pass:".len()..text.len());
         }
         self.known(word, masks);
-        self.looks(word, read.previous, masks);
+        self.looks(word, read, masks);
         let has = |byte: u8| text.contains(&byte);
         if has(b':') {
             colons(word, read.previous, masks);
@@ -218,6 +239,18 @@ impl Rules {
                     .map(|m| m.range())
             };
             masks.extend(word, STATEMENT.captures_iter(text).filter_map(first));
+        }
+        if has(b',') && (has(b':') || has(b'=')) {
+            masks.extend(
+                word,
+                PAIR.captures_iter(text).filter_map(|found| of_pair(&found)),
+            );
+        }
+        if has(b'\'') || has(b'"') {
+            masks.extend(
+                word,
+                CALL.captures_iter(text).filter_map(|found| of_call(&found)),
+            );
         }
         if has(b'|') || has(b'<') {
             masks.extend(
@@ -243,7 +276,7 @@ fn may_hold(arg: &[u8]) -> bool {
 
 /// A command line up to a word.
 struct Read<'a> {
-    options: Options,
+    options: Options<'a>,
     previous: &'a [u8],
     /// What the word before announces.
     next: Found,
@@ -253,19 +286,18 @@ struct Read<'a> {
     access_key: bool,
 }
 
-impl Default for Read<'_> {
-    fn default() -> Self {
+impl<'a> Read<'a> {
+    /// At the beginning of a command.
+    fn new(line: &'a [Word<'a>]) -> Read<'a> {
         Read {
-            options: Options::new(),
+            options: Options::new(line),
             previous: b"",
             next: Found::No,
             sets: false,
             access_key: false,
         }
     }
-}
 
-impl<'a> Read<'a> {
     /// Masks the secret that the words before announce; otherwise notes what this one does. True: the
     /// word was a secret.
     fn secret(&mut self, word: &Word<'a>, masks: &mut Masks) -> bool {
@@ -313,6 +345,7 @@ impl<'a> Read<'a> {
             .get(..2)
             .filter(|head| text.len() > 2 && head.starts_with(b"-"));
         prose(self.previous)
+            || self.options.takes_name(self.previous)
             || joined
             || attached.is_some_and(|head| self.options.announces_text(head))
             || self.options.reads_text()
@@ -342,8 +375,8 @@ impl Rules {
     }
 
     /// What looks like a secret.
-    fn looks(&self, word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
-        let text = word.text;
+    fn looks(&self, word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
+        let (text, previous) = (word.text, read.previous);
         let (from, name) = match text.iter().position(|b| *b == b'=') {
             Some(at) if text.get(at + 1).is_some_and(|b| *b != b'=') => (at + 1, text.get(..at)),
             _ => (0, Some(previous)),
@@ -354,10 +387,17 @@ impl Rules {
         );
         let short = matches!(previous, [b'-', letter] if letter.is_ascii_alphabetic());
         let secret = looks::is_random(value) && !names::identifies(name)
-            || words::announces_code(previous) && looks::is_code(text)
+            || words::announces_code(previous) && !read.options.counts() && looks::is_code(text)
             || short && looks::is_password(text);
         if secret {
             masks.add(word, from..text.len());
+        }
+        if let Some(at) = words::user_and_password(previous, text) {
+            masks.add(word, at..text.len());
+        }
+        // `--password-command "echo X"`.
+        if text.starts_with(b"echo ") && previous.windows(4).any(|part| part == b"pass") {
+            masks.add(word, 5..text.len());
         }
     }
 }
@@ -368,7 +408,7 @@ fn first_group<'t>(found: &Captures<'t>, groups: Range<usize>) -> Option<regex::
 }
 
 fn of_url(found: &Captures<'_>) -> Option<Range<usize>> {
-    let secret = first_group(found, 1..5)?;
+    let secret = first_group(found, 1..7)?;
     let text = secret.as_bytes();
     if found.get(2).is_some() {
         // `http://host:80/a@b` has a port and a path.
@@ -390,9 +430,34 @@ fn of_quoted(found: &Captures<'_>) -> Option<Range<usize>> {
     secret.then(|| value.range())
 }
 
+fn of_pair(found: &Captures<'_>) -> Option<Range<usize>> {
+    let (name, value) = (found.get(1)?, found.get(2)?);
+    let secret = names::secret(name.as_bytes()) > Sure::No && !is_harmless(value.as_bytes());
+    secret.then(|| value.range())
+}
+
+fn of_call(found: &Captures<'_>) -> Option<Range<usize>> {
+    if let Some(text) = found.get(2) {
+        return (!is_harmless(text.as_bytes())).then(|| text.range());
+    }
+    // The last of two texts in quotes, if nothing follows it.
+    let inner = found.get(1)?;
+    let text = inner.as_bytes();
+    let is_quote = |b: &u8| b"\"'".contains(b);
+    let quote = *text.last().filter(|b| is_quote(b))?;
+    let to = text.len() - 1;
+    let from = text.get(..to)?.iter().rposition(|b| *b == quote)? + 1;
+    let quotes = text.get(..from - 1)?.iter().filter(|b| is_quote(b)).count();
+    let secret = quotes >= 2 && !is_harmless(text.get(from..to)?);
+    secret.then(|| inner.start() + from..inner.start() + to)
+}
+
 fn of_pipe(found: &Captures<'_>) -> Option<Range<usize>> {
-    let secret = first_group(found, 1..4).or_else(|| first_group(found, 6..9))?;
-    let program = found.get(4).or_else(|| found.get(5))?;
+    if let Some(secret) = found.get(5).filter(|text| !is_harmless(text.as_bytes())) {
+        return Some(secret.range());
+    }
+    let secret = first_group(found, 1..4).or_else(|| first_group(found, 7..10))?;
+    let program = found.get(4).or_else(|| found.get(6))?;
     if is_harmless(secret.as_bytes()) || !READS_SECRET.is_match(program.as_bytes()) {
         return None;
     }
@@ -434,7 +499,8 @@ fn colons(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
         let alone = next.is_none_or(|b| b"\r\n\\\"',;}#&|".contains(b));
         let strong = names::secret(name.as_bytes()) == Sure::Strong;
         let header = option || found.get(1).is_some() || !blank.is_empty();
-        let secret = is(&SECRET_FIELDS) || strong && header && (alone || option);
+        let coded = strong && looks::is_code(value.as_bytes());
+        let secret = is(&SECRET_FIELDS) || strong && header && (alone || option) || coded;
         if secret && !is_harmless(value.as_bytes()) {
             masks.add(word, value.range());
         }
@@ -455,6 +521,8 @@ mod tests {
             &STATEMENT,
             &PIPED,
             &READS_SECRET,
+            &PAIR,
+            &CALL,
         ] {
             assert!(!expression.is_match(b"x"));
         }

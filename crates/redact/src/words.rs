@@ -3,6 +3,7 @@
 
 use std::ops::Range;
 
+use crate::looks;
 use crate::names::{self, is_harmless, Sure};
 
 /// A part of an argument.
@@ -34,6 +35,9 @@ pub fn is_option(word: &[u8]) -> bool {
                 && name.iter().all(|b| b.is_ascii_lowercase() || *b == b'-')
         }
         [b'-', letter] => letter.is_ascii_alphabetic(),
+        [b'-', name @ ..] => {
+            name.len() > 1 && name.iter().all(|b| b.is_ascii_lowercase() || *b == b'-')
+        }
         _ => false,
     }
 }
@@ -48,14 +52,18 @@ pub fn names_secret(word: &[u8]) -> bool {
         return false;
     }
     let name = name.strip_prefix(b"-").unwrap_or(name);
-    let plain = !name.contains(&b'=') && !name.contains(&b' ');
-    plain && name.len() > 2 && names::secret(name) > Sure::No
+    let plain = !name.iter().any(|b| b"=: ".contains(b));
+    plain && name.len() > 2 && (name == b"pin" || names::secret(name) > Sure::No)
 }
 
 /// A name that a configuration has for a secret, which is the next word.
 pub fn sets_secret(word: &[u8]) -> bool {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
-    !word.starts_with(b"-") && word.iter().all(in_name) && names::secret(word) == Sure::Strong
+    let vague = word == b"secret" || word == b"secrets" || word.ends_with(b"user.signingkey");
+    !vague
+        && !word.starts_with(b"-")
+        && word.iter().all(in_name)
+        && names::secret(word) == Sure::Strong
 }
 
 /// The next word is text for people: a commit message, a title.
@@ -110,6 +118,25 @@ pub fn announces_code(word: &[u8]) -> bool {
         b"add-key",
     ];
     WORDS.contains(&word)
+}
+
+/// The position of a password in `--user me:X`; not in `--user 1000:1000`.
+pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
+    const OPTIONS: [&[u8]; 8] = [
+        b"-u",
+        b"--user",
+        b"--creds",
+        b"--credentials",
+        b"--login",
+        b"--basic-auth",
+        b"--auth",
+        b"--proxy-user",
+    ];
+    let at = word.iter().position(|b| *b == b':')? + 1;
+    let value = word.get(at..)?;
+    let mixed = value.iter().any(u8::is_ascii_digit) && value.iter().any(u8::is_ascii_alphabetic);
+    let inner = !value.iter().any(|b| b"/: ".contains(b));
+    (OPTIONS.contains(&option) && mixed && inner && !is_harmless(value)).then_some(at)
 }
 
 /// What sed puts in place of a pattern: `X` of `s/PATTERN/X/`.
@@ -205,15 +232,20 @@ fn assignment(
         [b'-', b'D' | b'E' | b'P' | b'e', rest @ ..] => rest,
         _ => name,
     };
-    let secret = |name| names::secret(name) > Sure::No;
-    if !(secret(name) || secret(defined) || query && names::is_signature(name)) {
+    let sure = names::secret(name).max(names::secret(defined));
+    let coded = || {
+        let value = value.split(|b| b"&#\"'".contains(b)).next();
+        names::is_vague(name) && looks::is_code(value.unwrap_or_default())
+    };
+    if !(sure > Sure::No || query && (names::is_signature(name) || coded())) {
         return None;
     }
     let (from, end) = (equals + 1, text.len());
     let range = match (before, value.first()) {
         // The name of a test, and a key by a plain name.
         _ if before == Some(b'[') && text.windows(2).any(|pair| pair == b"::") => return None,
-        _ if names::is_bare_key(name) && names::is_plain(value) => return None,
+        _ if names::is_bare_key(defined) && names::is_plain(value) => return None,
+        _ if sure == Sure::Weak && value.contains(&b'@') && value.contains(&b'.') => return None,
         // A script's first word; it is read again word by word.
         (None, _) if script => return None,
         // Between the quotes. The search ends at the next quote of this kind, where the
