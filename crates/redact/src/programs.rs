@@ -237,6 +237,8 @@ pub struct Options<'a> {
     active: Vec<Active>,
     /// A program's name may be the next word, a short one, too.
     ready: bool,
+    /// The word was a subcommand.
+    subcommand: bool,
     /// The word before was an option without a value in itself.
     option: bool,
     /// The word before was an option with a value that is no secret.
@@ -286,14 +288,23 @@ impl<'a> Options<'a> {
             self.active.iter().any(|a| !a.failed && value(a)),
         );
         (self.option, self.value) = (option, value);
+        let path = |active: &[Active]| active.iter().map(|a| a.path).sum::<usize>();
+        let before = path(&self.active);
         if word == b"install" {
             self.kind = Kind::Plain;
         }
         let found = self.active.iter_mut().map(|active| active.see(word, state));
-        found.fold(Found::No, |first, found| match first {
+        let found = found.fold(Found::No, |first, found| match first {
             Found::No => found,
             _ => first,
-        })
+        });
+        self.subcommand = path(&self.active) > before;
+        found
+    }
+
+    /// The word was a subcommand of a program of the table.
+    pub fn is_subcommand(&self) -> bool {
+        self.subcommand
     }
 
     /// The word is a program's name; the words that follow are its.

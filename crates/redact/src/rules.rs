@@ -20,11 +20,11 @@ const DEPTH: usize = 4;
 /// No rule applies to a command line without one of these, in upper or lower case, without a program
 /// of the table, and without a word that looks random. Tests compare it with the rules.
 #[rustfmt::skip]
-const HINTS: [&str; 40] = [
+const HINTS: [&str; 46] = [
     "pass", "secret", "token", "key", "pwd", "_pw", "-pw", "cred", "auth", "bearer", "cookie",
     "sig=", "signature", "://", "login", "otp", "identified", "psk", "hmac", "jwt", "pserver",
     "put-parameter", "alias", "http-basic", "sudo -s", "pin=", "-pin", "webhook", "session", "jdbc:",
-    "community", "access_code", "mnemonic", "license", "using", "unlock", "bind", "encrypt", "hash", "dsn",
+    "assword", "connect(", "pdo(", "su -c", "-u\0", "--user\0", "community", "access_code", "mnemonic", "license", "using", "unlock", "bind", "encrypt", "hash", "dsn",
 ];
 
 /// `scheme://user:password@host`: a password as in RFC 3986, or one with characters that
@@ -321,6 +321,7 @@ impl<'a> Read<'a> {
             Found::No => {
                 let named = words::names_secret(text) && !self.options.takes_name(text);
                 let set = (self.sets || self.previous == b"--arg") && words::sets_secret(text);
+                let set = set && !self.options.is_subcommand();
                 if named || set {
                     self.next = Found::Next(None);
                 }
@@ -389,7 +390,7 @@ impl Rules {
         let secret = looks::is_random(value) && !names::identifies(name)
             || words::announces_code(previous) && !read.options.counts() && looks::is_code(text)
             || short && looks::is_password(text);
-        if secret {
+        if secret && !is_harmless(value) {
             masks.add(word, from..text.len());
         }
         if let Some(at) = words::user_and_password(previous, text) {
