@@ -38,6 +38,9 @@ const SECRET_KEY: [&str; 36] = [
     "crypto", "crypt", "join", "agent", "ingest", "cookie", "integration", "webhook",
 ];
 
+/// A name that ends with one of these words and `code` is a secret's.
+const CODES: [&str; 6] = ["mfa", "otp", "totp", "verification", "pin", "2fa"];
+
 /// A name with one of these words before `key` or `token` is not a secret's.
 #[rustfmt::skip]
 const HARMLESS_KIND: [&str; 26] = [
@@ -130,6 +133,9 @@ pub fn secret(name: &[u8]) -> Sure {
     if name.len() > 256 || name == b"PWD" || name == b"OLDPWD" {
         return Sure::No;
     }
+    if name.ends_with(b"npmAuthIdent") {
+        return Sure::Strong;
+    }
     // Of Vault's AppRole. With a hyphen, it is a name in AWS.
     if name.to_ascii_lowercase().ends_with(b"secret_id") {
         return Sure::Strong;
@@ -183,6 +189,8 @@ pub fn secret(name: &[u8]) -> Sure {
         Sure::Strong
     } else if last == "pass" && before.iter().any(|part| is(&HARMLESS_PASS, part)) {
         Sure::No
+    } else if last == "code" && before.last().is_some_and(|kind| is(&CODES, kind)) {
+        Sure::Strong
     } else if is(&SECRET_LAST, last)
         || name == b"--pin"
         || last == "key" && env_style
@@ -197,6 +205,31 @@ pub fn secret(name: &[u8]) -> Sure {
 /// Names of one tool.
 fn is_login(name: &[u8]) -> bool {
     name.ends_with(b"sonar.login")
+}
+
+/// The name of a key of any kind: a secret, if the value looks like one.
+pub fn is_key(name: &[u8]) -> bool {
+    let parts = parts(
+        name.get(name.len().saturating_sub(256)..)
+            .unwrap_or_default(),
+    );
+    let Some((last, before)) = parts.split_last() else {
+        return false;
+    };
+    let gpg = [
+        "default",
+        "signing",
+        "sign",
+        "recv",
+        "host",
+        "gpg",
+        "local",
+        "trusted",
+        "user",
+        "signingkey",
+    ];
+    let harmless = |part: &String| is(&HARMLESS_KIND, part) || is(&gpg, part);
+    last == "key" && !before.is_empty() && !before.iter().any(harmless)
 }
 
 /// `KEY` alone, which has many meanings.
@@ -247,7 +280,8 @@ pub fn is_signature(name: &[u8]) -> bool {
 
 /// Words that are no secret, whatever the name before them.
 #[rustfmt::skip]
-const HARMLESS_VALUES: [&str; 50] = [
+const HARMLESS_VALUES: [&str; 58] = [
+    "for", "to", "from", "is", "and", "with", "in", "of",
     "token", "password", "jwt", "pam", "kerberos", "gssapi", "md5", "peer", "cert", "strict", "weak", "redacted",
     "[redacted]", "[masked]", "public", "any", "hidden", "unset",
     "none", "no", "yes", "true", "false", "on", "off", "null", "nil", "undefined", "auto", "basic",
@@ -290,7 +324,9 @@ pub fn is_harmless(value: &[u8]) -> bool {
     let word = |w: &&str| w.eq_ignore_ascii_case(text);
     text.is_empty()
         || HARMLESS_VALUES.iter().any(word)
-        || text.len() <= 2 && text.bytes().all(|b| b.is_ascii_digit())
+        || text.len() <= 2 && !text.bytes().any(|b| b.is_ascii_alphabetic())
+        || is_small_number(text)
+        || is_filler(text)
         || begins(&PLACES)
         || begins(&SOURCES)
         || FILES
@@ -303,6 +339,18 @@ pub fn is_harmless(value: &[u8]) -> bool {
         || is_decimal(text)
         || is_pattern(text)
         || is_placeholder(text)
+}
+
+/// `-1`.
+fn is_small_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or_default();
+    matches!(digits.len(), 1 | 2) && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+/// `xxxx`, `****`, `....`: in place of a value.
+fn is_filler(text: &str) -> bool {
+    let first = text.bytes().next().unwrap_or_default();
+    text.len() >= 3 && b"xX*.-_#?".contains(&first) && text.bytes().all(|b| b == first)
 }
 
 /// `0.1`, `1e-4`.
@@ -325,7 +373,10 @@ fn is_pattern(text: &str) -> bool {
         ")?",
     ];
     // The end of an address for sed, of a condition for awk.
-    let end = text.starts_with('/') && text.len() <= 3 || text.starts_with('(');
+    let end = text.starts_with("/{")
+        || text.starts_with("/ ")
+        || text.starts_with('/') && text.len() <= 3
+        || text.starts_with('(');
     end || parts.iter().any(|part| text.contains(part))
 }
 

@@ -20,10 +20,10 @@ const DEPTH: usize = 4;
 /// No rule applies to a command line without one of these, in upper or lower case, without a program
 /// of the table, and without a word that looks random. Tests compare it with the rules.
 #[rustfmt::skip]
-const HINTS: [&str; 46] = [
-    "pass", "secret", "token", "key", "pwd", "_pw", "-pw", "cred", "auth", "bearer", "cookie",
+const HINTS: [&str; 50] = [
+    "pass", "secret", "token", "key", "pw", "cred", "auth", "bearer", "cookie",
     "sig=", "signature", "://", "login", "otp", "identified", "psk", "hmac", "jwt", "pserver",
-    "put-parameter", "alias", "http-basic", "sudo -s", "pin=", "-pin", "webhook", "session", "jdbc:",
+    "put-parameter", "alias", "http-basic", "sudo -", "cryptsetup", "kinit", "mfa", "bundle_", "ident", "pragma", "pin=", "-pin", "webhook", "session", "jdbc:",
     "assword", "connect(", "pdo(", "su -c", "-u\0", "--user\0", "community", "access_code", "mnemonic", "license", "using", "unlock", "bind", "encrypt", "hash", "dsn",
 ];
 
@@ -46,7 +46,7 @@ static CUT_URL: LazyLock<Regex> =
 /// `"name": "value"`, `name = 'value'`, `ENV['name'] = "value"`; the same with escaped quotes.
 static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
-        r#"(?-u)([A-Za-z0-9_.-]+)(?:\\?["'])?\]?\s*(?::=?|=>?)\s*(?:"#,
+        r#"(?-u)([A-Za-z0-9_.-]+)(?:\\?["'])?[\]})]?\s*(?::=?|=>?)\s*(?:"#,
         r#"\\["']([^"'\\\s;&|)][^"'\\]*)\\["']"#,
         r#"|"([^"\\\s;&|)](?:[^"\\]|\\.)*)"|'([^'\\\s;&|)](?:[^'\\]|\\.)*)')"#,
     ))
@@ -81,6 +81,8 @@ static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r"(?i-u)\b(?:password|identified(?:\s+with\s+\w+)?\s+by(?:\s+password)?|using)",
         r#"(?:\s+|\s*[=(]\s*)\\?(?:'([^'\\]+)|"([^"\\]+))"#,
+        r"|\bpassword\s+for\s+\S+\s*=\s*\\?'([^'\\]+)|\bpragma\s+(?:hex|re)*key\s*=\s*\\?['\x22]([^'\x22\\]+)",
+        r"|(?:^|[\r\n])[\w.*-]+:(?:[0-9]+|\*):[^:\s]+:[^:\s]+:([^:\s]+)(?:[\r\n]|$)",
         r#"|assword:?[^;\w]*;?\s*send\s+(?:--\s+)?\\?"([^"\\]+)"#,
         r"|\bidentified\s+by\s+([^\s'\x22\\;]+)",
         r"|\blogin\s+\S+\s+password\s+([^\s\\]+)",
@@ -199,7 +201,11 @@ impl Rules {
             }
             let script = words::is_script(option, text);
             let part = words::replacement(word);
-            self.word(part.as_ref().unwrap_or(word), &read, script, masks);
+            if let Some((part, true)) = &part {
+                masks.add(part, 0..part.text.len());
+            }
+            let part = part.as_ref().map_or(word, |(part, _)| part);
+            self.word(part, &read, script, masks);
             if depth > 0 && text.iter().any(|b| b" \t\n;".contains(b)) {
                 self.line(&words::split(word), depth - 1, masks);
             }
@@ -303,6 +309,10 @@ impl<'a> Read<'a> {
     fn secret(&mut self, word: &Word<'a>, masks: &mut Masks) -> bool {
         let text = word.text;
         if let Found::Next(after) = std::mem::take(&mut self.next) {
+            if text == b"=" {
+                self.next = Found::Next(after);
+                return true;
+            }
             let redirects = text.starts_with(b"<") || text.starts_with(b">");
             let from =
                 programs::next(text, after).filter(|_| !words::is_option(text) && !redirects);
@@ -349,7 +359,7 @@ impl<'a> Read<'a> {
             || self.options.takes_name(self.previous)
             || joined
             || attached.is_some_and(|head| self.options.announces_text(head))
-            || self.options.reads_text()
+            || self.options.reads_text() && !text.starts_with(b"-")
     }
 
     /// At the end of a command.
@@ -467,6 +477,11 @@ fn of_pipe(found: &Captures<'_>) -> Option<Range<usize>> {
     Some(secret.start() + name.map_or(0, |at| at + 1)..secret.end())
 }
 
+/// The match begins a word.
+fn start_of_word(found: Option<regex::bytes::Match<'_>>) -> bool {
+    found.is_some_and(|found| found.start() == 0)
+}
+
 /// Headers, and lines of YAML.
 fn colons(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
     let (text, mut at) = (word.text, 0);
@@ -487,8 +502,9 @@ fn colons(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
             let ends = |b: &u8| b"\r\n\"'".contains(b);
             let line = rest.iter().position(ends).unwrap_or(rest.len());
             let last = rest.get(..line).unwrap_or_default();
+            let credentials = last.splitn(2, |b| *b == b' ').last().unwrap_or_default();
             let last = last.rsplit(|b| *b == b' ').next().unwrap_or_default();
-            if !is_harmless(last) {
+            if !is_harmless(last) && !is_harmless(credentials) {
                 masks.add(word, value.start()..value.start() + line);
             }
             at = value.start() + line;
@@ -500,7 +516,10 @@ fn colons(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
         let alone = next.is_none_or(|b| b"\r\n\\\"',;}#&|".contains(b));
         let strong = names::secret(name.as_bytes()) == Sure::Strong;
         let header = option || found.get(1).is_some() || !blank.is_empty();
-        let coded = strong && looks::is_code(value.as_bytes());
+        let env =
+            start_of_word(found.get(0)) && name.as_bytes().iter().all(|b| !b.is_ascii_lowercase());
+        let coded = strong && env && value.end() == text.len() && !is_harmless(value.as_bytes())
+            || strong && looks::is_code(value.as_bytes());
         let secret = is(&SECRET_FIELDS) || strong && header && (alone || option) || coded;
         if secret && !is_harmless(value.as_bytes()) {
             masks.add(word, value.range());

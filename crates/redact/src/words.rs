@@ -59,7 +59,9 @@ pub fn names_secret(word: &[u8]) -> bool {
 /// A name that a configuration has for a secret, which is the next word.
 pub fn sets_secret(word: &[u8]) -> bool {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
-    let vague = word == b"secret" || word == b"secrets" || word.ends_with(b"user.signingkey");
+    let vague = word == b"secret"
+        || word == b"secrets"
+        || word.to_ascii_lowercase().ends_with(b"user.signingkey");
     !vague
         && !word.starts_with(b"-")
         && word.iter().all(in_name)
@@ -68,7 +70,14 @@ pub fn sets_secret(word: &[u8]) -> bool {
 
 /// The next word is text for people: a commit message, a title.
 pub fn announces_prose(word: &[u8]) -> bool {
-    const OPTIONS: [&[u8]; 9] = [
+    const OPTIONS: [&[u8]; 16] = [
+        b"-run",
+        b"--run",
+        b"--filter",
+        b"--tests",
+        b"--test_filter",
+        b"--testNamePattern",
+        b"--test-name-pattern",
         b"--grep",
         b"-m",
         b"-am",
@@ -139,8 +148,8 @@ pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
     (OPTIONS.contains(&option) && mixed && inner && !is_harmless(value)).then_some(at)
 }
 
-/// What sed puts in place of a pattern: `X` of `s/PATTERN/X/`.
-pub fn replacement<'a>(word: &Word<'a>) -> Option<Word<'a>> {
+/// What sed puts in place of a pattern: `X` of `s/PATTERN/X/`; whether the pattern names a secret.
+pub fn replacement<'a>(word: &Word<'a>) -> Option<(Word<'a>, bool)> {
     let address = |b: &&u8| b.is_ascii_digit() || b"$, ".contains(b);
     let from = word.text.iter().take_while(address).count();
     let [b's', mark, rest @ ..] = word.text.get(from..)? else {
@@ -149,11 +158,18 @@ pub fn replacement<'a>(word: &Word<'a>) -> Option<Word<'a>> {
     let mut parts = rest.split(|b| b == mark);
     let (pattern, by, flags) = (parts.next()?, parts.next()?, parts.next()?);
     let is_sed = b"/|#,@!~%:+".contains(mark) && flags.len() <= 4 && parts.next().is_none();
-    is_sed.then_some(Word {
+    let name: Vec<u8> = pattern
+        .iter()
+        .filter(|b| !b"@_%{}<>$^".contains(b))
+        .copied()
+        .collect();
+    let named = sets_secret(&name) && names::secret(by) == Sure::No && !names::is_plain(by);
+    let part = Word {
         at: word.at + from + 2 + pattern.len() + 1,
         text: by,
         ..*word
-    })
+    };
+    is_sed.then_some((part, named && !is_harmless(by)))
 }
 
 /// The word is a script: it follows `-c` or `-ec`.
@@ -237,7 +253,9 @@ fn assignment(
         let value = value.split(|b| b"&#\"'".contains(b)).next();
         names::is_vague(name) && looks::is_code(value.unwrap_or_default())
     };
-    if !(sure > Sure::No || query && (names::is_signature(name) || coded())) {
+    let bundler = name.starts_with(b"BUNDLE_") && !value.contains(&b'/');
+    let key = || names::is_key(defined) && looks::is_code(value);
+    if !(sure > Sure::No || bundler || key() || query && (names::is_signature(name) || coded())) {
         return None;
     }
     let (from, end) = (equals + 1, text.len());
@@ -245,6 +263,14 @@ fn assignment(
         // The name of a test, and a key by a plain name.
         _ if before == Some(b'[') && text.windows(2).any(|pair| pair == b"::") => return None,
         _ if names::is_bare_key(defined) && names::is_plain(value) => return None,
+        _ if name != defined && value.len() <= 4 && value.iter().all(u8::is_ascii_digit) => {
+            return None
+        }
+        // Of Bundler: a host, then its user and password.
+        _ if name.starts_with(b"BUNDLE_") => {
+            let at = value.iter().position(|b| *b == b':')?;
+            from + at + 1..end
+        }
         _ if sure == Sure::Weak && value.contains(&b'@') && value.contains(&b'.') => return None,
         // A script's first word; it is read again word by word.
         (None, _) if script => return None,

@@ -1,6 +1,8 @@
 //! The rules against command lines of real tools: those with a secret, and those without.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // in a test
 
+use std::sync::LazyLock;
+
 use tr_format::event::Argv;
 use tr_redact::Redactor;
 
@@ -81,8 +83,9 @@ fn args(line: &str) -> Vec<String> {
 
 /// The masked command line, its arguments on lines.
 fn masked(args: &[String]) -> String {
-    let mut redactor = Redactor::new(true, Vec::new()).unwrap();
-    let argv = redactor.argv(Argv::from_args(args));
+    static REDACTOR: LazyLock<Redactor> =
+        LazyLock::new(|| Redactor::new(true, Vec::new()).unwrap());
+    let argv = REDACTOR.clone().argv(Argv::from_args(args));
     let args: Vec<_> = argv.args().map(String::from_utf8_lossy).collect();
     args.join("\n")
 }
