@@ -23,7 +23,8 @@ const SECRET_WORDS: [&str; 12] = [
 
 /// A name that ends with one of these words is a secret's.
 #[rustfmt::skip]
-const SECRET_LAST: [&str; 26] = [
+const SECRET_LAST: [&str; 27] = [
+    "pat",
     "puk", "jwt", "storepwd", "bindpw", "apipass", "passw", "userpin", "dbpwd", "hmac",
     "pass", "auth", "pwd", "pw", "otp", "sshpass", "dbpass", "userpass", "rootpass", "adminpass",
     "smtppass", "mailpass", "ftppass", "ldappass", "mysqlpass", "redispass", "userpwd",
@@ -82,7 +83,8 @@ const HARMLESS_LAST: [&str; 102] = [
 
 /// An option that begins with one of these words is a switch, or names a secret.
 #[rustfmt::skip]
-const SWITCH: [&str; 25] = [
+const SWITCH: [&str; 32] = [
+    "insecure", "unmask", "full", "only", "try", "connect", "reveal",
     "export", "list", "delete", "edit", "unset",
     "no", "without", "with", "enable", "disable", "ask", "use", "allow", "has", "have", "print",
     "show", "require", "skip", "get", "existing", "store", "generate", "hide", "check",

@@ -20,10 +20,10 @@ const DEPTH: usize = 4;
 /// No rule applies to a command line without one of these, in upper or lower case, without a program
 /// of the table, and without a word that looks random. Tests compare it with the rules.
 #[rustfmt::skip]
-const HINTS: [&str; 50] = [
+const HINTS: [&str; 54] = [
     "pass", "secret", "token", "key", "pw", "cred", "auth", "bearer", "cookie",
     "sig=", "signature", "://", "login", "otp", "identified", "psk", "hmac", "jwt", "pserver",
-    "put-parameter", "alias", "http-basic", "sudo -", "cryptsetup", "kinit", "mfa", "bundle_", "ident", "pragma", "pin=", "-pin", "webhook", "session", "jdbc:",
+    "put-parameter", "alias", "http-basic", "sudo -", "cryptsetup", "kinit", "mfa", "_pat=", "_pat\0", "--pat\0", "--pat=", "bundle_", "ident", "pragma", "pin=", "-pin", "webhook", "session", "jdbc:",
     "assword", "connect(", "pdo(", "su -c", "-u\0", "--user\0", "community", "access_code", "mnemonic", "license", "using", "unlock", "bind", "encrypt", "hash", "dsn",
 ];
 
