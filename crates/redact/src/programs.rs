@@ -350,7 +350,11 @@ impl<'a> Options<'a> {
                 words: (0, 0),
             };
             let line = self.line;
-            let has = |with: &str| line.iter().any(|word| word.text == with.as_bytes());
+            let has = |with: &str| {
+                line.iter()
+                    .take(64)
+                    .any(|word| word.text == with.as_bytes())
+            };
             let rules = program.rules.iter().filter_map(|at| TABLE.rules.get(*at));
             let rules = rules.filter(|rule| rule.with.is_none_or(has));
             self.active = rules.map(active).collect();
@@ -532,12 +536,10 @@ mod tests {
 
     #[test]
     fn every_line_of_the_table_is_a_rule() {
-        for line in include_str!("programs.txt").lines() {
-            let rule = line.is_empty() || line.starts_with('#') || line.contains(" : ");
-            assert!(
-                rule && !line.contains("  ") && !line.ends_with(' '),
-                "{line}"
-            );
+        let lines = include_str!("programs.txt").lines();
+        for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let rule = line.contains(" : ") && !line.ends_with(' ');
+            assert!(rule && !line.contains("  "), "{line}");
         }
         for (name, program) in &TABLE.programs {
             assert!(

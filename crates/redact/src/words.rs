@@ -239,6 +239,8 @@ fn assignment(
 ) -> Option<Range<usize>> {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
     let (head, value) = (text.get(..equals)?, text.get(equals + 1..)?);
+    // So that many assignments in one word take linear time.
+    let near = value.get(..value.len().min(256))?;
     let start = equals - head.iter().rev().take_while(|b| in_name(b)).count();
     let name = head.get(start..)?;
     let before = head.get(..start)?.last().copied();
@@ -250,11 +252,11 @@ fn assignment(
     };
     let sure = names::secret(name).max(names::secret(defined));
     let coded = || {
-        let value = value.split(|b| b"&#\"'".contains(b)).next();
+        let value = near.split(|b| b"&#\"'".contains(b)).next();
         names::is_vague(name) && looks::is_code(value.unwrap_or_default())
     };
-    let bundler = name.starts_with(b"BUNDLE_") && !value.contains(&b'/');
-    let key = || names::is_key(defined) && looks::is_code(value);
+    let bundler = name.starts_with(b"BUNDLE_") && !near.contains(&b'/');
+    let key = || names::is_key(defined) && looks::is_code(near);
     if !(sure > Sure::No || bundler || key() || query && (names::is_signature(name) || coded())) {
         return None;
     }
@@ -262,16 +264,16 @@ fn assignment(
     let range = match (before, value.first()) {
         // The name of a test, and a key by a plain name.
         _ if before == Some(b'[') && text.windows(2).any(|pair| pair == b"::") => return None,
-        _ if names::is_bare_key(defined) && names::is_plain(value) => return None,
+        _ if names::is_bare_key(defined) && names::is_plain(near) => return None,
         _ if name != defined && value.len() <= 4 && value.iter().all(u8::is_ascii_digit) => {
             return None
         }
         // Of Bundler: a host, then its user and password.
         _ if name.starts_with(b"BUNDLE_") => {
-            let at = value.iter().position(|b| *b == b':')?;
+            let at = near.iter().position(|b| *b == b':')?;
             from + at + 1..end
         }
-        _ if sure == Sure::Weak && value.contains(&b'@') && value.contains(&b'.') => return None,
+        _ if sure == Sure::Weak && near.contains(&b'@') && near.contains(&b'.') => return None,
         // A script's first word; it is read again word by word.
         (None, _) if script => return None,
         // Between the quotes. The search ends at the next quote of this kind, where the
