@@ -72,7 +72,7 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
         r"|[A-Za-z0-9_~.]{3}[0-9]Q~[A-Za-z0-9_~.-]{31,34}",
         r"|hooks\.zapier\.com/hooks/catch/([A-Za-z0-9/]{8,})",
         r"|(?:webhook\.office|outlook\.office(?:365)?)\.com/webhook(?:b2)?/([A-Za-z0-9@/-]{36,})",
-        r"|[a-z0-9.:-]+/hooks/([A-Za-z0-9]{26})",
+        r"|/hooks/([A-Za-z0-9]{26})\b",
         r"|\bwhsec_[A-Za-z0-9+/=_-]{16,}",
         r"|\bSWMTKN-1-[a-z0-9-]{50,}",
         r"|\b(?:FlyV1 )?fm[12][ar]?_[A-Za-z0-9+/=_,-]{20,}|\bfo1_[A-Za-z0-9_-]{30,}",

@@ -1,7 +1,7 @@
 //! Masking of secrets in command lines.
 #![allow(clippy::unwrap_used)] // in a test
 
-use tr_format::event::Argv;
+use tr_format::event::{Argv, LifeKind, Mark, Point};
 use tr_redact::{pattern, Redactor};
 
 fn redactor() -> Redactor {
@@ -151,7 +151,6 @@ fn masking_takes_time_linear_in_the_command_line() {
             let line = unit.repeat(count) + "token=";
             Argv::from_args(line.split('|'))
         };
-        println!("{unit}");
         // A quadratic rule takes 16 times as long.
         let (short, long) = (cost(&argv(4_000)), cost(&argv(16_000)));
         assert!(
@@ -213,4 +212,26 @@ fn the_command_itself_is_masked_too() {
     let command = [b"x".to_vec(), b"--token".to_vec(), b"abc".to_vec()];
     let kept = redactor().command(&command);
     assert_eq!(kept, [b"x".to_vec(), b"--token".to_vec(), b"***".to_vec()]);
+}
+
+#[test]
+fn all_texts_of_a_mark_are_masked() {
+    let text = || b"--password=hunter2".as_slice().into();
+    let mut kind = LifeKind::Mark(Mark {
+        name: text(),
+        point: Point::Begin,
+        ago: 0,
+        kind: text(),
+        result: text(),
+        id: text(),
+        pid: None,
+        tid: None,
+    });
+    redactor().event(&mut kind);
+    let LifeKind::Mark(mark) = kind else {
+        panic!("{kind:?}")
+    };
+    for text in [mark.name, mark.kind, mark.result, mark.id] {
+        assert_eq!(&*text, b"--password=***");
+    }
 }
