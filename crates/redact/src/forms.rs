@@ -104,9 +104,10 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
 /// The text may hold a token of a form without a word of its own.
 pub fn may_be_bare(text: &[u8]) -> bool {
     let parts = text.split(|b| !(b.is_ascii_alphanumeric() || b"_.:-".contains(b)));
-    parts
-        .into_iter()
-        .any(|part| (26..=100).contains(&part.len()))
+    parts.into_iter().any(|part| {
+        let digits = || part.iter().filter(|b| b.is_ascii_digit()).count() >= 3;
+        (26..=100).contains(&part.len()) && digits()
+    })
 }
 
 /// The tokens in a text; of a webhook's address, its secret part.

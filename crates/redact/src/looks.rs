@@ -14,7 +14,12 @@ pub fn may_be_random(word: &[u8]) -> bool {
             after
         }
     });
-    (SHORTEST..=256).contains(&value.len()) && value.iter().all(|b| in_token(*b))
+    let digits = || value.iter().filter(|b| b.is_ascii_digit()).count() >= 3;
+    let path = || value.contains(&b'/') && value.len() != 40 && !value.ends_with(b"=");
+    (SHORTEST..=256).contains(&value.len())
+        && value.iter().all(|b| in_token(*b))
+        && digits()
+        && !path()
 }
 
 fn in_token(byte: u8) -> bool {
