@@ -8,8 +8,8 @@ use crate::rules::compiled;
 
 /// A word with one of these, in upper or lower case, may hold such a token, or a private key.
 #[rustfmt::skip]
-pub const HINTS: [&str; 129] = [
-    "whsec_", "swmtkn-", "fm1", "fm2_", "fo1_", "ops_ey", "a3-", "tk_", "webhook.office", "outlook.office",
+pub const HINTS: [&str; 135] = [
+    "-us1", "-us2", ":aa", "eaaa", "rtmp://", "rtmps://", "whsec_", "swmtkn-", "fm1", "fm2_", "fo1_", "ops_ey", "a3-", "tk_", "webhook.office", "outlook.office",
     "hooks.zapier", "sqp_", "squ_", "sqa_", "ctp_", "cfpat-", "dp.st.", "dp.ct.", "dp.sa.", "nrrl-", "phc_", "phx_",
     "ltai", "r8_", "xai-", "nvapi-", "lsv2_", "pcsk_", "ccipat_", "bkua_", "tfp_", "clojars_", "duffel_",
     "shippo_", "flwseck", "oy2", "eaac", "eaam", "dt0c01.", "dt0s0", "ezak", "eztk", "fio-u-", "pnu_", "sgp_", 
@@ -93,6 +93,8 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
         r"|\b[A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk|\btk-us-[A-Za-z0-9_-]{40,}|\bAPI-[A-Z0-9]{26,}",
         r"|\bp8e-[A-Za-z0-9]{32}|\b1//0[A-Za-z0-9_-]{30,}|\bamzn1\.oa2-cs\.v1\.[a-f0-9]{64}",
         r"|\bamzn\.mws\.[a-f0-9-]{36}",
+        // The stream's key of a broadcast.
+        r"|\brtmps?://[a-z0-9.-]*(?:twitch\.tv|youtube\.com|facebook\.com)(?::[0-9]+)?/(?:app|live2|rtmp)/([^\s/?]{8,})",
         // Forms without a word of their own.
         r"|\bSK[a-f0-9]{32}\b|\b[a-f0-9]{32}-us[0-9]{1,2}\b|\bkey-[a-f0-9]{32}\b",
         r"|\b[0-9]{8,10}:[A-Za-z0-9_-]{35}\b|\bEAAA[A-Za-z0-9_-]{50,}",

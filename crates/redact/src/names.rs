@@ -32,11 +32,12 @@ const SECRET_LAST: [&str; 27] = [
 
 /// A name that ends with one of these and `key`, in one word or two, is a secret's.
 #[rustfmt::skip]
-const SECRET_KEY: [&str; 36] = [
+const SECRET_KEY: [&str; 48] = [
     "api", "access", "private", "secret", "signing", "encryption", "deploy", "account", "master",
     "shared", "auth", "ssh", "app", "license", "licence", "subscription", "client", "service",
     "admin", "jwt", "hmac", "session", "write", "storage", "activation", "setup", "registration", "publish",
-    "crypto", "crypt", "join", "agent", "ingest", "cookie", "integration", "webhook",
+    "decryption", "wandb", "openai", "anthropic", "datadog", "sendgrid", "mailgun", "rollbar", "bugsnag", "algolia",
+    "stripe", "honeycomb", "crypto", "crypt", "join", "agent", "ingest", "cookie", "integration", "webhook",
 ];
 
 /// A name that ends with one of these words and `code` is a secret's.
@@ -83,8 +84,8 @@ const HARMLESS_LAST: [&str; 102] = [
 
 /// An option that begins with one of these words is a switch, or names a secret.
 #[rustfmt::skip]
-const SWITCH: [&str; 32] = [
-    "insecure", "unmask", "full", "only", "try", "connect", "reveal",
+const SWITCH: [&str; 33] = [
+    "load", "insecure", "unmask", "full", "only", "try", "connect", "reveal",
     "export", "list", "delete", "edit", "unset",
     "no", "without", "with", "enable", "disable", "ask", "use", "allow", "has", "have", "print",
     "show", "require", "skip", "get", "existing", "store", "generate", "hide", "check",
@@ -155,6 +156,12 @@ pub fn secret(name: &[u8]) -> Sure {
     if switch || is(&HARMLESS_LAST, last) || before.iter().any(|p| p == "existing") {
         return Sure::No;
     }
+    // `checksum/secret`; `secret.passwordKey`, the name of a field.
+    let sum = parts.first().is_some_and(|first| first == "checksum");
+    let field = last == "key" && before.last().is_some_and(|kind| kind.ends_with("password"));
+    if sum || field {
+        return Sure::No;
+    }
     let root = |part: &String| {
         let one = part.strip_suffix('s').unwrap_or(part);
         let ends = |root: &&str| part.ends_with(root) || one.ends_with(root);
@@ -178,8 +185,9 @@ pub fn secret(name: &[u8]) -> Sure {
             .any(|(kind, key)| key == "key" && of_secret(kind))
             && env_style
     };
-    let tokens = if env_style {
-        parts.as_slice()
+    // `NPM_TOKEN_X` is one of some use; `TOKEN_RING` is about tokens.
+    let tokens = if env_style && parts.len() > 1 {
+        parts.get(1..).unwrap_or_default()
     } else {
         std::slice::from_ref(last)
     };
@@ -229,9 +237,10 @@ pub fn is_key(name: &[u8]) -> bool {
         "trusted",
         "user",
         "signingkey",
+        "kms",
     ];
     let harmless = |part: &String| is(&HARMLESS_KIND, part) || is(&gpg, part);
-    last == "key" && !before.is_empty() && !before.iter().any(harmless)
+    (last == "key" || last == "session") && !before.is_empty() && !before.iter().any(harmless)
 }
 
 /// `KEY` alone, which has many meanings.
@@ -256,21 +265,6 @@ pub fn is_vague(name: &[u8]) -> bool {
     list.contains(&name)
 }
 
-/// The name of a value that tells things apart, and may look random.
-pub fn identifies(name: &[u8]) -> bool {
-    #[rustfmt::skip]
-    const WORDS: [&str; 32] = [
-        "id", "ids", "sid", "md", "accessor", "account", "project", "org", "hash", "sha", "sum", "checksum",
-        "etag", "version", "integrity", "public", "pub", "fingerprint", "cursor", "page", "ref", "rev", "commit",
-        "nonce", "salt", "iv", "digest", "name", "seed", "uuid", "cid", "match",
-    ];
-    let parts = parts(
-        name.get(name.len().saturating_sub(256)..)
-            .unwrap_or_default(),
-    );
-    parts.iter().any(|part| is(&WORDS, part))
-}
-
 /// The name ends in `sig` or `signature`.
 pub fn is_signature(name: &[u8]) -> bool {
     let parts = parts(
@@ -282,8 +276,8 @@ pub fn is_signature(name: &[u8]) -> bool {
 
 /// Words that are no secret, whatever the name before them.
 #[rustfmt::skip]
-const HARMLESS_VALUES: [&str; 58] = [
-    "for", "to", "from", "is", "and", "with", "in", "of",
+const HARMLESS_VALUES: [&str; 61] = [
+    "y", "n", "header", "for", "to", "from", "is", "and", "with", "in", "of",
     "token", "password", "jwt", "pam", "kerberos", "gssapi", "md5", "peer", "cert", "strict", "weak", "redacted",
     "[redacted]", "[masked]", "public", "any", "hidden", "unset",
     "none", "no", "yes", "true", "false", "on", "off", "null", "nil", "undefined", "auto", "basic",

@@ -118,8 +118,7 @@ impl Table {
 
     /// The program that a word names: `/usr/bin/mysql`, `ProxyCommand=sshpass`, `SignTool.exe`.
     fn named(&self, word: &[u8]) -> Option<&Program> {
-        let from = word.iter().rposition(|b| b"/=\\".contains(b));
-        let base = word.get(from.map_or(0, |at| at + 1)..)?;
+        let base = base(word);
         let base = [&b".exe"[..], b".jar", b".cmd", b".sh", b".bat"]
             .iter()
             .find_map(|end| base.strip_suffix(*end))
@@ -197,6 +196,25 @@ impl Place {
     }
 }
 
+/// Options with the name of a user, a host or a container, which may be a program's, too.
+const NAMES: [&str; 9] = [
+    "-u",
+    "--user",
+    "--username",
+    "-U",
+    "--name",
+    "--host",
+    "--hostname",
+    "--network",
+    "--network-alias",
+];
+
+/// The last part of a path, or of `ProxyCommand=sshpass`.
+fn base(word: &[u8]) -> &[u8] {
+    let from = word.iter().rposition(|b| b"/=\\".contains(b));
+    word.get(from.map_or(0, |at| at + 1)..).unwrap_or_default()
+}
+
 /// A word names a program with a rule.
 pub fn names_program(word: &[u8]) -> bool {
     TABLE
@@ -243,6 +261,8 @@ pub struct Options<'a> {
     option: bool,
     /// The word before was an option with a value that is no secret.
     value: bool,
+    /// The word before was an option with the name of a user or a host.
+    name: bool,
 }
 
 impl<'a> Options<'a> {
@@ -288,6 +308,7 @@ impl<'a> Options<'a> {
             self.active.iter().any(|a| !a.failed && value(a)),
         );
         (self.option, self.value) = (option, value);
+        self.name = NAMES.iter().any(|name| name.as_bytes() == word);
         let path = |active: &[Active]| active.iter().map(|a| a.path).sum::<usize>();
         let before = path(&self.active);
         if word == b"install" {
@@ -318,7 +339,8 @@ impl<'a> Options<'a> {
         let assigns = words::is_assignment(word) && !TABLE.named(word).is_some_and(runs);
         let ready = self.ready;
         self.ready = ready && assigns;
-        if self.value || !ready && (matches!(self.kind, Kind::Plain | Kind::Text)) {
+        let name = self.name && !ready;
+        if self.value || name || !ready && (matches!(self.kind, Kind::Plain | Kind::Text)) {
             return false;
         }
         let inside = |active: &Active| {
@@ -340,7 +362,8 @@ impl<'a> Options<'a> {
         let known = match self.kind {
             _ if ready => true,
             Kind::Runs => true,
-            _ => word.len() >= 5 && !program.rules.is_empty(),
+            // The arguments of a program of the table may have any name.
+            _ => self.active.is_empty() && base(word).len() >= 5 && !program.rules.is_empty(),
         };
         if known {
             let active = |rule: &'static Rule| Active {

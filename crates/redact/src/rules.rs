@@ -17,14 +17,14 @@ use crate::{forms, looks, Masks};
 /// reads a byte of the command line at most `DEPTH + 1` times.
 const DEPTH: usize = 4;
 
-/// No rule applies to a command line without one of these, in upper or lower case, without a program
-/// of the table, and without a word that looks random. Tests compare it with the rules.
+/// No rule applies to a command line without one of these, in upper or lower case, and without a program
+/// of the table. Tests compare it with the rules.
 #[rustfmt::skip]
-const HINTS: [&str; 45] = [
+const HINTS: [&str; 47] = [
     "pass", "secret", "token", "key", "pw", "cred", "auth", "bearer", "cookie",
     "sig=", "signature", "://", "login", "otp", "identified", "psk", "hmac", "jwt", "pserver",
     "put-parameter", "alias", "http-basic", "sudo -", "cryptsetup", "kinit", "mfa", "_pat=", "_pat\0", "--pat\0", "--pat=", "bundle_", "ident", "pragma", "pin=", "-pin", "jdbc:",
-    "assword", "connect(", "pdo(", "su -c", "-u\0", "--user\0", "access_code", "mnemonic", "dsn",
+    "akia", "session", "assword", "connect(", "pdo(", "su -c", "-u\0", "--user\0", "access_code", "mnemonic", "dsn",
 ];
 
 /// `scheme://user:password@host`: a password as in RFC 3986, or one with characters that
@@ -269,15 +269,14 @@ impl Rules {
     }
 }
 
-/// A word of the argument names a program of the table, or may be random.
+/// A word of the argument names a program of the table.
 fn may_hold(arg: &[u8]) -> bool {
     let plain = !arg.iter().any(u8::is_ascii_whitespace);
-    let may = |word: &[u8]| programs::names_program(word) || looks::may_be_random(word);
     if plain {
-        return may(arg);
+        return programs::names_program(arg);
     }
     let separates = |b: &u8| b.is_ascii_whitespace() || b"\"'`;|&()".contains(b);
-    arg.split(separates).any(may)
+    arg.split(separates).any(programs::names_program)
 }
 
 /// A command line up to a word.
@@ -340,7 +339,7 @@ impl<'a> Read<'a> {
         }
         self.sets |= words::is_setter(text);
         self.sets &= text != b"get";
-        if self.access_key && text.len() == 40 && looks::is_random(text) {
+        if self.access_key && looks::is_aws_key(text) {
             masks.add(word, 0..text.len());
         }
         self.access_key |= text.len() == 20 && text.starts_with(b"AKIA");
@@ -388,20 +387,12 @@ impl Rules {
     /// What looks like a secret.
     fn looks(&self, word: &Word<'_>, read: &Read<'_>, masks: &mut Masks) {
         let (text, previous) = (word.text, read.previous);
-        let (from, name) = match text.iter().position(|b| *b == b'=') {
-            Some(at) if text.get(at + 1).is_some_and(|b| *b != b'=') => (at + 1, text.get(..at)),
-            _ => (0, Some(previous)),
-        };
-        let (value, name) = (
-            text.get(from..).unwrap_or_default(),
-            name.unwrap_or_default(),
-        );
         let short = matches!(previous, [b'-', letter] if letter.is_ascii_alphabetic());
-        let secret = looks::is_random(value) && !names::identifies(name)
-            || words::announces_code(previous) && !read.options.counts() && looks::is_code(text)
+        let code = looks::is_code(text) && !read.options.counts();
+        let secret = code && (words::announces_code(previous) || words::is_key_option(previous))
             || short && looks::is_password(text);
-        if secret && !is_harmless(value) {
-            masks.add(word, from..text.len());
+        if secret && !is_harmless(text) {
+            masks.add(word, 0..text.len());
         }
         if let Some(at) = words::user_and_password(previous, text) {
             masks.add(word, at..text.len());
@@ -520,7 +511,8 @@ fn colons(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
             start_of_word(found.get(0)) && name.as_bytes().iter().all(|b| !b.is_ascii_lowercase());
         let coded = strong && env && value.end() == text.len() && !is_harmless(value.as_bytes())
             || strong && looks::is_code(value.as_bytes());
-        let secret = is(&SECRET_FIELDS) || strong && header && (alone || option) || coded;
+        let key = option && names::is_key(name.as_bytes()) && looks::is_code(value.as_bytes());
+        let secret = is(&SECRET_FIELDS) || strong && header && (alone || option) || coded || key;
         if secret && !is_harmless(value.as_bytes()) {
             masks.add(word, value.range());
         }

@@ -56,6 +56,11 @@ pub fn names_secret(word: &[u8]) -> bool {
     plain && name.len() > 2 && (name == b"pin" || names::secret(name) > Sure::No)
 }
 
+/// An option for a key of any kind: `--worker-key`. Its value is a secret if it looks like one.
+pub fn is_key_option(word: &[u8]) -> bool {
+    word.starts_with(b"-") && names::is_key(word)
+}
+
 /// A name that a configuration has for a secret, which is the next word.
 pub fn sets_secret(word: &[u8]) -> bool {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
@@ -229,6 +234,9 @@ pub fn assignments(text: &[u8], script: bool) -> Vec<Range<usize>> {
     found
 }
 
+/// What stands before a secret in a header.
+const SCHEMES: [&[u8]; 3] = [b"Bearer ", b"Basic ", b"Token "];
+
 /// The value after the `=` at `equals`, if the name before it is a secret's.
 fn assignment(
     text: &[u8],
@@ -260,8 +268,14 @@ fn assignment(
     if !(sure > Sure::No || bundler || key() || query && (names::is_signature(name) || coded())) {
         return None;
     }
-    let (from, end) = (equals + 1, text.len());
+    let scheme = SCHEMES.iter().find(|scheme| value.starts_with(scheme));
+    let (from, end) = (
+        equals + 1 + scheme.map_or(0, |scheme| scheme.len()),
+        text.len(),
+    );
     let range = match (before, value.first()) {
+        // A comparison: the version of a package.
+        (None, Some(b'=')) => return None,
         // The name of a test, and a key by a plain name.
         _ if before == Some(b'[') && text.windows(2).any(|pair| pair == b"::") => return None,
         _ if names::is_bare_key(defined) && names::is_plain(near) => return None,

@@ -7,21 +7,23 @@ use tr_format::event::Argv;
 use tr_redact::Redactor;
 
 /// The lists of lines with a secret. Each was written before the rules were measured by it.
-const SECRET: [&str; 5] = [
+const SECRET: [&str; 6] = [
     include_str!("corpus/secret.txt"),
     include_str!("corpus/secret-2.txt"),
     include_str!("corpus/secret-3.txt"),
     include_str!("corpus/secret-4.txt"),
     include_str!("corpus/secret-5.txt"),
+    include_str!("corpus/secret-6.txt"),
 ];
 
 /// The lists of lines without one.
-const HARMLESS: [&str; 5] = [
+const HARMLESS: [&str; 6] = [
     include_str!("corpus/harmless.txt"),
     include_str!("corpus/harmless-2.txt"),
     include_str!("corpus/harmless-3.txt"),
     include_str!("corpus/harmless-4.txt"),
     include_str!("corpus/harmless-5.txt"),
+    include_str!("corpus/harmless-6.txt"),
 ];
 
 /// The lines of a file, without its comments.
