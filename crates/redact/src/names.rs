@@ -67,7 +67,7 @@ const WHICH: [&str; 24] = [
 
 /// A name that ends with one of these words stands for a secret's place or a property of it.
 #[rustfmt::skip]
-const HARMLESS_LAST: [&str; 102] = [
+const HARMLESS_LAST: [&str; 104] = [
     "dropout", "weights", "embedding", "loss", "map", "ids", "level", "per", "hash", "refs",
     "encoding", "bits", "char", "chars", "symbols", "stringize", "paste", "dim", "lookup",
 
@@ -79,7 +79,7 @@ const HARMLESS_LAST: [&str; 102] = [
     "hint", "strength", "rotation", "reset", "index", "position", "kind", "class", "separator",
     "budget", "usage", "rate", "bucket", "scope", "scopes", "mode", "service", "ref", "backend",
     "method", "arn", "region", "group", "user", "username", "list", "host", "port", "command",
-    "script", "src", "tests", "field", "column", "alias",
+    "script", "src", "tests", "field", "column", "alias", "encoder", "identity",
 ];
 
 /// An option that begins with one of these words is a switch, or names a secret.
@@ -191,7 +191,7 @@ pub fn secret(name: &[u8]) -> Sure {
     } else {
         std::slice::from_ref(last)
     };
-    if parts.iter().any(root) || !kind && tokens.iter().any(is_token) {
+    if root(last) || env_style && before.iter().any(root) || !kind && tokens.iter().any(is_token) {
         Sure::Strong
     } else if kind {
         Sure::No
@@ -276,9 +276,9 @@ pub fn is_signature(name: &[u8]) -> bool {
 
 /// Words that are no secret, whatever the name before them.
 #[rustfmt::skip]
-const HARMLESS_VALUES: [&str; 61] = [
+const HARMLESS_VALUES: [&str; 60] = [
     "y", "n", "header", "for", "to", "from", "is", "and", "with", "in", "of",
-    "token", "password", "jwt", "pam", "kerberos", "gssapi", "md5", "peer", "cert", "strict", "weak", "redacted",
+    "token", "jwt", "pam", "kerberos", "gssapi", "md5", "peer", "cert", "strict", "weak", "redacted",
     "[redacted]", "[masked]", "public", "any", "hidden", "unset",
     "none", "no", "yes", "true", "false", "on", "off", "null", "nil", "undefined", "auto", "basic",
     "digest", "ntlm", "negotiate", "bearer", "trust", "disabled", "enabled", "required", "optional",
@@ -322,6 +322,7 @@ pub fn is_harmless(value: &[u8]) -> bool {
         || HARMLESS_VALUES.iter().any(word)
         || text.len() <= 2 && !text.bytes().any(|b| b.is_ascii_alphabetic())
         || is_small_number(text)
+        || is_path(text)
         || is_filler(text)
         || begins(&PLACES)
         || begins(&SOURCES)
@@ -335,6 +336,12 @@ pub fn is_harmless(value: &[u8]) -> bool {
         || is_decimal(text)
         || is_pattern(text)
         || is_placeholder(text)
+}
+
+/// `/src/token`: no Base64, which has letters of both cases.
+fn is_path(text: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_lowercase() || b"/._-".contains(&b);
+    text.len() > 3 && text.starts_with('/') && text.bytes().all(plain)
 }
 
 /// `-1`.
@@ -372,7 +379,7 @@ fn is_pattern(text: &str) -> bool {
     let end = text.starts_with("/{")
         || text.starts_with("/ ")
         || text.starts_with('/') && text.len() <= 3
-        || text.starts_with('(');
+        || text.starts_with(['(', ')', '}']);
     end || parts.iter().any(|part| text.contains(part))
 }
 

@@ -55,7 +55,7 @@ static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
 /// `Name: value`, at the start of an argument, a line, a quoted text or a value; with or
 /// without `-H` before it.
 static COLON: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r#"(?i-u)(?:^|[\s"'=]|\\n)(-H\s*)?([a-z0-9_-]+):([ \t]*)([^\s"'\\]+)"#)
+    compiled(r#"(?i-u)(?:^/?|[\s"'=]|\\n)(-H\s*)?([a-z0-9_-]+):([ \t]*)([^\s"'\\]+)"#)
 });
 
 /// Headers whose value is a secret to its end, in addition to the secret names.
@@ -123,7 +123,7 @@ static PAIR: LazyLock<Regex> = LazyLock::new(|| {
 /// `Credentials("realm", "host", "user", "X")`: calls whose last text is a password.
 static CALL: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
-        r"(?i-u)(?:credentials?|superuser|connect|auth|login|pdo|mysqli|set_?password)\w*",
+        r"(?i-u)(?:credentials?|superuser|connect|auth|login|pdo|mysqli|(?:set|change)_?(?:user)?_?password)\w*",
         r#"\s*=?\s*\(([^()]*)\)|securestring\s+(?:-string\s+)?["']([^"']+)"#,
     ))
 });
@@ -195,7 +195,7 @@ impl Rules {
             let text = word.text;
             let option = read.previous;
             if read.is_text(text) {
-                self.known(word, masks);
+                self.known(word, true, masks);
                 read.previous = text;
                 continue;
             }
@@ -223,7 +223,7 @@ impl Rules {
         if text.starts_with(b"pass:") && !text.contains(&b' ') {
             masks.add(word, b"pass:".len()..text.len());
         }
-        self.known(word, masks);
+        self.known(word, false, masks);
         self.looks(word, read, masks);
         let has = |byte: u8| text.contains(&byte);
         if has(b':') {
@@ -373,14 +373,20 @@ impl<'a> Read<'a> {
 
 impl Rules {
     /// The secrets of known form, in text for people, too.
-    fn known(&self, word: &Word<'_>, masks: &mut Masks) {
+    fn known(&self, word: &Word<'_>, prose: bool, masks: &mut Masks) {
         let text = word.text;
         if self.forms.is_match(text) || forms::may_be_bare(text) {
             masks.extend(word, forms::find(text));
         }
         if text.contains(&b':') {
             let found = URL.captures_iter(text);
-            masks.extend(word, found.filter_map(|found| of_url(&found)));
+            let found = found.filter_map(|found| of_url(&found));
+            // `user:pass@` is an example.
+            let example = |part: &Range<usize>| {
+                let text = text.get(part.clone()).unwrap_or_default();
+                prose && (text == b"pass" || text == b"password")
+            };
+            masks.extend(word, found.filter(|part| !example(part)));
         }
     }
 
@@ -398,8 +404,12 @@ impl Rules {
             masks.add(word, at..text.len());
         }
         // `--password-command "echo X"`.
-        if text.starts_with(b"echo ") && previous.windows(4).any(|part| part == b"pass") {
-            masks.add(word, 5..text.len());
+        let equals = text.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
+        let name = text.get(..equals).filter(|name| !name.is_empty());
+        let command = text.get(equals..).unwrap_or_default();
+        let passes = |name: &[u8]| name.windows(4).any(|part| part == b"pass");
+        if command.starts_with(b"echo ") && passes(name.unwrap_or(previous)) {
+            masks.add(word, equals + 5..text.len());
         }
     }
 }
@@ -468,6 +478,12 @@ fn of_pipe(found: &Captures<'_>) -> Option<Range<usize>> {
     Some(secret.start() + name.map_or(0, |at| at + 1)..secret.end())
 }
 
+/// The text before a name is a sentence's, not a line's of YAML or JSON.
+fn is_prose(before: &[u8]) -> bool {
+    let last = before.iter().rev().find(|b| !b" \t".contains(b));
+    last.is_some_and(u8::is_ascii_alphanumeric) && !before.trim_ascii_end().ends_with(b"\\n")
+}
+
 /// The match begins a word.
 fn start_of_word(found: Option<regex::bytes::Match<'_>>) -> bool {
     found.is_some_and(|found| found.start() == 0)
@@ -511,8 +527,13 @@ fn colons(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
             start_of_word(found.get(0)) && name.as_bytes().iter().all(|b| !b.is_ascii_lowercase());
         let coded = strong && env && value.end() == text.len() && !is_harmless(value.as_bytes())
             || strong && looks::is_code(value.as_bytes());
+        // `/TargetPassword:X`.
+        let slash = strong && text.starts_with(b"/") && start_of_word(found.get(0));
+        let before = text.get(..name.start()).unwrap_or_default();
+        let header = header && (option || found.get(1).is_some() || !is_prose(before));
         let key = option && names::is_key(name.as_bytes()) && looks::is_code(value.as_bytes());
-        let secret = is(&SECRET_FIELDS) || strong && header && (alone || option) || coded || key;
+        let secret =
+            is(&SECRET_FIELDS) || strong && header && (alone || option) || coded || key || slash;
         if secret && !is_harmless(value.as_bytes()) {
             masks.add(word, value.range());
         }

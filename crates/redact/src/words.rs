@@ -278,6 +278,8 @@ fn assignment(
         (None, Some(b'=')) => return None,
         // The name of a test, and a key by a plain name.
         _ if before == Some(b'[') && text.windows(2).any(|pair| pair == b"::") => return None,
+        // The name of a field of a secret.
+        _ if value == b"password" && name.to_ascii_lowercase().ends_with(b"key") => return None,
         _ if names::is_bare_key(defined) && names::is_plain(near) => return None,
         _ if name != defined && value.len() <= 4 && value.iter().all(u8::is_ascii_digit) => {
             return None
