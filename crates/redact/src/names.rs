@@ -276,8 +276,8 @@ pub fn is_signature(name: &[u8]) -> bool {
 
 /// Words that are no secret, whatever the name before them.
 #[rustfmt::skip]
-const HARMLESS_VALUES: [&str; 60] = [
-    "y", "n", "header", "for", "to", "from", "is", "and", "with", "in", "of",
+const HARMLESS_VALUES: [&str; 61] = [
+    "y", "n", "ok", "header", "for", "to", "from", "is", "and", "with", "in", "of",
     "token", "jwt", "pam", "kerberos", "gssapi", "md5", "peer", "cert", "strict", "weak", "redacted",
     "[redacted]", "[masked]", "public", "any", "hidden", "unset",
     "none", "no", "yes", "true", "false", "on", "off", "null", "nil", "undefined", "auto", "basic",

