@@ -296,6 +296,16 @@ fn process_of(
     let end = threads().map(|t| t.end).max().unwrap_or(analysis.end);
     // Its last thread has exited, even if that one's last switch-out is not there.
     let alive = entry.status.is_none() && threads().any(|t| t.alive);
+    let mut execs = entry.execs;
+    // Events whose order is impossible leave programs that begin before the ones before them.
+    // A look-up by time needs their order.
+    for at in 1..execs.len() {
+        if let Some([last, next]) = execs.get_mut(at - 1..=at) {
+            next.start = next.start.max(last.start);
+            next.end = next.end.max(next.start);
+            last.end = last.end.min(next.start);
+        }
+    }
     Process {
         pid: entry.pid,
         ns_pid: leader.map_or(Tid(entry.pid.0), |t| t.ns_tid),
@@ -319,7 +329,7 @@ fn process_of(
         max_rss: entry.max_rss,
         faults: exits.faults,
         io: exits.io,
-        execs: entry.execs,
+        execs,
         tree: Tree {
             processes: 1,
             times,
@@ -329,9 +339,42 @@ fn process_of(
     }
 }
 
+/// Takes the parent from one process of each cycle of parents, which a damaged trace can claim:
+/// from the first one. So every walk up the tree ends, and one down visits a process once.
+/// Returns the number of cycles.
+fn cut_cycles(analysis: &mut Analysis) -> u64 {
+    let mut cut = 0;
+    // The walk that has met a process, by the process in which it began.
+    let mut met: Arena<ProcessIx, Option<ProcessIx>> =
+        analysis.processes.iter().map(|_| None).collect();
+    for first in met.ids() {
+        let mut at = Some(first);
+        while let Some(ix) = at.filter(|ix| met[*ix].is_none()) {
+            met[ix] = Some(first);
+            at = analysis.process(ix).parent;
+        }
+        let Some(closed) = at.filter(|ix| met[*ix] == Some(first)) else {
+            continue;
+        };
+        let (mut earliest, mut at) = (closed, closed);
+        while let Some(next) = analysis.process(at).parent.filter(|next| *next != closed) {
+            earliest = earliest.min(next);
+            at = next;
+        }
+        analysis.process_mut(earliest).parent = None;
+        cut += 1;
+    }
+    cut
+}
+
 /// Fills in the children, and adds each tree to the parent's once it is complete. A parent
 /// that is older than the span may come after its child in the order of processes.
 fn link(analysis: &mut Analysis) {
+    let cycles = cut_cycles(analysis);
+    if cycles > 0 {
+        let what = "processes that would be their own ancestors (the trace is damaged)";
+        analysis.quality.anomalies.push((what, cycles));
+    }
     let parents: Arena<ProcessIx, _> = analysis.processes.iter().map(|p| p.parent).collect();
     let mut incomplete = parents.map(|_| 0);
     for parent in parents.ids().filter_map(|ix| parents[ix]) {

@@ -133,8 +133,7 @@ impl Programs {
         let mut visited: Arena<_, _> = analysis.process_ids().map(|_| false).collect();
         for first in analysis.process_ids() {
             // Up to an ancestor with a known program: each process is visited once, in
-            // chains of any length. A cycle, which only a damaged trace has, ends where
-            // it began.
+            // chains of any length.
             let (mut chain, mut at) = (Vec::new(), first);
             let program = loop {
                 if std::mem::replace(&mut visited[at], true) {

@@ -135,7 +135,9 @@ impl Walk<'_> {
                     (begin, kind, false)
                 }
             };
-            let begin = begin.max(self.from);
+            // Each step but one to another thread, of which there are few at once, goes back.
+            debug_assert!(begin < now, "{thread:?} at {now:?}");
+            let begin = begin.max(self.from).min(Ktime(now.0 - 1));
             if let Some(away) = self.away.take_if(|away| begin <= away.since) {
                 self.add(thread, (away.since.max(self.from), now), kind, inferred);
                 (thread, now) = (away.thread, away.since);
@@ -339,6 +341,8 @@ impl Walk<'_> {
             let own = program.filter(|(executed, _)| *executed == process);
             let exec = own.and_then(|program| exec_of(analysis, program));
             let begin = exec.map_or(from, |exec| exec.start.max(from));
+            debug_assert!(begin < to, "{exec:?}");
+            let begin = begin.min(Ktime(to.0 - 1));
             let then = std::mem::replace(&mut self.then, Then::Same);
             let then_inferred = std::mem::take(&mut self.then_inferred);
             self.push(Segment {

@@ -118,8 +118,7 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
 /// The executions that a process came from.
 fn ancestors<'f>(facts: &'f Facts<'_>, group: Group) -> impl Iterator<Item = Group> + 'f {
     let owner = move |group: &Group| facts.execution(*group)?.owner;
-    // A cycle, which only a damaged trace has, ends here.
-    std::iter::successors(owner(&group), owner).take(1000)
+    std::iter::successors(owner(&group), owner)
 }
 
 /// Single executions that run alone on the path.

@@ -263,8 +263,7 @@ fn on_path(analysis: &Analysis, path: &CriticalPath) -> BTreeMap<usize, u64> {
     sums
 }
 
-/// The processes' indexes, parents first; those of a cycle, which only a damaged
-/// trace has, at the end.
+/// The processes' indexes, parents first.
 fn parents_first(analysis: &Analysis) -> Vec<usize> {
     let count = analysis.processes.len();
     let mut order: Vec<usize> = (0..count)
@@ -275,18 +274,12 @@ fn parents_first(analysis: &Analysis) -> Vec<usize> {
                 .is_some_and(|p| p.parent.is_none())
         })
         .collect();
-    let mut met = vec![false; count];
     let mut next = 0;
     while let Some(at) = order.get(next).copied() {
         next += 1;
-        if let Some(met) = met.get_mut(at) {
-            *met = true;
-        }
         let children = analysis.processes.get(at).map(|p| p.children.as_slice());
         order.extend(children.into_iter().flatten().map(|child| child.0 as usize));
     }
-    let rest = met.iter().enumerate().filter(|(_, met)| !**met);
-    order.extend(rest.map(|(at, _)| at));
     order
 }
 

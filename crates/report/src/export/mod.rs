@@ -102,10 +102,15 @@ impl Format {
     }
 }
 
-/// A process and its parents, the outermost one first.
+/// The most processes of a stack: those of a chain of 50,000, each with a stack of its own, would
+/// take 30 GB.
+const DEEPEST: usize = 256;
+
+/// A process and its parents, the outermost one first; of many the nearest ones.
 fn lineage(analysis: &Analysis, process: ProcessIx) -> Vec<ProcessIx> {
     let parent = |ix: &ProcessIx| analysis.process(*ix).parent;
-    let mut line: Vec<ProcessIx> = std::iter::successors(Some(process), parent).collect();
+    let line = std::iter::successors(Some(process), parent);
+    let mut line: Vec<ProcessIx> = line.take(DEEPEST).collect();
     line.reverse();
     line
 }

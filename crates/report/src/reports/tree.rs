@@ -91,37 +91,19 @@ impl<'a> Tree<'a> {
         program.map_or("", String::as_str)
     }
 
-    /// Finds the roots and the order. A cycle of parents, which only a damaged
-    /// trace has, starts at its first node.
+    /// Finds the roots and the order.
     fn arrange(&mut self) {
-        let mut seen = vec![false; self.nodes.len()];
-        let all = 0..self.nodes.len();
-        let starts: Vec<usize> = all
-            .clone()
-            .filter(|at| self.node(*at).is_some_and(|node| node.parent.is_none()))
-            .chain(all)
-            .collect();
-        for start in starts {
-            if seen.get(start) != Some(&false) {
-                continue;
-            }
-            self.roots.push(start);
-            if let Some(node) = self.nodes.get_mut(start) {
-                node.parent = None;
-            }
+        let roots = 0..self.nodes.len();
+        let roots = roots.filter(|at| self.node(*at).is_some_and(|node| node.parent.is_none()));
+        self.roots = roots.collect();
+        for start in self.roots.clone() {
             let mut open = vec![(start, 0)];
             while let Some((at, depth)) = open.pop() {
-                match seen.get_mut(at) {
-                    Some(seen) if !*seen => *seen = true,
-                    _ => continue,
-                }
                 self.order.push(at);
                 let Some(node) = self.nodes.get_mut(at) else {
                     continue;
                 };
                 node.depth = depth;
-                node.children
-                    .retain(|child| seen.get(*child) == Some(&false));
                 open.extend(node.children.iter().rev().map(|child| (*child, depth + 1)));
             }
         }

@@ -43,18 +43,11 @@ pub(super) fn steps(analysis: &Analysis) -> Steps {
 
 /// All processes; a parent comes before its children.
 fn from_parents_to_children(analysis: &Analysis) -> Vec<ProcessIx> {
-    let mut seen = vec![false; analysis.processes.len()];
-    let mut order = Vec::with_capacity(seen.len());
+    let mut order = Vec::with_capacity(analysis.processes.len());
     let roots = analysis.process_ids();
-    let roots = roots.filter(|ix| analysis.process(*ix).parent.is_none());
-    // A cycle of parents, which only a damaged trace has, starts at its first process.
-    for start in roots.chain(analysis.process_ids()) {
+    for start in roots.filter(|ix| analysis.process(*ix).parent.is_none()) {
         let mut open = vec![start];
         while let Some(ix) = open.pop() {
-            match seen.get_mut(ix.0 as usize) {
-                Some(seen) if !*seen => *seen = true,
-                _ => continue,
-            }
             order.push(ix);
             open.extend(analysis.process(ix).children.iter().rev());
         }

@@ -263,12 +263,7 @@ fn mark_of(mark: Mark<'_>) -> (Event, Vec<u8>) {
 
 /// The nearest process that is `a` or an ancestor of it, and `b` or an ancestor of it.
 fn common(analysis: &Analysis, a: ProcessIx, b: ProcessIx) -> Option<ProcessIx> {
-    let up = |from: ProcessIx| {
-        // A cycle, which only a damaged trace has, ends.
-        let most = analysis.processes.len();
-        let parents = std::iter::successors(Some(from), |ix| analysis.process(*ix).parent);
-        parents.take(most)
-    };
+    let up = |from: ProcessIx| std::iter::successors(Some(from), |ix| analysis.process(*ix).parent);
     let all: BTreeSet<ProcessIx> = up(a).collect();
     up(b).find(|ix| all.contains(ix))
 }

@@ -18,6 +18,8 @@ use crate::view::View;
 
 /// The interval of the counter of running tasks, in ns.
 const INTERVAL: u64 = 10_000_000;
+/// The most intervals, 44 minutes: of a longer recording they are doubled until there are fewer.
+const INTERVALS: u64 = 1 << 18;
 
 /// A stay of a chosen task on a CPU.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -200,26 +202,33 @@ impl Waits {
 /// The mean number of chosen tasks on CPUs in each interval.
 struct Running {
     start: Ktime,
+    interval: u64,
     sums: Vec<u64>,
 }
 
 impl Running {
     fn new(analysis: &Analysis) -> Running {
-        let intervals = analysis.end.since(analysis.start) / INTERVAL;
+        let length = analysis.end.since(analysis.start);
+        let mut interval = INTERVAL;
+        while length / interval >= INTERVALS {
+            interval *= 2;
+        }
         Running {
             start: analysis.start,
-            sums: vec![0; intervals as usize + 1],
+            interval,
+            sums: vec![0; (length / interval) as usize + 1],
         }
     }
 
     fn add(&mut self, stay: &Stay) {
         let mut from = stay.from;
         while from < stay.to {
-            let at = from.since(self.start) / INTERVAL;
-            let next = Ktime(self.start.0 + (at + 1) * INTERVAL);
+            let at = from.since(self.start) / self.interval;
+            let next = (at + 1).saturating_mul(self.interval);
+            let next = Ktime(self.start.0.saturating_add(next));
             let to = next.min(stay.to);
             if let Some(sum) = self.sums.get_mut(at as usize) {
-                *sum += to.since(from);
+                *sum = sum.saturating_add(to.since(from));
             }
             from = to;
         }
@@ -228,8 +237,8 @@ impl Running {
     fn write(self, packets: &mut Packets<'_>) -> io::Result<()> {
         let track = packets.counter("recorded tasks on a CPU", "tasks")?;
         for (at, sum) in self.sums.into_iter().enumerate() {
-            let time = Ktime(self.start.0 + at as u64 * INTERVAL);
-            packets.count(track, time, sum as f64 / INTERVAL as f64)?;
+            let time = Ktime(self.start.0 + at as u64 * self.interval);
+            packets.count(track, time, sum as f64 / self.interval as f64)?;
         }
         Ok(())
     }
