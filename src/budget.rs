@@ -1,22 +1,29 @@
-//! The memory and the time that an analysis may take: `--max-memory`, `--max-time`.
+//! The memory and the time that a command may take: `--max-memory`, `--max-time`. Reading stops at
+//! half of either, and what is known by then is reported. At the whole the command ends.
 
 use std::time::{Duration, Instant};
 
 use tr_report::units;
 
-use crate::args;
+use crate::{args, limits};
 
 /// The options of every subcommand that analyzes.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct Budget {
-    /// Stop reading when the analysis takes this much memory; the rest of the recording is
-    /// unknown then [default: a quarter of the machine's]
+    /// The most memory: at half of it reading stops, and the rest of the recording is
+    /// unknown; at all of it the command ends [default: half of the machine's]
     #[arg(long, value_name = "SIZE", value_parser = args::size)]
     max_memory: Option<u64>,
-    /// Stop reading after this long; the rest of the recording is unknown then
+    /// The longest time: after half of it reading stops, and the rest of the recording is
+    /// unknown; after all of it the command ends [default: 1h]
     #[arg(long, value_name = "DUR", value_parser = args::duration)]
     max_time: Option<Duration>,
 }
+
+/// The longest time, unless another is given.
+const TIME: Duration = Duration::from_secs(3600);
+/// What a report of the least part of a recording may take, whatever is given.
+const LEAST: (u64, Duration) = (128 << 20, Duration::from_secs(5));
 
 /// A budget in use.
 pub struct Watch {
@@ -26,25 +33,53 @@ pub struct Watch {
 }
 
 impl Budget {
-    /// The analysis begins.
-    pub fn begin(self) -> Watch {
+    /// Holds the whole command to the limits from now on. What streams a recording for its reader
+    /// has no limit of time but a given one.
+    pub fn hold(self, streams: bool) {
+        let memory = self.memory().map(|most| most.max(LEAST.0));
+        let time = self.max_time.or((!streams).then_some(TIME));
+        let time = time.map(|most| most.max(LEAST.1));
+        // The pool of rayon, one of --threads, and some.
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        limits::hold(
+            memory.map(|most| (most, format!("--max-memory {}", units::bytes(most)))),
+            time.map(|most| (most, format!("--max-time {most:?}"))),
+            2 * threads as u64 + 4,
+        );
+    }
+
+    fn memory(self) -> Option<u64> {
+        self.max_memory.or_else(|| Some(machine()? / 2))
+    }
+
+    /// The analysis of one of `files` begins.
+    pub fn begin(self, files: usize) -> Watch {
+        let files = u32::try_from(files).unwrap_or(u32::MAX).max(1);
         Watch {
-            memory: self.max_memory.or_else(|| Some(machine()? / 4)),
-            time: self.max_time,
+            memory: self.memory(),
+            time: self.max_time.map(|most| most / 2 / files),
             begun: Instant::now(),
         }
     }
 }
 
 impl Watch {
-    /// The reason to stop. The model takes up to a third of the memory once more, so reading
-    /// stops at three quarters.
+    /// The reason to stop: half of the budget. The rest is for the model, which takes up to a third
+    /// of the memory once more, and the reports.
     pub fn exceeded(&self) -> Option<String> {
-        if let Some(most) = self.time.filter(|most| self.begun.elapsed() >= *most) {
-            return Some(format!("--max-time {most:?} was reached"));
+        if let Some(half) = self.time.filter(|most| self.begun.elapsed() >= *most) {
+            return Some(format!(
+                "--max-time: reading has taken {half:?}, its part of it"
+            ));
         }
-        let most = self.memory?;
-        (own()? >= most / 4 * 3).then(|| format!("--max-memory {} was reached", units::bytes(most)))
+        let half = self.memory? / 2;
+        let reached = || {
+            format!(
+                "--max-memory: reading has taken {}, half of it",
+                units::bytes(half)
+            )
+        };
+        (own()? >= half).then(reached)
     }
 }
 

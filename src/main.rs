@@ -27,6 +27,7 @@ mod copy;
 mod filters;
 mod inherited;
 mod layout;
+mod limits;
 mod mapping;
 mod mistyped;
 mod open;
@@ -43,6 +44,11 @@ mod with;
 use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser, Subcommand};
+
+use budget::Budget;
+
+#[global_allocator]
+static ALLOCATOR: limits::Allocator = limits::Allocator;
 
 /// Where did the time go? Records a build or test run and reads it back.
 #[derive(Parser)]
@@ -110,6 +116,25 @@ impl Command {
             Command::Diff(args) => Some(args.files()),
             _ => None,
         }
+    }
+
+    /// Holds a subcommand that reads a trace to its limits of memory and time.
+    fn hold(&self) {
+        let (budget, streams) = match self {
+            Command::Analyze(args) => (args.budget(), false),
+            Command::Report(args) => (args.budget(), false),
+            Command::Summary(args) => (args.budget(), false),
+            Command::Diff(args) => (args.budget(), false),
+            Command::Export(args) => (args.budget(), false),
+            Command::Info(args) => (args.budget(), false),
+            Command::Verify(args) => (args.budget(), false),
+            Command::Dump(args) => (args.budget(), true),
+            Command::Recover(_) | Command::Redact(_) => (Budget::default(), true),
+            #[cfg(feature = "record")]
+            Command::Symbolize(_) => (Budget::default(), true),
+            _ => return,
+        };
+        budget.hold(streams);
     }
 }
 
@@ -186,6 +211,7 @@ fn main() -> ExitCode {
         // A closed pipe ends tr, like any other tool.
         inherited::restore_sigpipe();
     }
+    command.hold();
     if let Some(files) = command.only_reads() {
         confine::to_reading(&files);
     }

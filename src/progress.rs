@@ -17,7 +17,12 @@ const SILENT: Duration = Duration::from_millis(500);
 /// [`tr_analyze::analyze`] within a budget. If standard error is a terminal and the analysis takes longer
 /// than half a second, a bar there shows the progress, the rate and the time left.
 pub fn analyze(trace: &Trace, options: &Options, budget: Budget) -> Analysis {
-    let watch = budget.begin();
+    analyze_one_of(1, trace, options, budget)
+}
+
+/// [`analyze`] of one of several files, which share the budget's time.
+pub fn analyze_one_of(files: usize, trace: &Trace, options: &Options, budget: Budget) -> Analysis {
+    let watch = budget.begin(files);
     if !std::io::stderr().is_terminal() {
         return said(tr_analyze::analyze_watched(trace, options, &mut |_, _| {
             watch.exceeded()

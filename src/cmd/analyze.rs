@@ -110,6 +110,11 @@ enum FormatArg {
 }
 
 impl Args {
+    /// The limits of its memory and time.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
     fn kinds(&self) -> Vec<Kind> {
         match (kinds(&self.report), self.format) {
             (kinds, _) if !kinds.is_empty() => kinds,

@@ -96,6 +96,11 @@ fn figures() -> impl TypedValueParser<Value = Figure> {
 }
 
 impl Args {
+    /// The limits of its memory and time.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
     /// All traces.
     pub fn files(&self) -> Vec<&Path> {
         let all = self.files.iter().chain(&self.base).chain(&self.new);
@@ -113,8 +118,10 @@ pub fn run(args: &Args) -> ExitCode {
         }
     };
     let mut read = Vec::new();
+    let all = sides.iter().map(|side| side.len()).sum();
     for files in &sides {
-        match files.iter().map(|file| load(file, args.budget)).collect() {
+        let runs = files.iter().map(|file| load(file, all, args.budget));
+        match runs.collect() {
             Ok(runs) => read.push(runs),
             Err(code) => return code,
         }
@@ -205,8 +212,8 @@ fn proposal(files: &[PathBuf]) -> String {
     tr_report::escape::command(words)
 }
 
-/// A recording, reduced to the figures that are compared.
-fn load(file: &Path, budget: Budget) -> Result<Run, ExitCode> {
+/// One of some recordings, reduced to the figures that are compared.
+fn load(file: &Path, files: usize, budget: Budget) -> Result<Run, ExitCode> {
     let trace = open::trace(file).map_err(|error| open::unreadable(file, &error))?;
     if let Some(reason) = &trace.meta().not_traced {
         let [name, reason] = [file.as_os_str().as_encoded_bytes(), reason.as_bytes()];
@@ -218,6 +225,6 @@ fn load(file: &Path, budget: Budget) -> Result<Run, ExitCode> {
         timeline: true,
         ..Options::default()
     };
-    let analysis = progress::analyze(&trace, &options, budget);
+    let analysis = progress::analyze_one_of(files, &trace, &options, budget);
     Ok(Run::new(&file.to_string_lossy(), &analysis))
 }

@@ -47,6 +47,11 @@ enum FormatArg {
 }
 
 impl Args {
+    /// The limits of its memory and time.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
     /// The trace.
     pub fn file(&self) -> &std::path::Path {
         &self.file
@@ -65,7 +70,7 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::printed(Err(error)),
     };
     let mut merge = order::merge(&trace);
-    let watch = args.budget.begin();
+    let watch = args.budget.begin(1);
     let mut count = 0_u64;
     while let Some(event) = merge.next_event() {
         count += 1;

@@ -153,6 +153,13 @@ fn no_stacks(trace: &Trace, weight: Weight) -> Option<String> {
     }
 }
 
+impl Args {
+    /// The limits of its memory and time.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+}
+
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
     let Some(to) = args.format.or_else(|| by_suffix(args.output.as_deref()?)) else {

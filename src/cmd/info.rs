@@ -41,6 +41,11 @@ pub struct Args {
 }
 
 impl Args {
+    /// The limits of its memory and time.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
     /// The trace.
     pub fn file(&self) -> &std::path::Path {
         &self.file

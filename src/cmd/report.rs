@@ -40,6 +40,13 @@ pub struct Args {
     budget: Budget,
 }
 
+impl Args {
+    /// The limits of its memory and time.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+}
+
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
     let (from, to) = (

@@ -55,6 +55,11 @@ enum FormatArg {
 }
 
 impl Args {
+    /// The limits of its memory and time.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
     /// The files that it reads.
     pub fn files(&self) -> Vec<&std::path::Path> {
         let trace = std::iter::once(self.file.as_path());

@@ -23,6 +23,11 @@ pub struct Args {
 }
 
 impl Args {
+    /// The limits of its memory and time.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
     /// The trace.
     pub fn file(&self) -> &std::path::Path {
         &self.file
@@ -36,7 +41,7 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let name = escape::text(args.file.as_os_str().as_encoded_bytes());
-    let problems = problems(&trace, &args.budget.begin());
+    let problems = problems(&trace, &args.budget.begin(1));
     let mut out = String::new();
     for problem in &problems {
         out.push_str(&format!("{name}: {}\n", escape::text(problem.as_bytes())));
