@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use nix::errno::Errno;
 use nix::unistd::{Gid, Uid};
 
-use place::{Identity, Place};
+use place::{At, Identity, Place};
 
 /// The output that the user chose.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ fn may_replace(path: &Path, kind: Option<Kind>) -> io::Result<()> {
 struct Unnamed {
     file: File,
     hidden: Option<PathBuf>,
-    path: PathBuf,
+    at: At,
     /// A file of this kind stays as NAME.old.
     keeps: Option<Kind>,
 }
@@ -149,12 +149,13 @@ impl Unnamed {
     /// Gives the file its name. A kill leaves no other name, except in the 20 µs between the
     /// two system calls that replace an existing file; the next replacement takes that one over.
     fn publish(mut self) -> io::Result<()> {
+        let path = self.at.path();
         let hidden = match self.hidden.take() {
             Some(hidden) => hidden,
-            None => match self.link(&self.path) {
+            None => match self.link(&path) {
                 Ok(()) => return Ok(()),
                 Err(Errno::EEXIST) => {
-                    let hidden = hidden(&self.path, "")?;
+                    let hidden = hidden(&path, "")?;
                     match self.link(&hidden) {
                         Err(Errno::EEXIST) => {
                             std::fs::remove_file(&hidden)?;
@@ -168,9 +169,9 @@ impl Unnamed {
             },
         };
         if let Some(kind) = self.keeps {
-            keep(&self.path, kind);
+            keep(&path, kind);
         }
-        std::fs::rename(&hidden, &self.path).inspect_err(|_| {
+        std::fs::rename(&hidden, &path).inspect_err(|_| {
             let _ = std::fs::remove_file(&hidden);
         })
     }
@@ -202,7 +203,7 @@ impl Drop for Unnamed {
 /// A fifo that the first write opens, which waits for a reader.
 #[derive(Debug)]
 struct Fifo {
-    path: PathBuf,
+    at: At,
     place: Identity,
     file: Option<File>,
 }
@@ -210,19 +211,19 @@ struct Fifo {
 impl Fifo {
     fn file(&mut self) -> io::Result<&mut File> {
         if self.file.is_none() {
-            self.file = Some(existing(&self.path, self.place)?);
+            self.file = Some(existing(&self.at, self.place)?);
         }
         self.file.as_mut().ok_or_else(|| Errno::EBADF.into())
     }
 }
 
 /// Opens what is no regular file, if it still is the one that was looked at.
-fn existing(path: &Path, place: Identity) -> io::Result<File> {
+fn existing(at: &At, place: Identity) -> io::Result<File> {
     let flags = libc::O_NOFOLLOW | libc::O_NOCTTY;
     let file = OpenOptions::new()
         .write(true)
         .custom_flags(flags)
-        .open(path)?;
+        .open(at.path())?;
     if Identity::of(&file.metadata()?) == place {
         Ok(file)
     } else {
@@ -272,16 +273,16 @@ impl Destination {
         match target {
             Target::Stdout => Ok(stream(1, settings)?.into()),
             Target::File(path) => match place::of(path)? {
-                Place::File(path) => create(&path, settings),
-                Place::Special(path, place) if place.is_fifo => Ok(Destination {
+                Place::File(at) => create(at, settings),
+                Place::Special(at, place) if place.is_fifo => Ok(Destination {
                     out: Out::Fifo(Fifo {
-                        path,
+                        at,
                         place,
                         file: None,
                     }),
                     unnamed: None,
                 }),
-                Place::Special(path, place) => Ok(existing(&path, place)?.into()),
+                Place::Special(at, place) => Ok(existing(&at, place)?.into()),
                 Place::Descriptor(_, Some(number @ 0..=2)) => Ok(stream(number, settings)?.into()),
                 // A shell's `7>file`.
                 Place::Descriptor(path, _) => {
@@ -351,13 +352,13 @@ fn stream(number: i32, settings: &Settings) -> io::Result<File> {
 }
 
 /// A new file, which replaces one of that name when it is complete.
-fn create(path: &Path, settings: &Settings) -> io::Result<Destination> {
-    may_replace(path, settings.replaces)?;
+fn create(at: At, settings: &Settings) -> io::Result<Destination> {
+    may_replace(&at.path(), settings.replaces)?;
     let mut options = OpenOptions::new();
     options.write(true).mode(settings.mode);
-    let hidden = hidden(path, &mark())?;
-    let directory = place::directory(path);
-    let (file, hidden) = match options.custom_flags(libc::O_TMPFILE).open(directory) {
+    let hidden = hidden(&at.path(), &mark())?;
+    let unnamed = options.custom_flags(libc::O_TMPFILE).open(at.directory());
+    let (file, hidden) = match unnamed {
         Ok(file) => (file, None),
         // create_new does not follow a link either.
         Err(_) => {
@@ -372,7 +373,7 @@ fn create(path: &Path, settings: &Settings) -> io::Result<Destination> {
     let unnamed = Unnamed {
         file: file.try_clone()?,
         hidden,
-        path: path.to_owned(),
+        at,
         keeps: settings.replaces.filter(|_| settings.keeps),
     };
     Ok(Destination {
@@ -395,6 +396,15 @@ pub fn whole<T, E: From<io::Error>>(
     let result = write(&mut destination)?;
     Publish(destination.unnamed.take()).publish()?;
     Ok(result)
+}
+
+/// Makes a directory, and those of its path that are missing, by the rules of outputs: no link is
+/// followed that another user can have put there.
+///
+/// # Errors
+/// The directory cannot be made, or another user can have chosen it.
+pub fn directories(path: &Path) -> io::Result<()> {
+    place::walk(path, true).map(drop)
 }
 
 /// The user that called sudo: the owner of the output.

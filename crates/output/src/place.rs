@@ -1,24 +1,50 @@
 //! The place of an output: what the name stands for, and whether another user can have put
-//! it there.
+//! it there. Directories are opened one by one, and what is in them is named by their descriptors,
+//! so no name can be exchanged between a look at it and its use.
 
-use std::fs::Metadata;
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Metadata};
 use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-use nix::sys::statfs::{statfs, PROC_SUPER_MAGIC};
+use nix::errno::Errno;
+use nix::fcntl::{open, openat, OFlag};
+use nix::sys::stat::{mkdirat, Mode};
+use nix::sys::statfs::{fstatfs, PROC_SUPER_MAGIC};
 use nix::unistd::Uid;
 
 /// The kernel's own bound of links in a row (path_resolution(7)).
 const LINKS: usize = 40;
 
+/// A name in an open directory.
+#[derive(Debug)]
+pub struct At {
+    directory: OwnedFd,
+    name: OsString,
+}
+
+impl At {
+    /// A path to it, whatever becomes of the directory's own name.
+    pub fn path(&self) -> PathBuf {
+        self.directory().join(&self.name)
+    }
+
+    /// A path to its directory.
+    pub fn directory(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.directory.as_raw_fd()).into()
+    }
+}
+
 /// What an output's name stands for.
 #[derive(Debug)]
 pub enum Place {
     /// Nothing yet, or a regular file.
-    File(PathBuf),
+    File(At),
     /// A device, fifo or socket.
-    Special(PathBuf, Identity),
+    Special(At, Identity),
     /// An open file of a process, through /proc; its number, if the process is this one.
     Descriptor(PathBuf, Option<i32>),
 }
@@ -58,38 +84,118 @@ pub fn directory(path: &Path) -> &Path {
 pub fn of(path: &Path) -> io::Result<Place> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
-        let meta = match std::fs::symlink_metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::File(path)),
+        let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+        let at = At {
+            directory: walk(directory(&path), false)?,
+            name: name.to_owned(),
+        };
+        let meta = match std::fs::symlink_metadata(at.path()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Place::File(at)),
             meta => meta?,
         };
         if meta.is_dir() {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         if meta.is_file() {
-            return Ok(Place::File(path));
+            return Ok(Place::File(at));
         }
         let is_link = meta.is_symlink();
-        if is_link
-            && statfs(directory(&path)).is_ok_and(|fs| fs.filesystem_type() == PROC_SUPER_MAGIC)
-        {
+        if is_link && is_of_proc(&at.directory) {
             let number = own_descriptor(&path);
             return Ok(Place::Descriptor(path, number));
         }
-        let trusted = trusted(meta.uid());
-        if !trusted && writable_by_others(directory(&path))? {
-            let what = if is_link { "link" } else { "device or fifo" };
-            return Err(io::Error::other(format!(
-                "{} is a {what} of user {} in a directory that others can write",
-                path.display(),
-                meta.uid()
-            )));
-        }
+        check(&at.directory, &meta, &path)?;
         if !is_link {
-            return Ok(Place::Special(path, Identity::of(&meta)));
+            return Ok(Place::Special(at, Identity::of(&meta)));
         }
-        path = directory(&path).join(std::fs::read_link(&path)?);
+        path = directory(&path).join(std::fs::read_link(at.path())?);
     }
-    Err(nix::errno::Errno::ELOOP.into())
+    Err(Errno::ELOOP.into())
+}
+
+/// A link, device or fifo is not another user's in a directory that others can write.
+fn check(directory: &OwnedFd, meta: &Metadata, shown: &Path) -> io::Result<()> {
+    if trusted(meta.uid()) || !writable_by_others(directory)? {
+        return Ok(());
+    }
+    let what = if meta.is_symlink() {
+        "link"
+    } else {
+        "device or fifo"
+    };
+    Err(io::Error::other(format!(
+        "{} is a {what} of user {} in a directory that others can write",
+        shown.display(),
+        meta.uid()
+    )))
+}
+
+/// Opens a directory, one after the other of its path, by the rules of outputs for links; with
+/// `create` makes those that are missing.
+///
+/// # Errors
+/// A link that another user can have put there; a loop; the kernel's.
+pub fn walk(path: &Path, create: bool) -> io::Result<OwnedFd> {
+    let parts = |path: &Path| -> VecDeque<OsString> {
+        let parts = path.components().map(|part| part.as_os_str().to_owned());
+        parts.collect()
+    };
+    let (mut left, mut links) = (parts(path), 0);
+    let mut shown = PathBuf::new();
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    let mut now = open(".", flags, Mode::empty())?;
+    while let Some(part) = left.pop_front() {
+        if Component::RootDir.as_os_str() == part {
+            (now, shown) = (open("/", flags, Mode::empty())?, "/".into());
+            continue;
+        }
+        shown.push(&part);
+        let name: &OsStr = &part;
+        let deeper = match openat(&now, name, flags | OFlag::O_NOFOLLOW, Mode::empty()) {
+            Err(Errno::ENOENT) if create => {
+                match mkdirat(&now, name, Mode::from_bits_truncate(0o777)) {
+                    Ok(()) | Err(Errno::EEXIST) => {}
+                    Err(errno) => return Err(errno.into()),
+                }
+                openat(&now, name, flags | OFlag::O_NOFOLLOW, Mode::empty())
+            }
+            opened => opened,
+        };
+        now = match deeper {
+            Ok(deeper) => deeper,
+            // A link: of /proc, as /dev/fd/7 is, or another.
+            Err(Errno::ENOTDIR | Errno::ELOOP) if is_of_proc(&now) => {
+                openat(&now, name, flags, Mode::empty())?
+            }
+            Err(errno @ (Errno::ENOTDIR | Errno::ELOOP)) => {
+                let link = openat(
+                    &now,
+                    name,
+                    OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC,
+                    Mode::empty(),
+                )?;
+                let link = File::from(link);
+                let meta = link.metadata()?;
+                links += 1;
+                if !meta.is_symlink() || links > LINKS {
+                    return Err(errno.into());
+                }
+                check(&now, &meta, &shown)?;
+                let target = nix::fcntl::readlinkat(&link, "")?;
+                shown.pop();
+                let mut target = parts(Path::new(&target));
+                target.append(&mut left);
+                left = target;
+                continue;
+            }
+            Err(errno) => return Err(errno.into()),
+        };
+    }
+    Ok(now)
+}
+
+fn is_of_proc(directory: &OwnedFd) -> bool {
+    fstatfs(directory).is_ok_and(|fs| fs.filesystem_type() == PROC_SUPER_MAGIC)
 }
 
 /// Root, this user, or the user that called sudo.
@@ -99,8 +205,8 @@ fn trusted(user: u32) -> bool {
     user == 0 || user == own || Some(user) == invoking
 }
 
-fn writable_by_others(directory: &Path) -> io::Result<bool> {
-    let meta = std::fs::metadata(directory)?;
+fn writable_by_others(directory: &OwnedFd) -> io::Result<bool> {
+    let meta = File::from(directory.try_clone()?).metadata()?;
     Ok(!trusted(meta.uid()) || meta.mode() & 0o022 != 0)
 }
 

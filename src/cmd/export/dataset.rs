@@ -104,7 +104,7 @@ fn add((output, trace): (&Path, &Path), place: &Place, tables: &[Table]) -> io::
     for table in tables {
         let directory = output.join(table.name);
         let directory = directory.join(&place.repo).join(&place.date);
-        std::fs::create_dir_all(&directory)?;
+        tr_output::directories(&directory)?;
         let bytes = dataset::file(table)?;
         whole(
             &directory.join(name(place)),
