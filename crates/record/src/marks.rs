@@ -6,11 +6,14 @@
 
 use std::borrow::Cow;
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions, Permissions};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::fs::{File, Permissions};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
-use nix::unistd::{Gid, Uid};
+use nix::fcntl::{open, openat, Flock, FlockArg, OFlag};
+use nix::sys::stat::{mkdirat, Mode};
+use nix::unistd::{unlinkat, Gid, Uid, UnlinkatFlags};
 use serde::Deserialize;
 use tr_format::event::{Ktime, LifeEvent, LifeKind, Mark, Point, Tid};
 
@@ -33,7 +36,8 @@ const LINE: usize = 16 << 10;
 #[derive(Debug)]
 pub struct Marks {
     file: File,
-    directory: PathBuf,
+    /// Removed with the value.
+    _directory: Directory,
     /// The variable's value before.
     before: Option<OsString>,
     /// The bytes read so far.
@@ -49,24 +53,15 @@ impl Marks {
     /// # Errors
     /// The kernel's.
     pub fn create(owner: Option<(Uid, Gid)>) -> std::io::Result<Marks> {
-        let directory = create_directory()?;
-        let path = directory.join("marks");
-        let file = new_file(&path, owner);
+        let directory = Directory::create(&std::env::temp_dir())?;
+        let file = directory.new_file(owner)?;
         // Others may look up a file whose path they know: only its owner may write it.
         let mode = Permissions::from_mode(if owner.is_some() { 0o711 } else { 0o700 });
-        let file = file.and_then(|file| {
-            std::fs::set_permissions(&directory, mode)?;
-            Ok(file)
-        });
+        directory.own.set_permissions(mode)?;
+        let path = directory.path.join(FILE);
         let mut marks = Marks {
-            file: match file {
-                Ok(file) => file,
-                Err(error) => {
-                    remove(&directory);
-                    return Err(error);
-                }
-            },
-            directory,
+            file,
+            _directory: directory,
             before: None,
             read: 0,
             rest: Vec::new(),
@@ -119,7 +114,6 @@ impl Marks {
 
 impl Drop for Marks {
     fn drop(&mut self) {
-        remove(&self.directory);
         match &self.before {
             Some(before) => std::env::set_var(VARIABLE, before),
             None => std::env::remove_var(VARIABLE),
@@ -127,39 +121,112 @@ impl Drop for Marks {
     }
 }
 
-fn create_directory() -> std::io::Result<PathBuf> {
-    let parent = std::env::temp_dir();
-    for attempt in 0..16 {
-        let name = format!(
-            "tr-marks-{}-{:x}",
-            std::process::id(),
-            host::now().0 + attempt
-        );
-        let directory = parent.join(name);
-        match std::fs::DirBuilder::new().mode(0o700).create(&directory) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|()| directory),
+/// The beginning of the directories' names.
+const PREFIX: &str = "tr-marks-";
+/// The file in the directory.
+const FILE: &str = "marks";
+/// The age at which a directory without a recorder is removed: before its lock it has none.
+const OLD: Duration = Duration::from_secs(60);
+/// The most names that a recorder looks at for those.
+const LOOKS: usize = 10_000;
+
+/// The file's directory, which the recorder has locked while it lives. It is made, used and removed
+/// by descriptors: whoever owns the directory around it can exchange its name for a link.
+#[derive(Debug)]
+struct Directory {
+    parent: File,
+    own: Flock<File>,
+    name: String,
+    path: PathBuf,
+}
+
+impl Directory {
+    fn create(parent: &Path) -> std::io::Result<Directory> {
+        let flags = OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        let around = File::from(open(parent, flags, Mode::empty())?);
+        remove_old(parent, &around);
+        for attempt in 0..16 {
+            let now = host::now().0 + attempt;
+            let name = format!("{PREFIX}{}-{now:x}", std::process::id());
+            match mkdirat(&around, name.as_str(), Mode::S_IRWXU) {
+                Err(nix::errno::Errno::EEXIST) => continue,
+                made => made?,
+            }
+            let own = opened(&around, &name)?;
+            if own.metadata()?.uid() != Uid::effective().as_raw() {
+                return Err(std::io::Error::other("its directory was exchanged"));
+            }
+            let own = Flock::lock(own, FlockArg::LockExclusiveNonblock);
+            return Ok(Directory {
+                parent: around,
+                own: own.map_err(|(_, errno)| errno)?,
+                path: parent.join(&name),
+                name,
+            });
+        }
+        Err(std::io::ErrorKind::AlreadyExists.into())
+    }
+
+    fn new_file(&self, owner: Option<(Uid, Gid)>) -> std::io::Result<File> {
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
+        let mode = Mode::S_IRUSR | Mode::S_IWUSR;
+        let file = File::from(openat(&*self.own, FILE, flags, mode)?);
+        // The umask may have taken the owner's rights.
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        if let Some((uid, gid)) = owner {
+            nix::unistd::fchown(&file, Some(uid), Some(gid))?;
+        }
+        Ok(file)
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        remove(&self.parent, &self.own, &self.name);
+    }
+}
+
+/// A directory in another one; no link.
+fn opened(parent: &File, name: &str) -> nix::Result<File> {
+    let flags = OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    openat(parent, name, flags, Mode::empty()).map(File::from)
+}
+
+/// Removes the file and its directory.
+fn remove(parent: &File, directory: &File, name: &str) {
+    let _ = unlinkat(directory, FILE, UnlinkatFlags::NoRemoveDir);
+    let _ = unlinkat(parent, name, UnlinkatFlags::RemoveDir);
+}
+
+/// Removes the directories that killed recorders of this user have left.
+fn remove_old(parent: &Path, around: &File) {
+    let Ok(entries) = std::fs::read_dir(parent) else {
+        return;
+    };
+    for entry in entries.flatten().take(LOOKS) {
+        let name = entry.file_name();
+        let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
+            continue;
+        };
+        let Ok(directory) = opened(around, name) else {
+            continue;
+        };
+        let old = directory.metadata().is_ok_and(|meta| {
+            let age = meta
+                .modified()
+                .ok()
+                .map(|at| SystemTime::now().duration_since(at));
+            let is_old = age.is_some_and(|age| age.is_ok_and(|age| age > OLD));
+            meta.uid() == Uid::effective().as_raw() && is_old
+        });
+        if !old {
+            continue;
+        }
+        // A living recorder has it locked.
+        if let Ok(directory) = Flock::lock(directory, FlockArg::LockExclusiveNonblock) {
+            remove(around, &directory, name);
         }
     }
-    Err(std::io::ErrorKind::AlreadyExists.into())
-}
-
-fn new_file(path: &Path, owner: Option<(Uid, Gid)>) -> std::io::Result<File> {
-    let mut options = OpenOptions::new();
-    let options = options.read(true).write(true).create_new(true);
-    let file = options.mode(0o600).open(path)?;
-    // The umask may have taken the owner's rights.
-    file.set_permissions(Permissions::from_mode(0o600))?;
-    if let Some((uid, gid)) = owner {
-        nix::unistd::fchown(&file, Some(uid), Some(gid))?;
-    }
-    Ok(file)
-}
-
-/// Removes the file and its directory. Both are found by path: neither call follows a link.
-fn remove(directory: &Path) {
-    let _ = std::fs::remove_file(directory.join("marks"));
-    let _ = std::fs::remove_dir(directory);
 }
 
 /// A line of the file.
