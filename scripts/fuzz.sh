@@ -25,7 +25,7 @@ for target in "${targets[@]}"; do
 	mkdir -p "target/found/$target" "target/artifacts/$target"
 	echo "+ $target, $seconds s"
 	"target/$host/release/$target" "target/found/$target" "corpus/$target" \
-		-max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -max_len=65536 -print_final_stats=1 \
+		-max_total_time="$seconds" -rss_limit_mb=2048 -timeout=20 -max_len=65536 -print_final_stats=1 \
 		${FUZZ_SEED:+-seed=$FUZZ_SEED} -artifact_prefix="target/artifacts/$target/" >"target/$target.log" 2>&1 || status=1
 	grep -E "stat::number_of_executed_units|stat::peak_rss_mb|SUMMARY|panicked|^(Test unit|artifact)" "target/$target.log" || tail -5 "target/$target.log"
 done

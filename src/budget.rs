@@ -28,7 +28,8 @@ const LEAST: (u64, Duration) = (128 << 20, Duration::from_secs(5));
 /// A budget in use.
 pub struct Watch {
     memory: Option<u64>,
-    time: Option<Duration>,
+    /// The part for reading, and the whole.
+    time: Option<(Duration, Duration)>,
     begun: Instant,
 }
 
@@ -57,7 +58,7 @@ impl Budget {
         let files = u32::try_from(files).unwrap_or(u32::MAX).max(1);
         Watch {
             memory: self.memory(),
-            time: self.max_time.map(|most| most / 2 / files),
+            time: self.max_time.map(|most| (most / 2 / files, most)),
             begun: Instant::now(),
         }
     }
@@ -67,19 +68,16 @@ impl Watch {
     /// The reason to stop: half of the budget. The rest is for the model, which takes up to a third
     /// of the memory once more, and the reports.
     pub fn exceeded(&self) -> Option<String> {
-        if let Some(half) = self.time.filter(|most| self.begun.elapsed() >= *most) {
-            return Some(format!(
-                "--max-time: reading has taken {half:?}, its part of it"
-            ));
+        let time = self.time.filter(|(part, _)| self.begun.elapsed() >= *part);
+        if let Some((_, most)) = time {
+            return Some(format!("reading's part of --max-time {most:?} was reached"));
         }
-        let half = self.memory? / 2;
+        let most = self.memory?;
         let reached = || {
-            format!(
-                "--max-memory: reading has taken {}, half of it",
-                units::bytes(half)
-            )
+            let most = units::bytes(most);
+            format!("reading's part of --max-memory {most} was reached")
         };
-        (own()? >= half).then(reached)
+        (own()? >= most / 2).then(reached)
     }
 }
 

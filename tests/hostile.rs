@@ -391,3 +391,94 @@ fn a_recording_that_fails_passes_no_hostile_text_on() {
         }
     }
 }
+
+/// What each subcommand does with a file, and each of its reports, formats and weights.
+/// `OUT` is a new file.
+const FORGED: &str = "\
+info
+info --full --format json
+dump --format ndjson
+verify
+summary
+summary --format markdown
+analyze
+analyze --report all
+analyze --report all --by depth
+analyze --report all --by step --format json
+analyze --report series --format csv
+analyze --format ci-tracer
+report -o OUT
+diff SAME
+diff SAME --format json
+diff SAME --format html
+diff SAME --format markdown
+recover -o OUT
+redact -o OUT
+symbolize -o OUT
+export --format perfetto --flows -o OUT
+export --format otlp -o OUT
+export --format otlp-json -o OUT
+export --format chrome -o OUT
+export --format folded -o OUT
+export --format folded --weight wall -o OUT
+export --format folded --weight waiting -o OUT
+export --format folded --weight stacks -o OUT
+export --format speedscope --weight waits -o OUT
+export --format speedscope -o OUT
+export --format parquet -o OUT";
+
+/// The most bytes that a command line may make of a file of 40 kB.
+const MOST: u64 = 64 << 20;
+
+#[test]
+fn forged_files_cost_little_time_and_memory() {
+    let forged = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/forged");
+    let mut files = Vec::new();
+    for file in std::fs::read_dir(forged).unwrap() {
+        let path = file.unwrap().path();
+        if path.extension().is_some_and(|it| it == "bin") {
+            files.push(path);
+        }
+    }
+    assert!(files.len() > 5);
+    let jobs = files
+        .iter()
+        .flat_map(|file| FORGED.lines().map(move |line| (file, line)));
+    let jobs = std::sync::Mutex::new(jobs);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| loop {
+                let next = jobs.lock().unwrap().next();
+                let Some((file, line)) = next else { break };
+                costs_little(file, line);
+            });
+        }
+    });
+}
+
+fn costs_little(file: &Path, line: &str) {
+    if line.starts_with("symbolize") && !cfg!(feature = "record") {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("out");
+    let [name, out] = [file, &out].map(|it| it.to_str().unwrap());
+    let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
+    let rest = rest.replace("OUT", out).replace("SAME", name);
+    let mut limited = Command::new("timeout");
+    limited.args(["20", "prlimit", "--as=2147483648", TR, command, name]);
+    limited.args(rest.split_whitespace()).stdin(Stdio::null());
+    let stdout = std::fs::File::create(dir.path().join("stdout")).unwrap();
+    let done = limited.stdout(stdout).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    let at = format!("tr {line}, {name}: {}: {said}", done.status);
+    assert!(matches!(done.status.code(), Some(0..=2)), "{at}");
+    assert!(
+        !said.contains("panicked") && !said.contains("was reached"),
+        "{at}"
+    );
+    for made in std::fs::read_dir(dir.path()).unwrap() {
+        let length = made.unwrap().metadata().unwrap().len();
+        assert!(length < MOST, "{length} bytes: {at}");
+    }
+}

@@ -347,3 +347,42 @@ fn sums_beyond_the_clock_are_said_to_be_damaged() {
     let text = String::from_utf8(out.stdout).unwrap();
     assert!(text.contains("the trace is damaged"), "{text}");
 }
+
+/// A limit that is reached behind the reading ends the command, and leaves no output.
+#[test]
+fn the_limits_hold_for_reports_and_exports() {
+    // Eight events that claim 3 million hours: a million rows of series.
+    let forged = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/forged/c9.bin");
+    let forged = std::fs::read(forged).unwrap();
+    let args = ["analyze", "-", "--report", "all", "--format", "json"];
+    let out = run(&[&args[..], &["--max-memory", "128M"]].concat(), &forged);
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains("--max-memory 128 MiB was reached"), "{said}");
+    assert!(out.stdout.is_empty());
+    let trace = long(10, 10);
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("forks.bin"), &trace).unwrap();
+    // A reader that does not read.
+    let fifo = dir.path().join("fifo");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let begun = Instant::now();
+    let out = Command::new(TR)
+        .args([
+            "export",
+            "forks.bin",
+            "--format",
+            "folded",
+            "-o",
+            "fifo",
+            "--max-time",
+            "1s",
+        ])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains("--max-time 5s was reached"), "{said}");
+    assert!(begun.elapsed() < Duration::from_secs(15));
+}

@@ -24,6 +24,12 @@ fn main() {
             None,
             private_file,
         ),
+        trial(
+            "the_directory_is_removed_by_descriptors",
+            (!is_root()).then(|| "it needs root".to_owned()),
+            exchanged,
+        ),
+        trial("those_of_killed_recorders_are_removed", None, of_killed),
         trial("a_flood_and_garbage_are_counted", lacks("python3"), flood),
         trial("shell_functions", None, shell),
         trial("pytest", lacks_module("pytest"), pytest),
@@ -129,6 +135,41 @@ fn slept(steps: &[Value], name: &str, ms: u64) -> Result<(), Failed> {
     // Node's timers begin before their test does.
     let good = slept >= ms * MS * 9 / 10 && slept <= int(step, "wall_ns");
     ensure(good, || format!("{step}"))
+}
+
+fn is_root() -> bool {
+    nix::unistd::Uid::effective().is_root()
+}
+
+/// Who owns TMPDIR exchanges the directory for a link to one with a file of the same name.
+fn exchanged() -> Result<(), Failed> {
+    let directory = scratch("exchanged")?;
+    let (temporary, victim) = (directory.join("tmp"), directory.join("victim"));
+    let _ = std::fs::remove_dir_all(&victim);
+    std::fs::create_dir_all(&victim)?;
+    std::fs::write(victim.join("marks"), "precious")?;
+    let exchange = r#"d=${TR_MARKS%/*}; mv "$d" "$PWD/tmp/old"; ln -s "$PWD/victim" "$d""#;
+    let _ = record(&directory, &["sh", "-c", exchange]);
+    let left = std::fs::read(victim.join("marks"));
+    let _ = std::fs::remove_dir_all(&temporary);
+    ensure(left.is_ok_and(|it| it == b"precious"), || {
+        "it is gone".into()
+    })?;
+    Ok(())
+}
+
+/// Of directories of an hour ago those without a recorder are removed.
+fn of_killed() -> Result<(), Failed> {
+    let directory = scratch("killed")?;
+    let look = r#"cd "$TMPDIR"; mkdir tr-marks-1-1 tr-marks-2-2; touch tr-marks-1-1/marks
+        touch -d '1 hour ago' tr-marks-1-1 "${TR_MARKS%/*}"
+        "$TR" record -o "$OLDPWD/inner.bin" -- true; ls; rmdir tr-marks-2-2; test -e "$TR_MARKS""#;
+    let look = look.replace("\"$TR\"", TR);
+    let out = record(&directory, &["sh", "-c", &look])?;
+    let text = said(&out);
+    let good = !text.contains("tr-marks-1-1\n") && text.contains("tr-marks-2-2\n");
+    ensure(good && out.status.code() == Some(0), || text)?;
+    Ok(())
 }
 
 fn private_file() -> Result<(), Failed> {

@@ -1,5 +1,5 @@
 //! The outputs of the subcommands that read a trace: names, modes, links, streams.
-#![allow(clippy::unwrap_used)] // in a test
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 use std::fs::Permissions;
 use std::os::unix::fs::{chown, lchown, symlink, FileTypeExt, PermissionsExt};
@@ -183,6 +183,72 @@ fn what_others_planted_is_refused_by_name() {
     }
     assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
     assert!(std::fs::metadata(&fifo).unwrap().file_type().is_fifo());
+}
+
+#[test]
+fn a_directory_is_not_reached_through_another_users_link() {
+    if !is_root() {
+        eprintln!("skipped: it needs root");
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let trace = demo(dir.path());
+    let victim = dir.path().join("victim");
+    for planted in ["", "runs", "runs/repo=r", "runs/repo=r/date=d"] {
+        for user in [0, 65534] {
+            let _ = std::fs::remove_dir_all(&victim);
+            std::fs::create_dir(&victim).unwrap();
+            let open = tempfile::tempdir_in(dir.path()).unwrap();
+            let set = open.path().join("set");
+            // The day is the recording's.
+            let day = "date=".to_owned() + &day(&trace);
+            let link = set.join(planted.replace("date=d", &day));
+            let link = link.components().collect::<PathBuf>();
+            let around = link.parent().unwrap();
+            std::fs::create_dir_all(around).unwrap();
+            std::fs::set_permissions(around, Permissions::from_mode(0o1777)).unwrap();
+            symlink(&victim, &link).unwrap();
+            lchown(&link, Some(user), None).unwrap();
+            let script = format!(
+                "$TR export demo.bin --format parquet --repo r -o {}",
+                set.display()
+            );
+            let out = run(dir.path(), &script);
+            let said = said(&out);
+            if user == 0 {
+                assert!(out.status.success(), "{planted}: {said}");
+                assert!(!names(&victim).is_empty(), "{planted}");
+            } else {
+                assert_eq!(out.status.code(), Some(1), "{planted}: {said}");
+                assert!(said.contains("is a link of user 65534"), "{said}");
+                assert_eq!(names(&victim), [""; 0], "{planted}");
+            }
+        }
+    }
+    // A file in a directory that is such a link.
+    let link = dir.path().join("open");
+    std::fs::set_permissions(dir.path(), Permissions::from_mode(0o777)).unwrap();
+    symlink(&victim, &link).unwrap();
+    lchown(&link, Some(65534), None).unwrap();
+    let out = run(dir.path(), "$TR report demo.bin -o open/page.html");
+    assert!(
+        said(&out).contains("open is a link of user 65534"),
+        "{}",
+        said(&out)
+    );
+}
+
+/// The day of a recording, as a dataset has it.
+fn day(trace: &Path) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let set = dir.path().join("set");
+    let script = format!(
+        "$TR export {} --format parquet --repo r -o set",
+        trace.display()
+    );
+    assert!(run(dir.path(), &script).status.success());
+    let days = names(&set.join("runs/repo=r"));
+    days[0].strip_prefix("date=").unwrap().to_owned()
 }
 
 /// Ends `command` that writes `out` after some milliseconds; the directory's names then.

@@ -4,18 +4,24 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use tr_analyze::critical_path;
+use tr_analyze::model::Process;
 use tr_analyze::{Analysis, Options};
 use tr_format::event::*;
 use tr_format::meta::{Metadata, Scope, StateName, Summary};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_format::writer::Writer;
+use tr_report::dataset::{self, Place};
 use tr_report::diff::{Ask as DiffAsk, Diff, Run};
+use tr_report::export::{self, Format, Settings, Weight};
 use tr_report::query::Filter;
+use tr_report::reports::ci_tracer;
+use tr_report::reports::series::Series;
 use tr_report::reports::View;
 use tr_report::reports::{Ask, Kind};
 use tr_report::style::Style;
-use tr_report::{escape, html, json};
+use tr_report::summary::{Links, Summary as TenLines};
+use tr_report::{escape, html, json, untraced};
 
 use crate::targets::{life_event, sched_event, Input};
 
@@ -110,6 +116,11 @@ pub fn analysis(data: &[u8]) {
     let analysis = tr_analyze::analyze(&trace, &options);
     for process in &analysis.processes {
         assert!(process.end >= process.start, "{process:?}");
+        assert!(process.execs.is_sorted_by_key(|exec| exec.start));
+        // No process is its own ancestor.
+        let parent = |of: &&Process| of.parent.map(|ix| analysis.process(ix));
+        let above = std::iter::successors(Some(process), parent);
+        assert!(above.count() <= analysis.processes.len());
     }
     if let Ok(root) = critical_path::root(&analysis) {
         let _ = critical_path::critical_path(&analysis, root);
@@ -150,12 +161,68 @@ pub fn analysis(data: &[u8]) {
         report.csv().unwrap();
     }
     json::render(&view, &reports).unwrap();
+    drop(reports);
+    ten_lines(&view, &style);
+    exports(&view, &trace);
     // These take most of the time: one of four inputs each.
     match width & 3 {
         0 => drop(html::render(&analysis, "x").unwrap()),
         1 => compare(&analysis, &style),
         _ => {}
     }
+}
+
+/// `tr summary`, and what stands for the reports of an untraced run.
+fn ten_lines(view: &View<'_>, style: &Style) {
+    let summary = TenLines::new(view);
+    let links = Links {
+        page: None,
+        artifact: None,
+    };
+    summary.text(style, links);
+    summary.markdown(links);
+    if untraced::reason(view.analysis).is_some() {
+        untraced::text(view.analysis, "x", style);
+        untraced::json(view.analysis).unwrap();
+    }
+}
+
+/// Counts what is written. A small trace makes no large file, whatever it claims.
+struct Few(usize);
+
+impl std::io::Write for Few {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        assert!(self.0 < 64 << 20, "{} bytes", self.0);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// `tr export`, each format with each weight, and the other file that `tr analyze` writes.
+fn exports(view: &View<'_>, trace: &Trace) {
+    for format in Format::ALL {
+        let weights = match format.has_weights() {
+            true => &Weight::ALL[..],
+            false => &Weight::ALL[..1],
+        };
+        for weight in weights {
+            let settings = Settings {
+                format,
+                weight: *weight,
+                flows: true,
+            };
+            export::write(settings, view, trace, &mut Few(0)).unwrap();
+        }
+    }
+    let place = Place::of(trace.meta(), None);
+    for table in dataset::tables(view.analysis, view.chosen, &place) {
+        dataset::file(&table).unwrap();
+    }
+    ci_tracer::render(view, &Series::new(view)).unwrap();
 }
 
 fn compare(analysis: &Analysis, style: &Style) {
