@@ -161,13 +161,13 @@ fn exchanged() -> Result<(), Failed> {
 /// Of directories of an hour ago those without a recorder are removed.
 fn of_killed() -> Result<(), Failed> {
     let directory = scratch("killed")?;
-    let look = r#"cd "$TMPDIR"; mkdir tr-marks-1-1 tr-marks-2-2; touch tr-marks-1-1/marks
-        touch -d '1 hour ago' tr-marks-1-1 "${TR_MARKS%/*}"
-        "$TR" record -o "$OLDPWD/inner.bin" -- true; ls; rmdir tr-marks-2-2; test -e "$TR_MARKS""#;
+    let look = r#"cd "$TMPDIR"; mkdir tr-marks-4194305-1 tr-marks-4194305-2; touch tr-marks-4194305-1/marks
+        touch -d '1 hour ago' tr-marks-4194305-1 "${TR_MARKS%/*}"
+        "$TR" record -o "$OLDPWD/inner.bin" -- true; ls; rmdir tr-marks-4194305-2; test -e "$TR_MARKS""#;
     let look = look.replace("\"$TR\"", TR);
     let out = record(&directory, &["sh", "-c", &look])?;
     let text = said(&out);
-    let good = !text.contains("tr-marks-1-1\n") && text.contains("tr-marks-2-2\n");
+    let good = !text.contains("tr-marks-4194305-1\n") && text.contains("tr-marks-4194305-2\n");
     ensure(good && out.status.code() == Some(0), || text)?;
     Ok(())
 }

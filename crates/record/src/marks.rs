@@ -208,6 +208,14 @@ fn remove_old(parent: &Path, around: &File) {
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
             continue;
         };
+        // An earlier version has no lock. A living process may be another one by now: then the
+        // directory stays for a while.
+        let pid = name
+            .strip_prefix(PREFIX)
+            .and_then(|rest| rest.split('-').next());
+        if pid.is_none_or(|pid| Path::new("/proc").join(pid).exists()) {
+            continue;
+        }
         let Ok(directory) = opened(around, name) else {
             continue;
         };
