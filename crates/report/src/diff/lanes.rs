@@ -58,7 +58,8 @@ impl<'a> Axis<'a> {
         };
         let mut sums = BTreeMap::<&str, u64>::new();
         for bar in bars() {
-            *sums.entry(&bar.program).or_default() += bar.to.saturating_sub(bar.from);
+            let sum = sums.entry(&bar.program).or_default();
+            *sum = sum.saturating_add(bar.to.saturating_sub(bar.from));
         }
         let mut ranked: Vec<(&str, u64)> = sums.into_iter().collect();
         ranked.order_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
