@@ -77,7 +77,7 @@ impl Watch {
             let most = units::bytes(most);
             format!("reading's part of --max-memory {most} was reached")
         };
-        (own()? >= most / 2).then(reached)
+        (limits::own()? >= most / 2).then(reached)
     }
 }
 
@@ -89,15 +89,4 @@ fn machine() -> Option<u64> {
         .find_map(|line| line.strip_prefix("MemTotal:"))?;
     let kib: u64 = total.trim().strip_suffix(" kB")?.trim().parse().ok()?;
     kib.checked_mul(1024)
-}
-
-/// This process's memory in bytes, without mapped files: the trace is one.
-fn own() -> Option<u64> {
-    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
-    let mut pages = pages.split(' ').skip(1).map(str::parse::<u64>);
-    let (resident, shared) = (pages.next()?.ok()?, pages.next()?.ok()?);
-    let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok()??;
-    resident
-        .saturating_sub(shared)
-        .checked_mul(u64::try_from(page).ok()?)
 }

@@ -1,18 +1,21 @@
 //! The end of a command that takes more memory or time than it may: a trace from a stranger can be
 //! made to cost any amount, in a report as well as in its reading.
 //!
-//! The kernel refuses memory beyond the limit (RLIMIT_DATA), which costs nothing, and a thread
-//! waits for the time. Files are complete or not there (`crates/output`), so either ends `tr` at
-//! once.
+//! A thread looks at the resident memory and at the clock. Between two looks, the kernel refuses
+//! memory beyond twice the limit (RLIMIT_DATA): it counts what is allocated and not yet used, as a
+//! table that doubles has it. Files are complete or not there (`crates/output`), so either ends `tr`
+//! at once.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::OnceLock;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
 
 use crate::open::UNREADABLE;
 
+/// The time between two looks at the memory.
+const LOOK: Duration = Duration::from_millis(20);
 /// The stack that Rust gives a thread; RLIMIT_DATA counts all of it.
 const STACK: u64 = 2 << 20;
 
@@ -78,21 +81,49 @@ fn message(limit: &str) -> String {
 /// From now on, the process may take this much memory in bytes and this long. `threads` of it have
 /// stacks, which come on top.
 pub fn hold(memory: Option<(u64, String)>, time: Option<(Duration, String)>, threads: u64) {
-    if let Some((most, limit)) = memory {
+    if let Some((most, limit)) = &memory {
+        let _ = MEMORY.set(message(limit));
         let most = most.saturating_add(threads.saturating_mul(STACK));
-        let _ = MEMORY.set(message(&limit));
         if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_DATA) {
             // A limit that is too low already stays.
-            let _ = setrlimit(Resource::RLIMIT_DATA, most.min(soft), hard);
+            let _ = setrlimit(
+                Resource::RLIMIT_DATA,
+                most.saturating_mul(2).min(soft),
+                hard,
+            );
         }
     }
-    if let Some((most, limit)) = time {
-        let message = message(&limit);
-        let wait = move || {
-            std::thread::sleep(most);
-            end(&message);
-        };
-        // Without a thread more there is no limit of time, and all else goes on.
-        let _ = std::thread::Builder::new().name("limit".into()).spawn(wait);
-    }
+    let memory = memory.map(|(most, limit)| (most, message(&limit)));
+    let time = time.map(|(most, limit)| (most, message(&limit)));
+    let begun = Instant::now();
+    let watch = move || loop {
+        let mut look = LOOK;
+        if let Some((most, message)) = &time {
+            match most.checked_sub(begun.elapsed()) {
+                Some(left) if !left.is_zero() => look = look.min(left),
+                _ => end(message),
+            }
+        }
+        if let Some((most, message)) = &memory {
+            if own().is_some_and(|own| own >= *most) {
+                end(message);
+            }
+        }
+        std::thread::sleep(look);
+    };
+    // Without a thread more there is the kernel's limit only, and all else goes on.
+    let _ = std::thread::Builder::new()
+        .name("limit".into())
+        .spawn(watch);
+}
+
+/// This process's memory in bytes, without mapped files: the trace is one.
+pub fn own() -> Option<u64> {
+    let pages = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let mut pages = pages.split(' ').skip(1).map(str::parse::<u64>);
+    let (resident, shared) = (pages.next()?.ok()?, pages.next()?.ok()?);
+    let page = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE).ok()??;
+    resident
+        .saturating_sub(shared)
+        .checked_mul(u64::try_from(page).ok()?)
 }
