@@ -1,6 +1,8 @@
 //! Files whose checksums are right and whose contents lie, or ask for much memory and time.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
+mod common;
+
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -8,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tr_format::event::{
-    CgroupId, Comm, CpuId, Fork, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind,
+    Argv, CgroupId, Comm, CpuId, Exec, Fork, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind,
 };
 use tr_format::event::{Reason, Stream, Tgid, Tid};
 use tr_format::frame::{self, kind, Header};
-use tr_format::meta::{Metadata, Scope, Summary};
+use tr_format::meta::{Clock, Metadata, Scope, Summary};
 use tr_format::writer::Writer;
 
 const TR: &str = env!("CARGO_BIN_EXE_tr");
@@ -346,6 +348,99 @@ fn sums_beyond_the_clock_are_said_to_be_damaged() {
     let out = run(&["info", "-"], &trace);
     let text = String::from_utf8(out.stdout).unwrap();
     assert!(text.contains("the trace is damaged"), "{text}");
+}
+
+/// Processes that each forked the next one, and then ran `make`.
+fn chain(length: u32) -> Vec<u8> {
+    let start = Ktime(1_000_000);
+    let meta = Metadata {
+        start,
+        cpus: vec![CpuId(0)],
+        scope: Scope::Command,
+        root: Some(Tgid(10)),
+        start_clock: Clock {
+            real: 1_700_000_000_000_000_000,
+            ..Clock::default()
+        },
+        page_size: 4096,
+        ..Metadata::default()
+    };
+    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    let mut prev = 0;
+    for number in 0..length {
+        let at = Ktime(start.0 + 1_000_000 * u64::from(number));
+        let (parent, own) = (if number == 0 { 1 } else { 9 + number }, 10 + number);
+        let life = |at: u64, kind| LifeEvent {
+            time: Ktime(at),
+            cpu: Some(CpuId(0)),
+            kind,
+        };
+        let fork = LifeKind::Fork(Fork {
+            parent_tid: Tid(parent),
+            parent_tgid: Tgid(parent),
+            tid: Tid(own),
+            tgid: Tgid(own),
+            start_time: at,
+            ns_tid: Tid(own),
+            cgroup: CgroupId(1),
+            comm: Comm::new(b"make"),
+        });
+        let exec = LifeKind::Exec(Exec {
+            tid: Tid(own),
+            tgid: Tgid(own),
+            old_tid: Tid(own),
+            comm: Comm::new(b"make"),
+            filename: b"/usr/bin/make"[..].into(),
+            argv: Argv::from_args([&b"make"[..], b"-C", format!("d{number}").as_bytes()]),
+            cgroup: CgroupId(1),
+            max_rss: None,
+        });
+        for event in [life(at.0, fork), life(at.0 + 2_000, exec)] {
+            writer.life(Stream::Lifecycle, event).unwrap();
+        }
+        let kind = SchedKind::Switch {
+            prev: Tid(prev),
+            next: Tid(own),
+            prev_state: 1,
+            preempt: false,
+            iowait: false,
+            reason: Reason::Unknown,
+        };
+        let time = Ktime(at.0 + 1_000);
+        writer.sched(CpuId(0), SchedEvent { time, kind }).unwrap();
+        prev = own;
+    }
+    let summary = Summary {
+        end: Ktime(start.0 + 1_000_000 * u64::from(length)),
+        ..Summary::default()
+    };
+    writer.finish(&summary).unwrap().0
+}
+
+/// What is found by a walk from each process to its ancestors costs the square of the depth.
+#[test]
+fn a_deep_chain_of_processes_costs_seconds() {
+    let dir = tempfile::tempdir().unwrap();
+    let (length, cpu) = match common::long() {
+        true => (100_000, "--cpu=30"),
+        false => (20_000, "--cpu=6"),
+    };
+    std::fs::write(dir.path().join("chain.bin"), chain(length)).unwrap();
+    for line in [
+        "analyze chain.bin --report advice,steps,tree",
+        "summary chain.bin",
+        "report chain.bin -o page.html",
+        "export chain.bin --format otlp -o otlp",
+    ] {
+        let out = Command::new("prlimit")
+            .args([cpu, TR])
+            .args(line.split(' '))
+            .current_dir(dir.path())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(0), "{line}: {}: {said}", out.status);
+    }
 }
 
 /// A limit that is reached behind the reading ends the command, and leaves no output.

@@ -1,5 +1,6 @@
 //! `tr summary`: ten lines for the page of a CI job.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use tr_analyze::critical_path::CriticalPath;
@@ -239,10 +240,12 @@ fn parts(analysis: &Analysis, path: &CriticalPath) -> (&'static str, Vec<String>
 fn steps(analysis: &Analysis) -> Vec<String> {
     let steps = Steps::new(analysis);
     let list = steps.list();
-    let inside = |around: Option<usize>| {
-        let of = list.iter().enumerate();
-        let of = of.filter(|(_, step)| step.parent == around && !step.is_moment());
-        let mut found: Vec<(usize, &Step)> = of.collect();
+    let mut children: HashMap<Option<usize>, Vec<(usize, &Step)>> = HashMap::new();
+    for (at, step) in list.iter().enumerate().filter(|(_, it)| !it.is_moment()) {
+        children.entry(step.parent).or_default().push((at, step));
+    }
+    let mut inside = |around: Option<usize>| {
+        let mut found = children.remove(&around).unwrap_or_default();
         found.order_by_key(|(at, step)| (std::cmp::Reverse(step.wall()), *at));
         found
     };

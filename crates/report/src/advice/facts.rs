@@ -202,20 +202,43 @@ impl<'a> Facts<'a> {
         set.into_boxed_slice()
     }
 
-    /// The executions below some, and those themselves.
-    pub fn below(&self, roots: &[Group]) -> Box<[bool]> {
-        let mut set = self.set(roots.iter().copied());
-        // A process comes after its parent.
-        for groups in &self.of {
-            for group in groups {
-                let owner = self.execution(*group).and_then(|it| it.owner);
-                let is_below = owner.and_then(|owner| set.get(owner as usize).copied());
-                if let Some(is_in) = set.get_mut(*group as usize) {
-                    *is_in |= is_below.unwrap_or(false);
+    /// A value for each group. `of` gets the value of the execution that forked the group's
+    /// process: each is found once, in chains of any length.
+    pub fn down<T: Clone>(&self, mut of: impl FnMut(Group, Option<&T>) -> T) -> Vec<T> {
+        let mut values: Vec<Option<T>> = vec![None; self.executions.len()];
+        let unknown = |values: &[Option<T>], group: Group| {
+            values.get(group as usize).is_some_and(Option::is_none)
+        };
+        for (group, _) in self.all() {
+            // No process is its own ancestor, so this ends.
+            let (mut chain, mut at) = (Vec::new(), Some(group));
+            while let Some(next) = at.filter(|at| unknown(&values, *at)) {
+                chain.push(next);
+                at = self.owner(next);
+            }
+            let mut above = at.and_then(|at| values.get(at as usize).cloned()?);
+            for group in chain.into_iter().rev() {
+                let value = of(group, above.as_ref());
+                above = Some(value.clone());
+                if let Some(known) = values.get_mut(group as usize) {
+                    *known = Some(value);
                 }
             }
         }
-        set
+        values.into_iter().flatten().collect()
+    }
+
+    /// The execution that forked a group's process.
+    pub fn owner(&self, group: Group) -> Option<Group> {
+        self.execution(group)?.owner
+    }
+
+    /// The executions below some, and those themselves.
+    pub fn below(&self, roots: &[Group]) -> Box<[bool]> {
+        let own = self.set(roots.iter().copied());
+        let is_own = |group: Group| own.get(group as usize) == Some(&true);
+        self.down(|group, above| is_own(group) || above == Some(&true))
+            .into()
     }
 
     /// Whether an execution's process, or one that it comes from, is among some.

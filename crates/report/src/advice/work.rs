@@ -13,7 +13,7 @@ use super::programs;
 use super::{Candidate, Kind};
 use crate::diff::normal::{argument, Paths};
 use crate::sort::Rows;
-use crate::{encode, units};
+use crate::units;
 
 /// One task alone matters from this share of the wall time on: a tenth. Every build has
 /// shorter ones, such as a program's start.
@@ -88,10 +88,15 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
         let program = facts.execution(group).map(|it| it.program.as_str());
         program.and_then(programs::role) == Some(role)
     };
+    let all = facts.all().filter(|(group, _)| is_phase(*group));
+    let all: Vec<(Group, &super::facts::Execution)> = all.collect();
+    let groups: Vec<Group> = all.iter().map(|(group, _)| *group).collect();
+    let within = facts.below(&groups);
     let mut by_program: BTreeMap<&str, Vec<Group>> = BTreeMap::new();
-    for (group, it) in facts.all().filter(|(group, _)| is_phase(*group)) {
+    for (group, it) in all {
         // A phase inside another one, such as config.status inside configure, is its part.
-        if !ancestors(facts, group).any(is_phase) {
+        let inside = it.owner.and_then(|owner| within.get(owner as usize));
+        if inside != Some(&true) {
             by_program.entry(&it.program).or_default().push(group);
         }
     }
@@ -113,12 +118,6 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
         })
     };
     by_program.into_iter().filter_map(candidate).collect()
-}
-
-/// The executions that a process came from.
-fn ancestors<'f>(facts: &'f Facts<'_>, group: Group) -> impl Iterator<Item = Group> + 'f {
-    let owner = move |group: &Group| facts.execution(*group)?.owner;
-    std::iter::successors(owner(&group), owner)
 }
 
 /// Single executions that run alone on the path.
@@ -206,7 +205,8 @@ fn starts_last(facts: &Facts<'_>, group: Group) -> Option<(u64, u64)> {
 /// Equal executions with about the same CPU time. Each one but the first repeats work.
 fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     let cwd = String::from_utf8_lossy(&facts.analysis.meta.cwd);
-    type Key = (String, Vec<String>);
+    let directories = directories(facts);
+    type Key = (String, Vec<String>, Option<usize>);
     let mut equal: BTreeMap<Key, Vec<(Group, u64)>> = BTreeMap::new();
     for (group, it) in facts.all() {
         let Some(exec) = facts.exec(group) else {
@@ -227,15 +227,15 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         if args.iter().any(|arg| arg.contains("conftest")) || args.len() < 2 {
             continue;
         }
-        let args = args.into_iter().chain(directory(facts, group)).collect();
-        let key = (it.program.clone(), args);
+        let directory = it.owner.and_then(|owner| *directories.get(owner as usize)?);
+        let key = (it.program.clone(), args, directory);
         equal
             .entry(key)
             .or_default()
             .push((group, exec.times.on_cpu));
     }
     let mut by_program: BTreeMap<String, (Vec<Group>, u64)> = BTreeMap::new();
-    for ((program, _), all) in equal {
+    for ((program, ..), all) in equal {
         let Some(((first_group, first), again)) = all.split_first() else {
             continue;
         };
@@ -272,24 +272,28 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// What an execution's ancestors say about its directory, which is not recorded: `make -C`, and
-/// shells with a `cd`.
-fn directory(facts: &Facts<'_>, group: Group) -> Vec<String> {
-    let words = |group: Group| {
-        let args = facts.args(group);
+/// For each execution a number that stands for what it and those it came from say about the
+/// directory, which is not recorded: `make -C`, and shells with a `cd`.
+fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
+    let words = |group: Group| -> Option<Vec<&[u8]>> {
         let program = facts.execution(group).map(|it| it.program.as_str());
-        let role = program.and_then(programs::role);
+        let role = program.and_then(programs::role)?;
         let tells = |arg: &&[u8]| match role {
-            Some(Role::Jobs) => arg.starts_with(b"-C") || arg.starts_with(b"--directory"),
-            Some(Role::Shell) => arg.windows(3).any(|it| it == b"cd "),
+            Role::Jobs => arg.starts_with(b"-C") || arg.starts_with(b"--directory"),
+            Role::Shell => arg.windows(3).any(|it| it == b"cd "),
             _ => false,
         };
-        match args.iter().any(tells) {
-            true => args.iter().map(|arg| encode::text(arg)).collect(),
-            false => Vec::new(),
-        }
+        Some(facts.args(group)).filter(|args| args.iter().any(tells))
     };
-    ancestors(facts, group).flat_map(words).collect()
+    let mut numbers: BTreeMap<(Option<usize>, Vec<&[u8]>), usize> = BTreeMap::new();
+    facts.down(|group, above: Option<&Option<usize>>| {
+        let above = above.copied().flatten();
+        let Some(words) = words(group) else {
+            return above;
+        };
+        let next = numbers.len();
+        Some(*numbers.entry((above, words)).or_insert(next))
+    })
 }
 
 /// Many executions of a short program by one process.

@@ -106,7 +106,7 @@ fn of(analysis: &Analysis, process: &Process, weight: Weight) -> u64 {
 pub fn folded(view: &View<'_>, weight: Weight, out: &mut dyn Write) -> io::Result<()> {
     for (names, ns) in stacks(view, weight) {
         if ns >= 500 {
-            writeln!(out, "{} {}", names.join(";"), (ns + 500) / 1000)?;
+            writeln!(out, "{} {}", names.join(";"), ns.saturating_add(500) / 1000)?;
         }
     }
     Ok(())

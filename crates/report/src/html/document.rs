@@ -350,6 +350,8 @@ fn spent(step: &steps::Step, times: &StepTimes) -> String {
 struct Chosen {
     steps: Steps,
     rows: Vec<usize>,
+    /// For each step its row, or that of the innermost chosen one around it.
+    row_of: Vec<Option<u32>>,
 }
 
 impl Chosen {
@@ -360,14 +362,25 @@ impl Chosen {
         rows.order_by_key(|at| (std::cmp::Reverse(wall(at)), *at));
         rows.truncate(STEPS);
         rows.sort_unstable();
-        Chosen { steps, rows }
+        let mut row_of: Vec<Option<u32>> = Vec::with_capacity(steps.list().len());
+        // Parents come first.
+        for (at, step) in steps.list().iter().enumerate() {
+            let own = rows.binary_search(&at).ok();
+            let own = own.and_then(|row| u32::try_from(row).ok());
+            let around = || *row_of.get(step.parent?)?;
+            row_of.push(own.or_else(around));
+        }
+        Chosen {
+            steps,
+            rows,
+            row_of,
+        }
     }
 
     /// The row of the innermost step that a process was in at its end.
     fn row_of(&self, analysis: &Analysis, process: usize) -> Option<u32> {
-        let around = self.steps.around(self.steps.of_process(analysis, process));
-        let mut rows = around.filter_map(|step| self.rows.binary_search(&step).ok());
-        rows.next().and_then(|row| u32::try_from(row).ok())
+        let step = self.steps.of_process(analysis, process)?;
+        *self.row_of.get(step)?
     }
 
     fn columns(

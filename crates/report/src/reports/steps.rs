@@ -168,10 +168,8 @@ impl<'a> StepsReport<'a> {
         let mut shown = vec![false; self.kept.len()];
         let mut count = 0;
         for at in order {
-            let new: Vec<StepIx> = self.steps.around(Some(at)).collect();
-            let new = new
-                .into_iter()
-                .take_while(|at| shown.get(*at) == Some(&false));
+            let new = self.steps.around(Some(at));
+            let new = new.take_while(|at| shown.get(*at) == Some(&false));
             let new: Vec<StepIx> = new.collect();
             if count + new.len() > most {
                 break;

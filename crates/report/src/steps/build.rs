@@ -21,6 +21,7 @@ pub(super) fn steps(analysis: &Analysis) -> Steps {
         tests: vec![Vec::new(); analysis.processes.len()],
         whole: HashSet::new(),
         list: Vec::new(),
+        first: 0,
         threads: vec![Vec::new(); analysis.threads.len()],
     };
     for span in &spans {
@@ -36,9 +37,34 @@ pub(super) fn steps(analysis: &Analysis) -> Steps {
         build.process(process);
     }
     Steps {
+        places: places(&build.list),
         list: build.list,
         threads: build.threads,
     }
+}
+
+/// The places of [`Steps`]. Parents come before their children.
+fn places(list: &[Step]) -> Vec<(usize, usize)> {
+    // The number of steps of each one's tree.
+    let mut sizes = vec![1; list.len()];
+    for (at, step) in list.iter().enumerate().rev() {
+        let size = sizes.get(at).copied().unwrap_or(0);
+        let around = step.parent.and_then(|parent| sizes.get_mut(parent));
+        around.into_iter().for_each(|it| *it += size);
+    }
+    let mut places: Vec<(usize, usize)> = Vec::with_capacity(list.len());
+    // The next free place in each one's tree, and behind all.
+    let mut free: Vec<usize> = Vec::with_capacity(list.len());
+    let mut behind = 0;
+    for (step, size) in list.iter().zip(sizes) {
+        let around = step.parent.and_then(|parent| free.get_mut(parent));
+        let next = around.unwrap_or(&mut behind);
+        let place = *next;
+        *next += size;
+        places.push((place, place + size));
+        free.push(place + 1);
+    }
+    places
 }
 
 /// All processes; a parent comes before its children.
@@ -66,6 +92,8 @@ struct Build<'a> {
     /// The steps of whole processes that other tools' files name.
     whole: HashSet<StepIx>,
     list: Vec<Step>,
+    /// The first step of the process in work: those before it are of others.
+    first: StepIx,
     threads: Vec<Vec<Since>>,
 }
 
@@ -79,6 +107,7 @@ enum Change<'a> {
 impl Build<'_> {
     fn process(&mut self, ix: ProcessIx) {
         let process = self.analysis.process(ix);
+        self.first = self.list.len();
         let around = self.forked_in(process);
         let changes = self.changes(ix, process, around);
         let (leader, others) = match process.threads.split_first() {
@@ -226,7 +255,8 @@ impl Build<'_> {
         let same = around.and_then(|around| self.list.get(around));
         let same = same.is_some_and(|it| (it.kind, &it.name) == (found.kind, &found.name));
         // The tool that started the process names it better than its command line.
-        let mut outer = std::iter::successors(around, |at| self.list.get(*at)?.parent);
+        let outer = std::iter::successors(around, |at| self.list.get(*at)?.parent);
+        let mut outer = outer.take_while(|at| *at >= self.first);
         let named = outer.any(|at| {
             let step = self.whole.get(&at).and_then(|at| self.list.get(*at));
             step.is_some_and(|step| step.process == Some(ix) && step.kind == found.kind)

@@ -90,6 +90,9 @@ type Since = (Ktime, Option<StepIx>);
 #[derive(Clone, Debug, Default)]
 pub struct Steps {
     list: Vec<Step>,
+    /// For each step its place in an order in which it comes before those inside it, and the place
+    /// behind them.
+    places: Vec<(usize, usize)>,
     /// For each thread its steps in order of time.
     threads: Vec<Vec<Since>>,
 }
@@ -133,6 +136,15 @@ impl Steps {
     /// The step, and the steps around it, from the inside.
     pub fn around(&self, step: Option<StepIx>) -> impl Iterator<Item = StepIx> + '_ {
         std::iter::successors(step, |at| self.list.get(*at)?.parent)
+    }
+
+    /// Whether `inner` is `outer` or inside it, in steps of any depth.
+    pub fn is_within(&self, inner: Option<StepIx>, outer: StepIx) -> bool {
+        let place = |at: StepIx| self.places.get(at).copied();
+        let Some(((at, _), (from, to))) = inner.and_then(place).zip(place(outer)) else {
+            return false;
+        };
+        (from..to).contains(&at)
     }
 
     /// For each process, whether one of its threads was in a step of this name.

@@ -187,9 +187,7 @@ fn spent(
 ) -> Spent {
     let inside = |thread: ThreadIx, time: Ktime| {
         let before = Ktime(time.0.saturating_sub(1));
-        steps
-            .around(steps.at(thread, before))
-            .any(|step| step == of)
+        steps.is_within(steps.at(thread, before), of)
     };
     let mut spent = Spent::default();
     for segment in path(&inside) {
