@@ -10,11 +10,12 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tr_format::event::{
-    Argv, CgroupId, Comm, CpuId, Exec, Fork, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind,
+    Argv, CgroupId, Clock, Comm, CpuId, Exec, Fork, Ktime, LifeEvent, LifeKind, SchedEvent,
+    SchedKind,
 };
 use tr_format::event::{Reason, Stream, Tgid, Tid};
 use tr_format::frame::{self, kind, Header};
-use tr_format::meta::{Clock, Metadata, Scope, Summary};
+use tr_format::meta::{Metadata, Scope, Summary};
 use tr_format::writer::Writer;
 
 const TR: &str = env!("CARGO_BIN_EXE_tr");
