@@ -88,6 +88,8 @@ fn planted() -> Result<(), Failed> {
     }
     std::fs::hard_link(&victim, &hard)?;
     let out = record(&hard, &[], &["true"])?;
+    ensure(out.status.code() == Some(125), || text(&out.stderr))?;
+    let out = record(&hard, &["--force"], &["true"])?;
     ensure(out.status.success(), || text(&out.stderr))?;
     info(&hard)?;
     ensure(std::fs::read(&victim)? == b"precious", || {

@@ -23,6 +23,8 @@ const LINKS: usize = 40;
 #[derive(Debug)]
 pub struct At {
     directory: OwnedFd,
+    /// The directory's own name.
+    shown: PathBuf,
     name: OsString,
 }
 
@@ -32,9 +34,13 @@ impl At {
         self.directory().join(&self.name)
     }
 
-    /// A path to its directory.
+    /// A path to its directory; where /proc is not mounted, the directory's own name.
     pub fn directory(&self) -> PathBuf {
-        format!("/proc/self/fd/{}", self.directory.as_raw_fd()).into()
+        let open = PathBuf::from(format!("/proc/self/fd/{}", self.directory.as_raw_fd()));
+        match open.is_dir() {
+            true => open,
+            false => self.shown.clone(),
+        }
     }
 }
 
@@ -87,6 +93,7 @@ pub fn of(path: &Path) -> io::Result<Place> {
         let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
         let at = At {
             directory: walk(directory(&path), false)?,
+            shown: directory(&path).to_owned(),
             name: name.to_owned(),
         };
         let meta = match std::fs::symlink_metadata(at.path()) {

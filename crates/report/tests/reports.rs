@@ -483,24 +483,6 @@ fn large_trees_are_fast_and_few_lines() {
 }
 
 #[test]
-fn parents_in_a_circle_are_shown_once() {
-    let mut analysis = forest([Some(1), Some(0), None, Some(3)].into_iter());
-    analysis.processes[1].children = vec![ProcessIx(0)];
-    let csv = with(&analysis, &ask(), |view| {
-        Kind::Tree.make(view).csv().unwrap()
-    });
-    let csv = String::from_utf8(csv).unwrap();
-    let pids: Vec<&str> = csv
-        .lines()
-        .skip(1)
-        .map(|line| line.split(',').nth(1).unwrap())
-        .collect();
-    assert_eq!(pids.len(), 4, "{csv}");
-    let text = with(&analysis, &ask(), |view| Kind::Tree.make(view).text(&STYLE));
-    assert!(text.contains("4 processes"), "{text}");
-}
-
-#[test]
 fn small_siblings_of_one_kind_are_one_line() {
     // A driver with one heavy child and thirty light ones of the same program.
     let mut analysis = forest((0..32).map(|at| (at > 0).then_some(0)));
