@@ -149,7 +149,10 @@ fn a_command_that_is_not_found_may_be_a_shells() {
             "tr record --off-cpu-stacks=2ms -- make",
         ),
     ] {
-        let out = run(dir.path(), &[&["record"][..], words].concat());
+        // A directory of PATH that this user may not search makes it "cannot execute", as in a shell.
+        let mut record = Command::new(TR);
+        record.env("PATH", "/usr/bin:/bin").arg("record");
+        let out = record.args(words).current_dir(dir.path()).output().unwrap();
         let told = said(&out);
         assert_eq!(out.status.code(), Some(127), "{told}");
         assert!(told.contains(&format!("did you mean: {line}\n")), "{told}");
