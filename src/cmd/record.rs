@@ -317,6 +317,7 @@ fn meant(args: &Args) -> Option<String> {
         words.extend(rest.map(|arg| arg.as_bytes()));
         quoted(&words)
     };
+    let by_shell = |line: &[u8]| quoted(&[b"tr", b"record", b"--", b"sh", b"-c", line]);
     if args.stacks.is_some() && word.parse::<u32>().is_ok() {
         Some(value_of(b"--stacks"))
     } else if args.off_cpu_stacks.is_some() && args::length(word).is_ok() {
@@ -335,25 +336,11 @@ fn meant(args: &Args) -> Option<String> {
     {
         let line = tr_report::escape::command(all());
         let line = format!("{line} && make");
-        Some(quoted(&[
-            b"tr",
-            b"record",
-            b"--",
-            b"sh",
-            b"-c",
-            line.as_bytes(),
-        ]))
+        Some(by_shell(line.as_bytes()))
     } else if rest.is_empty()
         && word.contains(|it: char| it.is_whitespace() || "|&;<>$".contains(it))
     {
-        Some(quoted(&[
-            b"tr",
-            b"record",
-            b"--",
-            b"sh",
-            b"-c",
-            first.as_bytes(),
-        ]))
+        Some(by_shell(first.as_bytes()))
     } else {
         None
     }
