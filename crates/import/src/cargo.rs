@@ -15,7 +15,6 @@ use crate::{Error, Placed};
 
 const FORMAT: &str = "cargo --timings";
 
-/// The units follow.
 const UNITS: &[u8] = b"const UNIT_DATA = ";
 
 /// The most units: the largest workspaces have some thousands.
@@ -37,7 +36,6 @@ struct Unit {
     duration: f64,
     /// Up to cargo 1.86: when the metadata was there, after which code is generated.
     rmeta_time: Option<f64>,
-    /// Since then.
     sections: Option<Vec<(String, Section)>>,
 }
 
@@ -160,7 +158,6 @@ impl Timings {
 /// The work of a process, by which a unit finds it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Work {
-    /// A crate's compilation.
     Compile {
         crate_name: Vec<u8>,
         test: bool,

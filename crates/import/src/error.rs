@@ -20,9 +20,7 @@ pub enum Error {
     /// It has too many records.
     #[error("{format}: more than {limit} {what}")]
     Count {
-        /// The format.
         format: &'static str,
-        /// The records.
         what: &'static str,
         /// The most of them.
         limit: usize,
@@ -30,10 +28,8 @@ pub enum Error {
     /// It is no file of a known tool.
     #[error("neither clang's -ftime-trace, nor a .ninja_log, cargo's --timings or JUnit XML")]
     Unknown,
-    /// It is damaged.
     #[error("{format}: {what}")]
     Damaged {
-        /// The format.
         format: &'static str,
         /// The damage, and its place.
         what: String,

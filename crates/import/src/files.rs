@@ -14,7 +14,6 @@ const DEPTH: usize = 16;
 /// A file to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Its path.
     pub path: PathBuf,
     /// The user named the file itself, not a directory above it.
     pub named: bool,

@@ -5,6 +5,8 @@
 //! A file is foreign: every length and count has a limit, and an error names the place. A
 //! span that fits no process is counted, never guessed.
 #![forbid(unsafe_code)]
+// Its items are for `tr` alone: a doc comment stands where a name does not say it.
+#![allow(missing_docs)]
 
 mod align;
 pub mod cargo;
@@ -43,7 +45,6 @@ pub enum File {
     Ninja(ninja::Log),
     /// The page of `cargo build --timings`.
     Cargo(cargo::Timings),
-    /// JUnit XML.
     Junit(junit::Report),
 }
 

@@ -52,7 +52,6 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Hexadecimal digits.
 pub fn hex<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> String {
     let bytes = bytes.into_iter();
     bytes.map(|byte| format!("{byte:02x}")).collect()

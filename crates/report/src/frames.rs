@@ -28,7 +28,6 @@ pub struct Names<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// Of these stacks.
     pub fn new(stacks: &'a Stacks) -> Names<'a> {
         Names {
             stacks,

@@ -32,14 +32,12 @@ pub const COLUMNS: &str =
 /// Samples, and the time that they stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Sum {
-    /// Their number.
     pub samples: u64,
     /// In ns.
     pub ns: u64,
 }
 
 impl Sum {
-    /// Adds further samples.
     pub fn add(&mut self, other: Sum) {
         self.samples = self.samples.saturating_add(other.samples);
         self.ns = self.ns.saturating_add(other.ns);
@@ -55,7 +53,6 @@ pub struct Sampled {
     pub doing: Doing,
     /// Of waits their reason; `None`: it was not looked for.
     pub reason: Option<Reason>,
-    /// The samples.
     pub sum: Sum,
 }
 

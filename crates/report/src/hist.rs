@@ -14,7 +14,6 @@ use crate::view::View;
 /// Durations in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hist {
-    /// Sorted.
     lengths: Vec<u64>,
     total: u64,
     /// Durations without a known start or end: their number, and the sum of
@@ -31,14 +30,12 @@ pub struct Slot {
     pub to_us: u64,
     /// The number of durations.
     pub count: u64,
-    /// Their sum.
     pub ns: u64,
 }
 
 /// The columns of [`Hist::rows`] in CSV.
 pub(crate) const SLOT_COLUMNS: &str = " from_us to_us count total_ns=ns";
 
-/// bcc's widest bar.
 const STARS: usize = 40;
 /// The width of a row without its bar.
 const ROW: usize = 38;
@@ -250,7 +247,6 @@ impl Groups<'_> {
         groups.map(|(group, hist)| hist.json(group)).collect()
     }
 
-    /// Rows for CSV.
     pub fn rows(&self) -> impl Iterator<Item = Value> + '_ {
         self.asked().flat_map(|(group, hist)| {
             let of = with(group, json!({"of": "group"}));

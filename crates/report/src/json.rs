@@ -22,7 +22,6 @@ use crate::untraced;
 use crate::view::{Report, View};
 use crate::warnings::{is_blank, is_cut, warnings};
 
-/// The whole document.
 #[derive(Serialize)]
 struct Document {
     schema: &'static str,

@@ -19,7 +19,6 @@ enum Tool {
     Compiler,
     /// The output, unless it is a temporary file.
     Assembler,
-    /// The output.
     Linker,
     /// The value of the option.
     Named(&'static str),

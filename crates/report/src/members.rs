@@ -12,11 +12,9 @@ use crate::view::View;
 /// The threads of one row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
-    /// The row's name.
     pub name: String,
     /// The pid (tid) of a row of one process (thread).
     pub pid: Option<u32>,
-    /// The threads.
     pub threads: Vec<ThreadIx>,
 }
 

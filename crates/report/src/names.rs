@@ -17,7 +17,6 @@ macro_rules! named {
         }
 
         impl $enum {
-            /// All values.
             pub const ALL: [$enum; [$($name),*].len()] = [$($enum::$variant),*];
 
             /// The name on the command line, in CSV and in JSON.

@@ -15,7 +15,6 @@ use crate::{escape, exit, label};
 /// Keeps the processes that match all conditions.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Matches the comm.
     pub comm: Option<Regex>,
     /// Matches the arguments, joined by spaces.
     pub argv: Option<Regex>,
@@ -118,7 +117,6 @@ pub fn group_of<'a>(analysis: &Analysis, process: &Process, groups: &'a [Group])
 named! {
     /// The sort order of a table: descending, but ascending for start and pid.
     #[derive(Default)]
-    #[allow(missing_docs)] // the titles say it
     pub enum Sort {
         #[default]
         OnCpu = "on-cpu", "CPU time";
@@ -138,7 +136,6 @@ named! {
 named! {
     /// The grouping of a table's rows.
     #[derive(Default)]
-    #[allow(missing_docs)]
     pub enum By {
         #[default]
         Process = "process", "process";

@@ -4,12 +4,10 @@ use std::fmt::Write;
 
 use crate::units;
 
-/// The terminal's properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Columns of the terminal.
     pub width: usize,
-    /// Use colours.
     pub color: bool,
     /// Draw with ASCII characters only.
     pub ascii: bool,
@@ -47,18 +45,12 @@ pub fn document(title: &str, text: &str) -> String {
     out
 }
 
-/// Colours by meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paint {
-    /// No colour.
     Plain,
-    /// A title.
     Bold,
-    /// Less important text.
     Dim,
-    /// A failure.
     Bad,
-    /// A bar.
     Bar,
 }
 

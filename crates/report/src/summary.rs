@@ -26,7 +26,6 @@ const NAME: usize = 60;
 pub struct Links<'a> {
     /// The page of `tr report`.
     pub page: Option<&'a str>,
-    /// The recording.
     pub artifact: Option<&'a str>,
 }
 

@@ -8,7 +8,6 @@ use crate::{escape, units};
 /// A cell of a table in text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// An empty cell.
     Empty,
     /// `?`.
     Unknown,
@@ -22,7 +21,6 @@ pub enum Cell {
     Seconds(u64),
     /// A timestamp in ns since the start of the trace.
     At(u64),
-    /// A count.
     Count(u64),
     /// A pid, tid, CPU or exit code.
     Id(u32),
@@ -32,7 +30,6 @@ pub enum Cell {
     BytesAtLeast(u64),
     /// A part and the whole.
     Share(u64, u64),
-    /// Escaped text.
     Text(String),
 }
 
@@ -191,7 +188,6 @@ impl<'a, R> Table<'a, R> {
         table
     }
 
-    /// Colours the rows.
     #[must_use]
     pub fn paint(mut self, paint: impl Fn(&R) -> Paint + 'a) -> Table<'a, R> {
         self.paint = Box::new(paint);

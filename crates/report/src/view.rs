@@ -10,7 +10,6 @@ use crate::style::Style;
 /// The user's options.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
-    /// Rows in text.
     pub top: usize,
     /// `--top`, if it is given. Without it, CSV, JSON and some reports have all
     /// rows.
@@ -25,9 +24,7 @@ pub struct Ask {
     pub groups: Vec<Group>,
     /// The length of an interval in ns; each report has its own default.
     pub interval: Option<u64>,
-    /// Only this CPU.
     pub cpu: Option<CpuId>,
-    /// Only failed processes.
     pub failed: bool,
     /// The least wall time, in ns.
     pub min: u64,
@@ -47,7 +44,6 @@ impl Ask {
 /// The input of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// The analysis.
     pub analysis: &'a Analysis,
     /// The indexes of the processes that match the user's filters.
     pub chosen: &'a [usize],

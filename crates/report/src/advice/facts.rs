@@ -23,7 +23,6 @@ pub(super) struct Execution {
     pub exec: Option<usize>,
     pub start: Ktime,
     pub end: Ktime,
-    /// Its program's name.
     pub program: String,
     /// CPU time in ns.
     pub on_cpu: u64,
@@ -138,7 +137,6 @@ impl<'a> Facts<'a> {
         self.executions.get(group as usize)
     }
 
-    /// All groups.
     pub fn all(&self) -> impl Iterator<Item = (Group, &Execution)> {
         (0..).zip(&self.executions)
     }

@@ -31,7 +31,6 @@ named! {
     pub enum Kind {
         /// A linker on the critical path.
         Link = "link", "A linker decides";
-        /// A configure script.
         Configure = "configure", "A configuration decides";
         /// An installation of packages.
         Install = "install", "An installation of packages decides";
@@ -57,7 +56,6 @@ named! {
         Repeated = "repeated", "Work is repeated";
         /// Many executions of a short program.
         Short = "short", "Many short programs run";
-        /// The cgroup's quota.
         Throttled = "throttled", "The CPU quota throttles the build";
         /// CPU time that the hypervisor took.
         Stolen = "stolen", "The hypervisor takes CPU time";
@@ -65,15 +63,12 @@ named! {
         Others = "others", "Other tasks have the CPUs";
         /// The longest job starts last.
         Last = "last", "The longest job starts last";
-        /// One task alone.
         Alone = "alone", "One task runs alone";
     }
 }
 
-/// One change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Advice {
-    /// Its kind.
     pub kind: Kind,
     /// The evidence: the tasks and their time.
     pub finding: String,
@@ -83,7 +78,6 @@ pub struct Advice {
     pub gain: u64,
     /// The time in which the evidence lies.
     pub from: Ktime,
-    /// Its end.
     pub to: Ktime,
     /// The processes, in order of start.
     pub processes: Vec<ProcessIx>,
@@ -102,7 +96,6 @@ struct Candidate {
     evidence: Vec<Group>,
 }
 
-/// The most changes.
 pub const MOST: usize = 7;
 /// The least gain is the wall time divided by this.
 fn least(kind: Kind) -> u64 {

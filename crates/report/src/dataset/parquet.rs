@@ -35,7 +35,6 @@ fn physical(kind: Kind) -> i32 {
     }
 }
 
-/// A written column.
 struct Chunk {
     column: Column,
     offset: usize,

@@ -7,7 +7,6 @@ pub enum Kind {
     Int,
     /// UTF-8.
     Text,
-    /// A truth value.
     Bool,
 }
 

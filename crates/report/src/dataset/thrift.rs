@@ -25,7 +25,6 @@ fn binary(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// A struct.
 pub struct Struct {
     bytes: Vec<u8>,
     last: u8,

@@ -13,7 +13,6 @@ use super::run::{Figures, Proc, Run, WAYS};
 /// The same process in several runs.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// The parent's slot.
     pub parent: Option<usize>,
     /// The program in the last run with the process.
     pub program: String,

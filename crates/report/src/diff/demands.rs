@@ -28,7 +28,6 @@ named! {
         Written = "disk-written", "written to disks";
         /// Connections begun or accepted.
         Connections = "connections", "TCP connections";
-        /// Those that failed.
         Failed = "failed-connections", "failed TCP connections";
         /// Time to connect, in ns.
         Connecting = "connecting", "connecting";
@@ -46,7 +45,6 @@ named! {
         Reclaim = "reclaim", "direct reclaim";
         /// In ns.
         Swap = "swap", "waits for pages from swap";
-        /// Processes.
         OomKills = "oom-kills", "killed for lack of memory";
     }
 }

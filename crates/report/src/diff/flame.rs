@@ -9,7 +9,6 @@ use super::{signed, Diff, Judged};
 use crate::escape::html;
 use crate::units;
 
-/// The most levels.
 const LEVELS: usize = 60;
 /// A frame below this share of the width is left out.
 const SHORT: u64 = 1000;

@@ -57,7 +57,6 @@ impl Noisy {
 /// A function of a program whose time differs.
 #[derive(Clone, Debug)]
 pub struct FunctionChange {
-    /// The program, escaped.
     pub program: String,
     /// The function and its file.
     pub name: Name,

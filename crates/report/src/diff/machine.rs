@@ -124,7 +124,6 @@ fn calls(analysis: &Analysis) -> BTreeMap<String, (u64, u64)> {
 /// A system call whose number or time differs.
 #[derive(Clone, Debug)]
 pub struct CallChange {
-    /// Its name.
     pub name: String,
     /// The number of calls.
     pub count: Judged,

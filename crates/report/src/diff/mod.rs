@@ -200,7 +200,6 @@ impl Diff {
         all.filter(move |change| change.what == what && !change.through)
     }
 
-    /// Whether nothing differs.
     fn same(&self) -> bool {
         let differs = |(_, judged): &(Figure, Judged)| judged.difference() != 0;
         self.changes.is_empty() && !self.whole.iter().any(differs)

@@ -184,7 +184,6 @@ impl Profile {
 /// The stacks of both sides: the means of their runs.
 #[derive(Debug)]
 pub struct Both {
-    /// The stacks.
     pub tree: Tree,
     /// Of base and new the time in which each node was the innermost one, in ns.
     pub own: [Vec<u64>; 2],

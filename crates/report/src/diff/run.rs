@@ -20,19 +20,16 @@ named! {
     pub enum Figure {
         /// From start to end.
         Wall = "wall", "wall time";
-        /// On a CPU.
         OnCpu = "on-cpu", "on a CPU";
         /// Waiting for a CPU.
         RunQueue = "run-queue", "waiting for a CPU";
         /// In an uninterruptible wait.
         Blocked = "blocked", "blocked";
-        /// Asleep.
         Sleep = "sleep", "asleep";
         /// The largest resident set (of any process), in bytes.
         Rss = "rss", "largest process's memory";
         /// Time on the critical path.
         CriticalPath = "critical-path", "critical path";
-        /// Unknown time.
         Unknown = "unknown", "unknown";
     }
 }
@@ -47,7 +44,6 @@ impl Figure {
 pub struct Figures([Option<u64>; Figure::ALL.len()]);
 
 impl Figures {
-    /// One figure.
     pub fn get(&self, figure: Figure) -> Option<u64> {
         self.0.get(figure as usize).copied().flatten()
     }
@@ -78,38 +74,29 @@ pub struct Proc {
     pub parent: Option<usize>,
     /// Equal keys mean the same process in several runs.
     pub keys: [u64; WAYS],
-    /// The program, escaped.
     pub program: String,
-    /// The label, escaped.
     pub label: String,
-    /// The process's figures.
     pub figures: Figures,
 }
 
-/// One recording.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The file's name, escaped.
     pub file: String,
     /// COMMAND, escaped; empty without one.
     pub command: String,
-    /// COMMAND's raw status.
     pub status: Option<u32>,
-    /// The machine's CPUs.
     pub cpus: usize,
-    /// The kernel, escaped.
     pub kernel: String,
     /// The trace is truncated.
     pub cut: bool,
     /// The recording ended while COMMAND ran.
     pub unfinished: bool,
-    /// Events were lost.
     pub lost: bool,
     /// The figures of the whole recording.
     pub figures: Figures,
     /// The processes, parents first.
     pub processes: Vec<Proc>,
-    /// The steps.
     pub steps: StepSums,
     /// The critical path by process.
     pub path: Vec<Bar>,
@@ -126,11 +113,8 @@ pub struct Run {
 /// A stretch of a process, in ns since the start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bar {
-    /// Its beginning.
     pub from: u64,
-    /// Its end.
     pub to: u64,
-    /// The program, escaped.
     pub program: String,
     /// The process's label, escaped.
     pub label: String,

@@ -30,7 +30,6 @@ pub struct Judged {
     pub spread: Option<u64>,
     /// The p of the rank test, with enough runs for it.
     pub p: Option<f64>,
-    /// The result.
     pub verdict: Verdict,
 }
 
@@ -39,7 +38,6 @@ const RANKED: usize = 4;
 /// The most runs of both sides for the exact test; of more, its normal
 /// approximation.
 const EXACT: usize = 40;
-/// The significance level.
 pub const ALPHA: f64 = 0.05;
 
 impl Judged {
@@ -68,7 +66,6 @@ impl Judged {
         Some(judged)
     }
 
-    /// New minus base.
     pub fn difference(&self) -> i128 {
         i128::from(self.new) - i128::from(self.base)
     }

@@ -27,15 +27,11 @@ pub type StepSums = BTreeMap<(Kind, String), StepSum>;
 /// A kind and name of steps with a difference.
 #[derive(Clone, Debug)]
 pub struct StepChange {
-    /// Their kind.
     pub kind: Kind,
-    /// Their name, escaped.
     pub name: String,
     /// The medians of their number.
     pub count: (u64, u64),
-    /// Sums over them.
     pub wall: Judged,
-    /// CPU time.
     pub on_cpu: Option<Judged>,
     /// Of the wall time: no CPU.
     pub starved: Option<Judged>,

@@ -117,7 +117,6 @@ impl Diff {
         style.wrapped(out, Paint::Dim, "", &self.statistic());
     }
 
-    /// The whole recordings.
     fn figures(&self, out: &mut String, style: &Style) {
         type Row = (Figure, Judged);
         let name = |(figure, judged): &&Row| {

@@ -135,7 +135,6 @@ pub struct CompactSched {
 pub struct FtraceEvent {
     #[prost(uint64, tag = "1")]
     pub timestamp: u64,
-    /// The running task.
     #[prost(uint32, tag = "2")]
     pub pid: u32,
     #[prost(uint32, tag = "5")]

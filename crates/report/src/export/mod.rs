@@ -20,17 +20,11 @@ use crate::view::View;
 named! {
     /// The format of an export.
     pub enum Format {
-        /// Protobuf.
         Perfetto = "perfetto", "a trace for ui.perfetto.dev and trace_processor";
-        /// Protobuf.
         Otlp = "otlp", "spans of OpenTelemetry, of steps and processes";
-        /// JSON.
         OtlpJson = "otlp-json", "the same spans as JSON";
-        /// JSON.
         Chrome = "chrome", "a JSON array of trace events, of processes alone";
-        /// Text.
         Folded = "folded", "a line for each stack of processes, with its weight";
-        /// JSON.
         Speedscope = "speedscope", "stacks of processes for speedscope.app";
     }
 }
@@ -39,7 +33,6 @@ named! {
     /// The weight of a process in a stack.
     #[derive(Default)]
     pub enum Weight {
-        /// Its CPU time.
         #[default]
         Cpu = "cpu", "CPU time";
         /// Its wall time without that of its children.
@@ -56,7 +49,6 @@ named! {
 /// The settings of an export.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
-    /// Its format.
     pub format: Format,
     /// The weight of stacks.
     pub weight: Weight,

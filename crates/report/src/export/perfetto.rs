@@ -59,10 +59,8 @@ pub fn write(view: &View<'_>, trace: &Trace, flows: bool, out: &mut dyn Write) -
     Ok(())
 }
 
-/// Encodes packets.
 struct Packets<'a> {
     out: &'a mut dyn Write,
-    /// The packet, encoded.
     buffer: Vec<u8>,
     /// The last track's uuid.
     tracks: u64,
@@ -88,7 +86,6 @@ impl Packets<'_> {
         self.out.write_all(&self.buffer)
     }
 
-    /// A new track.
     fn track(&mut self, track: TrackDescriptor) -> io::Result<u64> {
         self.tracks += 1;
         let uuid = self.tracks;

@@ -38,7 +38,6 @@ const STEPS: usize = 20_000;
 const CONNECTIONS: usize = 5_000;
 const SAMPLES: usize = 2_000;
 
-/// The whole document.
 #[derive(Serialize)]
 pub struct Document {
     /// The layout's version; the same file has the page that reads it.
@@ -57,7 +56,6 @@ pub struct Document {
     threads: Threads,
     execs: Execs,
     path: Option<Path>,
-    /// The path's name.
     path_title: &'static str,
     steps: StepColumns,
     connections: Connections,
@@ -418,7 +416,6 @@ struct Path {
     shares: Vec<(String, u64, u64)>,
 }
 
-/// Makes the document.
 pub fn document(
     analysis: &Analysis,
     file: &str,

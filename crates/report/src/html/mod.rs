@@ -26,9 +26,7 @@ const HEAD: &str = include_str!("../../web/src/head.html");
 const PAGE: &str = include_str!("../../web/src/page.html");
 /// The page of an untraced run. It has no script.
 const UNTRACED: &str = include_str!("../../web/src/untraced.html");
-/// Its program, bundled.
 const SCRIPT: &str = include_str!("../../web/dist/report.js");
-/// Its style, bundled.
 const STYLE: &str = include_str!("../../web/dist/report.css");
 
 /// The page of an analysis made with

@@ -93,10 +93,8 @@ fn share(doing: Bucket) -> usize {
     }
 }
 
-/// A piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
-    /// One stretch.
     One(Stretch),
     /// Several: the time of each share.
     Mixed([u64; 5]),

@@ -40,7 +40,6 @@ impl Default for Room {
     }
 }
 
-/// A function.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Function {
     /// Its name and its file's.
@@ -52,7 +51,6 @@ pub struct Function {
 /// A sample, or several consecutive ones of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The thread.
     pub thread: ThreadIx,
     /// What it did, as the [`kind`] of a piece: on a CPU, or what it waited for.
     pub kind: u8,

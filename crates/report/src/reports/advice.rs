@@ -13,14 +13,12 @@ use crate::view::{Report, View};
 /// The processes of a change that text names.
 const NAMED: usize = 3;
 
-/// The report.
 pub struct AdviceReport<'a> {
     view: View<'a>,
     all: Vec<Advice>,
 }
 
 impl<'a> AdviceReport<'a> {
-    /// Finds the changes.
     pub fn new(view: &View<'a>) -> AdviceReport<'a> {
         AdviceReport {
             view: *view,

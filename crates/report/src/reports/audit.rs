@@ -193,9 +193,7 @@ impl RunQueue {
 /// A task with a difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Worst {
-    /// The tid.
     pub tid: u32,
-    /// The process's label.
     pub label: String,
     /// Time on a CPU in ns, by the events.
     pub on_cpu_ns: u64,

@@ -30,7 +30,6 @@ pub struct Cpu {
     pub build_ns: u64,
     /// The time of other tasks, kernel threads included.
     pub others_ns: Option<u64>,
-    /// Idle time.
     pub idle_ns: Option<u64>,
     /// The rest of the span.
     pub unknown_ns: u64,
@@ -46,7 +45,6 @@ pub struct Cpu {
     pub preempted_wait_ns: u64,
 }
 
-/// The report.
 pub struct Cpus {
     span: u64,
     cpus: Vec<Cpu>,

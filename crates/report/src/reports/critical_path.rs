@@ -190,7 +190,6 @@ pub(crate) fn bars(out: &mut String, shares: &[Share], whole: u64, most: usize, 
     }
 }
 
-/// The report.
 pub struct PathReport<'a> {
     view: View<'a>,
     groups: Groups,
@@ -219,7 +218,6 @@ struct Row {
 }
 
 impl<'a> PathReport<'a> {
-    /// Finds the path.
     pub fn new(view: &View<'a>) -> PathReport<'a> {
         let analysis = view.analysis;
         let groups = groups(analysis);

@@ -46,7 +46,6 @@ impl<'a> Devices<'a> {
         }
     }
 
-    /// Appends the table.
     pub fn text(&self, out: &mut String, style: &Style) {
         let Some(disks) = &self.disks else {
             let mut missing = self.view.analysis.meta.missing.iter();

@@ -20,7 +20,6 @@ use crate::table::{csv, Cell, Table};
 use crate::units;
 use crate::view::{Report, View};
 
-/// The report.
 pub struct Disk<'a> {
     view: View<'a>,
     by: By,
@@ -35,7 +34,6 @@ pub struct Disk<'a> {
     synced_of: Vec<Vec<Synced<'a>>>,
 }
 
-/// Sums over threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum {
     /// Bytes read from and written to storage, of the threads that have exited; `None`: not

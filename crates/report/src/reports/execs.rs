@@ -15,7 +15,6 @@ use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
 use crate::{escape, units};
 
-/// One execution.
 #[derive(Clone, Copy)]
 struct Execution<'a> {
     process: &'a Process,
@@ -71,7 +70,6 @@ impl Execution<'_> {
     }
 }
 
-/// The report.
 pub struct Execs<'a> {
     view: View<'a>,
     rows: Vec<Execution<'a>>,

@@ -73,7 +73,6 @@ impl Failure {
         self.join(between, |name| name.to_owned(), |word| word.to_owned())
     }
 
-    /// For Markdown.
     pub(crate) fn markdown(&self) -> String {
         self.join(" → ", escape::code, escape::markdown)
     }

@@ -21,7 +21,6 @@ const CUT: u64 = 1;
 /// The text names at most so many.
 const PROGRAMS: usize = 3;
 
-/// The report.
 pub struct Flame<'a> {
     view: View<'a>,
     by: Option<By>,

@@ -83,7 +83,6 @@ impl<'a> Lookups<'a> {
         rows
     }
 
-    /// Appends the table.
     pub fn text(&self, out: &mut String, style: &Style) {
         let analysis = self.view.analysis;
         let Some(chosen) = &self.chosen else {

@@ -12,7 +12,6 @@ use crate::table::{csv, Cell, Table};
 use crate::units;
 use crate::view::{Report, View};
 
-/// The report.
 pub struct Machine<'a> {
     view: View<'a>,
     cpus: u64,

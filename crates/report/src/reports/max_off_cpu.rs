@@ -22,7 +22,6 @@ use crate::{label, units};
 
 const SECOND: u64 = 1_000_000_000;
 
-/// The report.
 pub struct MaxOffCpu<'a> {
     view: View<'a>,
     /// In ns.
@@ -34,7 +33,6 @@ pub struct MaxOffCpu<'a> {
 /// The longest time off CPU of a process in an interval.
 #[derive(Clone, Copy)]
 struct Longest<'a> {
-    /// The interval's number.
     number: u64,
     process: &'a Process,
     piece: Piece,

@@ -19,7 +19,6 @@ use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
 use crate::{escape, label, units};
 
-/// The report.
 pub struct Memory<'a> {
     view: View<'a>,
     by: By,

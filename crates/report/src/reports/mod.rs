@@ -38,7 +38,6 @@ pub use crate::view::{Ask, Report, View};
 named! {
     /// A report, in the order of `--report all`. Its title describes it.
     #[derive(Hash)]
-    #[allow(missing_docs)]
     pub enum Kind {
         Top = "top", "Where the time went";
         Advice = "advice", "The changes that would save time";
@@ -102,7 +101,6 @@ impl Kind {
         )
     }
 
-    /// Makes the report.
     pub fn make<'a>(self, view: &View<'a>) -> Box<dyn Report + 'a> {
         if self.needs_events() && view.analysis.basis() != Basis::Events {
             return Box::new(not_known::NotKnown::new(self, view));

@@ -21,7 +21,6 @@ use crate::{label, units};
 /// The number of failed connections in text without `--top`.
 const FAILED: usize = 5;
 
-/// The report.
 pub struct Network<'a> {
     view: View<'a>,
     /// The connections of the chosen processes.

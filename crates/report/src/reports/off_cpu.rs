@@ -45,13 +45,10 @@ named! {
         Terminal = "terminal", "its terminal";
         /// It waits for a file: a read, a write, fsync, a page fault.
         File = "file", "a file";
-        /// Block I/O.
         Io = "block-io", "block I/O";
         /// An interruptible sleep of another kind.
         Sleep = "sleep", "asleep";
-        /// Another uninterruptible wait.
         Blocked = "blocked", "blocked in the kernel";
-        /// Stopped or traced.
         Stopped = "stopped", "stopped";
         /// Unknown; it may have been on a CPU.
         Unknown = "unknown", "unknown";
@@ -86,7 +83,6 @@ impl Reason {
         })
     }
 
-    /// A column's title.
     fn column(self) -> &'static str {
         match self {
             Reason::Woken => "wait cpu",

@@ -15,7 +15,6 @@ use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
 use crate::{label, units};
 
-/// The report.
 pub struct ParallelismReport<'a> {
     view: View<'a>,
     groups: Groups,
@@ -311,7 +310,6 @@ impl Report for ParallelismReport<'_> {
         Some(found.map_or(Value::Null, |found| self.document(found)))
     }
 
-    /// The distribution.
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let rows = self.found.iter().flat_map(|found| {
             let time = |times: &[u64], n| times.get(n).copied().unwrap_or(0);

@@ -12,7 +12,6 @@ use crate::units;
 use crate::view::{Report, View};
 use crate::warnings::{clocks, lost, warnings};
 
-/// The report.
 pub struct QualityReport<'a> {
     view: View<'a>,
 }
@@ -23,7 +22,6 @@ impl<'a> QualityReport<'a> {
         QualityReport { view: *view }
     }
 
-    /// Fact and value.
     fn facts(&self) -> Vec<(&'static str, String)> {
         let analysis = self.view.analysis;
         let quality = &analysis.quality;

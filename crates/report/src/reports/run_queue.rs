@@ -24,7 +24,6 @@ use crate::table::{csv, Cell, Table};
 use crate::units;
 use crate::view::{Report, View};
 
-/// The report.
 pub struct RunQueue<'a> {
     all: Hist,
     cpus: BTreeMap<CpuId, Hist>,

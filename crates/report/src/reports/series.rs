@@ -18,7 +18,6 @@ const INTERVAL: u64 = 1_000_000_000;
 /// doubled.
 const VALUES: u64 = 1 << 20;
 
-/// The report.
 pub struct Series<'a> {
     view: View<'a>,
     /// In ns.
@@ -29,9 +28,7 @@ pub struct Series<'a> {
     pub lines: Vec<Line<'a>>,
 }
 
-/// One process.
 pub struct Line<'a> {
-    /// The process.
     pub process: &'a Process,
     /// The interval's number, ns on a CPU in it; in order, without 0. Interval 0
     /// begins at the start of the recording.

@@ -24,7 +24,6 @@ const LINES: usize = 30;
 /// The number of tests that have a sentence of their own.
 const SLOWEST: usize = 3;
 
-/// The report.
 pub struct StepsReport<'a> {
     view: View<'a>,
     steps: Steps,

@@ -20,7 +20,6 @@ use crate::view::{Report, View};
 /// Rows in text without `--top`.
 const ROWS: usize = 20;
 
-/// The report.
 pub struct SystemCalls<'a> {
     view: View<'a>,
     by: Option<By>,

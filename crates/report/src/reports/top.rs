@@ -35,7 +35,6 @@ const BARS: usize = 5;
 /// The changes that it names.
 const FIRST: usize = 3;
 
-/// The report.
 pub struct Top<'a> {
     view: View<'a>,
     by: By,

@@ -26,7 +26,6 @@ const LINES: usize = 40;
 /// on: 1/20.
 const ALONE: u64 = 20;
 
-/// The report.
 pub struct Tree<'a> {
     view: View<'a>,
     nodes: Vec<Node<'a>>,
@@ -53,7 +52,6 @@ struct Node<'a> {
     sum: Sum,
 }
 
-/// Sums over nodes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     processes: u64,
@@ -219,9 +217,14 @@ fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> (Vec<Node<'a>>, Vec<St
 #[derive(Clone, Debug)]
 enum Item {
     /// One process; whether its children have lines of their own.
-    One { node: usize, open: bool },
-    /// Several processes.
-    Folded { sum: Sum, name: String },
+    One {
+        node: usize,
+        open: bool,
+    },
+    Folded {
+        sum: Sum,
+        name: String,
+    },
 }
 
 impl Tree<'_> {

@@ -18,7 +18,6 @@ use crate::units;
 pub struct Waited<'a> {
     /// `None`: it is not known which.
     disk: Option<&'a Disk>,
-    /// Waits.
     pub count: u64,
     /// Their time in ns.
     pub ns: u64,
@@ -61,7 +60,6 @@ impl Waited<'_> {
         self.disk.is_some()
     }
 
-    /// In JSON.
     pub fn json(&self) -> Value {
         json!({
             "device": self.disk.map(|disk| disk.device.to_string()),
@@ -85,7 +83,6 @@ impl Waited<'_> {
 pub struct Synced<'a> {
     /// The last component of its path; `None`: it is not known.
     file: Option<&'a [u8]>,
-    /// Waits.
     pub count: u64,
     /// Their time in ns.
     pub ns: u64,
@@ -117,7 +114,6 @@ pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<Synced<'
 }
 
 impl Synced<'_> {
-    /// The file's name.
     pub fn label(&self) -> String {
         self.file
             .map_or_else(|| "not known".to_owned(), escape::text)

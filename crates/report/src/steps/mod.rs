@@ -19,7 +19,6 @@ use crate::names::named;
 named! {
     /// The kind of a step.
     #[derive(Hash)]
-    #[allow(missing_docs)] // the titles say it
     pub enum Kind {
         Job = "job", "step of a CI job";
         Target = "target", "target of a build";
@@ -32,18 +31,14 @@ named! {
 /// The number of a step in [`Steps::list`].
 pub type StepIx = usize;
 
-/// A step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Its name, escaped.
     pub name: String,
-    /// Its kind.
     pub kind: Kind,
     /// The step around it, which comes before it in the list.
     pub parent: Option<StepIx>,
     /// The number of steps around it.
     pub depth: usize,
-    /// Its beginning.
     pub from: Ktime,
     /// Its end; the span's end if it did not end before. A moment has no length.
     pub to: Ktime,

@@ -14,7 +14,6 @@ use crate::{escape, label};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
     pub kind: Kind,
-    /// Escaped.
     pub name: String,
     /// The tests that it runs, apart from those that rules find.
     pub tests: Tests,
@@ -40,13 +39,11 @@ pub(super) enum Tests {
 struct Line<'a> {
     /// The whole command line, with the interpreter's.
     all: &'a [&'a [u8]],
-    /// The program's path.
     path: &'a str,
     /// Its name: [`crate::label`] names the programs of reports, with more detail.
     name: &'a str,
     /// The first of the tool's names.
     tool: &'a str,
-    /// Its arguments.
     args: &'a [&'a [u8]],
 }
 

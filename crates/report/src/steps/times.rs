@@ -15,7 +15,6 @@ use crate::units;
 
 named! {
     /// What a step's time went to, along its own critical path.
-    #[allow(missing_docs)] // the titles say it
     pub enum Use {
         OnCpu = "on_cpu", "CPU";
         RunQueue = "run_queue", "starved of a CPU";
@@ -94,7 +93,6 @@ impl Spent {
     }
 }
 
-/// A step's times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepTimes {
     /// Of all its threads, with the steps inside it. `None`: not known.

@@ -28,9 +28,7 @@ pub const LEAST: Duration = Duration::from_millis(100);
 
 /// Spans that are encoded at once.
 const CHUNK: usize = 512;
-/// SPAN_KIND_INTERNAL.
 const INTERNAL: i32 = 1;
-/// STATUS_CODE_ERROR.
 const ERROR: i32 = 2;
 
 /// The encoding of a request.
@@ -42,7 +40,6 @@ pub enum Encoding {
     Json,
 }
 
-/// Writes an ExportTraceServiceRequest.
 pub fn write(view: &View<'_>, encoding: Encoding, out: &mut dyn Write) -> io::Result<()> {
     let spans = Spans::new(view);
     let resource = resource(view.analysis);

@@ -11,7 +11,6 @@ use crate::export::messages::*;
 /// Events of a CPU in one bundle.
 pub const BUNDLE: usize = 4096;
 
-/// A CPU's bundle.
 #[derive(Default)]
 pub struct Cpu {
     compact: CompactSched,

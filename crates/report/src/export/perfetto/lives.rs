@@ -15,7 +15,6 @@ use super::{id, text, Packets, PRIO};
 use crate::export::messages::*;
 use crate::view::View;
 
-/// CLONE_THREAD in include/uapi/linux/sched.h.
 const CLONE_THREAD: u64 = 0x10000;
 
 /// Wake-ups and the lives of tasks, from the events.
