@@ -16,6 +16,7 @@ pub mod disks;
 pub mod dns;
 mod gaps;
 mod graph;
+pub mod kinds;
 pub mod machine;
 pub mod memory;
 pub mod model;

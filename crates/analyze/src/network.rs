@@ -5,10 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use tr_format::event::{Ktime, LifeKind, Tid};
 use tr_format::network::{ConnectionId, Ending, Endpoint};
 
-use crate::awaited::Awaited;
 use crate::critical_path::{CriticalPath, Segment};
 use crate::gaps::Spans;
-use crate::graph::Kind;
+use crate::kinds::Kind;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::tracker::TaskIx;
 
@@ -257,9 +256,7 @@ pub struct Waited {
 /// was waited for is not known.
 const LOOK_BACK: usize = 1000;
 
-/// The waits for the network on a critical path: those for a socket that a softirq, a timeout, or
-/// a task outside of the recording ended. If such a task ended it, or in a poll(2) that had a
-/// timeout, the process had a connection or asked a DNS server.
+/// The waits for the network on a critical path.
 pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
     let mut of: HashMap<ProcessIx, Vec<usize>> = HashMap::new();
     for (at, it) in analysis.connections.iter().enumerate() {
@@ -269,27 +266,22 @@ pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
         }
     }
     let segments = path.segments.iter();
-    let waits = segments.filter_map(|segment| {
+    let waits = segments.filter(|it| it.kind == Kind::Network);
+    let waits = waits.map(|segment| {
         let process = analysis.thread(segment.thread).process;
         let candidates = of.get(&process).map_or(&[][..], Vec::as_slice);
-        let (any, connection) = during(analysis, candidates, segment);
-        let network = match segment.kind {
-            Kind::Network => true,
-            Kind::Outside(_) => for_socket(analysis, segment, process, any),
-            _ => false,
-        };
-        network.then(|| Waited {
+        Waited {
             process,
-            connection,
+            connection: during(analysis, candidates, segment),
             ns: segment.length(),
-        })
+        }
     });
     waits.collect()
 }
 
-/// Whether a process had connections at the time of a segment, and one of them if they lead to
-/// the same end. `all`: the process's connections, in order of their beginning.
-fn during(analysis: &Analysis, all: &[usize], segment: &Segment) -> (bool, Option<usize>) {
+/// One of the connections that a process had at the time of a segment, if they lead to the same
+/// end. `all`: the process's connections, in order of their beginning.
+fn during(analysis: &Analysis, all: &[usize], segment: &Segment) -> Option<usize> {
     let get = |at: usize| analysis.connections.get(at);
     let end = |at: usize| get(at).map(|it| it.remote);
     let begun = |at: &usize| get(*at).is_some_and(|it| it.begun <= segment.to);
@@ -300,18 +292,5 @@ fn during(analysis: &Analysis, all: &[usize], segment: &Segment) -> (bool, Optio
     let first = there.next();
     let same = there.all(|other| end(other) == first.and_then(end));
     let same = same && begun.len() <= LOOK_BACK;
-    (first.is_some(), first.filter(|_| same))
-}
-
-/// The segment's thread waited for a socket, and its process had a connection (`any`) or asked a
-/// DNS server.
-fn for_socket(analysis: &Analysis, segment: &Segment, process: ProcessIx, any: bool) -> bool {
-    let stretch = analysis.timeline.as_ref().and_then(|timeline| {
-        let number = timeline.at(segment.thread, Ktime(segment.to.0.checked_sub(1)?))?;
-        timeline.get(segment.thread, number)
-    });
-    stretch.is_some_and(|it| {
-        (any || analysis.online.covers(process, it.from))
-            && analysis.awaited(segment.thread, &it) == Some(Awaited::Socket)
-    })
+    first.filter(|_| same)
 }

@@ -5,7 +5,8 @@ use tr_format::event::{Ktime, Reason};
 use super::{Stay, Without};
 use crate::arena::Arena;
 use crate::awaited::Awaited;
-use crate::graph::{Cause, Graph, Kind};
+use crate::graph::{Cause, Graph};
+use crate::kinds::Kind;
 use crate::model::ThreadIx;
 use crate::programs::{Group, Groups};
 
