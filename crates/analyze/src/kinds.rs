@@ -1,7 +1,5 @@
 //! The kinds of time, and times by kind. Reports filter and merge these kinds; none has others.
 
-use crate::awaited::Awaited;
-
 /// What a part of the time of a thread, of a path or of a step went to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
@@ -77,25 +75,6 @@ impl Kind {
             | Kind::Blocked
             | Kind::Outside => true,
             Kind::OnCpu | Kind::RunQueue | Kind::Others | Kind::Lived | Kind::Unknown => false,
-        }
-    }
-
-    /// The kind of a wait that no recorded thread ended. `by_task`: a task that is not recorded,
-    /// or a kernel thread, did. `online`: the waiting process had a connection then, or asked a
-    /// DNS server.
-    pub(crate) fn of_wait(awaited: Option<Awaited>, by_task: bool, online: bool) -> Kind {
-        match awaited {
-            // The last step of block I/O may be a kernel thread's.
-            Some(Awaited::Disk | Awaited::File) => Kind::Disk,
-            // The other end of a connection may be a server of this machine; that of a Unix
-            // socket is no network.
-            Some(Awaited::Socket) if online || !by_task => Kind::Network,
-            _ if by_task => Kind::Outside,
-            None | Some(Awaited::Unknown) => Kind::Unknown,
-            Some(Awaited::Terminal) => Kind::Terminal,
-            Some(Awaited::Continue) => Kind::Stopped,
-            Some(Awaited::Kernel | Awaited::Vfork) => Kind::Blocked,
-            Some(_) => Kind::Sleep,
         }
     }
 }

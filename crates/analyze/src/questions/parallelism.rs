@@ -10,10 +10,10 @@ use tr_format::meta::Scope;
 
 use crate::arena::Ix;
 use crate::concurrency::add;
-use crate::critical_path::{CriticalPath, Kind, NoPath, Segment};
-use crate::graph::Graph;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
-use crate::programs::{sleeper, Group, Groups};
+use crate::questions::critical_path::{CriticalPath, Kind, NoPath, Segment};
+use crate::questions::graph::Graph;
+use crate::questions::programs::{sleeper, Group, Groups};
 use crate::timeline::Bucket;
 
 /// A phase in which one process of one group was the only one that ran or waited for

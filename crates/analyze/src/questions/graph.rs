@@ -7,6 +7,7 @@
 
 use tr_format::event::Ktime;
 
+use super::awaited::Awaited;
 use crate::kinds::Kind;
 use crate::model::{Analysis, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Timeline};
@@ -63,7 +64,8 @@ impl<'a> Graph<'a> {
     pub fn wait(&self, thread: ThreadIx, stretch: &Stretch, by_task: bool) -> Kind {
         let process = self.analysis.thread(thread).process;
         let online = self.analysis.online.covers(process, stretch.from);
-        Kind::of_wait(self.analysis.awaited(thread, stretch), by_task, online)
+        let awaited = self.analysis.awaited(thread, stretch);
+        awaited.unwrap_or(Awaited::Unknown).kind(by_task, online)
     }
 
     /// The thread that forked this one, if it lived then.

@@ -6,8 +6,8 @@ use tr_format::event::Ktime;
 use tr_format::stack::Doing;
 
 use super::{CriticalPath, Kind, Segment};
+use crate::collect::stacks::{Stacks, Timed};
 use crate::model::ThreadIx;
-use crate::stacks::{Stacks, Timed};
 
 /// The samples of a path, and the time that they are samples of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -118,8 +118,8 @@ fn waited_until(own: &[Own<'_>], time: Ktime) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::critical_path::Then;
     use crate::model::ProcessIx;
+    use crate::questions::critical_path::Then;
 
     const A: ThreadIx = ThreadIx(0);
     const B: ThreadIx = ThreadIx(1);

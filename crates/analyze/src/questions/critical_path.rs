@@ -27,11 +27,11 @@ mod walk;
 use self::evidence::Evidence;
 pub use self::sampled::OnPath;
 use crate::gaps::Spans;
-use crate::graph::Graph;
 use crate::kinds::ByKind;
 pub use crate::kinds::Kind;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
-use crate::programs::{Program, Programs};
+use crate::questions::graph::Graph;
+use crate::questions::programs::{Program, Programs};
 
 /// The link from a segment's thread to the next segment's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -9,11 +9,11 @@ use tr_format::event::Ktime;
 
 use super::evidence::Evidence;
 use super::{Segment, Then};
-use crate::awaited::Awaited;
-use crate::graph::{Cause, Graph};
 use crate::kinds::Kind;
 use crate::model::{Basis, ThreadIx};
-use crate::programs::{exec_of, Programs};
+use crate::questions::awaited::Awaited;
+use crate::questions::graph::{Cause, Graph};
+use crate::questions::programs::{exec_of, Programs};
 use crate::timeline::{Actor, Bucket, Stretch};
 
 /// Whether a thread is part of what a path is of, right before a time.
