@@ -2,6 +2,8 @@
 //! lines stay harmless, large trees stay fast.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
 
+#[path = "kinds/mod.rs"]
+mod kinds;
 #[path = "../../../tests/common/schema.rs"]
 mod schema;
 

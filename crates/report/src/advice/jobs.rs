@@ -302,7 +302,7 @@ fn too_many(facts: &Facts<'_>) -> Option<Candidate> {
         .filter(|(_, _, demand)| *demand as u64 > over)
         .map(|(ns, ..)| ns)
         .fold(0, u64::saturating_add);
-    let is_wait = |kind: Time| matches!(kind, Time::RunQueue(_));
+    let is_wait = |kind: Time| kind == Time::RunQueue;
     let waited = facts
         .segments()
         .filter(|(segment, ..)| is_wait(segment.kind))
@@ -320,7 +320,7 @@ fn too_many(facts: &Facts<'_>) -> Option<Candidate> {
         ),
         action: format!("use -j{}", facts.cpus + 1),
         without: Without {
-            own: |kind, _| matches!(kind, Time::RunQueue(_)),
+            own: |kind, _| kind == Time::RunQueue,
             waits: |_, _| false,
             of: None,
         },

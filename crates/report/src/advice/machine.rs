@@ -21,7 +21,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let stolen = machine.stolen_ns.unwrap_or(0) / facts.cpus;
     let stalled = machine.memory_stalled_ns.unwrap_or(0);
     let for_a_cpu = || Without {
-        own: |kind, _| matches!(kind, Time::RunQueue(_)),
+        own: |kind, _| kind == Time::RunQueue,
         waits: |_, _| false,
         of: None,
     };
@@ -76,7 +76,7 @@ fn starved(facts: &Facts<'_>) -> (u64, Vec<Group>) {
     let mut starved = 0u64;
     let mut groups = Vec::new();
     for (segment, group, _) in facts.segments() {
-        let waits = matches!(segment.kind, Time::RunQueue(_));
+        let waits = segment.kind == Time::RunQueue;
         if !waits || segment.length() < WAKE_UP {
             continue;
         }

@@ -96,8 +96,8 @@ struct Spans<'a> {
     /// The processes with spans of their own.
     chosen: Vec<bool>,
     root: Option<ProcessIx>,
-    /// Time on the critical path in ns, by process.
-    path: HashMap<ProcessIx, u64>,
+    /// Known time on the critical path in ns, by the process's index.
+    path: Vec<u64>,
 }
 
 impl<'a> Spans<'a> {
@@ -121,14 +121,8 @@ impl<'a> Spans<'a> {
                 executions.entry(process).or_insert(at);
             }
         }
-        let mut path = HashMap::new();
-        for segment in critical_path::path_of(view)
-            .iter()
-            .flat_map(|path| &path.segments)
-        {
-            let process = analysis.thread(segment.thread).process;
-            *path.entry(process).or_default() += segment.length();
-        }
+        let path = critical_path::path_of(view);
+        let path = path.map_or(Vec::new(), |path| path.by_process(analysis));
         let root = analysis.process_ids().find(|ix| {
             let process = analysis.process(*ix);
             process.parent.is_none() && Some(process.pid) == analysis.meta.root
@@ -311,7 +305,7 @@ impl<'a> Spans<'a> {
         );
         facts.extend(program(process));
         facts.extend(times(&process.times));
-        if let Some(ns) = self.path.get(&ix) {
+        if let Some(ns) = self.path.get(ix.0 as usize).filter(|ns| **ns > 0) {
             facts.push(int("tr.critical_path_ns", *ns));
         }
         if let Some(code) = process.status.and_then(|status| Exit::from(status).code()) {

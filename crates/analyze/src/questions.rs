@@ -1,0 +1,11 @@
+//! The questions to the model and its timeline.
+
+pub mod awaited;
+pub mod critical_path;
+mod graph;
+pub mod machine;
+pub mod network;
+pub mod parallelism;
+pub mod programs;
+pub mod waits;
+pub mod what_if;
