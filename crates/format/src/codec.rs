@@ -105,6 +105,9 @@ pub const TICK: u64 = 1_000_000;
 /// The length of the lists of recent tasks and of recent cgroups.
 const RECENT: usize = 254;
 
+/// The numbers of a disk, and its name.
+pub type Disk = ((u32, u32), Arc<[u8]>);
+
 /// The state after the earlier events of the frame; the same in both directions.
 #[derive(Debug)]
 pub struct Known {
@@ -131,7 +134,7 @@ pub struct Known {
     /// The counters' values by number.
     pub counters: Vec<Option<u64>>,
     /// The disks of waits, and their names.
-    pub disks: Vec<((u32, u32), Arc<[u8]>)>,
+    pub disks: Vec<Disk>,
     /// Of samples: the next new frame and stack; the last offset or address in each file,
     /// process or the kernel; the lengths of the last samples, by what the task did.
     pub frame: u32,

@@ -282,7 +282,10 @@ impl Stored for Final {
             nivcsw,
             delays,
         } = self;
-        let mut tgid = c.known().process_of(*tid).unwrap_or(Tgid(tid.0));
+        let mut tgid = Tgid(tid.0);
+        if C::WRITES {
+            tgid = c.known().process_of(*tid).unwrap_or(tgid);
+        }
         c.task(tid, &mut tgid)?;
         let before = c.known().exits.remove(&tid.0).unwrap_or_default();
         let [runtime, voluntary, involuntary, run, block, swap] = before;
