@@ -104,7 +104,7 @@ fn degraded(contents: &Contents) -> Value {
             })
             .collect()
         }
-        None if contents.events.degraded > 0 => Value::Null,
+        None if contents.events.of_kind("degraded") > 0 => Value::Null,
         None => json!([]),
     }
 }
@@ -316,7 +316,8 @@ fn method(lines: &mut Lines, contents: &Contents) {
             lines.say("", format!("{:<12}{}", known.name(), kinds.join(", ")));
         }
     }
-    let (detached, degraded) = (contents.events.detached, contents.events.degraded);
+    let of_kind = |name| contents.events.of_kind(name);
+    let (detached, degraded) = (of_kind("detached"), of_kind("degraded"));
     if detached > 0 {
         let tasks = units::count(detached);
         lines.say(
