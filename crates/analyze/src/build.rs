@@ -72,6 +72,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.lookups = lookups.finish((start, end), thread_ix);
     let memory = std::mem::take(&mut tracker.memory);
     analysis.waited_disks = std::mem::take(&mut tracker.disks).finish(thread_ix);
+    analysis.outside = std::mem::take(&mut tracker.outside);
     analysis.swap_told = memory.swap_told;
     analysis.memory = memory.finish((start, end), thread_ix);
     let inside = |time: Ktime| time > start && time <= end;

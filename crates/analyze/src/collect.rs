@@ -4,5 +4,6 @@ pub mod disks;
 pub mod dns;
 pub mod memory;
 pub mod network;
+pub mod outside;
 pub mod stacks;
 pub mod syscalls;

@@ -29,10 +29,10 @@ mod tracker;
 use tr_format::event::CpuId;
 use tr_format::reader::Trace;
 
-pub use crate::collect::{disks, dns, memory, stacks, syscalls};
+pub use crate::collect::{disks, dns, memory, outside, stacks, syscalls};
 pub use crate::model::Analysis;
 pub use crate::questions::{
-    awaited, critical_path, machine, parallelism, programs, waits, what_if,
+    awaited, contention, critical_path, machine, parallelism, programs, waits, what_if,
 };
 pub use crate::reading::Watch;
 

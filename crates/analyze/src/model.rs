@@ -11,6 +11,7 @@ use tr_format::tally::Events;
 
 use crate::arena::Ix;
 use crate::collect::disks::WaitedDisks;
+use crate::collect::outside::Outside;
 use crate::collect::dns::{Lookup, Lookups};
 use crate::collect::memory::MemoryEvent;
 use crate::collect::network::{Connection, Connections, Online};
@@ -77,6 +78,8 @@ pub struct Analysis {
     pub swap_told: bool,
     /// The disks that threads waited for.
     pub waited_disks: WaitedDisks,
+    /// Tasks that are not recorded, as far as they met recorded ones.
+    pub outside: Outside,
     /// Every thread's states in order, with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,

@@ -1,6 +1,7 @@
 //! The questions to the model and its timeline.
 
 pub mod awaited;
+pub mod contention;
 pub mod critical_path;
 mod graph;
 pub mod machine;

@@ -31,6 +31,7 @@ use tr_format::meta::{Metadata, Scope};
 use crate::arena::Arena;
 use crate::clock_check::ClockCheck;
 use crate::collect::disks::Disks;
+use crate::collect::outside::Outside;
 use crate::collect::dns::Lookups;
 use crate::collect::memory::Memory;
 use crate::collect::network::Connections;
@@ -74,6 +75,8 @@ pub struct Tracker {
     pub(crate) memory: Memory,
     /// The disks that tasks wait for.
     pub(crate) disks: Disks,
+    /// Tasks that are not recorded.
+    pub(crate) outside: Outside,
     /// Events that contradict what came before, by kind.
     pub anomalies: BTreeMap<&'static str, u64>,
     /// How long n recorded tasks were running.
@@ -151,6 +154,7 @@ impl Tracker {
             blocks: Vec::new(),
             memory: Memory::default(),
             disks: Disks::default(),
+            outside: Outside::default(),
             anomalies: BTreeMap::new(),
             concurrency: Concurrency::new(start, end),
             names: HashMap::new(),

@@ -130,6 +130,8 @@ pub const LIFE_SAMPLE: u32 = 20;
 pub const LIFE_SYNC_FILE: u32 = 21;
 /// `life_kind`: [`Pinned`].
 pub const LIFE_PINNED: u32 = 22;
+/// `life_kind`: [`Outsider`].
+pub const LIFE_OUTSIDER: u32 = 23;
 
 /// The most frames of a stack, in the kernel and in user mode each.
 pub const SAMPLE_DEPTH: usize = 127;
@@ -250,6 +252,11 @@ wire! {
     }
     /// Whether a task may run on one CPU alone.
     Pinned = "wire_pinned" { head: Head, tid: u32, tgid: u32, pinned: u32, pad: u32 }
+    /// The name of a task that is not followed.
+    Outsider = "wire_outsider" {
+        head: Head, tid: u32, tgid: u32, start_time: u64, cgroup: u64, kthread: u32, pad: u32,
+        comm: [u8; 16],
+    }
     /// A DNS message by UDP.
     Dns = "wire_dns" {
         head: Head, tid: u32, tgid: u32, server: [u8; 16], family: u16, port: u16, length: u32,

@@ -60,6 +60,7 @@ columns! {
     BlockDevice Requests Buckets OomResident Reclaim Dns DnsBytes BlockName
     DiskWait Module ModuleBytes Frames FrameOffset SampleTask SampleFlags SampleTime
     SampleBase SampleStacks SampleFrames Symbol SymbolText SymbolBytes SyncFile Pinned
+    Outsider
 }
 
 /// The number of columns.
@@ -79,10 +80,12 @@ pub enum Text {
     File,
     /// Names of functions and of their source files.
     Symbol,
+    /// Names of tasks that are not recorded.
+    Outsider,
 }
 
 /// The number of kinds of texts.
-pub const TEXTS: usize = Text::Symbol as usize + 1;
+pub const TEXTS: usize = Text::Outsider as usize + 1;
 
 impl Text {
     /// The columns of a text's distance among the new ones, or 0; of the length of a new one;
@@ -94,6 +97,7 @@ impl Text {
             Text::Disk => [Col::BlockName; 3],
             Text::File => [Col::SyncFile; 3],
             Text::Symbol => [Col::SymbolText, Col::SymbolText, Col::SymbolBytes],
+            Text::Outsider => [Col::Outsider; 3],
         }
     }
 }
@@ -227,6 +231,16 @@ impl Bytes for Box<[u8]> {
 
     fn copy(bytes: &[u8]) -> Box<[u8]> {
         bytes.into()
+    }
+}
+
+impl Bytes for Comm {
+    fn bytes(&self) -> &[u8] {
+        Comm::bytes(self)
+    }
+
+    fn copy(bytes: &[u8]) -> Comm {
+        Comm::new(bytes)
     }
 }
 

@@ -29,7 +29,7 @@ pub use crate::reason::{Context, Reason};
 pub use crate::recorder::{Clock, Degraded, LossCause, Lost, Mark, Point};
 use crate::stack::{Module, Sample, Symbol};
 pub use crate::task::{
-    Account, CgroupMove, CgroupPath, Delays, Detached, Exec, Exit, Final, Fork, OomKill, Pinned,
+    Account, CgroupMove, CgroupPath, Delays, Detached, Exec, Exit, Final, Fork, OomKill, Outsider, Pinned,
     Reclaim, Rename, Snapshot, TaskEnd,
 };
 use crate::Fault;
@@ -261,4 +261,6 @@ kinds! {
     SyncFile(it: Box<SyncFile>) = 34, "sync_file", Ring;
     /// A task may run on the event's CPU alone, or on others as well.
     Pinned(it: Pinned) = 35, "pinned", Ring;
+    /// A task that is not recorded has this name.
+    Outsider(it: Box<Outsider>) = 36, "outsider", Ring;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::codec::{fitting, Codec, Col, Step, Stored, TICK, UNIT};
+use crate::codec::{fitting, Codec, Col, Step, Stored, Text, TICK, UNIT};
 use crate::ids::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
 use crate::show;
 use crate::varint::{fold, unfold};
@@ -441,6 +441,42 @@ impl Stored for Pinned {
         let Pinned { tid, tgid, pinned } = self;
         c.own_task(Col::Pinned, Col::Pinned, tid, tgid)?;
         c.bool(Col::Pinned, pinned)
+    }
+}
+
+/// The name of a task that is not recorded, at its first event beside one that is, and again after
+/// it has got another name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Outsider {
+    /// The task.
+    pub tid: Tid,
+    /// Its process.
+    pub tgid: Tgid,
+    /// The task's `start_time` (`CLOCK_MONOTONIC`).
+    pub start_time: Ktime,
+    /// Its cgroup.
+    pub cgroup: CgroupId,
+    /// It is a kernel thread.
+    pub kthread: bool,
+    /// Its name.
+    pub comm: Comm,
+}
+
+impl Stored for Outsider {
+    fn fields<C: Codec>(&mut self, c: &mut C, time: Ktime) -> Step {
+        let Outsider {
+            tid,
+            tgid,
+            start_time,
+            cgroup,
+            kthread,
+            comm,
+        } = self;
+        c.own_task(Col::Outsider, Col::Outsider, tid, tgid)?;
+        c.change(Col::Outsider, &mut start_time.0, time.0)?;
+        c.int(Col::Outsider, &mut cgroup.0)?;
+        c.bool(Col::Outsider, kthread)?;
+        c.text(Text::Outsider, comm)
     }
 }
 

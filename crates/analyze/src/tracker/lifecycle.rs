@@ -64,6 +64,7 @@ impl Tracker {
                 self.end(time, end);
             }
             LifeKind::Pinned(pinned) => self.pin(pinned, event.cpu),
+            LifeKind::Outsider(task) => self.outside.name(time, task),
             LifeKind::Degraded(degraded) => self.degraded.push((time, degraded.what.clone())),
             LifeKind::Mark(mark) => {
                 if self.marks.len() < Analysis::MARKS {

@@ -88,7 +88,9 @@ impl Tracker {
             let task = self.task(tid).filter(|_| tid != Tid::IDLE);
             task.is_some_and(|ix| self.keeps(ix, tid))
         };
+        // While a recorded task waits for the CPU, the switches of others are recorded.
         if !self.open()
+            && !self.outside.told
             && self.gaps.lives_before(time).is_none()
             && !concerned(one)
             && !concerned(other)
@@ -120,11 +122,21 @@ impl Tracker {
             }
         }
         self.cpu_switched(cpu, time, switch.prev, next);
+        self.outside_leaves(cpu, time, switch.prev);
         self.switch_out(switch);
         if next != Tid::IDLE {
             self.switch_in(cpu, time, next);
         }
         self.has_switched(cpu, time);
+    }
+
+    /// A task that is not recorded leaves a CPU.
+    fn outside_leaves(&mut self, cpu: CpuId, time: Ktime, prev: Tid) {
+        let kept = self.timeline.is_some() && self.outside.told;
+        if kept && prev != Tid::IDLE && self.task(prev).is_none() && self.inside(time) {
+            let from = self.last_switch(cpu).unwrap_or(self.start).max(self.start);
+            self.outside.leaves(cpu, from, time, prev);
+        }
     }
 
     fn switch_out(&mut self, switch: Switch) {

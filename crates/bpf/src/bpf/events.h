@@ -106,6 +106,7 @@ enum life_kind {
 	LIFE_SAMPLE = 20,
 	LIFE_SYNC_FILE = 21,
 	LIFE_PINNED = 22,
+	LIFE_OUTSIDER = 23,
 };
 
 struct wire_head {
@@ -318,6 +319,18 @@ struct wire_pinned {
 	__u32 tgid;
 	__u32 pinned;
 	__u32 pad;
+};
+
+/* The name of a task that is not followed, at its first event beside a followed one. */
+struct wire_outsider {
+	struct wire_head head;
+	__u32 tid;
+	__u32 tgid;
+	__u64 start_time;
+	__u64 cgroup;
+	__u32 kthread;
+	__u32 pad;
+	char comm[16];
 };
 
 #define DNS_MESSAGE 512

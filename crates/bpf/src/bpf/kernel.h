@@ -310,6 +310,7 @@ struct task_struct {
 	struct task_delay_info *delays;
 	unsigned int flags;
 	int on_cpu;
+	int wake_cpu;
 	int on_rq;
 	struct sched_entity se;
 	int nr_cpus_allowed;

@@ -76,7 +76,8 @@ const volatile __u32 hidden_tid = 0;
 struct {
 	__u64 rq; /* address of the run queue; 0: not looked up yet */
 	__u32 busy; /* a slot is being written */
-	__u32 pad32;
+	/* A followed task waits, or has waited, in the run queue, and the CPU has not been idle since. */
+	__u32 awaited;
 	__u64 pad[6]; /* a cache line for each CPU */
 } cpus[MAX_CPUS] __attribute__((aligned(64)));
 /* From a task's stack to the user's registers on it, in bytes; 0: unknown. */
@@ -160,6 +161,7 @@ union wire_types {
 	struct wire_disk_wait disk_wait;
 	struct wire_sync_file sync_file;
 	struct wire_pinned pinned;
+	struct wire_outsider outsider;
 	struct wire_dns dns;
 	struct wire_frame frame;
 	struct wire_sample sample;
@@ -481,8 +483,12 @@ enum standing {
 	LEFT = 3,  /* a leader after its last switch-out, whose tid an exec by another thread takes */
 };
 
+#define STANDING 0x3f
+
 /* Beside it, also with `follow_all`: the task's last event says that it may run on one CPU alone. */
 #define PINNED 0x80
+/* Of a task that is not followed: a record tells its present name. */
+#define NAMED 0x40
 
 static __always_inline __u8 *follow_slot(__u32 tid)
 {
@@ -503,7 +509,7 @@ static __always_inline __u8 standing(__u32 tid)
 	if (follow_all)
 		return FOLLOWED;
 	slot = follow_slot(tid);
-	return slot ? *slot & ~PINNED : 0;
+	return slot ? *slot & STANDING : 0;
 }
 
 static __always_inline bool is_followed(__u32 tid)
@@ -511,7 +517,7 @@ static __always_inline bool is_followed(__u32 tid)
 	return standing(tid);
 }
 
-/* Changes the byte of a tid that has one, if it is not the same. */
+/* Changes the byte of a tid that has one, if it is not the same. The name, too, is a new one then. */
 static __always_inline void set_standing(__u32 tid, __u8 new)
 {
 	__u8 *slot;
@@ -863,6 +869,90 @@ static __noinline int note_pinned(__u32 cpu, struct task_struct *task)
 	return 0;
 }
 
+/*
+ * ---- Tasks that are not followed, beside those that are ----
+ *
+ * One that has a CPU before or after a followed task, or while one waits for it, and one that wakes
+ * a followed task, is told by name: once, until another task has its tid, or it has another name.
+ */
+
+/* Out of line: it is rare. */
+static __noinline int name_outsider(struct task_struct *task)
+{
+	__u32 tid = BPF_CORE_READ(task, pid);
+	struct wire_outsider *record;
+	__u8 *slot = follow_slot(tid);
+
+	if (!slot)
+		return 0;
+	*slot |= NAMED;
+	count_life();
+	record = reserve_life(bpf_ktime_get_ns(), LIFE_OUTSIDER, sizeof(*record), true);
+	if (!record)
+		return 0;
+	record->tid = tid;
+	record->tgid = BPF_CORE_READ(task, tgid);
+	record->start_time = BPF_CORE_READ(task, start_time);
+	record->cgroup = task_cgroup(task);
+	record->kthread = !!(BPF_CORE_READ(task, flags) & PF_KTHREAD);
+	record->pad = 0;
+	BPF_CORE_READ_INTO(&record->comm, task, comm);
+	submit_life(record);
+	return 0;
+}
+
+/* A followed task meets this one. */
+static __always_inline void meet(struct task_struct *task, __u32 tid)
+{
+	__u8 *slot;
+
+	if (follow_all || !tid)
+		return;
+	slot = follow_slot(tid);
+	if (slot && !(*slot & (STANDING | NAMED)))
+		name_outsider(task);
+}
+
+/* The task has another name. */
+static __always_inline void rename_outsider(__u32 tid)
+{
+	__u8 *slot = follow_all ? NULL : follow_slot(tid);
+
+	if (slot && *slot & NAMED)
+		*slot &= ~NAMED;
+}
+
+/* A followed task waits in a run queue. */
+static __always_inline void await_cpu(__u32 cpu)
+{
+	__u32 *awaited = &cpus[cpu & (MAX_CPUS - 1)].awaited;
+
+	/* Another CPU reads the same cache line. */
+	if (!follow_all && !*awaited)
+		*awaited = 1;
+}
+
+/* A switch between tasks that are not followed, while a followed one may wait for the CPU. An idle
+ * CPU has none that waits. */
+static __noinline int outsiders_switch(struct task_struct *prev, struct task_struct *next,
+				       __u64 what)
+{
+	__u32 cpu = this_cpu();
+	__u32 from = BPF_CORE_READ(prev, pid);
+	__u32 to = BPF_CORE_READ(next, pid);
+
+	if (!from || !to) {
+		cpus[cpu].awaited = 0;
+		return 0;
+	}
+	if (!is_recorded(cpu))
+		return 0;
+	meet(prev, from);
+	meet(next, to);
+	emit_sched(cpu, SCHED_SWITCH, what);
+	return 0;
+}
+
 static __always_inline int on_switch(bool btf, bool preempt, struct task_struct *prev,
 				     struct task_struct *next, __u32 state)
 {
@@ -874,8 +964,11 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 
 	if (hidden_tid && (from == hidden_tid || to == hidden_tid))
 		return 0;
-	if (!mine && !is_followed(to))
+	if (!mine && !is_followed(to)) {
+		if (cpus[cpu].awaited)
+			outsiders_switch(prev, next, pack(from, to, state, preempt ? SCHED_PREEMPT : 0));
 		return 0;
+	}
 	if (any_reused) {
 		from = own_tid(btf, prev);
 		to = own_tid(btf, next);
@@ -892,6 +985,10 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 				io_wait(prev);
 		}
 	}
+	if (mine)
+		meet(next, to);
+	else
+		meet(prev, from);
 	if ((state & TASK_DEAD) && mine && from)
 		return last_switch(cpu, prev, what);
 	if (!is_recorded(cpu))
@@ -900,6 +997,8 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 		note_pinned(cpu, prev);
 	if (mine && state && !preempt)
 		reason = sleep_reason(btf, prev);
+	else if (mine)
+		await_cpu(cpu);
 	if (reason == REASON_SYNC)
 		sync_wait(prev);
 	emit_sched(cpu, SCHED_SWITCH | reason << SLOT_REASON_SHIFT, what);
@@ -967,6 +1066,11 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 	if (!is_followed(from) && !is_followed(to))
 		return 0;
 	context = waking_context(cpu, waker, wakee);
+	if (is_followed(to)) {
+		await_cpu(FIELD(btf, wakee, wake_cpu));
+		if (context == CONTEXT_TASK || context == CONTEXT_SEND)
+			meet(waker, from);
+	}
 	emit_waking(cpu, SCHED_WAKING, pack(from, to, context, 0));
 	return 0;
 }
@@ -1041,7 +1145,7 @@ static __always_inline bool has_fork(bool btf, struct task_struct *task, __u32 t
 	if (follow_all)
 		return true;
 	slot = follow_slot(tid);
-	return !slot || (*slot & ~PINNED) == FOLLOWED;
+	return !slot || (*slot & STANDING) == FOLLOWED;
 }
 
 /* kernel_clone has set vfork_done before: it tells a parent that will wait for this child
@@ -1058,6 +1162,8 @@ static __always_inline int on_wakeup_new(bool btf, struct task_struct *wakee)
 		put_fork((struct task_struct *)bpf_get_current_task(), wakee);
 	if (FIELD(btf, wakee, vfork_done))
 		flags = SCHED_VFORK;
+	if (is_followed(to))
+		await_cpu(FIELD(btf, wakee, wake_cpu));
 	emit_waking(this_cpu(), SCHED_WAKEUP_NEW, pack(from, to, 0, flags));
 	return 0;
 }
@@ -1124,8 +1230,10 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
 	__u64 want = len < argv_limit ? len : argv_limit;
 	__u64 time;
 
-	if (!is_followed(tid) && !is_followed(old_tid))
+	if (!is_followed(tid) && !is_followed(old_tid)) {
+		rename_outsider(tid);
 		return 0;
+	}
 	time = bpf_ktime_get_ns();
 	if (old_tid != tid) {
 		/* The former leader has the caller's old tid until its last switch-out. */
@@ -1248,8 +1356,10 @@ static __always_inline int on_rename(struct task_struct *task, const char *comm)
 	__u32 tid = BPF_CORE_READ(task, pid);
 	struct wire_rename *rename;
 
-	if (!is_followed(tid))
+	if (!is_followed(tid)) {
+		rename_outsider(tid);
 		return 0;
+	}
 	/* An exec has the new name in its own event. */
 	if (bpf_core_field_exists(task->in_execve) &&
 	    BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))

@@ -340,8 +340,8 @@ fn connections(time: u64, task: (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
     ]
 }
 
-/// Memory reclaimed, a kill for lack of it, and a wait for a disk.
-fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 5] {
+/// Memory reclaimed, a kill for lack of it, a wait for a disk, a task that is not recorded.
+fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 6] {
     let device = (dice.below(3) > 0).then(|| Device {
         major: 259,
         minor: dice.below(2) as u32,
@@ -373,12 +373,21 @@ fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 5] {
         tgid,
         pinned: dice.below(2) == 0,
     };
+    let outsider = Outsider {
+        tid,
+        tgid,
+        start_time: Ktime(dice.next() >> dice.below(60)),
+        cgroup: CgroupId(dice.next() >> dice.below(60)),
+        kthread: dice.below(2) == 0,
+        comm: Comm::new([&b"rustc"[..], b"", b"kworker/0:1"][dice.below(3) as usize]),
+    };
     [
         life(time, Some(2), LifeKind::Reclaim(reclaim)),
         life(time + 20, Some(1), LifeKind::OomKill(kill)),
         life(time + 25, Some(1), LifeKind::DiskWait(Box::new(wait))),
         life(time + 26, Some(1), LifeKind::SyncFile(Box::new(file))),
         life(time + 27, Some(1), LifeKind::Pinned(pinned)),
+        life(time + 28, Some(1), LifeKind::Outsider(Box::new(outsider))),
     ]
 }
 

@@ -8,7 +8,7 @@ use tr_format::device::{DiskWait, SyncFile};
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{
     Argv, CgroupId, CgroupMove, CgroupPath, Comm, Context, CpuId, Delays, Exec, Exit, Final, Fork,
-    Ktime, LifeEvent, LifeKind, LossCause, Lost, OomKill, Pinned, Reason, Reclaim, Rename,
+    Ktime, LifeEvent, LifeKind, LossCause, Lost, OomKill, Outsider, Pinned, Reason, Reclaim, Rename,
     SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
 };
 use tr_format::network::{
@@ -108,6 +108,7 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
         wire::LIFE_DNS_ANSWER => parse(record).and_then(|event| dns_answer(&event)),
         wire::LIFE_DISK_WAIT => parse(record).map(disk_wait),
         wire::LIFE_PINNED => parse(record).map(pinned),
+        wire::LIFE_OUTSIDER => parse(record).map(outsider),
         wire::LIFE_SYNC_FILE => parse(record).map(|event| sync_file(&event)),
         wire::LIFE_JOIN => return join(record).into_iter().collect(),
         wire::LIFE_LOST => {
@@ -313,6 +314,17 @@ fn pinned(event: wire::Pinned) -> LifeKind {
         tgid: Tgid(event.tgid),
         pinned: event.pinned != 0,
     })
+}
+
+fn outsider(event: wire::Outsider) -> LifeKind {
+    LifeKind::Outsider(Box::new(Outsider {
+        tid: Tid(event.tid),
+        tgid: Tgid(event.tgid),
+        start_time: Ktime(event.start_time),
+        cgroup: CgroupId(event.cgroup),
+        kthread: event.kthread != 0,
+        comm: Comm::new(&event.comm),
+    }))
 }
 
 fn oom_kill(event: wire::OomKill, page: u64) -> LifeKind {

@@ -1,0 +1,216 @@
+//! Who had the CPUs while recorded tasks waited for one.
+//!
+//! A wait in a run queue belongs to the CPU on which the task runs after it, and is divided by who had
+//! that CPU meanwhile: recorded tasks, tasks that are not recorded, or nobody of whom the recording
+//! knows: the CPU was idle, a hypervisor or a quota had it, or the task was moved from another CPU.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tr_format::event::{Comm, CpuId, Ktime, Tid};
+
+use crate::ids::ThreadIx;
+use crate::model::Analysis;
+use crate::timeline::Bucket;
+
+/// Waits for a CPU, divided by who had it, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Division {
+    /// Recorded tasks had it.
+    pub own: u64,
+    /// Tasks that are not recorded had it.
+    pub others: u64,
+    /// Nobody of whom the recording knows.
+    pub rest: u64,
+}
+
+impl Division {
+    fn add(&mut self, other: Division) {
+        self.own = self.own.saturating_add(other.own);
+        self.others = self.others.saturating_add(other.others);
+        self.rest = self.rest.saturating_add(other.rest);
+    }
+}
+
+/// The time of one task or of one class of tasks on a CPU.
+#[derive(Clone, Copy, Debug)]
+struct Slice {
+    from: Ktime,
+    to: Ktime,
+    /// A task that is not recorded.
+    other: Option<Tid>,
+    /// The time of recorded tasks, and of others, in all slices before this one.
+    before: [u64; 2],
+}
+
+/// Every CPU's slices, by time.
+#[derive(Clone, Debug, Default)]
+pub struct Contention {
+    cpus: BTreeMap<CpuId, Vec<Slice>>,
+}
+
+/// A wait in a run queue: the CPU on which the task runs after it, its begin, its end.
+pub type Wait = (CpuId, Ktime, Ktime);
+
+impl Contention {
+    /// `None`: the recording does not tell who had the CPUs. Of a recording of the whole machine
+    /// every task is recorded; `own` says which ones are meant by that here.
+    pub fn new(analysis: &Analysis) -> Option<Contention> {
+        let timeline = analysis.timeline.as_ref().filter(|_| analysis.outside.told)?;
+        let mut cpus: BTreeMap<CpuId, Vec<Slice>> = BTreeMap::new();
+        let mut put = |cpu, from, to, other| {
+            let before = [0; 2];
+            let slice = Slice { from, to, other, before };
+            cpus.entry(cpu).or_default().push(slice);
+        };
+        for thread in analysis.thread_ids() {
+            for stretch in timeline.of(thread) {
+                if let Bucket::OnCpu(Some(cpu)) = stretch.doing {
+                    put(cpu, stretch.from, stretch.to, None);
+                }
+            }
+        }
+        for (cpu, slices) in &analysis.outside.slices {
+            for slice in slices {
+                put(*cpu, slice.from, slice.to, Some(slice.tid));
+            }
+        }
+        for slices in cpus.values_mut() {
+            slices.sort_unstable_by_key(|it| (it.to, it.from));
+            let (mut until, mut sums) = (Ktime(0), [0u64; 2]);
+            for slice in slices {
+                // A damaged recording may have two tasks on a CPU: no time counts twice.
+                slice.from = slice.from.max(until).min(slice.to);
+                until = slice.to;
+                slice.before = sums;
+                let sum = &mut sums[usize::from(slice.other.is_some())];
+                *sum = sum.saturating_add(slice.to.since(slice.from));
+            }
+        }
+        Some(Contention { cpus })
+    }
+
+    /// The times of recorded tasks and of others on a CPU before that moment.
+    fn before(slices: &[Slice], time: Ktime) -> [u64; 2] {
+        let at = slices.partition_point(|it| it.to <= time);
+        match slices.get(at) {
+            None => {
+                let Some(last) = slices.last() else {
+                    return [0; 2];
+                };
+                let mut sums = last.before;
+                let sum = &mut sums[usize::from(last.other.is_some())];
+                *sum = sum.saturating_add(last.to.since(last.from));
+                sums
+            }
+            Some(slice) => {
+                let mut sums = slice.before;
+                let sum = &mut sums[usize::from(slice.other.is_some())];
+                *sum = sum.saturating_add(time.since(slice.from.min(time)));
+                sums
+            }
+        }
+    }
+
+    /// Divides a wait.
+    pub fn divide(&self, (cpu, from, to): Wait) -> Division {
+        let slices = self.cpus.get(&cpu).map_or(&[][..], Vec::as_slice);
+        let (first, last) = (Self::before(slices, from), Self::before(slices, to));
+        let own = last[0].saturating_sub(first[0]);
+        let others = last[1].saturating_sub(first[1]);
+        let known = own.saturating_add(others);
+        let rest = to.since(from).saturating_sub(known);
+        Division { own, others, rest }
+    }
+
+    /// The waits of a thread in run queues that end on a known CPU. The others, and their sum in ns,
+    /// are not known.
+    pub fn waits(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Wait> + '_ {
+        let timeline = analysis.timeline.as_ref();
+        let count = timeline.map_or(0, |it| it.count(thread));
+        (1..count).filter_map(move |number| {
+            let timeline = timeline?;
+            let next = timeline.get(thread, number)?;
+            let wait = timeline.get(thread, number - 1)?;
+            match (wait.doing, next.doing) {
+                (Bucket::RunQueue { .. }, Bucket::OnCpu(Some(cpu))) => {
+                    Some((cpu, wait.from, wait.to))
+                }
+                _ => None,
+            }
+        })
+    }
+
+    /// Divides waits, and names the others: the time of each name in them, the longest first. Two
+    /// tasks that wait for the same CPU at once both count.
+    pub fn by_name(
+        &self,
+        analysis: &Analysis,
+        waits: impl Iterator<Item = Wait>,
+    ) -> (Division, Vec<(Comm, u64)>) {
+        let mut sum = Division::default();
+        // The number of waiting tasks of each CPU changes at these times.
+        let mut changes: HashMap<CpuId, Vec<(Ktime, bool)>> = HashMap::new();
+        for wait in waits {
+            sum.add(self.divide(wait));
+            let (cpu, from, to) = wait;
+            let of = changes.entry(cpu).or_default();
+            of.extend([(from, true), (to, false)]);
+        }
+        let mut names: HashMap<Comm, u64> = HashMap::new();
+        for (cpu, mut changes) in changes {
+            changes.sort_unstable();
+            let slices = self.cpus.get(&cpu).map_or(&[][..], Vec::as_slice);
+            let mut waited = Waited::new(&changes);
+            for slice in slices {
+                let since = waited.until(slice.from);
+                let ns = waited.until(slice.to).saturating_sub(since);
+                if let Some(tid) = slice.other.filter(|_| ns > 0) {
+                    let name = analysis.outside.at(tid, slice.to);
+                    let name = name.map_or_else(Comm::default, |it| it.comm);
+                    let sum = names.entry(name).or_default();
+                    *sum = sum.saturating_add(ns);
+                }
+            }
+        }
+        let mut names: Vec<_> = names.into_iter().collect();
+        names.sort_unstable_by(|a, b| (b.1, a.0).cmp(&(a.1, b.0)));
+        (sum, names)
+    }
+}
+
+/// The sum of all waits for a CPU up to a time that only grows.
+struct Waited<'a> {
+    changes: std::slice::Iter<'a, (Ktime, bool)>,
+    next: Option<&'a (Ktime, bool)>,
+    now: Ktime,
+    waiting: u64,
+    sum: u64,
+}
+
+impl<'a> Waited<'a> {
+    fn new(changes: &'a [(Ktime, bool)]) -> Waited<'a> {
+        let mut changes = changes.iter();
+        let next = changes.next();
+        let now = next.map_or(Ktime(0), |first| first.0);
+        Waited { changes, next, now, waiting: 0, sum: 0 }
+    }
+
+    fn pass(&mut self, time: Ktime) {
+        let ns = time.since(self.now.min(time));
+        self.sum = self.sum.saturating_add(ns.saturating_mul(self.waiting));
+        self.now = self.now.max(time);
+    }
+
+    fn until(&mut self, time: Ktime) -> u64 {
+        while let Some((at, begins)) = self.next.copied().filter(|(at, _)| *at <= time) {
+            self.pass(at);
+            self.waiting = match begins {
+                true => self.waiting + 1,
+                false => self.waiting.saturating_sub(1),
+            };
+            self.next = self.changes.next();
+        }
+        self.pass(time);
+        self.sum
+    }
+}
