@@ -9,6 +9,7 @@ use tr_analyze::model::Quality;
 use tr_format::event::Ktime;
 use tr_format::meta::{Known, Metadata};
 use tr_format::reader::{End, Unknown};
+use tr_report::warnings::CUT;
 use tr_report::{escape, exit, units, untraced, who};
 
 use crate::budget::Budget;
@@ -267,7 +268,8 @@ fn file(lines: &mut Lines, contents: &Contents) {
         match &contents.end {
             End::Complete => "complete".into(),
             End::Truncated { frame, offset, why } => {
-                format!("truncated at frame {frame}, byte {offset}: {}", safe(why))
+                let why = safe(why);
+                format!("truncated at frame {frame}, byte {offset} ({why}): {CUT}")
             }
         },
     );
@@ -343,12 +345,18 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
     let lost: Vec<String> = lost
         .map(|(stream, n)| format!("{} on {stream}", units::count(*n)))
         .collect();
-    let lost = if lost.is_empty() {
-        "none".into()
-    } else {
-        lost.join(", ")
-    };
-    lines.say("lost", lost);
+    // The summary comes after all events.
+    let analysis = contents.analysis.as_ref();
+    let cut = analysis.is_some_and(|analysis| analysis.summary.is_none());
+    let cut = cut.then(|| "the rest is missing".to_owned());
+    let lost: Vec<String> = lost.into_iter().chain(cut).collect();
+    lines.say(
+        "lost",
+        match lost.is_empty() {
+            true => "none".into(),
+            false => lost.join(", "),
+        },
+    );
     lines.say(
         "largest inversion",
         match contents.largest_inversion {

@@ -10,7 +10,7 @@ use tr_format::event::Reason;
 
 use super::facts::{add, Facts};
 use super::programs;
-use super::{Candidate, Kind};
+use super::{Candidate, Kind, CANDIDATES};
 use crate::diff::normal::{argument, Paths};
 use crate::sort::Rows;
 use crate::units;
@@ -253,6 +253,10 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
             *sum = sum.saturating_add(*cpu);
         }
     }
+    // Each has a set of all groups: a forged file has thousands of programs.
+    let mut by_program: Vec<(String, (Vec<Group>, u64))> = by_program.into_iter().collect();
+    by_program.order_by_key(|(_, (_, sum))| std::cmp::Reverse(*sum));
+    by_program.truncate(CANDIDATES);
     let candidate = |(program, (groups, sum)): (String, (Vec<Group>, u64))| {
         let first = groups.first()?;
         let compiler = programs::role(&program) == Some(Role::Compiler);
