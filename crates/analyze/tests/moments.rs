@@ -6,9 +6,10 @@
 mod hand;
 
 use hand::{at, Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
+use tr_analyze::contention::Contention;
 use tr_analyze::model::{Analysis, Causes, Thread, Times};
 use tr_analyze::{analyze, Options};
-use tr_format::event::{LifeKind, Tgid, Tid};
+use tr_format::event::{Comm, LifeKind, Outsider, Tgid, Tid};
 use tr_format::meta::Scope;
 
 /// The analysis of a trace, which has no anomalies.
@@ -680,4 +681,57 @@ fn a_program_has_its_own_memory() {
         let of_programs: Vec<_> = found.execs.iter().map(|exec| exec.max_rss).collect();
         assert_eq!((of_programs.as_slice(), found.max_rss), (programs, process));
     }
+}
+
+/// ```text
+/// cpu0  =10=|-90-|-91-|-90-|=10=|==11==|=10=|____
+/// cpu1                       -90-|===11...
+///       waits of 10: 90 and 91, then a recorded task; 11 comes after the last one of its CPU
+/// ```
+#[test]
+fn waits_are_divided_by_who_had_the_cpu() {
+    let outsider = |tid, comm: &[u8]| {
+        LifeKind::Outsider(Box::new(Outsider {
+            tid: Tid(tid),
+            tgid: Tgid(tid),
+            comm: Comm::new(comm),
+            ..Outsider::default()
+        }))
+    };
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.snapshot(-10, 10, 10, 1, Some(0))
+        .lives(0, 90, outsider(90, b"rustc"))
+        .lives(0, 190, outsider(91, b"python3"))
+        .preempt(0, 100, 10, RUNNING, 90)
+        .preempt(0, 200, 90, RUNNING, 91)
+        .preempt(0, 250, 91, RUNNING, 90)
+        .preempt(0, 300, 90, RUNNING, 10)
+        .fork(0, 310, 10, 11, 11)
+        .first_waking(0, 320, 10, 11, false)
+        .preempt(0, 400, 10, RUNNING, 11)
+        .preempt(0, 500, 11, RUNNING, 10)
+        .switch(1, 600, 90, RUNNING, 11)
+        .switch(0, 900, 10, SLEEPS, 0);
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    let analysis = analyze(&hand.trace(), &options);
+    assert_eq!(analysis.quality.anomalies, Vec::new());
+    let contention = Contention::new(&analysis).expect("names are told");
+    let of = |tid| {
+        let mut ids = analysis.thread_ids();
+        let ix = ids.find(|ix| analysis.thread(*ix).tid == Tid(tid)).unwrap();
+        contention.by_name(&analysis, Contention::waits(&analysis, ix))
+    };
+    let (sum, names) = of(10);
+    assert_eq!((sum.own, sum.others, sum.rest), (100, 200, 0));
+    let [rustc, python] = [&b"rustc"[..], b"python3"].map(Comm::new);
+    assert_eq!(names, [(rustc, 150), (python, 50)]);
+    // 90 ns for the recorded task, then 100 ns on the other CPU, of which only the end is known.
+    let (sum, names) = of(11);
+    assert_eq!((sum.own, sum.others, sum.rest), (90, 100, 0));
+    assert_eq!(names, [(rustc, 100)]);
+    assert_eq!(analysis.outside.at(Tid(91), at(189)), None);
+    assert_eq!(analysis.outside.only(Tid(91)).map(|it| it.comm), Some(python));
 }
