@@ -32,13 +32,14 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     };
     let known: u64 = analysis.concurrency.iter().sum();
     analysis.concurrency_unknown = end.since(start).saturating_sub(known);
+    let collected = std::mem::take(&mut tracker.collectors);
     let anomalies = std::mem::take(&mut tracker.anomalies);
     analysis.quality.anomalies = anomalies.into_iter().collect();
-    analysis.quality.degraded = std::mem::take(&mut tracker.degraded);
+    analysis.quality.degraded = collected.degraded;
     let counts = tracker.counts;
-    analysis.marks = std::mem::take(&mut tracker.marks);
-    analysis.counters = std::mem::take(&mut tracker.counters);
-    let cgroups = std::mem::take(&mut tracker.cgroups);
+    analysis.marks = collected.marks;
+    analysis.counters = collected.counters;
+    let cgroups = collected.cgroups;
     analysis.cgroups = cgroups
         .into_iter()
         .filter(|(id, _)| *id != CgroupId(0))
@@ -55,10 +56,10 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
             thread_of(task, *process, (end, basis), thread_ix)
         })
         .collect();
-    let connections = std::mem::take(&mut tracker.connections);
-    let lookups = std::mem::take(&mut tracker.lookups);
-    let calls = std::mem::take(&mut tracker.calls);
-    let stacks = std::mem::take(&mut tracker.stacks);
+    let connections = collected.connections;
+    let lookups = collected.lookups;
+    let calls = collected.calls;
+    let stacks = collected.stacks;
     let left_out = [
         connections.left_out,
         lookups.left_out,
@@ -70,13 +71,13 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.quality.anomalies.extend(beyond);
     analysis.stacks = stacks.finish(thread_ix);
     analysis.lookups = lookups.finish((start, end), thread_ix);
-    let memory = std::mem::take(&mut tracker.memory);
-    analysis.waited_disks = std::mem::take(&mut tracker.disks).finish(thread_ix);
-    analysis.outside = std::mem::take(&mut tracker.outside);
+    let memory = collected.memory;
+    analysis.waited_disks = collected.disks.finish(thread_ix);
+    analysis.outside = collected.outside;
     analysis.swap_told = memory.swap_told;
     analysis.memory = memory.finish((start, end), thread_ix);
     let inside = |time: Ktime| time > start && time <= end;
-    analysis.blocks = std::mem::take(&mut tracker.blocks);
+    analysis.blocks = collected.blocks;
     analysis.blocks.retain(|(time, _)| inside(*time));
     analysis.connections = connections.finish((start, end), thread_ix);
     let process = |thread: ThreadIx| analysis.thread(thread).process;

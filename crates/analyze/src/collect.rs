@@ -7,3 +7,73 @@ pub mod network;
 pub mod outside;
 pub mod stacks;
 pub mod syscalls;
+
+use std::collections::BTreeMap;
+
+use tr_format::counters::Counters;
+use tr_format::device::Block;
+use tr_format::event::{CgroupId, Ktime, LifeKind, Mark, Tid};
+
+use crate::ids::TaskIx;
+use crate::model::Analysis;
+
+/// The collectors of a trace. None bears on a task's state.
+#[derive(Default)]
+pub(crate) struct Collectors {
+    /// Paths of cgroups.
+    pub cgroups: BTreeMap<CgroupId, Box<[u8]>>,
+    /// See [`Analysis::marks`].
+    pub marks: Vec<(Ktime, Mark)>,
+    /// See [`Analysis::counters`].
+    pub counters: Vec<(Ktime, Counters)>,
+    /// See [`Analysis::blocks`].
+    pub blocks: Vec<(Ktime, Box<Block>)>,
+    /// Facts that the recording lacks from these times on.
+    pub degraded: Vec<(Ktime, Box<[u8]>)>,
+    /// System calls.
+    pub calls: syscalls::Calls,
+    /// Samples of stacks.
+    pub stacks: stacks::Collected,
+    /// TCP connections.
+    pub connections: network::Connections,
+    /// DNS queries.
+    pub lookups: dns::Lookups,
+    /// Waits for memory, and kills for lack of it.
+    pub memory: memory::Memory,
+    /// The disks that tasks wait for.
+    pub disks: disks::Disks,
+    /// Tasks that are not recorded.
+    pub outside: outside::Outside,
+}
+
+impl Collectors {
+    /// Takes a sample of the machine's counters.
+    pub fn sample(&mut self, time: Ktime, counters: &Counters) {
+        if self.counters.len() < Analysis::SAMPLES {
+            self.counters.push((time, counters.clone()));
+        }
+    }
+
+    /// Takes a lifecycle event, or one of the recorder's; `task` finds a task by its tid.
+    pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
+        self.memory.take(time, kind, &task);
+        self.disks.take(time, kind, &task);
+        self.connections.take(time, kind, &task);
+        self.lookups.take(time, kind, &task);
+        match kind {
+            LifeKind::CgroupPath(path) => {
+                self.cgroups.insert(path.id, path.path.clone());
+            }
+            LifeKind::Outsider(task) => self.outside.name(time, task),
+            LifeKind::Degraded(degraded) => self.degraded.push((time, degraded.what.clone())),
+            LifeKind::Mark(mark) if self.marks.len() < Analysis::MARKS => {
+                let time = Ktime(time.0.saturating_sub(mark.ago));
+                self.marks.push((time, mark.clone()));
+            }
+            LifeKind::Block(block) if self.blocks.len() < Analysis::BLOCKS => {
+                self.blocks.push((time, block.clone()));
+            }
+            _ => {}
+        }
+    }
+}

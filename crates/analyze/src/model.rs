@@ -11,10 +11,10 @@ use tr_format::tally::Events;
 
 use crate::arena::Ix;
 use crate::collect::disks::WaitedDisks;
-use crate::collect::outside::Outside;
 use crate::collect::dns::{Lookup, Lookups};
 use crate::collect::memory::MemoryEvent;
 use crate::collect::network::{Connection, Connections, Online};
+use crate::collect::outside::Outside;
 use crate::collect::stacks::{Collected, Stacks};
 use crate::collect::syscalls::{Call, Calls};
 pub use crate::ids::{ProcessIx, ThreadIx};

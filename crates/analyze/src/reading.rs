@@ -35,7 +35,7 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
     let span = (start, end);
     let mut tracker = Tracker::new(trace.meta(), known.gaps(trace.meta()), span, options.cpu);
     tracker.timeline = options.timeline.then(Default::default);
-    tracker.stacks.timed = options.samples.then(Default::default);
+    tracker.collectors.stacks.timed = options.samples.then(Default::default);
     tracker.slow = slow;
     if start == begin {
         tracker.expect(tasks(trace));
@@ -185,7 +185,7 @@ impl Keeper {
                         matches!(event.kind, LifeKind::Snapshot(_) | LifeKind::CgroupPath(_));
                     if let LifeKind::Counters(counters) = &event.kind {
                         // Those after the end tell of the time before it.
-                        tracker.sample(time, counters);
+                        tracker.collectors.sample(time, counters);
                     } else if let LifeKind::SystemCalls(calls) = &event.kind {
                         tracker.system_calls(time, calls);
                     } else if !tracker.stacks(event) && (inside || names) {

@@ -23,20 +23,12 @@ mod unseen;
 
 use std::collections::{BTreeMap, HashMap};
 
-use tr_format::counters::Counters;
-use tr_format::device::Block;
-use tr_format::event::{CgroupId, Comm, CpuId, Ktime, Mark, Stream, Tgid, Tid};
+use tr_format::event::{Comm, CpuId, Ktime, Stream, Tgid, Tid};
 use tr_format::meta::{Metadata, Scope};
 
 use crate::arena::Arena;
 use crate::clock_check::ClockCheck;
-use crate::collect::disks::Disks;
-use crate::collect::outside::Outside;
-use crate::collect::dns::Lookups;
-use crate::collect::memory::Memory;
-use crate::collect::network::Connections;
-use crate::collect::stacks::Collected;
-use crate::collect::syscalls::Calls;
+use crate::collect::Collectors;
 use crate::concurrency::Concurrency;
 use crate::gaps::{Gaps, Spans};
 use crate::model::Basis;
@@ -55,28 +47,8 @@ pub struct Tracker {
     pub tasks: Arena<TaskIx, Task>,
     /// Every process.
     pub processes: Arena<ProcIx, ProcessEntry>,
-    /// Paths of cgroups.
-    pub cgroups: BTreeMap<CgroupId, Box<[u8]>>,
-    /// See [`Analysis::marks`](crate::model::Analysis::marks).
-    pub marks: Vec<(Ktime, Mark)>,
-    /// See [`Analysis::counters`](crate::model::Analysis::counters).
-    pub counters: Vec<(Ktime, Counters)>,
-    /// System calls.
-    pub calls: Calls,
-    /// Samples of stacks.
-    pub(crate) stacks: Collected,
-    /// TCP connections.
-    pub connections: Connections,
-    /// DNS queries.
-    pub lookups: Lookups,
-    /// See [`Analysis::blocks`](crate::model::Analysis::blocks).
-    pub blocks: Vec<(Ktime, Box<Block>)>,
-    /// Waits for memory, and kills for lack of it.
-    pub(crate) memory: Memory,
-    /// The disks that tasks wait for.
-    pub(crate) disks: Disks,
-    /// Tasks that are not recorded.
-    pub(crate) outside: Outside,
+    /// What is no task's state.
+    pub(crate) collectors: Collectors,
     /// Events that contradict what came before, by kind.
     pub anomalies: BTreeMap<&'static str, u64>,
     /// How long n recorded tasks were running.
@@ -106,8 +78,6 @@ pub struct Tracker {
     accounts: HashMap<TaskIx, LastAccount>,
     /// Each task's samples, beside the timeline.
     pub samples: HashMap<TaskIx, Vec<Sample>>,
-    /// Facts that the recording lacks from these times on.
-    pub degraded: Vec<(Ktime, Box<[u8]>)>,
     /// The recording has begun: every task that was there before is in a snapshot.
     begun: bool,
     /// When it began, which the span need not.
@@ -144,17 +114,7 @@ impl Tracker {
         Tracker {
             tasks: Arena::default(),
             processes: Arena::default(),
-            cgroups: BTreeMap::new(),
-            marks: Vec::new(),
-            counters: Vec::new(),
-            calls: Calls::default(),
-            stacks: Collected::default(),
-            connections: Connections::default(),
-            lookups: Lookups::default(),
-            blocks: Vec::new(),
-            memory: Memory::default(),
-            disks: Disks::default(),
-            outside: Outside::default(),
+            collectors: Collectors::default(),
             anomalies: BTreeMap::new(),
             concurrency: Concurrency::new(start, end),
             names: HashMap::new(),
@@ -172,7 +132,6 @@ impl Tracker {
             basis: Basis::of(&meta.facts()),
             accounts: HashMap::new(),
             samples: HashMap::new(),
-            degraded: Vec::new(),
             begun: false,
             recorded_from: meta.start,
             system_wide: meta.scope == Scope::All,

@@ -733,5 +733,8 @@ fn waits_are_divided_by_who_had_the_cpu() {
     assert_eq!((sum.own, sum.others, sum.rest), (90, 100, 0));
     assert_eq!(names, [(rustc, 100)]);
     assert_eq!(analysis.outside.at(Tid(91), at(189)), None);
-    assert_eq!(analysis.outside.only(Tid(91)).map(|it| it.comm), Some(python));
+    assert_eq!(
+        analysis.outside.only(Tid(91)).map(|it| it.comm),
+        Some(python)
+    );
 }

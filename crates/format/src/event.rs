@@ -29,8 +29,8 @@ pub use crate::reason::{Context, Reason};
 pub use crate::recorder::{Clock, Degraded, LossCause, Lost, Mark, Point};
 use crate::stack::{Module, Sample, Symbol};
 pub use crate::task::{
-    Account, CgroupMove, CgroupPath, Delays, Detached, Exec, Exit, Final, Fork, OomKill, Outsider, Pinned,
-    Reclaim, Rename, Snapshot, TaskEnd,
+    Account, CgroupMove, CgroupPath, Delays, Detached, Exec, Exit, Final, Fork, OomKill, Outsider,
+    Pinned, Reclaim, Rename, Snapshot, TaskEnd,
 };
 use crate::Fault;
 

@@ -38,8 +38,19 @@ impl Memory {
     /// The most events that an analysis keeps.
     const MOST: usize = 1 << 20;
 
-    /// Takes a fact about a task's memory.
-    pub(crate) fn take(&mut self, time: Ktime, task: TaskIx, kind: MemoryKind) {
+    /// Takes an event; `task` finds a task by its tid.
+    pub(crate) fn take(
+        &mut self,
+        time: Ktime,
+        kind: &LifeKind,
+        task: impl FnOnce(Tid) -> Option<TaskIx>,
+    ) {
+        let Some((tid, kind)) = fact(kind) else {
+            return;
+        };
+        let Some(task) = task(tid) else {
+            return;
+        };
         self.swap_told |= matches!(kind, MemoryKind::Swapped(_));
         if kind != MemoryKind::Swapped(0) && self.all.len() < Memory::MOST {
             self.all.push(MemoryEvent {
@@ -70,7 +81,7 @@ impl Memory {
 }
 
 /// The task of an event about memory, and the fact.
-pub(crate) fn fact(kind: &LifeKind) -> Option<(Tid, MemoryKind)> {
+fn fact(kind: &LifeKind) -> Option<(Tid, MemoryKind)> {
     match kind {
         LifeKind::Reclaim(it) => Some((it.tid, MemoryKind::Reclaimed(it.count, it.ns))),
         LifeKind::OomKill(it) => Some((it.tid, MemoryKind::Killed(it.resident))),

@@ -55,11 +55,19 @@ impl Contention {
     /// `None`: the recording does not tell who had the CPUs. Of a recording of the whole machine
     /// every task is recorded; `own` says which ones are meant by that here.
     pub fn new(analysis: &Analysis) -> Option<Contention> {
-        let timeline = analysis.timeline.as_ref().filter(|_| analysis.outside.told)?;
+        let timeline = analysis
+            .timeline
+            .as_ref()
+            .filter(|_| analysis.outside.told)?;
         let mut cpus: BTreeMap<CpuId, Vec<Slice>> = BTreeMap::new();
         let mut put = |cpu, from, to, other| {
             let before = [0; 2];
-            let slice = Slice { from, to, other, before };
+            let slice = Slice {
+                from,
+                to,
+                other,
+                before,
+            };
             cpus.entry(cpu).or_default().push(slice);
         };
         for thread in analysis.thread_ids() {
@@ -192,7 +200,13 @@ impl<'a> Waited<'a> {
         let mut changes = changes.iter();
         let next = changes.next();
         let now = next.map_or(Ktime(0), |first| first.0);
-        Waited { changes, next, now, waiting: 0, sum: 0 }
+        Waited {
+            changes,
+            next,
+            now,
+            waiting: 0,
+            sum: 0,
+        }
     }
 
     fn pass(&mut self, time: Ktime) {

@@ -125,9 +125,9 @@ impl Tracker {
                 let before = other.state;
                 (owing[1], moved) = other.enter(&mut moment, to, cpu);
                 other.epoch = concurrency.change(time, other.epoch, before, on);
-                if prev != Tid::IDLE && self.outside.told && self.timeline.is_some() {
+                if prev != Tid::IDLE && self.collectors.outside.told && self.timeline.is_some() {
                     let from = entry.last_switch.unwrap_or(self.start).max(self.start);
-                    self.outside.leaves(cpu, from, time, prev);
+                    self.collectors.outside.leaves(cpu, from, time, prev);
                 }
             }
             (None, None) => return false,

@@ -3,19 +3,18 @@
 
 use std::sync::Arc;
 
-use tr_format::counters::{Counters, SystemCalls};
+use tr_format::counters::SystemCalls;
 use tr_format::event::{
     Argv, CgroupMove, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Pinned,
     Rename, Snapshot, Tgid, Tid,
 };
 use tr_format::stack::Doing;
 
-use super::tables::{push_first, NewProcess};
+use super::tables::{push_first, task_of, NewProcess};
 use super::task::NewTask;
 use super::{ProcIx, TaskIx, Tracker};
-use crate::collect::memory;
 use crate::collect::stacks::part;
-use crate::model::{Analysis, Basis, ExecSpan, Times};
+use crate::model::{Basis, ExecSpan, Times};
 use crate::state::{Bucket, Ended, State};
 
 impl Tracker {
@@ -24,14 +23,9 @@ impl Tracker {
         self.pass_gaps(time);
         self.begin(time);
         let counted = u64::from(self.inside(time));
-        if let Some((tid, fact)) = memory::fact(&event.kind) {
-            if let Some(task) = self.task(tid) {
-                self.memory.take(time, task, fact);
-            }
-        }
-        let mut disks = std::mem::take(&mut self.disks);
-        disks.take(time, &event.kind, |tid| self.task(tid));
-        self.disks = disks;
+        let (by_tid, renamed) = (&self.by_tid, self.renamed);
+        self.collectors
+            .take(time, &event.kind, |tid| task_of(by_tid, renamed, tid));
         match &event.kind {
             LifeKind::Fork(fork) => {
                 self.counts[0] += counted;
@@ -52,9 +46,6 @@ impl Tracker {
             LifeKind::Final(last) => self.last(time, last),
             LifeKind::Rename(_) | LifeKind::CgroupMove(_) if time >= self.end => {}
             LifeKind::Rename(rename) => self.rename(rename),
-            LifeKind::CgroupPath(path) => {
-                self.cgroups.insert(path.id, path.path.clone());
-            }
             LifeKind::CgroupMove(moved) => self.move_cgroup(moved),
             LifeKind::Snapshot(snapshot) => self.snapshot(time, snapshot),
             LifeKind::Account(account) => self.account_totals(time, account),
@@ -64,37 +55,23 @@ impl Tracker {
                 self.end(time, end);
             }
             LifeKind::Pinned(pinned) => self.pin(pinned, event.cpu),
-            LifeKind::Outsider(task) => self.outside.name(time, task),
-            LifeKind::Degraded(degraded) => self.degraded.push((time, degraded.what.clone())),
-            LifeKind::Mark(mark) => {
-                if self.marks.len() < Analysis::MARKS {
-                    let time = Ktime(time.0.saturating_sub(mark.ago));
-                    self.marks.push((time, mark.clone()));
-                }
-            }
-            kind @ (LifeKind::Connect(_)
+            // The collectors', and what is read apart.
+            LifeKind::CgroupPath(_)
+            | LifeKind::Degraded(_)
+            | LifeKind::Mark(_)
+            | LifeKind::Connect(_)
             | LifeKind::Connected(_)
             | LifeKind::Accepted(_)
-            | LifeKind::Closed(_)) => {
-                let mut connections = std::mem::take(&mut self.connections);
-                connections.take(time, kind, |tid| self.task(tid));
-                self.connections = connections;
-            }
-            kind @ (LifeKind::DnsQuery(_) | LifeKind::DnsAnswer(_)) => {
-                let mut lookups = std::mem::take(&mut self.lookups);
-                lookups.take(time, kind, |tid| self.task(tid));
-                self.lookups = lookups;
-            }
-            LifeKind::Block(block) => {
-                if self.blocks.len() < Analysis::BLOCKS {
-                    self.blocks.push((time, block.clone()));
-                }
-            }
-            LifeKind::OomKill(_)
+            | LifeKind::Closed(_)
+            | LifeKind::DnsQuery(_)
+            | LifeKind::DnsAnswer(_)
+            | LifeKind::Block(_)
+            | LifeKind::OomKill(_)
             | LifeKind::Reclaim(_)
             | LifeKind::DiskWait(_)
-            | LifeKind::SyncFile(_) => {}
-            LifeKind::Lost(_)
+            | LifeKind::SyncFile(_)
+            | LifeKind::Outsider(_)
+            | LifeKind::Lost(_)
             | LifeKind::Clock(_)
             | LifeKind::Watermark
             | LifeKind::Counters(_)
@@ -102,13 +79,6 @@ impl Tracker {
             | LifeKind::Module(_)
             | LifeKind::Sample(_)
             | LifeKind::Symbol(_) => {}
-        }
-    }
-
-    /// Takes a sample of the machine's counters.
-    pub fn sample(&mut self, time: Ktime, counters: &Counters) {
-        if self.counters.len() < Analysis::SAMPLES {
-            self.counters.push((time, counters.clone()));
         }
     }
 
@@ -127,7 +97,9 @@ impl Tracker {
         });
         let process = leader.map(|task| task.process);
         let span = (self.start, self.end);
-        self.calls.take(time, calls, process, (life, span));
+        self.collectors
+            .calls
+            .take(time, calls, process, (life, span));
     }
 
     /// Takes an event of stacks; false: it is another one. Those outside the span define the
@@ -136,18 +108,18 @@ impl Tracker {
         let time = event.time;
         match &event.kind {
             LifeKind::Sample(sample) => {
-                self.stacks.stacks(sample);
+                self.collectors.stacks.stacks(sample);
                 let task = self.task(sample.tid);
                 // A wait has no CPU.
                 let asked = sample.doing == Doing::OffCpu
                     || self.only.is_none_or(|only| event.cpu == Some(only));
                 let part = part(time, sample, (self.start, self.end));
                 if let (Some(ix), Some((time, ns))) = (task, part.filter(|_| asked)) {
-                    self.stacks.count(ix, time, sample, ns);
+                    self.collectors.stacks.count(ix, time, sample, ns);
                 }
             }
             kind @ (LifeKind::Module(_) | LifeKind::Symbol(_)) => {
-                self.stacks.define(kind);
+                self.collectors.stacks.define(kind);
             }
             _ => return false,
         }

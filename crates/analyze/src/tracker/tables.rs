@@ -8,6 +8,18 @@ use super::{Task, Tracker};
 use crate::ids::{ProcIx, TaskIx};
 use crate::model::ExecSpan;
 use crate::state::{Ended, State};
+use crate::tid_map::IdMap;
+
+/// See [`Tracker::task`].
+pub(super) fn task_of(
+    by_tid: &IdMap<TaskIx>,
+    renamed: Option<(Ktime, Tid, TaskIx)>,
+    tid: Tid,
+) -> Option<TaskIx> {
+    let renamed = || renamed.filter(|(_, old, _)| *old == tid);
+    let renamed = || renamed().map(|(.., ix)| ix);
+    by_tid.get(tid.0).or_else(renamed)
+}
 
 /// A process.
 #[derive(Clone, Debug, Default)]
@@ -63,9 +75,7 @@ pub(super) fn push_first<T>(list: &mut Vec<T>, value: T) {
 impl Tracker {
     /// The task that has a tid, or has just left it by an exec.
     pub(super) fn task(&self, tid: Tid) -> Option<TaskIx> {
-        let renamed = || self.renamed.filter(|(_, old, _)| *old == tid);
-        let renamed = || renamed().map(|(.., ix)| ix);
-        self.by_tid.get(tid.0).or_else(renamed)
+        task_of(&self.by_tid, self.renamed, tid)
     }
 
     /// The task that goes by a tid at that time: an ended one has left it to strangers, but
