@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_format::event::{Comm, Ktime, LifeKind, Stream};
+use tr_format::event::{Ktime, LifeKind, Stream};
 use tr_format::meta::{Cost, EndReason, Extra, Method, Summary};
 use tr_output::{Destination, Settings as OutputSettings};
 
@@ -12,16 +12,17 @@ use crate::collector::Collector;
 use crate::command::{self, Program, Running, Stopped};
 use crate::config::{Config, Follow};
 use crate::endings::Endings;
+use crate::error::Error;
 use crate::identity::{self, Identity};
 use crate::machine::Sampler;
 use crate::marks::Marks;
 use crate::network::Connections;
 use crate::output::{Batch, Output, Tally};
 use crate::signals::Signals;
-use crate::source::{self, recorder, Last};
+use crate::source::{choose, recorder, Alive, Last};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
-use crate::{header, host, urgency, Error};
+use crate::{header, host, inherited, urgency};
 
 /// The interval between two checks for living descendants (`--wait-all`).
 const LIVING_CHECK: Duration = Duration::from_millis(250);
@@ -68,15 +69,6 @@ pub struct Report {
     pub symbols: Option<Search>,
 }
 
-/// A followed process that outlives the recording.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alive {
-    /// Its process id in `tr`'s own pid namespace.
-    pub pid: u32,
-    /// Its name.
-    pub comm: Comm,
-}
-
 /// Runs a whole recording.
 ///
 /// # Errors
@@ -109,7 +101,7 @@ struct Prepared {
 
 fn prepare(config: &Config) -> Result<Prepared, Error> {
     let descriptors = command::inherited_descriptors();
-    command::own_actions();
+    inherited::own_actions();
     let destination = open_output(config)?;
     let marks = create_marks(config);
     let program = program(config)?;
@@ -217,7 +209,7 @@ impl Session {
         child: Option<u32>,
     ) -> Result<Session, Error> {
         let online = host::online_cpus();
-        let (mut started, refusals) = source::start(config, child, &online)?;
+        let (mut started, refusals) = choose::start(config, child, &online)?;
         let extras = started.extras.as_deref().unwrap_or_default();
         let mut unmet = Vec::new();
         if config.syscalls && !extras.contains(&(Extra::SystemCalls as u8)) {

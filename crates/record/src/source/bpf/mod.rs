@@ -23,12 +23,11 @@ use self::calls::Calls;
 use self::devices::Devices;
 use self::rings::{RootWatch, Sink};
 use self::sudo::{Attached, Sudo};
-use super::{recorder, Drained, Last, Source, Started};
-use crate::collector::DRAIN_EVERY;
+use super::{recorder, Alive, Drained, Last, Source, Started, DRAIN_EVERY};
 use crate::config::{ring_sizes, Config, Follow};
-use crate::session::Alive;
+use crate::error::Error;
 use crate::targets::Targets;
-use crate::{capabilities, host, memory, Error};
+use crate::{capabilities, host, memory};
 
 /// The longest wait for COMMAND's last switch-out. It comes at once, or when the
 /// scheduler gives a CPU to the task, whose parent has its status already: on a busy
