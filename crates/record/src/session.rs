@@ -19,7 +19,7 @@ use crate::marks::Marks;
 use crate::network::Connections;
 use crate::output::{Batch, Output, Tally};
 use crate::signals::Signals;
-use crate::source::{choose, recorder, Alive, Last};
+use crate::source::{choose, recorder, Alive, Last, Source};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
 use crate::{header, host, inherited, urgency};
@@ -332,8 +332,7 @@ impl Session {
         own.push(recorder(end, LifeKind::Clock(end_clock)));
         own.push(recorder(end, counters));
         let machine = self.collector.machine.totals();
-        let (mut batches, mut source, output) = self.collector.finish(own, end);
-
+        let (batches, mut source, output) = self.collector.finish(own, end);
         let (mut waited, running) = endings.reap(source.reaped());
         let cost = Cost {
             recorder_ns: host::own_cpu().saturating_sub(self.cpu_before),
@@ -350,35 +349,23 @@ impl Session {
             usage: None,
             machine: Some(machine),
         };
-        let mut go_on = Stall::new(|| {});
-        let mut go_on = || go_on.go_on(running.as_ref(), signals, Some(&*source));
-        // Processes that were there before may have their lists since then.
-        let begin = match config.follow {
-            Follow::Command => end_clock.real.saturating_sub(end.since(self.start)),
-            _ => 0,
+        let written = {
+            let waiting = Waiting {
+                running: running.as_ref(),
+                signals,
+                source: &*source,
+            };
+            write_end(config, (output, batches), (self.start, summary), &waiting)
         };
-        let lifetime = (begin, end_clock.real);
-        let symbols = if config.has_stacks() {
-            let batches = std::mem::take(&mut batches);
-            name_stacks(config, &output, (batches, end), lifetime, &mut go_on)
-        } else {
-            None
-        };
-        let mut stall = Stall::new(config.on_wait);
-        let finished = output.finish(batches, summary, || {
-            stall.go_on(running.as_ref(), signals, Some(&*source))
-        });
-        let given_up = finished.is_none();
-        let (tally, written) = finished.unwrap_or((Tally::default(), Ok(())));
         if let Some(command) = running {
             waited = signals.forward_until_end(command, Some(&*source)).ok();
         }
         Report {
             status: waited.map(|waited| waited.status),
             not_executed: waited.and_then(|waited| waited.not_executed),
-            tally,
-            output_error: written.err(),
-            given_up,
+            tally: written.tally,
+            output_error: written.error,
+            given_up: written.given_up,
             duration: end.since(self.start),
             cost,
             command_cpu: waited.map_or(0, |waited| {
@@ -390,8 +377,62 @@ impl Session {
             method: self.method,
             refusals: self.refusals,
             unmet: self.unmet,
-            symbols,
+            symbols: written.symbols,
         }
+    }
+}
+
+/// What a wait for the output goes on with: signals are passed on to COMMAND.
+struct Waiting<'a> {
+    running: Option<&'a Running>,
+    signals: &'a Signals,
+    source: &'a dyn Source,
+}
+
+impl Waiting<'_> {
+    fn go_on(&self, stall: &mut Stall) -> bool {
+        stall.go_on(self.running, self.signals, Some(self.source))
+    }
+}
+
+/// The end of the file.
+struct Written {
+    tally: Tally,
+    error: Option<tr_format::Error>,
+    given_up: bool,
+    symbols: Option<Search>,
+}
+
+/// Names the stacks, and writes the last batches and the summary of a recording since `start`.
+fn write_end(
+    config: &Config,
+    (output, mut batches): (Output, Vec<Batch>),
+    (start, summary): (Ktime, Summary),
+    waiting: &Waiting<'_>,
+) -> Written {
+    let (end, real) = (summary.end, summary.end_clock.real);
+    // Processes that were there before may have their lists since then.
+    let begin = match config.follow {
+        Follow::Command => real.saturating_sub(end.since(start)),
+        _ => 0,
+    };
+    let symbols = if config.has_stacks() {
+        let mut stall = Stall::new(|| {});
+        let mut go_on = || waiting.go_on(&mut stall);
+        let batches = std::mem::take(&mut batches);
+        name_stacks(config, &output, (batches, end), (begin, real), &mut go_on)
+    } else {
+        None
+    };
+    let mut stall = Stall::new(config.on_wait);
+    let finished = output.finish(batches, summary, || waiting.go_on(&mut stall));
+    let given_up = finished.is_none();
+    let (tally, written) = finished.unwrap_or((Tally::default(), Ok(())));
+    Written {
+        tally,
+        error: written.err(),
+        given_up,
+        symbols,
     }
 }
 
