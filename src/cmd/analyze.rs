@@ -181,7 +181,7 @@ pub fn run(args: &Args) -> ExitCode {
     // longer than to leave that to the system.
     let analysis = progress::analyze(&trace, &options, args.budget);
     let mut analysis = std::mem::ManuallyDrop::new(analysis);
-    if let Some(why) = args::behind(args.from, &analysis) {
+    if let Some(why) = args::from_after_end(args.from, &analysis) {
         eprintln!("tr: {why}");
         return ExitCode::from(2);
     }

@@ -436,7 +436,7 @@ fn write_end(
     }
 }
 
-/// Searches the functions of the stacks and writes them, behind the last batches; the search, if
+/// Searches the functions of the stacks and writes them, after the last batches; the search, if
 /// there were stacks to name. With `--no-symbols` it searches only the paths of the files, for
 /// `tr symbolize`.
 fn name_stacks(

@@ -7,7 +7,7 @@ use tr_redact::Redactor;
 use super::Args;
 use crate::open;
 
-/// The arguments of the same recording, quoted for a shell, behind a space each. COMMAND's secrets
+/// The arguments of the same recording, quoted for a shell, after a space each. COMMAND's secrets
 /// are masked: others may read the log that holds them.
 pub fn arguments(args: &Args, redactor: &Redactor) -> String {
     let mut words: Vec<Vec<u8>> = Vec::new();

@@ -29,7 +29,7 @@ const BUILTINS: [&str; 8] = [
 ];
 
 /// The command line that was probably meant by a COMMAND that is not found: a shell's line, a
-/// shell's assignment or builtin, or the value of an option that takes it behind `=`.
+/// shell's assignment or builtin, or the value of an option that takes it after `=`.
 fn meant(args: &Args) -> Option<String> {
     let [first, rest @ ..] = args.command.as_slice() else {
         return None;
@@ -59,7 +59,7 @@ fn record<'a>(options: &[&'a [u8]], command: impl Iterator<Item = &'a [u8]>) -> 
     tr_report::escape::command(words.chain(command))
 }
 
-/// The option with the value that stands behind it, and COMMAND without the value.
+/// The option with the value that follows it, and COMMAND without the value.
 fn with_value(option: &str, value: &str, command: &[OsString]) -> String {
     let option = format!("{option}={value}");
     let command = command.iter().skip_while(|arg| *arg == "--");

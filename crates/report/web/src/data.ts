@@ -139,7 +139,7 @@ async function unpack(text: string): Promise<Uint8Array> {
 /** Everything the views ask for. */
 export class Data {
   readonly n: number;
-  /** The first thread and the first program of each process, and one behind. */
+  /** The first thread and the first program of each process, and one after. */
   readonly threadsFrom: Uint32Array;
   readonly execsFrom: Uint32Array;
   /** Each thread's process. */
