@@ -65,8 +65,8 @@ pub struct Args {
     /// Run COMMAND as this user (tr itself as root)
     #[arg(long, value_name = "NAME", requires = "command")]
     user: Option<String>,
-    /// Ring memory in all [default: 4 MiB a CPU, less from 9 CPUs on (32 MiB in
-    /// all, at least 256 KiB each), and 4 MiB for forks, execs and exits]
+    /// Memory of all rings together [default: 4 MiB per CPU, less from 9 CPUs on (32 MiB
+    /// together, at least 256 KiB each), and 4 MiB for forks, execs and exits]
     #[arg(long, value_name = "SIZE", value_parser = args::size)]
     buffer: Option<u64>,
     /// Keep at most this much of each argv
@@ -112,13 +112,13 @@ pub struct Args {
     /// The same as --method sudo
     #[arg(long, conflicts_with = "method")]
     sudo: bool,
-    /// Let auto leave ptrace out, under which programs gain no rights by an exec (setuid)
+    /// Keep auto from using ptrace, under which setuid programs run without their rights
     #[arg(long)]
     no_ptrace: bool,
     /// Print nothing but errors
     #[arg(short, long)]
     quiet: bool,
-    /// When tracing cannot start, print libbpf's own messages, too
+    /// When tracing cannot start, also print the messages of libbpf
     #[arg(short, long, conflicts_with = "quiet")]
     verbose: bool,
     /// The command to record, with its arguments

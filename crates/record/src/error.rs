@@ -36,10 +36,10 @@ pub enum Error {
     #[error("cannot wait for the command: {0}")]
     Lost(std::io::Error),
     /// `--cpu` names a CPU that is not online.
-    #[error("there is no CPU {0} online")]
+    #[error("CPU {0} is not online")]
     NoSuchCpu(u16),
     /// `--pid` names no living process.
-    #[error("there is no process {0}")]
+    #[error("no such process: {0}")]
     NoSuchProcess(u32),
     /// A guest's kernel can hide a process from BPF programs.
     #[error("the kernel does not list process {0} to BPF programs: it cannot be recorded")]
@@ -48,7 +48,7 @@ pub enum Error {
     #[error("the recorder's time namespace is not that of its children: the kernel does not tell the offsets of its clocks")]
     TimeNamespace,
     /// `--cgroup` names no cgroup.
-    #[error("{} is no cgroup v2 directory: {source}", .path.display())]
+    #[error("{} is not a cgroup v2 directory: {source}", .path.display())]
     Cgroup {
         /// The path given.
         path: std::path::PathBuf,
