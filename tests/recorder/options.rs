@@ -94,7 +94,7 @@ fn pid() -> Result<(), Failed> {
 
     let out = watch(&trace, &["--pid", "4194000"]).output()?;
     ensure(out.status.code() == Some(125), || format!("{out:?}"))?;
-    ensure(text(&out.stderr).contains("no process 4194000"), || {
+    ensure(text(&out.stderr).contains("no such process: 4194000"), || {
         text(&out.stderr)
     })?;
 
