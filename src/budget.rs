@@ -11,12 +11,12 @@ use crate::{args, limits};
 /// The options of every subcommand that analyzes.
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct Budget {
-    /// The most memory: at half of it reading stops, and the rest of the recording is
-    /// unknown; at all of it the command ends [default: half of the machine's]
+    /// Use at most this much memory: at half of it, reading stops, and the rest of the
+    /// recording is unknown; at the limit, the command ends [default: half of the machine's]
     #[arg(long, value_name = "SIZE", value_parser = args::size)]
     max_memory: Option<u64>,
-    /// The longest time: after half of it reading stops, and the rest of the recording is
-    /// unknown; after all of it the command ends [default: 1h]
+    /// Run at most this long: after half of it, reading stops, and the rest of the
+    /// recording is unknown; at the limit, the command ends [default: 1h]
     #[arg(long, value_name = "DUR", value_parser = args::duration)]
     max_time: Option<Duration>,
 }

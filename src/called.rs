@@ -57,16 +57,16 @@ fn named(text: &str) -> String {
     let mut before = ' ';
     let mut rest = text;
     while let Some(next) = rest.chars().next() {
-        let word = rest.strip_prefix("tr").filter(|behind| {
-            let ends = !behind.starts_with(|c: char| c.is_alphanumeric());
+        let word = rest.strip_prefix("tr").filter(|after| {
+            let ends = !after.starts_with(|c: char| c.is_alphanumeric());
             ends && !before.is_alphanumeric() && before != '-' && !rest.starts_with(SECOND)
         });
-        let behind = word.unwrap_or(&rest[next.len_utf8()..]);
+        let after = word.unwrap_or(&rest[next.len_utf8()..]);
         match word {
             Some(_) => out.push_str(SECOND),
             None => out.push(next),
         }
-        (before, rest) = (if word.is_some() { 'r' } else { next }, behind);
+        (before, rest) = (if word.is_some() { 'r' } else { next }, after);
     }
     out
 }

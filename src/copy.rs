@@ -18,7 +18,7 @@ pub struct Copied {
 }
 
 /// Copies the readable frames, and writes each gap as a loss. `edit` may change a lifecycle
-/// event, but not its time. `more` comes behind the last one.
+/// event, but not its time. `more` comes after the last one.
 ///
 /// # Errors
 /// When the copy cannot be written.

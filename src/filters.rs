@@ -11,7 +11,7 @@ use crate::args;
 /// The options that choose processes.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Filters {
-    /// Only processes that failed: an exit status other than 0, or a signal
+    /// Only processes that failed: exit status other than 0, or killed by a signal
     #[arg(long)]
     pub failed: bool,
     /// Only processes (in execs: executions) that took at least this long

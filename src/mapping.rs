@@ -14,7 +14,7 @@ use tr_report::called::TR;
 
 /// A regular file, mapped for reading, with its length at opening.
 ///
-/// The file may change behind the mapping:
+/// The file may change under the mapping:
 ///
 /// * If it is truncated, an access to a page beyond its end raises SIGBUS. The handler
 ///   reports `tr: FILE: truncated while it was read` and ends the process with exit

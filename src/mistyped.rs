@@ -78,7 +78,7 @@ pub fn meant(args: &[OsString], ours: &[&'static str]) -> Option<&'static str> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accepted {
     No,
-    /// Yes: behind the first operand, a set may look like an option.
+    /// Yes: after the first operand, a set may look like an option.
     AsSet,
     Yes,
 }

@@ -25,7 +25,7 @@ pub fn otlp(
     match send(url, format, write) {
         Ok(status) if status.success() => ExitCode::SUCCESS,
         Ok(_) => {
-            eprintln!("tr: {shown} did not take the export");
+            eprintln!("tr: {shown} did not accept the export");
             ExitCode::FAILURE
         }
         Err(error) => {

@@ -410,7 +410,7 @@ fn away() -> Result<(), Failure> {
         .output()?;
     let text = String::from_utf8_lossy(&out.stderr).into_owned();
     ensure(out.status.code() == Some(1), || text.clone())?;
-    ensure(text.contains("did not take the export"), || text.clone())
+    ensure(text.contains("did not accept the export"), || text.clone())
 }
 
 /// A recording in a span has that span's trace.

@@ -112,7 +112,7 @@ fn hostile(fixture: &str, first: usize, end: &End) -> Vec<u8> {
             LifeKind::Exec(exec) => {
                 exec.comm = comm;
                 exec.filename = texts.next().into();
-                // Some are the program, others an argument behind it.
+                // Some are the program, others an argument after it.
                 let args = exec.argv.args().map(<[u8]>::to_vec);
                 let args = args.skip(first % 2).chain((0..3).map(|_| texts.next()));
                 exec.argv = Argv::from_args(args.collect::<Vec<_>>());

@@ -236,7 +236,7 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     args.push(&file);
     run(&[&args[..], &command].concat())?;
     page(&totals, directory, "totals")?;
-    // Cut behind some of its events, and before the first moment that is known.
+    // Cut after some of its events, and before the first moment that is known.
     let whole = read(fixtures.join("demo.bin"))?;
     for (name, length) in [("cut", 20_000), ("blank", 4_000)] {
         let file = directory.join(format!("{name}.bin"));

@@ -172,7 +172,7 @@ fn long(switches: u64, forks: u32) -> Vec<u8> {
     lasting(switches, forks, 0)
 }
 
-/// [`long`], with a summary that claims `more` ns behind the last event.
+/// [`long`], with a summary that claims `more` ns after the last event.
 fn lasting(switches: u64, forks: u32, more: u64) -> Vec<u8> {
     let start = Ktime(1_000_000);
     let meta = Metadata {
@@ -444,7 +444,7 @@ fn a_deep_chain_of_processes_costs_seconds() {
     }
 }
 
-/// A limit that is reached behind the reading ends the command, and leaves no output.
+/// A limit that is reached after the reading ends the command, and leaves no output.
 #[test]
 fn the_limits_hold_for_reports_and_exports() {
     // Eight events that claim 3 million hours: a million rows of series.

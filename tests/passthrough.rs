@@ -355,7 +355,7 @@ fn an_unknown_option_of_record_is_an_error_of_ours() {
         assert_eq!(done.status.code(), Some(125), "{said}");
         assert!(said.contains("unexpected argument"), "{said}");
     }
-    // Options behind COMMAND belong to COMMAND.
+    // Options after COMMAND belong to COMMAND.
     let dir = tempfile::tempdir().unwrap();
     for args in [
         &["record", "-q", "env", "--no-such"][..],

@@ -167,3 +167,85 @@ fn the_readme_is_short() -> Result<(), Failure> {
         format!("{lines} lines; details belong into docs/")
     })
 }
+
+/// Words for facts that have another term, and that term (docs/glossary.md).
+const FOREIGN: [(&str, &str); 14] = [
+    ("wait cpu", "run queue"),
+    ("starved", "run queue"),
+    ("waiting for a cpu", "run-queue wait"),
+    ("waited for a cpu", "run-queue wait"),
+    ("waits for a cpu", "run-queue wait"),
+    ("woken, waiting", "run queue"),
+    ("runqueue", "run queue"),
+    ("run-queue latency", "run-queue wait"),
+    ("task waited for", "some tasks stalled on"),
+    ("asleep or blocked", "sleep or blocked"),
+    (" · asleep", "sleep"),
+    ("cpus busy", "CPUs utilized"),
+    ("behind the end", "after the end"),
+    ("everything behind", "everything after"),
+];
+
+/// The foreign words in a text.
+fn foreign(text: &str) -> Vec<String> {
+    let text = text.to_lowercase();
+    let words = FOREIGN.iter().filter(|(word, _)| text.contains(word));
+    words
+        .map(|(word, term)| format!("{word:?} is {term:?}"))
+        .collect()
+}
+
+/// Every report of two recordings, every help and every page of the documents.
+#[test]
+fn each_fact_has_one_term() -> Result<(), Failure> {
+    assert_eq!(foreign("1 s Starved").len(), 1);
+    let mut texts = Vec::new();
+    let mut run = |command: String| -> Result<(), Failure> {
+        texts.push((command.clone(), output(&command)?.join("\n")));
+        Ok(())
+    };
+    for file in ["traces/demo.bin", "traces/linux-6.12-all.bin"] {
+        run(format!("tr analyze fixtures/{file} --report all"))?;
+        run(format!(
+            "tr analyze fixtures/{file} --by program --width 160"
+        ))?;
+        run(format!("tr summary fixtures/{file}"))?;
+    }
+    let two = "fixtures/traces/build.bin fixtures/traces/demo.bin";
+    for format in ["text", "markdown"] {
+        run(format!("tr diff {two} --format {format}"))?;
+    }
+    run("tr --help".to_owned())?;
+    let help = texts.last().map(|(_, text)| text.clone());
+    let help = help.unwrap_or_default();
+    let commands = help.lines().skip_while(|line| *line != "Commands:");
+    let commands = commands.skip(1).take_while(|line| !line.is_empty());
+    let commands = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let mut helped = 0;
+    for command in commands.filter(|it| !it.is_empty() && *it != "help") {
+        let said = output(&format!("tr {command} --help"))?;
+        texts.push((format!("{command} --help"), said.join("\n")));
+        helped += 1;
+    }
+    assert!(helped >= 10, "{help}");
+    for page in pages()? {
+        // Datasets of many runs have a sum of their own by this name.
+        let text = std::fs::read_to_string(&page)?;
+        let text = match page.ends_with("docs/fleets.md") {
+            true => text.to_lowercase().replace("starved", ""),
+            false => text,
+        };
+        texts.push((page.display().to_string(), text));
+    }
+    let web = "crates/report/web/dist/report.js";
+    let web = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(web))?;
+    texts.push(("the page".into(), web));
+    let found: Vec<String> = texts
+        .iter()
+        .filter_map(|(name, text)| match foreign(text) {
+            words if words.is_empty() => None,
+            words => Some(format!("{name}: {}", words.join(", "))),
+        })
+        .collect();
+    ensure(found.is_empty(), || found.join("\n"))
+}

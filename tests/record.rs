@@ -500,7 +500,7 @@ fn kill_9() -> Result<(), Failed> {
         .arg(&trace)
         .args(["--", "sh", "-c", &script])
         .spawn()?;
-    // The file's times behind each growth. The command takes six seconds at least, at any load.
+    // The file's times after each growth. The command takes six seconds at least, at any load.
     let mut growths = vec![SystemTime::UNIX_EPOCH];
     let mut len = 0;
     while growths.len() < 8 {
@@ -524,7 +524,7 @@ fn kill_9() -> Result<(), Failed> {
     })?;
     let start = Duration::from_nanos(int(&analysis["trace"], "start_unix_ns"));
     let recorded = start + Duration::from_nanos(int(&analysis["trace"], "duration_ns"));
-    // What comes with a growth has happened behind the last growths but three.
+    // What comes with a growth has happened after the last growths but three.
     let least = growths[4].duration_since(UNIX_EPOCH)?;
     ensure(recorded >= least, || {
         format!("up to {recorded:?} of {growths:?}")

@@ -36,7 +36,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The demo's trace with a password behind the arguments of each exec and of COMMAND, and in the
+/// The demo's trace with a password after the arguments of each exec and of COMMAND, and in the
 /// names of files, as an older tr could have left it.
 fn old_trace(dir: &Path) -> PathBuf {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");

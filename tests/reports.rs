@@ -239,7 +239,7 @@ fn markdown_has_the_tables() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A span behind the recording is an error, as is a file of another kind.
+/// A span after the recording is an error, as is a file of another kind.
 #[test]
 fn errors_name_the_reason() -> Result<(), Failure> {
     for command in ["analyze", "report"] {
@@ -247,7 +247,7 @@ fn errors_name_the_reason() -> Result<(), Failure> {
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!(out.status.code(), Some(2), "{said}");
         assert!(
-            said.contains("--from 50s is behind the end of the recording"),
+            said.contains("--from 50s is after the end of the recording"),
             "{said}"
         );
     }

@@ -61,7 +61,7 @@ export async function script(tr, trace) {
   return run(command, cwd);
 }
 
-/** Fields of /proc/PID/stat behind the name, which may hold blanks. */
+/** Fields of /proc/PID/stat after the name, which may hold blanks. */
 function stat(pid) {
   try {
     const text = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');

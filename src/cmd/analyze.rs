@@ -41,7 +41,7 @@ Examples:
   tr analyze trace.bin --format ci-tracer > ci-tracer.json
 
 Units: CSV and JSON have times in ns. --format ci-tracer is a JSON array with an
-object a line, for the viewers of ci-tracer: t, ts and end in seconds since the
+object per line, for the viewers of ci-tracer: t, ts and end in seconds since the
 start of the recording, start in seconds since 1970, interval and v of a cpu
 object in milliseconds, exact to the ns; a ts comes before the values of the
 interval that begins there.")]
@@ -58,8 +58,8 @@ pub struct Args {
     /// Sort by this figure [default: on-cpu; execs: start]
     #[arg(long, value_parser = word(Sort::ALL.map(|sort| (sort, sort.name()))))]
     sort: Option<Sort>,
-    /// Put these together into a row [default: process]. JSON has such rows beside
-    /// the processes. function: a form of critical-path, and what flame is without it
+    /// Sum up into one row each [default: process]. JSON has these rows beside the
+    /// processes. function is for critical-path; flame always has a row per function
     #[arg(long, value_parser = groupings())]
     by: Option<Grouping>,
     /// A group of your own: NAME=WHAT:REGEX, WHAT being argv, comm, program or
@@ -82,13 +82,13 @@ pub struct Args {
     /// Analyze up to this time of the recording
     #[arg(long, value_name = "T", value_parser = args::duration)]
     to: Option<Duration>,
-    /// Reports, with commas between [default: top]
+    /// Reports to print, separated by commas [default: top]
     #[arg(long, value_parser = reports(), value_delimiter = ',')]
     report: Vec<Asked>,
     /// Output format
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
-    /// Number of threads; the result is the same for any
+    /// Number of threads; it does not change the result
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     #[command(flatten)]
@@ -181,7 +181,7 @@ pub fn run(args: &Args) -> ExitCode {
     // longer than to leave that to the system.
     let analysis = progress::analyze(&trace, &options, args.budget);
     let mut analysis = std::mem::ManuallyDrop::new(analysis);
-    if let Some(why) = args::behind(args.from, &analysis) {
+    if let Some(why) = args::from_after_end(args.from, &analysis) {
         eprintln!("tr: {why}");
         return ExitCode::from(2);
     }

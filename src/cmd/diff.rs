@@ -21,9 +21,9 @@ tr diff [OPTIONS] BASE NEW
        tr diff [OPTIONS] --base FILE... --new FILE...")]
 #[command(after_help = "\
 Processes are matched by program, arguments (without temporary names, pids, hashes
-and the build's directory) and place in the tree. With several runs a side their
+and the build's directory) and place in the tree. With several runs per side their
 medians are compared, and a difference counts if it is outside the spread: by the
-rank test of Mann and Whitney (p <= 0.05) with four runs or more a side, otherwise
+rank test of Mann and Whitney (p <= 0.05) with four runs or more per side, otherwise
 if it exceeds the differences within each side. With only one run each, normal
 variation is unknown, and every difference counts.
 
@@ -56,7 +56,7 @@ pub struct Args {
     /// Recordings after
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "base")]
     new: Vec<PathBuf>,
-    /// Fail if the new runs need more than the base by this much, e.g. 10%
+    /// Fail if the new runs exceed the base by more than this, e.g. 10%
     #[arg(long, value_name = "PERCENT", value_parser = args::percent)]
     fail_over: Option<f64>,
     /// The figure of --fail-over
@@ -183,7 +183,7 @@ fn sides(args: &Args) -> Result<[&[PathBuf]; 2], String> {
     }
 }
 
-/// The command line that compares several recordings a side. Files whose names share the
+/// The command line that compares several recordings per side. Files whose names share the
 /// beginning of the first are the base, as in `main-1.bin main-2.bin pr-1.bin`; if all do, the
 /// first half is.
 fn proposal(files: &[PathBuf]) -> String {

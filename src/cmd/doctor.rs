@@ -22,7 +22,7 @@ pub struct Args {
     /// text, or JSON
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
-    /// Try sudo, which logs a refusal: whether --method sudo records here
+    /// Also test --method sudo. sudo logs a refusal
     #[arg(long)]
     sudo: bool,
 }
@@ -52,7 +52,7 @@ const POLL_LACKS: [&str; 3] = [
 
 /// What a recording by ptrace(2) lacks.
 const PTRACE_LACKS: [&str; 4] = [
-    "the times of switches: CPU time and waits for a CPU are totals of each task",
+    "the times of switches: CPU time and run-queue waits are totals of each task",
     "wake-ups: what a task waited for, and the reasons of waits",
     "the memory of programs",
     "other processes than COMMAND's (--all, --pid, --cgroup)",

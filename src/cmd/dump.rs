@@ -20,7 +20,7 @@ pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
-    /// text, or one JSON object a line
+    /// text, or one JSON object per line
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
     #[command(flatten)]

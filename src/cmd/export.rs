@@ -209,7 +209,7 @@ pub fn run(args: &Args) -> ExitCode {
         eprintln!("tr: {why}");
         return ExitCode::from(open::UNREADABLE);
     }
-    if let Some(why) = args::behind(args.from, &analysis) {
+    if let Some(why) = args::from_after_end(args.from, &analysis) {
         eprintln!("tr: {why}");
         return ExitCode::from(open::UNREADABLE);
     }

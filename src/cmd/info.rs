@@ -30,7 +30,7 @@ pub struct Args {
     /// text or json
     #[arg(long, default_value = "text", value_parser = ["text", "json"])]
     format: String,
-    /// Read all events, of a large recording too
+    /// Read all events, even of a large recording
     #[arg(long)]
     full: bool,
     /// List the command lines in which tr redact would mask secrets: process, time,

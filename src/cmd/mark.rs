@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use crate::{called, inherited, status};
 
-/// Put a name into the recording under way: a moment, or a span
+/// Name a moment or a span in the recording in progress
 ///
 /// tr analyze --report steps has the marks. Outside of a recording nothing happens.
 #[derive(clap::Args, Debug)]

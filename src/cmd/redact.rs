@@ -16,7 +16,7 @@ use crate::{open, output};
 
 /// Mask secrets in the command lines of a recording, by the rules of this tr
 ///
-/// The rules are those of tr record, which may have been older. All else stays as it is.
+/// The rules are those of this tr record; an older one may have had fewer. Nothing else changes.
 /// tr info --secrets lists the places.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "tr redact FILE -o OUT")]
@@ -39,7 +39,7 @@ pub struct Args {
     /// Mask matches in command lines, names and paths, too: the first group, or the whole match
     #[arg(long, value_name = "REGEX", value_parser = tr_redact::pattern)]
     redact: Vec<regex::bytes::Regex>,
-    /// Replace addresses of connections and names asked of DNS by host-1, name-1, …
+    /// Mask the addresses of connections and the names of DNS queries: host-1, name-1, …
     #[arg(long)]
     mask_addresses: bool,
 }

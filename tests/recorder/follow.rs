@@ -127,7 +127,8 @@ fn v1() -> Result<(), Failed> {
     // Its directories name no cgroup of v2.
     let out = watch(&trace, &["--cgroup", &directory.to_string_lossy()]).output()?;
     ensure(
-        out.status.code() == Some(125) && text(&out.stderr).contains("is no cgroup v2 directory"),
+        out.status.code() == Some(125)
+            && text(&out.stderr).contains("is not a cgroup v2 directory"),
         || format!("{out:?}"),
     )
 }

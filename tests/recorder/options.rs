@@ -94,9 +94,10 @@ fn pid() -> Result<(), Failed> {
 
     let out = watch(&trace, &["--pid", "4194000"]).output()?;
     ensure(out.status.code() == Some(125), || format!("{out:?}"))?;
-    ensure(text(&out.stderr).contains("no process 4194000"), || {
-        text(&out.stderr)
-    })?;
+    ensure(
+        text(&out.stderr).contains("no such process: 4194000"),
+        || text(&out.stderr),
+    )?;
 
     // Ctrl-C ends it with a complete file.
     let _ = std::fs::remove_file(&trace);

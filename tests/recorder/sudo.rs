@@ -380,7 +380,7 @@ fn refusals() -> Result<(), Failed> {
     ensure(meta["method"] == "sudo", || format!("{meta:#}"))?;
     // sudo starts, and the kernel refuses the loader's user.
     let mut targets = place.record(&["--sudo", "-p", "4000000"], &echo)?;
-    fails(&mut targets, &["there is no process 4000000"])
+    fails(&mut targets, &["no such process: 4000000"])
 }
 
 /// `auto` calls sudo on a recognised machine alone, and takes the next method if it fails.

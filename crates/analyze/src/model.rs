@@ -207,7 +207,7 @@ pub struct Quality {
     /// The largest step back in time inside one ring, ns.
     pub largest_inversion: u64,
     /// The longest commit delay, in ns, that the file proves: the event was written
-    /// behind a younger event of its ring, or the recorder had emptied that ring
+    /// after a younger event of its ring, or the recorder had emptied that ring
     /// after the event's stamp and not found it. The true delay may be longer. Never less
     /// than `largest_inversion`.
     pub commit_delay: u64,

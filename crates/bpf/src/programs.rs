@@ -455,37 +455,34 @@ fn open<'a>(
         rodata.count_emitted = settings.count_emitted;
         rodata.chosen_cpus = settings.later_cpus.is_none();
     }
-    let maps = &mut skel.maps;
     // Linux 5.11 has the map of tasks' storage.
     let calls = settings.syscalls && !raw && kernel.extras.has(Extras::CALLS);
+    size_maps(&mut skel, settings, (calls, stacks), followed).map_err(failed(action))?;
+    Ok(skel)
+}
+
+/// Creates the maps that are needed, at their sizes: `calls` and `stacks` are recorded.
+fn size_maps(
+    skel: &mut OpenTracerSkel<'_>,
+    settings: &Settings,
+    (calls, stacks): (bool, Option<Sampling>),
+    followed: u32,
+) -> libbpf_rs::Result<()> {
+    let maps = &mut skel.maps;
     for map in [&mut maps.call_sums, &mut maps.entered] {
-        map.set_autocreate(calls).map_err(failed(action))?;
+        map.set_autocreate(calls)?;
     }
-    maps.sample_ring
-        .set_autocreate(stacks.is_some())
-        .map_err(failed(action))?;
+    maps.sample_ring.set_autocreate(stacks.is_some())?;
     maps.waiters
-        .set_autocreate(stacks.is_some_and(|it| it.wait_least > 0))
-        .map_err(failed(action))?;
+        .set_autocreate(stacks.is_some_and(|it| it.wait_least > 0))?;
     maps.sample_ring
-        .set_max_entries(settings.stacks.map_or(4096, |it| it.ring))
-        .map_err(failed(action))?;
-    maps.life_ring
-        .set_max_entries(settings.life_ring)
-        .map_err(failed(action))?;
-    maps.data_followed
-        .set_value_size(followed)
-        .map_err(failed(action))?;
+        .set_max_entries(settings.stacks.map_or(4096, |it| it.ring))?;
+    maps.life_ring.set_max_entries(settings.life_ring)?;
+    maps.data_followed.set_value_size(followed)?;
     let slots = settings
         .slots()
         .checked_mul(settings.regions())
         .filter(|slots| *slots < u32::MAX)
-        .ok_or_else(|| {
-            let many = std::io::Error::other("more event slots than a BPF map has entries");
-            failed(action)(many.into())
-        })?;
-    maps.slots
-        .set_max_entries(slots.max(1))
-        .map_err(failed(action))?;
-    Ok(skel)
+        .ok_or_else(|| std::io::Error::other("more event slots than a BPF map has entries"))?;
+    maps.slots.set_max_entries(slots.max(1))
 }

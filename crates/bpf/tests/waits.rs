@@ -240,35 +240,14 @@ fn sleepers() -> Result<Vec<Sleeper>, Failed> {
         },
         move || drop(to.write(b"x")),
     ));
-    // SAFETY: a plain system call.
-    let event = owned(unsafe { libc::eventfd(0, 0) });
-    let same = event.try_clone()?;
-    all.push(Sleeper::new(
-        reason::OTHER_DESCRIPTOR,
-        move || {
-            let mut value = 0u64;
-            // SAFETY: eight bytes, which are ours.
-            unsafe { libc::read(event.as_raw_fd(), (&raw mut value).cast(), 8) };
-        },
-        move || write(same.as_raw_fd(), &1u64.to_ne_bytes()),
-    ));
+    all.push(event_sleeper()?);
     let mut child = std::process::Command::new("sleep").arg("0.5").spawn()?;
     all.push(Sleeper::new(
         reason::CHILD,
         move || drop(child.wait()),
         || (),
     ));
-    let (mut master, mut slave) = (0, 0);
-    let null = std::ptr::null_mut();
-    // SAFETY: the call fills the two numbers.
-    let opened = unsafe { libc::openpty(&mut master, &mut slave, null, null.cast(), null.cast()) };
-    ensure(opened == 0, || "no pseudo terminal".into())?;
-    let (master, slave) = (owned(master), owned(slave));
-    all.push(Sleeper::new(
-        reason::TERMINAL,
-        move || read(slave.as_raw_fd()),
-        move || write(master.as_raw_fd(), b"x\n"),
-    ));
+    all.push(terminal_sleeper()?);
     let file = tempfile()?;
     let locked = file.try_clone()?;
     // Another open file, so that the lock is another's.
@@ -280,6 +259,35 @@ fn sleepers() -> Result<Vec<Sleeper>, Failed> {
         move || flock(&locked, libc::LOCK_UN),
     ));
     Ok(all)
+}
+
+fn event_sleeper() -> Result<Sleeper, Failed> {
+    // SAFETY: a plain system call.
+    let event = owned(unsafe { libc::eventfd(0, 0) });
+    let same = event.try_clone()?;
+    Ok(Sleeper::new(
+        reason::OTHER_DESCRIPTOR,
+        move || {
+            let mut value = 0u64;
+            // SAFETY: eight bytes, which are ours.
+            unsafe { libc::read(event.as_raw_fd(), (&raw mut value).cast(), 8) };
+        },
+        move || write(same.as_raw_fd(), &1u64.to_ne_bytes()),
+    ))
+}
+
+fn terminal_sleeper() -> Result<Sleeper, Failed> {
+    let (mut master, mut slave) = (0, 0);
+    let null = std::ptr::null_mut();
+    // SAFETY: the call fills the two numbers.
+    let opened = unsafe { libc::openpty(&mut master, &mut slave, null, null.cast(), null.cast()) };
+    ensure(opened == 0, || "no pseudo terminal".into())?;
+    let (master, slave) = (owned(master), owned(slave));
+    Ok(Sleeper::new(
+        reason::TERMINAL,
+        move || read(slave.as_raw_fd()),
+        move || write(master.as_raw_fd(), b"x\n"),
+    ))
 }
 
 fn tempfile() -> Result<std::fs::File, Failed> {

@@ -17,7 +17,7 @@ pub const MAJOR: u16 = 3;
 pub const MINOR: u16 = 8;
 /// Bytes of the file header: magic, major, minor, CRC-32 of the twelve.
 pub const FILE_HEADER: u64 = 16;
-/// The mark of every frame. A reader searches for it behind damage.
+/// The mark of every frame. A reader searches for it after damage.
 pub const SYNC: [u8; 4] = [0xf7, 0x74, 0x72, 0xb1];
 /// The last four bytes of a complete trace.
 pub const TRAILER_MAGIC: [u8; 4] = *b"ecrt";

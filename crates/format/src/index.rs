@@ -153,7 +153,7 @@ impl Frames {
 
     /// The last row of this type.
     pub fn last(&self, source: &Source, kind: u8) -> Result<Option<Row>, Fault> {
-        // Only the metadata's second copy is behind the summary: it is in the last two frames.
+        // Only the metadata's second copy is after the summary: it is in the last two frames.
         for (header, at) in self.frames.iter().rev().take(2) {
             let payload = payload_at(source, *at, header)?;
             let mut found = None;

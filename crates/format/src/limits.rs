@@ -29,7 +29,7 @@ pub const STRINGS: u64 = 24 << 20;
 pub const CALLS: u64 = 1 << 16;
 /// Most new stacks and functions of one lifecycle frame.
 pub const STACKS: u64 = 1 << 20;
-/// Most bytes of a frame's header behind the length byte.
+/// Most bytes of a frame's header after the length byte.
 pub const HEADER: u64 = 255;
 /// Most frames of a trace. A reader keeps some 200 bytes for each.
 pub const FRAMES: u64 = 1 << 24;

@@ -73,7 +73,7 @@ struct Events<'a> {
     spans: Vec<Span>,
     pid: Option<u32>,
     too_many: bool,
-    /// Files that a source includes begin (`b`) and end (`e`) in two events, one behind the
+    /// Files that a source includes begin (`b`) and end (`e`) in two events, one after the
     /// other.
     open: Option<Event<'a>>,
 }

@@ -55,7 +55,7 @@ impl Skipped {
             }
         }
         if self.more {
-            parts.push(format!("all behind the first {ENTRIES} entries"));
+            parts.push(format!("all after the first {ENTRIES} entries"));
         }
         (!parts.is_empty()).then(|| format!("skipped: {}", parts.join(", ")))
     }

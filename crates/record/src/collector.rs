@@ -14,9 +14,6 @@ use crate::output::{Batch, Lines, Output};
 use crate::pace::Pace;
 use crate::source::{recorder, Source};
 
-/// The interval between two drains, unless the source is ready before. A drain of rings
-/// costs some 100 µs, most of it for the wake-up.
-pub const DRAIN_EVERY: Duration = Duration::from_millis(350);
 /// The interval between two flushes of the file's blocks, at every second drain: a kill
 /// costs less than a second of the trace.
 const FLUSH_EVERY: Duration = Duration::from_millis(700);

@@ -8,92 +8,16 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
 use nix::errno::Errno;
-use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
+use nix::sys::signal::Signal;
 use nix::unistd::{access, AccessFlags, ForkResult, Pid};
 use tr_format::meta::Usage;
 
 use crate::identity::{self, Identity};
+use crate::inherited::Inherited;
 use crate::passing;
 use crate::source::ptrace::listener;
-use crate::source::Source;
+use crate::source::{Reaped, Source};
 use crate::status;
-
-/// The state at the start of `tr`, which COMMAND inherits.
-#[derive(Clone, Debug)]
-pub struct Inherited {
-    mask: SigSet,
-    sigpipe_ignored: bool,
-    sigxfsz_ignored: bool,
-    sigchld_ignored: bool,
-    /// Standard input, output, error were closed (Rust's runtime opens
-    /// /dev/null in their place).
-    pub closed_streams: [bool; 3],
-    environment: Option<Vec<CString>>,
-}
-
-impl Inherited {
-    /// The present state, but what has been changed before `main`: by Rust's runtime SIGPIPE,
-    /// which it ignores, and the closed streams, by the loader the environment (`None`: not).
-    pub fn now(
-        sigpipe_ignored: bool,
-        closed_streams: [bool; 3],
-        environment: Option<Vec<CString>>,
-    ) -> Inherited {
-        Inherited {
-            mask: SigSet::thread_get_mask().unwrap_or_else(|_| SigSet::empty()),
-            sigpipe_ignored,
-            sigxfsz_ignored: is_ignored(Signal::SIGXFSZ),
-            sigchld_ignored: is_ignored(Signal::SIGCHLD),
-            closed_streams,
-            environment,
-        }
-    }
-
-    /// Gives the calling process this state, before its exec.
-    fn restore(&self) {
-        let actions = [
-            (Signal::SIGPIPE, self.sigpipe_ignored),
-            (Signal::SIGXFSZ, self.sigxfsz_ignored),
-            (Signal::SIGCHLD, self.sigchld_ignored),
-        ];
-        for (signal, ignored) in actions {
-            let action = if ignored {
-                SigHandler::SigIgn
-            } else {
-                SigHandler::SigDfl
-            };
-            set_action(signal, action);
-        }
-        let _ = nix::sys::signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.mask), None);
-        for (fd, closed) in (0..).zip(self.closed_streams) {
-            if closed {
-                // SAFETY: the runtime's stand-in; ours all have higher numbers.
-                unsafe { libc::close(fd) };
-            }
-        }
-    }
-}
-
-fn is_ignored(signal: Signal) -> bool {
-    // SAFETY: null for the new action only asks; all zeros are a valid `sigaction`.
-    unsafe {
-        let mut old: libc::sigaction = std::mem::zeroed();
-        libc::sigaction(signal as i32, std::ptr::null(), &mut old) == 0
-            && old.sa_sigaction == libc::SIG_IGN
-    }
-}
-
-fn set_action(signal: Signal, action: SigHandler) {
-    // SAFETY: the callers pass SIG_DFL or SIG_IGN, which install no handler.
-    let _ = unsafe { nix::sys::signal::signal(signal, action) };
-}
-
-/// Sets the signal actions of the recorder: a file size limit is a write error, and the
-/// kernel keeps COMMAND's status.
-pub fn own_actions() {
-    set_action(Signal::SIGXFSZ, SigHandler::SigIgn);
-    set_action(Signal::SIGCHLD, SigHandler::SigDfl);
-}
 
 /// COMMAND as `exec` takes it.
 #[derive(Debug)]
@@ -135,7 +59,7 @@ impl Program {
             // The name itself is left to execvp(3).
             file: file.filter(|file| Some(file) != argv.first()),
             argv,
-            environment: identity::environment(user.as_ref(), inherited.environment.clone()),
+            environment: identity::environment(user.as_ref(), inherited.environment()),
             own_session: user.as_ref().is_some_and(Identity::is_other) && terminal_takes_input(),
             user,
             inherited: inherited.clone(),
@@ -241,15 +165,6 @@ pub struct Running {
     failure: std::fs::File,
     /// COMMAND leads a session of its own, which the terminal's signals do not reach.
     pub own_session: bool,
-}
-
-/// COMMAND's end, as a wait has returned it.
-#[derive(Clone, Copy, Debug)]
-pub struct Reaped {
-    /// The raw `wait` status.
-    pub status: i32,
-    /// Its resources and those of the descendants that it waited for.
-    pub usage: libc::rusage,
 }
 
 /// COMMAND's end.

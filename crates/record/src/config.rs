@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tr_output::Target;
 use tr_redact::Redactor;
 
-use crate::command::Inherited;
+use crate::inherited::Inherited;
 
 /// The settings of a recording.
 #[derive(Clone, Debug)]

@@ -8,8 +8,9 @@ use nix::sys::signal::Signal;
 use nix::unistd::ForkResult;
 use tr_bpf::Settings;
 
-use crate::source::{self, bpf, bpf::Loader};
-use crate::{host, memory, Error};
+use crate::error::Error;
+use crate::source::{bpf, bpf::Loader, choose};
+use crate::{host, memory};
 
 /// The BPF programs as they were attached for a moment, in words for the user.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +52,7 @@ impl Machine {
     /// Tries everything, and sudo if `ask_sudo`, or if `auto` does.
     pub fn examine(ask_sudo: bool) -> Machine {
         let bpf = try_bpf(Loader::Own);
-        let asks_sudo = bpf.as_ref().is_err_and(source::asks_sudo);
+        let asks_sudo = bpf.as_ref().is_err_and(choose::asks_sudo);
         let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse().ok();
         let readable = |path: &str| std::fs::read(path).is_ok_and(|bytes| !bytes.is_empty());
         Machine {

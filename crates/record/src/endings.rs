@@ -7,10 +7,10 @@ use std::time::Instant;
 use nix::unistd::Pid;
 use tr_format::meta::EndReason;
 
-use crate::collector::DRAIN_EVERY;
-use crate::command::{pidfd_open, Reaped, Running, Waited};
+use crate::command::{pidfd_open, Running, Waited};
 use crate::config::{Config, Follow};
 use crate::signals::Signals;
+use crate::source::{Reaped, DRAIN_EVERY};
 
 /// The processes whose end ends the recording, and the deadline.
 #[derive(Debug)]

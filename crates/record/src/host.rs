@@ -8,7 +8,7 @@ use nix::time::{clock_gettime, ClockId};
 use tr_format::event::{Argv, Clock, Comm, CpuId, Ktime};
 use tr_format::meta::Metadata;
 
-use crate::Error;
+use crate::error::Error;
 
 /// `CLOCK_MONOTONIC` as the kernel has it, the clock of all events.
 pub fn now() -> Ktime {

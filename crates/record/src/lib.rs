@@ -1,10 +1,10 @@
 //! A recording session: starts COMMAND stopped, starts a source of events, releases
 //! COMMAND, drains the source and writes the trace. The analysis is another crate's.
 //!
-//! `session` is the whole, from `record()` to the [`Report`]. Its parts, in the order of
-//! a recording: `targets` and `header` (the start), `source` (a folder for each way to
-//! record) and `collector` (an event's way), `output` and `queue` (the writer), `endings`
-//! and `stall` (the end).
+//! From the bottom up, each file knowing only those below it: `error`, `inherited` and `config`;
+//! the trait `source::Source`; the sources (a folder for each way to record) with `targets`, and
+//! `source::choose`, which takes one; `collector` (an event's way), `output` and `queue` (the
+//! writer), `endings` and `stall` (the end); `session`, the whole from `record()` to the [`Report`].
 
 mod capabilities;
 mod collector;
@@ -13,9 +13,11 @@ mod config;
 mod disks;
 pub mod doctor;
 mod endings;
+mod error;
 mod header;
 mod host;
 mod identity;
+mod inherited;
 mod machine;
 mod mappings;
 mod marks;
@@ -36,87 +38,19 @@ mod targets;
 mod untraced;
 mod urgency;
 
-pub use command::{find, in_foreground, Inherited};
+pub use command::{find, in_foreground};
 pub use config::{ring_sizes, Choice, Config, Follow};
+pub use error::{Error, SudoRefusal};
 pub use host::is_same_boot;
 pub use identity::user_name;
+pub use inherited::Inherited;
 pub use marks::Count as MarkCount;
 pub use output::Tally;
-pub use session::{record, Alive, Report};
+pub use session::{record, Report};
 pub use source::bpf::loader::serve as serve_as_loader;
-pub use source::bpf::sudo::{Refusal as SudoRefusal, LOADER};
-pub use source::gains_rights;
+pub use source::bpf::sudo::LOADER;
+pub use source::choose::gains_rights;
+pub use source::Alive;
 pub use stall::{LIMIT, LONG};
 pub use tr_output::Target;
 pub use untraced::{run_untraced, Untraced};
-
-/// A failure before COMMAND was released: COMMAND has not run.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The output cannot be created.
-    #[error("cannot write the trace: {0}")]
-    Output(std::io::Error),
-    /// The header cannot be written.
-    #[error("cannot write the trace: {0}")]
-    Format(tr_format::Error),
-    /// Tracing cannot start.
-    #[error(transparent)]
-    Tracing(#[from] tr_bpf::Error),
-    /// sudo does not run the loader of the BPF programs.
-    #[error("cannot load the BPF programs by sudo: {0}")]
-    Sudo(#[from] SudoRefusal),
-    /// ptrace(2) refuses to trace COMMAND.
-    #[error("cannot trace with ptrace: {0}")]
-    Ptrace(nix::errno::Errno),
-    /// There is no /proc, or it has no totals of tasks.
-    #[error("cannot record without BPF: /proc/PID/schedstat cannot be read")]
-    NoTotals,
-    /// Only BPF programs record these targets.
-    #[error("--all, --pid, --cgroup and --cpu need --method bpf or sudo")]
-    NeedsBpf,
-    /// COMMAND cannot be started.
-    #[error("cannot start the command: {0}")]
-    Command(std::io::Error),
-    /// COMMAND ran, and the kernel refuses its status.
-    #[error("cannot wait for the command: {0}")]
-    Lost(std::io::Error),
-    /// `--cpu` names a CPU that is not online.
-    #[error("there is no CPU {0} online")]
-    NoSuchCpu(u16),
-    /// `--pid` names no living process.
-    #[error("there is no process {0}")]
-    NoSuchProcess(u32),
-    /// A guest's kernel can hide a process from BPF programs.
-    #[error("the kernel does not list process {0} to BPF programs: it cannot be recorded")]
-    Hidden(u32),
-    /// `tr`'s clocks are not those of the events.
-    #[error("the recorder's time namespace is not that of its children: the kernel does not tell the offsets of its clocks")]
-    TimeNamespace,
-    /// `--cgroup` names no cgroup.
-    #[error("{} is no cgroup v2 directory: {source}", .path.display())]
-    Cgroup {
-        /// The path given.
-        path: std::path::PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// `--user` names no user, or `tr` may not become another user.
-    #[error("cannot run a command as {name}: {source}")]
-    User {
-        /// The name given.
-        name: String,
-        /// The reason.
-        source: std::io::Error,
-    },
-    /// The recorder would be killed, or would end at its next allocation.
-    #[error("the recorder needs {} MiB of memory, and {limit} limit is lower", .needed >> 20)]
-    Memory {
-        /// Bytes.
-        needed: u64,
-        /// The limit's owner, in words.
-        limit: &'static str,
-    },
-    /// A basic system call failed.
-    #[error("cannot set up the recording: {0}")]
-    System(std::io::Error),
-}

@@ -167,7 +167,7 @@ impl Text {
     }
 }
 
-/// The number behind a name at the start of a line.
+/// The number after a name at the start of a line.
 fn value(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     line.split_whitespace().next()?.parse().ok()

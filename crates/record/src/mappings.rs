@@ -96,8 +96,8 @@ impl Mappings {
     /// The mapping of an address, and the address's offset in its file.
     pub fn find(&self, image: Image, address: u64) -> Option<(&Mapping, u64)> {
         let all = self.images.get(&image)?;
-        let behind = all.partition_point(|it| it.addresses.start <= address);
-        let mapping = all.get(behind.checked_sub(1)?)?;
+        let after = all.partition_point(|it| it.addresses.start <= address);
+        let mapping = all.get(after.checked_sub(1)?)?;
         let distance = address.checked_sub(mapping.addresses.start)?;
         let inside = mapping.addresses.contains(&address);
         inside.then(|| (mapping, mapping.offset.wrapping_add(distance)))

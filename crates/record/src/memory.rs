@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::Error;
+use crate::error::Error;
 
 /// Refuses to start with less than `needed` bytes.
 ///

@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_format::event::{Comm, Ktime, LifeKind, Stream};
+use tr_format::event::{Ktime, LifeKind, Stream};
 use tr_format::meta::{Cost, EndReason, Extra, Method, Summary};
 use tr_output::{Destination, Settings as OutputSettings};
 
@@ -12,16 +12,17 @@ use crate::collector::Collector;
 use crate::command::{self, Program, Running, Stopped};
 use crate::config::{Config, Follow};
 use crate::endings::Endings;
+use crate::error::Error;
 use crate::identity::{self, Identity};
 use crate::machine::Sampler;
 use crate::marks::Marks;
 use crate::network::Connections;
 use crate::output::{Batch, Output, Tally};
 use crate::signals::Signals;
-use crate::source::{self, recorder, Last};
+use crate::source::{choose, recorder, Alive, Last, Source};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
-use crate::{header, host, urgency, Error};
+use crate::{header, host, inherited, urgency};
 
 /// The interval between two checks for living descendants (`--wait-all`).
 const LIVING_CHECK: Duration = Duration::from_millis(250);
@@ -68,15 +69,6 @@ pub struct Report {
     pub symbols: Option<Search>,
 }
 
-/// A followed process that outlives the recording.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alive {
-    /// Its process id in `tr`'s own pid namespace.
-    pub pid: u32,
-    /// Its name.
-    pub comm: Comm,
-}
-
 /// Runs a whole recording.
 ///
 /// # Errors
@@ -109,7 +101,7 @@ struct Prepared {
 
 fn prepare(config: &Config) -> Result<Prepared, Error> {
     let descriptors = command::inherited_descriptors();
-    command::own_actions();
+    inherited::own_actions();
     let destination = open_output(config)?;
     let marks = create_marks(config);
     let program = program(config)?;
@@ -217,7 +209,7 @@ impl Session {
         child: Option<u32>,
     ) -> Result<Session, Error> {
         let online = host::online_cpus();
-        let (mut started, refusals) = source::start(config, child, &online)?;
+        let (mut started, refusals) = choose::start(config, child, &online)?;
         let extras = started.extras.as_deref().unwrap_or_default();
         let mut unmet = Vec::new();
         if config.syscalls && !extras.contains(&(Extra::SystemCalls as u8)) {
@@ -340,8 +332,7 @@ impl Session {
         own.push(recorder(end, LifeKind::Clock(end_clock)));
         own.push(recorder(end, counters));
         let machine = self.collector.machine.totals();
-        let (mut batches, mut source, output) = self.collector.finish(own, end);
-
+        let (batches, mut source, output) = self.collector.finish(own, end);
         let (mut waited, running) = endings.reap(source.reaped());
         let cost = Cost {
             recorder_ns: host::own_cpu().saturating_sub(self.cpu_before),
@@ -358,35 +349,23 @@ impl Session {
             usage: None,
             machine: Some(machine),
         };
-        let mut go_on = Stall::new(|| {});
-        let mut go_on = || go_on.go_on(running.as_ref(), signals, Some(&*source));
-        // Processes that were there before may have their lists since then.
-        let begin = match config.follow {
-            Follow::Command => end_clock.real.saturating_sub(end.since(self.start)),
-            _ => 0,
+        let written = {
+            let waiting = Waiting {
+                running: running.as_ref(),
+                signals,
+                source: &*source,
+            };
+            write_end(config, (output, batches), (self.start, summary), &waiting)
         };
-        let lifetime = (begin, end_clock.real);
-        let symbols = if config.has_stacks() {
-            let batches = std::mem::take(&mut batches);
-            name_stacks(config, &output, (batches, end), lifetime, &mut go_on)
-        } else {
-            None
-        };
-        let mut stall = Stall::new(config.on_wait);
-        let finished = output.finish(batches, summary, || {
-            stall.go_on(running.as_ref(), signals, Some(&*source))
-        });
-        let given_up = finished.is_none();
-        let (tally, written) = finished.unwrap_or((Tally::default(), Ok(())));
         if let Some(command) = running {
             waited = signals.forward_until_end(command, Some(&*source)).ok();
         }
         Report {
             status: waited.map(|waited| waited.status),
             not_executed: waited.and_then(|waited| waited.not_executed),
-            tally,
-            output_error: written.err(),
-            given_up,
+            tally: written.tally,
+            output_error: written.error,
+            given_up: written.given_up,
             duration: end.since(self.start),
             cost,
             command_cpu: waited.map_or(0, |waited| {
@@ -398,12 +377,66 @@ impl Session {
             method: self.method,
             refusals: self.refusals,
             unmet: self.unmet,
-            symbols,
+            symbols: written.symbols,
         }
     }
 }
 
-/// Searches the functions of the stacks and writes them, behind the last batches; the search, if
+/// What a wait for the output goes on with: signals are passed on to COMMAND.
+struct Waiting<'a> {
+    running: Option<&'a Running>,
+    signals: &'a Signals,
+    source: &'a dyn Source,
+}
+
+impl Waiting<'_> {
+    fn go_on(&self, stall: &mut Stall) -> bool {
+        stall.go_on(self.running, self.signals, Some(self.source))
+    }
+}
+
+/// The end of the file.
+struct Written {
+    tally: Tally,
+    error: Option<tr_format::Error>,
+    given_up: bool,
+    symbols: Option<Search>,
+}
+
+/// Names the stacks, and writes the last batches and the summary of a recording since `start`.
+fn write_end(
+    config: &Config,
+    (output, mut batches): (Output, Vec<Batch>),
+    (start, summary): (Ktime, Summary),
+    waiting: &Waiting<'_>,
+) -> Written {
+    let (end, real) = (summary.end, summary.end_clock.real);
+    // Processes that were there before may have their lists since then.
+    let begin = match config.follow {
+        Follow::Command => real.saturating_sub(end.since(start)),
+        _ => 0,
+    };
+    let symbols = if config.has_stacks() {
+        let mut stall = Stall::new(|| {});
+        let mut go_on = || waiting.go_on(&mut stall);
+        let batches = std::mem::take(&mut batches);
+        name_stacks(config, &output, (batches, end), (begin, real), &mut go_on)
+    } else {
+        None
+    };
+    let mut stall = Stall::new(config.on_wait);
+    let finished = output.finish(batches, summary, || waiting.go_on(&mut stall));
+    let given_up = finished.is_none();
+    let (tally, written) = finished.unwrap_or((Tally::default(), Ok(())));
+    Written {
+        tally,
+        error: written.err(),
+        given_up,
+        symbols,
+    }
+}
+
+/// Searches the functions of the stacks and writes them, after the last batches; the search, if
 /// there were stacks to name. With `--no-symbols` it searches only the paths of the files, for
 /// `tr symbolize`.
 fn name_stacks(

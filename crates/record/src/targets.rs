@@ -7,7 +7,8 @@ use tr_format::event::{CpuId, Tgid};
 use tr_format::meta::Scope;
 
 use crate::config::{Config, Follow};
-use crate::{host, Error};
+use crate::error::Error;
+use crate::host;
 
 /// The CPUs and the tasks to follow from the start.
 #[derive(Debug)]

@@ -6,11 +6,13 @@ use tr_format::event::Ktime;
 use tr_format::meta::{Metadata, Summary};
 
 use crate::command::Program;
+use crate::config::Config;
+use crate::error::Error;
 use crate::network::Connections;
 use crate::output::{Output, Tally};
 use crate::signals::Signals;
 use crate::stall::Stall;
-use crate::{command, host, memory, session, Config, Error};
+use crate::{command, host, inherited, memory, session};
 
 /// Memory for the threads that write the trace, in bytes.
 const OWN_MEMORY: u64 = 8 << 20;
@@ -35,7 +37,7 @@ pub struct Untraced {
 /// COMMAND has not run. An output that cannot be written does not keep it from running.
 pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> {
     let descriptors = command::inherited_descriptors();
-    command::own_actions();
+    inherited::own_actions();
     let destination = session::open_output(config);
     let program = session::program(config)?.ok_or(Error::System(Errno::EINVAL.into()))?;
     if memory::check(OWN_MEMORY).is_err() {

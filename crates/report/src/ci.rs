@@ -78,7 +78,7 @@ impl Ci {
         (!self.0.is_empty()).then(|| Value::Object(members.collect::<Map<_, _>>()))
     }
 
-    /// A table with a column for each identifier behind the others.
+    /// A table with a column for each identifier after the others.
     ///
     /// # Errors
     /// If `table` is not CSV.

@@ -6,12 +6,13 @@ use tr_analyze::kinds::{ByKind, Kind};
 
 use crate::sort::Rows;
 use crate::units;
+use crate::words::RUN_QUEUE;
 
 /// A kind's title in text.
 pub(crate) fn title(kind: Kind) -> &'static str {
     match kind {
         Kind::OnCpu => "CPU",
-        Kind::RunQueue => "starved of a CPU",
+        Kind::RunQueue => RUN_QUEUE,
         Kind::Outside => "tasks not recorded",
         Kind::Others => "work of other steps",
         Kind::Lived => "unknown",
@@ -38,7 +39,7 @@ pub(crate) struct Column {
 /// events has that instead of all others.
 pub(crate) const COLUMNS: [Column; 7] = [
     column("CPU", &[Kind::OnCpu], "on_cpu"),
-    column("wait cpu", &[Kind::RunQueue], "run_queue"),
+    column(RUN_QUEUE, &[Kind::RunQueue], "run_queue"),
     column("disk", &[Kind::Disk], "disk"),
     column("network", &[Kind::Network], "network"),
     column("sleep", &[Kind::Sleep], "sleep"),

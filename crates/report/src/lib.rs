@@ -35,5 +35,6 @@ pub mod untraced;
 mod view;
 pub mod warnings;
 pub mod who;
+pub mod words;
 
 pub use encode::hex;

@@ -7,7 +7,7 @@ macro_rules! named {
     (
         $(#[$attribute:meta])*
         $public:vis enum $enum:ident {
-            $($(#[$doc:meta])* $variant:ident = $name:literal, $title:literal;)*
+            $($(#[$doc:meta])* $variant:ident = $name:literal, $title:expr;)*
         }
     ) => {
         $(#[$attribute])*

@@ -122,7 +122,7 @@ named! {
         OnCpu = "on-cpu", "CPU time";
         OffCpu = "off-cpu", "time off CPU";
         Wall = "wall", "wall time";
-        RunQueue = "run-queue", "waiting for a CPU";
+        RunQueue = "run-queue", crate::words::RUN_QUEUE_WAIT;
         Sleep = "sleep", "sleep";
         Blocked = "blocked", "blocked time";
         Unknown = "unknown", "unknown time";

@@ -14,6 +14,7 @@ use crate::sort::Rows;
 use crate::steps::{Step, Steps};
 use crate::style::{Paint, Style};
 use crate::view::View;
+use crate::words::RUN_QUEUE_WAIT;
 use crate::{escape, exit, units, untraced, warnings, who};
 
 /// The most changes, steps, shares of the path and warnings.
@@ -209,10 +210,10 @@ fn facts(analysis: &Analysis) -> Vec<String> {
     let least = warnings::at_least(analysis);
     let mut facts = vec![
         format!("{least}{} of CPU", units::time(times.on_cpu)),
-        format!("{least}{busy:.2} of {} busy", units::cpus(cpus)),
+        format!("{least}{busy:.2} of {} utilized", units::cpus(cpus)),
     ];
     if times.run_queue > 0 {
-        facts.push(format!("waited {} for a CPU", units::time(times.run_queue)));
+        facts.push(format!("{RUN_QUEUE_WAIT} {}", units::time(times.run_queue)));
     }
     let processes = analysis.totals.processes;
     facts.push(units::plural(processes, "process", "processes"));

@@ -318,7 +318,7 @@ fn is_figure(cell: &str) -> bool {
     cell.split(' ').all(|word| number(word) || unit(word))
 }
 
-/// A title without the figures in brackets behind it.
+/// A title without the figures in brackets after it.
 fn noun(title: &str) -> &str {
     title.split(" (").next().unwrap_or(title)
 }

@@ -12,7 +12,7 @@ pub fn time(ns: u64) -> String {
     ];
     match ns {
         0 => "–".into(),
-        // Two digits behind the point would round it to 60 s.
+        // Two digits after the point would round it to 60 s.
         59_995_000_000.. => {
             let seconds = ns.saturating_add(5_000_000) / 1_000_000_000;
             let (minutes, hours) = (seconds / 60 % 60, seconds / 3600);

@@ -169,9 +169,9 @@ pub(crate) fn recorded(analysis: &Analysis) -> Vec<String> {
     let facts = origin.facts;
     let absent = [
         (facts.switches, "when a task ran"),
-        (facts.run_queue, "waits for a CPU"),
+        (facts.run_queue, "run-queue waits"),
         (facts.wakings, "wake-ups"),
-        (facts.blocked, "blocked apart from asleep"),
+        (facts.blocked, "blocked apart from sleep"),
         (facts.argv, "arguments"),
         (facts.codes, "exit statuses"),
         (facts.memory, "memory"),

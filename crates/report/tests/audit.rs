@@ -40,7 +40,7 @@ fn a_cpu_without_events_is_noticed() {
         assert!(waiting.events_ns > waiting.kernel_ns);
         let text = waiting.text();
         assert!(
-            text.contains("waiting for a CPU, the events show"),
+            text.contains("of run-queue wait, the events show"),
             "{text}"
         );
     }

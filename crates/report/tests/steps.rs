@@ -458,7 +458,7 @@ fn the_text_tells_what_a_slow_test_waited_for() {
         .position(|line| line.starts_with("Slowest tests (top 3 of 12)"));
     let slow = lines[slowest.expect(&text) + 1];
     assert!(
-        slow.contains("slow: CPU ") && slow.contains("starved of a CPU "),
+        slow.contains("slow: CPU ") && slow.contains("run queue "),
         "{slow}"
     );
 }

@@ -81,7 +81,7 @@ fn shared_objects(directory: &str) -> impl Iterator<Item = PathBuf> {
     })
 }
 
-/// Linux keeps a build id of less than 20 bytes with zeros behind it.
+/// Linux keeps a build id of less than 20 bytes with zeros after it.
 fn trimmed(id: &[u8]) -> &[u8] {
     let end = id.iter().rposition(|byte| *byte != 0);
     end.map_or(&[], |end| id.get(..=end).unwrap_or(id))

@@ -78,8 +78,8 @@ impl Table {
 
     /// The function at an address.
     pub fn name(&self, address: u64) -> Option<&str> {
-        let behind = self.functions.partition_point(|it| it.0 <= address);
-        let (_, end, name) = self.functions.get(behind.checked_sub(1)?)?;
+        let after = self.functions.partition_point(|it| it.0 <= address);
+        let (_, end, name) = self.functions.get(after.checked_sub(1)?)?;
         end.is_none_or(|end| address < end).then_some(&**name)
     }
 }

@@ -74,7 +74,7 @@ fn place(stream: Stream) -> u32 {
 pub struct Batches<B: Blocks> {
     source: B,
     chains: Vec<Chain>,
-    /// Each block: the smallest time of it and of all behind it in its stream, the stream,
+    /// Each block: the smallest time of it and of all after it in its stream, the stream,
     /// the block. Sorted by that time.
     queue: Vec<(Ktime, usize, Block<B::Key>)>,
     next: usize,

@@ -45,7 +45,7 @@ struct packet {
 	__u64 udp; /* address of the UDP header */
 	__u16 source_port, target_port; /* 0: not readable */
 	__u16 family;
-	__u32 payload; /* readable bytes behind the UDP header */
+	__u32 payload; /* readable bytes after the UDP header */
 };
 
 /* Reads the headers of a UDP packet whose IP header is at `ip` and has `readable` bytes from there

@@ -195,7 +195,7 @@ static __always_inline int on_established(struct sock *sk, int old)
 
 /* The bytes that the process has written and those that have arrived for it. SYN and FIN
  * count as a byte each: the SYN of the side that connects is acknowledged, that of the other
- * is not counted; the own FIN is in the queue behind FIN_WAIT1 and LAST_ACK. */
+ * is not counted; the own FIN is in the queue after FIN_WAIT1 and LAST_ACK. */
 static __always_inline void put_bytes(struct wire_connection *record, struct sock *sk, int old,
 				      __u32 role)
 {

@@ -62,7 +62,7 @@ impl<'a> BitReader<'a> {
         BitReader { bytes, at: 0 }
     }
 
-    /// The next `width` bits, at most 64; zeros behind the end.
+    /// The next `width` bits, at most 64; zeros after the end.
     #[inline(always)]
     pub fn get(&mut self, width: u32) -> u64 {
         if width > 56 {
@@ -96,7 +96,7 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// The word at `first`, with zeros behind the end. Not a method, so that the reader stays in
+/// The word at `first`, with zeros after the end. Not a method, so that the reader stays in
 /// registers.
 #[cold]
 #[inline(never)]

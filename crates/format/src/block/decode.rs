@@ -202,7 +202,7 @@ fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
         .unwrap_or(0)
 }
 
-/// The column of classes, and the lengths of the columns behind it.
+/// The column of classes, and the lengths of the columns after it.
 struct Classes<'a> {
     numbers: &'a [u8],
     /// Symbols of reasons.

@@ -82,8 +82,8 @@ const FAR: u8 = RANK + tasks::RANKS as u8;
 /// The parts of the columns of tasks and of steps.
 const PARTS: usize = 4;
 
-/// The part of an event of these flags: 2 for a waking, plus 1 behind a waking.
-/// `before` is 1 behind a waking; at the block's start it is 0.
+/// The part of an event of these flags: 2 for a waking, plus 1 after a waking.
+/// `before` is 1 after a waking; at the block's start it is 0.
 #[inline(always)]
 fn part(before: &mut usize, flags: u8) -> usize {
     let waking = usize::from(flags & flag::WAKING);

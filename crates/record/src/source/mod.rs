@@ -1,7 +1,8 @@
-//! The sources of a recording's events. A source collects them on the recorder's main
-//! thread; the writing thread converts them.
+//! A source of a recording's events: it collects them on the recorder's main thread, and the
+//! writing thread converts them. Each way to record is a folder or file below; `choose` takes one.
 
 pub mod bpf;
+pub mod choose;
 mod events;
 mod poll;
 mod proc;
@@ -9,20 +10,17 @@ pub mod ptrace;
 mod sampler;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::time::Duration;
 
-use tr_bpf::Refusal;
-use tr_format::event::{
-    Argv, CgroupId, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Snapshot, Stream, Tgid, Tid,
-};
+use tr_format::event::{Comm, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
 use tr_format::meta::{Origin, Scope};
 
-use self::bpf::{sudo, Loader};
-use crate::command::Reaped;
-use crate::config::{Choice, Config, Follow};
 use crate::mappings::Mapped;
-use crate::session::Alive;
 use crate::stacks::Stacked;
-use crate::Error;
+
+/// The interval between two drains, unless the source is ready before. A drain of rings
+/// costs some 100 µs, most of it for the wake-up.
+pub const DRAIN_EVERY: Duration = Duration::from_millis(350);
 
 /// A source of events.
 pub trait Source {
@@ -89,6 +87,24 @@ pub trait Source {
 
     /// Collects the last events. Nothing is followed afterwards.
     fn stop(&mut self, span: (Ktime, Ktime)) -> Last;
+}
+
+/// COMMAND's end, as a wait has returned it.
+#[derive(Clone, Copy, Debug)]
+pub struct Reaped {
+    /// The raw `wait` status.
+    pub status: i32,
+    /// Its resources and those of the descendants that it waited for.
+    pub usage: libc::rusage,
+}
+
+/// A followed process that outlives the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alive {
+    /// Its process id in `tr`'s own pid namespace.
+    pub pid: u32,
+    /// Its name.
+    pub comm: Comm,
 }
 
 /// The end of a source.
@@ -158,72 +174,6 @@ pub struct Started {
     pub living: Vec<LifeEvent>,
 }
 
-/// Starts the chosen source, or the best that works here; with the refusals of the better
-/// ones. `child` is COMMAND's process before its release.
-///
-/// # Errors
-/// No source works, or there is no such target.
-pub fn start(
-    config: &Config,
-    child: Option<u32>,
-    online: &[CpuId],
-) -> Result<(Started, Vec<Error>), Error> {
-    let by = |loader| bpf::start(config, loader, child, online);
-    let refused = match config.method {
-        Choice::Ptrace => return Ok((ptrace::start(config, child)?, Vec::new())),
-        Choice::Poll => return Ok((poll::start(config, child)?, Vec::new())),
-        Choice::Bpf => return Ok((by(Loader::Own)?, Vec::new())),
-        Choice::Sudo => return Ok((by(Loader::Sudo)?, Vec::new())),
-        Choice::Auto => match by(Loader::Own) {
-            Ok(started) => return Ok((started, Vec::new())),
-            Err(error) => error,
-        },
-    };
-    let mut refusals = Vec::new();
-    if asks_sudo(&refused) {
-        match by(Loader::Sudo) {
-            Ok(started) => return Ok((started, vec![refused])),
-            Err(error @ (Error::Sudo(_) | Error::Tracing(_))) => refusals.push(error),
-            Err(error) => return Err(error),
-        }
-    }
-    let other = config.follow == Follow::Command && config.cpus.is_none();
-    if !other || !matches!(refused, Error::Tracing(_)) {
-        return Err(refused);
-    }
-    let traced = !config.no_ptrace && !gains_rights(config);
-    let traced = traced.then(|| ptrace::start(config, child));
-    let started = match traced {
-        Some(Ok(started)) => Ok(started),
-        None | Some(Err(_)) => poll::start(config, child),
-    };
-    match started {
-        Ok(started) => {
-            refusals.insert(0, refused);
-            Ok((started, refusals))
-        }
-        Err(_) => Err(refused),
-    }
-}
-
-/// COMMAND is a setuid or setgid program, which ptrace would take its rights.
-pub fn gains_rights(config: &Config) -> bool {
-    let file = config
-        .command
-        .first()
-        .map(|name| crate::command::find(name));
-    matches!(file, Some(Ok(Some(file))) if proc::gains_rights(&file))
-}
-
-/// `auto` asks sudo after this refusal: root's rights remedy it, and sudo asks for no password
-/// here.
-pub fn asks_sudo(refused: &Error) -> bool {
-    let Error::Tracing(tr_bpf::Error::Refused(refusal)) = refused else {
-        return false;
-    };
-    matches!(refusal, Refusal::Capabilities { root: false, .. }) && sudo::is_usual()
-}
-
 /// An event of the recorder's own.
 pub fn recorder(time: Ktime, kind: LifeKind) -> LifeEvent {
     LifeEvent {
@@ -231,35 +181,4 @@ pub fn recorder(time: Ktime, kind: LifeKind) -> LifeEvent {
         cpu: None,
         kind,
     }
-}
-
-/// COMMAND's process before its release, as the recording's first task.
-fn command(id: proc::Id, time: Ktime) -> Snapshot {
-    let pid = id.unsigned_abs();
-    Snapshot {
-        tid: Tid(pid),
-        tgid: Tgid(pid),
-        parent_tgid: Tgid(std::process::id()),
-        start_time: time,
-        ns_tid: Tid(pid),
-        cgroup: CgroupId(0),
-        comm: proc::comm(id).unwrap_or_default(),
-        argv: Argv::from_args([""; 0]),
-        state: 1,
-        on_cpu: false,
-        kthread: false,
-        followed: true,
-        sum_exec_runtime: proc::totals(id).map_or(0, |(run, ..)| run),
-    }
-}
-
-/// These processes without COMMAND's.
-fn alive(processes: &[proc::Id], command: Option<u32>) -> Vec<Alive> {
-    let others = processes.iter().map(|id| (*id, id.unsigned_abs()));
-    let others = others.filter(|(_, pid)| Some(*pid) != command);
-    let alive = others.map(|(id, pid)| Alive {
-        pid,
-        comm: proc::comm(id).unwrap_or_default(),
-    });
-    alive.collect()
 }

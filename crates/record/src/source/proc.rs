@@ -2,7 +2,9 @@
 
 use std::io::Read;
 
-use tr_format::event::{Comm, Tgid, Tid};
+use tr_format::event::{Argv, CgroupId, Comm, Ktime, Snapshot, Tgid, Tid};
+
+use super::Alive;
 
 /// A task's id in the recorder's pid namespace.
 pub type Id = libc::pid_t;
@@ -213,6 +215,37 @@ pub fn gains_rights(file: &std::path::Path) -> bool {
     let is = |uid: u32| nix::unistd::geteuid().as_raw() == uid;
     sets(libc::S_ISUID) && !is(file.uid())
         || sets(libc::S_ISGID) && nix::unistd::getegid().as_raw() != file.gid()
+}
+
+/// COMMAND's process before its release, as the recording's first task.
+pub fn command(id: Id, time: Ktime) -> Snapshot {
+    let pid = id.unsigned_abs();
+    Snapshot {
+        tid: Tid(pid),
+        tgid: Tgid(pid),
+        parent_tgid: Tgid(std::process::id()),
+        start_time: time,
+        ns_tid: Tid(pid),
+        cgroup: CgroupId(0),
+        comm: comm(id).unwrap_or_default(),
+        argv: Argv::from_args([""; 0]),
+        state: 1,
+        on_cpu: false,
+        kthread: false,
+        followed: true,
+        sum_exec_runtime: totals(id).map_or(0, |(run, ..)| run),
+    }
+}
+
+/// These processes without COMMAND's.
+pub fn alive(processes: &[Id], command: Option<u32>) -> Vec<Alive> {
+    let others = processes.iter().map(|id| (*id, id.unsigned_abs()));
+    let others = others.filter(|(_, pid)| Some(*pid) != command);
+    let alive = others.map(|(id, pid)| Alive {
+        pid,
+        comm: comm(id).unwrap_or_default(),
+    });
+    alive.collect()
 }
 
 #[cfg(test)]

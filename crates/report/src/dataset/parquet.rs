@@ -1,6 +1,6 @@
 //! A table as a Parquet file.
 //!
-//! One row group, one page a column: PLAIN values behind RLE levels, compressed by zstd, with the
+//! One row group, one page a column: PLAIN values after RLE levels, compressed by zstd, with the
 //! page's CRC. Every reader of Parquet 2.4 (`CompressionCodec.ZSTD`) has all of it. The `parquet`
 //! crate writes far more than that, and makes the binary 0.65 MB (a tenth) larger.
 //!

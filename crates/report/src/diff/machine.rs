@@ -13,6 +13,7 @@ use crate::names::named;
 use crate::reports::syscalls::name_of;
 use crate::sort::Rows;
 use crate::units;
+use crate::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
 
 named! {
     /// CPU time that the machine gave to others, and waits for its resources.
@@ -23,12 +24,12 @@ named! {
         Stolen = "stolen", "stolen by the hypervisor";
         /// The quota of the cgroup.
         Throttled = "throttled", "throttled by a quota";
-        /// Some task waited for a CPU.
-        Cpu = "cpu-pressure", "some task waited for a CPU";
-        /// Some task waited for memory.
-        Memory = "memory-pressure", "some task waited for memory";
-        /// Some task waited for block I/O.
-        Io = "io-pressure", "some task waited for a disk";
+        /// Some tasks stalled on CPU.
+        Cpu = "cpu-pressure", STALLED_CPU;
+        /// Some tasks stalled on memory.
+        Memory = "memory-pressure", STALLED_MEMORY;
+        /// Some tasks stalled on block I/O.
+        Io = "io-pressure", STALLED_IO;
     }
 }
 

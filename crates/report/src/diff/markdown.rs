@@ -105,7 +105,7 @@ impl Diff {
         } else {
             let _ = writeln!(out, "**{}** ({of})\n", what.name());
         }
-        out.push_str("| process | below | base | new | wall | CPU | wait cpu | memory |\n");
+        out.push_str("| process | below | base | new | wall | CPU | run queue | memory |\n");
         out.push_str("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
         for change in all.into_iter().take(shown) {
             let side = |side: &std::collections::BTreeMap<Figure, u64>| {
@@ -223,7 +223,7 @@ impl Diff {
             return;
         }
         out.push_str("<details><summary>by step</summary>\n\n");
-        out.push_str("| step | base | new | wall | CPU | starved of a CPU |\n");
+        out.push_str("| step | base | new | wall | CPU | run queue |\n");
         out.push_str("| --- | ---: | ---: | ---: | ---: | ---: |\n");
         for step in self.steps.iter().take(self.ask.top) {
             let change = |judged: Option<&Judged>| {

@@ -20,10 +20,10 @@ named! {
         Wall = "wall", "wall time";
         OnCpu = "on-cpu", "on a CPU";
         /// Waiting for a CPU.
-        RunQueue = "run-queue", "waiting for a CPU";
+        RunQueue = "run-queue", crate::words::RUN_QUEUE_WAIT;
         /// In an uninterruptible wait.
         Blocked = "blocked", "blocked";
-        Sleep = "sleep", "asleep";
+        Sleep = "sleep", crate::words::SLEEP;
         /// The largest resident set (of any process), in bytes.
         Rss = "rss", "largest process's memory";
         /// Time on the critical path.

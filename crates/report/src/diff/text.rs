@@ -11,6 +11,7 @@ use super::{
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::units;
+use crate::words::RUN_QUEUE;
 
 /// A value of a figure.
 pub(super) fn value(figure: Figure, value: u64) -> String {
@@ -163,7 +164,7 @@ impl Diff {
             .column_if(both, "new", |change| wall(&change.new))
             .column("wall", time(Figure::Wall))
             .column("CPU", time(Figure::OnCpu))
-            .column_if(both, "wait cpu", time(Figure::RunQueue))
+            .column_if(both, RUN_QUEUE, time(Figure::RunQueue))
             .column_if(both, "path", time(Figure::CriticalPath))
             .column_if(several && !both, "runs", |change| {
                 let (n, of) = match what {
@@ -276,7 +277,7 @@ impl Diff {
             .column("new", |step| Cell::Time(step.wall.new))
             .column("wall", move |step| change(Some(&step.wall)))
             .column("CPU", move |step| change(step.on_cpu.as_ref()))
-            .column("starved", move |step| change(step.starved.as_ref()))
+            .column(RUN_QUEUE, move |step| change(step.starved.as_ref()))
             .column("path", move |step| change(step.path.as_ref()))
             .column("count", |step| count(step.count))
             .text(self.steps.iter().take(shown), style, 0);

@@ -38,7 +38,7 @@ named! {
         /// Its wall time without that of its children.
         Wall = "wall", "wall time, without that of children";
         /// Its time in run queues, asleep and blocked.
-        Waiting = "waiting", "time waiting for a CPU, asleep or blocked";
+        Waiting = "waiting", "time off CPU: run queue, sleep, blocked";
         /// The time of its samples on a CPU, with their stacks under it.
         Stacks = "stacks", "sampled time on a CPU, by function";
         /// The time of its sampled waits, with their stacks under it.

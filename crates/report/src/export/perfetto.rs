@@ -125,7 +125,7 @@ impl Packets<'_> {
         };
         let end = TrackEvent {
             terminating_flow_ids: vec![self.flows],
-            ..instant(wakee, "woken")
+            ..instant(wakee, "wake-up")
         };
         self.put(Some(time), Data::TrackEvent(begin))?;
         self.put(Some(time), Data::TrackEvent(end))

@@ -68,7 +68,7 @@ impl Doubt {
     /// The contradiction in words.
     pub fn text(&self) -> String {
         let figure = match self.figure {
-            "run_queue" => "waiting for a CPU",
+            "run_queue" => "of run-queue wait",
             _ => "of CPU time",
         };
         format!(

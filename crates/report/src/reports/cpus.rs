@@ -253,7 +253,7 @@ impl Report for Cpus {
         let whole = self.span.saturating_mul(single as u64);
         let sum = (self.cpus.len() > 1).then(|| ("all".to_owned(), whole, self.sum()));
         let waited = |(_, _, cpu): &(String, u64, Cpu)| units::time(cpu.preempted_wait_ns);
-        let table = Table::new("then waited", waited)
+        let table = Table::new("run queue, preempted", waited)
             .words("CPU", |(name, ..)| Cell::Text(name.clone()))
             .column("build", |(.., cpu)| Cell::Time(cpu.build_ns))
             .column("", |(_, of, cpu)| Cell::Share(cpu.build_ns, *of))

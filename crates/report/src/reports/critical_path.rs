@@ -21,6 +21,7 @@ use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
+use crate::words::RUN_QUEUE_WAIT;
 use crate::{label, units, who};
 
 /// The number of programs with a lower bound.
@@ -94,7 +95,7 @@ impl Part {
         match self.kind {
             Kind::OnCpu | Kind::Lived => program.to_owned(),
             Kind::Sleep => format!("sleep in {program}"),
-            Kind::RunQueue => "waiting for a CPU".into(),
+            Kind::RunQueue => RUN_QUEUE_WAIT.into(),
             Kind::Blocked => "blocked in the kernel".into(),
             kind => kinds::title(kind).into(),
         }

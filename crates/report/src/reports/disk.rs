@@ -19,6 +19,7 @@ use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::units;
 use crate::view::{Report, View};
+use crate::words::IO_WAIT;
 
 pub struct Disk<'a> {
     view: View<'a>,
@@ -192,10 +193,7 @@ impl Report for Disk<'_> {
     fn text(&self, style: &Style) -> String {
         let all = &self.all;
         let mut out = String::new();
-        let head = format!(
-            "Threads waited {} for disks and files",
-            units::time(all.waited)
-        );
+        let head = format!("I/O wait of threads {}", units::time(all.waited));
         style.painted(&mut out, Paint::Bold, &head);
         if let Some((read, written)) = all.io {
             let least = if all.part { "at least " } else { "" };
@@ -204,7 +202,7 @@ impl Report for Disk<'_> {
             style.line(&mut out, &text);
         }
         if let Some(path) = all.path.filter(|ns| *ns > 0) {
-            let text = format!("The critical path waited {} for them", units::time(path));
+            let text = format!("{} of it on the critical path", units::time(path));
             style.line(&mut out, &text);
         }
         if let Some(text) = self.waited.as_deref().and_then(sentence) {
@@ -218,7 +216,7 @@ impl Report for Disk<'_> {
         let shown = self.rows.iter().take(self.view.ask.top);
         let title = units::top(self.by.title(), shown.len(), self.rows.len());
         let table = Table::new(title, |(group, _): &&(Members, Sum)| group.name.clone())
-            .column("waited", |(_, sum)| few(Some(sum.waited), Cell::Time))
+            .column(IO_WAIT, |(_, sum)| few(Some(sum.waited), Cell::Time))
             .column_if(any(|it| it.sync), "fsync", |(_, sum)| {
                 few(Some(sum.sync), Cell::Time)
             })
@@ -344,7 +342,7 @@ impl<'a> Disk<'a> {
         let table = Table::new(title, |(group, _): &&(&str, (u64, u64, String))| {
             (*group).to_owned()
         })
-        .column("waited", |(_, (ns, ..))| Cell::Time(*ns))
+        .column(IO_WAIT, |(_, (ns, ..))| Cell::Time(*ns))
         .column("waits", |(_, (_, count, _))| Cell::Count(*count))
         .column(what, |(_, (.., label))| Cell::Text(label.clone()));
         out.push('\n');

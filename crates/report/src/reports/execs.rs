@@ -13,6 +13,7 @@ use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
+use crate::words::{OFF_CPU, RUN_QUEUE, SLEEP_OR_BLOCKED};
 use crate::{escape, units};
 
 #[derive(Clone, Copy)]
@@ -168,8 +169,8 @@ impl Report for Execs<'_> {
             .column("CPU", |row| {
                 Cell::known(row.exec.times.on_cpu_known(), Cell::Time)
             })
-            .column_if(!wide, "waited", |row| Cell::Time(row.waited()))
-            .column_if(wide, "wait cpu", |row| {
+            .column_if(!wide, OFF_CPU, |row| Cell::Time(row.waited()))
+            .column_if(wide, RUN_QUEUE, |row| {
                 Cell::known(row.exec.times.run_queue_known(), Cell::Time)
             })
             .column_if(wide && events, "blocked", |row| {
@@ -178,7 +179,7 @@ impl Report for Execs<'_> {
             .column_if(wide && events, "sleep", |row| {
                 Cell::Time(row.exec.times.sleep)
             })
-            .column_if(wide && !events, "off cpu", |row| {
+            .column_if(wide && !events, SLEEP_OR_BLOCKED, |row| {
                 Cell::known(row.exec.times.asleep_or_blocked_known(), Cell::Time)
             })
             .column_if(wide && unknown, "unknown", |row| {

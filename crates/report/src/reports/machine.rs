@@ -11,6 +11,7 @@ use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::units;
 use crate::view::{Report, View};
+use crate::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
 
 pub struct Machine<'a> {
     view: View<'a>,
@@ -172,7 +173,7 @@ impl<'a> Machine<'a> {
             self.fact("CPU: idle", cpus, |it| it.idle),
         ];
         for (name, counter) in [
-            ("CPU: part of idle, a task waited for a disk", Iowait),
+            ("CPU: part of idle, iowait", Iowait),
             ("CPU: part of all, stolen by the hypervisor", Stolen),
             ("CPU: throttled by the quota of a cgroup", Throttled),
         ] {
@@ -180,16 +181,16 @@ impl<'a> Machine<'a> {
             facts.push(fact.filter(|it| it.value != Cell::Time(0)));
         }
         for (name, counter) in [
-            ("some task waited for a CPU", CpuSome),
-            ("some task waited for memory", MemorySome),
-            ("all waited for memory", MemoryFull),
-            ("some task waited for a disk", IoSome),
-            ("all waited for a disk", IoFull),
-            ("cgroup: some task waited for a CPU", CgroupCpuSome),
-            ("cgroup: some task waited for memory", CgroupMemorySome),
-            ("cgroup: all waited for memory", CgroupMemoryFull),
-            ("cgroup: some task waited for a disk", CgroupIoSome),
-            ("cgroup: all waited for a disk", CgroupIoFull),
+            (STALLED_CPU, CpuSome),
+            (STALLED_MEMORY, MemorySome),
+            ("all tasks stalled on memory", MemoryFull),
+            (STALLED_IO, IoSome),
+            ("all tasks stalled on I/O", IoFull),
+            ("cgroup: some tasks stalled on CPU", CgroupCpuSome),
+            ("cgroup: some tasks stalled on memory", CgroupMemorySome),
+            ("cgroup: all tasks stalled on memory", CgroupMemoryFull),
+            ("cgroup: some tasks stalled on I/O", CgroupIoSome),
+            ("cgroup: all tasks stalled on I/O", CgroupIoFull),
         ] {
             facts.push(self.fact(name, 1, |it| it.total(counter)));
         }

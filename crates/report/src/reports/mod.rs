@@ -47,7 +47,7 @@ named! {
         Execs = "execs", "Every execution, a line each";
         OffCpu = "off-cpu", "Waits of tasks, with their reasons and wakers";
         MaxOffCpu = "max-off-cpu", "Each process's longest time off CPU, per interval";
-        RunQueue = "run-queue", "Waits for a CPU, and the number of tasks that wanted one";
+        RunQueue = "run-queue", "Run-queue waits, and the number of runnable tasks";
         Parallelism = "parallelism", "The number of tasks at once, and the tasks that ran alone";
         Histogram = "histogram", "The lengths of the slices on a CPU";
         Series = "series", "The time on a CPU of each process, per interval";

@@ -248,10 +248,7 @@ impl<'a> Network<'a> {
 
     /// The wait of the critical path, with its hosts and the process that waited longest.
     fn path_words(&self, ns: u64) -> String {
-        let mut text = format!(
-            "The critical path waited {} for the network",
-            units::time(ns)
-        );
+        let mut text = format!("Network waits on the critical path: {}", units::time(ns));
         let hosts = self.hosts.iter().filter(|(_, sum)| sum.path_wait > 0);
         let hosts = hosts.count() as u64;
         if hosts > 0 {

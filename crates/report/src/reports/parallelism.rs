@@ -66,7 +66,7 @@ impl<'a> ParallelismReport<'a> {
             "{}  {}  {}",
             units::pad("tasks", width, true),
             units::pad("on a CPU", 15 + columns, false),
-            "on a CPU or waiting for one"
+            "runnable (with the run queue)"
         );
         style.painted(out, Paint::Bold, &title);
         for (name, running, demand) in rows {
@@ -131,7 +131,7 @@ impl<'a> ParallelismReport<'a> {
         if found.alone.is_empty() {
             return;
         }
-        let title = "longest alone: no other task ran or waited for a CPU";
+        let title = "longest alone: no other task was runnable";
         let table = Table::new(title, |alone: &&Alone| self.who(alone))
             .column("from", |alone| Cell::At(self.view.since(alone.from)))
             .column("length", |alone| Cell::Time(alone.length()))
@@ -145,7 +145,7 @@ impl<'a> ParallelismReport<'a> {
             .fold(0, u64::saturating_add);
         if serial > 0 {
             let text = format!(
-                "Ran alone, no other task waiting, for {}:",
+                "Ran alone, no other task runnable, for {}:",
                 units::time(serial)
             );
             style.line(out, &text);
@@ -159,7 +159,7 @@ impl<'a> ParallelismReport<'a> {
             .fold(0, u64::saturating_add);
         if starved > 0 {
             let text = format!(
-                "For {} more one task ran while others waited for a CPU.",
+                "For {} more one task ran while others were in a run queue.",
                 units::time(starved)
             );
             style.line(out, &text);

@@ -11,6 +11,7 @@ use crate::table::csv;
 use crate::units;
 use crate::view::{Report, View};
 use crate::warnings::{clocks, lost, warnings};
+use crate::words::STALLED_MEMORY;
 
 pub struct QualityReport<'a> {
     view: View<'a>,
@@ -71,7 +72,7 @@ impl<'a> QualityReport<'a> {
         for (what, value) in [
             ("throttled by a cgroup's quota", machine.throttled_ns),
             ("stolen by the hypervisor", machine.stolen_ns),
-            ("some task waited for memory", machine.memory_stalled_ns),
+            (STALLED_MEMORY, machine.memory_stalled_ns),
         ] {
             facts.push((what, value.map_or("unknown".into(), known)));
         }

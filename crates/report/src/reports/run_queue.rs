@@ -183,8 +183,8 @@ impl Report for RunQueue<'_> {
         let mut out = String::new();
         let ask = self.groups.view.ask;
         let on = match ask.cpu {
-            Some(cpu) => format!("Waits for a CPU that ended on CPU {}   ", cpu.0),
-            None => "Waits for a CPU   ".into(),
+            Some(cpu) => format!("Run-queue waits that ended on CPU {}   ", cpu.0),
+            None => "Run-queue waits   ".into(),
         };
         style.items(&mut out, &on, &self.all.summary("waits"), " · ");
         out.push_str(&self.all.draw(style));

@@ -17,6 +17,7 @@ use crate::steps::{Kind, Step, StepIx, Steps};
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
+use crate::words::{OTHER_WAITS, RUN_QUEUE};
 use crate::{kinds, units};
 
 /// The default number of lines.
@@ -433,8 +434,8 @@ impl Report for StepsReport<'_> {
             .column("wall", |line| line.wall.clone())
             .column("CPU", |line| line.cpu.clone())
             .column_if(wide, "CPUs", |line| line.busy.clone())
-            .column("starved", |line| line.starved.clone())
-            .column("waited", |line| line.waited.clone())
+            .column(RUN_QUEUE, |line| line.starved.clone())
+            .column(OTHER_WAITS, |line| line.waited.clone())
             .column_if(wide && unknown, "unknown", |line| line.unknown.clone())
             .column("path", move |line| match line.path {
                 0 => Cell::Empty,

@@ -18,6 +18,7 @@ use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
 use crate::warnings::{self, at_least, is_blank, is_much, lost, recorded};
+use crate::words::{RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UTILIZED};
 use crate::{escape, label, units, who};
 
 /// The most events of a trace whose critical path the first screen shows. The path
@@ -184,11 +185,11 @@ fn header(out: &mut String, view: &View, style: &Style) {
     let least = at_least(analysis);
     facts.push(format!("{least}{} of CPU", units::time(cpu)));
     let cpus = units::cpus(meta.cpus.len() as u64);
-    facts.push(format!("{least}{busy:.2} of {cpus} busy"));
+    facts.push(format!("{least}{busy:.2} of {cpus} utilized"));
     if is_blank(analysis) {
         let cpus = units::cpus(meta.cpus.len() as u64);
         facts = ["no end", "?", "? of CPU"].map(str::to_owned).into();
-        facts.push(format!("? of {cpus} busy"));
+        facts.push(format!("? of {cpus} utilized"));
     }
     let all = facts.join(" · ");
     let room = style.width.saturating_sub(units::width(&all) + 2);
@@ -276,10 +277,10 @@ fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
     };
     let mut parts = vec![format!("on CPU {}", units::time(times.on_cpu))];
     for (what, ns) in [
-        ("waited for a CPU", times.run_queue),
+        (RUN_QUEUE, times.run_queue),
         ("blocked", times.blocked),
-        ("asleep", times.sleep),
-        ("asleep or blocked", times.asleep_or_blocked),
+        (SLEEP, times.sleep),
+        (SLEEP_OR_BLOCKED, times.asleep_or_blocked),
         ("unknown", times.unknown),
     ] {
         if ns > 0 {
@@ -323,7 +324,7 @@ fn busy(out: &mut String, analysis: &Analysis, style: &Style) {
     let unknown =
         is_much(unknown, whole).then(|| format!("unknown: {}", units::share(unknown, whole)));
     let shown: Vec<String> = shown.into_iter().chain(unknown).collect();
-    style.items(out, "CPUs busy       ", &shown, " · ");
+    style.items(out, &format!("{UTILIZED}   "), &shown, " · ");
 }
 
 impl Top<'_> {
@@ -353,12 +354,12 @@ impl Top<'_> {
                 Cell::known(row.times.on_cpu_known(), Cell::Time)
             })
             .column("wall", |row| Cell::Time(row.wall))
-            .column("wait cpu", |row| {
+            .column(RUN_QUEUE, |row| {
                 Cell::known(row.times.run_queue_known(), Cell::Time)
             })
             .column_if(events, "blocked", |row| Cell::Time(row.times.blocked))
             .spare_if(events, "sleep", |row| Cell::Time(row.times.sleep))
-            .column_if(!events, "off cpu", |row| {
+            .column_if(!events, SLEEP_OR_BLOCKED, |row| {
                 Cell::known(row.times.asleep_or_blocked_known(), Cell::Time)
             })
             .spare_if(unknown, "unknown", |row| Cell::Time(row.times.unknown))

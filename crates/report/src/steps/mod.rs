@@ -86,7 +86,7 @@ type Since = (Ktime, Option<StepIx>);
 pub struct Steps {
     list: Vec<Step>,
     /// For each step its place in an order in which it comes before those inside it, and the place
-    /// behind them.
+    /// after them.
     places: Vec<(usize, usize)>,
     /// For each thread its steps in order of time.
     threads: Vec<Vec<Since>>,

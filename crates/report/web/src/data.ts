@@ -3,16 +3,16 @@
 import { readStacks, type Stacks } from "./stacks";
 
 /** The five things a thread can be doing, in the order in which they are drawn. */
-export const STATES = ["on CPU", "waiting for a CPU", "blocked", "asleep", "unknown"] as const;
+export const STATES = ["on CPU", "run queue", "blocked", "sleep", "unknown"] as const;
 export const [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN] = [0, 1, 2, 3, 4];
 
 /** The name of each kind of piece, and its state (segments.rs). */
 export const KINDS: [string, number][] = [
   ["unknown", UNKNOWN],
   ["on CPU", ON],
-  ["waiting for a CPU", WAIT],
-  ["waiting for a CPU, preempted", WAIT],
-  ["asleep", ASLEEP],
+  ["run queue", WAIT],
+  ["run queue, preempted", WAIT],
+  ["sleep", ASLEEP],
   ["stopped", ASLEEP],
   ["disk", BLOCKED],
   ["vfork child", BLOCKED],
@@ -139,7 +139,7 @@ async function unpack(text: string): Promise<Uint8Array> {
 /** Everything the views ask for. */
 export class Data {
   readonly n: number;
-  /** The first thread and the first program of each process, and one behind. */
+  /** The first thread and the first program of each process, and one after. */
   readonly threadsFrom: Uint32Array;
   readonly execsFrom: Uint32Array;
   /** Each thread's process. */

@@ -81,7 +81,7 @@ export class Details {
         fact("to", p.alive[ix] ? "alive at the end" : at(p.end[ix])),
         fact("wall", time(data.wall(ix))),
         fact("CPU with descendants", `${time(p.tree_on_cpu[ix])} · ${count(p.tree_processes[ix])} ${p.tree_processes[ix] === 1 ? "process" : "processes"}`),
-        fact("preempted", time(p.preempted[ix]), "of the time waiting for a CPU"),
+        fact("preempted", time(p.preempted[ix]), "of the time in run queues"),
         fact("blocked on storage", time(p.block_io[ix])),
         fact("blocked in vfork", time(p.vfork[ix])),
         fact("longest off CPU", p.max_off_cpu[ix] === null ? "?" : time(p.max_off_cpu[ix]!)),

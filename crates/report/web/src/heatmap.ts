@@ -38,7 +38,7 @@ export class Heatmap extends TimeView {
     const { store } = context;
     const rows = choice<Rows>("Rows", [["process", "Processes"], ["thread", "Threads"], ["program", "Programs"], ["cgroup", "Cgroups"]],
       (value) => store.set({ rows: value }));
-    const names = ["All states", "On CPU", "Waiting", "Blocked", "Asleep"];
+    const names = ["All states", "On CPU", "Run queue", "Blocked", "Sleep"];
     const measure = h("select", { "aria-label": "What a cell shows", onchange: () => store.set({ measure: measure.value as Measure }) },
       ...MEASURES.map((m, at) => h("option", { value: m }, names[at])));
     super(context, "Heatmap of rows over time", "Drag to pan · Ctrl + wheel or a double click to zoom · Shift + drag to measure · click to select",

@@ -47,7 +47,7 @@ export class Lane {
     });
   }
 
-  /** Draws the steps in the shown time; the time axis begins behind the gutter. */
+  /** Draws the steps in the shown time; the time axis begins after the gutter. */
   draw(width: number, gutter: number, theme: Theme) {
     const { data, store } = this.context;
     const { t0, t1 } = store.state;

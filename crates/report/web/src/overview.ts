@@ -49,7 +49,7 @@ export class Overview {
         trace.result && !narrowed ? figure(trace.result, "result", "f-result", trace.failed) : null,
         figure(trace.blank ? "?" : time(store.zoomed ? wall : trace.to - trace.from), store.zoomed ? "range" : "wall time", "f-wall"),
         figure(least + time(on), "CPU time", "f-cpu"),
-        figure(`${parallel} of ${trace.cpus}`, trace.cpus === 1 ? "CPU busy" : "CPUs busy", "f-busy"),
+        figure(`${parallel} of ${trace.cpus}`, trace.cpus === 1 ? "CPU utilized" : "CPUs utilized", "f-busy"),
         figure(all(narrowed ? part.processes : totals.processes), "processes", "f-processes"),
         figure(all(narrowed ? part.execs : totals.execs), "programs started", "f-execs")),
     );
@@ -180,7 +180,7 @@ export class Overview {
     if (!path) return null;
     const named = new Set(this.ranks.keys());
     const color = (name: string) =>
-      named.has(name) ? this.color(name) : name.startsWith("waiting") ? "s1" : name === "disk" || name.startsWith("blocked") ? "s2" : name === "unknown" ? "s4" : "s3";
+      named.has(name) ? this.color(name) : name.startsWith("run queue") ? "s1" : name === "disk" || name.startsWith("blocked") ? "s2" : name === "unknown" ? "s4" : "s3";
     const rows = store.narrowed ? this.pathInside() : path.shares;
     const whole = rows.reduce((sum, [, ns]) => sum + ns, 0);
     if (whole === 0) return null;
@@ -218,8 +218,8 @@ export class Overview {
     const [on, wait, blocked, asleep, unknown] = times;
     // Without scheduling events, sleeping and blocked are one class.
     const all: [string, number | null | undefined, string, number][] = [
-      ["on CPU", on, "on_cpu", 0], ["waiting for a CPU", wait, "run_queue", 1], ["blocked", blocked, "blocked", 2],
-      ["asleep", asleep, "sleep", 3], ["asleep or blocked", this.store.narrowed ? undefined : totals.asleep_or_blocked, "asleep_or_blocked", 3], ["unknown", unknown, "unknown", 4],
+      ["on CPU", on, "on_cpu", 0], ["run queue", wait, "run_queue", 1], ["blocked", blocked, "blocked", 2],
+      ["sleep", asleep, "sleep", 3], ["sleep or blocked", this.store.narrowed ? undefined : totals.asleep_or_blocked, "asleep_or_blocked", 3], ["unknown", unknown, "unknown", 4],
     ];
     const parts = all.flatMap(([name, ns, key, s]) => (ns === null || ns === undefined ? [] : [[name, ns, key, s] as const]));
     const whole = parts.reduce((sum, [, ns]) => sum + ns, 0);
@@ -321,7 +321,7 @@ export class Overview {
     const { data, store } = this;
     const { trace, concurrency, concurrency_unknown } = data.doc;
     const found = store.narrowed ? busy(data, store) : { known: concurrency, unknown: concurrency_unknown };
-    const card = (...rows: HTMLElement[]) => this.card("CPUs busy", store.narrowed ? "with these processes" : "", ...rows);
+    const card = (...rows: HTMLElement[]) => this.card("CPUs utilized", store.narrowed ? "with these processes" : "", ...rows);
     if (!found) return card(h("p", { class: "aside" }, "Not known for a part: short stretches are put together."));
     const { known, unknown } = found;
     const whole = known.reduce((a, b) => a + b, 0) + unknown;

@@ -1,6 +1,6 @@
 // The critical path as a lane of steps, each with the step before and after it.
 
-import { KINDS, type Data } from "./data";
+import { KINDS, STATES, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { fit, sized, type Theme } from "./paint";
@@ -182,8 +182,7 @@ export class PathLane {
 
 /** The states of a step and their times. */
 function did(step: Step): string {
-  const names = ["on CPU", "waiting for a CPU", "blocked", "asleep", "unknown"];
-  return step.times.flatMap((ns, s) => (ns > 0 ? [`${names[s]} ${time(ns)}`] : [])).join(" · ");
+  return step.times.flatMap((ns, s) => (ns > 0 ? [`${STATES[s]} ${time(ns)}`] : [])).join(" · ");
 }
 
 /** The chosen step, the step that unlocked it, and the one that it unlocks. */

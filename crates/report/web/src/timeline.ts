@@ -539,7 +539,7 @@ export class Timeline extends TimeView {
     const span = rest.t1 - rest.t0;
     const length = `${time(end[piece] - start[piece])} from ${at(start[piece], span)}`;
     if (share[piece] >= 0) {
-      const parts = ["on CPU", "waiting for a CPU", "blocked", "asleep", "unknown"].map((name, s) => [name, shares[share[piece] + s]] as const);
+      const parts = STATES.map((name, s) => [name, shares[share[piece] + s]] as const);
       return `${length}: ${parts.filter(([, s]) => s > 0.004).map(([name, s]) => `${name} ${(s * 100).toFixed(0)} %`).join(", ")}`;
     }
     const [reason, state] = KINDS[kind[piece]] ?? KINDS[0];

@@ -30,7 +30,7 @@ const SMALL = 0.012;
 const ROW = 24;
 /** So many children of one process at a time. */
 const MOST = 200;
-const NAMES: Record<Metric, string> = { cpu: "CPU", wall: "wall", wait: "waiting" };
+const NAMES: Record<Metric, string> = { cpu: "CPU", wall: "wall", wait: "run queue, blocked" };
 
 /** What a process itself adds to a metric. */
 function own(data: Data, store: Store, ix: number, metric: Metric): number {
@@ -98,7 +98,7 @@ export class Tree {
     this.refresh = () => {
       metric.show(store.state.metric);
       up.disabled = store.state.root < 0;
-      note.textContent = { cpu: "Sizes: CPU time with descendants", wall: "Sizes: time in which no child lived, with descendants", wait: "Sizes: time waiting for a CPU or blocked, with descendants" }[store.state.metric];
+      note.textContent = { cpu: "Sizes: CPU time with descendants", wall: "Sizes: time in which no child lived, with descendants", wait: "Sizes: time in run queues or blocked, with descendants" }[store.state.metric];
     };
     const redraw = () => this.draw();
     new ResizeObserver(redraw).observe(this.sunBox);

@@ -11,7 +11,7 @@ const SCALES: [number, string, number][] = [
 export function time(ns: number | null): string {
   if (ns === null) return "?";
   if (ns <= 0) return "–";
-  // Two digits behind the point would round it to 60 s.
+  // Two digits after the point would round it to 60 s.
   if (ns >= 59.995e9) {
     const seconds = Math.floor((ns + 5e6) / 1e9);
     const two = (n: number) => String(n).padStart(2, "0");

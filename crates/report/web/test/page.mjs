@@ -770,8 +770,8 @@ const tests = {
     const total = (...names) => off_cpu.reasons.filter(({ reason }) => names.includes(reason)).reduce((sum, { total_ns }) => sum + total_ns, 0);
     const row = (...names) => names.reduce((sum, name) => sum + (rows[name] ?? 0), 0);
     assert.equal(row("child"), total("child"));
-    assert.equal(row("waiting for a CPU"), total("woken"));
-    assert.equal(row("waiting for a CPU, preempted"), total("preempted"));
+    assert.equal(row("run queue"), total("woken"));
+    assert.equal(row("run queue, preempted"), total("preempted"));
     assert.ok(disk.sync_ns > 1e8);
     assert.equal(row("fsync"), disk.sync_ns);
     assert.equal(row("page fault"), disk.fault_ns);
@@ -1409,7 +1409,7 @@ const tests = {
     const x = gutter + ((longest.start_ns + longest.wall_ns / 2) / trace.duration_ns) * (box.width - gutter);
     await page.mouse.move(box.x + x, box.y + 12);
     const cell = await page.textContent(".tip:not([hidden])");
-    const ms = [...cell.matchAll(/(?:on CPU|waiting for a CPU|blocked|asleep|unknown) ([\d.]+) (ms|µs)/g)].reduce((sum, [, n, unit]) => sum + Number(n) / (unit === "ms" ? 1 : 1000), 0);
+    const ms = [...cell.matchAll(/(?:on CPU|run queue|blocked|sleep|unknown) ([\d.]+) (ms|µs)/g)].reduce((sum, [, n, unit]) => sum + Number(n) / (unit === "ms" ? 1 : 1000), 0);
     const whole = (trace.duration_ns / 1e6 / (box.width - gutter)) * 6;
     assert.ok(Math.abs(ms - whole) < 1.5, `${ms} ms of ${whole} in "${cell}"`);
     page.calm();
@@ -1424,7 +1424,7 @@ const tests = {
     const box = await page.locator(".lane canvas").first().boundingBox();
     const x = box.x + ((longest.start_ns + longest.wall_ns / 2) / trace.duration_ns) * box.width;
     await page.mouse.move(x, box.y + 6);
-    assert.match(await page.textContent(".tip:not([hidden])"), /^make -C .*target of a build.*starved of a CPU/);
+    assert.match(await page.textContent(".tip:not([hidden])"), /^make -C .*target of a build.*run queue/);
     // One row below: the compiler's output, or its neighbour on the other CPU.
     const tips = [];
     for (const row of [1, 2]) {

@@ -174,7 +174,7 @@ mod tests {
             sample(A, Doing::OnCpu, 100, 20),
             sample(B, Doing::OnCpu, 30, 20),
             sample(B, Doing::OnCpu, 119, 20),
-            // Its end belongs to the segment behind.
+            // Its end belongs to the segment after it.
             sample(B, Doing::OnCpu, 120, 20),
             // Of a wait from 30 on to 160 the path waited for the sleep.
             sample(A, Doing::OffCpu, 160, 130),

@@ -105,7 +105,7 @@ fn later_kinds_leave_earlier_columns_alone() {
     }
 }
 
-/// No number of a stack or of a frame is behind the largest one.
+/// No number of a stack or of a frame is above the largest one.
 #[test]
 fn numbers_that_do_not_fit_are_refused() {
     let most = u32::MAX - 1;

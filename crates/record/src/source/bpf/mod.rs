@@ -15,7 +15,7 @@ mod unlisted;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use tr_bpf::{Extras, Kernel, Rings, Sampling, Settings, Tracer};
+use tr_bpf::{wire, Extras, Kernel, Rings, Sampling, Settings, Tracer};
 use tr_format::event::{Argv, Comm, CpuId, Degraded, Ktime, LifeEvent, LifeKind};
 use tr_format::meta::{Extra, Facts, Method, Origin, Scope};
 
@@ -23,12 +23,11 @@ use self::calls::Calls;
 use self::devices::Devices;
 use self::rings::{RootWatch, Sink};
 use self::sudo::{Attached, Sudo};
-use super::{recorder, Drained, Last, Source, Started};
-use crate::collector::DRAIN_EVERY;
+use super::{recorder, Alive, Drained, Last, Source, Started, DRAIN_EVERY};
 use crate::config::{ring_sizes, Config, Follow};
-use crate::session::Alive;
+use crate::error::Error;
 use crate::targets::Targets;
-use crate::{capabilities, host, memory, Error};
+use crate::{capabilities, host, memory};
 
 /// The longest wait for COMMAND's last switch-out. It comes at once, or when the
 /// scheduler gives a CPU to the task, whose parent has its status already: on a busy
@@ -117,18 +116,7 @@ pub fn start(
         sink.watch(RootWatch::new(root));
         tracer.watch_signals(root, tgid_of(std::process::id()).unwrap_or(0));
     }
-    let living = tasks.iter().map(|task| {
-        let argv = if task.followed != 0 && task.kthread == 0 && task.tid == task.tgid {
-            host::cmdline(task.seen_tid, config.argv_limit)
-        } else {
-            Argv::from_args([""; 0])
-        };
-        convert::snapshot(task, argv)
-    });
-    let mut living: Vec<LifeEvent> = living.collect();
-    if targets.scope == Scope::All {
-        living.extend(unlisted::unlisted(&tasks, config.argv_limit));
-    }
+    let living = living(&tasks, &targets.scope, config.argv_limit);
     Ok(Started {
         scope: targets.scope,
         root,
@@ -151,6 +139,23 @@ pub fn start(
             sudo: attached.sudo,
         }),
     })
+}
+
+/// The living tasks as events; of the whole machine with those that the kernel's list lacks.
+fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeEvent> {
+    let event = |task: &wire::Snapshot| {
+        let argv = if task.followed != 0 && task.kthread == 0 && task.tid == task.tgid {
+            host::cmdline(task.seen_tid, argv_limit)
+        } else {
+            Argv::from_args([""; 0])
+        };
+        convert::snapshot(task, argv)
+    };
+    let mut living: Vec<LifeEvent> = tasks.iter().map(event).collect();
+    if *scope == Scope::All {
+        living.extend(unlisted::unlisted(tasks, argv_limit));
+    }
+    living
 }
 
 /// The most bytes of a sample in its ring, about.

@@ -13,31 +13,13 @@ use zerocopy::IntoBytes;
 
 use super::loader::ITERATOR;
 use super::request::{Reply, Request};
-use crate::{host, passing, Error};
+use crate::error::{Error, SudoRefusal as Refusal, LOADER_LIMIT};
+use crate::{host, passing};
 
 /// The first argument of the loader.
 pub const LOADER: &str = "bpf-loader";
-/// The longest wait for the loader's answer.
-const LIMIT: Duration = Duration::from_secs(10);
 /// The longest wait for the end of sudo after an error, for its message.
 const LAST_WORDS: Duration = Duration::from_millis(500);
-
-/// Why the loader has not attached the programs.
-#[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    /// There is no sudo on PATH.
-    #[error("sudo is not installed")]
-    Absent,
-    /// `sudo -n` may ask for no password.
-    #[error("sudo asks for a password")]
-    Password,
-    /// sudo or the loader fails, in its words.
-    #[error("{0}")]
-    Failed(String),
-    /// There was no answer in time.
-    #[error("sudo has not answered in {} s", LIMIT.as_secs())]
-    Silent,
-}
 
 /// Attached programs.
 pub struct Attached {
@@ -58,14 +40,14 @@ pub struct Attached {
 pub fn attach(settings: &Settings) -> Result<Attached, Error> {
     let request = Request::of(settings).ok_or_else(|| failed("too many processes to follow"))?;
     let (ours, theirs) = passing::pair().map_err(Error::System)?;
-    set_limit(&ours, LIMIT).map_err(|errno| Error::System(errno.into()))?;
+    set_limit(&ours, LOADER_LIMIT).map_err(|errno| Error::System(errno.into()))?;
     let mut sudo = Sudo::start(theirs)?;
     let mut reply = Reply::empty();
     let begun = Instant::now();
     let received = passing::send(&ours, request.as_bytes(), &[])
         .and_then(|()| passing::receive(&ours, reply.as_mut_bytes()));
     let descriptors = received.map_err(|_| {
-        if begun.elapsed() >= LIMIT {
+        if begun.elapsed() >= LOADER_LIMIT {
             Refusal::Silent
         } else {
             sudo.refusal()

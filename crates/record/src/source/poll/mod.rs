@@ -12,10 +12,9 @@ use tr_format::meta::{Facts, Known, Method, Origin, Scope};
 use self::scan::State;
 use super::proc::{self, Id};
 use super::sampler::Sampler;
-use super::{Drained, Last, Source, Started};
+use super::{Alive, Drained, Last, Source, Started};
 use crate::config::{Config, Follow};
-use crate::session::Alive;
-use crate::Error;
+use crate::error::Error;
 
 /// The sampler and the recorder's main thread share the state.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -81,7 +80,7 @@ impl Source for Poll {
 
     fn begin(&mut self, start: Ktime) {
         let mut state = lock(&self.state);
-        let task = super::command(self.root, start);
+        let task = proc::command(self.root, start);
         state.waiting.push(start, LifeKind::Snapshot(task));
         state.account(start, self.root, self.root);
         drop(state);
@@ -104,7 +103,7 @@ impl Source for Poll {
     }
 
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
-        super::alive(&lock(&self.state).processes(), command)
+        proc::alive(&lock(&self.state).processes(), command)
     }
 
     /// Not known: a signal that arrives twice does less harm than a lost one.

@@ -17,11 +17,10 @@ use tr_format::meta::{Facts, Known, Method, Origin, Scope};
 use self::tracer::{State, Thread};
 use super::proc::{self, Id};
 use super::sampler::Sampler;
-use super::{Drained, Last, Source, Started};
-use crate::command::Reaped;
+use super::{Alive, Drained, Last, Reaped, Source, Started};
 use crate::config::{Config, Follow};
-use crate::session::Alive;
-use crate::{host, urgency, Error};
+use crate::error::Error;
+use crate::{host, urgency};
 
 /// What a recording by ptrace lacks, or changes in COMMAND, by the kernel's rules.
 const LIMITS: [&str; 2] = [
@@ -188,7 +187,7 @@ impl Source for Ptrace {
 
     fn begin(&mut self, start: Ktime) {
         let mut state = self.shared.lock();
-        let task = super::command(self.root, start);
+        let task = proc::command(self.root, start);
         state.waiting.push(start, LifeKind::Snapshot(task));
         state.account(start, self.root, self.root);
         drop(state);
@@ -247,7 +246,7 @@ impl Source for Ptrace {
     }
 
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
-        super::alive(&self.shared.lock().processes(), command)
+        proc::alive(&self.shared.lock().processes(), command)
     }
 
     fn sent_to_both(&self, signal: u32) -> bool {

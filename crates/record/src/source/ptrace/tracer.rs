@@ -9,10 +9,10 @@ use tr_format::event::{
 
 use super::listener::Call;
 use super::sys::{self, Found, Next};
-use crate::command::Reaped;
 use crate::host;
 use crate::source::events::Waiting;
 use crate::source::proc::{self, tgid, tid, Id};
+use crate::source::Reaped;
 
 /// A tracee.
 #[derive(Clone, Copy, Debug)]

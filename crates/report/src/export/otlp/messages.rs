@@ -95,7 +95,7 @@ pub struct ArrayValue {
     pub values: Vec<AnyValue>,
 }
 
-/// The spans as a field of a request. Requests behind each other are one request: a repeated
+/// The spans as a field of a request. Consecutive requests are one request: a repeated
 /// field goes on.
 pub fn field(spans: &ResourceSpans, to: &mut Vec<u8>) {
     const RESOURCE_SPANS: u32 = 1;

@@ -1,0 +1,94 @@
+//! What keeps a recording from starting.
+
+use std::time::Duration;
+
+/// The longest wait for the answer of the loader that sudo runs.
+pub const LOADER_LIMIT: Duration = Duration::from_secs(10);
+
+/// A failure before COMMAND was released: COMMAND has not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The output cannot be created.
+    #[error("cannot write the trace: {0}")]
+    Output(std::io::Error),
+    /// The header cannot be written.
+    #[error("cannot write the trace: {0}")]
+    Format(tr_format::Error),
+    /// Tracing cannot start.
+    #[error(transparent)]
+    Tracing(#[from] tr_bpf::Error),
+    /// sudo does not run the loader of the BPF programs.
+    #[error("cannot load the BPF programs by sudo: {0}")]
+    Sudo(#[from] SudoRefusal),
+    /// ptrace(2) refuses to trace COMMAND.
+    #[error("cannot trace with ptrace: {0}")]
+    Ptrace(nix::errno::Errno),
+    /// There is no /proc, or it has no totals of tasks.
+    #[error("cannot record without BPF: /proc/PID/schedstat cannot be read")]
+    NoTotals,
+    /// Only BPF programs record these targets.
+    #[error("--all, --pid, --cgroup and --cpu need --method bpf or sudo")]
+    NeedsBpf,
+    /// COMMAND cannot be started.
+    #[error("cannot start the command: {0}")]
+    Command(std::io::Error),
+    /// COMMAND ran, and the kernel refuses its status.
+    #[error("cannot wait for the command: {0}")]
+    Lost(std::io::Error),
+    /// `--cpu` names a CPU that is not online.
+    #[error("CPU {0} is not online")]
+    NoSuchCpu(u16),
+    /// `--pid` names no living process.
+    #[error("no such process: {0}")]
+    NoSuchProcess(u32),
+    /// A guest's kernel can hide a process from BPF programs.
+    #[error("the kernel does not list process {0} to BPF programs: it cannot be recorded")]
+    Hidden(u32),
+    /// `tr`'s clocks are not those of the events.
+    #[error("the recorder's time namespace is not that of its children: the kernel does not tell the offsets of its clocks")]
+    TimeNamespace,
+    /// `--cgroup` names no cgroup.
+    #[error("{} is not a cgroup v2 directory: {source}", .path.display())]
+    Cgroup {
+        /// The path given.
+        path: std::path::PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// `--user` names no user, or `tr` may not become another user.
+    #[error("cannot run a command as {name}: {source}")]
+    User {
+        /// The name given.
+        name: String,
+        /// The reason.
+        source: std::io::Error,
+    },
+    /// The recorder would be killed, or would end at its next allocation.
+    #[error("the recorder needs {} MiB of memory, and {limit} limit is lower", .needed >> 20)]
+    Memory {
+        /// Bytes.
+        needed: u64,
+        /// The limit's owner, in words.
+        limit: &'static str,
+    },
+    /// A basic system call failed.
+    #[error("cannot set up the recording: {0}")]
+    System(std::io::Error),
+}
+
+/// Why the loader has not attached the programs.
+#[derive(Debug, thiserror::Error)]
+pub enum SudoRefusal {
+    /// There is no sudo on PATH.
+    #[error("sudo is not installed")]
+    Absent,
+    /// `sudo -n` may ask for no password.
+    #[error("sudo asks for a password")]
+    Password,
+    /// sudo or the loader fails, in its words.
+    #[error("{0}")]
+    Failed(String),
+    /// There was no answer in time.
+    #[error("sudo has not answered in {} s", LOADER_LIMIT.as_secs())]
+    Silent,
+}

@@ -1,0 +1,88 @@
+//! The state that `tr` inherited and COMMAND inherits: signal mask and actions, closed streams,
+//! environment.
+
+use std::ffi::CString;
+
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
+
+/// The state at the start of `tr`, which COMMAND inherits.
+#[derive(Clone, Debug)]
+pub struct Inherited {
+    mask: SigSet,
+    sigpipe_ignored: bool,
+    sigxfsz_ignored: bool,
+    sigchld_ignored: bool,
+    /// Standard input, output, error were closed (Rust's runtime opens
+    /// /dev/null in their place).
+    pub closed_streams: [bool; 3],
+    environment: Option<Vec<CString>>,
+}
+
+impl Inherited {
+    /// The present state, but what has been changed before `main`: by Rust's runtime SIGPIPE,
+    /// which it ignores, and the closed streams, by the loader the environment (`None`: not).
+    pub fn now(
+        sigpipe_ignored: bool,
+        closed_streams: [bool; 3],
+        environment: Option<Vec<CString>>,
+    ) -> Inherited {
+        Inherited {
+            mask: SigSet::thread_get_mask().unwrap_or_else(|_| SigSet::empty()),
+            sigpipe_ignored,
+            sigxfsz_ignored: is_ignored(Signal::SIGXFSZ),
+            sigchld_ignored: is_ignored(Signal::SIGCHLD),
+            closed_streams,
+            environment,
+        }
+    }
+
+    /// The environment, if the loader has changed that.
+    pub fn environment(&self) -> Option<Vec<CString>> {
+        self.environment.clone()
+    }
+
+    /// Gives the calling process this state, before its exec.
+    pub fn restore(&self) {
+        let actions = [
+            (Signal::SIGPIPE, self.sigpipe_ignored),
+            (Signal::SIGXFSZ, self.sigxfsz_ignored),
+            (Signal::SIGCHLD, self.sigchld_ignored),
+        ];
+        for (signal, ignored) in actions {
+            let action = if ignored {
+                SigHandler::SigIgn
+            } else {
+                SigHandler::SigDfl
+            };
+            set_action(signal, action);
+        }
+        let _ = nix::sys::signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.mask), None);
+        for (fd, closed) in (0..).zip(self.closed_streams) {
+            if closed {
+                // SAFETY: the runtime's stand-in; ours all have higher numbers.
+                unsafe { libc::close(fd) };
+            }
+        }
+    }
+}
+
+fn is_ignored(signal: Signal) -> bool {
+    // SAFETY: null for the new action only asks; all zeros are a valid `sigaction`.
+    unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal as i32, std::ptr::null(), &mut old) == 0
+            && old.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+fn set_action(signal: Signal, action: SigHandler) {
+    // SAFETY: the callers pass SIG_DFL or SIG_IGN, which install no handler.
+    let _ = unsafe { nix::sys::signal::signal(signal, action) };
+}
+
+/// Sets the signal actions of the recorder: a file size limit is a write error, and the
+/// kernel keeps COMMAND's status.
+pub fn own_actions() {
+    set_action(Signal::SIGXFSZ, SigHandler::SigIgn);
+    set_action(Signal::SIGCHLD, SigHandler::SigDfl);
+}

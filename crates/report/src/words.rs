@@ -1,0 +1,67 @@
+//! The terms of all outputs: one word a fact, perf's and the kernel's. `docs/glossary.md` explains
+//! them; the keys of JSON and CSV keep their names.
+
+/// From a switch-in to the next switch-out.
+pub const ON_CPU: &str = "on CPU";
+/// A runnable task's time off CPU, as a column and a state.
+pub const RUN_QUEUE: &str = "run queue";
+/// The same in a sentence.
+pub const RUN_QUEUE_WAIT: &str = "run-queue wait";
+/// Off CPU in an interruptible sleep.
+pub const SLEEP: &str = "sleep";
+/// Off CPU in an uninterruptible sleep.
+pub const BLOCKED: &str = "blocked";
+/// One of the two, where the kernel's totals do not tell which.
+pub const SLEEP_OR_BLOCKED: &str = "sleep or blocked";
+/// From a switch-out to the next switch-in.
+pub const OFF_CPU: &str = "off CPU";
+/// Time whose events are lost or were not recorded.
+pub const UNKNOWN: &str = "unknown";
+/// Waits for disks, files and pages of files.
+pub const IO_WAIT: &str = "I/O wait";
+/// A step's time that is neither on CPU nor in a run queue.
+pub const OTHER_WAITS: &str = "other waits";
+/// The CPUs that the recorded tasks ran on at once.
+pub const UTILIZED: &str = "CPUs utilized";
+/// The kernel's pressure of CPUs (PSI).
+pub const STALLED_CPU: &str = "some tasks stalled on CPU";
+/// The kernel's pressure of memory.
+pub const STALLED_MEMORY: &str = "some tasks stalled on memory";
+/// The kernel's pressure of disks.
+pub const STALLED_IO: &str = "some tasks stalled on I/O";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_has_the_same_words() {
+        let data = include_str!("../web/src/data.ts");
+        let states = [ON_CPU, RUN_QUEUE, BLOCKED, SLEEP, UNKNOWN].map(|it| format!("{it:?}"));
+        let line = format!("STATES = [{}] as const", states.join(", "));
+        assert!(data.contains(&line), "{line}");
+    }
+
+    #[test]
+    fn the_glossary_explains_each_term() {
+        let glossary = include_str!("../../../docs/glossary.md");
+        let columns = [
+            ON_CPU,
+            RUN_QUEUE,
+            SLEEP,
+            BLOCKED,
+            SLEEP_OR_BLOCKED,
+            OFF_CPU,
+            UNKNOWN,
+            IO_WAIT,
+            OTHER_WAITS,
+            UTILIZED,
+        ];
+        for term in columns {
+            assert!(glossary.contains(&format!("\n| {term} |")), "{term}");
+        }
+        for term in [RUN_QUEUE_WAIT, STALLED_CPU, STALLED_MEMORY, STALLED_IO] {
+            assert!(glossary.contains(term), "{term}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The command line of the same recording, for a remedy that can be copied into a shell.
+
+use std::os::unix::ffi::OsStrExt;
+
+use tr_redact::Redactor;
+
+use super::Args;
+use crate::open;
+
+/// The arguments of the same recording, quoted for a shell, after a space each. COMMAND's secrets
+/// are masked: others may read the log that holds them.
+pub fn arguments(args: &Args, redactor: &Redactor) -> String {
+    let mut words: Vec<Vec<u8>> = Vec::new();
+    let mut option = |name: &str, value: &[u8]| words.extend([name.into(), value.to_vec()]);
+    if args.output().as_os_str() != open::DEFAULT {
+        option("-o", args.output().as_os_str().as_bytes());
+    }
+    if !args.pid.is_empty() {
+        let pids: Vec<String> = args.pid.iter().map(u32::to_string).collect();
+        option("--pid", pids.join(",").as_bytes());
+    }
+    if let Some(cgroup) = &args.cgroup {
+        option("--cgroup", cgroup.as_os_str().as_bytes());
+    }
+    if let Some(duration) = args.duration {
+        let seconds = format!("{}s", duration.as_secs_f64());
+        option("--duration", seconds.as_bytes());
+    }
+    if args.all {
+        words.push(b"--all".to_vec());
+    }
+    if !args.command.is_empty() {
+        let command: Vec<_> = args.command.iter().map(|a| a.as_bytes().to_vec()).collect();
+        words.push(b"--".to_vec());
+        words.extend(redactor.clone().command(&command));
+    }
+    let words = tr_report::escape::command(words.iter().map(Vec::as_slice));
+    format!(" {words}")
+}
+
+/// The arguments of `tr` for the same recording by another user.
+pub fn record_again(args: &Args, again: &str) -> String {
+    let user = match args.command.is_empty() {
+        true => String::new(),
+        false => as_user(args),
+    };
+    format!("record{user}{again}")
+}
+
+/// The option by which COMMAND does not run as root under sudo.
+fn as_user(args: &Args) -> String {
+    let named = args.user.clone();
+    let own = || {
+        let uid = nix::unistd::Uid::effective();
+        (!uid.is_root()).then(|| tr_record::user_name(uid.as_raw()))?
+    };
+    named
+        .or_else(own)
+        .map_or_else(String::new, |name| format!(" --user {name}"))
+}

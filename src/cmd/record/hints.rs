@@ -1,0 +1,90 @@
+//! The hint for a COMMAND that is not found: what was probably meant.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+
+use nix::errno::Errno;
+use tr_report::called::TR;
+
+use super::Args;
+use crate::args;
+
+/// Says why COMMAND was not executed, and what was probably meant.
+pub fn say_not_executed(args: &Args, errno: Option<Errno>) {
+    if let (Some(errno), Some(command)) = (errno, args.command.first()) {
+        eprintln!(
+            "tr: cannot execute {}: {}",
+            tr_report::escape::text(command.as_bytes()),
+            errno.desc()
+        );
+        if let Some(line) = meant(args).filter(|_| errno == Errno::ENOENT) {
+            eprintln!("    did you mean: {line}");
+        }
+    }
+}
+
+/// A shell's builtins, which are no programs.
+const BUILTINS: [&str; 8] = [
+    "cd", "source", ".", "export", "ulimit", "umask", "set", "eval",
+];
+
+/// The command line that was probably meant by a COMMAND that is not found: a shell's line, a
+/// shell's assignment or builtin, or the value of an option that takes it after `=`.
+fn meant(args: &Args) -> Option<String> {
+    let [first, rest @ ..] = args.command.as_slice() else {
+        return None;
+    };
+    let word = first.to_str()?;
+    let all = || args.command.iter().map(|arg| arg.as_bytes());
+    if args.stacks.is_some() && word.parse::<u32>().is_ok() {
+        Some(with_value("--stacks", word, rest))
+    } else if args.off_cpu_stacks.is_some() && args::length(word).is_ok() {
+        Some(with_value("--off-cpu-stacks", word, rest))
+    } else if is_assignment(word) {
+        Some(record(&[b"--", b"env"], all()))
+    } else if BUILTINS.contains(&word) {
+        let line = format!("{} && make", tr_report::escape::command(all()));
+        Some(by_shell(line.as_bytes()))
+    } else if rest.is_empty() && is_shell_line(word) {
+        Some(by_shell(first.as_bytes()))
+    } else {
+        None
+    }
+}
+
+/// `tr record` with these options and this COMMAND, quoted for a shell.
+fn record<'a>(options: &[&'a [u8]], command: impl Iterator<Item = &'a [u8]>) -> String {
+    let begin: [&[u8]; 2] = [TR.name().as_bytes(), b"record"];
+    let words = begin.into_iter().chain(options.iter().copied());
+    tr_report::escape::command(words.chain(command))
+}
+
+/// The option with the value that follows it, and COMMAND without the value.
+fn with_value(option: &str, value: &str, command: &[OsString]) -> String {
+    let option = format!("{option}={value}");
+    let command = command.iter().skip_while(|arg| *arg == "--");
+    let options: [&[u8]; 2] = [option.as_bytes(), b"--"];
+    record(&options, command.map(|arg| arg.as_bytes()))
+}
+
+/// A shell's line as COMMAND.
+fn by_shell(line: &[u8]) -> String {
+    record(&[b"--", b"sh", b"-c"], std::iter::once(line))
+}
+
+/// `NAME=value`, as a shell reads it.
+fn is_assignment(word: &str) -> bool {
+    let Some((name, _)) = word.split_once('=') else {
+        return false;
+    };
+    let mut bytes = name.bytes();
+    let begins = bytes
+        .next()
+        .is_some_and(|it| it == b'_' || it.is_ascii_alphabetic());
+    begins && bytes.all(|it| it == b'_' || it.is_ascii_alphanumeric())
+}
+
+/// It holds what a shell reads as more than a word.
+fn is_shell_line(word: &str) -> bool {
+    word.contains(|it: char| it.is_whitespace() || "|&;<>$".contains(it))
+}

@@ -1,0 +1,276 @@
+//! What `tr record` says on standard error while nothing is wrong: at the start and at the end of
+//! a recording.
+
+use std::os::unix::ffi::OsStrExt;
+
+use tr_format::event::{LifeKind, LossCause, Stream};
+use tr_format::meta::Method as RecordedBy;
+use tr_record::{Config, Error, Follow, Report};
+use tr_redact::Redactor;
+use tr_report::called::TR;
+use tr_report::units::{bytes, count};
+
+use super::again::{arguments, record_again};
+use super::refusal::shown;
+use super::Args;
+use crate::called::program;
+
+/// Without COMMAND nothing else shows on a terminal that something is under way.
+pub fn say_begun(config: &Config) {
+    use std::io::IsTerminal;
+    if !config.command.is_empty() || !std::io::stderr().is_terminal() {
+        return;
+    }
+    let what = match &config.follow {
+        Follow::All => "the whole machine".to_owned(),
+        Follow::Pids(pids) => tr_report::units::plural(pids.len() as u64, "process", "processes"),
+        Follow::Cgroup(path) => {
+            let path = tr_report::escape::text(path.as_os_str().as_bytes());
+            format!("the cgroup {path}")
+        }
+        Follow::Command => return,
+    };
+    let end = match (config.duration, &config.follow) {
+        (Some(duration), _) => format!("Ctrl-C ends it, or {duration:?}"),
+        (None, Follow::Pids(_)) => "Ctrl-C ends it, or the end of the last of them".to_owned(),
+        (None, _) => "Ctrl-C ends it".to_owned(),
+    };
+    eprintln!("tr: recording {what}; {end}");
+}
+
+/// Under sudo COMMAND is root's, and so are the files that it makes.
+pub fn warn_of_root(args: &Args, redactor: &Redactor) {
+    let root = nix::unistd::Uid::effective().is_root();
+    let invoking = tr_output::invoking_user().filter(|(user, _)| root && !user.is_root());
+    let (Some((user, _)), Some(command)) = (invoking, args.command.first()) else {
+        return;
+    };
+    if args.quiet || args.user.is_some() {
+        return;
+    }
+    let user = tr_record::user_name(user.as_raw()).unwrap_or_else(|| user.to_string());
+    eprintln!(
+        "tr: {} runs as root; as {user}: sudo {} record --user {user}{}",
+        tr_report::escape::text(command.as_bytes()),
+        program(),
+        arguments(args, redactor),
+    );
+}
+
+/// The output stalls at the end.
+pub fn say_waiting() {
+    eprintln!(
+        "tr: the command has ended, but the output blocks before the end of the trace; \
+         waiting up to {} s (Ctrl-C gives up)",
+        tr_record::LIMIT.as_secs()
+    );
+}
+
+/// Prints losses and limits, then the size of the trace. With `--quiet`, only that the trace
+/// lacks its end.
+pub fn tell(args: &Args, config: &Config, report: &Report) {
+    let file = match args.output().as_os_str() {
+        name if name == "-" => "standard output".into(),
+        name => tr_report::escape::text(name.as_bytes()),
+    };
+    if report.given_up {
+        eprintln!("tr: {file}: given up; the trace ends where the output blocked");
+        return;
+    }
+    if let Some(error) = &report.output_error {
+        eprintln!(
+            "tr: {file}: writing failed: {error}; the trace ends there, the command continued"
+        );
+    }
+    if args.quiet {
+        return;
+    }
+    tell_method(args, config, report);
+    tell_rights(args, &config.redactor, report);
+    tell_losses(report);
+    tell_limits(args, report);
+    let lost = if report.output_error.is_some() {
+        ", not all of them in the file"
+    } else if report.tally.lost.is_empty() {
+        ", none lost"
+    } else {
+        ""
+    };
+    let processes = report.tally.processes;
+    eprintln!(
+        "tr: {file}: {} events of {} process{} in {:.2} s, {}{lost}",
+        count(report.tally.written.events()),
+        count(processes),
+        if processes == 1 { "" } else { "es" },
+        report.duration as f64 / 1e9,
+        bytes(report.tally.written.bytes),
+    );
+    if let Some(search) = &report.symbols {
+        eprintln!(
+            "tr: named {} of {} frames of stacks in {:.2} s{}",
+            count(search.found as u64),
+            count(search.frames as u64),
+            search.time.as_secs_f64(),
+            if search.ended_early {
+                ", when the search was ended: source lines may be missing"
+            } else {
+                ""
+            },
+        );
+    }
+    tell_cost(args, report);
+}
+
+/// Prints the method that `auto` has taken instead of BPF, the facts that it lacks, and a
+/// command that records them.
+fn tell_method(args: &Args, config: &Config, report: &Report) {
+    let Some(Error::Tracing(cause)) = report.refusals.first() else {
+        return;
+    };
+    let method = report.method.name();
+    if report.method == RecordedBy::Sudo {
+        eprintln!("tr: recorded by {method}: everything is known; {method} ran the loader of the BPF programs, nothing else");
+        return;
+    }
+    if let Some(error @ Error::Sudo(_)) = report.refusals.get(1) {
+        eprintln!("tr: {}", shown(error));
+    }
+    let more = match cause {
+        tr_bpf::Error::Refused(refusal) => {
+            let record = record_again(args, &arguments(args, &config.redactor));
+            let remedies = refusal.remedies(&program(), &record);
+            // One that records once; others change the machine.
+            let once = |(_, line): &&(&str, String)| line.ends_with(&record);
+            let remedy = remedies.iter().find(once).or(remedies.first());
+            remedy.map(|(purpose, line)| {
+                format!("{}: {line}", purpose.strip_prefix("or ").unwrap_or(purpose))
+            })
+        }
+        _ => None,
+    };
+    let more = more.unwrap_or_else(|| format!("see why: --method bpf ({cause})"));
+    let what = match report.method {
+        RecordedBy::Poll => "samples of /proc: times are lower bounds, short processes are missing",
+        _ => "CPU times are totals, wake-ups and the times of switches are not known",
+    };
+    let why = match args.command.first() {
+        Some(name)
+            if report.method == RecordedBy::Poll
+                && !args.no_ptrace
+                && tr_record::gains_rights(config) =>
+        {
+            let name = tr_report::escape::text(name.as_bytes());
+            format!(", because ptrace takes the rights of {name}")
+        }
+        _ => String::new(),
+    };
+    eprintln!("tr: recorded by {method}{why}: {what}; to {more}");
+}
+
+/// Prints that programs lacked the rights of their setuid bits, and how they keep them.
+fn tell_rights(args: &Args, redactor: &Redactor, report: &Report) {
+    if report.took_rights {
+        eprintln!(
+            "tr: a setuid or setgid program (such as sudo) ran without its rights, because ptrace takes them; \
+             with them, by samples: {} record --no-ptrace{}",
+            program(),
+            arguments(args, redactor),
+        );
+    }
+}
+
+fn tell_losses(report: &Report) {
+    for event in &report.tally.lost {
+        let LifeKind::Lost(lost) = &event.kind else {
+            continue;
+        };
+        let stream = match lost.stream {
+            Stream::Cpu(cpu) => format!("events lost on CPU {}", cpu.0),
+            _ if lost.cause == LossCause::FollowSet => "tasks not followed".to_owned(),
+            _ => "forks, execs or exits lost".to_owned(),
+        };
+        let number = lost.count.map_or("an unknown number of".to_owned(), count);
+        let seconds = |t: tr_format::event::Ktime| t.since(report.start) as f64 / 1e9;
+        eprintln!(
+            "tr: {number} {stream} between {:.3} s and {:.3} s ({}); times there are shown as unknown",
+            seconds(event.time),
+            seconds(lost.until),
+            cause(lost.cause),
+        );
+    }
+}
+
+/// Arguments cut, secrets masked, processes that go on; each with the option that changes it.
+fn tell_limits(args: &Args, report: &Report) {
+    let (cut, masked) = (report.tally.argv_cut, report.tally.masked);
+    if cut > 0 {
+        eprintln!(
+            "tr: the arguments of {} exec{} are cut at {} bytes (--argv-limit keeps more)",
+            count(cut),
+            if cut == 1 { "" } else { "s" },
+            count(args.argv_limit)
+        );
+    }
+    if masked > 0 {
+        let masked = count(masked);
+        eprintln!("tr: secrets masked in command lines: {masked} (--no-redact keeps them)");
+    }
+    for what in &report.unmet {
+        eprintln!("tr: not recorded: {what}");
+    }
+    if let Some(missing) = report.tally.marks.missing() {
+        eprintln!("tr: {missing}");
+    }
+    if let Some(first) = report.alive.first() {
+        let more = match report.alive.len() {
+            1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        eprintln!(
+            "tr: still running: {} ({}){more}; --wait-all records to the end of the last",
+            tr_report::escape::text(first.comm.bytes()),
+            first.pid,
+        );
+    }
+}
+
+/// Prints the CPU time of tracing, and the next command.
+fn tell_cost(args: &Args, report: &Report) {
+    let next = match args.output().as_os_str() {
+        name if name == "-" => String::new(),
+        name => {
+            let words = [TR.name().as_bytes(), b"analyze", name.as_bytes()];
+            format!(" · next: {}", tr_report::escape::command(words))
+        }
+    };
+    let cost = report.cost.recorder_ns + report.cost.bpf_ns.unwrap_or(0);
+    let what = if report.cost.bpf_ns.is_some() {
+        ""
+    } else {
+        ", not counting the kernel's part"
+    };
+    let share = cost as f64 * 100.0 / report.command_cpu.max(1) as f64;
+    // Of a command of a few ms, the share would only show the fixed cost.
+    if share < 10.0 {
+        eprintln!("tr: tracing took {share:.2} % of the command's CPU time{what}{next}");
+    } else {
+        eprintln!(
+            "tr: tracing took {:.1} ms of CPU time{what}{next}",
+            cost as f64 / 1e6
+        );
+    }
+}
+
+fn cause(cause: LossCause) -> &'static str {
+    use LossCause::{FollowSet, Output, Recursion, RingFull};
+    match cause {
+        RingFull => "ring full; --buffer makes it larger",
+        Recursion => "the kernel did not run a program inside itself",
+        Output => "the output was too slow or failed",
+        FollowSet => {
+            "task ids beyond kernel.pid_max at the start, or more than 1,024 threads of a process \
+             that joined the cgroup"
+        }
+        _ => "unknown cause",
+    }
+}

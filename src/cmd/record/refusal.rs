@@ -1,0 +1,102 @@
+//! The errors that keep a recording from starting, and their remedies.
+
+use std::os::unix::ffi::OsStrExt;
+
+use tr_record::{Error, SudoRefusal};
+use tr_redact::Redactor;
+use tr_report::called::TR;
+
+use super::again::{arguments, record_again};
+use super::Args;
+use crate::called::program;
+
+/// An error's words, which can hold a path or a user's name.
+pub fn shown(error: &Error) -> String {
+    tr_report::escape::text(error.to_string().as_bytes())
+}
+
+/// Prints the error that keeps tracing from starting, and its remedy.
+pub fn explain(args: &Args, redactor: &Redactor, error: &Error) {
+    let again = arguments(args, redactor);
+    match error {
+        Error::Output(cause) => {
+            let file = args.output().as_os_str().as_bytes();
+            eprintln!(
+                "tr: cannot write {}: {cause}",
+                tr_report::escape::text(file)
+            );
+        }
+        Error::Tracing(cause) => {
+            eprintln!("tr: cannot trace: {cause}");
+            remedy(args, cause, &again);
+            if args.verbose {
+                for line in tr_bpf::log().lines() {
+                    eprintln!("    {line}");
+                }
+            }
+        }
+        Error::Sudo(refusal) => {
+            eprintln!("tr: {}", shown(error));
+            let (purpose, line) = sudo_remedy(refusal, &again);
+            eprintln!("    {purpose}: {line}");
+        }
+        Error::Ptrace(_) => {
+            eprintln!("tr: {error}");
+            match tr_record::doctor::yama() {
+                Some(scope @ 2) => eprintln!(
+                    "    kernel.yama.ptrace_scope is {scope}; to allow it: sudo sysctl kernel.yama.ptrace_scope=1"
+                ),
+                Some(scope @ 3..) => {
+                    eprintln!("    kernel.yama.ptrace_scope is {scope}, until the next boot");
+                }
+                _ => {}
+            }
+            let program = program();
+            eprintln!("    to take samples: {program} record --method poll{again}");
+        }
+        error => eprintln!("tr: {}", shown(error)),
+    }
+    let refused = matches!(error, Error::Tracing(_) | Error::Sudo(_));
+    if args.best_effort {
+        eprintln!("    the command runs untraced");
+    } else if refused && !args.command.is_empty() {
+        eprintln!("    to run the command without tracing: {TR} record --best-effort{again}");
+    }
+}
+
+/// Prints command lines that make tracing possible. `again` is of [`arguments`].
+fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
+    match cause {
+        tr_bpf::Error::Refused(refusal) => {
+            let record = record_again(args, again);
+            for (purpose, line) in refusal.remedies(&program(), &record) {
+                eprintln!("    {purpose}: {line}");
+            }
+        }
+        tr_bpf::Error::Missing { .. } => eprintln!("    {TR} needs Linux 5.8 or later"),
+        tr_bpf::Error::Bpf { .. } if !args.verbose => {
+            eprintln!(
+                "    {TR} record -v prints the messages of libbpf and of the kernel's verifier"
+            );
+        }
+        _ => {}
+    }
+}
+
+/// A command line that makes a refused `--method sudo` possible, or does without it.
+fn sudo_remedy(refusal: &SudoRefusal, again: &str) -> (&'static str, String) {
+    let program = program();
+    match refusal {
+        SudoRefusal::Absent => (
+            "give the program the capabilities, as root",
+            format!("setcap cap_bpf,cap_perfmon+p {program}"),
+        ),
+        SudoRefusal::Password => (
+            "enter the password, and record",
+            format!("sudo -v && {program} record --sudo{again}"),
+        ),
+        SudoRefusal::Failed(_) | SudoRefusal::Silent => {
+            ("see what sudo allows", "sudo -l".to_owned())
+        }
+    }
+}
