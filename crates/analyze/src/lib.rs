@@ -24,6 +24,7 @@ pub mod order;
 pub mod parallelism;
 pub mod programs;
 mod reading;
+pub mod schedule;
 pub mod stacks;
 mod state;
 pub mod syscalls;
