@@ -135,6 +135,129 @@ fn gains_are_limits() {
     }
 }
 
+fn of_build(name: &str) -> Vec<Value> {
+    advice(&folder().join(format!("{name}.bin")))
+}
+
+fn kind(line: &Value) -> &str {
+    line["kind"].as_str().unwrap()
+}
+
+/// Seconds of the path, and what the machine withheld of them.
+fn wall(name: &str) -> (f64, f64) {
+    let trace = folder().join(format!("{name}.bin"));
+    let args = ["--report", "advice,critical-path", "--format", "json"];
+    let json: Value = serde_json::from_str(&analyze(&trace, &args)).unwrap();
+    let lines = json["advice"]["advice"].as_array().unwrap();
+    let lines = lines
+        .iter()
+        .filter(|it| matches!(kind(it), "others" | "throttled"));
+    let withheld: f64 = lines
+        .map(|it| it["gain_at_most_ns"].as_f64().unwrap())
+        .sum();
+    let wall = json["critical_path"]["path"]["wall_ns"].as_f64().unwrap();
+    (wall / 1e9, withheld / 1e9)
+}
+
+/// Beside other load, and under a quota, another number of jobs gains nothing or harms.
+#[test]
+fn beside_other_load_no_number_of_jobs_is_advised() {
+    for build in builds() {
+        if !build.name.starts_with("busy-") && !build.name.starts_with("quota") {
+            continue;
+        }
+        let lines = of_build(&build.name);
+        assert!(!lines.is_empty(), "{}", build.name);
+        for line in lines {
+            let jobs = matches!(kind(&line), "few-jobs" | "tests" | "many-jobs");
+            let action = line["action"].as_str().unwrap();
+            assert!(!jobs && !action.contains("-j"), "{}: {line}", build.name);
+        }
+    }
+    // Jobs that wait for each other on full CPUs lose nothing.
+    assert_eq!(of_build("many-jobs"), [] as [Value; 0]);
+}
+
+/// The forecast for an idle machine, beside a recording of the same build on one.
+#[test]
+fn what_others_took_is_told_apart() {
+    for (busy, idle) in [
+        ("busy-jobs", "clean-make"),
+        ("busy-repeated", "repeated-compiler"),
+        ("busy-serial", "make-j1"),
+    ] {
+        let ((wall, others), (alone, _)) = (self::wall(busy), self::wall(idle));
+        let ratio = (wall - others) / alone;
+        assert!(wall > alone * 1.2, "{busy}: {wall} s");
+        assert!(
+            (0.75..1.25).contains(&ratio),
+            "{busy}: {wall} - {others}, not {alone}"
+        );
+    }
+}
+
+/// Work stays a fault where others make the build longer.
+#[test]
+fn contention_hides_no_work() {
+    assert_eq!(kind(&of_build("busy-repeated")[0]), "repeated");
+}
+
+#[test]
+fn two_jobs_save_at_most_the_half() {
+    for name in [
+        "make-j1",
+        "make-one",
+        "shell-loop",
+        "tests-prove",
+        "tests-pytest",
+    ] {
+        let gain = of_build(name)[0]["gain_at_most_ns"].as_f64().unwrap();
+        assert!(gain <= wall(name).0 / 2.0 * 1e9, "{name}: {gain}");
+    }
+}
+
+/// A program that executes itself again is one run.
+#[test]
+fn an_exec_is_no_run() {
+    let line = &of_build("configure-again")[0];
+    let finding = line["finding"].as_str().unwrap();
+    assert!(finding.starts_with("configure takes "), "{line}");
+    assert_eq!(line["processes"], 1);
+}
+
+/// A loop notices the end of what it waits for one sleep late at most.
+#[test]
+fn a_polling_loop_gains_one_sleep() {
+    let gain = &of_build("poll-server")[0]["gain_at_most_ns"];
+    assert!(gain.as_u64().unwrap() < 510_000_000, "{gain}");
+}
+
+/// A build that is well as it is gets a line that says so, and how near to its bound it is.
+#[test]
+fn nothing_has_a_word() {
+    for name in ["clean-make", "clean-library", "many-jobs"] {
+        let trace = folder().join(format!("{name}.bin"));
+        let text = analyze(&trace, &[]);
+        let first = text.lines().next().unwrap();
+        assert!(
+            first.starts_with("What to change: nothing stands out; it takes "),
+            "{text}"
+        );
+        assert!(first.ends_with(" %)"), "{text}");
+    }
+}
+
+/// No line of evidence is empty.
+#[test]
+fn evidence_names_processes() {
+    for build in builds() {
+        let trace = folder().join(format!("{}.bin", build.name));
+        let text = analyze(&trace, &["--report", "advice"]);
+        let mut lines = text.lines().map(str::trim_end);
+        assert!(!lines.any(|line| line.ends_with(" s:")), "{text}");
+    }
+}
+
 /// The first screen of each trace fits a small terminal and ends with the next command.
 #[test]
 fn the_first_screen_has_thirty_lines() {

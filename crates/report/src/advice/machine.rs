@@ -51,8 +51,8 @@ impl Withheld {
         }
     }
 
-    /// The lines about it: those whose seconds no other line claims.
-    pub fn advice(&self, facts: &Facts<'_>) -> Vec<Advice> {
+    /// The line about it: no other line claims its seconds.
+    pub fn advice(&self, facts: &Facts<'_>) -> Option<Advice> {
         let line = |kind, finding, action, gain| {
             let candidate = Candidate {
                 kind,
@@ -69,27 +69,39 @@ impl Withheld {
             };
             facts.advice(candidate, (gain.saturating_sub(self.error), gain))
         };
-        let instead = |gain: u64| {
+        let without = |what: &str, gain: u64| {
             let without = units::time(facts.wall.saturating_sub(gain));
-            format!("about {without} instead of {}", units::time(facts.wall))
+            let wall = units::time(facts.wall);
+            format!("{what} this takes about {without} instead of {wall}")
         };
-        let all = [
-            line(
+        let (quota, others) = (self.throttled, self.others);
+        let lost = quota.saturating_add(others);
+        let enough = |kind, gain: u64| gain > 0 && gain.saturating_mul(least(kind)) >= facts.wall;
+        let quota_counts = enough(Kind::Throttled, quota);
+        let others_count = enough(Kind::Others, others);
+        let (kind, finding, action, gain) = match (quota_counts, others_count) {
+            (false, false) => return None,
+            (true, false) => (
                 Kind::Throttled,
-                "the cgroup's CPU quota stops the build".into(),
-                format!("without it this takes {}", instead(self.throttled)),
-                self.throttled,
+                "the cgroup's CPU quota stops the build",
+                without("without it", quota),
+                quota,
             ),
-            line(
+            (false, true) => (
                 Kind::Others,
-                "other tasks have the CPUs".into(),
-                format!("on an idle machine this takes {}", instead(self.others)),
-                self.others,
+                "other tasks have the CPUs",
+                without("on an idle machine", others),
+                others,
             ),
-        ];
-        let enough =
-            |it: &Advice| it.gain > 0 && it.gain.saturating_mul(least(it.kind)) >= facts.wall;
-        all.into_iter().filter(enough).collect()
+            // Without one of both the other one would take more.
+            (true, true) => (
+                Kind::Throttled,
+                "the cgroup's CPU quota and other tasks keep the build from the CPUs",
+                without("without both", lost),
+                lost,
+            ),
+        };
+        Some(line(kind, finding.into(), action, gain))
     }
 }
 
