@@ -181,7 +181,7 @@ fn address(link: &str) -> String {
 }
 
 fn said(advice: &Advice) -> String {
-    let gain = advice::gain(advice);
+    let gain = advice::gain(advice).replace('≤', "at most");
     format!("{}: {} (saves {gain})", advice.finding, advice.action)
 }
 

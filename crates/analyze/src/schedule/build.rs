@@ -230,7 +230,11 @@ impl Builder<'_> {
                 continue;
             };
             self.starts[parent].push(process.start);
-            let end_of = |it: &ThreadIx| analysis.thread(*it).end;
+            // A task may leave its CPU long after its parent knows of its end.
+            let end_of = |it: &ThreadIx| {
+                let thread = analysis.thread(*it);
+                thread.exited.unwrap_or(thread.end)
+            };
             let last = process.threads.iter().copied().max_by_key(end_of);
             let last = last.filter(|_| !process.alive).map(|it| (it, end_of(&it)));
             if let Some((thread, at)) = ended[child].or(last).filter(|(_, at)| *at <= self.to) {
@@ -295,12 +299,10 @@ impl Builder<'_> {
             awaited.is_some_and(|it| (change.time.waits)(it, stretch.reason))
                 && change.time.counts(group)
         });
-        let by_child = self.own_child(process, by);
         for (bit, change) in self.numbered() {
             // The job whose start follows does not need the one that is awaited here.
-            let jobs = change.jobs.iter();
-            let mut jobs = jobs.filter(|jobs| jobs.owner == process);
-            if by_child && jobs.any(|jobs| at > jobs.from && at <= jobs.to) {
+            let inside = |jobs: &Jobs| jobs.owner == process && at > jobs.from && at <= jobs.to;
+            if change.jobs.iter().any(inside) && self.own_child(process, by) {
                 mask |= bit;
             }
         }

@@ -70,9 +70,8 @@ impl Withheld {
             facts.advice(candidate, (gain.saturating_sub(self.error), gain))
         };
         let without = |what: &str, gain: u64| {
-            let without = units::time(facts.wall.saturating_sub(gain));
-            let wall = units::time(facts.wall);
-            format!("{what} this takes about {without} instead of {wall}")
+            let time = units::time(facts.wall.saturating_sub(gain));
+            format!("about {time} {what}")
         };
         let (quota, others) = (self.throttled, self.others);
         let lost = quota.saturating_add(others);

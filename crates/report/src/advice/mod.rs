@@ -171,6 +171,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
             let at_least = match candidate.kind {
                 // It may guard what only one can use.
                 Kind::Lock => 0,
+                kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
                 _ => saved(Effect::Worst).min(gain),
             };
             rated.push(Rated {

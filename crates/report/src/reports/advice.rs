@@ -101,7 +101,7 @@ fn line(out: &mut String, advice: &Advice, gain: &str, style: &Style) {
 pub(crate) fn gain(advice: &Advice) -> String {
     let most = units::time(advice.gain);
     match advice.at_least {
-        0 => format!("up to {most}"),
+        0 => format!("≤ {most}"),
         least => format!("{} to {most}", units::time(least)),
     }
 }
@@ -119,7 +119,7 @@ fn nothing(advised: &Advised) -> Option<String> {
     let (wall, bound) = advised.nothing?;
     let share = bound.saturating_mul(100) / wall.max(1);
     Some(format!(
-        "What to change: nothing stands out; it takes {} and needs at least {} ({share} %)",
+        "What to change: nothing; it takes {} and needs at least {} ({share} %)",
         units::time(wall),
         units::time(bound)
     ))
