@@ -252,7 +252,7 @@ fn nothing_has_a_word() {
 fn evidence_names_processes() {
     for build in builds() {
         let trace = folder().join(format!("{}.bin", build.name));
-        let text = analyze(&trace, &["--report", "advice"]);
+        let text = analyze(&trace, &["--report", "advice", "--width", "400"]);
         let mut lines = text.lines().map(str::trim_end);
         assert!(!lines.any(|line| line.ends_with(" s:")), "{text}");
     }
