@@ -1,5 +1,6 @@
 //! The memory and the time that a command may take: `--max-memory`, `--max-time`. Reading stops at
-//! half of either, and what is known by then is reported. At the whole the command ends.
+//! half of either, and what is known by then is reported, if the model and the reports need no more
+//! than the rest. A forged file may make them need more: at the whole the command ends without a report.
 
 use std::time::{Duration, Instant};
 
@@ -65,8 +66,9 @@ impl Budget {
 }
 
 impl Watch {
-    /// The reason to stop: half of the budget. The rest is for the model, which takes up to a third
-    /// of the memory once more, and the reports.
+    /// The reason to stop: half of the budget. The rest is for the model, which took a third of the
+    /// memory once more for real builds, and the reports. Neither looks at the budget again: a file
+    /// that makes a report take more than the rest ends the command.
     pub fn exceeded(&self) -> Option<String> {
         let time = self.time.filter(|(part, _)| self.begun.elapsed() >= *part);
         if let Some((_, most)) = time {

@@ -17,6 +17,35 @@ use crate::{open, progress, suspend};
 /// Traces of at most so many events are always analyzed: that takes some ten milliseconds.
 pub const ALWAYS: u64 = 100_000;
 
+/// The names of kinds that users see, in order, and the kinds of those that have several. A kind
+/// that is not here has its own name, behind the others.
+const SHOWN: [(&str, &[&str]); 21] = [
+    ("switch", &[]),
+    ("waking", &[]),
+    ("wakeup_new", &[]),
+    ("fork", &[]),
+    ("exec", &[]),
+    ("exit", &[]),
+    ("end", &[]),
+    ("final", &[]),
+    ("rename", &[]),
+    ("cgroup", &["cgroup_path", "cgroup_move"]),
+    ("snapshot", &[]),
+    (
+        "connection",
+        &["connect", "connected", "accepted", "closed"],
+    ),
+    ("dns", &["dns_query", "dns_answer"]),
+    ("block", &["block", "disk_wait", "sync_file"]),
+    ("stack", &["module", "sample", "symbol"]),
+    ("memory", &["oom_kill", "reclaim"]),
+    ("account", &[]),
+    ("detached", &[]),
+    ("degraded", &[]),
+    ("recorder", &["lost", "clock", "progress", "mark"]),
+    ("counters", &["counters", "system_calls"]),
+];
+
 /// The contents of a trace.
 pub struct Contents {
     /// Its metadata.
@@ -61,51 +90,19 @@ impl Contents {
         known.then_some(self.duration)
     }
 
-    /// Events by kind, under the names that users see.
-    pub fn by_kind(&self) -> [(&'static str, u64); 21] {
-        let events = &self.events;
-        let sum = |parts: &[u64]| parts.iter().copied().fold(0, u64::saturating_add);
-        let recorder = [
-            events.losses,
-            events.clocks,
-            events.watermarks,
-            events.marks,
-        ];
-        let connections = [
-            events.connects,
-            events.connected,
-            events.accepted,
-            events.closed,
-        ];
-        [
-            ("switch", events.switches),
-            ("waking", events.wakings),
-            ("wakeup_new", events.new_tasks),
-            ("fork", events.forks),
-            ("exec", events.execs),
-            ("exit", events.exits),
-            ("end", events.ends),
-            ("final", events.finals),
-            ("rename", events.renames),
-            ("cgroup", sum(&[events.cgroup_paths, events.cgroup_moves])),
-            ("snapshot", events.snapshots),
-            ("pinned", events.pinned),
-            ("connection", sum(&connections)),
-            ("dns", sum(&[events.dns_queries, events.dns_answers])),
-            (
-                "block",
-                sum(&[events.blocks, events.disk_waits, events.sync_files]),
-            ),
-            (
-                "stack",
-                sum(&[events.modules, events.samples, events.symbols]),
-            ),
-            ("memory", sum(&[events.oom_kills, events.reclaims])),
-            ("account", events.accounts),
-            ("detached", events.detached),
-            ("degraded", events.degraded),
-            ("recorder", sum(&recorder)),
-        ]
+    /// Events by kind, under the names that users see, in the order of [`SHOWN`].
+    pub fn by_kind(&self) -> Vec<(&'static str, u64)> {
+        let mut all: Vec<_> = SHOWN.iter().map(|(shown, _)| (*shown, 0_u64)).collect();
+        for (kind, count) in self.events.by_kind() {
+            let of = |(_, kinds): &(&str, &[&str])| kinds.contains(&kind);
+            let group = SHOWN.iter().position(of);
+            let shown = group.map_or(kind, |at| SHOWN.get(at).map_or(kind, |it| it.0));
+            match all.iter_mut().find(|it| it.0 == shown) {
+                Some((_, sum)) => *sum = sum.saturating_add(count),
+                None => all.push((shown, count)),
+            }
+        }
+        all
     }
 }
 

@@ -11,6 +11,7 @@ use tr_format::Error;
 use crate::inherited;
 use crate::mapping::Mapping;
 use tr_report::called::TR;
+use tr_report::warnings::CUT;
 
 /// The file that `tr record` writes and the other subcommands read, unless another is named.
 pub const DEFAULT: &str = "trace.bin";
@@ -80,7 +81,7 @@ pub fn warn(trace: &Trace, name: &str) {
     let name = tr_report::escape::text(name.as_bytes());
     if let End::Truncated { frame, offset, why } = trace.end() {
         eprintln!(
-            "tr: {name}: ends at frame {frame}, byte {}: {} (recorder killed or disk full?)",
+            "tr: {name}: ends at frame {frame}, byte {}: {} ({CUT})",
             tr_report::units::count(*offset),
             tr_report::escape::text(why.as_bytes())
         );

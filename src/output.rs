@@ -5,6 +5,7 @@ use std::path::Path;
 
 use tr_format::frame;
 use tr_output::{Destination, Kind, Settings, Target};
+use tr_report::export::Format;
 
 use crate::inherited;
 
@@ -14,24 +15,91 @@ pub const RECORDING: Kind = Kind {
     is: |bytes| bytes.starts_with(&frame::MAGIC),
 };
 
-/// Pages of HTML.
+/// Pages of `tr report`.
 pub const PAGE: Kind = Kind {
-    name: "an HTML page",
+    name: "a page of tr report",
     is: |bytes| {
-        let beginning = b"<!doctype html";
-        let bytes = bytes.trim_ascii_start().get(..beginning.len());
-        bytes.is_some_and(|bytes| bytes.eq_ignore_ascii_case(beginning))
+        let html = b"<!doctype html";
+        let begins = |text: &[u8]| {
+            text.get(..html.len())
+                .is_some_and(|it| it.eq_ignore_ascii_case(html))
+        };
+        begins(bytes) && has(bytes, " \u{b7} tr</title>")
     },
 };
 
-/// Any file but a recording.
-pub const NO_RECORDING: Kind = Kind {
-    name: "an export, but a recording",
-    is: |bytes| !bytes.starts_with(&frame::MAGIC),
+/// A table of a dataset.
+pub const PARQUET: Kind = Kind {
+    name: "a Parquet file",
+    is: |bytes| bytes.starts_with(b"PAR1"),
 };
 
-/// Writes a whole output, which then replaces a file of its name, if that is of this kind. Its
-/// mode is like the trace's.
+/// The files that an export of this format replaces, and whether it is binary. A source or a
+/// configuration looks like none of them.
+pub fn export(format: Format) -> (Kind, bool) {
+    // Both messages of protobuf begin with a field 1 of bytes. Text has no control characters but white space.
+    let protobuf = Kind {
+        name: "such an export",
+        is: |bytes| bytes.starts_with(b"\n") && bytes.iter().any(|b| *b < b'\t'),
+    };
+    let kind = |name, is| Kind { name, is };
+    match format {
+        Format::Perfetto | Format::Otlp => (protobuf, true),
+        Format::OtlpJson => (
+            kind("OTLP in JSON", |bytes| {
+                is_json(bytes) && has(bytes, "\"resourceSpans\"")
+            }),
+            false,
+        ),
+        Format::Chrome => (
+            kind("a trace of Chrome", |bytes| {
+                is_json(bytes)
+                    && (has(bytes, "\"ph\":") || bytes.trim_ascii_end().ends_with(b"[\n]"))
+            }),
+            false,
+        ),
+        Format::Speedscope => (
+            kind("a profile of speedscope", |bytes| {
+                is_json(bytes) && has(bytes, "speedscope")
+            }),
+            false,
+        ),
+        Format::Folded => (kind("folded stacks", is_folded), false),
+    }
+}
+
+fn has(bytes: &[u8], text: &str) -> bool {
+    bytes
+        .windows(text.len())
+        .any(|part| part == text.as_bytes())
+}
+
+fn is_json(bytes: &[u8]) -> bool {
+    matches!(bytes.trim_ascii_start().first(), Some(b'{' | b'['))
+}
+
+/// Lines of a stack and a number each; the last one may lack its end.
+fn is_folded(bytes: &[u8]) -> bool {
+    let whole = bytes.iter().rposition(|b| *b == b'\n');
+    let Some(lines) = whole.and_then(|end| bytes.get(..end)) else {
+        return false;
+    };
+    lines.split(|b| *b == b'\n').all(|line| {
+        let number = line.rsplit(|b| *b == b' ').next().unwrap_or_default();
+        number.len() + 1 < line.len() && !number.is_empty() && number.iter().all(u8::is_ascii_digit)
+    })
+}
+
+/// The option of every subcommand that writes a file.
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
+pub struct Force {
+    /// Replace a file that is there whatever it is
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Writes a whole output, which then replaces a file of its name, if that is of this kind or with
+/// `--force`. Its mode is like the trace's.
 ///
 /// # Errors
 /// Those of `write`, and of opening or naming the output.
@@ -39,12 +107,13 @@ pub fn whole<T, E: From<io::Error>>(
     output: &Path,
     trace: &Path,
     (kind, binary): (Kind, bool),
+    force: Force,
     write: impl FnOnce(&mut Destination) -> Result<T, E>,
 ) -> Result<T, E> {
     let settings = Settings {
         mode: tr_output::mode_like(trace),
         binary,
-        replaces: Some(kind),
+        replaces: (!force.force).then_some(kind),
         keeps: false,
         closed_streams: inherited::closed_streams(),
     };

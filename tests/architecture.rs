@@ -56,3 +56,49 @@ fn the_files_of_the_way_exist() {
     }
     assert!(found > 25, "{found}");
 }
+
+/// All files below a directory.
+fn files(dir: &Path, into: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files(&path, into),
+            false => into.push(path),
+        }
+    }
+}
+
+/// CONTRIBUTING.md names every file of the product that knows a small kind of events by its
+/// name, and there are at most ten: a kind is declared once.
+#[test]
+fn a_kind_of_events_is_in_few_files() {
+    const MOST: usize = 10;
+    let told = include_str!("../CONTRIBUTING.md");
+    let (_, told) = told.split_once("## Add an event kind").unwrap();
+    let (told, _) = told.split_once("\n## ").unwrap();
+    let rows = told.lines().filter(|line| line.starts_with("| "));
+    let cells = rows.filter_map(|row| row.trim_end_matches(" |").rsplit("| ").next());
+    let mut told: Vec<&str> = cells.flat_map(quoted).collect();
+    told.sort_unstable();
+    let mut all = vec![root().join("fixtures/read.py")];
+    all.push(root().join("crates/format/FORMAT.md"));
+    files(&root().join("src"), &mut all);
+    for krate in std::fs::read_dir(root().join("crates")).unwrap() {
+        files(&krate.unwrap().path().join("src"), &mut all);
+    }
+    let names = |path: &Path| {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.any(|word| word == "Pinned" || word == "wire_pinned") || text.contains("def pinned(")
+    };
+    let found = all.iter().filter(|path| names(path));
+    let mut found: Vec<&str> = found
+        .map(|path| path.strip_prefix(root()).unwrap().to_str().unwrap())
+        .collect();
+    found.sort_unstable();
+    assert_eq!(
+        found, told,
+        "the files with the kind, and those of CONTRIBUTING.md"
+    );
+    assert!(found.len() <= MOST, "{found:?}");
+}

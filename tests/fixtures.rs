@@ -284,10 +284,11 @@ fn critical_path_and_parallelism_add_up() -> Result<(), Failure> {
         for step in list(path, "steps") {
             ensure(int(step, "from_ns") == now, || format!("{name}: {step}"))?;
             now = int(step, "to_ns");
-            const PARTS: [&str; 6] = [
+            const PARTS: [&str; 7] = [
                 "on_cpu_ns",
                 "run_queue_ns",
                 "disk_ns",
+                "network_ns",
                 "sleep_ns",
                 "other_ns",
                 "unknown_ns",

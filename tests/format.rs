@@ -372,7 +372,7 @@ fn summaries_of_real_recordings_are_right() {
         assert_eq!(tally.events.total(), full["events"].as_u64().unwrap());
         assert_eq!(tally.events.switches, of_kind("switch"));
         assert_eq!(tally.events.wakings, of_kind("waking"));
-        assert_eq!(tally.events.execs, of_kind("exec"));
+        assert_eq!(tally.events.of_kind("exec"), of_kind("exec"));
         assert_eq!(tally.frames, full["frames"].as_u64().unwrap());
         assert_eq!(
             tally.largest_inversion,

@@ -328,20 +328,42 @@ fn a_file_of_another_kind_is_not_replaced() {
         ("export --format otlp-json", "main.c"),
         ("export --format chrome", "demo.bin"),
         ("export --format folded", "demo.bin"),
+        ("export --format folded", "main.c"),
+        ("export --format speedscope", "package.json"),
+        ("export --format chrome", "package.json"),
+        ("export --format otlp", "blank.txt"),
+        ("report", "index.html"),
     ] {
         std::fs::write(at("main.c"), "int main").unwrap();
+        for (name, text) in FOREIGN {
+            std::fs::write(at(name), text).unwrap();
+        }
         let out = run(dir.path(), &format!("$TR {command} demo.bin -o {over}"));
         let said = said(&out);
         assert!(!out.status.success(), "{command}");
         assert!(said.contains("the file that is there is not "), "{said}");
+        assert!(said.contains("--force"), "{said}");
         assert_eq!(std::fs::read(at("main.c")).unwrap(), b"int main");
+        for (name, text) in FOREIGN {
+            assert_eq!(std::fs::read(at(name)).unwrap(), text.as_bytes());
+        }
         assert!(std::fs::read(at("demo.bin")).unwrap() == trace, "{command}");
         let twice = format!("$TR {command} demo.bin -o own && $TR {command} demo.bin -o own");
         let out = run(dir.path(), &twice);
         assert!(out.status.success(), "{command}: {out:?}");
         std::fs::remove_file(at("own")).unwrap();
+        let forced = format!("$TR {command} demo.bin -o main.c --force");
+        assert!(run(dir.path(), &forced).status.success(), "{command}");
+        assert_ne!(std::fs::read(at("main.c")).unwrap(), b"int main");
     }
 }
+
+/// What no command writes.
+const FOREIGN: [(&str, &str); 3] = [
+    ("package.json", "{\"name\": \"x\", \"scripts\": {}}\n"),
+    ("blank.txt", "\nA text after a blank line 3\n"),
+    ("index.html", "<!doctype html>\n<title>Home</title>\n"),
+];
 
 #[test]
 fn the_format_of_an_export_is_that_of_its_name() {

@@ -126,10 +126,10 @@ pub fn analysis(data: &[u8]) {
         let _ = critical_path::critical_path(&analysis, root);
     }
     let chosen = Filter::default().apply(&analysis);
-    // A million rows take seconds: one of 16 inputs may ask for them.
-    let least = match width >> 4 {
+    // A million rows take seconds: one of 64 inputs may ask for them.
+    let least = match width >> 2 {
         0 => 0,
-        _ => analysis.end.since(analysis.start) / 1_000,
+        _ => analysis.end.since(analysis.start) / 50,
     };
     let interval = interval.max(least);
     let ask = Ask {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use nix::errno::Errno;
 use serde_json::{json, Value};
-use tr_record::doctor::Machine;
+use tr_record::doctor::{Machine, Programs};
 use tr_record::{Error, SudoRefusal};
 
 use crate::called::program;
@@ -62,8 +62,8 @@ const PTRACE_LACKS: [&str; 4] = [
 struct Diagnosis {
     machine: Machine,
     way: Way,
-    /// What the recording lacks.
-    missing: Vec<String>,
+    /// What the recording lacks, and what else is to be known of it.
+    programs: Programs,
     /// The purpose and the command of what allows more.
     improve: Option<(String, String)>,
 }
@@ -72,12 +72,16 @@ impl Diagnosis {
     fn of(machine: Machine) -> Diagnosis {
         let ptrace = machine.ptrace.is_ok() && machine.schedstat;
         let by_sudo = machine.sudo.as_ref().and_then(|tried| tried.as_ref().ok());
-        let (way, missing) = match (&machine.bpf, by_sudo) {
-            (Ok(missing), _) => (Way::Bpf, missing.clone()),
-            (Err(_), Some(missing)) if machine.asks_sudo => (Way::Sudo, missing.clone()),
-            _ if ptrace => (Way::Ptrace, PTRACE_LACKS.map(str::to_owned).to_vec()),
-            _ if machine.schedstat => (Way::Poll, POLL_LACKS.map(str::to_owned).to_vec()),
-            _ => (Way::None, Vec::new()),
+        let lacks = |facts: &[&str]| Programs {
+            missing: facts.iter().map(|fact| (*fact).to_owned()).collect(),
+            notes: Vec::new(),
+        };
+        let (way, programs) = match (&machine.bpf, by_sudo) {
+            (Ok(programs), _) => (Way::Bpf, programs.clone()),
+            (Err(_), Some(programs)) if machine.asks_sudo => (Way::Sudo, programs.clone()),
+            _ if ptrace => (Way::Ptrace, lacks(&PTRACE_LACKS)),
+            _ if machine.schedstat => (Way::Poll, lacks(&POLL_LACKS)),
+            _ => (Way::None, Programs::default()),
         };
         let improve = match (&machine.bpf, way, by_sudo) {
             (_, Way::Sudo, _) => None,
@@ -91,7 +95,7 @@ impl Diagnosis {
         Diagnosis {
             machine,
             way,
-            missing,
+            programs,
             improve,
         }
     }
@@ -109,7 +113,7 @@ impl Diagnosis {
 
     fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.way {
-            Way::Bpf | Way::Sudo if self.missing.is_empty() => 0,
+            Way::Bpf | Way::Sudo if self.programs.missing.is_empty() => 0,
             Way::Bpf | Way::Sudo | Way::Ptrace | Way::Poll => 1,
             Way::None => 2,
         })
@@ -118,16 +122,22 @@ impl Diagnosis {
     fn text(&self) -> String {
         let mut out = String::new();
         let head = match self.way {
-            Way::Bpf if self.missing.is_empty() => "uses BPF here and records everything",
+            Way::Bpf if self.programs.missing.is_empty() => "uses BPF here and records everything",
             Way::Bpf => "uses BPF here",
+            Way::Sudo if self.programs.missing.is_empty() => {
+                "uses BPF here, loaded by sudo, and records everything"
+            }
             Way::Sudo => "uses BPF here, loaded by sudo",
             Way::Ptrace => "uses ptrace here",
             Way::Poll => "takes samples of /proc here",
             Way::None => "cannot record here",
         };
         let _ = writeln!(out, "{TR} record {head}");
-        for missing in &self.missing {
+        for missing in &self.programs.missing {
             let _ = writeln!(out, "  without  {missing}");
+        }
+        for note in &self.programs.notes {
+            let _ = writeln!(out, "  note     {note}");
         }
         if let Some((purpose, command)) = &self.improve {
             let _ = writeln!(out, "\n{purpose}:\n    {command}");
@@ -195,7 +205,8 @@ impl Diagnosis {
                 Way::Poll => Some("poll"),
                 Way::None => None,
             },
-            "missing": self.missing,
+            "missing": self.programs.missing,
+            "notes": self.programs.notes,
             "improve": improve.map(|(purpose, command)| json!({
                 "purpose": purpose,
                 "command": command,

@@ -11,12 +11,12 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use tr_analyze::Options;
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
-use tr_output::Kind;
 use tr_report::export::{self, otlp, Format, Settings, Weight};
 use tr_report::reports::{Ask, View};
 
 use crate::budget::Budget;
 use crate::filters::Filters;
+use crate::output::Force;
 use crate::with::With;
 use crate::{args, open, output, progress, send};
 use tr_report::called::TR;
@@ -55,6 +55,8 @@ pub struct Args {
     /// complete. With parquet the dataset's directory
     #[arg(short, long, value_name = "OUT", required_unless_present = "endpoint")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    force: Force,
     /// Send otlp to this URL by curl, for at most 30 s; without a path, to its /v1/traces.
     /// OTEL_EXPORTER_OTLP_HEADERS has further headers: name=value,name=value
     #[arg(long, value_name = "URL", conflicts_with = "output")]
@@ -237,7 +239,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let write = |out: &mut dyn Write| export::write(settings, &view, &trace, out);
     match (&args.output, &args.endpoint) {
-        (Some(output), _) => to_file(output, &args.file, format, write),
+        (Some(output), _) => to_file((output, args.force), &args.file, format, write),
         (None, Some(url)) => send::otlp(url, format, write),
         // clap asks for one of them.
         (None, None) => ExitCode::from(open::UNREADABLE),
@@ -257,35 +259,14 @@ fn by_suffix(output: &Path) -> Option<To> {
     known.map(|(_, format)| To::File(*format))
 }
 
-/// The files that an export of this format may replace, and whether it is binary.
-fn kind(format: Format) -> (Kind, bool) {
-    // Both messages of protobuf begin with a field 1 of bytes.
-    let protobuf = Kind {
-        name: "such an export",
-        is: |bytes| bytes.starts_with(b"\n"),
-    };
-    let json = Kind {
-        name: "JSON",
-        is: |bytes| {
-            bytes.trim_ascii_start().starts_with(b"{") || bytes.trim_ascii_start().starts_with(b"[")
-        },
-    };
-    match format {
-        Format::Perfetto | Format::Otlp => (protobuf, true),
-        Format::OtlpJson | Format::Chrome | Format::Speedscope => (json, false),
-        // Lines of text, which any text may look like.
-        Format::Folded => (output::NO_RECORDING, false),
-    }
-}
-
 /// Writes to a file or to standard output.
 fn to_file(
-    output: &Path,
+    (output, force): (&Path, Force),
     trace: &Path,
     format: Format,
     write: impl Fn(&mut dyn Write) -> io::Result<()>,
 ) -> ExitCode {
-    let kind = kind(format);
+    let kind = output::export(format);
     if output.as_os_str() == "-" && !(kind.1 && io::stdout().is_terminal()) {
         let out = open::stdout().map(std::io::BufWriter::new);
         return open::printed(out.and_then(|mut out| {
@@ -294,7 +275,7 @@ fn to_file(
         }));
     }
     let shown = tr_report::escape::text(output.as_os_str().as_encoded_bytes());
-    let written = output::whole(output, trace, kind, |file| {
+    let written = output::whole(output, trace, kind, force, |file| {
         let mut file = std::io::BufWriter::new(file);
         write(&mut file)?;
         file.flush()

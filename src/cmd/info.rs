@@ -9,6 +9,7 @@ use tr_analyze::model::Quality;
 use tr_format::event::Ktime;
 use tr_format::meta::{Known, Metadata};
 use tr_format::reader::{End, Unknown};
+use tr_report::warnings::CUT;
 use tr_report::{escape, exit, units, untraced, who};
 
 use crate::budget::Budget;
@@ -104,7 +105,7 @@ fn degraded(contents: &Contents) -> Value {
             })
             .collect()
         }
-        None if contents.events.degraded > 0 => Value::Null,
+        None if contents.events.of_kind("degraded") > 0 => Value::Null,
         None => json!([]),
     }
 }
@@ -267,7 +268,8 @@ fn file(lines: &mut Lines, contents: &Contents) {
         match &contents.end {
             End::Complete => "complete".into(),
             End::Truncated { frame, offset, why } => {
-                format!("truncated at frame {frame}, byte {offset}: {}", safe(why))
+                let why = safe(why);
+                format!("truncated at frame {frame}, byte {offset} ({why}): {CUT}")
             }
         },
     );
@@ -316,7 +318,8 @@ fn method(lines: &mut Lines, contents: &Contents) {
             lines.say("", format!("{:<12}{}", known.name(), kinds.join(", ")));
         }
     }
-    let (detached, degraded) = (contents.events.detached, contents.events.degraded);
+    let of_kind = |name| contents.events.of_kind(name);
+    let (detached, degraded) = (of_kind("detached"), of_kind("degraded"));
     if detached > 0 {
         let tasks = units::count(detached);
         lines.say(
@@ -342,12 +345,18 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
     let lost: Vec<String> = lost
         .map(|(stream, n)| format!("{} on {stream}", units::count(*n)))
         .collect();
-    let lost = if lost.is_empty() {
-        "none".into()
-    } else {
-        lost.join(", ")
-    };
-    lines.say("lost", lost);
+    // The summary comes after all events.
+    let analysis = contents.analysis.as_ref();
+    let cut = analysis.is_some_and(|analysis| analysis.summary.is_none());
+    let cut = cut.then(|| "the rest is missing".to_owned());
+    let lost: Vec<String> = lost.into_iter().chain(cut).collect();
+    lines.say(
+        "lost",
+        match lost.is_empty() {
+            true => "none".into(),
+            false => lost.join(", "),
+        },
+    );
     lines.say(
         "largest inversion",
         match contents.largest_inversion {

@@ -361,9 +361,6 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
                 "tr: cannot write {}: {cause}",
                 tr_report::escape::text(file)
             );
-            if tr_output::Foreign::is_cause_of(cause) {
-                eprintln!("    name another file, or replace it: --force");
-            }
         }
         Error::Tracing(cause) => {
             eprintln!("tr: cannot trace: {cause}");

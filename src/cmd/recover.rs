@@ -26,6 +26,8 @@ pub struct Args {
     /// is complete
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    force: output::Force,
 }
 
 /// Runs it.
@@ -40,7 +42,7 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let name = tr_report::escape::text(output.as_os_str().as_encoded_bytes());
-    match write(&trace, output, &args.file) {
+    match write(&trace, (output, args.force), &args.file) {
         Ok(Copied { events, gaps }) => {
             eprintln!(
                 "tr: {name}: {} events recovered, {gaps} gap{} marked as lost",
@@ -75,8 +77,12 @@ fn proposal(file: &Path) -> String {
 }
 
 /// FILE can be OUT.
-fn write(trace: &Trace, output: &Path, file: &Path) -> Result<Copied, Error> {
-    output::whole(output, file, (output::RECORDING, true), |file| {
+fn write(
+    trace: &Trace,
+    (output, force): (&Path, output::Force),
+    file: &Path,
+) -> Result<Copied, Error> {
+    output::whole(output, file, (output::RECORDING, true), force, |file| {
         let (mut out, copied) = copy(trace, trace.meta(), BufWriter::new(file), |_| (), [])?;
         out.flush()?;
         Ok(copied)

@@ -34,6 +34,8 @@ pub struct Args {
     /// once it is complete
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
+    #[command(flatten)]
+    force: output::Force,
     /// Mask matches in command lines, names and paths, too: the first group, or the whole match
     #[arg(long, value_name = "REGEX", value_parser = tr_redact::pattern)]
     redact: Vec<regex::bytes::Regex>,
@@ -81,6 +83,7 @@ fn write(trace: &Trace, mut redactor: Redactor, args: &Args) -> Result<(Copied, 
         &args.output,
         &args.file,
         (output::RECORDING, true),
+        args.force,
         |file| {
             let edit = |event: &mut LifeEvent| {
                 redactor.event(&mut event.kind);

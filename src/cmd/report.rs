@@ -28,6 +28,8 @@ pub struct Args {
     /// is complete
     #[arg(short, long, value_name = "OUT", default_value = "report.html")]
     output: PathBuf,
+    #[command(flatten)]
+    force: output::Force,
     /// Show from this time of the recording on, e.g. 1.5s
     #[arg(long, value_name = "T", value_parser = args::duration)]
     from: Option<Duration>,
@@ -99,7 +101,8 @@ pub fn run(args: &Args) -> ExitCode {
         return open::print(page.as_bytes());
     }
     let out = tr_report::escape::text(args.output.as_os_str().as_encoded_bytes());
-    let written = output::whole(&args.output, &args.file, (output::PAGE, false), |file| {
+    let kind = (output::PAGE, false);
+    let written = output::whole(&args.output, &args.file, kind, args.force, |file| {
         file.write_all(page.as_bytes())
     });
     match written {

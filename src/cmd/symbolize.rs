@@ -53,6 +53,8 @@ pub struct Args {
     /// complete [default: FILE]
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    force: output::Force,
     /// Search programs and libraries in this directory and below it, too. Can be given
     /// several times
     #[arg(long, value_name = "DIR")]
@@ -105,7 +107,7 @@ pub fn run(args: &Args) -> ExitCode {
     let name = escape::text(output.as_os_str().as_encoded_bytes());
     if args.output.is_some() || !events.is_empty() {
         let events = (events, unnamed.end);
-        if let Err(error) = write(&trace, events, redactor, (output, &args.file)) {
+        if let Err(error) = write(&trace, events, redactor, (output, &args.file, args.force)) {
             eprintln!("tr: cannot write {name}: {error}");
             return ExitCode::FAILURE;
         }
@@ -134,7 +136,7 @@ fn write(
     trace: &Trace,
     (events, end): (Vec<LifeKind>, Ktime),
     mut redactor: Redactor,
-    (output, file): (&Path, &Path),
+    (output, file, force): (&Path, &Path, output::Force),
 ) -> Result<(), Error> {
     let events = events.into_iter().map(|mut kind| {
         redactor.event(&mut kind);
@@ -145,7 +147,7 @@ fn write(
             kind,
         }
     });
-    output::whole(output, file, (output::RECORDING, true), |file| {
+    output::whole(output, file, (output::RECORDING, true), force, |file| {
         let file = BufWriter::new(file);
         let (mut out, _) = copy(trace, trace.meta(), file, |_| (), events)?;
         out.flush()?;

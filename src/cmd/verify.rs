@@ -152,8 +152,7 @@ fn miscounted(trace: &Trace, found: &Tally) -> Option<String> {
     if trace.unknown().events > 0 {
         return None;
     }
-    let kinds = tally.events.by_kind().into_iter();
-    let kinds = kinds.zip(found.events.by_kind());
+    let kinds = tally.events.by_kind().zip(found.events.by_kind());
     let kinds = kinds.map(|((kind, says), (_, is))| (format!("{kind} events"), says, is));
     let lost = |of: &Tally| of.lost.values().copied().fold(0, u64::saturating_add);
     let asleep = |of: &Tally| {

@@ -208,6 +208,7 @@ fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
             rights::not_root().or_else(|| common::lacks("setpriv"))
         }
         network::LOOKUPS => rights::not_root(),
+        writes::FULL => rights::not_root().or_else(rights::no_namespaces),
         terminal::TIOCSTI => rights::not_root().or_else(|| common::lacks("python3")),
         "a_signal_that_would_end_tr_is_passed_on" => common::lacks("python3"),
         "the_command_runs_as_another_user" | "a_planted_link_or_fifo_is_refused" => {

@@ -48,6 +48,11 @@ pub fn lacks(test: &str) -> Option<String> {
         WAITS | NO_BUILD_ID | REPLACED => &["gcc"],
         _ => &[],
     };
+    // One compiled program, short processes and an interpreter stand for all in `make test`.
+    let only_long = [KERNEL, EXEC, RUST, NODE].contains(&test) && !common::long();
+    if only_long {
+        return Some("make test-long has it".into());
+    }
     let program = needs.iter().find_map(|program| common::lacks(program));
     let no_python = || (test == PYTHON && interpreter().is_none()).then(|| NO_PYTHON.to_owned());
     let no_samples = || (needs.contains(&"perf") && !samples()).then(|| NO_SAMPLES.to_owned());

@@ -16,7 +16,11 @@ pub const TESTS: &[Test] = &[
     ("a_short_write_loses_nothing", short),
     ("a_name_that_is_refused_is_told", unnamed),
     ("a_trace_cut_by_a_power_loss_is_readable", cut),
+    (FULL, full),
 ];
+
+/// This test mounts a small file system.
+pub const FULL: &str = "a_full_disk_is_told_on_top_of_every_report";
 
 const STATUS: i32 = 37;
 const LIMIT: Duration = Duration::from_secs(30);
@@ -107,6 +111,53 @@ fn unnamed() -> Result<(), Failed> {
     let all = || format!("{}\n{}", run.status, run.said);
     ensure(run.status.code() == Some(125), all)?;
     ensure(run.said.contains(words) && !run.trace.exists(), all)
+}
+
+/// A recording onto a disk with room for a part of it.
+fn full() -> Result<(), Failed> {
+    let (disk, trace) = (scratch("full"), scratch("full.bin"));
+    std::fs::create_dir_all(&disk)?;
+    let script =
+        format!("i=0; while [ $i -lt 800 ]; do /bin/true; i=$((i+1)); done; exit {STATUS}");
+    let out = Command::new("unshare")
+        .args(["--mount", "sh", "-c"])
+        .arg(
+            "mount -t tmpfs -o size=16k none \"$1\" && { \"$2\" record -o \"$1/t\" -- sh -c \"$4\"; \
+             status=$?; cp \"$1/t\" \"$3\"; exit $status; }",
+        )
+        .arg("sh")
+        .args([&disk, Path::new(TR), &trace])
+        .arg(&script)
+        .output()?;
+    let said = text(&out.stderr);
+    ensure(
+        out.status.code() == Some(STATUS)
+            && said.contains("No space left on device")
+            && said.contains("the trace ends there"),
+        || said.clone(),
+    )?;
+    const WHY: &str = "the disk was full, or the recorder was killed";
+    // The page has the warnings of JSON.
+    let first = &analyze(&trace)?["trace"]["warnings"][0];
+    ensure(first.as_str().is_some_and(|it| it.contains(WHY)), || {
+        first.to_string()
+    })?;
+    for report in ["analyze", "summary", "info"] {
+        let mut tr = Command::new(TR);
+        tr.arg(report).arg(&trace).env("COLUMNS", "200");
+        let shown = text(&tr.output()?.stdout);
+        let all = || format!("{report}: {shown}");
+        ensure(shown.contains(WHY) && !shown.contains("none lost"), all)?;
+        if report == "info" {
+            let lost = shown.lines().find(|line| line.starts_with("lost"));
+            let missing = lost.is_some_and(|line| line.ends_with("the rest is missing"));
+            ensure(missing, all)?;
+        } else {
+            ensure(shown.starts_with("! the trace is truncated"), all)?;
+        }
+    }
+    std::fs::remove_dir(&disk)?;
+    Ok(())
 }
 
 /// Cuts a trace at many places: after the header all are readable, the later the more of it.

@@ -4,11 +4,11 @@ use rayon::prelude::*;
 use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
 
 use crate::arena::{Arena, Ix};
+use crate::collect::network::Online;
 use crate::model::{
     Analysis, Basis, ByKernel, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx,
     Times, Totals, Tree,
 };
-use crate::network::Online;
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
 /// The least number of processes or threads that is worth a thread of its own.
@@ -78,7 +78,8 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.blocks = std::mem::take(&mut tracker.blocks);
     analysis.blocks.retain(|(time, _)| inside(*time));
     analysis.connections = connections.finish((start, end), thread_ix);
-    analysis.online = Online::new(analysis);
+    let process = |thread: ThreadIx| analysis.thread(thread).process;
+    analysis.online = Online::new(&analysis.connections, &analysis.lookups, process);
     analysis.calls = calls.finish(|ix| order.process(&tracker, ix));
     let timeline = tracker.timeline.take();
     analysis.timeline = timeline.map(|timeline| {

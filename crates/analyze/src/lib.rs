@@ -1,45 +1,46 @@
 //! From a trace to the times of every thread, process and program.
 //!
 //! [`order`] merges the events of all streams, `tracker` follows every task through them
-//! with the states of `state` and the gaps of `gaps`, and `build` makes the [`model`].
-//! [`critical_path`], [`what_if`], [`parallelism`] and [`waits`] evaluate the model's
+//! with the states of `state` and the gaps of `gaps`, the collectors of `collect` take what
+//! is no state, and `build` makes the [`model`]. The questions of `questions`,
+//! [`critical_path`], [`what_if`], [`parallelism`], [`waits`] and others, evaluate its
 //! [`timeline`]. Knows nothing of BPF, of recording, of rendering.
 #![forbid(unsafe_code)]
 
 mod arena;
-pub mod awaited;
 mod build;
 mod clock_check;
+mod collect;
 mod concurrency;
-pub mod critical_path;
-pub mod disks;
-pub mod dns;
 mod gaps;
-mod graph;
-pub mod machine;
-pub mod memory;
+mod ids;
+pub mod kinds;
 pub mod model;
-pub mod network;
 pub mod order;
-pub mod parallelism;
-pub mod programs;
+mod questions;
 mod reading;
-pub mod schedule;
-pub mod stacks;
 mod state;
-pub mod syscalls;
 mod tid_map;
 pub mod timeline;
+mod times;
 pub mod tools;
 mod tracker;
-pub mod waits;
-pub mod what_if;
 
 use tr_format::event::CpuId;
 use tr_format::reader::Trace;
 
+pub use crate::collect::{disks, dns, memory, stacks, syscalls};
 pub use crate::model::Analysis;
+pub use crate::questions::{
+    awaited, critical_path, machine, parallelism, programs, schedule, waits, what_if,
+};
 pub use crate::reading::Watch;
+
+/// TCP connections: who connected to whom, when, how many bytes went each way.
+pub mod network {
+    pub use crate::collect::network::{Connection, Online};
+    pub use crate::questions::network::{waited, Waited};
+}
 
 /// The part of a trace to analyze.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

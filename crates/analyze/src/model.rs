@@ -6,46 +6,19 @@ use std::sync::Arc;
 use tr_format::counters::Counters;
 use tr_format::device::Block;
 use tr_format::event::{Argv, CgroupId, Comm, CpuId, Ktime, Mark, Stream, Tgid, Tid};
-use tr_format::meta::{Facts, Known, Metadata, Summary};
+use tr_format::meta::{Metadata, Summary};
 use tr_format::tally::Events;
 
 use crate::arena::Ix;
-use crate::disks::WaitedDisks;
-use crate::dns::Lookup;
-use crate::memory::MemoryEvent;
-use crate::network::{Connection, Online};
-use crate::stacks::Stacks;
-use crate::syscalls::Call;
+use crate::collect::disks::WaitedDisks;
+use crate::collect::dns::{Lookup, Lookups};
+use crate::collect::memory::MemoryEvent;
+use crate::collect::network::{Connection, Connections, Online};
+use crate::collect::stacks::{Collected, Stacks};
+use crate::collect::syscalls::{Call, Calls};
+pub use crate::ids::{ProcessIx, ThreadIx};
 use crate::timeline::{Sample, Timeline};
-
-/// Index into [`Analysis::processes`]: see [`Analysis::process`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ProcessIx(pub u32);
-
-/// Index into [`Analysis::threads`]: see [`Analysis::thread`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ThreadIx(pub u32);
-
-// 2^32 processes or threads do not fit into memory.
-impl Ix for ProcessIx {
-    fn new(place: usize) -> ProcessIx {
-        ProcessIx(u32::try_from(place).unwrap_or(u32::MAX))
-    }
-
-    fn place(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl Ix for ThreadIx {
-    fn new(place: usize) -> ThreadIx {
-        ThreadIx(u32::try_from(place).unwrap_or(u32::MAX))
-    }
-
-    fn place(self) -> usize {
-        self.0 as usize
-    }
-}
+pub use crate::times::{Basis, Causes, Times};
 
 /// The model of a trace.
 #[derive(Clone, Debug, Default)]
@@ -160,24 +133,24 @@ impl Analysis {
     pub const BLOCKS: usize = 1 << 16;
 
     /// The most connections that an analysis keeps, with some 200 bytes for each.
-    pub const CONNECTIONS: usize = 1 << 20;
+    pub const CONNECTIONS: usize = Connections::MOST;
 
     /// The most DNS queries that an analysis keeps, with some 300 bytes for each.
-    pub const LOOKUPS: usize = 1 << 19;
+    pub const LOOKUPS: usize = Lookups::MOST;
 
     /// The most samples of counters that an analysis keeps, with some 300 bytes for each: those
     /// of three days.
     pub const SAMPLES: usize = 1 << 18;
 
     /// The most sums of system calls that an analysis keeps, with some 100 bytes for each.
-    pub const CALLS: usize = 1 << 20;
+    pub const CALLS: usize = Calls::MOST;
 
     /// The most stacks, frames and sums of samples that an analysis keeps, with some 50 bytes for
     /// each.
-    pub const STACKS: usize = 1 << 22;
+    pub const STACKS: usize = Collected::MOST;
 
     /// The most mapped files that an analysis keeps.
-    pub const MODULES: usize = 1 << 16;
+    pub const MODULES: usize = Collected::MODULES;
 
     /// The source of all tasks' times.
     pub fn basis(&self) -> Basis {
@@ -287,139 +260,6 @@ pub struct LostSpan {
     pub count: Option<u64>,
     /// The cause of the loss.
     pub cause: tr_format::event::LossCause,
-}
-
-/// The source of a task's times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Basis {
-    /// Scheduling events.
-    #[default]
-    Events,
-    /// The kernel's totals of each task: run time and time in run queues.
-    Totals,
-    /// The kernel's totals of each task: run time only.
-    RunTime,
-}
-
-impl Basis {
-    /// The basis of a recording with these facts.
-    pub fn of(facts: &Facts) -> Basis {
-        match (facts.switches, facts.run_queue) {
-            (Known::Kernel | Known::Recorder, _) => Basis::Events,
-            (_, Known::Absent) => Basis::RunTime,
-            _ => Basis::Totals,
-        }
-    }
-}
-
-/// A thread's or process's time by state, in ns. All add up to the lifetime inside the
-/// analyzed span; those of a process to the lifetimes of its threads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// On a CPU.
-    pub on_cpu: u64,
-    /// Runnable, waiting for a CPU.
-    pub run_queue: u64,
-    /// Asleep: waiting for a timer, a pipe, a child, input. Stopped counts here.
-    pub sleep: u64,
-    /// In an uninterruptible wait: storage, vfork, kernel locks.
-    pub blocked: u64,
-    /// Asleep or blocked: totals do not tell which.
-    pub asleep_or_blocked: u64,
-    /// Not known: events are missing, and the kernel's totals do not tell either.
-    pub unknown: u64,
-    /// The source of these times.
-    pub basis: Basis,
-}
-
-impl Times {
-    fn all(&self) -> [u64; 6] {
-        [
-            self.on_cpu,
-            self.run_queue,
-            self.sleep,
-            self.blocked,
-            self.asleep_or_blocked,
-            self.unknown,
-        ]
-    }
-
-    /// A time by its basis; `None` if that basis does not tell it.
-    fn told(&self, ns: u64, by: &[Basis]) -> Option<u64> {
-        let nothing = self.basis != Basis::Events && self.unknown > 0 && self.unknown == self.sum();
-        (by.contains(&self.basis) && !nothing).then_some(ns)
-    }
-
-    /// `on_cpu`, if it is known.
-    pub fn on_cpu_known(&self) -> Option<u64> {
-        self.told(self.on_cpu, &[Basis::Events, Basis::Totals, Basis::RunTime])
-    }
-
-    /// `run_queue`, if it is known.
-    pub fn run_queue_known(&self) -> Option<u64> {
-        self.told(self.run_queue, &[Basis::Events, Basis::Totals])
-    }
-
-    /// `sleep`, if it is known.
-    pub fn sleep_known(&self) -> Option<u64> {
-        self.told(self.sleep, &[Basis::Events])
-    }
-
-    /// `blocked`, if it is known.
-    pub fn blocked_known(&self) -> Option<u64> {
-        self.told(self.blocked, &[Basis::Events])
-    }
-
-    /// `asleep_or_blocked`, if it is known; scheduling events tell its parts instead.
-    pub fn asleep_or_blocked_known(&self) -> Option<u64> {
-        self.told(self.asleep_or_blocked, &[Basis::Totals])
-    }
-
-    /// The sum of all.
-    pub fn sum(&self) -> u64 {
-        self.all().into_iter().fold(0, u64::saturating_add)
-    }
-
-    /// The sum exceeds 2^64 ns, some 584 years: the trace is damaged.
-    pub fn is_saturated(&self) -> bool {
-        self.sum() == u64::MAX
-    }
-
-    /// Adds other times to these.
-    pub fn add(&mut self, other: &Times) {
-        self.on_cpu = self.on_cpu.saturating_add(other.on_cpu);
-        self.run_queue = self.run_queue.saturating_add(other.run_queue);
-        self.sleep = self.sleep.saturating_add(other.sleep);
-        self.blocked = self.blocked.saturating_add(other.blocked);
-        self.asleep_or_blocked = self
-            .asleep_or_blocked
-            .saturating_add(other.asleep_or_blocked);
-        self.basis = self.basis.max(other.basis);
-        self.unknown = self.unknown.saturating_add(other.unknown);
-    }
-}
-
-/// Parts of [`Times`], by cause.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Causes {
-    /// Of `run_queue`: after being preempted (the rest is after a wake-up).
-    pub preempted: u64,
-    /// Of `blocked`: block I/O (`in_iowait`).
-    pub io: u64,
-    /// Of `blocked`: a vfork parent waiting for its child's exec or exit.
-    pub vfork: u64,
-    /// Of `sleep`: stopped or traced.
-    pub stopped: u64,
-}
-
-impl Causes {
-    /// Adds other parts to these.
-    pub fn add(&mut self, other: &Causes) {
-        self.preempted = self.preempted.saturating_add(other.preempted);
-        self.io = self.io.saturating_add(other.io);
-        self.vfork = self.vfork.saturating_add(other.vfork);
-        self.stopped = self.stopped.saturating_add(other.stopped);
-    }
 }
 
 /// Context switches counted from the events.

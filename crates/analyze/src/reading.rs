@@ -122,7 +122,8 @@ fn truncation(trace: &Trace) -> Option<String> {
 fn tasks(trace: &Trace) -> usize {
     let tally = trace.summary().and_then(|summary| summary.tally.as_ref());
     let tasks = tally.map_or(0, |tally| {
-        tally.events.forks.saturating_add(tally.events.snapshots)
+        let of_kind = |name| tally.events.of_kind(name);
+        of_kind("fork").saturating_add(of_kind("snapshot"))
     });
     let frames = trace.frames().iter();
     let lives = frames.filter(|frame| !matches!(frame.stream, Stream::Cpu(_)));

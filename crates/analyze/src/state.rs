@@ -7,7 +7,7 @@
 use tr_format::event::CpuId;
 use tr_format::meta::StateName;
 
-use crate::model::{Basis, Times};
+use crate::times::{Basis, Times};
 
 /// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -144,7 +144,7 @@ impl<T: Copy> CpuMap<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tracker::TaskIx;
+    use crate::ids::TaskIx;
 
     #[test]
     fn any_id_has_a_holder() {

@@ -7,7 +7,7 @@
 use tr_format::event::{CpuId, Ktime, Reason, Tid};
 
 use crate::arena::Arena;
-use crate::model::ThreadIx;
+use crate::ids::ThreadIx;
 pub use crate::state::{Bucket, Wait};
 
 /// A task or an interrupt that woke or preempted a task.

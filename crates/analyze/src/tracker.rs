@@ -30,22 +30,23 @@ use tr_format::meta::{Metadata, Scope};
 
 use crate::arena::Arena;
 use crate::clock_check::ClockCheck;
+use crate::collect::disks::Disks;
+use crate::collect::dns::Lookups;
+use crate::collect::memory::Memory;
+use crate::collect::network::Connections;
+use crate::collect::stacks::Collected;
+use crate::collect::syscalls::Calls;
 use crate::concurrency::Concurrency;
-use crate::disks::Disks;
-use crate::dns::Lookups;
 use crate::gaps::{Gaps, Spans};
-use crate::memory::Memory;
 use crate::model::Basis;
-use crate::network::Connections;
-use crate::stacks::Collected;
 use crate::state::{Bucket, Ended, State, States, Wait};
-use crate::syscalls::Calls;
 use crate::tid_map::{CpuMap, IdMap};
 use crate::timeline::{ActorRef, Draft, Sample};
 
+pub use crate::ids::{ProcIx, TaskIx};
 use accounts::LastAccount;
-pub use tables::{ProcIx, ProcessEntry};
-pub use task::{Exited, Task, TaskIx};
+pub use tables::ProcessEntry;
+pub use task::{Exited, Task};
 
 /// The tracker.
 pub struct Tracker {

@@ -1,7 +1,12 @@
 //! Counters of the machine and of COMMAND's cgroup, as the recorder has sampled
 //! them, and the system calls of a process.
 
-use crate::event::{Ktime, Tgid};
+use serde::{Serialize, Serializer};
+
+use crate::codec::{fitting, Codec, Col, Step, Stored};
+use crate::error::within;
+use crate::ids::{Ktime, Tgid};
+use crate::limits;
 
 /// Defines [`Counter`]: `Variant = number, "name", unit;`. Numbers are never used again.
 macro_rules! counters {
@@ -133,7 +138,7 @@ impl Counters {
 }
 
 /// System calls of a process that returned between `since` and the event's time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SystemCalls {
     /// The process.
     pub tgid: Tgid,
@@ -144,7 +149,7 @@ pub struct SystemCalls {
 }
 
 /// Sums over one system call of a process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct CallSum {
     /// The call's number in the kernel's table.
     pub number: u32,
@@ -158,6 +163,81 @@ pub struct CallSum {
     pub ns: u64,
     /// The longest one, in ns.
     pub longest: u64,
+}
+
+impl Serialize for Counters {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.iter().map(|(counter, value)| (counter.name(), value)))
+    }
+}
+
+impl Stored for Counters {
+    /// A counter that has the same value as before in the frame is left out.
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        c.known().counters.resize(COUNTERS, None);
+        let mut changed = Vec::new();
+        if C::WRITES {
+            let known = &c.known().counters;
+            let all = self.0.iter().zip(known).enumerate();
+            let all = all.filter(|(_, (now, before))| now.is_some() && now != before);
+            changed.extend(all.filter_map(|(number, (now, _))| Some((number as u64, (*now)?))));
+        }
+        let mut count = changed.len() as u64;
+        c.int(Col::Counter, &mut count)?;
+        let mut changed = changed.into_iter();
+        for _ in 0..count {
+            let (mut number, mut value) = changed.next().unwrap_or_default();
+            c.int(Col::Counter, &mut number)?;
+            let at = usize::try_from(number).unwrap_or(usize::MAX);
+            let before = c.known().counters.get(at).copied().flatten();
+            c.change(Col::CounterValue, &mut value, before.unwrap_or(0))?;
+            // Those of a later version are left out.
+            if let Some(place) = c.known().counters.get_mut(at) {
+                *place = Some(value);
+            }
+        }
+        if !C::WRITES {
+            self.0.copy_from_slice(&c.known().counters);
+        }
+        Ok(())
+    }
+}
+
+impl Stored for SystemCalls {
+    fn fields<C: Codec>(&mut self, c: &mut C, time: Ktime) -> Step {
+        let SystemCalls { tgid, since, calls } = self;
+        c.step(Col::CallProcess, Col::CallProcess, &mut tgid.0)?;
+        let mut span = time.0.wrapping_sub(since.0);
+        c.int(Col::CallSince, &mut span)?;
+        since.0 = time.0.wrapping_sub(span);
+        let (most, what) = (limits::CALLS as usize, "the number of system calls");
+        let count = c.count(Col::CallNumber, calls.len(), most, what)?;
+        if !C::WRITES {
+            c.known().calls += count as u64;
+            within(what, c.known().calls, limits::CALLS)?;
+        }
+        c.elements(count, calls, |c, sum| {
+            let CallSum {
+                number,
+                compat,
+                count,
+                errors,
+                ns,
+                longest,
+            } = sum;
+            let mut both = u64::from(*number) << 1 | u64::from(*compat);
+            c.int(Col::CallNumber, &mut both)?;
+            (*number, *compat) = (fitting(both >> 1)?, both & 1 == 1);
+            c.int(Col::CallCount, count)?;
+            c.int(Col::CallErrors, errors)?;
+            c.int(Col::CallTime, ns)?;
+            c.int(Col::CallLongest, longest)
+        })
+    }
+
+    fn weight(&self) -> usize {
+        size_of_val(&*self.calls)
+    }
 }
 
 #[cfg(test)]

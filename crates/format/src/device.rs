@@ -3,7 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::event::{Tgid, Tid};
+use serde::{Serialize, Serializer};
+
+use crate::codec::{Codec, Col, Step, Stored, Text};
+use crate::ids::{Ktime, Tgid, Tid};
+use crate::{limits, show, Fault};
 
 /// A block device's number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,11 +42,13 @@ pub const GROUPS: [&str; 4] = ["read", "write", "discard", "flush"];
 
 /// The requests of a whole disk that were completed in an interval. They are those of all
 /// tasks of the machine.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Block {
     /// The disk.
+    #[serde(serialize_with = "show::shown")]
     pub device: Device,
     /// Its name; empty if it is not known.
+    #[serde(serialize_with = "show::text")]
     pub name: Arc<[u8]>,
     /// The length of the interval, which ends at the event, in ns.
     pub interval: u64,
@@ -50,12 +56,13 @@ pub struct Block {
     /// up to the device's last issue or completion.
     pub busy: u64,
     /// By [`GROUPS`].
+    #[serde(flatten, serialize_with = "groups")]
     pub groups: [Requests; 4],
 }
 
 /// The disk of a task's waits for block I/O from the event's time on, until its next event of
 /// this kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DiskWait {
     /// The task.
     pub tid: Tid,
@@ -63,25 +70,28 @@ pub struct DiskWait {
     pub tgid: Tgid,
     /// The disk to which the task had sent a request since its wait before; `None`: to none, so
     /// the disk is not known.
+    #[serde(serialize_with = "show::known")]
     pub device: Option<Device>,
     /// The disk's name; empty if it is not known.
+    #[serde(serialize_with = "show::text")]
     pub name: Arc<[u8]>,
 }
 
 /// The file of a task's waits in `fsync` and its relatives from the event's time on, until its
 /// next event of this kind.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SyncFile {
     /// The task.
     pub tid: Tid,
     /// Its process.
     pub tgid: Tgid,
     /// The last component of the file's path; empty if the call names no file (`sync`, `msync`).
+    #[serde(serialize_with = "show::text")]
     pub name: Arc<[u8]>,
 }
 
 /// Sums over the completed requests of a group.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Requests {
     /// Their number.
     pub count: u64,
@@ -93,4 +103,129 @@ pub struct Requests {
     pub longest: u64,
     /// The numbers of latencies in each bucket.
     pub buckets: [u64; BUCKETS],
+}
+
+impl Stored for Block {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let Block {
+            device: Device { major, minor },
+            name,
+            interval,
+            busy,
+            groups,
+        } = self;
+        c.text(Text::Disk, name)?;
+        c.narrow(Col::BlockDevice, major)?;
+        c.narrow(Col::BlockDevice, minor)?;
+        c.int(Col::BlockDevice, interval)?;
+        c.int(Col::BlockDevice, busy)?;
+        groups.iter_mut().try_for_each(|group| group.fields(c))
+    }
+
+    fn weight(&self) -> usize {
+        size_of_val(self) + self.name.len()
+    }
+}
+
+impl Requests {
+    fn fields<C: Codec>(&mut self, c: &mut C) -> Step {
+        let Requests {
+            count,
+            bytes,
+            latency,
+            longest,
+            buckets,
+        } = self;
+        c.int(Col::Requests, count)?;
+        if *count == 0 {
+            return Ok(());
+        }
+        for sum in [bytes, latency, longest] {
+            c.int(Col::Requests, sum)?;
+        }
+        let some = |count: &u64| *count != 0;
+        let first = buckets.iter().position(some).unwrap_or(0);
+        let end = buckets
+            .iter()
+            .rposition(some)
+            .map_or(first, |last| last + 1);
+        let (mut from, mut number) = (first as u64, (end - first) as u64);
+        c.int(Col::Buckets, &mut from)?;
+        c.int(Col::Buckets, &mut number)?;
+        let part = usize::try_from(from).ok().zip(usize::try_from(number).ok());
+        let part = part.and_then(|(first, len)| buckets.get_mut(first..first.checked_add(len)?));
+        let part = part.ok_or(Fault::Content("no such bucket of latencies"))?;
+        part.iter_mut()
+            .try_for_each(|count| c.int(Col::Buckets, count))
+    }
+}
+
+impl Stored for DiskWait {
+    /// 0 without a disk, 1 for a new one, else 2 and its number.
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let DiskWait {
+            tid,
+            tgid,
+            device,
+            name,
+        } = self;
+        c.own_task(Col::DiskWait, Col::DiskWait, tid, tgid)?;
+        let cut = name.get(..limits::NAME).unwrap_or(name);
+        let mut place = 0;
+        if let Some(Device { major, minor }) = *device {
+            let mut known = c.known().disks.iter();
+            let found = known.position(|it| it.0 == (major, minor) && *it.1 == *cut);
+            place = found.map_or(1, |at| at as u64 + 2);
+        }
+        c.int(Col::DiskWait, &mut place)?;
+        match place {
+            0 => (*device, *name) = (None, Arc::default()),
+            1 => {
+                let Device { major, minor } = device.get_or_insert_default();
+                c.narrow(Col::DiskWait, major)?;
+                c.narrow(Col::DiskWait, minor)?;
+                let disk = (*major, *minor);
+                let mut new: Arc<[u8]> = cut.into();
+                c.bytes((Col::DiskWait, Col::DiskWait), limits::NAME, &mut new)?;
+                *name = Arc::clone(&new);
+                c.known().disks.push((disk, new));
+            }
+            at => {
+                let at = usize::try_from(at - 2).ok();
+                let known = at.and_then(|at| c.known().disks.get(at));
+                let ((major, minor), known) = known
+                    .cloned()
+                    .ok_or(Fault::Content("disk index out of range"))?;
+                c.known().spend(known.len())?;
+                (*device, *name) = (Some(Device { major, minor }), known);
+            }
+        }
+        Ok(())
+    }
+
+    fn weight(&self) -> usize {
+        size_of_val(self) + self.name.len()
+    }
+}
+
+impl Stored for SyncFile {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let SyncFile { tid, tgid, name } = self;
+        c.own_task(Col::SyncFile, Col::SyncFile, tid, tgid)?;
+        c.text(Text::File, name)
+    }
+
+    fn weight(&self) -> usize {
+        size_of_val(self) + self.name.len()
+    }
+}
+
+/// Groups of requests by their names; nothing for a group without requests.
+fn groups<S: Serializer>(groups: &[Requests; 4], to: S) -> show::Shown<S> {
+    let some = |group: &&Requests| group.count > 0;
+    to.collect_map(
+        GROUPS
+            .iter()
+            .zip(groups.iter().map(|it| Some(it).filter(some))),
+    )
 }

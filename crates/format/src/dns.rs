@@ -1,34 +1,41 @@
 //! DNS queries by UDP.
 
-use crate::event::{Tgid, Tid};
-use crate::network::Address;
+use serde::Serialize;
+
+use crate::codec::{Codec, Col, Step, Stored};
+use crate::ids::{Address, Ktime, Tgid, Tid};
+use crate::{limits, show};
 
 /// The most addresses of an answer that are kept.
 pub const ADDRESSES: usize = 64;
 
 /// A task sends a query.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DnsQuery {
     /// The task.
     pub tid: Tid,
     /// Its process.
     pub tgid: Tgid,
     /// The server's address.
+    #[serde(serialize_with = "show::shown")]
     pub server: Address,
     /// The port of the task's socket.
     pub port: u16,
     /// The query's id.
     pub id: u16,
     /// Its type (QTYPE of RFC 1035): 1 for A, 28 for AAAA.
+    #[serde(rename = "type")]
     pub kind: u16,
     /// The name without the last dot.
+    #[serde(serialize_with = "show::text")]
     pub name: Box<[u8]>,
 }
 
 /// An answer of a server has arrived.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DnsAnswer {
     /// The server's address.
+    #[serde(serialize_with = "show::shown")]
     pub server: Address,
     /// The port that it is for; `None`: not readable, as `id` and `code`.
     pub port: Option<u16>,
@@ -37,5 +44,59 @@ pub struct DnsAnswer {
     /// RCODE of RFC 1035: 0 for no error, 3 for no such name.
     pub code: Option<u8>,
     /// Its addresses, at most [`ADDRESSES`].
+    #[serde(serialize_with = "show::each_shown")]
     pub addresses: Box<[Address]>,
+}
+
+/// Not the columns of connections, which an older reader knows.
+const BYTES: (Col, Col) = (Col::Dns, Col::DnsBytes);
+
+impl Stored for DnsQuery {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let DnsQuery {
+            tid,
+            tgid,
+            server,
+            port,
+            id,
+            kind,
+            name,
+        } = self;
+        c.own_task(Col::Dns, Col::Dns, tid, tgid)?;
+        c.address(BYTES, server)?;
+        for number in [port, id, kind] {
+            c.narrow(Col::Dns, number)?;
+        }
+        c.bytes(BYTES, limits::NAME, name)
+    }
+
+    fn weight(&self) -> usize {
+        size_of_val(self) + self.name.len()
+    }
+}
+
+impl Stored for DnsAnswer {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let DnsAnswer {
+            server,
+            port,
+            id,
+            code,
+            addresses,
+        } = self;
+        c.address(BYTES, server)?;
+        c.optional(Col::Dns, port)?;
+        c.optional(Col::Dns, id)?;
+        c.optional(Col::Dns, code)?;
+        let what = "the number of addresses";
+        let count = c.count(Col::Dns, addresses.len(), ADDRESSES, what)?;
+        let mut list = std::mem::take(addresses).into_vec();
+        c.elements(count, &mut list, |c, address| c.address(BYTES, address))?;
+        *addresses = list.into();
+        Ok(())
+    }
+
+    fn weight(&self) -> usize {
+        size_of_val(self) + size_of_val(&*self.addresses)
+    }
 }

@@ -236,11 +236,7 @@ pub(crate) fn address(stream: Stream) -> (u8, u16) {
 
 /// A stream's number in `tr dump`: the CPU's, 0xfffe for lifecycle, 0xffff for the recorder.
 pub fn stream_number(stream: Stream) -> u16 {
-    match stream {
-        Stream::Cpu(CpuId(cpu)) => cpu,
-        Stream::Lifecycle => 0xfffe,
-        Stream::Recorder => 0xffff,
-    }
+    stream.number()
 }
 
 /// CRC-32 of the id (little-endian) and the bytes: rejects frames of other traces.

@@ -4,13 +4,19 @@
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]
 
+// The tests of the files in here share events with those in tests/.
+#[cfg(test)]
+extern crate self as tr_format;
+
 mod block;
+mod codec;
 pub mod counters;
 pub mod device;
 pub mod dns;
 pub mod error;
 pub mod event;
 pub mod frame;
+mod ids;
 mod index;
 pub mod limits;
 pub mod meta;
@@ -18,14 +24,17 @@ pub mod network;
 pub mod outline;
 pub mod reader;
 mod reason;
+mod recorder;
 pub mod sched;
 mod section;
+mod show;
 pub mod source;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod spec;
 pub mod stack;
 pub mod tally;
+mod task;
 mod varint;
 mod walk;
 pub mod writer;

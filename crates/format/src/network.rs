@@ -1,48 +1,21 @@
 //! TCP connections.
 
 use std::fmt;
-use std::net::{Ipv4Addr, Ipv6Addr};
 
-use crate::event::{Tgid, Tid};
+use serde::{Serialize, Serializer};
+
+use crate::codec::{ago, unfolded, Codec, Col, Step, Stored};
+pub use crate::ids::Address;
+use crate::ids::{Ktime, Tgid, Tid};
+use crate::varint::fold;
+use crate::{show, Fault};
 
 /// Names a connection within a trace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ConnectionId(pub u64);
 
-/// An address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Address {
-    /// Of IPv4.
-    V4(Ipv4Addr),
-    /// Of IPv6.
-    V6(Ipv6Addr),
-    /// Masked: equal numbers are equal addresses.
-    Masked(u64),
-}
-
-impl Address {
-    /// It is of the machine itself; `None` for a masked one.
-    pub fn is_loopback(self) -> Option<bool> {
-        match self {
-            Address::V4(ip) => Some(ip.is_loopback()),
-            Address::V6(ip) => Some(ip.is_loopback()),
-            Address::Masked(_) => None,
-        }
-    }
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::V4(ip) => ip.fmt(f),
-            Address::V6(ip) => ip.fmt(f),
-            Address::Masked(number) => write!(f, "host-{number}"),
-        }
-    }
-}
-
 /// An end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
     /// Its address.
     pub address: Address,
@@ -60,49 +33,60 @@ impl fmt::Display for Endpoint {
 }
 
 /// A task begins to connect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Connect {
     /// The connection.
+    #[serde(rename = "connection")]
     pub id: ConnectionId,
     /// The task that called connect(2).
     pub tid: Tid,
     /// Its process.
     pub tgid: Tgid,
     /// The other end.
+    #[serde(serialize_with = "show::shown")]
     pub remote: Endpoint,
 }
 
 /// A connection that a task began is established.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Connected {
     /// The connection.
+    #[serde(rename = "connection")]
     pub id: ConnectionId,
     /// This end.
+    #[serde(serialize_with = "show::shown")]
     pub local: Endpoint,
 }
 
 /// A connection of a peer to a listening socket is established. accept(2) may return it later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Accepted {
     /// The connection.
+    #[serde(rename = "connection")]
     pub id: ConnectionId,
     /// The task that called listen(2), and its process; `None` if it did before the recording.
+    #[serde(flatten, serialize_with = "show::task")]
     pub listener: Option<(Tid, Tgid)>,
     /// This end.
+    #[serde(serialize_with = "show::shown")]
     pub local: Endpoint,
     /// The peer's end.
+    #[serde(serialize_with = "show::shown")]
     pub remote: Endpoint,
 }
 
 /// A connection is over for its process: closed, shut down in both directions, or given up by
 /// the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Closed {
     /// The connection.
+    #[serde(rename = "connection")]
     pub id: ConnectionId,
     /// The task whose system call closed it, and its process; `None` if the network did.
+    #[serde(flatten, serialize_with = "show::task")]
     pub by: Option<(Tid, Tgid)>,
     /// How it ended.
+    #[serde(serialize_with = "ending")]
     pub ending: Ending,
     /// Bytes that the process wrote.
     pub sent: u64,
@@ -165,4 +149,124 @@ impl Ending {
             Ending::Failed => "failed",
         }
     }
+}
+
+impl ConnectionId {
+    /// A new connection, as the difference to the last one.
+    fn first<C: Codec>(&mut self, c: &mut C) -> Step {
+        let last = c.known().connection;
+        c.change(Col::ConnectionId, &mut self.0, last)?;
+        c.known().connection = self.0;
+        Ok(())
+    }
+
+    /// A connection, as the difference of the last new one to it.
+    fn again<C: Codec>(&mut self, c: &mut C) -> Step {
+        let last = c.known().connection;
+        let mut back = last.wrapping_sub(self.0);
+        c.change(Col::ConnectionId, &mut back, 0)?;
+        self.0 = last.wrapping_sub(back);
+        Ok(())
+    }
+}
+
+/// A connection's task: 0 for none, else 1 plus the difference to the last one.
+fn task<C: Codec>(c: &mut C, task: &mut Option<(Tid, Tgid)>) -> Step {
+    let last = *c.known().last(Col::ConnectionTask);
+    let step = |(tid, _): (Tid, Tgid)| fold(i64::from(tid.0) - i64::from(last)) + 1;
+    let mut stored = task.map_or(0, step);
+    c.int(Col::ConnectionTask, &mut stored)?;
+    let Some(step) = stored.checked_sub(1) else {
+        *task = None;
+        return Ok(());
+    };
+    let (tid, tgid) = task.get_or_insert_default();
+    tid.0 = unfolded(step, last)?;
+    c.diff(Col::ConnectionTask, &mut tgid.0, tid.0)?;
+    *c.known().last(Col::ConnectionTask) = tid.0;
+    Ok(())
+}
+
+impl Endpoint {
+    fn fields<C: Codec>(&mut self, c: &mut C) -> Step {
+        let Endpoint { address, port } = self;
+        c.narrow(Col::Port, port)?;
+        let count = c.known().addresses.len();
+        let found = c.known().address_at.get(address);
+        let mut back = found.map_or(0, |at| (count - at) as u64);
+        c.int(Col::Address, &mut back)?;
+        if back > 0 {
+            *address = *ago(&c.known().addresses, back)?;
+            return Ok(());
+        }
+        c.address((Col::NewAddress, Col::NewAddress), address)?;
+        c.known().addresses.push(*address);
+        if C::WRITES {
+            c.known().address_at.insert(*address, count);
+        }
+        Ok(())
+    }
+}
+
+impl Stored for Connect {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let Connect {
+            id,
+            tid,
+            tgid,
+            remote,
+        } = self;
+        id.first(c)?;
+        let mut by = Some((*tid, *tgid));
+        task(c, &mut by)?;
+        (*tid, *tgid) = by.ok_or(Fault::Content("a connect without its task"))?;
+        remote.fields(c)
+    }
+}
+
+impl Stored for Connected {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let Connected { id, local } = self;
+        id.again(c)?;
+        local.fields(c)
+    }
+}
+
+impl Stored for Accepted {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let Accepted {
+            id,
+            listener,
+            local,
+            remote,
+        } = self;
+        id.first(c)?;
+        task(c, listener)?;
+        local.fields(c)?;
+        remote.fields(c)
+    }
+}
+
+impl Stored for Closed {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let Closed {
+            id,
+            by,
+            ending,
+            sent,
+            received,
+        } = self;
+        id.again(c)?;
+        task(c, by)?;
+        let mut number = *ending as u8;
+        c.byte(Col::Ending, &mut number)?;
+        *ending = Ending::of(number);
+        c.int(Col::Sent, sent)?;
+        c.int(Col::Received, received)
+    }
+}
+
+/// The name of a connection's end.
+fn ending<S: Serializer>(ending: &Ending, to: S) -> show::Shown<S> {
+    to.serialize_str(ending.name())
 }

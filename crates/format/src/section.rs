@@ -139,7 +139,7 @@ impl StoredTally {
         let lost = tally.lost.iter();
         let suspends = tally.suspends.iter();
         StoredTally {
-            events: tally.events.by_kind().map(|(_, count)| count).to_vec(),
+            events: tally.events.by_kind().map(|(_, count)| count).collect(),
             frames: tally.frames,
             largest_inversion: tally.largest_inversion,
             commit_delay: tally.commit_delay,

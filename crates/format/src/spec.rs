@@ -1,13 +1,13 @@
 //! Holds FORMAT.md to the code: its numbers, its lists, its worked example.
 
-use crate::block;
 use crate::counters::Counter;
-use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid};
+use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid, KINDS};
 use crate::meta::Metadata;
 use crate::reader::{End, Trace};
 use crate::sched::SchedBlock;
 use crate::source::Source;
 use crate::writer::Writer;
+use crate::{block, codec};
 use crate::{frame, limits};
 
 const SPEC: &str = include_str!("../FORMAT.md");
@@ -139,7 +139,7 @@ fn classes_and_columns_are_those_of_the_code() {
         .map(|(flags, state)| format!("{flags:02x}/{state:04x}"))
         .collect();
     assert_eq!(words("classes"), classes);
-    assert_eq!(words("columns"), block::life::columns());
+    assert_eq!(words("columns"), codec::COLUMN_NAMES);
     for reason in Reason::ALL {
         let row = format!("| {} | {} |", reason as u8, reason.name());
         assert!(SPEC.contains(&row), "{row}");
@@ -148,7 +148,11 @@ fn classes_and_columns_are_those_of_the_code() {
         let row = format!("| {} | {} |", counter as u8, counter.name());
         assert!(SPEC.contains(&row), "{row}");
     }
-    for (number, name) in block::life::kinds() {
+    for (number, name) in KINDS {
+        let name = match name {
+            "progress" => "watermark".to_owned(),
+            name => name.replace('_', " "),
+        };
         assert!(SPEC.contains(&format!("| {number} | {name} |")), "{name}");
     }
 }

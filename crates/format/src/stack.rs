@@ -4,7 +4,13 @@
 //! Each stack is stored once: as its caller's stack, and one frame more. A number whose
 //! definition is in a damaged part of the trace is unknown.
 
-use crate::event::{Tgid, Tid};
+use serde::ser::{SerializeMap, Serializer};
+use serde::Serialize;
+
+use crate::codec::{fitting, refuse_if, Codec, Col, Step, Stored, Text};
+use crate::error::within;
+use crate::ids::{Ktime, Tgid, Tid};
+use crate::{limits, show, Fault};
 
 /// The most frames that a sample adds to the stacks before.
 pub const DEPTH: usize = 512;
@@ -14,20 +20,22 @@ pub const INLINED: usize = 64;
 pub const BUILD_ID: usize = 64;
 
 /// A file that was mapped executable, by its build id or, without one, by its path and identity.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Module {
     /// Its number. A later event of the same number has more of it.
     pub number: u32,
     /// Its build id (`NT_GNU_BUILD_ID`), at most [`BUILD_ID`] bytes; empty: the kernel found none.
+    #[serde(serialize_with = "show::hex")]
     pub build_id: Box<[u8]>,
     /// A path at which the file was found; empty: none is known.
+    #[serde(serialize_with = "show::text")]
     pub path: Box<[u8]>,
     /// The file that was at that path, if there is no build id. Another one has other functions.
     pub file: Option<FileId>,
 }
 
 /// What stat(2) tells of a file, so that a file that has changed is not taken for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct FileId {
     /// `st_dev`.
     pub device: u64,
@@ -61,13 +69,14 @@ pub enum Doing {
 }
 
 /// The stack of a task at the event's time, or at the switch-out before it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Sample {
     /// The task.
     pub tid: Tid,
     /// Its process.
     pub tgid: Tgid,
     /// On a CPU, or off CPU.
+    #[serde(rename = "off_cpu", serialize_with = "off_cpu")]
     pub doing: Doing,
     /// The time that it stands for, in ns: the sampling period, or the time off CPU.
     pub ns: u64,
@@ -102,7 +111,7 @@ impl Sample {
 }
 
 /// The functions at a frame's place.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Symbol {
     /// The frame's number.
     pub frame: u32,
@@ -111,12 +120,254 @@ pub struct Symbol {
 }
 
 /// A function in the source.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Function {
     /// Its name, demangled.
+    #[serde(serialize_with = "show::text")]
     pub name: Box<[u8]>,
     /// The source file; empty: unknown.
+    #[serde(serialize_with = "show::text")]
     pub file: Box<[u8]>,
     /// The line; 0: unknown.
     pub line: u32,
+}
+
+/// In place of a frame's number: it is new.
+const NEW: u64 = 0;
+/// A place's memory or file: the kernel, or a number times 2, plus 1 for a process.
+const KERNEL: u64 = 0;
+
+impl Place {
+    fn split(self) -> (u64, u64) {
+        match self {
+            Place::Kernel(address) => (KERNEL, address),
+            Place::Process(tgid, address) => ((u64::from(tgid.0) + 1) << 1 | 1, address),
+            Place::Module(number, offset) => ((u64::from(number) + 1) << 1, offset),
+        }
+    }
+
+    fn of(space: u64, at: u64) -> Option<Place> {
+        if space == KERNEL {
+            return Some(Place::Kernel(at));
+        }
+        let number = u32::try_from((space >> 1).checked_sub(1)?).ok()?;
+        Some(match space & 1 {
+            1 => Place::Process(Tgid(number), at),
+            _ => Place::Module(number, at),
+        })
+    }
+
+    fn fields<C: Codec>(&mut self, c: &mut C) -> Step {
+        let (mut space, mut at) = self.split();
+        c.int(Col::Frames, &mut space)?;
+        let last = c.known().offsets.get(&space).copied();
+        c.change(Col::FrameOffset, &mut at, last.unwrap_or(0))?;
+        c.known().offsets.insert(space, at);
+        *self = Place::of(space, at).ok_or(Fault::Content("no such file of a frame"))?;
+        Ok(())
+    }
+}
+
+/// A number of new stacks or functions.
+fn depth<C: Codec>(c: &mut C, col: Col, len: usize, most: usize) -> Result<usize, Fault> {
+    let count = c.count(col, len, most, "the depth of a stack")?;
+    if !C::WRITES {
+        c.known().stacks += count as u64;
+        within("the number of stacks", c.known().stacks, limits::STACKS)?;
+    }
+    Ok(count)
+}
+
+impl Stored for Module {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let Module {
+            number,
+            build_id,
+            path,
+            file,
+        } = self;
+        c.step(Col::Module, Col::Module, number)?;
+        c.bytes((Col::Module, Col::ModuleBytes), BUILD_ID, build_id)?;
+        c.bytes((Col::Module, Col::ModuleBytes), limits::NAME, path)?;
+        if build_id.is_empty() {
+            let mut known = file.unwrap_or_default();
+            let FileId {
+                device,
+                inode,
+                size,
+                modified,
+            } = &mut known;
+            for value in [device, inode, size, modified] {
+                c.int(Col::Module, value)?;
+            }
+            *file = (known != FileId::default()).then_some(known);
+        }
+        Ok(())
+    }
+
+    fn weight(&self) -> usize {
+        size_of_val(self) + self.build_id.len() + self.path.len()
+    }
+}
+
+impl Stored for Sample {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let Sample {
+            tid,
+            tgid,
+            doing,
+            ns,
+            cut,
+            base,
+            first,
+            frames,
+            first_frame,
+            places,
+        } = self;
+        c.own_task(Col::SampleTask, Col::SampleTask, tid, tgid)?;
+        let mut off = *doing == Doing::OffCpu;
+        c.flags(
+            Col::SampleFlags,
+            [&mut off, cut],
+            "unknown flags of a sample",
+        )?;
+        *doing = if off { Doing::OffCpu } else { Doing::OnCpu };
+        let [on, waits] = c.known().ns;
+        c.change(Col::SampleTime, ns, if off { waits } else { on })?;
+        let [on, waits] = &mut c.known().ns;
+        *(if off { waits } else { on }) = *ns;
+        c.narrow(Col::SampleBase, base)?;
+        let count = depth(c, Col::SampleStacks, frames.len(), DEPTH)?;
+        if count > 0 {
+            let next = c.known().stack;
+            c.diff(Col::SampleStacks, first, next)?;
+            let behind = first.checked_add(count as u32);
+            c.known().stack = behind.unwrap_or(u32::MAX);
+            if !C::WRITES {
+                refuse_if(behind.is_none(), "a stack's number is too large")?;
+                // A stack is on top of an earlier one: there is no cycle.
+                refuse_if(*base >= *first, "a stack on top of a later one")?;
+            }
+        }
+        let mut new = New {
+            first: first_frame,
+            places: std::mem::take(places).into_vec(),
+            count: 0,
+        };
+        let mut list = std::mem::take(frames).into_vec();
+        c.elements(count, &mut list, |c, frame| new.frame(c, frame))?;
+        (*frames, *places) = (list.into(), new.places.into());
+        Ok(())
+    }
+
+    fn weight(&self) -> usize {
+        size_of_val(self) + size_of_val(&*self.frames) + size_of_val(&*self.places)
+    }
+}
+
+/// The new frames of a sample, of which `count` have been met.
+struct New<'a> {
+    first: &'a mut u32,
+    places: Vec<Place>,
+    count: usize,
+}
+
+impl New<'_> {
+    /// A frame's number, or its definition at its first use.
+    fn frame<C: Codec>(&mut self, c: &mut C, frame: &mut u32) -> Step {
+        let next = self.first.saturating_add(self.count as u32);
+        let is_new = C::WRITES && self.count < self.places.len() && *frame == next;
+        let mut stored = if is_new { NEW } else { (*frame).into() };
+        c.int(Col::SampleFrames, &mut stored)?;
+        if C::WRITES && !is_new {
+            return Ok(());
+        }
+        if stored != NEW {
+            *frame = fitting(stored)?;
+            return Ok(());
+        }
+        if self.count == 0 {
+            let expected = c.known().frame;
+            c.diff(Col::Frames, self.first, expected)?;
+            c.known().frame = *self.first;
+        }
+        *frame = c.known().frame;
+        let behind = frame.checked_add(1);
+        c.known().frame = behind.unwrap_or(u32::MAX);
+        refuse_if(
+            !C::WRITES && behind.is_none(),
+            "a frame's number is too large",
+        )?;
+        if !C::WRITES {
+            self.places.push(Place::Kernel(0));
+        }
+        self.count += 1;
+        let place = self.places.get_mut(self.count - 1);
+        place.map_or(Ok(()), |place| place.fields(c))
+    }
+}
+
+impl Stored for Symbol {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let Symbol { frame, functions } = self;
+        c.step(Col::Symbol, Col::Symbol, frame)?;
+        let count = depth(c, Col::Symbol, functions.len(), INLINED)?;
+        let mut list = std::mem::take(functions).into_vec();
+        c.elements(count, &mut list, |c, function| {
+            let Function { name, file, line } = function;
+            c.text(Text::Symbol, name)?;
+            c.text(Text::Symbol, file)?;
+            c.narrow(Col::Symbol, line)
+        })?;
+        *functions = list.into();
+        Ok(())
+    }
+
+    fn weight(&self) -> usize {
+        let texts = self.functions.iter();
+        let texts = texts.map(|it| it.name.len() + it.file.len());
+        size_of_val(&*self.functions) + texts.sum::<usize>()
+    }
+}
+
+/// Whether a task was off CPU.
+fn off_cpu<S: Serializer>(doing: &Doing, to: S) -> show::Shown<S> {
+    to.serialize_bool(*doing == Doing::OffCpu)
+}
+
+impl Serialize for Place {
+    fn serialize<S: Serializer>(&self, to: S) -> show::Shown<S> {
+        let (of, at, value) = match self {
+            Place::Kernel(address) => (None, "kernel", address),
+            Place::Process(tgid, address) => (Some(("tgid", tgid.0)), "address", address),
+            Place::Module(number, offset) => (Some(("module", *number)), "offset", offset),
+        };
+        let mut map = to.serialize_map(None)?;
+        if let Some((name, number)) = of {
+            map.serialize_entry(name, &number)?;
+        }
+        map.serialize_entry(at, value)?;
+        map.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_read_as_it_was_written() {
+        for it in [
+            Place::Kernel(u64::MAX),
+            Place::Process(Tgid(0), 1),
+            Place::Process(Tgid(u32::MAX), 0),
+            Place::Module(0, 7),
+            Place::Module(u32::MAX, u64::MAX),
+        ] {
+            let (space, at) = it.split();
+            assert_eq!(Place::of(space, at), Some(it));
+        }
+        assert_eq!(Place::of(1, 0), None);
+        assert_eq!(Place::of(u64::MAX, 0), None);
+    }
 }

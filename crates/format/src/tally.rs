@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::event::{Clock, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream};
+use crate::event::{Clock, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, KINDS};
 use crate::frame::FrameInfo;
 
 /// Numbers of events by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Events {
     /// `Switch`.
     pub switches: u64,
@@ -15,163 +15,49 @@ pub struct Events {
     pub wakings: u64,
     /// `Waking` of a new task.
     pub new_tasks: u64,
-    /// `Fork`.
-    pub forks: u64,
-    /// `Exec`.
-    pub execs: u64,
-    /// `Exit`.
-    pub exits: u64,
-    /// `Final`.
-    pub finals: u64,
-    /// `Rename`.
-    pub renames: u64,
-    /// `CgroupPath`.
-    pub cgroup_paths: u64,
-    /// `CgroupMove`.
-    pub cgroup_moves: u64,
-    /// `Snapshot`.
-    pub snapshots: u64,
-    /// `Lost`: records, not lost events.
-    pub losses: u64,
-    /// `Clock`.
-    pub clocks: u64,
-    /// `Watermark`.
-    pub watermarks: u64,
-    /// `Mark`.
-    pub marks: u64,
-    /// `Account`.
-    pub accounts: u64,
-    /// `Detached`.
-    pub detached: u64,
-    /// `Degraded`.
-    pub degraded: u64,
-    /// `End`.
-    pub ends: u64,
-    /// `Connect`.
-    pub connects: u64,
-    /// `Connected`.
-    pub connected: u64,
-    /// `Accepted`.
-    pub accepted: u64,
-    /// `Closed`.
-    pub closed: u64,
-    /// `Counters`.
-    pub counters: u64,
-    /// `SystemCalls`.
-    pub system_calls: u64,
-    /// `Block`.
-    pub blocks: u64,
-    /// `OomKill`.
-    pub oom_kills: u64,
-    /// `Reclaim`.
-    pub reclaims: u64,
-    /// `DnsQuery`.
-    pub dns_queries: u64,
-    /// `DnsAnswer`.
-    pub dns_answers: u64,
-    /// `DiskWait`.
-    pub disk_waits: u64,
-    /// `Module`.
-    pub modules: u64,
-    /// `Sample`.
-    pub samples: u64,
-    /// `Symbol`.
-    pub symbols: u64,
-    /// `SyncFile`.
-    pub sync_files: u64,
-    /// `Pinned`.
-    pub pinned: u64,
+    /// Lifecycle events, in the order of their kinds' numbers.
+    pub lives: [u64; KINDS.len()],
+}
+
+impl Default for Events {
+    fn default() -> Events {
+        Events::of(&[])
+    }
 }
 
 impl Events {
     /// Each kind's name in `tr dump`, and its number, in the order of the summary.
-    pub fn by_kind(&self) -> [(&'static str, u64); 36] {
-        [
+    pub fn by_kind(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        let sched = [
             ("switch", self.switches),
             ("waking", self.wakings),
             ("wakeup_new", self.new_tasks),
-            ("fork", self.forks),
-            ("exec", self.execs),
-            ("exit", self.exits),
-            ("final", self.finals),
-            ("rename", self.renames),
-            ("cgroup_path", self.cgroup_paths),
-            ("cgroup_move", self.cgroup_moves),
-            ("snapshot", self.snapshots),
-            ("lost", self.losses),
-            ("clock", self.clocks),
-            ("progress", self.watermarks),
-            ("mark", self.marks),
-            ("account", self.accounts),
-            ("detached", self.detached),
-            ("degraded", self.degraded),
-            ("end", self.ends),
-            ("connect", self.connects),
-            ("connected", self.connected),
-            ("accepted", self.accepted),
-            ("closed", self.closed),
-            ("counters", self.counters),
-            ("system_calls", self.system_calls),
-            ("block", self.blocks),
-            ("oom_kill", self.oom_kills),
-            ("reclaim", self.reclaims),
-            ("dns_query", self.dns_queries),
-            ("dns_answer", self.dns_answers),
-            ("disk_wait", self.disk_waits),
-            ("module", self.modules),
-            ("sample", self.samples),
-            ("symbol", self.symbols),
-            ("sync_file", self.sync_files),
-            ("pinned", self.pinned),
-        ]
+        ];
+        let lives = KINDS.iter().map(|(_, name)| *name).zip(self.lives);
+        sched.into_iter().chain(lives)
+    }
+
+    /// The number of events of the kind with this name in `tr dump`; 0 without such a kind.
+    pub fn of_kind(&self, name: &str) -> u64 {
+        let found = self.by_kind().find(|(kind, _)| *kind == name);
+        found.map_or(0, |(_, count)| count)
     }
 
     /// From the numbers of [`Events::by_kind`]; missing ones are 0.
     pub(crate) fn of(list: &[u64]) -> Events {
-        let at = |place: usize| list.get(place).copied().unwrap_or(0);
+        let mut numbers = list.iter().copied().chain(std::iter::repeat(0));
+        let mut next = || numbers.next().unwrap_or(0);
         Events {
-            switches: at(0),
-            wakings: at(1),
-            new_tasks: at(2),
-            forks: at(3),
-            execs: at(4),
-            exits: at(5),
-            finals: at(6),
-            renames: at(7),
-            cgroup_paths: at(8),
-            cgroup_moves: at(9),
-            snapshots: at(10),
-            losses: at(11),
-            clocks: at(12),
-            watermarks: at(13),
-            marks: at(14),
-            accounts: at(15),
-            detached: at(16),
-            degraded: at(17),
-            ends: at(18),
-            connects: at(19),
-            connected: at(20),
-            accepted: at(21),
-            closed: at(22),
-            counters: at(23),
-            system_calls: at(24),
-            blocks: at(25),
-            oom_kills: at(26),
-            reclaims: at(27),
-            dns_queries: at(28),
-            dns_answers: at(29),
-            disk_waits: at(30),
-            modules: at(31),
-            samples: at(32),
-            symbols: at(33),
-            sync_files: at(34),
-            pinned: at(35),
+            switches: next(),
+            wakings: next(),
+            new_tasks: next(),
+            lives: std::array::from_fn(|_| next()),
         }
     }
 
     /// The sum of all kinds.
     pub fn total(&self) -> u64 {
-        let counts = self.by_kind().into_iter().map(|(_, count)| count);
+        let counts = self.by_kind().map(|(_, count)| count);
         counts.fold(0, u64::saturating_add)
     }
 
@@ -189,78 +75,16 @@ impl Events {
         self.switches += other.switches;
         self.wakings += other.wakings;
         self.new_tasks += other.new_tasks;
-        self.forks += other.forks;
-        self.execs += other.execs;
-        self.exits += other.exits;
-        self.finals += other.finals;
-        self.renames += other.renames;
-        self.cgroup_paths += other.cgroup_paths;
-        self.cgroup_moves += other.cgroup_moves;
-        self.snapshots += other.snapshots;
-        self.losses += other.losses;
-        self.clocks += other.clocks;
-        self.watermarks += other.watermarks;
-        self.marks += other.marks;
-        self.accounts += other.accounts;
-        self.detached += other.detached;
-        self.degraded += other.degraded;
-        self.ends += other.ends;
-        self.connects += other.connects;
-        self.connected += other.connected;
-        self.accepted += other.accepted;
-        self.closed += other.closed;
-        self.counters += other.counters;
-        self.system_calls += other.system_calls;
-        self.blocks += other.blocks;
-        self.oom_kills += other.oom_kills;
-        self.reclaims += other.reclaims;
-        self.dns_queries += other.dns_queries;
-        self.dns_answers += other.dns_answers;
-        self.disk_waits += other.disk_waits;
-        self.modules += other.modules;
-        self.samples += other.samples;
-        self.symbols += other.symbols;
-        self.sync_files += other.sync_files;
-        self.pinned += other.pinned;
+        for (to, more) in self.lives.iter_mut().zip(other.lives) {
+            *to += more;
+        }
     }
 
     /// Counts one lifecycle event.
     pub fn life(&mut self, event: &LifeEvent) {
-        *match event.kind {
-            LifeKind::Fork(_) => &mut self.forks,
-            LifeKind::Exec(_) => &mut self.execs,
-            LifeKind::Exit(_) => &mut self.exits,
-            LifeKind::Final(_) => &mut self.finals,
-            LifeKind::Rename(_) => &mut self.renames,
-            LifeKind::CgroupPath(_) => &mut self.cgroup_paths,
-            LifeKind::CgroupMove(_) => &mut self.cgroup_moves,
-            LifeKind::Snapshot(_) => &mut self.snapshots,
-            LifeKind::Lost(_) => &mut self.losses,
-            LifeKind::Clock(_) => &mut self.clocks,
-            LifeKind::Watermark => &mut self.watermarks,
-            LifeKind::Mark(_) => &mut self.marks,
-            LifeKind::Account(_) => &mut self.accounts,
-            LifeKind::Detached(_) => &mut self.detached,
-            LifeKind::Degraded(_) => &mut self.degraded,
-            LifeKind::End(_) => &mut self.ends,
-            LifeKind::Connect(_) => &mut self.connects,
-            LifeKind::Connected(_) => &mut self.connected,
-            LifeKind::Accepted(_) => &mut self.accepted,
-            LifeKind::Closed(_) => &mut self.closed,
-            LifeKind::Counters(_) => &mut self.counters,
-            LifeKind::SystemCalls(_) => &mut self.system_calls,
-            LifeKind::Block(_) => &mut self.blocks,
-            LifeKind::OomKill(_) => &mut self.oom_kills,
-            LifeKind::Reclaim(_) => &mut self.reclaims,
-            LifeKind::DnsQuery(_) => &mut self.dns_queries,
-            LifeKind::DnsAnswer(_) => &mut self.dns_answers,
-            LifeKind::DiskWait(_) => &mut self.disk_waits,
-            LifeKind::Module(_) => &mut self.modules,
-            LifeKind::Sample(_) => &mut self.samples,
-            LifeKind::Symbol(_) => &mut self.symbols,
-            LifeKind::SyncFile(_) => &mut self.sync_files,
-            LifeKind::Pinned(_) => &mut self.pinned,
-        } += 1;
+        if let Some(count) = self.lives.get_mut(event.kind.place()) {
+            *count += 1;
+        }
     }
 }
 

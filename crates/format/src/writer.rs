@@ -268,7 +268,7 @@ impl<W: Write> Writer<W> {
         };
         self.counting.life(stream, &open.events, min);
         self.payload.clear();
-        life::encode(&open.events, min, &mut self.packer, &mut self.payload)?;
+        life::encode(&mut open.events, min, &mut self.packer, &mut self.payload)?;
         open.events.clear();
         open.bytes = 0;
         self.out.frame(header, &self.payload)?;

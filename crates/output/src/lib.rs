@@ -56,12 +56,15 @@ pub struct Settings {
     pub closed_streams: [bool; 3],
 }
 
+/// The bytes of a file that tell its kind.
+pub const BEGINNING: usize = 64 << 10;
+
 /// A kind of files.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     /// Its name, with an article.
     pub name: &'static str,
-    /// Whether a file that begins with these bytes, 64 at most, is of this kind.
+    /// Whether a file that begins with these bytes, [`BEGINNING`] at most, is of this kind.
     pub is: fn(&[u8]) -> bool,
 }
 
@@ -76,20 +79,13 @@ impl std::fmt::Display for Foreign {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(
             f,
-            "the file that is there is not {}, and stays",
+            "the file that is there is not {}, and stays; --force replaces it",
             self.wanted
         )
     }
 }
 
 impl std::error::Error for Foreign {}
-
-impl Foreign {
-    /// Whether this is why an output could not be opened.
-    pub fn is_cause_of(error: &io::Error) -> bool {
-        error.get_ref().is_some_and(|cause| cause.is::<Foreign>())
-    }
-}
 
 /// Whether an output may replace a regular file, if there is one. An empty file may be
 /// replaced by any.
@@ -100,7 +96,7 @@ fn may_replace(path: &Path, kind: Option<Kind>) -> io::Result<()> {
     let Some(kind) = kind else { return Ok(()) };
     let mut beginning = Vec::new();
     match File::open(path) {
-        Ok(file) => file.take(64).read_to_end(&mut beginning)?,
+        Ok(file) => file.take(BEGINNING as u64).read_to_end(&mut beginning)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Err(error) => return Err(error),
     };

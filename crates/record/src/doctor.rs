@@ -11,13 +11,22 @@ use tr_bpf::Settings;
 use crate::source::{self, bpf, bpf::Loader};
 use crate::{host, memory, Error};
 
+/// The BPF programs as they were attached for a moment, in words for the user.
+#[derive(Clone, Debug, Default)]
+pub struct Programs {
+    /// The facts that they do not record on this kernel.
+    pub missing: Vec<String>,
+    /// What is special about them, and costs no fact.
+    pub notes: Vec<String>,
+}
+
 /// The rights, and the facts that they depend on.
 #[derive(Debug)]
 pub struct Machine {
-    /// BPF programs: the facts that they do not record on this kernel, or the refusal.
-    pub bpf: Result<Vec<String>, Error>,
+    /// BPF programs, or the refusal.
+    pub bpf: Result<Programs, Error>,
     /// The same, attached by the loader that sudo runs; `None`: not asked.
-    pub sudo: Option<Result<Vec<String>, Error>>,
+    pub sudo: Option<Result<Programs, Error>>,
     /// `auto` asks sudo here.
     pub asks_sudo: bool,
     /// ptrace(2) of a child.
@@ -68,7 +77,7 @@ pub fn yama() -> Option<u32> {
 }
 
 /// Loads and attaches the programs, with the smallest rings, and follows no task.
-fn try_bpf(loader: Loader) -> Result<Vec<String>, Error> {
+fn try_bpf(loader: Loader) -> Result<Programs, Error> {
     host::check_time_namespace()?;
     memory::check(bpf::OWN_MEMORY)?;
     let page = host::page_size();
@@ -90,7 +99,10 @@ fn try_bpf(loader: Loader) -> Result<Vec<String>, Error> {
     };
     let mut attached = bpf::attach(loader, &settings)?;
     attached.tracer.snapshot()?;
-    Ok(bpf::missing(&attached))
+    Ok(Programs {
+        missing: bpf::missing(&attached),
+        notes: bpf::notes(&attached),
+    })
 }
 
 /// Seizes a child that only waits.

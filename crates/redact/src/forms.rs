@@ -103,6 +103,11 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 
+/// The argument may be the token of a Discord bot, which has three parts.
+pub fn may_be_discord(arg: &[u8]) -> bool {
+    (59..=75).contains(&arg.len()) && arg.iter().filter(|b| **b == b'.').count() == 2
+}
+
 /// The text may hold a token of a form without a word of its own.
 pub fn may_be_bare(text: &[u8]) -> bool {
     let parts = text.split(|b| !(b.is_ascii_alphanumeric() || b"_.:-".contains(b)));

@@ -25,6 +25,17 @@ pub fn is_code(text: &[u8]) -> bool {
         && others * 6 <= text.len()
 }
 
+/// Five or more letters with digits or marks among them: `hunter2`, `tr0ub4dor&3`, not `expired`,
+/// `accessToken`, `X`, `2025-01-01`.
+pub fn is_no_word(text: &[u8]) -> bool {
+    let has = |is: fn(&u8) -> bool| text.iter().any(is);
+    let marks = |b: &u8| b"!@#$%^&*+=~".contains(b);
+    text.len() >= 5
+        && has(u8::is_ascii_alphabetic)
+        && (has(u8::is_ascii_digit) || has(marks))
+        && !has(u8::is_ascii_whitespace)
+}
+
 /// `S3cr3t!`, `Passw0rd`, `secret123`: a password that says so.
 pub fn is_password(text: &[u8]) -> bool {
     let plain: Vec<u8> = text

@@ -227,6 +227,16 @@ pub fn is_key(name: &[u8]) -> bool {
         return false;
     };
     let gpg = [
+        "install",
+        "import",
+        "export",
+        "delete",
+        "receive",
+        "search",
+        "refresh",
+        "fetch",
+        "edit",
+        "list",
         "default",
         "signing",
         "sign",
@@ -276,7 +286,13 @@ pub fn is_signature(name: &[u8]) -> bool {
 
 /// Words that are no secret, whatever the name before them.
 #[rustfmt::skip]
-const HARMLESS_VALUES: [&str; 61] = [
+const HARMLESS_VALUES: [&str; 111] = [
+    // States and kinds.
+    "expired", "missing", "invalid", "valid", "revoked", "empty", "unknown", "changed", "rotated", "refreshed",
+    "failed", "passed", "skipped", "skip", "error", "denied", "granted", "allowed", "forbidden", "unauthorized",
+    "authenticated", "anonymous", "unused", "updated", "deleted", "created", "found", "not", "set", "value", "string",
+    "bool", "boolean", "int", "integer", "number", "always", "never", "inherit", "readonly", "manual", "file", "env",
+    "environment", "vault", "keyring", "keychain", "interactive", "cookie", "query",
     "y", "n", "ok", "header", "for", "to", "from", "is", "and", "with", "in", "of",
     "token", "jwt", "pam", "kerberos", "gssapi", "md5", "peer", "cert", "strict", "weak", "redacted",
     "[redacted]", "[masked]", "public", "any", "hidden", "unset",
@@ -294,14 +310,17 @@ const PLACES: [&str; 14] = [
 
 /// Values of password options that name a place: `pass:X` is not among them.
 #[rustfmt::skip]
-const SOURCES: [&str; 22] = [
+const SOURCES: [&str; 25] = [
+    "pass:env:", "pass:file:", "pass:stdin",
     "file:", "env:", "fd:", "stdin:", "id=", "type=", "op://", "arn:", "vault:", "projects/", "ssm:", "secretref:",
     "ref+", "azurekeyvault:", "fileb://", "file://", "sm://", "gcp:", "awssm:", "keyring:", "cmd:", "keychain:",
 ];
 
 /// Ends of the names of files.
 #[rustfmt::skip]
-const FILES: [&str; 21] = [
+const FILES: [&str; 40] = [
+    ".js", ".ts", ".py", ".sh", ".go", ".rs", ".rb", ".java", ".html", ".md", ".csv", ".log", ".xml", ".properties",
+    ".toml", ".tf", ".enc", ".der", ".tmpl",
     ".txt", ".pem", ".json", ".key", ".yml", ".yaml", ".p12", ".pfx", ".jks", ".crt", ".cer", ".gpg", ".asc", ".snk",
     ".env", ".cfg", ".conf", ".keystore", ".keytab", ".pub", ".ini",
 ];
@@ -418,6 +437,7 @@ fn is_variable(text: &str) -> bool {
                 || text.starts_with("***")
                 || enclosed("{{", "}}")
                 || enclosed("<", ">")
+                || enclosed("[", "]")
                 || enclosed("%", "%")
                 || enclosed("@", "@")
                 || enclosed("__", "__")

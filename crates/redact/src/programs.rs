@@ -19,6 +19,8 @@ enum Kind {
     Plain,
     /// The words are text or patterns.
     Text,
+    /// The words are text, which is printed.
+    Prints,
 }
 
 /// Where a secret is.
@@ -88,6 +90,7 @@ impl Table {
                 let kind = match kind {
                     "run" => Kind::Runs,
                     "plain" => Kind::Plain,
+                    "prints" => Kind::Prints,
                     _ => Kind::Text,
                 };
                 for name in places.split(' ') {
@@ -280,9 +283,48 @@ impl<'a> Options<'a> {
         self.kind == Kind::Text
     }
 
+    /// No word of the command runs a program.
+    pub fn is_plain(&self) -> bool {
+        self.kind == Kind::Plain
+    }
+
+    /// The program prints its words: not to a file, and not as sed does with `-i`.
+    pub fn prints(&self) -> bool {
+        if self.kind != Kind::Prints {
+            return false;
+        }
+        let mut words = self.line.iter().take(64).skip(1).peekable();
+        while let Some(word) = words.next_if(|word| !word.first) {
+            let redirected = word.text.strip_prefix(b"1").unwrap_or(word.text);
+            let file = match redirected.strip_prefix(b">") {
+                // `>&2` is split at its `&`.
+                Some(b"") | Some(b">") => words.peek().filter(|next| !next.first).map(|it| it.text),
+                file => file,
+            };
+            let in_place = word.text.starts_with(b"-i") || word.text.starts_with(b"--in-place");
+            if in_place || file.is_some_and(|file| !file.starts_with(b"/dev/")) {
+                return false;
+            }
+        }
+        // The command behind a pipe.
+        !words
+            .next()
+            .is_some_and(|next| matches!(next.text, b"tee" | b"sudo"))
+    }
+
+    /// All words behind a subcommand are text.
+    pub fn is_text(&self) -> bool {
+        let read = |active: &Active| !active.failed && active.path == active.rule.path.len();
+        let active = self.active.iter().filter(|active| read(active));
+        active
+            .flat_map(|active| &active.rule.texts)
+            .any(|text| *text == "*")
+    }
+
     /// The word after this option is text for people.
     pub fn announces_text(&self, option: &[u8]) -> bool {
-        let active = self.active.iter().filter(|active| !active.failed);
+        let read = |active: &&Active| !active.failed && active.path == active.rule.path.len();
+        let active = self.active.iter().filter(read);
         let mut texts = active.flat_map(|active| &active.rule.texts);
         texts.any(|text| text.as_bytes() == option)
     }
@@ -340,7 +382,10 @@ impl<'a> Options<'a> {
         let ready = self.ready;
         self.ready = ready && assigns;
         let name = self.name && !ready;
-        if self.value || name || !ready && (matches!(self.kind, Kind::Plain | Kind::Text)) {
+        if self.value
+            || name
+            || !ready && (matches!(self.kind, Kind::Plain | Kind::Text | Kind::Prints))
+        {
             return false;
         }
         let inside = |active: &Active| {

@@ -20,7 +20,8 @@ const DEPTH: usize = 4;
 /// No rule applies to a command line without one of these, in upper or lower case, and without a program
 /// of the table. Tests compare it with the rules.
 #[rustfmt::skip]
-const HINTS: [&str; 47] = [
+const HINTS: [&str; 51] = [
+    "config:set", "env:set", "&u=", "?u=",
     "pass", "secret", "token", "key", "pw", "cred", "auth", "bearer", "cookie",
     "sig=", "signature", "://", "login", "otp", "identified", "psk", "hmac", "jwt", "pserver",
     "put-parameter", "alias", "http-basic", "sudo -", "cryptsetup", "kinit", "mfa", "_pat=", "_pat\0", "--pat\0", "--pat=", "bundle_", "ident", "pragma", "pin=", "-pin", "jdbc:",
@@ -160,7 +161,10 @@ impl Rules {
 
     /// A rule may apply to this command line.
     pub fn may_apply(&self, line: &[u8], args: &[&[u8]]) -> bool {
-        self.hints.is_match(line) || args.iter().any(|arg| may_hold(arg))
+        self.hints.is_match(line)
+            || args
+                .iter()
+                .any(|arg| may_hold(arg) || forms::may_be_discord(arg))
     }
 
     /// Masks the secrets among the arguments; `cut`: the last one may lack its end.
@@ -172,15 +176,15 @@ impl Rules {
             first: arg == 0,
         });
         let words: Vec<Word<'_>> = words.collect();
-        self.line(&words, DEPTH, masks);
+        self.line(&words, DEPTH, false, masks);
         if let (true, Some(last)) = (cut, words.last()) {
             let secret = CUT_URL.captures(last.text).and_then(|found| found.get(1));
             masks.extend(last, secret.map(|secret| secret.range()));
         }
     }
 
-    /// A command line, or the words of a script.
-    fn line(&self, words: &[Word<'_>], depth: usize, masks: &mut Masks) {
+    /// A command line, or the words of a script; `printed`: of a text that a program prints.
+    fn line(&self, words: &[Word<'_>], depth: usize, printed: bool, masks: &mut Masks) {
         let mut read = Read::new(words);
         let mut last: Option<&Word<'_>> = None;
         for (at, word) in words.iter().enumerate() {
@@ -199,15 +203,24 @@ impl Rules {
                 read.previous = text;
                 continue;
             }
-            let script = words::is_script(option, text);
+            let script = words::is_script(option, text) && !read.options.is_plain();
             let part = words::replacement(word);
             if let Some((part, true)) = &part {
                 masks.add(part, 0..part.text.len());
             }
             let part = part.as_ref().map_or(word, |(part, _)| part);
-            self.word(part, &read, script, masks);
-            if depth > 0 && text.iter().any(|b| b" \t\n;".contains(b)) {
-                self.line(&words::split(word), depth - 1, masks);
+            let printed = printed || read.options.prints();
+            let again = depth > 0 && text.iter().any(|b| b" \t\n;".contains(b));
+            // A here document has lines of YAML.
+            let words = script && again && !text.windows(2).any(|part| part == b"<<");
+            let how = match (words, printed) {
+                (true, _) => How::Script,
+                (_, true) => How::Printed,
+                _ => How::Value,
+            };
+            self.word(part, &read, how, masks);
+            if again {
+                self.line(&words::split(word), depth - 1, printed, masks);
             }
             read.previous = text;
         }
@@ -215,19 +228,25 @@ impl Rules {
     }
 
     /// The secrets inside one word.
-    fn word(&self, word: &Word<'_>, read: &Read<'_>, script: bool, masks: &mut Masks) {
+    fn word(&self, word: &Word<'_>, read: &Read<'_>, how: How, masks: &mut Masks) {
         let text = word.text;
-        if !read.options.takes_name(text) {
-            masks.extend(word, words::assignments(text, script));
+        let value = |part: &Range<usize>| text.get(part.clone()).unwrap_or_default();
+        if how != How::Script && !read.options.takes_name(text) {
+            let found = words::assignments(text).into_iter();
+            masks.extend(word, found.filter(|part| how.is_secret(value(part))));
         }
-        if text.starts_with(b"pass:") && !text.contains(&b' ') {
-            masks.add(word, b"pass:".len()..text.len());
+        let from = b"pass:".len();
+        if text.starts_with(b"pass:")
+            && !text.contains(&b' ')
+            && !is_harmless(value(&(from..text.len())))
+        {
+            masks.add(word, from..text.len());
         }
         self.known(word, false, masks);
         self.looks(word, read, masks);
         let has = |byte: u8| text.contains(&byte);
-        if has(b':') {
-            colons(word, read.previous, masks);
+        if has(b':') && how != How::Script {
+            colons(word, read.previous, how, masks);
         }
         if (has(b':') || has(b'=')) && (has(b'"') || has(b'\'')) {
             masks.extend(
@@ -269,6 +288,24 @@ impl Rules {
     }
 }
 
+/// How a word is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum How {
+    /// As an argument.
+    Value,
+    /// As a script, whose words are read one by one.
+    Script,
+    /// As text that a program prints: a word in it is a word.
+    Printed,
+}
+
+impl How {
+    /// A value that no rule calls harmless is a secret.
+    fn is_secret(self, value: &[u8]) -> bool {
+        self != How::Printed || looks::is_no_word(value)
+    }
+}
+
 /// A word of the argument names a program of the table.
 fn may_hold(arg: &[u8]) -> bool {
     let plain = !arg.iter().any(u8::is_ascii_whitespace);
@@ -287,6 +324,8 @@ struct Read<'a> {
     next: Found,
     /// After `config` and `set`, a name and a value are two words.
     sets: bool,
+    /// Words are variables of a service, most of them secrets.
+    variables: bool,
     /// An access key of AWS was read: its secret follows.
     access_key: bool,
 }
@@ -299,6 +338,7 @@ impl<'a> Read<'a> {
             previous: b"",
             next: Found::No,
             sets: false,
+            variables: false,
             access_key: false,
         }
     }
@@ -333,11 +373,14 @@ impl<'a> Read<'a> {
                 let set = set && !self.options.is_subcommand();
                 if named || set {
                     self.next = Found::Next(None);
+                } else if text == b"--cookie" {
+                    self.next = Found::Next(Some(b'='));
                 }
             }
             _ => {}
         }
         self.sets |= words::is_setter(text);
+        self.variables |= words::sets_variables(text);
         self.sets &= text != b"get";
         if self.access_key && looks::is_aws_key(text) {
             masks.add(word, 0..text.len());
@@ -358,7 +401,7 @@ impl<'a> Read<'a> {
             || self.options.takes_name(self.previous)
             || joined
             || attached.is_some_and(|head| self.options.announces_text(head))
-            || self.options.reads_text() && !text.starts_with(b"-")
+            || (self.options.reads_text() || self.options.is_text()) && !text.starts_with(b"-")
     }
 
     /// At the end of a command.
@@ -400,13 +443,42 @@ impl Rules {
         if secret && !is_harmless(text) {
             masks.add(word, 0..text.len());
         }
+        let equals = text.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
+        let value = text.get(equals..).unwrap_or_default();
+        if read.variables && equals > 0 && looks::is_code(value) {
+            masks.add(word, equals..text.len());
+        }
+        // `--cookie=NAME=X`.
+        if let Some(cookie) = text.strip_prefix(b"--cookie=") {
+            let from = cookie.iter().position(|b| *b == b'=').map(|at| at + 1);
+            if let Some(from) =
+                from.filter(|from| !is_harmless(cookie.get(*from..).unwrap_or_default()))
+            {
+                masks.add(word, text.len() - cookie.len() + from..text.len());
+            }
+        }
+        // `-kdfopt secret:X`, among others with a digest, a salt.
+        if previous == b"-kdfopt" {
+            let name = text.split(|b| *b == b':').next().unwrap_or_default();
+            let secret = [
+                &b"pass"[..],
+                b"secret",
+                b"key",
+                b"hexpass",
+                b"hexsecret",
+                b"hexkey",
+            ]
+            .contains(&name);
+            if secret && name.len() < text.len() {
+                masks.add(word, name.len() + 1..text.len());
+            }
+        }
         if let Some(at) = words::user_and_password(previous, text) {
             masks.add(word, at..text.len());
         }
         // `--password-command "echo X"`.
-        let equals = text.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
         let name = text.get(..equals).filter(|name| !name.is_empty());
-        let command = text.get(equals..).unwrap_or_default();
+        let command = value;
         let passes = |name: &[u8]| name.windows(4).any(|part| part == b"pass");
         if command.starts_with(b"echo ") && passes(name.unwrap_or(previous)) {
             masks.add(word, equals + 5..text.len());
@@ -490,7 +562,7 @@ fn start_of_word(found: Option<regex::bytes::Match<'_>>) -> bool {
 }
 
 /// Headers, and lines of YAML.
-fn colons(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
+fn colons(word: &Word<'_>, previous: &[u8], how: How, masks: &mut Masks) {
     let (text, mut at) = (word.text, 0);
     let option = previous == b"-H" || previous == b"--header";
     while let Some(found) = COLON.captures_at(text, at) {
@@ -534,7 +606,7 @@ fn colons(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
         let key = option && names::is_key(name.as_bytes()) && looks::is_code(value.as_bytes());
         let secret =
             is(&SECRET_FIELDS) || strong && header && (alone || option) || coded || key || slash;
-        if secret && !is_harmless(value.as_bytes()) {
+        if secret && !is_harmless(value.as_bytes()) && how.is_secret(value.as_bytes()) {
             masks.add(word, value.range());
         }
     }

@@ -115,6 +115,11 @@ pub fn is_setter(word: &[u8]) -> bool {
     SETTERS.contains(&word)
 }
 
+/// The next words set variables: `X=value`.
+pub fn sets_variables(word: &[u8]) -> bool {
+    matches!(word, b"config:set" | b"env:set" | b"secrets:set")
+}
+
 /// The next word may be a secret that its service has made.
 pub fn announces_code(word: &[u8]) -> bool {
     const WORDS: [&[u8]; 12] = [
@@ -215,36 +220,45 @@ impl Stops {
 }
 
 /// The values of `NAME=value` with a secret's name, anywhere in a word. At its start the
-/// value extends to its end, except in a script.
-pub fn assignments(text: &[u8], script: bool) -> Vec<Range<usize>> {
+/// value extends to its end.
+pub fn assignments(text: &[u8]) -> Vec<Range<usize>> {
     let spaced = text.iter().any(u8::is_ascii_whitespace);
     let mut stops = Stops {
         space: text.len(),
         next: [text.len(); STOPS.len()],
     };
     let mut found = Vec::new();
+    let mut influx = None;
     // From the end, so that the end of a value is known without a search: there may be
     // thousands of values that all extend to the end of the word.
     for (equals, byte) in text.iter().enumerate().rev() {
         if *byte == b'=' {
-            found.extend(assignment(text, equals, &stops, spaced, script));
+            found.extend(assignment(text, equals, &stops, spaced));
+            let query = equals.checked_sub(2).and_then(|at| text.get(at..equals));
+            if let Some(b"?p" | b"&p") = query {
+                if *influx.get_or_insert_with(|| is_influx(text)) {
+                    let value = equals + 1..stops.first(b"&#\"'");
+                    let secret = text.get(value.clone()).is_some_and(|it| !is_harmless(it));
+                    found.extend(secret.then_some(value));
+                }
+            }
         }
         stops.note(equals, *byte);
     }
     found
 }
 
+/// The query of an address has a user `u`, as InfluxDB's, whose password is `p`.
+fn is_influx(text: &[u8]) -> bool {
+    let query = || text.windows(3).any(|part| matches!(part, b"?u=" | b"&u="));
+    text.contains(&b'?') && query()
+}
+
 /// What stands before a secret in a header.
 const SCHEMES: [&[u8]; 3] = [b"Bearer ", b"Basic ", b"Token "];
 
 /// The value after the `=` at `equals`, if the name before it is a secret's.
-fn assignment(
-    text: &[u8],
-    equals: usize,
-    stops: &Stops,
-    spaced: bool,
-    script: bool,
-) -> Option<Range<usize>> {
+fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option<Range<usize>> {
     let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
     let (head, value) = (text.get(..equals)?, text.get(equals + 1..)?);
     // So that many assignments in one word take linear time.
@@ -290,8 +304,6 @@ fn assignment(
             from + at + 1..end
         }
         _ if sure == Sure::Weak && near.contains(&b'@') && near.contains(&b'.') => return None,
-        // A script's first word; it is read again word by word.
-        (None, _) if script => return None,
         // Between the quotes. The search ends at the next quote of this kind, where the
         // search from that quote begins.
         (_, Some(quote @ (b'"' | b'\''))) => {
@@ -303,6 +315,13 @@ fn assignment(
         (Some(b'='), _) if !spaced => from..end,
         (Some(b'?' | b'&'), _) => from..stops.first(b"&#\"'"),
         (Some(mark @ (b';' | b',' | b'"' | b'\'')), _) => from..stops.first(&[mark]),
+        // The stop that is noted is before the credentials of a scheme.
+        _ if scheme.is_some() => {
+            let rest = text.get(from..)?;
+            let near = rest.get(..rest.len().min(4096))?;
+            let stop = |b: &u8| b.is_ascii_whitespace() || b";\"'".contains(b);
+            from..near.iter().position(stop).map_or(end, |at| from + at)
+        }
         _ => from..stops.first(b";\"'"),
     };
     (!is_harmless(text.get(range.clone())?)).then_some(range)
@@ -334,7 +353,13 @@ pub fn split<'a>(script: &Word<'a>) -> Vec<Word<'a>> {
         }
         at = at.min(text.len());
         let word = text.get(start..at).unwrap_or_default();
-        if !word.is_empty() {
+        if word == b"#" {
+            // A comment, to the end of its line.
+            at += rest(at)
+                .iter()
+                .position(|b| *b == b'\n')
+                .unwrap_or(text.len());
+        } else if !word.is_empty() {
             let bare = match word {
                 [b'"', inner @ .., b'"'] | [b'\'', inner @ .., b'\''] => inner,
                 _ => word,

@@ -7,7 +7,7 @@ use tr_format::event::Argv;
 use tr_redact::Redactor;
 
 /// The lists of lines with a secret. Each was written before the rules were measured by it.
-const SECRET: [&str; 7] = [
+const SECRET: [&str; 8] = [
     include_str!("corpus/secret.txt"),
     include_str!("corpus/secret-2.txt"),
     include_str!("corpus/secret-3.txt"),
@@ -15,10 +15,11 @@ const SECRET: [&str; 7] = [
     include_str!("corpus/secret-5.txt"),
     include_str!("corpus/secret-6.txt"),
     include_str!("corpus/secret-7.txt"),
+    include_str!("corpus/secret-8.txt"),
 ];
 
 /// The lists of lines without one.
-const HARMLESS: [&str; 7] = [
+const HARMLESS: [&str; 10] = [
     include_str!("corpus/harmless.txt"),
     include_str!("corpus/harmless-2.txt"),
     include_str!("corpus/harmless-3.txt"),
@@ -26,6 +27,9 @@ const HARMLESS: [&str; 7] = [
     include_str!("corpus/harmless-5.txt"),
     include_str!("corpus/harmless-6.txt"),
     include_str!("corpus/harmless-7.txt"),
+    include_str!("corpus/harmless-8.txt"),
+    include_str!("corpus/harmless-9.txt"),
+    include_str!("corpus/harmless-10.txt"),
 ];
 
 /// The lines of a file, without its comments.
@@ -154,6 +158,7 @@ fn a_mask_takes_the_secret_and_little_more() {
 
 #[test]
 fn harmless_command_lines_of_real_tools_stay() {
+    let mut too_many = Vec::new();
     for (list, file) in HARMLESS.into_iter().enumerate() {
         let (mut all, mut wrong) = (0, Vec::new());
         for line in lines(file) {
@@ -165,8 +170,9 @@ fn harmless_command_lines_of_real_tools_stay() {
             }
         }
         let wrong = judged(list, all, &wrong, "masked");
-        assert!(all >= 150 && wrong * 100 <= all, "list {list}");
+        too_many.extend((all < 150 || wrong * 100 > all).then_some(list));
     }
+    assert_eq!(too_many, [0; 0], "lists");
 }
 
 #[test]

@@ -235,3 +235,68 @@ fn all_texts_of_a_mark_are_masked() {
         assert_eq!(&*text, b"--password=***");
     }
 }
+
+/// What a program prints is text: a word in it is a word, unless it goes to a file.
+#[test]
+fn printed_words_are_no_secrets() {
+    check(
+        r#"
+        echo|token=expired → echo|token=expired
+        echo|token=a1b2c → echo|token=***
+        sh|-c|echo "token: refresh" → sh|-c|echo "token: refresh"
+        sh|-c|echo token=letmein > f → sh|-c|echo token=*** > f
+        sh|-c|echo token=letmein >> .env; ls → sh|-c|echo token=*** >> .env; ls
+        sh|-c|echo token=letmein >&2 → sh|-c|echo token=letmein >&2
+        sed|s/token=[^&]*/token=X/g|f → sed|s/token=[^&]*/token=X/g|f
+        sed|s/password=.*/password=letmein/|f → sed|s/password=.*/password=letmein/|f
+        sed|-i|s/password=.*/password=letmein/|f → sed|-i|s/password=.*/password=***/|f
+        npm|pkg|set|scripts.token=node token.js → npm|pkg|set|scripts.token=node token.js
+        x|token=expired → x|token=expired
+        x|--token=[Token]|--secret=v.tmpl → x|--token=[Token]|--secret=v.tmpl
+        "#,
+    );
+    let script = "echo token=letmein | tee -a .env";
+    let argv = redactor().argv(Argv::from_args(["sh", "-c", script]));
+    assert!(!String::from_utf8_lossy(&argv.bytes).contains("letmein"));
+    let yaml = "cat >f <<E\ndb:\n  password: letmein\nE";
+    let argv = redactor().argv(Argv::from_args(["sh", "-c", yaml]));
+    assert!(!String::from_utf8_lossy(&argv.bytes).contains("letmein"));
+}
+
+#[test]
+fn secrets_of_single_programs_are_masked() {
+    let code = "k0TcgnfhzEYbNWHv2dBk8zmm";
+    for (line, want) in [
+        (
+            "heroku|config:set|X=C|LEVEL=debug",
+            "heroku|config:set|X=***|LEVEL=debug",
+        ),
+        ("bot|C.p2Go6x.C3nfhTcgh", "bot|***"),
+        ("x|--cookie|session=C", "x|--cookie|session=***"),
+        ("x|--cookie=session=C|y", "x|--cookie=session=***|y"),
+        (
+            "x|http://h/query?u=a&p=pw9&q=x",
+            "x|http://h/query?u=a&p=***&q=x",
+        ),
+        ("x|http://h/page?p=pw9&u=a", "x|http://h/page?p=***&u=a"),
+        ("x|http://h/page?p=12", "x|http://h/page?p=12"),
+        (
+            "vault|write|sys/license|text=C",
+            "vault|write|sys/license|text=***",
+        ),
+        (
+            "openssl|kdf|-kdfopt|digest:SHA256|-kdfopt|pass:pw",
+            "openssl|kdf|-kdfopt|digest:SHA256|-kdfopt|pass:***",
+        ),
+        (
+            "git|-c|http.extraHeader=Authorization: Basic C|pull",
+            "git|-c|http.extraHeader=Authorization: ***|pull",
+        ),
+        (
+            "bazel|--remote_header=Authorization=Bearer C",
+            "bazel|--remote_header=Authorization=Bearer ***",
+        ),
+    ] {
+        assert_eq!(masked(&line.replace('C', code)), want.replace('C', code));
+    }
+}

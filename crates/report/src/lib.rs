@@ -19,6 +19,7 @@ pub mod html;
 mod identity;
 pub mod imports;
 pub mod json;
+mod kinds;
 pub mod label;
 pub mod members;
 mod names;

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
-use tr_analyze::model::{Analysis, Process, Thread, Times};
+use tr_analyze::model::{Analysis, Process, ProcessIx, Thread, Times};
 use tr_format::event::Tgid;
 
 use crate::names::named;
@@ -252,21 +252,33 @@ pub(crate) fn with_descendants(
     below
 }
 
+/// A value for each process, which `of` makes of its parent's: each is made once, in chains of
+/// any length.
+pub(crate) fn down<T: Clone>(
+    analysis: &Analysis,
+    mut of: impl FnMut(ProcessIx, Option<&T>) -> T,
+) -> Vec<Option<T>> {
+    let mut values: Vec<Option<T>> = vec![None; analysis.processes.len()];
+    let roots = analysis.process_ids();
+    let roots = roots.filter(|ix| analysis.process(*ix).parent.is_none());
+    let mut open: Vec<ProcessIx> = roots.collect();
+    while let Some(ix) = open.pop() {
+        let process = analysis.process(ix);
+        let parent = process.parent;
+        let above = parent.and_then(|parent| values.get(parent.0 as usize)?.as_ref());
+        let value = of(ix, above);
+        if let Some(known) = values.get_mut(ix.0 as usize) {
+            *known = Some(value);
+        }
+        open.extend(&process.children);
+    }
+    values
+}
+
 /// The number of recorded ancestors of each process.
 fn depths(analysis: &Analysis) -> Vec<usize> {
-    let mut depths = vec![0; analysis.processes.len()];
-    let all = analysis.processes.iter().enumerate();
-    let roots = all.filter(|(_, process)| process.parent.is_none());
-    let mut open: Vec<(usize, usize)> = roots.map(|(at, _)| (at, 0)).collect();
-    while let Some((at, depth)) = open.pop() {
-        if let Some(known) = depths.get_mut(at) {
-            *known = depth;
-        }
-        let children = analysis.processes.get(at).map(|p| p.children.iter());
-        let children = children.into_iter().flatten();
-        open.extend(children.map(|child| (child.0 as usize, depth + 1)));
-    }
-    depths
+    let depths = down(analysis, |_, above| above.map_or(0, |depth| depth + 1));
+    depths.into_iter().map(Option::unwrap_or_default).collect()
 }
 
 /// The names of the rows that processes belong to.

@@ -45,6 +45,9 @@ fn at(analysis: &Analysis, time: Ktime) -> String {
     format!("{:.3} s", time.since(analysis.meta.start) as f64 / 1e9)
 }
 
+/// Why a file ends before its recording did: the file does not tell which.
+pub const CUT: &str = "the disk was full, or the recorder was killed";
+
 /// The recording, or its analysis, ended early.
 fn cut(analysis: &Analysis) -> Option<String> {
     let quality = &analysis.quality;
@@ -57,9 +60,11 @@ fn cut(analysis: &Analysis) -> Option<String> {
         None => return None,
     };
     Some(match is_blank(analysis) {
-        true => format!("the trace is truncated ({why}) before its first moment: nothing is known"),
+        true => format!(
+            "the trace is truncated ({why}) before its first moment: {CUT}; nothing is known"
+        ),
         false => format!(
-            "the trace is truncated ({why}); the events up to {} are shown",
+            "the trace is truncated ({why}): {CUT}; the events up to {} are shown",
             at(analysis, analysis.end)
         ),
     })

@@ -2,21 +2,25 @@
 //! lines stay harmless, large trees stay fast.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
 
+#[path = "kinds/mod.rs"]
+mod kinds;
 #[path = "../../../tests/common/schema.rs"]
 mod schema;
 
 use std::collections::HashMap;
 
 use serde_json::{json, Value};
-use tr_analyze::model::{Analysis, Process, ProcessIx, Times, Tree};
+use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Times, Tree};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
+use tr_report::export::otlp;
 use tr_report::json as renderer;
 use tr_report::query::{self, By, Filter, Sort};
 use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, Ask, Kind, View};
+use tr_report::steps::Steps;
 use tr_report::style::Style;
 use tr_sim::config::Config;
 use tr_sim::program::World;
@@ -480,6 +484,94 @@ fn large_trees_are_fast_and_few_lines() {
             "{name}"
         );
     }
+}
+
+/// The CPU time of this thread in ns.
+fn cpu_time() -> u64 {
+    let stat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    stat.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// Processes, each of which marks the beginning or the end of a span.
+fn marked(parents: impl Iterator<Item = Option<u32>>) -> Analysis {
+    let mut analysis = forest(parents);
+    for (at, process) in analysis.processes.iter_mut().enumerate() {
+        let (point, name) = match at % 2 {
+            0 => ("--begin", format!("m{at}")),
+            _ => ("--end", format!("m{}", at - 1)),
+        };
+        process.execs.push(ExecSpan {
+            start: process.start,
+            started_before: false,
+            end: process.end,
+            ended: true,
+            filename: Default::default(),
+            argv: Argv::from_args(["tr", "mark", point, &name]),
+            comm: process.comm,
+            times: process.times,
+            max_rss: None,
+        });
+    }
+    analysis
+}
+
+#[test]
+fn a_span_is_in_the_nearest_common_ancestor_of_its_ends() {
+    let mut state = 7u32;
+    let mut random = |below: u32| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 16) % below.max(1)
+    };
+    // Two trees, the second with long chains.
+    let parents = (0..400u32).map(|at| match at {
+        0 | 200 => None,
+        1..200 => Some(random(at)),
+        _ => Some(at - 1 - random(3).min(at - 201)),
+    });
+    let mut analysis = marked(parents);
+    for process in &mut analysis.processes {
+        process.tree.processes = u64::from(process.pid.0 % 7);
+    }
+    let up = |from: ProcessIx| {
+        std::iter::successors(Some(from), |ix| analysis.processes[ix.0 as usize].parent)
+    };
+    let mut found: HashMap<String, Option<ProcessIx>> = HashMap::new();
+    for step in Steps::new(&analysis).list() {
+        found.insert(step.name.clone(), step.process);
+    }
+    let mut apart = 0;
+    for at in (0..400).step_by(2) {
+        let (begin, end) = (ProcessIx(at), ProcessIx(at + 1));
+        let above: Vec<ProcessIx> = up(begin).skip(1).collect();
+        let walked = up(end).find(|ix| above.contains(ix));
+        assert_eq!(found[&format!("m{at}")], walked, "{at}");
+        apart += u32::from(walked.is_some() && walked != above.first().copied());
+    }
+    assert!(apart > 50, "{apart}");
+}
+
+/// A forged file has a chain of all its processes: a walk to its root for each of them would take
+/// minutes.
+#[test]
+fn spans_in_a_chain_take_time_linear_in_it() {
+    let cost = |many: u32| {
+        let analysis = marked((0..many).map(|at: u32| at.checked_sub(1)));
+        let view = View {
+            analysis: &analysis,
+            chosen: &[],
+            file: "x.bin",
+            ask: &ask(),
+        };
+        let before = cpu_time();
+        let mut json = Vec::new();
+        otlp::write(&view, otlp::Encoding::Json, &mut json).unwrap();
+        let took = cpu_time() - before;
+        let text = String::from_utf8(json).unwrap();
+        assert!(text.contains(&format!("m{}", many - 2)), "{many}");
+        took
+    };
+    let (few, all) = (cost(10_000), cost(80_000));
+    assert!(all < 30 * few, "{few} ns for 10,000, {all} ns for 80,000");
 }
 
 #[test]

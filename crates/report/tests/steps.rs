@@ -1,6 +1,7 @@
 //! Steps: their tree from executions, threads and marks; their times add up.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
 
+use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx, Times};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
@@ -8,7 +9,7 @@ use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_report::query::{self, By, Filter, Sort};
 use tr_report::reports::{Ask, Kind as ReportKind, View};
-use tr_report::steps::times::{AllTimes, Use};
+use tr_report::steps::times::AllTimes;
 use tr_report::steps::Steps;
 use tr_report::style::Style;
 use tr_sim::config::Config;
@@ -368,18 +369,17 @@ fn times_add_up() {
                 processes += times.processes;
             }
             let spent = times.spent.unwrap();
-            let whole: u64 = Use::ALL.iter().map(|what| spent.of(*what)).sum();
-            assert_eq!(whole, step.wall(), "{name}: {}", step.name);
+            assert_eq!(spent.sum(), step.wall(), "{name}: {}", step.name);
             // Others explain waits of the step's own threads, and nothing else.
             let times = times.times.unwrap();
             let waits = times.sleep + times.blocked + times.unknown;
-            let others = spent.of(Use::Others);
+            let others = spent.of(Kind::Others);
             assert!(
                 others <= waits,
                 "{name}: {}: {others} of {waits}",
                 step.name
             );
-            assert!(spent.of(Use::OnCpu) <= times.on_cpu + times.unknown);
+            assert!(spent.of(Kind::OnCpu) <= times.on_cpu + times.unknown);
             all_others += others;
         }
         assert_eq!(sum, analysis.totals.times, "{name}");

@@ -79,6 +79,31 @@ const MS: u64 = 1_000_000;
 const FIRST: u64 = 1_780_000_000_000_000_000;
 const INTERVAL: u64 = 6 * 3_600_000_000_000;
 
+/// How long the work of a run takes.
+struct Pace {
+    /// In thousandths.
+    speed: u64,
+    /// In tenths.
+    size: u64,
+    /// In halves.
+    stolen: u64,
+}
+
+impl Pace {
+    fn scale(&self, ms: u64) -> u64 {
+        ms * MS * self.speed / 1000 * self.size / 10
+    }
+
+    fn run(&self, ms: u64) -> Op {
+        let length = self.scale(ms) * self.stolen / 2;
+        Op::Run(ns(length * 98 / 100, length * 102 / 100))
+    }
+
+    fn wait(&self, ms: u64) -> crate::program::Span {
+        ns(self.scale(ms) * 9 / 10, self.scale(ms) * 11 / 10)
+    }
+}
+
 impl FleetRun {
     fn changed(&self) -> bool {
         self.number >= self.since
@@ -99,46 +124,85 @@ impl FleetRun {
 
     /// The programs: COMMAND, a program a step.
     fn world(&self, draw: &mut Draw) -> World {
+        let pace = self.pace(draw);
+        let mut programs = vec![self.make(&pace)];
+        programs.extend(self.steps(&pace));
+        // Another build on the same machine.
+        let other = programs.len() as u16;
+        programs.push(vec![
+            Op::Run(ns(4 * MS, 9 * MS)),
+            Op::Sleep(ns(MS, 2 * MS)),
+            Op::Goto(0),
+        ]);
+        let image = |path: &str, line: &str| Image {
+            path: path.to_owned(),
+            args: line.split(' ').map(str::to_owned).collect(),
+        };
+        let mut images = vec![image("/usr/bin/make", "make -j2 check")];
+        images.extend(STEPS.map(|(_, path, line)| image(path, line)));
+        let resident = Resident {
+            program: other,
+            arg: 0,
+            kthread: false,
+            pin: None,
+        };
+        World {
+            name: "fleet".to_owned(),
+            programs,
+            images,
+            channels: vec![if self.is(Plant::Serial) { 1 } else { 2 }],
+            residents: vec![resident; if self.is(Plant::Busy) { 3 } else { 0 }],
+            cgroups: 1,
+            ..World::default()
+        }
+    }
+
+    fn pace(&self, draw: &mut Draw) -> Pace {
         // Machines of one kind differ in speed; now and then a run has bad luck.
         let mut speed = draw.length(ns(960, 1040));
         if draw.chance(40) {
             speed += draw.length(ns(50, 400));
         }
-        let stolen = if self.is(Plant::Stolen) { 3 } else { 2 };
-        // Repositories differ in size.
-        let scale = |ms: u64| ms * MS * speed / 1000 * (10 + u64::from(self.series % 5)) / 10;
-        let run = |ms: u64| {
-            let length = scale(ms) * stolen / 2;
-            Op::Run(ns(length * 98 / 100, length * 102 / 100))
-        };
-        let wait = |ms: u64| ns(scale(ms) * 9 / 10, scale(ms) * 11 / 10);
-        let last = UNITS + 1;
-        let mut make = vec![Op::Exec(0), run(1)];
+        Pace {
+            speed,
+            // Repositories differ in size.
+            size: 10 + u64::from(self.series % 5),
+            stolen: if self.is(Plant::Stolen) { 3 } else { 2 },
+        }
+    }
+
+    /// COMMAND: the units, as many at a time as there are slots, then the other steps.
+    fn make(&self, pace: &Pace) -> Vec<Op> {
+        let mut make = vec![Op::Exec(0), pace.run(1)];
         for unit in 1..=UNITS {
             make.extend([Op::Take(chan(0)), Op::Fork(unit, Arg::Same)]);
         }
         make.push(Op::WaitAll);
-        for step in last..=STEPS.len() as u16 {
+        for step in UNITS + 1..=STEPS.len() as u16 {
             make.extend([Op::Fork(step, Arg::Same), Op::WaitAll]);
         }
         make.push(Op::ExitGroup(if self.fails() { 2 } else { 0 }));
-        let mut programs = vec![make];
-        for unit in 1..=UNITS {
-            let slow = if unit == 2 && self.is(Plant::Code) {
-                3
-            } else {
-                1
-            };
-            programs.push(vec![
+        make
+    }
+
+    /// The programs of the steps.
+    fn steps(&self, pace: &Pace) -> Vec<Vec<Op>> {
+        let (run, wait) = (|ms| pace.run(ms), |ms| pace.wait(ms));
+        let unit = |unit: u16| {
+            let is_slow = unit == 2 && self.is(Plant::Code);
+            let slow = if is_slow { 3 } else { 1 };
+            vec![
                 Op::Exec(unit),
                 Op::Io(wait(1)),
                 run(slow * (12 + 2 * u64::from(unit))),
                 Op::Post(chan(0)),
                 Op::ExitGroup(0),
-            ]);
-        }
+            ]
+        };
+        let mut steps: Vec<Vec<Op>> = (1..=UNITS).map(unit).collect();
+        let last = UNITS + 1;
         let fetched = if self.is(Plant::Network) { 70 } else { 10 };
-        programs.extend([
+        steps.extend([
             vec![Op::Exec(last), run(8), Op::Io(wait(3)), Op::ExitGroup(0)],
             vec![
                 Op::Exec(last + 1),
@@ -152,38 +216,8 @@ impl FleetRun {
                 run(15),
                 Op::ExitGroup(u8::from(self.fails())),
             ],
-            // Another build on the same machine.
-            vec![
-                Op::Run(ns(4 * MS, 9 * MS)),
-                Op::Sleep(ns(MS, 2 * MS)),
-                Op::Goto(0),
-            ],
         ]);
-        let other = programs.len() as u16 - 1;
-        let image = |path: &str, line: &str| Image {
-            path: path.to_owned(),
-            args: line.split(' ').map(str::to_owned).collect(),
-        };
-        let steps = STEPS.map(|(_, path, line)| image(path, line));
-        let resident = Resident {
-            program: other,
-            arg: 0,
-            kthread: false,
-            pin: None,
-        };
-        World {
-            name: "fleet".to_owned(),
-            programs,
-            images: [
-                vec![image("/usr/bin/make", "make -j2 check")],
-                steps.to_vec(),
-            ]
-            .concat(),
-            channels: vec![if self.is(Plant::Serial) { 1 } else { 2 }],
-            residents: vec![resident; if self.is(Plant::Busy) { 3 } else { 0 }],
-            cgroups: 1,
-            ..World::default()
-        }
+        steps
     }
 
     /// The trace file.

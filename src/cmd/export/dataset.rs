@@ -11,7 +11,7 @@ use tr_report::query::Filter;
 use tr_report::{escape, units};
 
 use super::Args;
-use crate::output::{self, whole};
+use crate::output::{self, whole, Force};
 use crate::{open, progress};
 
 /// The least wall time of a process with a row of its own.
@@ -59,7 +59,7 @@ pub fn run(args: &Args) -> ExitCode {
         ..args.filters.filter()
     };
     let tables = dataset::tables(&analysis, &filter.apply(&analysis), &place);
-    match add((output, &args.file), &place, &tables) {
+    match add((output, &args.file), args.force, &place, &tables) {
         Ok(size) => {
             let size = units::bytes(size);
             eprintln!(
@@ -99,7 +99,12 @@ fn name(place: &Place) -> String {
 
 /// Writes the run's files; returns their size. Each gets its name when it is complete, and the
 /// one that makes the run part of the dataset is the last.
-fn add((output, trace): (&Path, &Path), place: &Place, tables: &[Table]) -> io::Result<u64> {
+fn add(
+    (output, trace): (&Path, &Path),
+    force: Force,
+    place: &Place,
+    tables: &[Table],
+) -> io::Result<u64> {
     let mut size = 0;
     for table in tables {
         let directory = output.join(table.name);
@@ -109,7 +114,8 @@ fn add((output, trace): (&Path, &Path), place: &Place, tables: &[Table]) -> io::
         whole(
             &directory.join(name(place)),
             trace,
-            (output::NO_RECORDING, true),
+            (output::PARQUET, true),
+            force,
             |file| file.write_all(&bytes),
         )?;
         size += bytes.len() as u64;

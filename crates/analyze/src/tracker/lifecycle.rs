@@ -13,9 +13,9 @@ use tr_format::stack::Doing;
 use super::tables::{push_first, NewProcess};
 use super::task::NewTask;
 use super::{ProcIx, TaskIx, Tracker};
-use crate::memory;
+use crate::collect::memory;
+use crate::collect::stacks::part;
 use crate::model::{Analysis, Basis, ExecSpan, Times};
-use crate::stacks::part;
 use crate::state::{Bucket, Ended, State};
 
 impl Tracker {

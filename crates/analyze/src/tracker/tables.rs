@@ -1,33 +1,13 @@
 //! The tables of tasks and processes: the holder of a tid or a pid, and how tasks appear
 //! and end.
 
-use std::num::NonZeroU32;
-
 use tr_format::event::{Argv, CgroupId, Ktime, Tgid, Tid};
 
 use super::task::NewTask;
-use super::{Task, TaskIx, Tracker};
-use crate::arena::Ix;
+use super::{Task, Tracker};
+use crate::ids::{ProcIx, TaskIx};
 use crate::model::ExecSpan;
 use crate::state::{Ended, State};
-
-/// A process of the tracker's table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ProcIx(NonZeroU32);
-
-impl Ix for ProcIx {
-    #[inline]
-    fn new(place: usize) -> ProcIx {
-        // 2^32 processes do not fit into memory.
-        let one_more = u32::try_from(place + 1).ok().and_then(NonZeroU32::new);
-        ProcIx(one_more.unwrap_or(NonZeroU32::MAX))
-    }
-
-    #[inline]
-    fn place(self) -> usize {
-        self.0.get() as usize - 1
-    }
-}
 
 /// A process.
 #[derive(Clone, Debug, Default)]

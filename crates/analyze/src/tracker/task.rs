@@ -2,34 +2,15 @@
 //! fast path make them by these functions.
 
 use std::mem::offset_of;
-use std::num::NonZeroU32;
 
 use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid};
 
-use super::ProcIx;
 use crate::arena::Ix;
 use crate::concurrency::Epoch;
+use crate::ids::{ProcIx, TaskIx};
 use crate::model::{ByKernel, Causes, KernelFigures, OffCpu, Switches};
 use crate::state::{Bucket, State, StateTimes, Wait};
 use crate::timeline::{ActorRef, Draft};
-
-/// A task of the tracker's table. An `Option` of it has four bytes, too.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TaskIx(NonZeroU32);
-
-impl Ix for TaskIx {
-    #[inline]
-    fn new(place: usize) -> TaskIx {
-        // 2^32 tasks do not fit into memory.
-        let one_more = u32::try_from(place + 1).ok().and_then(NonZeroU32::new);
-        TaskIx(one_more.unwrap_or(NonZeroU32::MAX))
-    }
-
-    #[inline]
-    fn place(self) -> usize {
-        self.0.get() as usize - 1
-    }
-}
 
 impl TaskIx {
     /// The task as an actor of the timeline.

@@ -1,6 +1,7 @@
 //! The recorded run simulated on CPUs of its own, beside the simulator that made the recording.
 
 use proptest::prelude::*;
+use tr_analyze::kinds::Kind;
 use tr_analyze::schedule::{Change, Effect, Jobs, Schedule};
 use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::Without;
@@ -49,7 +50,7 @@ fn beside(mut world: World, tasks: u16) -> World {
     world
 }
 
-fn nothing(_: tr_analyze::critical_path::Kind, _: tr_format::event::Reason) -> bool {
+fn nothing(_: Kind, _: tr_format::event::Reason) -> bool {
     false
 }
 

@@ -147,11 +147,7 @@ impl Decoder {
                     rank = usize::from(symbol - RANK);
                     recent.at(rank)
                 }
-                symbol => {
-                    let high = u64::from(symbol - FAR) << far_bits;
-                    let at = high + low.get(far_bits) + u64::from(FIRST_AT);
-                    u16::try_from(at).unwrap_or(u16::MAX)
-                }
+                symbol => far(symbol, low, far_bits),
             };
             let named = tasks
                 .id(at)
@@ -166,6 +162,14 @@ impl Decoder {
         }
         Ok(())
     }
+}
+
+/// The index of a task that is not among the recent ones.
+#[inline(always)]
+fn far(symbol: u8, low: &mut BitReader, bits: u32) -> u16 {
+    let high = u64::from(symbol - FAR) << bits;
+    let at = high + low.get(bits) + u64::from(FIRST_AT);
+    u16::try_from(at).unwrap_or(u16::MAX)
 }
 
 /// An id that is given as the difference to another.

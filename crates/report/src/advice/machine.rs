@@ -59,7 +59,7 @@ impl Withheld {
                 finding,
                 action,
                 without: Without {
-                    own: |kind, _| matches!(kind, Time::RunQueue(_)),
+                    own: |kind, _| kind == Time::RunQueue,
                     waits: |_, _| false,
                     of: None,
                 },
@@ -165,7 +165,7 @@ fn starved(facts: &Facts<'_>) -> (u64, Vec<Group>) {
     let mut starved = 0u64;
     let mut groups = Vec::new();
     for (segment, group, _) in facts.segments() {
-        let waits = matches!(segment.kind, Time::RunQueue(_));
+        let waits = segment.kind == Time::RunQueue;
         if !waits || segment.length() < WAKE_UP {
             continue;
         }

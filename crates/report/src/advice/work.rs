@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
+use tr_analyze::schedule::MOST;
 use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
@@ -257,6 +258,10 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
             *sum = sum.saturating_add(*cpu);
         }
     }
+    // Each has a set of all groups: a forged file has thousands of programs.
+    let mut by_program: Vec<(String, (Vec<Group>, u64))> = by_program.into_iter().collect();
+    by_program.order_by_key(|(_, (_, sum))| std::cmp::Reverse(*sum));
+    by_program.truncate(MOST);
     let candidate = |(program, (groups, sum)): (String, (Vec<Group>, u64))| {
         let first = groups.first()?;
         let compiler = programs::role(&program) == Some(Role::Compiler);

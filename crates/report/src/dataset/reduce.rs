@@ -4,7 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
-use tr_analyze::critical_path::{self, CriticalPath, Kind, Segment};
+use tr_analyze::critical_path::{self, CriticalPath};
+use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::machine::Samples;
 use tr_analyze::model::{self, Analysis, Times};
 use tr_format::counters::Counter;
@@ -16,8 +17,9 @@ use crate::diff::machine::{Load, Machine as Loads};
 use crate::diff::normal::{self, Paths};
 use crate::diff::steps::stable;
 use crate::json::by_tr;
+use crate::kinds::COLUMNS;
 use crate::reports::critical_path::groups;
-use crate::steps::times::{AllTimes, Use};
+use crate::steps::times::AllTimes;
 use crate::steps::{self, Steps};
 use crate::{escape, exit, label, units};
 
@@ -63,11 +65,8 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
     let arguments = meta.command.iter().map(Vec::as_slice);
     let command = normal_arguments(arguments, &cwd(analysis), &[root]);
     let quality = &analysis.quality;
-    let on_path = |of: fn(Kind) -> bool| {
-        let segments = path?.segments.iter();
-        let lengths = segments.filter(|it| of(it.kind)).map(Segment::length);
-        Some(lengths.fold(0, u64::saturating_add))
-    };
+    let on_path = path.map(|path| critical_path::by_kind(&path.segments));
+    let on_path = |column: &str| Some(in_column(&on_path?, column));
     Run {
         run: place.run.clone(),
         tool: escape::text(meta.tool_version.as_bytes()),
@@ -96,30 +95,29 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         unknown_ns: times.unknown,
         max_rss_bytes: analysis.processes.iter().filter_map(|it| it.max_rss).max(),
         path_ns: path.map(CriticalPath::length),
-        path_on_cpu_ns: on_path(|kind| kind == Kind::OnCpu),
-        path_run_queue_ns: on_path(|kind| matches!(kind, Kind::RunQueue(_))),
-        path_disk_ns: by_tr(analysis, ()).and_then(|()| on_path(|kind| kind == Kind::Disk)),
-        path_network_ns: by_tr(analysis, ()).and_then(|()| on_path(|kind| kind == Kind::Network)),
-        path_sleep_ns: on_path(|kind| kind == Kind::Sleep),
-        path_other_ns: on_path(|kind| use_of(kind) == "other"),
-        path_unknown_ns: on_path(|kind| use_of(kind) == "unknown"),
+        path_on_cpu_ns: on_path("on_cpu"),
+        path_run_queue_ns: on_path("run_queue"),
+        path_disk_ns: by_tr(analysis, ()).and_then(|()| on_path("disk")),
+        path_network_ns: by_tr(analysis, ()).and_then(|()| on_path("network")),
+        path_sleep_ns: on_path("sleep"),
+        path_other_ns: on_path("other"),
+        path_unknown_ns: on_path("unknown"),
         incomplete: summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty(),
         lost_events: Some(quality.lost_events).filter(|_| !quality.lost_unknown),
         ..Run::default()
     }
 }
 
-/// The use of a part of the critical path.
-fn use_of(kind: Kind) -> &'static str {
-    match kind {
-        Kind::OnCpu => "on_cpu",
-        Kind::RunQueue(_) => "run_queue",
-        Kind::Disk => "disk",
-        Kind::Network => "network",
-        Kind::Sleep => "sleep",
-        Kind::Terminal | Kind::Stopped | Kind::Blocked | Kind::Outside(_) => "other",
-        Kind::Lived | Kind::Unknown => "unknown",
-    }
+/// The column of a kind. Of time lived no state is known.
+fn column_of(kind: Kind) -> &'static str {
+    let column = COLUMNS.iter().find(|it| it.kinds.contains(&kind));
+    column.map_or(Kind::Unknown.name(), |it| it.name)
+}
+
+/// The time of a column's kinds, in ns.
+fn in_column(times: &ByKind, column: &str) -> u64 {
+    let kinds = Kind::ALL.into_iter();
+    times.of_all(kinds.filter(|kind| column_of(*kind) == column))
 }
 
 /// A raw status as exit code and signal.
@@ -205,25 +203,14 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
         let own = |of: fn(&Times) -> Option<u64>| times.times.as_ref().and_then(of);
         add(&mut sum.on_cpu_ns, own(Times::on_cpu_known));
         add(&mut sum.run_queue_ns, own(Times::run_queue_known));
-        let spent = |uses: &[Use]| {
-            let spent = times.spent?;
-            let parts = uses.iter().map(|what| spent.of(*what));
-            Some(parts.fold(0, u64::saturating_add))
-        };
-        add(&mut sum.spent_on_cpu_ns, spent(&[Use::OnCpu]));
-        add(&mut sum.spent_run_queue_ns, spent(&[Use::RunQueue]));
-        add(&mut sum.spent_disk_ns, spent(&[Use::Disk]));
-        add(&mut sum.spent_network_ns, spent(&[Use::Network]));
-        add(&mut sum.spent_sleep_ns, spent(&[Use::Sleep]));
-        let other = [
-            Use::Terminal,
-            Use::Stopped,
-            Use::Blocked,
-            Use::Outside,
-            Use::Others,
-        ];
-        add(&mut sum.spent_other_ns, spent(&other));
-        add(&mut sum.spent_unknown_ns, spent(&[Use::Unknown]));
+        let spent = |column: &str| Some(in_column(&times.spent?, column));
+        add(&mut sum.spent_on_cpu_ns, spent("on_cpu"));
+        add(&mut sum.spent_run_queue_ns, spent("run_queue"));
+        add(&mut sum.spent_disk_ns, spent("disk"));
+        add(&mut sum.spent_network_ns, spent("network"));
+        add(&mut sum.spent_sleep_ns, spent("sleep"));
+        add(&mut sum.spent_other_ns, spent("other"));
+        add(&mut sum.spent_unknown_ns, spent("unknown"));
     }
     let mut rows: Vec<Step> = sums.into_values().collect();
     rows.sort_by_key(|step| (step.failed == 0, Reverse(step.wall_ns)));
@@ -268,14 +255,7 @@ fn processes(
     path: Option<&CriticalPath>,
     run: &str,
 ) -> (Vec<Process>, u64) {
-    let mut on_path = path.map(|_| vec![0; analysis.processes.len()]);
-    for segment in path.into_iter().flat_map(|path| &path.segments) {
-        let process = analysis.thread(segment.thread).process;
-        let sum = on_path
-            .iter_mut()
-            .flat_map(|it| it.get_mut(process.0 as usize));
-        sum.for_each(|sum: &mut u64| *sum = sum.saturating_add(segment.length()));
-    }
+    let on_path = path.map(|path| path.by_process(analysis));
     let all = chosen
         .iter()
         .filter_map(|at| Some((*at, analysis.processes.get(*at)?)));
@@ -318,7 +298,7 @@ fn path_rows(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> Vec
         let process = analysis.thread(segment.thread).process;
         let group = groups.at(process, segment.from);
         let program = group.map_or("", |group| groups.name(group));
-        let (ns, segments) = sums.entry((program, use_of(segment.kind))).or_default();
+        let (ns, segments) = sums.entry((program, column_of(segment.kind))).or_default();
         *ns = ns.saturating_add(segment.length());
         *segments += 1;
     }

@@ -1,8 +1,6 @@
 //! One recording, reduced to the compared figures.
 
-use std::collections::BTreeMap;
-
-use tr_analyze::critical_path::{self, CriticalPath, Kind, Segment};
+use tr_analyze::critical_path::{self, CriticalPath, Segment};
 use tr_analyze::model::{Analysis, Process, Times};
 use tr_format::event::Ktime;
 use tr_format::meta::EndReason;
@@ -127,7 +125,7 @@ impl Run {
         let path = critical_path::root(analysis)
             .and_then(|root| critical_path::critical_path(analysis, root))
             .ok();
-        let on_path = path.as_ref().map(|path| on_path(analysis, path));
+        let on_path = path.as_ref().map(|path| path.by_process(analysis));
         let cwd = String::from_utf8_lossy(&meta.cwd).into_owned();
         let order = parents_first(analysis);
         let mut place = vec![None; analysis.processes.len()];
@@ -137,8 +135,7 @@ impl Run {
                 continue;
             };
             let parent = process.parent.map(|parent| parent.0 as usize);
-            let path = on_path.as_ref();
-            let path = path.map(|path| path.get(&at).copied().unwrap_or(0));
+            let path = on_path.as_ref().and_then(|path| path.get(at).copied());
             let wall = process.end.since(process.start);
             if let Some(slot) = place.get_mut(at) {
                 *slot = Some(processes.len());
@@ -232,19 +229,6 @@ fn is_unfinished(analysis: &Analysis) -> bool {
     let summary = analysis.summary.as_ref();
     let ran = summary.filter(|it| it.status.is_none() && it.reason != EndReason::CommandEnded);
     !analysis.meta.command.is_empty() && ran.is_some()
-}
-
-/// The known time of each process on the critical path, by index.
-fn on_path(analysis: &Analysis, path: &CriticalPath) -> BTreeMap<usize, u64> {
-    let mut sums = BTreeMap::<usize, u64>::new();
-    let known = path.segments.iter().filter(|it| it.kind != Kind::Unknown);
-    for segment in known {
-        if let Some(thread) = analysis.threads.get(segment.thread.0 as usize) {
-            let sum: &mut u64 = sums.entry(thread.process.0 as usize).or_default();
-            *sum = sum.saturating_add(segment.length());
-        }
-    }
-    sums
 }
 
 /// The processes' indexes, parents first.

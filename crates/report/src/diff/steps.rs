@@ -4,11 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use tr_analyze::critical_path::Segment;
+use tr_analyze::kinds::Kind as Time;
 use tr_analyze::model::Analysis;
 
 use super::{Ask, Judged, Run, Verdict};
 use crate::sort::Rows;
-use crate::steps::times::{AllTimes, Use};
+use crate::steps::times::AllTimes;
 use crate::steps::{Kind, Steps};
 
 /// The sums over the steps of a kind and name in one run, in ns; `None`: not known.
@@ -55,7 +56,7 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
         sum.count += 1;
         sum.wall = sum.wall.saturating_add(step.wall());
         sum.on_cpu = add(sum.on_cpu, times.times.map(|times| times.on_cpu));
-        sum.starved = add(sum.starved, times.spent.map(|it| it.of(Use::RunQueue)));
+        sum.starved = add(sum.starved, times.spent.map(|it| it.of(Time::RunQueue)));
         sum.path = sum.path.saturating_add(times.on_path);
     }
     sums

@@ -25,10 +25,9 @@ use tr_format::reader::Trace;
 use super::messages::{self, *};
 use crate::exit;
 use crate::reports::critical_path;
-use crate::steps::times::Use;
 use crate::steps::{self, Steps};
 use crate::view::View;
-use crate::{escape, label};
+use crate::{escape, kinds, label};
 use lives::Lives;
 
 /// The task that runs where the recording does not tell which: above the kernel's largest id
@@ -277,7 +276,7 @@ fn tracks(view: &View<'_>, packets: &mut Packets<'_>) -> io::Result<()> {
             let thread = analysis.thread(segment.thread);
             let process = analysis.process(thread.process);
             let mut facts = vec![
-                words("kind", Use::of(segment.kind, true).title().to_owned()),
+                words("kind", kinds::title(segment.kind).to_owned()),
                 number("pid", u64::from(process.pid.0)),
                 number("tid", u64::from(thread.tid.0)),
             ];

@@ -5,8 +5,9 @@
 //! value is `null`. A text is its number in `strings`.
 
 use serde::Serialize;
-use tr_analyze::critical_path::{CriticalPath, Kind, Then};
+use tr_analyze::critical_path::{CriticalPath, Then};
 use tr_analyze::dns::Lookup;
+use tr_analyze::kinds::Kind;
 use tr_analyze::model::{self, Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
 use tr_analyze::network::Connection;
 use tr_format::counters::{self, Counter};
@@ -25,7 +26,7 @@ use crate::sort::Rows;
 use crate::steps::times::{AllTimes, StepTimes};
 use crate::steps::{self, Steps};
 use crate::view::{Ask, View};
-use crate::{escape, exit, label, query, units, warnings, who};
+use crate::{escape, exit, kinds, label, query, units, warnings, who};
 
 /// The most bytes of texts longer than a line, uncompressed.
 const TEXTS: usize = 8 << 20;
@@ -339,7 +340,7 @@ fn counters(analysis: &Analysis) -> Counters {
 fn spent(step: &steps::Step, times: &StepTimes) -> String {
     let result = step.result.clone();
     let spent = times.spent.filter(|_| !step.is_moment());
-    let spent = spent.map(|spent| spent.sentence());
+    let spent = spent.map(|spent| kinds::sentence(&spent));
     let parts: Vec<String> = result.into_iter().chain(spent).collect();
     parts.join(" · ")
 }
@@ -590,14 +591,16 @@ fn steps(path: &CriticalPath) -> Vec<Step> {
 /// The kinds of the path's segments, as the kinds of pieces.
 fn path_kind(kind: Kind) -> u8 {
     match kind {
-        Kind::Lived | Kind::Unknown => 0,
+        Kind::Lived | Kind::Others | Kind::Unknown => 0,
         Kind::OnCpu => 1,
-        Kind::RunQueue(_) => 2,
-        Kind::Sleep | Kind::Network | Kind::Terminal => 4,
+        Kind::RunQueue => 2,
+        Kind::Sleep => 4,
         Kind::Stopped => 5,
         Kind::Disk => 6,
         Kind::Blocked => 8,
-        Kind::Outside(_) => 11,
+        Kind::Outside => 11,
+        Kind::Network => 16,
+        Kind::Terminal => 19,
     }
 }
 

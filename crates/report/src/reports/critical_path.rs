@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{json, Value};
-use tr_analyze::critical_path::{self, CriticalPath, Kind, Leg, NoPath, Spent, Then};
+use tr_analyze::critical_path::{self, CriticalPath, Leg, NoPath, Segment, Then};
+use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, ThreadIx};
 use tr_analyze::programs::{sleeper, Group, Groups, Program, Programs};
 use tr_analyze::what_if::{self, Free, Limits};
@@ -14,7 +15,8 @@ use tr_format::event::Ktime;
 use super::path_functions::PathFunctions;
 use crate::called::TR;
 use crate::encode::with;
-use crate::functions::COLUMNS;
+use crate::functions;
+use crate::kinds::{self, COLUMNS};
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
@@ -58,57 +60,43 @@ pub(crate) fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
     critical_path::critical_path(analysis, root)
 }
 
-/// The use of a part of the path's time.
+/// A part of the path: a kind of time, by program where the program says more than the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
-    /// On a CPU in this program.
-    Program(Group),
-    /// Asleep in this program.
-    Sleep(Group),
-    /// In this program, on a CPU or not.
-    Lived(Group),
-    /// Waiting for a CPU.
-    NoCpu,
-    Disk,
-    Network,
-    Terminal,
-    Stopped,
-    Blocked,
-    Outside,
-    Unknown,
+struct Part {
+    kind: Kind,
+    program: Option<Group>,
 }
 
 impl Part {
-    /// The name in JSON, and the program.
-    fn key(self) -> (&'static str, Option<Group>) {
-        match self {
-            Part::Program(group) => ("on_cpu", Some(group)),
-            Part::Sleep(group) => ("sleep", Some(group)),
-            Part::Lived(group) => ("program", Some(group)),
-            Part::NoCpu => ("run_queue", None),
-            Part::Disk => ("disk", None),
-            Part::Network => ("network", None),
-            Part::Terminal => ("terminal", None),
-            Part::Stopped => ("stopped", None),
-            Part::Blocked => ("blocked", None),
-            Part::Outside => ("outside", None),
-            Part::Unknown => ("unknown", None),
-        }
+    /// That of a segment.
+    fn of(analysis: &Analysis, groups: &Groups, segment: &Segment) -> Part {
+        let process = analysis.thread(segment.thread).process;
+        let group = groups.at(process, segment.from);
+        let program = match segment.kind {
+            Kind::OnCpu | Kind::Lived => group,
+            Kind::Sleep => {
+                let (sleeper, at) = sleeper(analysis, process, segment.from);
+                groups.at(sleeper, at).filter(|_| group.is_some()).or(group)
+            }
+            kind => {
+                let program = None;
+                return Part { kind, program };
+            }
+        };
+        // Time of a program that is not known explains nothing.
+        let kind = program.map_or(Kind::Unknown, |_| segment.kind);
+        Part { kind, program }
     }
 
     /// The name in text.
     fn title(self, groups: &Groups) -> String {
-        match self {
-            Part::Program(group) | Part::Lived(group) => groups.name(group).to_owned(),
-            Part::Sleep(group) => format!("sleep in {}", groups.name(group)),
-            Part::NoCpu => "waiting for a CPU".into(),
-            Part::Disk => "disk".into(),
-            Part::Network => "network".into(),
-            Part::Terminal => "terminal".into(),
-            Part::Stopped => "stopped".into(),
-            Part::Blocked => "blocked in the kernel".into(),
-            Part::Outside => "tasks not recorded".into(),
-            Part::Unknown => "unknown".into(),
+        let program = self.program.map_or("", |group| groups.name(group));
+        match self.kind {
+            Kind::OnCpu | Kind::Lived => program.to_owned(),
+            Kind::Sleep => format!("sleep in {program}"),
+            Kind::RunQueue => "waiting for a CPU".into(),
+            Kind::Blocked => "blocked in the kernel".into(),
+            kind => kinds::title(kind).into(),
         }
     }
 }
@@ -130,25 +118,7 @@ pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) 
     let mut sums: BTreeMap<Part, (u64, u64)> = BTreeMap::new();
     let mut last: BTreeMap<Part, ThreadIx> = BTreeMap::new();
     for segment in &path.segments {
-        let process = process_ix(analysis, segment.thread);
-        let group = process.and_then(|process| groups.at(process, segment.from));
-        let part = match (segment.kind, group) {
-            (Kind::OnCpu, Some(group)) => Part::Program(group),
-            (Kind::Sleep, Some(group)) => {
-                let sleeper = process.map(|process| sleeper(analysis, process, segment.from));
-                let sleeper = sleeper.and_then(|(process, time)| groups.at(process, time));
-                Part::Sleep(sleeper.unwrap_or(group))
-            }
-            (Kind::Lived, Some(group)) => Part::Lived(group),
-            (Kind::RunQueue(_), _) => Part::NoCpu,
-            (Kind::Disk, _) => Part::Disk,
-            (Kind::Network, _) => Part::Network,
-            (Kind::Terminal, _) => Part::Terminal,
-            (Kind::Stopped, _) => Part::Stopped,
-            (Kind::Blocked, _) => Part::Blocked,
-            (Kind::Outside(_), _) => Part::Outside,
-            (Kind::Unknown | Kind::OnCpu | Kind::Sleep | Kind::Lived, _) => Part::Unknown,
-        };
+        let part = Part::of(analysis, groups, segment);
         let (time, count) = sums.entry(part).or_default();
         *time += segment.length();
         if last.insert(part, segment.thread) != Some(segment.thread) {
@@ -181,7 +151,7 @@ pub(crate) fn bars(out: &mut String, shares: &[Share], whole: u64, most: usize, 
         .map(|share| share.time)
         .fold(0, u64::saturating_add);
     if rest > 0 {
-        let hidden = hidden.iter().find(|share| share.part == Part::Unknown);
+        let hidden = hidden.iter().find(|share| share.part.kind == Kind::Unknown);
         let unknown = hidden.map_or(String::new(), |share| {
             format!(", {} of it unknown", units::time(share.time))
         });
@@ -212,7 +182,7 @@ struct Row {
     from: Cell,
     to: Cell,
     length: u64,
-    spent: Spent,
+    spent: ByKind,
     name: String,
     paint: Paint,
 }
@@ -227,7 +197,10 @@ impl<'a> PathReport<'a> {
             let large = |share: &&Share| share.time.saturating_mul(100) >= path.length();
             let programs = shares.iter().filter(large);
             let programs = programs.filter_map(|share| match share.part {
-                Part::Program(group) => Some(group),
+                Part {
+                    kind: Kind::OnCpu,
+                    program,
+                } => program,
                 _ => None,
             });
             let free: Vec<Group> = programs.take(FREE).collect();
@@ -335,7 +308,7 @@ impl<'a> PathReport<'a> {
             let next = shown.range(at..).next().copied().unwrap_or(legs.len());
             let (run, more) = rest.split_at(if one { 1 } else { next - at });
             rest = more;
-            let mut spent = Spent::default();
+            let mut spent = ByKind::default();
             run.iter().for_each(|leg| spent.add_all(&leg.spent));
             let to = run.last().map_or(leg.to, |last| last.to);
             let (from, to) = (self.view.since(leg.from), self.view.since(to));
@@ -360,7 +333,7 @@ impl<'a> PathReport<'a> {
 
     fn table(&self, found: &Found, style: &Style) -> String {
         let length = found.path.length();
-        let mut spent = Spent::default();
+        let mut spent = ByKind::default();
         found.legs.iter().for_each(|leg| spent.add_all(&leg.spent));
         let wide = style.width >= 100;
         let mut table = Table::new("task", |row: &Row| row.name.clone())
@@ -369,12 +342,12 @@ impl<'a> PathReport<'a> {
             .column("length", |row| Cell::Time(row.length))
             .paint(|row| row.paint);
         // A column needs 0.5 % of the path.
-        let columns = SPENT.iter().filter(|(.., of)| {
-            let ns = of(&spent);
+        let columns = COLUMNS.iter().filter(|column| {
+            let ns = column.of(&spent);
             ns > 0 && ns.saturating_mul(200) >= length
         });
-        for (title, _, of) in columns {
-            table = table.column(title, |row| match of(&row.spent) {
+        for column in columns {
+            table = table.column(column.title, |row| match column.of(&row.spent) {
                 0 => Cell::Empty,
                 ns => Cell::Time(ns),
             });
@@ -464,8 +437,11 @@ impl<'a> PathReport<'a> {
     fn step(&self, leg: &Leg) -> Value {
         let found = who::thread(self.view.analysis, leg.thread);
         let events = self.view.analysis.basis() == Basis::Events;
-        let spent = SPENT.iter();
-        let spent = spent.map(|(_, key, of)| (*key, events.then(|| of(&leg.spent))));
+        let spent = COLUMNS.iter().map(|column| {
+            let ns = events.then(|| column.of(&leg.spent));
+            (format!("{}_ns", column.name), Value::from(ns))
+        });
+        let spent: Value = spent.collect();
         let step = json!({
             "pid": found.map_or(0, |(_, process)| process.pid.0),
             "tid": found.map_or(0, |(thread, _)| thread.tid.0),
@@ -484,7 +460,7 @@ impl<'a> PathReport<'a> {
             },
             "inferred_ns": leg.inferred,
         });
-        with(step, spent.collect())
+        with(step, spent)
     }
 
     fn path(&self, found: &Found) -> Value {
@@ -496,10 +472,9 @@ impl<'a> PathReport<'a> {
         } = found;
         let name = |group| self.groups.name(group);
         let share = |share: &Share| {
-            let (what, group) = share.part.key();
             json!({
-                "what": what,
-                "program": group.map(name),
+                "what": share.part.kind.name(),
+                "program": share.part.program.map(name),
                 "time_ns": share.time,
                 "steps": share.count,
             })
@@ -550,17 +525,6 @@ fn least_time(ns: u64) -> String {
 fn no_stacks() -> String {
     format!("The path by function is not known: {TR} record --stacks records stacks")
 }
-
-/// The parts of a leg's time: title, name in CSV and JSON, value.
-type SpentPart = (&'static str, &'static str, fn(&Spent) -> u64);
-const SPENT: [SpentPart; 6] = [
-    ("CPU", "on_cpu_ns", |spent| spent.on_cpu),
-    ("wait cpu", "run_queue_ns", |spent| spent.run_queue),
-    ("disk", "disk_ns", |spent| spent.disk),
-    ("sleep", "sleep_ns", |spent| spent.sleep),
-    ("other", "other_ns", |spent| spent.other),
-    ("unknown", "unknown_ns", |spent| spent.unknown),
-];
 
 impl Report for PathReport<'_> {
     fn text(&self, style: &Style) -> String {
@@ -650,12 +614,12 @@ impl Report for PathReport<'_> {
         if self.view.ask.functions {
             let functions = self.functions.iter();
             let rows = functions.flat_map(|it| it.rows(self.view.ask.most()));
-            return csv(rows, COLUMNS);
+            return csv(rows, functions::COLUMNS);
         }
         let rows = self.found.iter().flat_map(|found| &found.legs);
         let rows = rows.map(|leg| with(self.step(leg), json!({"length_ns": leg.length()})));
-        let columns = "from_ns to_ns length_ns on_cpu_ns run_queue_ns disk_ns sleep_ns other_ns
-                       unknown_ns inferred_ns pid tid then name=label";
+        let columns = "from_ns to_ns length_ns on_cpu_ns run_queue_ns disk_ns network_ns sleep_ns
+                       other_ns unknown_ns inferred_ns pid tid then name=label";
         csv(rows, columns)
     }
 }

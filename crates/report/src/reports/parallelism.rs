@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path::NoPath;
+use tr_analyze::kinds::Kind;
 use tr_analyze::model::Process;
 use tr_analyze::parallelism::{self, Alone, Idle, Parallelism};
 use tr_analyze::programs::Groups;
@@ -13,7 +14,7 @@ use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
-use crate::{label, units};
+use crate::{kinds, label, units};
 
 pub struct ParallelismReport<'a> {
     view: View<'a>,
@@ -246,18 +247,17 @@ impl<'a> ParallelismReport<'a> {
 
 /// The reason for which no task ran: in JSON and in text.
 fn idle_names(idle: Idle) -> (&'static str, &'static str) {
-    match idle {
-        Idle::NoCpu => ("run_queue", "a CPU, all busy with other tasks"),
-        Idle::Disk => ("disk", "disk"),
-        Idle::Network => ("network", "network"),
-        Idle::Terminal => ("terminal", "a terminal"),
-        Idle::Sleep => ("sleep", "sleep"),
-        Idle::Stopped => ("stopped", "stopped"),
-        Idle::Blocked => ("blocked", "blocked"),
-        Idle::Outside => ("outside", "tasks not recorded"),
-        Idle::Unknown => ("unknown", "an unknown cause"),
-        Idle::NoPath => ("no_path", "tasks off the critical path"),
-    }
+    let kind = match idle {
+        Idle::NoPath => return ("no_path", "tasks off the critical path"),
+        Idle::Waits(kind) => kind,
+    };
+    let title = match kind {
+        Kind::RunQueue => "a CPU, all busy with other tasks",
+        Kind::Terminal => "a terminal",
+        Kind::Unknown => "an unknown cause",
+        kind => kinds::title(kind),
+    };
+    (kind.name(), title)
 }
 
 /// Rows of the distribution: each number of tasks up to the number of CPUs, but at

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use serde_json::{json, Value};
+use tr_analyze::kinds::{ByKind, Kind as Time};
 
 use crate::called::TR;
 use crate::encode::{self, with};
@@ -11,12 +12,12 @@ use crate::query::Sort;
 use crate::reports::critical_path;
 use crate::reports::tree::Levels;
 use crate::sort::Rows;
-use crate::steps::times::{AllTimes, Spent, StepTimes, Use};
+use crate::steps::times::{AllTimes, StepTimes};
 use crate::steps::{Kind, Step, StepIx, Steps};
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
-use crate::units;
 use crate::view::{Report, View};
+use crate::{kinds, units};
 
 /// The default number of lines.
 const LINES: usize = 30;
@@ -111,11 +112,11 @@ impl<'a> StepsReport<'a> {
         let spent = times.spent.unwrap_or_default();
         match self.view.ask.sort.unwrap_or(Sort::Wall) {
             Sort::OnCpu | Sort::TreeCpu => of.on_cpu,
-            Sort::OffCpu => spent.waited().0,
-            Sort::RunQueue => spent.of(Use::RunQueue),
-            Sort::Sleep => spent.of(Use::Sleep),
-            Sort::Blocked => spent.of(Use::Blocked),
-            Sort::Unknown => spent.of(Use::Unknown),
+            Sort::OffCpu => kinds::waited(&spent).0,
+            Sort::RunQueue => spent.of(Time::RunQueue),
+            Sort::Sleep => spent.of(Time::Sleep),
+            Sort::Blocked => spent.of(Time::Blocked),
+            Sort::Unknown => spent.of(Time::Unknown),
             Sort::Wall | Sort::Rss | Sort::Start | Sort::Pid => step.wall(),
         }
     }
@@ -280,7 +281,7 @@ impl<'a> StepsReport<'a> {
         let title = units::top("Slowest tests", SLOWEST, tests.len());
         style.painted(out, Paint::Bold, &title);
         for (_, step, times) in tests.into_iter().take(SLOWEST) {
-            let spent = times.spent.unwrap_or_default().sentence();
+            let spent = kinds::sentence(&times.spent.unwrap_or_default());
             let wall = units::pad(&units::time(step.wall()), 9, true);
             let room = style
                 .width
@@ -295,8 +296,8 @@ impl<'a> StepsReport<'a> {
         let pid = step.process.map(|ix| self.view.analysis.process(ix).pid.0);
         let start = self.view.since(step.from);
         let spent = times.spent.map(|spent| {
-            let uses = Use::ALL.into_iter();
-            let uses = uses.map(|what| (format!("{}_ns", what.name()), spent.of(what).into()));
+            let uses = kinds::OF_STEPS.into_iter();
+            let uses = uses.map(|kind| (format!("{}_ns", kind.name()), spent.of(kind).into()));
             Value::Object(uses.collect())
         });
         let row = json!({
@@ -362,7 +363,7 @@ impl Line {
         let busy = on_cpu
             .filter(|_| wall > 0)
             .map(|cpu| cpu as f64 / wall as f64);
-        let spent = |cell: &dyn Fn(Spent) -> Cell| match moment {
+        let spent = |cell: &dyn Fn(ByKind) -> Cell| match moment {
             true => Cell::Empty,
             false => Cell::known(times.spent, cell),
         };
@@ -377,12 +378,12 @@ impl Line {
                 false => Cell::known(on_cpu, Cell::Time),
             },
             busy: busy.map_or(Cell::Empty, |busy| Cell::from(format!("{busy:.2}"))),
-            starved: spent(&|spent| Cell::Time(spent.of(Use::RunQueue))),
-            waited: spent(&|spent| match spent.waited() {
+            starved: spent(&|spent| Cell::Time(spent.of(Time::RunQueue))),
+            waited: spent(&|spent| match kinds::waited(&spent) {
                 (0, _) => Cell::Time(0),
                 (ns, what) => Cell::from(format!("{} {}", units::time(ns), short(what))),
             }),
-            unknown: spent(&|spent| Cell::Time(spent.of(Use::Unknown))),
+            unknown: spent(&|spent| Cell::Time(spent.of(Time::Unknown))),
             path: times.on_path,
             exit: match step.status {
                 Some(status) if exit::failed(Some(status)) => exit::cell(Some(status), false),
@@ -400,12 +401,12 @@ impl Line {
     }
 }
 
-/// A use in a column.
-fn short(what: Use) -> &'static str {
-    match what {
-        Use::Others => "others",
-        Use::Outside => "outside",
-        _ => what.title(),
+/// A kind in a column.
+fn short(kind: Time) -> &'static str {
+    match kind {
+        Time::Others => "others",
+        Time::Outside => "outside",
+        _ => kinds::title(kind),
     }
 }
 
@@ -425,7 +426,7 @@ impl Report for StepsReport<'_> {
         let wide = style.width >= 90;
         let unknown = self
             .all()
-            .any(|(.., times)| times.spent.is_some_and(|spent| spent.of(Use::Unknown) > 0));
+            .any(|(.., times)| times.spent.is_some_and(|spent| spent.of(Time::Unknown) > 0));
         let kept = self.kept.iter().filter(|kept| **kept).count() as u64;
         let title = units::plural(kept, "step", "steps");
         out += &Table::new(title, |line: &Line| line.name.clone())
@@ -472,7 +473,9 @@ impl Report for StepsReport<'_> {
                        signal=exit/signal result processes on_cpu_ns run_queue_ns sleep_ns blocked_ns
                        unknown_ns critical_path_ns path_on_cpu_ns=spent/on_cpu_ns
                        path_run_queue_ns=spent/run_queue_ns path_disk_ns=spent/disk_ns
-                       path_network_ns=spent/network_ns path_sleep_ns=spent/sleep_ns
+                       path_network_ns=spent/network_ns path_terminal_ns=spent/terminal_ns
+                       path_sleep_ns=spent/sleep_ns path_stopped_ns=spent/stopped_ns
+                       path_blocked_ns=spent/blocked_ns path_outside_ns=spent/outside_ns
                        path_others_ns=spent/others_ns path_unknown_ns=spent/unknown_ns";
         csv(rows.map(|step| self.row(step)), columns)
     }

@@ -257,10 +257,11 @@ impl Build<'_> {
         // The tool that started the process names it better than its command line.
         let outer = std::iter::successors(around, |at| self.list.get(*at)?.parent);
         let mut outer = outer.take_while(|at| *at >= self.first);
-        let named = outer.any(|at| {
-            let step = self.whole.get(&at).and_then(|at| self.list.get(*at));
-            step.is_some_and(|step| step.process == Some(ix) && step.kind == found.kind)
-        });
+        let named = !self.whole.is_empty()
+            && outer.any(|at| {
+                let step = self.whole.get(&at).and_then(|at| self.list.get(*at));
+                step.is_some_and(|step| step.process == Some(ix) && step.kind == found.kind)
+            });
         if named || same && !found.nests {
             return None;
         }

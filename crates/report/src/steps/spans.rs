@@ -1,6 +1,8 @@
 //! Spans between marks, spans of other tools' files, and overlaps of spans.
 
+use crate::query::down;
 use crate::sort::Rows;
+use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
@@ -69,6 +71,7 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
     }
     marks.order_by_key(|(time, ix, _)| (*time, *ix));
     let mut spans = Vec::new();
+    let ancestors = LazyCell::new(|| Ancestors::new(analysis));
     // The open spans of each name.
     let mut open: HashMap<Vec<u8>, Vec<(Ktime, ProcessIx)>> = HashMap::new();
     for (time, ix, (event, name)) in marks {
@@ -104,7 +107,7 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
                 };
                 let (from, begin) = begun.remove(at);
                 let around = analysis.process(begin).parent;
-                let process = around.and_then(|around| common(analysis, around, ix));
+                let process = around.and_then(|around| ancestors.common(around, ix));
                 add(from, time, process, name);
             }
         }
@@ -261,11 +264,53 @@ fn mark_of(mark: Mark<'_>) -> (Event, Vec<u8>) {
     }
 }
 
-/// The nearest process that is `a` or an ancestor of it, and `b` or an ancestor of it.
-fn common(analysis: &Analysis, a: ProcessIx, b: ProcessIx) -> Option<ProcessIx> {
-    let up = |from: ProcessIx| std::iter::successors(Some(from), |ix| analysis.process(*ix).parent);
-    let all: BTreeSet<ProcessIx> = up(a).collect();
-    up(b).find(|ix| all.contains(ix))
+/// The processes' ancestors, in runs: a process with the largest tree among its siblings continues
+/// the run of its parent. So a process is in few runs below its root, at any depth.
+struct Ancestors<'a> {
+    analysis: &'a Analysis,
+    /// For each process its depth, and the first process of its run with the depth of that.
+    runs: Vec<Option<(usize, ProcessIx, usize)>>,
+}
+
+impl Ancestors<'_> {
+    fn new(analysis: &Analysis) -> Ancestors<'_> {
+        let largest = |parent: ProcessIx| {
+            let children = analysis.process(parent).children.iter();
+            children
+                .copied()
+                .max_by_key(|ix| analysis.process(*ix).tree.processes)
+        };
+        // For each process the child that continues its run.
+        let next: Vec<Option<ProcessIx>> = analysis.process_ids().map(largest).collect();
+        let runs = down(analysis, |ix, above: Option<&(usize, ProcessIx, usize)>| {
+            let depth = above.map_or(0, |(depth, ..)| depth + 1);
+            let parent = analysis.process(ix).parent;
+            let next = parent.and_then(|parent| *next.get(parent.0 as usize)?);
+            match above.filter(|_| next == Some(ix)) {
+                Some((_, first, at)) => (depth, *first, *at),
+                None => (depth, ix, depth),
+            }
+        });
+        Ancestors { analysis, runs }
+    }
+
+    /// The nearest process that is `a` or an ancestor of it, and `b` or an ancestor of it.
+    fn common(&self, mut a: ProcessIx, mut b: ProcessIx) -> Option<ProcessIx> {
+        let run = |ix: ProcessIx| *self.runs.get(ix.0 as usize)?;
+        loop {
+            let (in_a, in_b) = (run(a)?, run(b)?);
+            let ((depth_a, first_a, begin_a), (depth_b, first_b, begin_b)) = (in_a, in_b);
+            if first_a == first_b {
+                return Some(if depth_a <= depth_b { a } else { b });
+            }
+            // The run that begins deeper has no common ancestor.
+            if begin_a >= begin_b {
+                a = self.analysis.process(first_a).parent?;
+            } else {
+                b = self.analysis.process(first_b).parent?;
+            }
+        }
+    }
 }
 
 /// Marks the spans of one process that begin inside another one and end outside of it, and

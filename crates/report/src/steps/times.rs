@@ -1,97 +1,14 @@
 //! The times of steps.
 
-use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use tr_analyze::critical_path::{Kind as Doing, Paths, Segment};
+use tr_analyze::critical_path::{Paths, Segment};
+use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::{Analysis, ThreadIx, Times};
 use tr_analyze::timeline::{Bucket, Wait};
 use tr_format::event::Ktime;
 
 use super::{StepIx, Steps};
-use crate::names::named;
-use crate::sort::Rows;
-use crate::units;
-
-named! {
-    /// What a step's time went to, along its own critical path.
-    pub enum Use {
-        OnCpu = "on_cpu", "CPU";
-        RunQueue = "run_queue", "starved of a CPU";
-        Disk = "disk", "disk";
-        Network = "network", "network";
-        Terminal = "terminal", "terminal";
-        Sleep = "sleep", "sleep";
-        Stopped = "stopped", "stopped";
-        Blocked = "blocked", "blocked";
-        Outside = "outside", "tasks not recorded";
-        Others = "others", "work of other steps";
-        Unknown = "unknown", "unknown";
-    }
-}
-
-impl Use {
-    /// The use of time in a step: waits for what they were for, work outside of the step as
-    /// that of others.
-    pub(crate) fn of(doing: Doing, inside: bool) -> Use {
-        match doing {
-            Doing::OnCpu | Doing::RunQueue(_) if !inside => Use::Others,
-            Doing::OnCpu => Use::OnCpu,
-            Doing::RunQueue(_) => Use::RunQueue,
-            Doing::Disk => Use::Disk,
-            Doing::Network => Use::Network,
-            Doing::Terminal => Use::Terminal,
-            Doing::Sleep => Use::Sleep,
-            Doing::Stopped => Use::Stopped,
-            Doing::Blocked => Use::Blocked,
-            Doing::Outside(_) => Use::Outside,
-            Doing::Lived | Doing::Unknown => Use::Unknown,
-        }
-    }
-}
-
-/// A length of time in ns by its use.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent([u64; Use::ALL.len()]);
-
-impl Spent {
-    /// The time of one use.
-    pub fn of(&self, what: Use) -> u64 {
-        self.0.get(what as usize).copied().unwrap_or(0)
-    }
-
-    fn add(&mut self, what: Use, ns: u64) {
-        if let Some(sum) = self.0.get_mut(what as usize) {
-            *sum = sum.saturating_add(ns);
-        }
-    }
-
-    /// The uses in words, the longest first.
-    pub fn sentence(&self) -> String {
-        let all = Use::ALL.map(|what| (self.of(what), what));
-        let whole = all.iter().map(|(ns, _)| *ns).fold(0, u64::saturating_add);
-        let large = |(ns, _): &(u64, Use)| *ns > whole / 100;
-        let mut uses: Vec<_> = all.into_iter().filter(large).collect();
-        uses.order_by_key(|(ns, what)| (Reverse(*ns), *what));
-        let uses = uses.iter().take(3);
-        let uses = uses.map(|(ns, what)| format!("{} {}", what.title(), units::time(*ns)));
-        uses.collect::<Vec<_>>().join(", ")
-    }
-
-    /// The waits for something else than a CPU: their sum, and the longest.
-    pub fn waited(&self) -> (u64, Use) {
-        let waits = Use::ALL
-            .into_iter()
-            .filter(|what| !matches!(what, Use::OnCpu | Use::RunQueue | Use::Unknown));
-        let sum = waits
-            .clone()
-            .map(|what| self.of(what))
-            .fold(0, u64::saturating_add);
-        // Of equal ones the first.
-        let longest = waits.rev().max_by_key(|what| self.of(*what));
-        (sum, longest.unwrap_or(Use::Sleep))
-    }
-}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StepTimes {
@@ -100,7 +17,7 @@ pub struct StepTimes {
     /// The number of processes that began in it, with the steps inside it.
     pub processes: u64,
     /// What its wall time went to. `None`: not known.
-    pub spent: Option<Spent>,
+    pub spent: Option<ByKind>,
     /// Its time on the recording's critical path, with the steps inside it.
     pub on_path: u64,
 }
@@ -182,15 +99,21 @@ fn spent(
     steps: &Steps,
     of: StepIx,
     path: impl FnOnce(&dyn Fn(ThreadIx, Ktime) -> bool) -> Vec<Segment>,
-) -> Spent {
+) -> ByKind {
     let inside = |thread: ThreadIx, time: Ktime| {
         let before = Ktime(time.0.saturating_sub(1));
         steps.is_within(steps.at(thread, before), of)
     };
-    let mut spent = Spent::default();
+    let mut spent = ByKind::default();
     for segment in path(&inside) {
-        let inside = inside(segment.thread, segment.to);
-        spent.add(Use::of(segment.kind, inside), segment.length());
+        // Waits count for what they were for.
+        let kind = match segment.kind {
+            Kind::OnCpu | Kind::RunQueue if !inside(segment.thread, segment.to) => Kind::Others,
+            // No state is known of it.
+            Kind::Lived => Kind::Unknown,
+            kind => kind,
+        };
+        spent.add(kind, segment.length());
     }
     spent
 }

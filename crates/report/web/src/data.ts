@@ -19,7 +19,7 @@ export const KINDS: [string, number][] = [
   ["blocked in the kernel", BLOCKED],
   ["unknown", UNKNOWN],
   ["several", UNKNOWN],
-  ["a task that is not recorded", UNKNOWN],
+  ["tasks not recorded", UNKNOWN],
   ["child", ASLEEP],
   ["job slot", ASLEEP],
   ["pipe", ASLEEP],
@@ -31,6 +31,8 @@ export const KINDS: [string, number][] = [
   ...[BLOCKED, BLOCKED, ASLEEP].flatMap((state, n): [string, number][] => [n === 0 ? "disk" : "file", "fsync", "page fault"].map((name) => [name, state])),
 ];
 export const MIXED = 10;
+/** A wait for a socket; on the critical path for the network. */
+export const SOCKET = 16;
 /** The first kind of waits for disks and files; all later ones are. */
 export const STORAGE = 20;
 /** Whether a kind of piece is a wait whose end has a waker. */

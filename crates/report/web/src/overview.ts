@@ -1,7 +1,7 @@
 // The first screen: what ran, how it ended, where the time went. A range of time, a
 // subtree, a cgroup or a search narrows every figure.
 
-import type { Data } from "./data";
+import { KINDS, SOCKET, type Data } from "./data";
 import { h } from "./dom";
 import { busy, figures, lives, reasons, sums } from "./figures";
 import { steps } from "./path";
@@ -204,7 +204,7 @@ export class Overview {
       const ix = data.processOf[thread];
       if (ns <= 0 || !store.shown(ix)) return;
       const kind = path.kind[n];
-      const name = kind === 1 ? data.program(ix) : kind === 2 ? "waiting for a CPU" : kind === 6 ? "disk" : kind === 8 ? "blocked" : kind === 4 ? `sleep in ${data.program(ix)}` : "unknown";
+      const name = kind === 1 ? data.program(ix) : kind === 4 ? `sleep in ${data.program(ix)}` : kind === SOCKET ? "network" : (KINDS[kind]?.[0] ?? "unknown");
       const sum = by.get(name) ?? { ns: 0, n: 0 };
       sum.ns += ns;
       sum.n++;

@@ -1,130 +1,42 @@
 //! Holds later kinds to their own columns.
 
 use super::*;
-use crate::counters::{CallSum, Counter, Counters, SystemCalls};
-use crate::device::{Block, Device, DiskWait, SyncFile};
-use crate::dns::{DnsAnswer, DnsQuery};
-use crate::event::{Comm, Ktime, LifeEvent, LifeKind, Mark, OomKill, Pinned, Reclaim, Rename};
+use crate::codec::Col;
+use crate::event::{Comm, Ktime, LifeEvent, LifeKind, Mark, Rename, Tgid, Tid, KINDS};
 use crate::limits;
-use crate::network::{
-    Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
-};
-use crate::stack::{FileId, Function, Module, Place, Sample, Symbol};
+use crate::stack::{Place, Sample};
 use crate::varint::Cursor;
 use crate::zip::{Packer, Unpacker};
 
 /// The last column of version 3.1, before the first kind that a reader skips.
 const LAST: usize = Col::EndDead as usize;
+/// The last kind of that version.
+const LAST_KIND: u8 = Mark::MORE;
 const TASK: (Tid, Tgid) = (Tid(901), Tgid(900));
 
-/// An event of each kind since version 3.2.
+/// Events of every kind, as the other tests write them.
+#[path = "../../../tests/common/mod.rs"]
+mod common;
+
+/// Events of the kinds since version 3.2.
 fn later() -> Vec<LifeKind> {
-    let (tid, tgid) = TASK;
-    let id = ConnectionId(7);
-    let address = Address::V4([127, 0, 0, 1].into());
-    let local = Endpoint { address, port: 80 };
-    let mut counters = Counters::default();
-    counters.set(Counter::Busy, 5);
-    let sum = CallSum {
-        number: 3,
-        compat: false,
-        count: 1,
-        errors: 1,
-        ns: 1,
-        longest: 1,
-    };
-    vec![
-        LifeKind::Connect(Connect {
-            id,
-            tid,
-            tgid,
-            remote: local,
-        }),
-        LifeKind::Connected(Connected { id, local }),
-        LifeKind::Accepted(Accepted {
-            id,
-            listener: Some(TASK),
-            local,
-            remote: local,
-        }),
-        LifeKind::Closed(Closed {
-            id,
-            by: Some(TASK),
-            ending: Ending::of(0),
-            sent: 1,
-            received: 1,
-        }),
-        LifeKind::Counters(counters),
-        LifeKind::SystemCalls(SystemCalls {
-            tgid,
-            since: Ktime(1),
-            calls: vec![sum],
-        }),
-        LifeKind::Block(Box::new(Block {
-            name: (*b"vda").into(),
-            ..Block::default()
-        })),
-        LifeKind::OomKill(OomKill {
-            tid,
-            tgid,
-            resident: Some(1),
-        }),
-        LifeKind::Reclaim(Reclaim {
-            tid,
-            tgid,
-            count: 1,
-            ns: 1,
-        }),
-        LifeKind::DnsQuery(Box::new(DnsQuery {
-            tid,
-            tgid,
-            server: address,
-            port: 1,
-            id: 1,
-            kind: 1,
-            name: (*b"a.example").into(),
-        })),
-        LifeKind::DnsAnswer(Box::new(DnsAnswer {
-            server: address,
-            port: Some(1),
-            id: Some(1),
-            code: Some(0),
-            addresses: [address].into(),
-        })),
-        LifeKind::DiskWait(Box::new(DiskWait {
-            tid,
-            tgid,
-            device: Some(Device { major: 8, minor: 0 }),
-            name: (*b"vda").into(),
-        })),
-        LifeKind::Pinned(Pinned {
-            tid,
-            tgid,
-            pinned: true,
-        }),
-        LifeKind::SyncFile(Box::new(SyncFile {
-            tid,
-            tgid,
-            name: (*b"vda").into(),
-        })),
-        LifeKind::Module(Box::new(Module {
-            number: 1,
-            build_id: [7; 20].into(),
-            path: (*b"vda").into(),
-            file: None,
-        })),
-        LifeKind::Module(Box::new(Module {
-            number: 2,
-            path: (*b"vda").into(),
-            file: Some(FileId::default()),
-            ..Module::default()
-        })),
-        LifeKind::Sample(Box::new(sample(1, 1))),
-        LifeKind::Symbol(Symbol {
-            frame: 1,
-            functions: [Function::default()].into(),
-        }),
-    ]
+    let mut dice = common::Dice(7);
+    let mut all = common::lifecycle(5_000_000, 901, &mut dice);
+    all.extend(common::recorder(5_000_000, &mut dice));
+    let kinds = all.into_iter().map(|event| match event {
+        common::Event::Life(event) => event.kind,
+        common::Event::Sched(_) => unreachable!(),
+    });
+    kinds.filter(|kind| kind.number() > LAST_KIND).collect()
+}
+
+#[test]
+fn every_later_kind_is_looked_at() {
+    let later = later();
+    for (number, name) in KINDS.into_iter().filter(|kind| kind.0 > LAST_KIND) {
+        let found = later.iter().any(|kind| kind.number() == number);
+        assert!(found, "tests/common has no event of {name}");
+    }
 }
 
 /// A sample with a new stack and a new frame of these numbers.
@@ -148,9 +60,9 @@ fn packed(kinds: &[LifeKind]) -> (Vec<Vec<u8>>, Vec<u8>) {
         cpu: None,
         kind: kind.clone(),
     };
-    let events: Vec<_> = kinds.iter().map(event).collect();
+    let mut events: Vec<_> = kinds.iter().map(event).collect();
     let mut out = Vec::new();
-    encode(&events, 1, &mut Packer::new().unwrap(), &mut out).unwrap();
+    encode(&mut events, 1, &mut Packer::new().unwrap(), &mut out).unwrap();
     let mut unpacker = Unpacker::new().unwrap();
     let mut cursor = Cursor::new(&out);
     let mut body = Cursor::new(unpacker.unpack(&mut cursor, limits::BODY).unwrap());
@@ -202,14 +114,14 @@ fn numbers_that_do_not_fit_are_refused() {
         (sample(u32::MAX, 1), false),
         (sample(1, u32::MAX), false),
     ] {
-        let event = LifeEvent {
+        let mut event = LifeEvent {
             time: Ktime(1),
             cpu: None,
             kind: LifeKind::Sample(Box::new(sample)),
         };
         let (mut out, mut events) = (Vec::new(), Vec::new());
         encode(
-            std::slice::from_ref(&event),
+            std::slice::from_mut(&mut event),
             1,
             &mut Packer::new().unwrap(),
             &mut out,

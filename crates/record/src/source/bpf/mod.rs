@@ -137,7 +137,7 @@ pub fn start(
             facts: Facts::default(),
         }),
         extras: Some(extras(&attached.tracer, config)),
-        missing: missing(&attached),
+        missing: [missing(&attached), notes(&attached)].concat(),
         irq_known: attached.irq_known,
         buffer: sched_rings + u64::from(life_ring) + sample_ring,
         living,
@@ -244,10 +244,6 @@ pub fn missing(attached: &Attached) -> Vec<String> {
             "how a task sleeps that another CPU wakes while it is switched out (before Linux 5.18)",
         ),
         (
-            tracer.is_raw(),
-            "the kernel refused tp_btf programs; raw_tp programs were used (they cost more)",
-        ),
-        (
             !tracer.extras().has(Extras::NETWORK),
             "TCP connections: this kernel has no tracepoint inet_sock_set_state",
         ),
@@ -287,6 +283,18 @@ pub fn missing(attached: &Attached) -> Vec<String> {
             "the kernel's functions in stacks: it tells their addresses to root alone \
              (kernel.kptr_restrict)",
         ),
+    ];
+    chosen(&facts)
+}
+
+/// What is special about how the programs were attached, in words for the user: the recording
+/// has all facts.
+pub fn notes(attached: &Attached) -> Vec<String> {
+    chosen(&[
+        (
+            attached.tracer.is_raw(),
+            "the kernel refused tp_btf programs; raw_tp programs were used (they cost more)",
+        ),
         (
             attached.helped,
             "this kernel lists tasks to the loader alone, which ran until the end of the recording",
@@ -296,9 +304,12 @@ pub fn missing(attached: &Attached) -> Vec<String> {
             "runs of the programs that the kernel left out are not counted: their descriptors stay \
              with the loader",
         ),
-    ];
-    let missing = facts.iter().filter(|(missing, _)| *missing);
-    missing.map(|(_, words)| (*words).to_owned()).collect()
+    ])
+}
+
+fn chosen(facts: &[(bool, &str)]) -> Vec<String> {
+    let chosen = facts.iter().filter(|(holds, _)| *holds);
+    chosen.map(|(_, words)| (*words).to_owned()).collect()
 }
 
 impl Bpf {

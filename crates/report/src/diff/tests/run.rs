@@ -1,5 +1,6 @@
 //! Unit tests of `diff::run`.
 
+use tr_analyze::kinds::Kind;
 use tr_analyze::Options;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
@@ -46,6 +47,6 @@ fn the_path_of_a_process_has_no_unknown_time() {
     let unknown = path.segments.iter().filter(|it| it.kind == Kind::Unknown);
     let unknown: u64 = unknown.map(|it| it.length()).sum();
     assert!(unknown > 0, "the losses touch the path");
-    let known: u64 = on_path(&analysis, &path).values().sum();
+    let known: u64 = path.by_process(&analysis).iter().sum();
     assert_eq!(known + unknown, path.length());
 }

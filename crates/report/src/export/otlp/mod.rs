@@ -18,6 +18,7 @@ use self::messages::*;
 use crate::ci::Ci;
 use crate::encode::hex;
 use crate::exit::{self, Exit};
+use crate::query::down;
 use crate::reports::critical_path;
 use crate::steps::{Kind, Step, StepIx, Steps};
 use crate::view::View;
@@ -95,9 +96,13 @@ struct Spans<'a> {
     executions: HashMap<ProcessIx, StepIx>,
     /// The processes with spans of their own.
     chosen: Vec<bool>,
+    /// Each process's innermost span, and the process whose it is: its own or a parent's.
+    innermost: Vec<Option<(ProcessIx, Thing)>>,
+    /// For each step the innermost one that is long: itself or one around it.
+    innermost_step: Vec<Option<StepIx>>,
     root: Option<ProcessIx>,
-    /// Time on the critical path in ns, by process.
-    path: HashMap<ProcessIx, u64>,
+    /// Known time on the critical path in ns, by the process's index.
+    path: Vec<u64>,
 }
 
 impl<'a> Spans<'a> {
@@ -121,27 +126,39 @@ impl<'a> Spans<'a> {
                 executions.entry(process).or_insert(at);
             }
         }
-        let mut path = HashMap::new();
-        for segment in critical_path::path_of(view)
-            .iter()
-            .flat_map(|path| &path.segments)
-        {
-            let process = analysis.thread(segment.thread).process;
-            *path.entry(process).or_default() += segment.length();
-        }
+        let path = critical_path::path_of(view);
+        let path = path.map_or(Vec::new(), |path| path.by_process(analysis));
         let root = analysis.process_ids().find(|ix| {
             let process = analysis.process(*ix);
             process.parent.is_none() && Some(process.pid) == analysis.meta.root
         });
-        Spans {
+        let mut spans = Spans {
             view: *view,
             ids: Ids::new(&analysis.meta),
             steps,
             executions,
             chosen,
+            innermost: Vec::new(),
+            innermost_step: Vec::new(),
             root,
             path,
+        };
+        let innermost = down(
+            analysis,
+            |ix, above: Option<&Option<(ProcessIx, Thing)>>| {
+                let own = spans.thing(ix).map(|thing| (ix, thing));
+                own.or_else(|| above.copied().flatten())
+            },
+        );
+        spans.innermost = innermost.into_iter().map(Option::flatten).collect();
+        // Parents come before their children.
+        for (at, step) in spans.steps.list().iter().enumerate() {
+            let around = |parent: StepIx| spans.innermost_step.get(parent).copied().flatten();
+            let own = long(view, step).then_some(at);
+            let innermost = own.or_else(|| step.parent.and_then(around));
+            spans.innermost_step.push(innermost);
         }
+        spans
     }
 
     /// The recording, then steps and processes in their order.
@@ -170,25 +187,20 @@ impl<'a> Spans<'a> {
     /// The innermost span: that of the process or of one of its parents if that process is in
     /// the step, else that of the step.
     fn around(&self, process: Option<ProcessIx>, step: Option<StepIx>) -> Thing {
-        let analysis = self.view.analysis;
-        let step = self.steps.around(step).find(|at| {
-            let step = self.steps.list().get(*at);
-            step.is_some_and(|step| long(&self.view, step))
-        });
-        let line = std::iter::successors(process, |ix| analysis.process(*ix).parent);
-        let mut spans = line.filter_map(|ix| Some((ix, self.thing(ix)?)));
+        let step = step.and_then(|step| *self.innermost_step.get(step)?);
+        let span = process.and_then(|process| *self.innermost.get(process.0 as usize)?);
         let Some(step) = step else {
-            return spans.next().map_or(Thing::Recording, |(_, thing)| thing);
+            return span.map_or(Thing::Recording, |(_, thing)| thing);
         };
         let inside = |ix: ProcessIx, thing: Thing| match thing {
             Thing::Recording => false,
-            Thing::Step(own) => self.steps.around(Some(own)).any(|at| at == step),
+            Thing::Step(own) => self.steps.is_within(Some(own), step),
             Thing::Process(_) => {
-                let own = self.steps.of_process(analysis, ix.0 as usize);
-                self.steps.around(own).any(|at| at == step)
+                let own = self.steps.of_process(self.view.analysis, ix.0 as usize);
+                self.steps.is_within(own, step)
             }
         };
-        match spans.next() {
+        match span {
             Some((ix, thing)) if inside(ix, thing) => thing,
             _ => Thing::Step(step),
         }
@@ -311,7 +323,7 @@ impl<'a> Spans<'a> {
         );
         facts.extend(program(process));
         facts.extend(times(&process.times));
-        if let Some(ns) = self.path.get(&ix) {
+        if let Some(ns) = self.path.get(ix.0 as usize).filter(|ns| **ns > 0) {
             facts.push(int("tr.critical_path_ns", *ns));
         }
         if let Some(code) = process.status.and_then(|status| Exit::from(status).code()) {

@@ -5,12 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use tr_format::event::{Ktime, LifeKind, Tid};
 use tr_format::network::{ConnectionId, Ending, Endpoint};
 
-use crate::awaited::Awaited;
-use crate::critical_path::{CriticalPath, Segment};
+use super::dns::Lookup;
 use crate::gaps::Spans;
-use crate::graph::Kind;
-use crate::model::{Analysis, ProcessIx, ThreadIx};
-use crate::tracker::TaskIx;
+use crate::ids::{ProcessIx, TaskIx, ThreadIx};
 
 /// A connection of the recorded tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,6 +71,9 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
+    /// The most connections that are kept.
+    pub const MOST: usize = 1 << 20;
+
     /// Takes an event; `task` finds a task by its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
         match kind {
@@ -119,7 +119,7 @@ impl Connections {
     }
 
     fn begin(&mut self, id: ConnectionId, task: Option<TaskIx>, connection: Connection) {
-        if self.all.len() >= Analysis::CONNECTIONS {
+        if self.all.len() >= Connections::MOST {
             self.left_out += 1;
             return;
         }
@@ -210,22 +210,23 @@ const UNANSWERED: u64 = 5_000_000_000;
 pub struct Online(BTreeMap<ProcessIx, Spans>);
 
 impl Online {
-    /// Those of an analysis that has its threads, connections and lookups.
-    pub(crate) fn new(analysis: &Analysis) -> Online {
-        let connections = analysis.connections.iter();
-        let connections = connections.map(|it| {
+    /// Those of the connections and the lookups of `process`es; that finds a thread's.
+    pub(crate) fn new(
+        connections: &[Connection],
+        lookups: &[Lookup],
+        process: impl Fn(ThreadIx) -> ProcessIx,
+    ) -> Online {
+        let connections = connections.iter().map(|it| {
             let closed = it.closed.unwrap_or(Ktime(u64::MAX));
             (it.thread, it.begun, closed)
         });
-        let lookups = analysis.lookups.iter().map(|it| {
+        let lookups = lookups.iter().map(|it| {
             let given_up = Ktime(it.asked.0.saturating_add(UNANSWERED));
             (it.thread, it.asked, it.answered.unwrap_or(given_up))
         });
         let mut all: Vec<(ProcessIx, Ktime, Ktime)> = connections
             .chain(lookups)
-            .filter_map(|(thread, since, until)| {
-                Some((analysis.thread(thread?).process, since, until))
-            })
+            .filter_map(|(thread, since, until)| Some((process(thread?), since, until)))
             .collect();
         // In order, so that each span is added at the end.
         all.sort_unstable();
@@ -240,78 +241,4 @@ impl Online {
     pub fn covers(&self, process: ProcessIx, time: Ktime) -> bool {
         self.0.get(&process).is_some_and(|spans| spans.covers(time))
     }
-}
-
-/// Time of the critical path in which a thread waited for the network.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waited {
-    /// The thread's process.
-    pub process: ProcessIx,
-    /// The connection, if all that its process had at that time lead to the same end.
-    pub connection: Option<usize>,
-    /// In ns.
-    pub ns: u64,
-}
-
-/// The number of a process's connections that are looked at for one wait; of more the one that
-/// was waited for is not known.
-const LOOK_BACK: usize = 1000;
-
-/// The waits for the network on a critical path: those for a socket that a softirq, a timeout, or
-/// a task outside of the recording ended. If such a task ended it, or in a poll(2) that had a
-/// timeout, the process had a connection or asked a DNS server.
-pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
-    let mut of: HashMap<ProcessIx, Vec<usize>> = HashMap::new();
-    for (at, it) in analysis.connections.iter().enumerate() {
-        if let Some(thread) = it.thread {
-            let process = analysis.thread(thread).process;
-            of.entry(process).or_default().push(at);
-        }
-    }
-    let segments = path.segments.iter();
-    let waits = segments.filter_map(|segment| {
-        let process = analysis.thread(segment.thread).process;
-        let candidates = of.get(&process).map_or(&[][..], Vec::as_slice);
-        let (any, connection) = during(analysis, candidates, segment);
-        let network = match segment.kind {
-            Kind::Network => true,
-            Kind::Outside(_) => for_socket(analysis, segment, process, any),
-            _ => false,
-        };
-        network.then(|| Waited {
-            process,
-            connection,
-            ns: segment.length(),
-        })
-    });
-    waits.collect()
-}
-
-/// Whether a process had connections at the time of a segment, and one of them if they lead to
-/// the same end. `all`: the process's connections, in order of their beginning.
-fn during(analysis: &Analysis, all: &[usize], segment: &Segment) -> (bool, Option<usize>) {
-    let get = |at: usize| analysis.connections.get(at);
-    let end = |at: usize| get(at).map(|it| it.remote);
-    let begun = |at: &usize| get(*at).is_some_and(|it| it.begun <= segment.to);
-    let (begun, _) = all.split_at(all.partition_point(begun));
-    let last = begun.iter().rev().take(LOOK_BACK).copied();
-    let open = |it: &Connection| it.closed.is_none_or(|at| at >= segment.from);
-    let mut there = last.filter(|at| get(*at).is_some_and(open));
-    let first = there.next();
-    let same = there.all(|other| end(other) == first.and_then(end));
-    let same = same && begun.len() <= LOOK_BACK;
-    (first.is_some(), first.filter(|_| same))
-}
-
-/// The segment's thread waited for a socket, and its process had a connection (`any`) or asked a
-/// DNS server.
-fn for_socket(analysis: &Analysis, segment: &Segment, process: ProcessIx, any: bool) -> bool {
-    let stretch = analysis.timeline.as_ref().and_then(|timeline| {
-        let number = timeline.at(segment.thread, Ktime(segment.to.0.checked_sub(1)?))?;
-        timeline.get(segment.thread, number)
-    });
-    stretch.is_some_and(|it| {
-        (any || analysis.online.covers(process, it.from))
-            && analysis.awaited(segment.thread, &it) == Some(Awaited::Socket)
-    })
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use tr_format::counters::{CallSum, SystemCalls};
 use tr_format::event::Ktime;
 
-use crate::model::{Analysis, ProcessIx};
-use crate::tracker::ProcIx;
+use crate::ids::{ProcIx, ProcessIx};
 
 /// One system call of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +26,9 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
+    /// The most sums that are kept.
+    pub const MOST: usize = 1 << 20;
+
     /// Adds the calls of a process that lived from `life.0` to `life.1`. Those of an interval of
     /// which the span has less than half belong to another window.
     pub fn take(
@@ -49,7 +51,7 @@ impl Calls {
         }
         for call in &calls.calls {
             let key = (process, call.compat, call.number);
-            if self.sums.len() >= Analysis::CALLS && !self.sums.contains_key(&key) {
+            if self.sums.len() >= Calls::MOST && !self.sums.contains_key(&key) {
                 self.left_out = self.left_out.saturating_add(call.count);
                 continue;
             }

@@ -6,8 +6,8 @@ use tr_format::event::{Ktime, Stream};
 
 use crate::arena::Arena;
 use crate::gaps::Spans;
-use crate::graph::Graph;
 use crate::model::{Analysis, Basis, ProcessIx, ThreadIx};
+use crate::questions::graph::Graph;
 use crate::timeline::{Bucket, Stretch, Wait};
 
 /// The spans with a recorded loss of scheduling events.

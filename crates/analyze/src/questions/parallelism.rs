@@ -10,10 +10,10 @@ use tr_format::meta::Scope;
 
 use crate::arena::Ix;
 use crate::concurrency::add;
-use crate::critical_path::{CriticalPath, Kind, NoPath, Segment};
-use crate::graph::Graph;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
-use crate::programs::{sleeper, Group, Groups};
+use crate::questions::critical_path::{CriticalPath, Kind, NoPath, Segment};
+use crate::questions::graph::Graph;
+use crate::questions::programs::{sleeper, Group, Groups};
 use crate::timeline::Bucket;
 
 /// A phase in which one process of one group was the only one that ran or waited for
@@ -50,18 +50,10 @@ pub struct AloneSum {
 
 /// The reason why no task ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[allow(missing_docs)] // as in [`Kind`]
 pub enum Idle {
-    /// Tasks waited for a CPU: tasks that are not recorded kept the CPUs busy.
-    NoCpu,
-    Disk,
-    Network,
-    Terminal,
-    Sleep,
-    Stopped,
-    Blocked,
-    Outside,
-    Unknown,
+    /// The critical path waited for this; [`Kind::RunQueue`]: tasks that are not recorded kept
+    /// the CPUs busy.
+    Waits(Kind),
     /// The critical path does not cover this time: it is before the exec or after the
     /// end, or there is no path.
     NoPath,
@@ -324,7 +316,7 @@ impl Sweep<'_> {
                 }
             };
             let reason = if wanted {
-                (Idle::NoCpu, None)
+                (Idle::Waits(Kind::RunQueue), None)
             } else {
                 (idle, group)
             };
@@ -345,17 +337,10 @@ impl Sweep<'_> {
     }
 }
 
+/// No task ran, so the path's thread did not run either.
 fn idle(kind: Kind) -> Idle {
-    match kind {
-        Kind::RunQueue(_) => Idle::NoCpu,
-        Kind::Disk => Idle::Disk,
-        Kind::Network => Idle::Network,
-        Kind::Terminal => Idle::Terminal,
-        Kind::Sleep => Idle::Sleep,
-        Kind::Stopped => Idle::Stopped,
-        Kind::Blocked => Idle::Blocked,
-        Kind::Outside(_) => Idle::Outside,
-        // No task ran, so the path's thread did not run either.
-        Kind::OnCpu | Kind::Lived | Kind::Unknown => Idle::Unknown,
+    match kind.is_wait() || kind == Kind::RunQueue {
+        true => Idle::Waits(kind),
+        false => Idle::Waits(Kind::Unknown),
     }
 }

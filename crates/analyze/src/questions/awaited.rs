@@ -3,6 +3,7 @@
 
 use tr_format::event::Reason;
 
+use crate::kinds::Kind;
 use crate::model::{Analysis, Process, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 use crate::tools;
@@ -41,6 +42,27 @@ pub enum Awaited {
     Sleep,
     /// Not known.
     Unknown,
+}
+
+impl Awaited {
+    /// The kind of a wait that no recorded thread ended. `by_task`: a task that is not recorded,
+    /// or a kernel thread, did. `online`: the waiting process had a connection then, or asked a
+    /// DNS server.
+    pub(super) fn kind(self, by_task: bool, online: bool) -> Kind {
+        match self {
+            // The last step of block I/O may be a kernel thread's.
+            Awaited::Disk | Awaited::File => Kind::Disk,
+            // The other end of a connection may be a server of this machine; that of a Unix
+            // socket is no network.
+            Awaited::Socket if online || !by_task => Kind::Network,
+            _ if by_task => Kind::Outside,
+            Awaited::Unknown => Kind::Unknown,
+            Awaited::Terminal => Kind::Terminal,
+            Awaited::Continue => Kind::Stopped,
+            Awaited::Kernel | Awaited::Vfork => Kind::Blocked,
+            _ => Kind::Sleep,
+        }
+    }
 }
 
 impl Analysis {

@@ -8,9 +8,10 @@ use super::{Change, Changes, Jobs};
 use crate::arena::{Arena, Ix};
 use crate::awaited::Awaited;
 use crate::critical_path::CriticalPath;
-use crate::graph::{Cause, Graph, Kind};
+use crate::kinds::Kind;
 use crate::model::{ProcessIx, ThreadIx};
 use crate::programs::{Group, Groups};
+use crate::questions::graph::{Cause, Graph};
 use crate::timeline::{Bucket, Stretch};
 
 /// The longest time in ns that a task which was woken or forked waits for an idle CPU: longer

@@ -6,8 +6,7 @@ use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{Ktime, LifeKind, Tid};
 use tr_format::network::Address;
 
-use crate::model::{Analysis, ThreadIx};
-use crate::tracker::TaskIx;
+use crate::ids::{TaskIx, ThreadIx};
 
 /// A query and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +54,9 @@ pub(crate) struct Lookups {
 }
 
 impl Lookups {
+    /// The most queries that are kept.
+    pub const MOST: usize = 1 << 19;
+
     /// Takes an event; `task` finds a task by its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
         match kind {
@@ -75,7 +77,7 @@ impl Lookups {
         }) {
             return;
         }
-        if self.all.len() >= Analysis::LOOKUPS {
+        if self.all.len() >= Lookups::MOST {
             self.left_out += 1;
             return;
         }

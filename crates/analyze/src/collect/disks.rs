@@ -7,8 +7,7 @@ use std::sync::Arc;
 use tr_format::device::Device;
 use tr_format::event::{Ktime, LifeKind, Stream, Tid};
 
-use crate::model::ThreadIx;
-use crate::tracker::TaskIx;
+use crate::ids::{TaskIx, ThreadIx};
 
 /// A disk that a thread waited for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

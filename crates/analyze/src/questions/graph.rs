@@ -5,38 +5,12 @@
 //! A wait that a recorded thread ended has an edge to that thread, a new thread to the
 //! thread that forked it. All other stretches are time of the thread's own.
 
-use tr_format::event::{Ktime, Tid};
+use tr_format::event::Ktime;
 
-use crate::awaited::Awaited;
+use super::awaited::Awaited;
+use crate::kinds::Kind;
 use crate::model::{Analysis, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Timeline};
-
-/// The kind of a part of the time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
-    /// On a CPU.
-    OnCpu,
-    /// Waiting for a CPU; of a preempted thread the actor that took it.
-    RunQueue(Actor),
-    /// Waiting for a disk or a file.
-    Disk,
-    /// Waiting for the network.
-    Network,
-    /// Waiting for a terminal.
-    Terminal,
-    /// Asleep until a timer, or another interrupt that is not known better.
-    Sleep,
-    /// Stopped or traced, until an actor that is not known as a task.
-    Stopped,
-    /// In another uninterruptible wait that an interrupt ended.
-    Blocked,
-    /// Waiting for a task that is no part of the recording, or a kernel thread.
-    Outside(Tid),
-    /// On a CPU or not: totals do not tell what the thread did when.
-    Lived,
-    /// Not known: events are missing, or the wait has not ended yet.
-    Unknown,
-}
 
 /// The cause of a stretch's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,8 +39,7 @@ impl<'a> Graph<'a> {
     pub fn cause(&self, thread: ThreadIx, stretch: &Stretch) -> Cause {
         match stretch.doing {
             Bucket::OnCpu(_) => return Cause::Own(Kind::OnCpu),
-            // The waker of a thread is not the task that had the CPU.
-            Bucket::RunQueue { .. } => return Cause::Own(Kind::RunQueue(stretch.preempted_by())),
+            Bucket::RunQueue { .. } => return Cause::Own(Kind::RunQueue),
             Bucket::Unknown => return Cause::Own(Kind::Unknown),
             Bucket::Wait(_) => {}
         }
@@ -74,38 +47,25 @@ impl<'a> Graph<'a> {
             Actor::Thread(waker) if self.lives(waker, stretch.to) => {
                 // A kernel thread works for many tasks: its own wait for work explains nothing
                 // of this wait. It is treated like a kernel thread that is not recorded.
-                let waker_is = self.analysis.thread(waker);
-                match self.analysis.process(waker_is.process).kthread {
-                    true => Cause::Own(self.outside(thread, stretch, waker_is.tid)),
+                let process = self.analysis.thread(waker).process;
+                match self.analysis.process(process).kthread {
+                    true => Cause::Own(self.wait(thread, stretch, true)),
                     false => Cause::Thread(waker),
                 }
             }
-            Actor::Outside(tid) => Cause::Own(self.outside(thread, stretch, tid)),
-            Actor::Interrupt | Actor::SoftIrq => Cause::Own(self.own(thread, stretch)),
+            Actor::Outside(_) => Cause::Own(self.wait(thread, stretch, true)),
+            Actor::Interrupt | Actor::SoftIrq => Cause::Own(self.wait(thread, stretch, false)),
             Actor::Thread(_) | Actor::Unknown => Cause::Own(Kind::Unknown),
         }
     }
 
-    /// A wait that a task outside of the recording or a kernel thread ended: the last step of
-    /// block I/O may be a kernel thread's.
-    fn outside(&self, thread: ThreadIx, stretch: &Stretch, tid: Tid) -> Kind {
-        match self.analysis.awaited(thread, stretch) {
-            Some(Awaited::Disk | Awaited::File) => Kind::Disk,
-            _ => Kind::Outside(tid),
-        }
-    }
-
-    /// The kind of a wait that no task ended.
-    pub fn own(&self, thread: ThreadIx, stretch: &Stretch) -> Kind {
-        match self.analysis.awaited(thread, stretch) {
-            None | Some(Awaited::Unknown) => Kind::Unknown,
-            Some(Awaited::Disk | Awaited::File) => Kind::Disk,
-            Some(Awaited::Socket) => Kind::Network,
-            Some(Awaited::Terminal) => Kind::Terminal,
-            Some(Awaited::Continue) => Kind::Stopped,
-            Some(Awaited::Kernel | Awaited::Vfork) => Kind::Blocked,
-            Some(_) => Kind::Sleep,
-        }
+    /// The kind of a wait that no recorded thread ended; `by_task`: a task that is not recorded,
+    /// or a kernel thread, did.
+    pub fn wait(&self, thread: ThreadIx, stretch: &Stretch, by_task: bool) -> Kind {
+        let process = self.analysis.thread(thread).process;
+        let online = self.analysis.online.covers(process, stretch.from);
+        let awaited = self.analysis.awaited(thread, stretch);
+        awaited.unwrap_or(Awaited::Unknown).kind(by_task, online)
     }
 
     /// The thread that forked this one, if it lived then.

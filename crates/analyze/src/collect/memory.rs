@@ -2,8 +2,7 @@
 
 use tr_format::event::{Ktime, LifeKind, Tid};
 
-use crate::model::ThreadIx;
-use crate::tracker::TaskIx;
+use crate::ids::{TaskIx, ThreadIx};
 
 /// A fact about a thread's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

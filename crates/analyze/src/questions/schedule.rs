@@ -19,11 +19,11 @@ mod run;
 
 use tr_format::event::Ktime;
 
-use crate::critical_path::{CriticalPath, NoPath};
-use crate::graph::Graph;
+use super::critical_path::{CriticalPath, NoPath};
+use super::graph::Graph;
+use super::programs::Groups;
+use super::what_if::Without;
 use crate::model::{Analysis, ProcessIx};
-use crate::programs::Groups;
-use crate::what_if::Without;
 
 /// A part of the recorded time that a change makes shorter, or jobs that it runs at once.
 #[derive(Clone, Debug)]

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use tr_format::event::{Ktime, LifeKind};
 use tr_format::stack::{Doing, Function, Module, Place, Sample, DEPTH};
 
-use crate::model::{Analysis, ThreadIx};
-use crate::tracker::TaskIx;
+use crate::ids::{TaskIx, ThreadIx};
 
 /// The samples of a thread with one stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,12 +109,18 @@ pub(crate) struct Collected {
 }
 
 impl Collected {
+    /// The most stacks, frames and sums of samples that are kept.
+    pub const MOST: usize = 1 << 22;
+
+    /// The most mapped files that are kept.
+    pub const MODULES: usize = 1 << 16;
+
     /// Takes an event of stacks that is no sample.
     pub fn define(&mut self, kind: &LifeKind) {
         let known = &mut self.known;
-        let room = known.frames.len() + known.symbols.len() < Analysis::STACKS;
+        let room = known.frames.len() + known.symbols.len() < Collected::MOST;
         match kind {
-            LifeKind::Module(module) if known.modules.len() < Analysis::MODULES => {
+            LifeKind::Module(module) if known.modules.len() < Collected::MODULES => {
                 known.modules.insert(module.number, (**module).clone());
             }
             LifeKind::Symbol(symbol) if room => {
@@ -129,7 +134,7 @@ impl Collected {
     pub fn stacks(&mut self, sample: &Sample) {
         let known = &mut self.known;
         let frames = known.frames.len() + known.symbols.len();
-        if known.stacks.len().max(frames) >= Analysis::STACKS {
+        if known.stacks.len().max(frames) >= Collected::MOST {
             self.left_out += 1;
             return;
         }
@@ -144,7 +149,7 @@ impl Collected {
     /// Counts a sample of a task; `ns`: the time that it stands for in the span.
     pub fn count(&mut self, task: TaskIx, time: Ktime, sample: &Sample, ns: u64) {
         let key = (task, sample.doing, sample.stack(), sample.cut);
-        if self.sums.len() >= Analysis::STACKS && !self.sums.contains_key(&key) {
+        if self.sums.len() >= Collected::MOST && !self.sums.contains_key(&key) {
             self.left_out += 1;
             return;
         }
@@ -152,7 +157,7 @@ impl Collected {
         *count += 1;
         *sum = sum.saturating_add(ns);
         match &mut self.timed {
-            Some(timed) if timed.len() < Analysis::STACKS => timed.push(OfTask {
+            Some(timed) if timed.len() < Collected::MOST => timed.push(OfTask {
                 task,
                 time,
                 doing: sample.doing,

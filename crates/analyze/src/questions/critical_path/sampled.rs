@@ -6,8 +6,8 @@ use tr_format::event::Ktime;
 use tr_format::stack::Doing;
 
 use super::{CriticalPath, Kind, Segment};
+use crate::collect::stacks::{Stacks, Timed};
 use crate::model::ThreadIx;
-use crate::stacks::{Stacks, Timed};
 
 /// The samples of a path, and the time that they are samples of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -32,20 +32,6 @@ struct Own<'a> {
     waited: u64,
 }
 
-/// Whether a segment is a wait for anything but a CPU.
-fn is_wait(segment: &Segment) -> bool {
-    match segment.kind {
-        Kind::Disk
-        | Kind::Network
-        | Kind::Terminal
-        | Kind::Sleep
-        | Kind::Stopped
-        | Kind::Blocked
-        | Kind::Outside(_) => true,
-        Kind::OnCpu | Kind::RunQueue(_) | Kind::Lived | Kind::Unknown => false,
-    }
-}
-
 impl CriticalPath {
     /// The samples of this path. They need
     /// [`Options::samples`](crate::Options::samples).
@@ -64,7 +50,7 @@ impl CriticalPath {
                     leg,
                     waited: *waited,
                 });
-                if is_wait(segment) {
+                if segment.kind.is_wait() {
                     *waited += segment.length();
                     found.waited += segment.length();
                 } else if segment.kind == Kind::OnCpu {
@@ -121,7 +107,7 @@ fn at<'a, 'b>(own: &'b [Own<'a>], time: Ktime) -> Option<&'b Own<'a>> {
 /// The waits of a thread on the path up to a time, in ns.
 fn waited_until(own: &[Own<'_>], time: Ktime) -> u64 {
     before(own, time).map_or(0, |it| {
-        let part = match is_wait(it.segment) {
+        let part = match it.segment.kind.is_wait() {
             true => time.min(it.segment.to).since(it.segment.from),
             false => 0,
         };
@@ -132,9 +118,8 @@ fn waited_until(own: &[Own<'_>], time: Ktime) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::critical_path::Then;
     use crate::model::ProcessIx;
-    use crate::timeline::Actor;
+    use crate::questions::critical_path::Then;
 
     const A: ThreadIx = ThreadIx(0);
     const B: ThreadIx = ThreadIx(1);
@@ -177,7 +162,7 @@ mod tests {
                 segment(A, 0, 40, Kind::OnCpu),
                 segment(A, 40, 80, Kind::Sleep),
                 segment(B, 80, 120, Kind::OnCpu),
-                segment(A, 120, 160, Kind::RunQueue(Actor::Unknown)),
+                segment(A, 120, 160, Kind::RunQueue),
                 segment(A, 160, 180, Kind::OnCpu),
             ],
         };

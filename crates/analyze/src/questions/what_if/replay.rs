@@ -4,10 +4,11 @@ use tr_format::event::{Ktime, Reason};
 
 use super::{Stay, Without};
 use crate::arena::Arena;
-use crate::awaited::Awaited;
-use crate::graph::{Cause, Graph, Kind};
+use crate::kinds::Kind;
 use crate::model::ThreadIx;
-use crate::programs::{Group, Groups};
+use crate::questions::awaited::Awaited;
+use crate::questions::graph::{Cause, Graph};
+use crate::questions::programs::{Group, Groups};
 
 /// A thread's position in the replay.
 #[derive(Clone, Copy, Debug, Default)]

@@ -27,10 +27,11 @@ mod walk;
 use self::evidence::Evidence;
 pub use self::sampled::OnPath;
 use crate::gaps::Spans;
-use crate::graph::Graph;
-pub use crate::graph::Kind;
+use crate::kinds::ByKind;
+pub use crate::kinds::Kind;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
-use crate::programs::{Program, Programs};
+use crate::questions::graph::Graph;
+use crate::questions::programs::{Program, Programs};
 
 /// The link from a segment's thread to the next segment's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -104,53 +105,6 @@ impl CriticalPath {
     }
 }
 
-/// The time of a part of the path by kind, in ns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
-    /// On a CPU.
-    pub on_cpu: u64,
-    /// Waiting for a CPU.
-    pub run_queue: u64,
-    /// Waiting for a disk.
-    pub disk: u64,
-    /// Asleep until an interrupt: a timer, the network, a terminal.
-    pub sleep: u64,
-    /// Stopped, in another uninterruptible wait, or waiting for a task that is
-    /// no part of the recording.
-    pub other: u64,
-    /// On a CPU or not: totals do not tell.
-    pub lived: u64,
-    /// Not known.
-    pub unknown: u64,
-}
-
-impl Spent {
-    /// Adds a segment's time.
-    pub fn add(&mut self, kind: Kind, ns: u64) {
-        let sum = match kind {
-            Kind::OnCpu => &mut self.on_cpu,
-            Kind::RunQueue(_) => &mut self.run_queue,
-            Kind::Disk => &mut self.disk,
-            Kind::Sleep | Kind::Network | Kind::Terminal => &mut self.sleep,
-            Kind::Stopped | Kind::Blocked | Kind::Outside(_) => &mut self.other,
-            Kind::Lived => &mut self.lived,
-            Kind::Unknown => &mut self.unknown,
-        };
-        *sum += ns;
-    }
-
-    /// Adds another part's times.
-    pub fn add_all(&mut self, other: &Spent) {
-        self.on_cpu += other.on_cpu;
-        self.run_queue += other.run_queue;
-        self.disk += other.disk;
-        self.sleep += other.sleep;
-        self.other += other.other;
-        self.lived += other.lived;
-        self.unknown += other.unknown;
-    }
-}
-
 /// Successive segments of one thread and one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
@@ -163,7 +117,7 @@ pub struct Leg {
     /// The program that the thread's process was.
     pub program: Option<Program>,
     /// Its time by kind.
-    pub spent: Spent,
+    pub spent: ByKind,
     /// The link to the next leg.
     pub then: Then,
     /// No event shows that link.
@@ -186,14 +140,24 @@ impl CriticalPath {
         self.segments.chunk_by(same)
     }
 
+    /// The known time of each process on the path, in ns and in the order of
+    /// [`Analysis::processes`]. Unknown time is no process's.
+    pub fn by_process(&self, analysis: &Analysis) -> Vec<u64> {
+        let mut sums: Vec<u64> = vec![0; analysis.processes.len()];
+        for segment in self.segments.iter().filter(|it| it.kind != Kind::Unknown) {
+            let process = analysis.thread(segment.thread).process;
+            if let Some(sum) = sums.get_mut(process.0 as usize) {
+                *sum = sum.saturating_add(segment.length());
+            }
+        }
+        sums
+    }
+
     /// The path in legs, in order of time.
     pub fn legs(&self) -> impl Iterator<Item = Leg> + '_ {
         self.by_leg().filter_map(|segments| {
             let (first, last) = (segments.first()?, segments.last()?);
-            let mut spent = Spent::default();
-            for segment in segments {
-                spent.add(segment.kind, segment.length());
-            }
+            let spent = by_kind(segments);
             Some(Leg {
                 from: first.from,
                 to: last.to,
@@ -206,6 +170,15 @@ impl CriticalPath {
             })
         })
     }
+}
+
+/// The times of segments by kind.
+pub fn by_kind(segments: &[Segment]) -> ByKind {
+    let mut times = ByKind::default();
+    for segment in segments {
+        times.add(segment.kind, segment.length());
+    }
+    times
 }
 
 /// The inferred time of a leg's segments, in ns.

@@ -24,11 +24,12 @@ use rayon::slice::ParallelSliceMut;
 use tr_format::event::{Ktime, Reason};
 
 use crate::arena::Arena;
-use crate::awaited::Awaited;
-use crate::critical_path::{CriticalPath, NoPath};
-use crate::graph::{Cause, Graph, Kind};
+use crate::kinds::Kind;
 use crate::model::{Analysis, ThreadIx};
-use crate::programs::{Group, Groups};
+use crate::questions::awaited::Awaited;
+use crate::questions::critical_path::{CriticalPath, NoPath};
+use crate::questions::graph::{Cause, Graph};
+use crate::questions::programs::{Group, Groups};
 use crate::timeline::Bucket;
 use replay::{Clock, Cursor, Replay, Scenario};
 

@@ -9,10 +9,11 @@ use tr_format::event::Ktime;
 
 use super::evidence::Evidence;
 use super::{Segment, Then};
-use crate::awaited::Awaited;
-use crate::graph::{Cause, Graph, Kind};
+use crate::kinds::Kind;
 use crate::model::{Basis, ThreadIx};
-use crate::programs::{exec_of, Programs};
+use crate::questions::awaited::Awaited;
+use crate::questions::graph::{Cause, Graph};
+use crate::questions::programs::{exec_of, Programs};
 use crate::timeline::{Actor, Bucket, Stretch};
 
 /// Whether a thread is part of what a path is of, right before a time.
@@ -237,7 +238,7 @@ impl Walk<'_> {
                 inferred: true,
             };
         }
-        self.sleep(stretch, self.graph.own(thread, stretch))
+        self.sleep(stretch, self.graph.wait(thread, stretch, false))
     }
 
     /// A wait of the thread's own. If another thread of its process waited for this one

@@ -1,0 +1,70 @@
+//! The numbers of tasks and processes: in the tracker, and in the model.
+
+use std::num::NonZeroU32;
+
+use crate::arena::Ix;
+
+/// Index into [`Analysis::processes`](crate::Analysis::processes).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProcessIx(pub u32);
+
+/// Index into [`Analysis::threads`](crate::Analysis::threads).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ThreadIx(pub u32);
+
+// 2^32 processes or threads do not fit into memory.
+impl Ix for ProcessIx {
+    fn new(place: usize) -> ProcessIx {
+        ProcessIx(u32::try_from(place).unwrap_or(u32::MAX))
+    }
+
+    fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Ix for ThreadIx {
+    fn new(place: usize) -> ThreadIx {
+        ThreadIx(u32::try_from(place).unwrap_or(u32::MAX))
+    }
+
+    fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A task of the tracker's table. An `Option` of it has four bytes, too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskIx(NonZeroU32);
+
+impl Ix for TaskIx {
+    #[inline]
+    fn new(place: usize) -> TaskIx {
+        // 2^32 tasks do not fit into memory.
+        let one_more = u32::try_from(place + 1).ok().and_then(NonZeroU32::new);
+        TaskIx(one_more.unwrap_or(NonZeroU32::MAX))
+    }
+
+    #[inline]
+    fn place(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+/// A process of the tracker's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProcIx(NonZeroU32);
+
+impl Ix for ProcIx {
+    #[inline]
+    fn new(place: usize) -> ProcIx {
+        // 2^32 processes do not fit into memory.
+        let one_more = u32::try_from(place + 1).ok().and_then(NonZeroU32::new);
+        ProcIx(one_more.unwrap_or(NonZeroU32::MAX))
+    }
+
+    #[inline]
+    fn place(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}

@@ -1,0 +1,132 @@
+//! The kinds of time, and times by kind. Reports filter and merge these kinds; none has others.
+
+/// What a part of the time of a thread, of a path or of a step went to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// On a CPU.
+    OnCpu,
+    /// Waiting for a CPU.
+    RunQueue,
+    /// Waiting for a disk or a file.
+    Disk,
+    /// Waiting for the network.
+    Network,
+    /// Waiting for a terminal.
+    Terminal,
+    /// Asleep until a timer, or another interrupt that is not known better.
+    Sleep,
+    /// Stopped or traced, until an actor that is not known as a task.
+    Stopped,
+    /// In another uninterruptible wait that an interrupt ended.
+    Blocked,
+    /// Waiting for a task that is no part of the recording, or a kernel thread.
+    Outside,
+    /// Of a step: work of tasks that are not in it, and their waits for a CPU.
+    Others,
+    /// On a CPU or not: totals do not tell what the thread did when.
+    Lived,
+    /// Not known: events are missing, or the wait has not ended yet.
+    Unknown,
+}
+
+impl Kind {
+    /// All kinds, in the order of the definition.
+    pub const ALL: [Kind; 12] = [
+        Kind::OnCpu,
+        Kind::RunQueue,
+        Kind::Disk,
+        Kind::Network,
+        Kind::Terminal,
+        Kind::Sleep,
+        Kind::Stopped,
+        Kind::Blocked,
+        Kind::Outside,
+        Kind::Others,
+        Kind::Lived,
+        Kind::Unknown,
+    ];
+
+    /// The name in JSON, CSV and datasets.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::OnCpu => "on_cpu",
+            Kind::RunQueue => "run_queue",
+            Kind::Disk => "disk",
+            Kind::Network => "network",
+            Kind::Terminal => "terminal",
+            Kind::Sleep => "sleep",
+            Kind::Stopped => "stopped",
+            Kind::Blocked => "blocked",
+            Kind::Outside => "outside",
+            Kind::Others => "others",
+            Kind::Lived => "program",
+            Kind::Unknown => "unknown",
+        }
+    }
+
+    /// Whether it is a wait of the thread's own for anything but a CPU.
+    pub fn is_wait(self) -> bool {
+        match self {
+            Kind::Disk
+            | Kind::Network
+            | Kind::Terminal
+            | Kind::Sleep
+            | Kind::Stopped
+            | Kind::Blocked
+            | Kind::Outside => true,
+            Kind::OnCpu | Kind::RunQueue | Kind::Others | Kind::Lived | Kind::Unknown => false,
+        }
+    }
+}
+
+/// Times by kind, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByKind([u64; Kind::ALL.len()]);
+
+impl ByKind {
+    /// The time of one kind.
+    pub fn of(&self, kind: Kind) -> u64 {
+        self.0.get(kind as usize).copied().unwrap_or(0)
+    }
+
+    /// The time of several kinds.
+    pub fn of_all(&self, kinds: impl IntoIterator<Item = Kind>) -> u64 {
+        let times = kinds.into_iter().map(|kind| self.of(kind));
+        times.fold(0, u64::saturating_add)
+    }
+
+    /// The time of all kinds.
+    pub fn sum(&self) -> u64 {
+        self.of_all(Kind::ALL)
+    }
+
+    /// Adds time of one kind.
+    pub fn add(&mut self, kind: Kind, ns: u64) {
+        if let Some(sum) = self.0.get_mut(kind as usize) {
+            *sum = sum.saturating_add(ns);
+        }
+    }
+
+    /// Adds other times.
+    pub fn add_all(&mut self, other: &ByKind) {
+        for kind in Kind::ALL {
+            self.add(kind, other.of(kind));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_has_its_place() {
+        for (at, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, at);
+            let mut times = ByKind::default();
+            times.add(kind, 3);
+            times.add_all(&times.clone());
+            assert_eq!((times.of(kind), times.sum()), (6, 6));
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The questions to the model and its timeline.
+
+pub mod awaited;
+pub mod critical_path;
+mod graph;
+pub mod machine;
+pub mod network;
+pub mod parallelism;
+pub mod programs;
+pub mod schedule;
+pub mod waits;
+pub mod what_if;

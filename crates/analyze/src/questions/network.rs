@@ -1,0 +1,63 @@
+//! The connections that a critical path waited for.
+
+use std::collections::HashMap;
+
+use super::critical_path::{CriticalPath, Segment};
+use crate::collect::network::Connection;
+use crate::ids::ProcessIx;
+use crate::kinds::Kind;
+use crate::model::Analysis;
+
+/// Time of the critical path in which a thread waited for the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waited {
+    /// The thread's process.
+    pub process: ProcessIx,
+    /// The connection, if all that its process had at that time lead to the same end.
+    pub connection: Option<usize>,
+    /// In ns.
+    pub ns: u64,
+}
+
+/// The number of a process's connections that are looked at for one wait; of more the one that
+/// was waited for is not known.
+const LOOK_BACK: usize = 1000;
+
+/// The waits for the network on a critical path.
+pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
+    let mut of: HashMap<ProcessIx, Vec<usize>> = HashMap::new();
+    for (at, it) in analysis.connections.iter().enumerate() {
+        if let Some(thread) = it.thread {
+            let process = analysis.thread(thread).process;
+            of.entry(process).or_default().push(at);
+        }
+    }
+    let segments = path.segments.iter();
+    let waits = segments.filter(|it| it.kind == Kind::Network);
+    let waits = waits.map(|segment| {
+        let process = analysis.thread(segment.thread).process;
+        let candidates = of.get(&process).map_or(&[][..], Vec::as_slice);
+        Waited {
+            process,
+            connection: during(analysis, candidates, segment),
+            ns: segment.length(),
+        }
+    });
+    waits.collect()
+}
+
+/// One of the connections that a process had at the time of a segment, if they lead to the same
+/// end. `all`: the process's connections, in order of their beginning.
+fn during(analysis: &Analysis, all: &[usize], segment: &Segment) -> Option<usize> {
+    let get = |at: usize| analysis.connections.get(at);
+    let end = |at: usize| get(at).map(|it| it.remote);
+    let begun = |at: &usize| get(*at).is_some_and(|it| it.begun <= segment.to);
+    let (begun, _) = all.split_at(all.partition_point(begun));
+    let last = begun.iter().rev().take(LOOK_BACK).copied();
+    let open = |it: &Connection| it.closed.is_none_or(|at| at >= segment.from);
+    let mut there = last.filter(|at| get(*at).is_some_and(open));
+    let first = there.next();
+    let same = there.all(|other| end(other) == first.and_then(end));
+    let same = same && begun.len() <= LOOK_BACK;
+    first.filter(|_| same)
+}

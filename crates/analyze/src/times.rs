@@ -1,0 +1,136 @@
+//! Times by state, and the source that they come from.
+
+use tr_format::meta::{Facts, Known};
+
+/// The source of a task's times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Basis {
+    /// Scheduling events.
+    #[default]
+    Events,
+    /// The kernel's totals of each task: run time and time in run queues.
+    Totals,
+    /// The kernel's totals of each task: run time only.
+    RunTime,
+}
+
+impl Basis {
+    /// The basis of a recording with these facts.
+    pub fn of(facts: &Facts) -> Basis {
+        match (facts.switches, facts.run_queue) {
+            (Known::Kernel | Known::Recorder, _) => Basis::Events,
+            (_, Known::Absent) => Basis::RunTime,
+            _ => Basis::Totals,
+        }
+    }
+}
+
+/// A thread's or process's time by state, in ns. All add up to the lifetime inside the
+/// analyzed span; those of a process to the lifetimes of its threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// On a CPU.
+    pub on_cpu: u64,
+    /// Runnable, waiting for a CPU.
+    pub run_queue: u64,
+    /// Asleep: waiting for a timer, a pipe, a child, input. Stopped counts here.
+    pub sleep: u64,
+    /// In an uninterruptible wait: storage, vfork, kernel locks.
+    pub blocked: u64,
+    /// Asleep or blocked: totals do not tell which.
+    pub asleep_or_blocked: u64,
+    /// Not known: events are missing, and the kernel's totals do not tell either.
+    pub unknown: u64,
+    /// The source of these times.
+    pub basis: Basis,
+}
+
+impl Times {
+    fn all(&self) -> [u64; 6] {
+        [
+            self.on_cpu,
+            self.run_queue,
+            self.sleep,
+            self.blocked,
+            self.asleep_or_blocked,
+            self.unknown,
+        ]
+    }
+
+    /// A time by its basis; `None` if that basis does not tell it.
+    fn told(&self, ns: u64, by: &[Basis]) -> Option<u64> {
+        let nothing = self.basis != Basis::Events && self.unknown > 0 && self.unknown == self.sum();
+        (by.contains(&self.basis) && !nothing).then_some(ns)
+    }
+
+    /// `on_cpu`, if it is known.
+    pub fn on_cpu_known(&self) -> Option<u64> {
+        self.told(self.on_cpu, &[Basis::Events, Basis::Totals, Basis::RunTime])
+    }
+
+    /// `run_queue`, if it is known.
+    pub fn run_queue_known(&self) -> Option<u64> {
+        self.told(self.run_queue, &[Basis::Events, Basis::Totals])
+    }
+
+    /// `sleep`, if it is known.
+    pub fn sleep_known(&self) -> Option<u64> {
+        self.told(self.sleep, &[Basis::Events])
+    }
+
+    /// `blocked`, if it is known.
+    pub fn blocked_known(&self) -> Option<u64> {
+        self.told(self.blocked, &[Basis::Events])
+    }
+
+    /// `asleep_or_blocked`, if it is known; scheduling events tell its parts instead.
+    pub fn asleep_or_blocked_known(&self) -> Option<u64> {
+        self.told(self.asleep_or_blocked, &[Basis::Totals])
+    }
+
+    /// The sum of all.
+    pub fn sum(&self) -> u64 {
+        self.all().into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// The sum exceeds 2^64 ns, some 584 years: the trace is damaged.
+    pub fn is_saturated(&self) -> bool {
+        self.sum() == u64::MAX
+    }
+
+    /// Adds other times to these.
+    pub fn add(&mut self, other: &Times) {
+        self.on_cpu = self.on_cpu.saturating_add(other.on_cpu);
+        self.run_queue = self.run_queue.saturating_add(other.run_queue);
+        self.sleep = self.sleep.saturating_add(other.sleep);
+        self.blocked = self.blocked.saturating_add(other.blocked);
+        self.asleep_or_blocked = self
+            .asleep_or_blocked
+            .saturating_add(other.asleep_or_blocked);
+        self.basis = self.basis.max(other.basis);
+        self.unknown = self.unknown.saturating_add(other.unknown);
+    }
+}
+
+/// Parts of [`Times`], by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Causes {
+    /// Of `run_queue`: after being preempted (the rest is after a wake-up).
+    pub preempted: u64,
+    /// Of `blocked`: block I/O (`in_iowait`).
+    pub io: u64,
+    /// Of `blocked`: a vfork parent waiting for its child's exec or exit.
+    pub vfork: u64,
+    /// Of `sleep`: stopped or traced.
+    pub stopped: u64,
+}
+
+impl Causes {
+    /// Adds other parts to these.
+    pub fn add(&mut self, other: &Causes) {
+        self.preempted = self.preempted.saturating_add(other.preempted);
+        self.io = self.io.saturating_add(other.io);
+        self.vfork = self.vfork.saturating_add(other.vfork);
+        self.stopped = self.stopped.saturating_add(other.stopped);
+    }
+}

@@ -1,0 +1,183 @@
+//! Names, times and texts that events of many kinds have.
+
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// A point in time: nanoseconds of `CLOCK_MONOTONIC` (`bpf_ktime_get_ns`).
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Ktime(pub u64);
+
+impl Ktime {
+    /// Nanoseconds from `earlier` to `self`; 0 if `earlier` is later.
+    pub fn since(self, earlier: Ktime) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// A task (thread) id in the first pid namespace. 0 is the idle task of any CPU.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Tid(pub u32);
+
+impl Tid {
+    /// The idle task (`swapper`) of any CPU.
+    pub const IDLE: Tid = Tid(0);
+}
+
+/// A process (thread group) id in the first pid namespace.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct Tgid(pub u32);
+
+/// A logical CPU's number.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct CpuId(pub u16);
+
+/// A cgroup v2 id: the inode number of its directory in cgroupfs. 0 is unknown.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct CgroupId(pub u64);
+
+/// The kernel's task name: up to 15 bytes, NUL padded, any bytes.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Comm(pub [u8; 16]);
+
+impl Comm {
+    /// Cuts the name after 15 bytes.
+    pub fn new(name: &[u8]) -> Comm {
+        let mut comm = [0; 16];
+        for (to, from) in comm
+            .iter_mut()
+            .take(15)
+            .zip(name.iter().take_while(|b| **b != 0))
+        {
+            *to = *from;
+        }
+        Comm(comm)
+    }
+
+    /// The name without its padding.
+    pub fn bytes(&self) -> &[u8] {
+        let end = self.0.iter().position(|b| *b == 0).unwrap_or(self.0.len());
+        self.0.get(..end).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for Comm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Comm({:?})", String::from_utf8_lossy(self.bytes()))
+    }
+}
+
+/// The ring of an event. The events of a stream are stored in the order of their commit,
+/// which is nearly that of their times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stream {
+    /// The scheduling events of one CPU ([`crate::event::SchedEvent`]).
+    Cpu(CpuId),
+    /// Forks, execs, exits and other rare events of all CPUs ([`crate::event::LifeEvent`]).
+    #[default]
+    Lifecycle,
+    /// The recorder's own events ([`crate::event::LifeEvent`]): clocks, losses, watermarks, marks, tasks
+    /// alive at the start.
+    Recorder,
+}
+
+impl Stream {
+    /// A number for it: the CPU's, or one of the last two.
+    pub(crate) fn number(self) -> u16 {
+        match self {
+            Stream::Cpu(CpuId(cpu)) => cpu,
+            Stream::Lifecycle => 0xfffe,
+            Stream::Recorder => 0xffff,
+        }
+    }
+}
+
+/// An argument vector as in the process's memory: a NUL follows each argument.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Argv {
+    /// All bytes, or the first part. Children share the bytes of their parent.
+    pub bytes: Arc<[u8]>,
+    /// The true length; larger than that of `bytes` if they were cut. `None` if the memory
+    /// could not be read.
+    pub full_len: Option<u32>,
+}
+
+impl Argv {
+    /// From complete arguments.
+    pub fn from_args<I: IntoIterator<Item = B>, B: AsRef<[u8]>>(args: I) -> Argv {
+        let mut bytes = Vec::new();
+        for arg in args {
+            bytes.extend_from_slice(arg.as_ref());
+            bytes.push(0);
+        }
+        let full_len = u32::try_from(bytes.len()).ok();
+        Argv {
+            bytes: bytes.into(),
+            full_len,
+        }
+    }
+
+    /// The arguments, one by one; the last may be cut.
+    pub fn args(&self) -> impl Iterator<Item = &[u8]> {
+        let body = self.bytes.strip_suffix(b"\0").unwrap_or(&self.bytes);
+        let empty = self.bytes.is_empty();
+        body.split(|b| *b == 0)
+            .take(if empty { 0 } else { usize::MAX })
+    }
+
+    /// Whether a part is missing.
+    pub fn truncated(&self) -> bool {
+        self.full_len
+            .is_none_or(|full| full as usize > self.bytes.len())
+    }
+}
+
+/// An address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Address {
+    /// Of IPv4.
+    V4(Ipv4Addr),
+    /// Of IPv6.
+    V6(Ipv6Addr),
+    /// Masked: equal numbers are equal addresses.
+    Masked(u64),
+}
+
+impl Default for Address {
+    fn default() -> Address {
+        Address::Masked(0)
+    }
+}
+
+impl Address {
+    /// It is of the machine itself; `None` for a masked one.
+    pub fn is_loopback(self) -> Option<bool> {
+        match self {
+            Address::V4(ip) => Some(ip.is_loopback()),
+            Address::V6(ip) => Some(ip.is_loopback()),
+            Address::Masked(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::V4(ip) => ip.fmt(f),
+            Address::V6(ip) => ip.fmt(f),
+            Address::Masked(number) => write!(f, "host-{number}"),
+        }
+    }
+}

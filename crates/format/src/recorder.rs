@@ -1,0 +1,213 @@
+//! The kinds of events of the recording itself, and their fields as stored.
+
+use serde::{Deserialize, Serialize};
+
+use crate::codec::{fitting, Codec, Col, Step, Stored};
+use crate::ids::{CpuId, Ktime, Stream, Tid};
+use crate::{show, Fault};
+
+/// Events of one stream that could not be recorded. The event's time is the
+/// time of the first of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Lost {
+    /// The stream of the lost events.
+    #[serde(serialize_with = "show::stream")]
+    pub stream: Stream,
+    /// The number of lost events, if known.
+    pub count: Option<u64>,
+    /// The time of the last of them.
+    pub until: Ktime,
+    /// Why.
+    pub cause: LossCause,
+}
+
+impl Stored for Lost {
+    fn fields<C: Codec>(&mut self, c: &mut C, time: Ktime) -> Step {
+        let Lost {
+            stream,
+            count,
+            until,
+            cause,
+        } = self;
+        let mut number = match stream {
+            Stream::Lifecycle => 0,
+            Stream::Recorder => 1,
+            Stream::Cpu(cpu) => u64::from(cpu.0) + 2,
+        };
+        c.int(Col::LostStream, &mut number)?;
+        *stream = match number {
+            0 => Stream::Lifecycle,
+            1 => Stream::Recorder,
+            cpu => Stream::Cpu(CpuId(fitting(cpu - 2)?)),
+        };
+        let known = LossCause::ALL.iter().position(|it| it == cause);
+        let mut number = known.unwrap_or_default() as u8;
+        c.byte(Col::LostStream, &mut number)?;
+        let known = LossCause::ALL.get(usize::from(number));
+        *cause = *known.ok_or(Fault::Content("unknown cause of a loss"))?;
+        c.optional(Col::LostCount, count)?;
+        c.change(Col::LostSpan, &mut until.0, time.0)
+    }
+}
+
+/// The cause of a loss.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[non_exhaustive]
+pub enum LossCause {
+    /// The ring was full.
+    #[default]
+    RingFull,
+    /// The kernel skipped the BPF program because it was already running on that CPU.
+    Recursion,
+    /// The recorder could not write (disk full, closed pipe).
+    Output,
+    /// A task id was too large for the set of followed tasks, or a process that joined the
+    /// followed cgroup had too many threads.
+    FollowSet,
+    /// A frame is damaged. The reader adds this; it is never stored.
+    Damage,
+}
+
+impl LossCause {
+    /// All of them; each has its number as its place.
+    const ALL: [LossCause; 5] = [
+        LossCause::RingFull,
+        LossCause::Recursion,
+        LossCause::Output,
+        LossCause::FollowSet,
+        LossCause::Damage,
+    ];
+}
+
+/// The clocks, read at one moment; the event's time is `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    /// `CLOCK_BOOTTIME` in ns: its lead over the monotonic clock grows in suspend.
+    pub boot: u64,
+    /// `CLOCK_REALTIME` in ns since 1970.
+    pub real: u64,
+}
+
+impl Stored for Clock {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let Clock { boot, real } = self;
+        c.int(Col::Boot, boot)?;
+        c.int(Col::Real, real)
+    }
+}
+
+/// A mark that a program has written to the recorder. The event's time is that of its
+/// reading.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Mark {
+    /// Its name.
+    #[serde(serialize_with = "show::text")]
+    pub name: Box<[u8]>,
+    /// A moment, or an end of a span.
+    pub point: Point,
+    /// The mark's time in ns before the event's.
+    pub ago: u64,
+    /// The kind of the span (`test`), the result of what ended (`failed`), and an id that
+    /// tells equal names apart; each empty if not given.
+    #[serde(serialize_with = "show::given")]
+    pub kind: Box<[u8]>,
+    /// See `kind`.
+    #[serde(serialize_with = "show::given")]
+    pub result: Box<[u8]>,
+    /// See `kind`.
+    #[serde(serialize_with = "show::given")]
+    pub id: Box<[u8]>,
+    /// The program's process id, in its own pid namespace.
+    pub pid: Option<Tid>,
+    /// The thread's id, in that namespace.
+    pub tid: Option<Tid>,
+}
+
+impl Mark {
+    /// The kind's number, and that of marks with more than a name.
+    pub(crate) const PLAIN: u8 = 12;
+    pub(crate) const MORE: u8 = 17;
+
+    /// It has a name, and nothing else.
+    pub(crate) fn is_plain(&self) -> bool {
+        let plain = Mark {
+            name: self.name.clone(),
+            ..Mark::default()
+        };
+        *self == plain
+    }
+}
+
+impl Stored for Mark {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let Mark {
+            name,
+            point,
+            ago,
+            kind,
+            result,
+            id,
+            pid,
+            tid,
+        } = self;
+        if c.known().kind != Mark::MORE {
+            return c.path(name);
+        }
+        let (mut end, mut begin) = (*point == Point::End, *point == Point::Begin);
+        let (mut has_pid, mut has_tid) = (pid.is_some(), tid.is_some());
+        let flags = [&mut begin, &mut end, &mut has_pid, &mut has_tid];
+        c.flags(Col::MarkPoint, flags, "unknown fields of a mark")?;
+        *point = match (begin, end) {
+            (false, false) => Point::Moment,
+            (true, false) => Point::Begin,
+            (false, true) => Point::End,
+            (true, true) => return Err(Fault::Content("unknown point of a mark")),
+        };
+        c.wide(Col::MarkAgo, ago)?;
+        for (has, task) in [(has_pid, pid), (has_tid, tid)] {
+            if has {
+                c.narrow(Col::MarkTask, &mut task.get_or_insert_default().0)?;
+            }
+        }
+        for text in [name, kind, result, id] {
+            c.path(text)?;
+        }
+        Ok(())
+    }
+
+    fn weight(&self) -> usize {
+        let texts = [&self.name, &self.kind, &self.result, &self.id];
+        texts.iter().map(|text| text.len()).sum()
+    }
+}
+
+/// The point of a [`Mark`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Point {
+    /// A moment.
+    #[default]
+    Moment,
+    /// The beginning of a span.
+    Begin,
+    /// The end of the span with that name.
+    End,
+}
+
+/// From this time on the recording lacks facts that its metadata promises.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Degraded {
+    /// The missing facts, in words.
+    #[serde(serialize_with = "show::text")]
+    pub what: Box<[u8]>,
+}
+
+impl Stored for Degraded {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        c.path(&mut self.what)
+    }
+
+    fn weight(&self) -> usize {
+        self.what.len()
+    }
+}

@@ -1,0 +1,91 @@
+//! Fields as `tr dump` shows them, where serde's own form is another one.
+
+use std::fmt::Display;
+
+use serde::ser::{SerializeMap, SerializeSeq, Serializer};
+use serde::Serialize;
+
+use crate::ids::{Argv, Comm, Stream, Tgid, Tid};
+
+/// What a serializer returns.
+pub type Shown<S> = Result<<S as Serializer>::Ok, <S as Serializer>::Error>;
+
+/// Bytes as text.
+pub fn text<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
+    to.serialize_str(&String::from_utf8_lossy(bytes.as_ref()))
+}
+
+/// Bytes as text; nothing if they are empty.
+pub fn given<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
+    match bytes.as_ref() {
+        [] => to.serialize_none(),
+        bytes => text(&bytes, to),
+    }
+}
+
+/// As hexadecimal digits.
+pub fn hex<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Shown<S> {
+    let digits = bytes.as_ref().iter().map(|byte| format!("{byte:02x}"));
+    to.serialize_str(&digits.collect::<String>())
+}
+
+/// As people see it.
+pub fn shown<S: Serializer>(value: &impl Display, to: S) -> Shown<S> {
+    to.collect_str(value)
+}
+
+/// Each as people see it, if there is one.
+pub fn each_shown<'a, T: Display + 'a, S: Serializer>(
+    values: impl IntoIterator<Item = &'a T>,
+    to: S,
+) -> Shown<S> {
+    to.collect_seq(values.into_iter().map(ToString::to_string))
+}
+
+/// As people see it, if it is known.
+pub fn known<S: Serializer>(value: &Option<impl Display>, to: S) -> Shown<S> {
+    match value {
+        None => to.serialize_none(),
+        Some(value) => to.collect_str(value),
+    }
+}
+
+/// An argument vector, and whether a part is missing.
+pub fn argv<S: Serializer>(argv: &Argv, to: S) -> Shown<S> {
+    let mut map = to.serialize_map(None)?;
+    map.serialize_entry("argv", argv)?;
+    map.serialize_entry("argv_truncated", &argv.truncated())?;
+    map.end()
+}
+
+/// A stream's number.
+pub fn stream<S: Serializer>(stream: &Stream, to: S) -> Shown<S> {
+    to.serialize_u16(stream.number())
+}
+
+/// A task and its process, if there is one.
+pub fn task<S: Serializer>(task: &Option<(Tid, Tgid)>, to: S) -> Shown<S> {
+    let mut map = to.serialize_map(Some(2))?;
+    map.serialize_entry("tid", &task.map(|task| task.0))?;
+    map.serialize_entry("tgid", &task.map(|task| task.1))?;
+    map.end()
+}
+
+impl Serialize for Comm {
+    fn serialize<S: Serializer>(&self, to: S) -> Shown<S> {
+        text(&self.bytes(), to)
+    }
+}
+
+impl Serialize for Argv {
+    fn serialize<S: Serializer>(&self, to: S) -> Shown<S> {
+        if self.full_len.is_none() {
+            return to.serialize_none();
+        }
+        let mut list = to.serialize_seq(None)?;
+        for arg in self.args() {
+            list.serialize_element(&String::from_utf8_lossy(arg))?;
+        }
+        list.end()
+    }
+}

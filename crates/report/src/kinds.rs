@@ -1,0 +1,119 @@
+//! The kinds of time in text, and the columns in which tables merge them.
+
+use std::cmp::Reverse;
+
+use tr_analyze::kinds::{ByKind, Kind};
+
+use crate::sort::Rows;
+use crate::units;
+
+/// A kind's title in text.
+pub(crate) fn title(kind: Kind) -> &'static str {
+    match kind {
+        Kind::OnCpu => "CPU",
+        Kind::RunQueue => "starved of a CPU",
+        Kind::Outside => "tasks not recorded",
+        Kind::Others => "work of other steps",
+        Kind::Lived => "unknown",
+        Kind::Disk
+        | Kind::Network
+        | Kind::Terminal
+        | Kind::Sleep
+        | Kind::Stopped
+        | Kind::Blocked
+        | Kind::Unknown => kind.name(),
+    }
+}
+
+/// A column of a table with times of the critical path.
+pub(crate) struct Column {
+    /// In text.
+    pub title: &'static str,
+    /// In JSON, CSV and datasets.
+    pub name: &'static str,
+    pub kinds: &'static [Kind],
+}
+
+/// The columns. Each kind is in one of them, except time lived: a recording without scheduling
+/// events has that instead of all others.
+pub(crate) const COLUMNS: [Column; 7] = [
+    column("CPU", &[Kind::OnCpu], "on_cpu"),
+    column("wait cpu", &[Kind::RunQueue], "run_queue"),
+    column("disk", &[Kind::Disk], "disk"),
+    column("network", &[Kind::Network], "network"),
+    column("sleep", &[Kind::Sleep], "sleep"),
+    column("other", OTHER, "other"),
+    column("unknown", &[Kind::Unknown], "unknown"),
+];
+
+const OTHER: &[Kind] = &[
+    Kind::Terminal,
+    Kind::Stopped,
+    Kind::Blocked,
+    Kind::Outside,
+    Kind::Others,
+];
+
+const fn column(title: &'static str, kinds: &'static [Kind], name: &'static str) -> Column {
+    Column { title, name, kinds }
+}
+
+impl Column {
+    /// The column's time.
+    pub fn of(&self, times: &ByKind) -> u64 {
+        times.of_all(self.kinds.iter().copied())
+    }
+}
+
+/// The kinds of a step's time: it is known, or it is not.
+pub const OF_STEPS: [Kind; 11] = [
+    Kind::OnCpu,
+    Kind::RunQueue,
+    Kind::Disk,
+    Kind::Network,
+    Kind::Terminal,
+    Kind::Sleep,
+    Kind::Stopped,
+    Kind::Blocked,
+    Kind::Outside,
+    Kind::Others,
+    Kind::Unknown,
+];
+
+/// The kinds in words, the longest first.
+pub(crate) fn sentence(times: &ByKind) -> String {
+    let whole = times.sum();
+    let all = OF_STEPS.map(|kind| (times.of(kind), kind));
+    let large = |(ns, _): &(u64, Kind)| *ns > whole / 100;
+    let mut kinds: Vec<_> = all.into_iter().filter(large).collect();
+    kinds.order_by_key(|(ns, kind)| (Reverse(*ns), *kind));
+    let kinds = kinds.iter().take(3);
+    let kinds = kinds.map(|(ns, kind)| format!("{} {}", title(*kind), units::time(*ns)));
+    kinds.collect::<Vec<_>>().join(", ")
+}
+
+/// The waits for something else than a CPU, work of others too: their sum, and the longest.
+pub(crate) fn waited(times: &ByKind) -> (u64, Kind) {
+    let waits = OF_STEPS.into_iter();
+    let waits = waits.filter(|kind| kind.is_wait() || *kind == Kind::Others);
+    // Of equal ones the first.
+    let longest = waits.clone().rev().max_by_key(|kind| times.of(*kind));
+    (times.of_all(waits), longest.unwrap_or(Kind::Sleep))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_in_one_column() {
+        for kind in Kind::ALL {
+            let columns = COLUMNS.iter().filter(|it| it.kinds.contains(&kind));
+            assert_eq!(
+                columns.count(),
+                usize::from(kind != Kind::Lived),
+                "{kind:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The kinds of the time are the same in every output, and add up.
+
+#[path = "../../../analyze/tests/hand/mod.rs"]
+mod hand;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use hand::{Hand, RUNNING, SLEEPS};
+use serde_json::Value;
+use tr_analyze::model::{Analysis, Basis};
+use tr_analyze::{analyze, Options};
+use tr_format::event::LifeKind;
+use tr_format::event::{Reason, SchedKind, Tgid, Tid};
+use tr_format::meta::{Extra, Scope};
+use tr_format::network::{Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_report::dataset::{self, Place};
+use tr_report::diff::Run;
+use tr_report::reports::Kind;
+
+use super::{ask, with, STYLE};
+
+const MS: i64 = 1_000_000;
+const OPTIONS: Options = Options {
+    from: None,
+    to: None,
+    cpu: None,
+    timeline: true,
+    samples: false,
+};
+
+/// The columns of a path's time, in all tables.
+const COLUMNS: [&str; 7] = [
+    "on_cpu",
+    "run_queue",
+    "disk",
+    "network",
+    "sleep",
+    "other",
+    "unknown",
+];
+
+/// The kinds that the column of the others has.
+const OTHER: [&str; 4] = ["terminal", "stopped", "blocked", "outside"];
+
+type Times = BTreeMap<String, u64>;
+
+/// Times without those that are 0.
+fn times<'a>(all: impl IntoIterator<Item = (&'a str, u64)>) -> Times {
+    let mut sums = Times::new();
+    for (kind, ns) in all.into_iter().filter(|(_, ns)| *ns > 0) {
+        let column = if OTHER.contains(&kind) { "other" } else { kind };
+        *sums.entry(column.to_owned()).or_default() += ns;
+    }
+    sums
+}
+
+fn json(analysis: &Analysis, kind: Kind) -> Value {
+    with(analysis, &ask(), |view| kind.make(view).json().unwrap())
+}
+
+/// The rows of a report's CSV by column.
+fn csv(analysis: &Analysis, kind: Kind) -> Vec<BTreeMap<String, String>> {
+    let csv = with(analysis, &ask(), |view| kind.make(view).csv().unwrap());
+    let csv = String::from_utf8(csv).unwrap();
+    let mut lines = csv.lines();
+    let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+    // No column before a name has a comma.
+    let row = |line: &str| {
+        let cells = header.iter().zip(line.split(','));
+        let cells = cells.map(|(column, cell)| ((*column).to_owned(), cell.to_owned()));
+        cells.collect()
+    };
+    lines.map(row).collect()
+}
+
+fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
+    row[column].parse().unwrap_or(0)
+}
+
+/// The path's times by column, as each output tells them.
+fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
+    let path = &json(analysis, Kind::CriticalPath)["path"];
+    let shares = path["shares"].as_array().unwrap();
+    let shares = shares.iter().map(|share| {
+        (
+            share["what"].as_str().unwrap(),
+            share["time_ns"].as_u64().unwrap(),
+        )
+    });
+    let steps = path["steps"].as_array().unwrap();
+    let steps = steps.iter().flat_map(|step| {
+        COLUMNS.map(|column| (column, step[format!("{column}_ns")].as_u64().unwrap()))
+    });
+    let rows = csv(analysis, Kind::CriticalPath);
+    let rows = rows
+        .iter()
+        .flat_map(|row| COLUMNS.map(|column| (column, number(row, &format!("{column}_ns")))));
+    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    let place = Place::of(&analysis.meta, None);
+    let tables = dataset::tables(analysis, &chosen, &place);
+    let table = |name: &str| tables.iter().find(|it| it.name == name).unwrap();
+    let at = |name: &str, column: &str| {
+        let columns = table(name).columns.iter();
+        columns.map(|it| it.0).position(|it| it == column).unwrap()
+    };
+    let int = |value: &dataset::Value| match value {
+        dataset::Value::Int(ns) => u64::try_from(ns.unwrap_or(0)).unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let run = COLUMNS.map(|column| {
+        let at = at("runs", &format!("path_{column}_ns"));
+        (column, int(&table("runs").rows[0][at]))
+    });
+    let (kind, ns) = (at("path", "kind"), at("path", "ns"));
+    let paths = table("path").rows.iter().map(|row| match &row[kind] {
+        dataset::Value::Text(Some(kind)) => (kind.as_str(), int(&row[ns])),
+        other => panic!("{other:?}"),
+    });
+    vec![
+        ("shares", times(shares)),
+        ("steps", times(steps)),
+        ("CSV", times(rows)),
+        ("runs", times(run)),
+        ("path", times(paths)),
+    ]
+}
+
+/// Compares the kinds in a recording's outputs. The times that all of them tell.
+fn check(name: &str, analysis: &Analysis) -> Times {
+    let mut told = told(analysis);
+    let path = &json(analysis, Kind::CriticalPath)["path"];
+    let (_, first) = &told[0];
+    assert_eq!(
+        first.values().sum::<u64>(),
+        path["wall_ns"].as_u64().unwrap(),
+        "{name}"
+    );
+    for (output, times) in &told {
+        assert_eq!(times, first, "{name}: {output}");
+    }
+    let of = |kind: &str| first.get(kind).copied().unwrap_or(0);
+    let demands = Run::new(name, analysis).demands;
+    let demands = demands.iter().map(|(demand, ns)| (demand.name(), *ns));
+    let demands: BTreeMap<&str, u64> = demands.collect();
+    assert_eq!(demands["disk-path"], of("disk"), "{name}");
+    if analysis.meta.has(Extra::Network) {
+        let waited = &json(analysis, Kind::Network)["path_wait_ns"];
+        assert_eq!(waited.as_u64().unwrap(), of("network"), "{name}");
+        assert_eq!(demands["network-path"], of("network"), "{name}");
+    }
+    for step in csv(analysis, Kind::Steps) {
+        let kinds = step.keys().filter(|column| column.starts_with("path_"));
+        let kinds: u64 = kinds.map(|column| number(&step, column)).sum();
+        assert!(
+            kinds == number(&step, "wall_ns") || step["path_on_cpu_ns"].is_empty(),
+            "{name}: {step:?}"
+        );
+    }
+    told.swap_remove(0).1
+}
+
+/// Of the small fixtures, and in a long round of all.
+#[test]
+fn of_each_fixture() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let files = |directory: &str| {
+        let files = std::fs::read_dir(fixtures.join(directory)).unwrap();
+        files.map(|entry| entry.unwrap().path())
+    };
+    let files = ["advice", "format", "traces"].into_iter().flat_map(files);
+    let files = files.filter(|path| path.extension().is_some_and(|it| it == "bin"));
+    let long = std::env::var_os("TR_LONG").is_some();
+    let small = |path: &PathBuf| long || path.metadata().unwrap().len() < 12_000;
+    let files = files.filter(small);
+    let mut seen = BTreeMap::<String, u64>::new();
+    let mut all: Vec<PathBuf> = files.collect();
+    all.sort();
+    for file in all {
+        let trace = Trace::open(Source::file(std::fs::File::open(&file).unwrap()).unwrap());
+        let analysis = analyze(&trace.unwrap(), &OPTIONS);
+        let has_path = json(&analysis, Kind::CriticalPath)["path"].is_object();
+        if analysis.basis() != Basis::Events || !has_path {
+            continue;
+        }
+        for (kind, _) in check(&file.to_string_lossy(), &analysis) {
+            *seen.entry(kind).or_default() += 1;
+        }
+    }
+    for kind in COLUMNS {
+        assert!(seen.contains_key(kind), "no fixture has {kind}: {seen:?}");
+    }
+}
+
+/// Task 10 waits in a call for a socket, in ms; `waker` ends that, 0 by a timeout.
+fn wait(hand: &mut Hand, (from, to): (i64, i64), waker: u32) {
+    let sleep = SchedKind::Switch {
+        prev: Tid(10),
+        next: Tid(0),
+        prev_state: SLEEPS,
+        preempt: false,
+        iowait: false,
+        reason: Reason::SocketRead,
+    };
+    hand.sched(0, from * MS, sleep)
+        .waking(0, to * MS, waker, 10)
+        .switch(0, to * MS + 1, 0, RUNNING, 10);
+}
+
+/// A command of which most of the time is a wait, with a connection open meanwhile.
+fn client(begun: i64, established: Option<i64>, waited: (i64, i64), waker: u32) -> Analysis {
+    let address = Address::V4(std::net::Ipv4Addr::LOCALHOST);
+    let end = |port| Endpoint { address, port };
+    let (tid, tgid, id) = (Tid(10), Tgid(10), ConnectionId(1));
+    let mut hand = Hand::new(Scope::Command, 2_100 * MS);
+    hand.meta.root = Some(tgid);
+    hand.meta.extras = Some(vec![Extra::Network as u8]);
+    hand.snapshot(-10, 10, 10, 1, None);
+    let remote = end(8080);
+    let connect = Connect {
+        id,
+        tid,
+        tgid,
+        remote,
+    };
+    hand.lives(0, begun * MS, LifeKind::Connect(connect));
+    if let Some(at) = established {
+        let local = end(40_000);
+        hand.lives(0, at * MS, LifeKind::Connected(Connected { id, local }));
+    }
+    wait(&mut hand, waited, waker);
+    let closed = Closed {
+        id,
+        by: Some((tid, tgid)),
+        ending: match established {
+            Some(_) => Ending::Closed,
+            None => Ending::TimedOut,
+        },
+        sent: 1,
+        received: 1,
+    };
+    hand.lives(0, (waited.1 + 1) * MS, LifeKind::Closed(closed));
+    analyze(&hand.trace(), &OPTIONS)
+}
+
+#[test]
+fn a_server_that_is_not_recorded_and_a_time_out_are_network() {
+    let server = client(50, Some(60), (100, 1_300), 99);
+    let time_out = client(50, None, (60, 2_000), 0);
+    for (name, analysis, ns) in [("server", server, 1_200), ("time-out", time_out, 1_940)] {
+        check(name, &analysis);
+        let waited = &json(&analysis, Kind::Network)["path_wait_ns"];
+        assert_eq!(waited.as_i64().unwrap() / MS, ns, "{name}");
+        let text = with(&analysis, &ask(), |view| {
+            Kind::CriticalPath.make(view).text(&STYLE)
+        });
+        let bar = text.lines().nth(1).unwrap();
+        assert!(bar.contains("network"), "{name}: {text}");
+        let columns = text.lines().find(|line| line.contains("length")).unwrap();
+        assert!(columns.contains("network"), "{name}: {text}");
+        assert!(!columns.contains("sleep"), "{name}: {text}");
+    }
+}
