@@ -75,6 +75,9 @@ bench: setup build ## run the benchmarks
 	benches/overhead.sh
 	benches/html.sh
 
+validate: setup build ## apply the first advice for real builds and measure it, as root
+	benches/validate.py --out docs/validation.md
+
 web: setup ## rebuild the bundle of the page of tr report
 	scripts/web.sh build
 
@@ -88,4 +91,4 @@ fuzz: setup ## run each fuzz target, or those in FUZZ, for FUZZ_SECONDS
 fixtures: setup build ## record the fixtures again, as root
 	fixtures/record.sh
 
-.PHONY: help setup build demo install uninstall release test-release test test-long test-unprivileged test-kernels check minimal-versions audit fmt bench web screenshots fuzz fixtures
+.PHONY: help setup build demo install uninstall release test-release test test-long test-unprivileged test-kernels check minimal-versions audit fmt bench validate web screenshots fuzz fixtures

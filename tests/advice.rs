@@ -97,8 +97,9 @@ fn planted_faults_are_found_and_little_else() {
     );
 }
 
-/// At most seven, each with a limit of 2 % of the wall time or more, and none above the time
-/// between the path's ends; the largest first.
+/// At most seven, each with a limit of 2 % of the time without others or more, and none above the
+/// time between the path's ends; the largest first, and at the end what others took, which
+/// no other line claims.
 #[test]
 fn gains_are_limits() {
     for build in builds() {
@@ -107,11 +108,18 @@ fn gains_are_limits() {
         let json: Value = serde_json::from_str(&analyze(&trace, &args)).unwrap();
         let wall = json["critical_path"]["path"]["wall_ns"].as_u64().unwrap();
         let all = json["advice"]["advice"].as_array().unwrap();
-        let gains: Vec<u64> = all
-            .iter()
-            .map(|it| it["gain_at_most_ns"].as_u64().unwrap())
-            .collect();
-        assert!(gains.len() <= 7, "{}", build.name);
+        let machines = |it: &&Value| matches!(it["kind"].as_str(), Some("others" | "throttled"));
+        let gain = |it: &Value| {
+            let gain = |name: &str| it[name].as_u64().unwrap();
+            let (least, most) = (gain("gain_at_least_ns"), gain("gain_at_most_ns"));
+            assert!(least <= most, "{it}");
+            most
+        };
+        let withheld: u64 = all.iter().filter(machines).map(gain).sum();
+        let gains = all.iter().filter(|it| !machines(it));
+        let gains: Vec<u64> = gains.map(gain).collect();
+        assert!(all.len() <= 7, "{}", build.name);
+        let wall = wall - withheld;
         assert!(
             gains.is_sorted_by(|a, b| a >= b),
             "{}: {gains:?}",
@@ -124,6 +132,129 @@ fn gains_are_limits() {
                 build.name
             );
         }
+    }
+}
+
+fn of_build(name: &str) -> Vec<Value> {
+    advice(&folder().join(format!("{name}.bin")))
+}
+
+fn kind(line: &Value) -> &str {
+    line["kind"].as_str().unwrap()
+}
+
+/// Seconds of the path, and what the machine withheld of them.
+fn wall(name: &str) -> (f64, f64) {
+    let trace = folder().join(format!("{name}.bin"));
+    let args = ["--report", "advice,critical-path", "--format", "json"];
+    let json: Value = serde_json::from_str(&analyze(&trace, &args)).unwrap();
+    let lines = json["advice"]["advice"].as_array().unwrap();
+    let lines = lines
+        .iter()
+        .filter(|it| matches!(kind(it), "others" | "throttled"));
+    let withheld: f64 = lines
+        .map(|it| it["gain_at_most_ns"].as_f64().unwrap())
+        .sum();
+    let wall = json["critical_path"]["path"]["wall_ns"].as_f64().unwrap();
+    (wall / 1e9, withheld / 1e9)
+}
+
+/// Beside other load, and under a quota, another number of jobs gains nothing or harms.
+#[test]
+fn beside_other_load_no_number_of_jobs_is_advised() {
+    for build in builds() {
+        if !build.name.starts_with("busy-") && !build.name.starts_with("quota") {
+            continue;
+        }
+        let lines = of_build(&build.name);
+        assert!(!lines.is_empty(), "{}", build.name);
+        for line in lines {
+            let jobs = matches!(kind(&line), "few-jobs" | "tests" | "many-jobs");
+            let action = line["action"].as_str().unwrap();
+            assert!(!jobs && !action.contains("-j"), "{}: {line}", build.name);
+        }
+    }
+    // Jobs that wait for each other on full CPUs lose nothing.
+    assert_eq!(of_build("many-jobs"), [] as [Value; 0]);
+}
+
+/// The forecast for an idle machine, beside a recording of the same build on one.
+#[test]
+fn what_others_took_is_told_apart() {
+    for (busy, idle) in [
+        ("busy-jobs", "clean-make"),
+        ("busy-repeated", "repeated-compiler"),
+        ("busy-serial", "make-j1"),
+    ] {
+        let ((wall, others), (alone, _)) = (self::wall(busy), self::wall(idle));
+        let ratio = (wall - others) / alone;
+        assert!(wall > alone * 1.2, "{busy}: {wall} s");
+        assert!(
+            (0.8..1.2).contains(&ratio),
+            "{busy}: {wall} - {others}, not {alone}"
+        );
+    }
+}
+
+/// Work stays a fault where others make the build longer.
+#[test]
+fn contention_hides_no_work() {
+    assert_eq!(kind(&of_build("busy-repeated")[0]), "repeated");
+}
+
+#[test]
+fn two_jobs_save_at_most_the_half() {
+    for name in [
+        "make-j1",
+        "make-one",
+        "shell-loop",
+        "tests-prove",
+        "tests-pytest",
+    ] {
+        let gain = of_build(name)[0]["gain_at_most_ns"].as_f64().unwrap();
+        assert!(gain <= wall(name).0 / 2.0 * 1e9, "{name}: {gain}");
+    }
+}
+
+/// A program that executes itself again is one run.
+#[test]
+fn an_exec_is_no_run() {
+    let line = &of_build("configure-again")[0];
+    let finding = line["finding"].as_str().unwrap();
+    assert!(finding.starts_with("configure takes "), "{line}");
+    assert_eq!(line["processes"], 1);
+}
+
+/// A loop notices the end of what it waits for one sleep late at most.
+#[test]
+fn a_polling_loop_gains_one_sleep() {
+    let gain = &of_build("poll-server")[0]["gain_at_most_ns"];
+    assert!(gain.as_u64().unwrap() < 510_000_000, "{gain}");
+}
+
+/// A build that is well as it is gets a line that says so, and how near to its bound it is.
+#[test]
+fn nothing_has_a_word() {
+    for name in ["clean-make", "clean-library", "many-jobs"] {
+        let trace = folder().join(format!("{name}.bin"));
+        let text = analyze(&trace, &[]);
+        let first = text.lines().next().unwrap();
+        assert!(
+            first.starts_with("What to change: nothing; it takes "),
+            "{text}"
+        );
+        assert!(first.ends_with(" %)"), "{text}");
+    }
+}
+
+/// No line of evidence is empty.
+#[test]
+fn evidence_names_processes() {
+    for build in builds() {
+        let trace = folder().join(format!("{}.bin", build.name));
+        let text = analyze(&trace, &["--report", "advice", "--width", "400"]);
+        let mut lines = text.lines().map(str::trim_end);
+        assert!(!lines.any(|line| line.ends_with(" s:")), "{text}");
     }
 }
 

@@ -8,5 +8,6 @@ pub mod machine;
 pub mod network;
 pub mod parallelism;
 pub mod programs;
+pub mod schedule;
 pub mod waits;
 pub mod what_if;

@@ -24,6 +24,9 @@ use tr_sim::sink::Event;
 use tr_sim::strategy::{self, Case};
 use tr_sim::timeline;
 
+#[path = "serial/schedule.rs"]
+mod schedule;
+
 const MS: u64 = 1_000_000;
 /// The cost of forks, execs, exits and wake-ups in a short run.
 const SLACK: u64 = MS;

@@ -8,8 +8,8 @@ use tr_analyze::model::Analysis;
 
 use crate::advice::{advise, Advice};
 use crate::called::TR;
-use crate::reports::critical_path;
 use crate::reports::failed::{self, Failure};
+use crate::reports::{advice, critical_path};
 use crate::sort::Rows;
 use crate::steps::{Step, Steps};
 use crate::style::{Paint, Style};
@@ -62,7 +62,8 @@ impl Summary {
                 steps: Vec::new(),
             };
         }
-        let mut advice = path.as_ref().map_or(Vec::new(), |path| advise(view, path));
+        let advised = path.as_ref().map(|path| advise(view, path));
+        let mut advice = advised.unwrap_or_default().changes;
         advice.truncate(MOST);
         let mut warnings = warnings::warnings(analysis);
         if warnings.len() > MOST {
@@ -181,11 +182,8 @@ fn address(link: &str) -> String {
 }
 
 fn said(advice: &Advice) -> String {
-    let gain = units::time(advice.gain);
-    format!(
-        "{}: {} (saves at most {gain})",
-        advice.finding, advice.action
-    )
+    let gain = advice::gain(advice).replace('≤', "at most");
+    format!("{}: {} (saves {gain})", advice.finding, advice.action)
 }
 
 /// The status and the wall time.

@@ -108,7 +108,7 @@ impl Without {
         }
     }
 
-    fn counts(&self, group: Option<Group>) -> bool {
+    pub(crate) fn counts(&self, group: Option<Group>) -> bool {
         let Some(of) = &self.of else {
             return true;
         };
@@ -116,7 +116,7 @@ impl Without {
         counts.copied().unwrap_or(false)
     }
 
-    fn leaves_out(&self, (kind, reason): (Kind, Reason), group: Option<Group>) -> bool {
+    pub(crate) fn leaves_out(&self, (kind, reason): (Kind, Reason), group: Option<Group>) -> bool {
         (self.own)(kind, reason) && self.counts(group)
     }
 }
@@ -162,26 +162,6 @@ pub fn limits(
         cpus: replayed.cpus,
         free: free.collect(),
     })
-}
-
-/// For each scenario the recorded time less the time without the scenario's, in ns, with all
-/// other waits as they were and never less than the rest of the work takes on these CPUs.
-///
-/// # Errors
-/// No timeline was kept.
-pub fn gains(
-    analysis: &Analysis,
-    path: &CriticalPath,
-    groups: &Groups,
-    scenarios: &[Without],
-) -> Result<Vec<u64>, NoPath> {
-    let replayed = Replayed::new(analysis, path, groups, scenarios)?;
-    let clocks = replayed.clocks.iter().zip(scenarios);
-    let gain = |(clock, without): (&Clock, &Without)| {
-        let least = clock.same_waits.max(replayed.work_law(without));
-        replayed.recorded.same_waits.saturating_sub(least)
-    };
-    Ok(clocks.map(gain).collect())
 }
 
 /// The clocks of the path's end.

@@ -180,10 +180,21 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// The name of the first of some executions, with the number of the others, and the verb's
-    /// ending that fits.
-    pub fn names(&self, first: Group, number: usize) -> (String, &'static str) {
-        match number {
+    /// The number of processes of some executions: several programs of one process are one run.
+    pub fn runs(&self, groups: impl IntoIterator<Item = Group>) -> usize {
+        let executions = groups.into_iter().filter_map(|group| self.execution(group));
+        let processes: BTreeSet<ProcessIx> = executions.map(|it| it.process).collect();
+        processes.len()
+    }
+
+    /// The name of the first of some executions, with the number of the other processes, and the
+    /// verb's ending that fits.
+    pub fn names(
+        &self,
+        first: Group,
+        all: impl IntoIterator<Item = Group>,
+    ) -> (String, &'static str) {
+        match self.runs(all) {
             0 | 1 => (self.name(first), "s"),
             n => (format!("{} and {} more", self.name(first), n - 1), ""),
         }
@@ -315,7 +326,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The advice of a candidate.
-    pub fn advice(&self, candidate: Candidate, gain: u64) -> Advice {
+    pub fn advice(&self, candidate: Candidate, (at_least, gain): (u64, u64)) -> Advice {
         let executions = candidate
             .evidence
             .iter()
@@ -329,6 +340,7 @@ impl<'a> Facts<'a> {
             kind: candidate.kind,
             finding: candidate.finding,
             action: candidate.action,
+            at_least,
             gain,
             from: from.unwrap_or(self.path.from).max(self.path.from),
             to: to.unwrap_or(self.path.to).min(self.path.to),

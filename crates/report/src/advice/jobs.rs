@@ -1,4 +1,5 @@
-//! The number of jobs at once.
+//! The number of jobs at once. More than the CPUs are no fault: jobs that wait for each other on
+//! full CPUs lose nothing, and what they cost in memory is a wait for memory.
 
 use std::collections::BTreeMap;
 
@@ -6,6 +7,7 @@ use tr_analyze::awaited::Awaited;
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
+use tr_analyze::schedule::Jobs;
 use tr_analyze::tools::{Family, Role};
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
@@ -23,7 +25,6 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut all: Vec<Candidate> = slots(facts).into_iter().collect();
     all.extend(in_a_row(facts));
     all.extend(in_one_process(facts));
-    all.extend(too_many(facts));
     all
 }
 
@@ -49,7 +50,7 @@ fn slots(facts: &Facts<'_>) -> Option<Candidate> {
     let (most, _) = waited
         .iter()
         .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))?;
-    let (name, s) = facts.names(*most, waited.len());
+    let (name, s) = facts.names(*most, waited.keys().copied());
     Some(Candidate {
         kind: Kind::FewJobs,
         finding: format!("{name} wait{s} {} for job slots", units::time(sum)),
@@ -60,6 +61,7 @@ fn slots(facts: &Facts<'_>) -> Option<Candidate> {
             of: None,
         },
         cap: idle,
+        jobs: Vec::new(),
         evidence: waited.into_keys().collect(),
     })
 }
@@ -146,6 +148,8 @@ struct Row {
     groups: Vec<Group>,
     /// All but the longest.
     others: Vec<Group>,
+    /// All of them, at once.
+    jobs: Jobs,
 }
 
 fn row(facts: &Facts<'_>, owner: Group, mut jobs: Vec<Job>) -> Option<Row> {
@@ -183,6 +187,12 @@ fn row(facts: &Facts<'_>, owner: Group, mut jobs: Vec<Job>) -> Option<Row> {
     let groups: Vec<Group> = jobs.iter().map(|job| job.group).collect();
     let others = groups.iter().copied().filter(|it| *it != slowest.group);
     Some(Row {
+        jobs: Jobs {
+            owner: facts.execution(owner)?.process,
+            from,
+            to: jobs.last()?.from,
+            at_once: facts.cpus,
+        },
         owner,
         at_once,
         length,
@@ -197,7 +207,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
         .iter()
         .max_by_key(|row| (row.length, std::cmp::Reverse(row.owner)))?;
     let parent = programs::known(&facts.execution(first.owner)?.program);
-    let (name, s) = facts.names(first.owner, rows.len());
+    let (name, s) = facts.names(first.owner, rows.iter().map(|row| row.owner));
     let at_once = match first.at_once {
         1 => "one after the other".to_owned(),
         n => format!("{n} at once"),
@@ -222,6 +232,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
             of: Some(facts.below(&others)),
         },
         cap: rows.iter().map(|row| row.cap).fold(0, u64::saturating_add),
+        jobs: rows.iter().map(|row| row.jobs).collect(),
         evidence: all().collect(),
     })
 }
@@ -277,54 +288,9 @@ fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
                 of: Some(set),
             },
             cap: time - time / facts.cpus,
+            jobs: Vec::new(),
             evidence: vec![group],
         })
     };
     facts.all().filter_map(candidate).collect()
-}
-
-/// A build tool that runs more than twice as many jobs as there are CPUs.
-fn too_many(facts: &Facts<'_>) -> Option<Candidate> {
-    let many = facts.all().filter_map(|(group, it)| {
-        let known = programs::known(&it.program)?;
-        let jobs = match known.jobs(&facts.args(group))? {
-            Some(jobs) => jobs,
-            // `make -j`: no limit.
-            None if known.role == Role::Jobs => u64::MAX,
-            None => return None,
-        };
-        (jobs > facts.cpus.saturating_mul(2)).then_some((group, it))
-    });
-    let (group, it) = many.into_iter().next()?;
-    let over = facts.cpus.saturating_mul(2);
-    let crowded = facts.load(it.start, it.end);
-    let crowded = crowded
-        .filter(|(_, _, demand)| *demand as u64 > over)
-        .map(|(ns, ..)| ns)
-        .fold(0, u64::saturating_add);
-    let is_wait = |kind: Time| kind == Time::RunQueue;
-    let waited = facts
-        .segments()
-        .filter(|(segment, ..)| is_wait(segment.kind))
-        .map(|(segment, ..)| segment.length())
-        .fold(0, u64::saturating_add);
-    if crowded.saturating_mul(5) < facts.wall {
-        return None;
-    }
-    let name = facts.name(group);
-    Some(Candidate {
-        kind: Kind::ManyJobs,
-        finding: format!(
-            "{name} runs more jobs than {} have room for",
-            units::cpus(facts.cpus)
-        ),
-        action: format!("use -j{}", facts.cpus + 1),
-        without: Without {
-            own: |kind, _| kind == Time::RunQueue,
-            waits: |_, _| false,
-            of: None,
-        },
-        cap: waited,
-        evidence: vec![group],
-    })
 }

@@ -1,62 +1,150 @@
 //! The machine: CPU time that the build did not get.
 
 use tr_analyze::critical_path::Kind as Time;
-use tr_analyze::machine::withheld;
+use tr_analyze::machine::{withheld, Samples};
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
+use tr_format::counters::Counter;
 
 use super::facts::Facts;
-use super::{Candidate, Kind};
-use crate::called::TR;
+use super::{least, Advice, Candidate, Kind};
 use crate::units;
 
 /// A shorter wait, in ns, may be the time that an idle CPU takes to begin.
 const WAKE_UP: u64 = 500_000;
 
+/// The time that the machine withheld from the build, in ns.
+pub(super) struct Withheld {
+    /// By the quota of its cgroup, and by other tasks on the CPUs.
+    pub throttled: u64,
+    pub others: u64,
+    /// The simulated time may be wrong by so much: time slices are not simulated.
+    error: u64,
+    /// The executions that waited.
+    waiting: Vec<Group>,
+    /// Other tasks, or a quota, have so much of the CPUs that the number of jobs decides about
+    /// nothing, or about what others get.
+    pub contended: bool,
+}
+
+/// The number of jobs is not advised from this part of the wall time on that others have: a
+/// twentieth; nor where they use a tenth of a CPU.
+const CONTENDED: u64 = 20;
+const FOREIGN: u64 = 10;
+
+impl Withheld {
+    /// `own`: the time that the build takes on CPUs of its own.
+    pub fn new(facts: &Facts<'_>, own: u64) -> Withheld {
+        let (starved, waiting) = starved(facts);
+        let machine = withheld(facts.analysis);
+        let all = machine.throttled_ns.unwrap_or(0);
+        // What the CPUs alone take back is no more than what they did not give.
+        let lost = starved.min(facts.wall.saturating_sub(own));
+        let throttled = all.min(lost);
+        let taken = all.max(starved).saturating_mul(CONTENDED) >= facts.wall;
+        Withheld {
+            throttled,
+            others: lost - throttled,
+            error: own / 10,
+            waiting,
+            contended: taken || foreign(facts),
+        }
+    }
+
+    /// The line about it: no other line claims its seconds.
+    pub fn advice(&self, facts: &Facts<'_>) -> Option<Advice> {
+        let line = |kind, finding, action, gain| {
+            let candidate = Candidate {
+                kind,
+                finding,
+                action,
+                without: Without {
+                    own: |kind, _| kind == Time::RunQueue,
+                    waits: |_, _| false,
+                    of: None,
+                },
+                cap: gain,
+                jobs: Vec::new(),
+                evidence: self.waiting.clone(),
+            };
+            facts.advice(candidate, (gain.saturating_sub(self.error), gain))
+        };
+        let without = |what: &str, gain: u64| {
+            let time = units::time(facts.wall.saturating_sub(gain));
+            format!("about {time} {what}")
+        };
+        let (quota, others) = (self.throttled, self.others);
+        let lost = quota.saturating_add(others);
+        let enough = |kind, gain: u64| gain > 0 && gain.saturating_mul(least(kind)) >= facts.wall;
+        let quota_counts = enough(Kind::Throttled, quota);
+        let others_count = enough(Kind::Others, others);
+        let (kind, finding, action, gain) = match (quota_counts, others_count) {
+            (false, false) => return None,
+            (true, false) => (
+                Kind::Throttled,
+                "the cgroup's CPU quota stops the build",
+                without("without it", quota),
+                quota,
+            ),
+            (false, true) => (
+                Kind::Others,
+                "other tasks have the CPUs",
+                without("on an idle machine", others),
+                others,
+            ),
+            // Without one of both the other one would take more.
+            (true, true) => (
+                Kind::Throttled,
+                "the cgroup's CPU quota and other tasks keep the build from the CPUs",
+                without("without both", lost),
+                lost,
+            ),
+        };
+        Some(line(kind, finding.into(), action, gain))
+    }
+}
+
+/// Tasks that are not part of the build use much of the CPUs, as far as the machine's counters
+/// tell.
+fn foreign(facts: &Facts<'_>) -> bool {
+    let samples = Samples::of(facts.analysis);
+    let Some((from, to)) = samples.within((facts.path.from, facts.path.to)) else {
+        return false;
+    };
+    let increase = |counter| samples.increase(counter, (from, to));
+    let Some(busy) = increase(Counter::Busy) else {
+        return false;
+    };
+    let own = facts.load(from, to);
+    let own = own.map(|(ns, running, _)| ns.saturating_mul(running as u64));
+    let own = own.fold(
+        increase(Counter::Recorder).unwrap_or(0),
+        u64::saturating_add,
+    );
+    // The counters have steps of 10 ms for each CPU.
+    let steps = facts.cpus.saturating_mul(20_000_000);
+    let others = busy.saturating_sub(own).saturating_sub(steps);
+    others.saturating_mul(FOREIGN) >= to.since(from)
+}
+
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let machine = withheld(facts.analysis);
-    let (starved, waiting) = starved(facts);
-    let throttled = machine.throttled_ns.unwrap_or(0).min(starved);
     // It is counted for all CPUs; the path is on one at a time.
     let stolen = machine.stolen_ns.unwrap_or(0) / facts.cpus;
     let stalled = machine.memory_stalled_ns.unwrap_or(0);
-    let for_a_cpu = || Without {
-        own: |kind, _| kind == Time::RunQueue,
-        waits: |_, _| false,
-        of: None,
-    };
     let all = |own| Without {
         own,
         waits: |_, _| false,
         of: None,
     };
-    let others = starved - throttled;
     vec![
-        Candidate {
-            kind: Kind::Throttled,
-            finding: format!(
-                "the cgroup's CPU quota stops the build for {}",
-                units::time(throttled)
-            ),
-            action: "raise the quota, or run as many jobs as it allows".into(),
-            without: for_a_cpu(),
-            cap: throttled,
-            evidence: waiting.clone(),
-        },
-        Candidate {
-            kind: Kind::Others,
-            finding: format!("other tasks have the CPUs for {}", units::time(others)),
-            action: format!("{TR} record -a names them"),
-            without: for_a_cpu(),
-            cap: others,
-            evidence: waiting,
-        },
         Candidate {
             kind: Kind::Stolen,
             finding: format!("the hypervisor takes {} of CPU time", units::time(stolen)),
             action: "use a host with less load".into(),
             without: all(|kind, _| kind == Time::OnCpu),
             cap: stolen,
+            jobs: Vec::new(),
             evidence: Vec::new(),
         },
         Candidate {
@@ -65,6 +153,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
             action: "give it more memory, or run fewer jobs".into(),
             without: all(|kind, _| matches!(kind, Time::Disk | Time::Blocked | Time::OnCpu)),
             cap: stalled,
+            jobs: Vec::new(),
             evidence: Vec::new(),
         },
     ]

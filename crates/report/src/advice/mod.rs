@@ -2,9 +2,10 @@
 //! thing to do.
 //!
 //! Each rule proposes candidates: a part of the recorded time that a change may save. The
-//! replay ([`tr_analyze::what_if`]) bounds the gain: the recording without that time, with all
-//! else as it was. So a second path that is almost as long limits it. Of candidates that
-//! explain the same part of the critical path, the most specific one stays.
+//! simulation ([`tr_analyze::schedule`]) tells the gain: the run on CPUs of its own, less the same
+//! with that change. So what other tasks took is no line's gain but its own line's, and a second
+//! path that is almost as long limits it. Of candidates that explain the same part of the critical
+//! path, the most specific one stays.
 
 mod facts;
 mod jobs;
@@ -15,9 +16,10 @@ mod work;
 
 use std::collections::BTreeSet;
 
-use tr_analyze::critical_path::CriticalPath;
+use tr_analyze::critical_path::{CriticalPath, NoPath};
 use tr_analyze::model::{Basis, ProcessIx};
 use tr_analyze::programs::Group;
+use tr_analyze::schedule::{self, Change, Changes, Effect, Jobs, Schedule};
 use tr_analyze::what_if::{self, Without};
 use tr_format::event::Ktime;
 
@@ -25,6 +27,7 @@ use crate::names::named;
 use crate::sort::Rows;
 use crate::view::View;
 use facts::Facts;
+use machine::Withheld;
 
 named! {
     /// The kind of an advice, the most specific ones first.
@@ -50,8 +53,6 @@ named! {
         Tests = "tests", "Tests run one after the other";
         /// Jobs one after the other, or fewer than the CPUs.
         FewJobs = "few-jobs", "More jobs could run at once";
-        /// More jobs than CPUs.
-        ManyJobs = "many-jobs", "More jobs run than there are CPUs";
         /// Equal executions.
         Repeated = "repeated", "Work is repeated";
         /// Many executions of a short program.
@@ -74,7 +75,8 @@ pub struct Advice {
     pub finding: String,
     /// The thing to do.
     pub action: String,
-    /// The wall time that it saves at most, in ns.
+    /// The wall time that it saves at least, as far as that is known, and at most, in ns.
+    pub at_least: u64,
     pub gain: u64,
     /// The time in which the evidence lies.
     pub from: Ktime,
@@ -92,12 +94,14 @@ struct Candidate {
     without: Without,
     /// A bound that follows from the rule.
     cap: u64,
+    /// Jobs that the change runs at once: their work remains.
+    jobs: Vec<Jobs>,
     /// The executions that are the evidence.
     evidence: Vec<Group>,
 }
 
 pub const MOST: usize = 7;
-/// The least gain is the wall time divided by this.
+/// The least gain is the time that the build takes on CPUs of its own, divided by this.
 fn least(kind: Kind) -> u64 {
     match kind {
         Kind::Sleep | Kind::Poll | Kind::Network | Kind::Lock | Kind::Throttled => 50,
@@ -109,52 +113,145 @@ fn least(kind: Kind) -> u64 {
 }
 /// The shortest recording with advice, in ns: nothing in it is worth a change.
 const SHORTEST: u64 = 100_000_000;
-/// The most candidates of which the gain is found.
-const CANDIDATES: usize = 32;
 
-/// The changes, those with the largest gain first. None without a critical path, and with
-/// filters: they speak about the whole.
-pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> Vec<Advice> {
+/// What there is to say about a build.
+#[derive(Clone, Debug, Default)]
+pub struct Advised {
+    /// The changes, those with the largest gain first; at the end what is the machine's.
+    pub changes: Vec<Advice>,
+    /// What all changes save together at most, if that is less than the sum of them.
+    pub together: Option<u64>,
+    /// Of a build without any change: its time, and the least that these CPUs need for it, in ns.
+    pub nothing: Option<(u64, u64)>,
+}
+
+/// The changes. None without a critical path, and with filters: they speak about the whole.
+pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> Advised {
     // Totals do not say when a task ran: no gain can be shown.
     let by_events = view.analysis.basis() == Basis::Events;
     if !by_events || view.chosen.len() < view.analysis.processes.len() {
-        return Vec::new();
+        return Advised::default();
     }
-    let Some(facts) = Facts::new(view, path).filter(|facts| facts.wall >= SHORTEST) else {
-        return Vec::new();
-    };
+    let facts = Facts::new(view, path).filter(|facts| facts.wall >= SHORTEST);
+    facts
+        .and_then(|facts| advised(&facts).ok())
+        .unwrap_or_default()
+}
+
+fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     let rules = [
         work::candidates,
         waits::candidates,
         jobs::candidates,
         machine::candidates,
     ];
-    let mut candidates: Vec<Candidate> = rules.iter().flat_map(|rule| rule(&facts)).collect();
-    candidates.retain(|it| it.cap.saturating_mul(least(it.kind)) >= facts.wall);
+    let mut candidates: Vec<Candidate> = rules.iter().flat_map(|rule| rule(facts)).collect();
+    candidates.retain(|it| it.cap > 0);
     candidates.order_by_key(|it| (std::cmp::Reverse(it.cap), it.kind));
-    candidates.truncate(CANDIDATES);
-    let scenarios: Vec<Without> = candidates.iter().map(|it| it.without.clone()).collect();
-    let Ok(gains) = what_if::gains(view.analysis, facts.path, &facts.groups, &scenarios) else {
-        return Vec::new();
+    candidates.truncate(schedule::MOST);
+    let changes: Vec<Change> = candidates.iter().map(Candidate::change).collect();
+    let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
+    let own = schedule.wall(0, Effect::Best);
+    let withheld = Withheld::new(facts, own);
+    let mut rated: Vec<Rated> = Vec::new();
+    for (candidate, bit) in candidates.into_iter().zip(0..) {
+        // Where others have the CPUs, a wait for a disk is longer, too.
+        let whole = match candidate.kind {
+            Kind::Disk | Kind::Memory | Kind::Lock => facts.wall,
+            _ => own,
+        };
+        let enough = |gain: u64| gain.saturating_mul(least(candidate.kind)) >= whole && gain > 0;
+        let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
+        if !enough(candidate.cap) || (jobs && withheld.contended) {
+            continue;
+        }
+        let saved = |effect| own.saturating_sub(schedule.wall(1 << bit, effect));
+        let gain = saved(Effect::Best).min(candidate.cap);
+        if enough(gain) {
+            let at_least = match candidate.kind {
+                // It may guard what only one can use.
+                Kind::Lock => 0,
+                kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
+                _ => saved(Effect::Worst).min(gain),
+            };
+            rated.push(Rated {
+                gain: (at_least, gain),
+                bit: 1 << bit,
+                candidate,
+            });
+        }
+    }
+    let mut kept = distinct(facts, rated);
+    kept.order_by_key(|(it, _)| (std::cmp::Reverse(it.gain), it.kind));
+    kept.truncate(MOST);
+    let all = kept.iter().fold(0, |all, (_, bit)| all | bit);
+    let together = own.saturating_sub(schedule.wall(all, Effect::Best));
+    let mut changes: Vec<Advice> = kept.into_iter().map(|(it, _)| it).collect();
+    let sum = changes
+        .iter()
+        .map(|it| it.gain)
+        .fold(0, u64::saturating_add);
+    changes.extend(withheld.advice(facts));
+    changes.truncate(MOST);
+    let nothing = match changes.is_empty() {
+        true => {
+            let limits = what_if::limits(facts.analysis, facts.path, &facts.groups, &[])?;
+            Some((facts.wall, limits.on(facts.cpus).min(facts.wall)))
+        }
+        false => None,
     };
-    let gains = gains.into_iter().zip(&candidates);
-    let mut rated: Vec<(u64, Candidate)> = Vec::new();
-    let gains: Vec<u64> = gains.map(|(gain, it)| gain.min(it.cap)).collect();
-    rated.extend(gains.into_iter().zip(candidates));
-    rated.retain(|(gain, it)| gain.saturating_mul(least(it.kind)) >= facts.wall && *gain > 0);
-    let mut advice = distinct(&facts, rated);
-    advice.order_by_key(|it| (std::cmp::Reverse(it.gain), it.kind));
-    advice.truncate(MOST);
-    advice
+    Ok(Advised {
+        // A twentieth of the sum is less than what a line can be wrong by.
+        together: Some(together).filter(|it| sum.saturating_sub(*it) > sum / 20),
+        changes,
+        nothing,
+    })
+}
+
+impl Candidate {
+    fn change(&self) -> Change {
+        let (time, remains) = match self.jobs.is_empty() {
+            true => (self.without.clone(), self.kind.remains()),
+            // Jobs at once share caches.
+            false => {
+                let of = self.without.of.clone().unwrap_or_default();
+                (Without::work(of), (1000, 1200))
+            }
+        };
+        Change {
+            time,
+            remains,
+            jobs: self.jobs.clone(),
+        }
+    }
+}
+
+/// A candidate with its gain at least and at most, and its number among the changes.
+struct Rated {
+    gain: (u64, u64),
+    bit: Changes,
+    candidate: Candidate,
 }
 
 /// Leaves out what a more specific candidate explains already.
-fn distinct(facts: &Facts<'_>, mut rated: Vec<(u64, Candidate)>) -> Vec<Advice> {
-    rated.order_by_key(|(gain, it)| (it.kind.is_generic(), std::cmp::Reverse(*gain), it.kind));
+fn distinct(facts: &Facts<'_>, mut rated: Vec<Rated>) -> Vec<(Advice, Changes)> {
+    rated.order_by_key(
+        |Rated {
+             gain, candidate, ..
+         }| {
+            let kind = candidate.kind;
+            (kind.is_generic(), std::cmp::Reverse(gain.1), kind)
+        },
+    );
     let mut kept: Vec<(Kind, Vec<bool>)> = Vec::new();
     let mut explained: BTreeSet<ProcessIx> = BTreeSet::new();
     let mut advice = Vec::new();
-    for (gain, candidate) in rated {
+    for Rated {
+        gain,
+        bit,
+        candidate,
+    } in rated
+    {
         let kind = candidate.kind;
         let covers = facts.covers(&candidate.without);
         let all = facts.length(&covers);
@@ -173,12 +270,27 @@ fn distinct(facts: &Facts<'_>, mut rated: Vec<(u64, Candidate)>) -> Vec<Advice> 
             explained.extend(&told.processes);
         }
         kept.push((kind, covers));
-        advice.push(told);
+        advice.push((told, bit));
     }
     advice
 }
 
 impl Kind {
+    /// The part of the time that remains after the change, in thousandths: at best, and at worst
+    /// as far as experience tells. 1000: it may save nothing.
+    fn remains(self) -> (u64, u64) {
+        let worst = match self {
+            // A linker that is twice as fast.
+            Kind::Link => 500,
+            // Files are copied from a cache.
+            Kind::Install => 500,
+            Kind::Configure | Kind::Network | Kind::Repeated => 200,
+            Kind::Short => 300,
+            _ => 1000,
+        };
+        (0, worst)
+    }
+
     /// One task alone: any other kind says more.
     fn is_generic(self) -> bool {
         matches!(self, Kind::Last | Kind::Alone)

@@ -72,7 +72,7 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         let long = |it: &&Slept| it.length().saturating_mul(10) >= longest;
         let long: Vec<Slept> = slept.iter().filter(long).copied().collect();
         let sleepers: BTreeSet<Group> = slept.iter().map(|it| it.by).collect();
-        let (name, s) = facts.names(*sleepers.first()?, sleepers.len());
+        let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
         let times = match long.len() {
             1 => String::new(),
             n => format!(", {n} times"),
@@ -103,6 +103,7 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
                 of: Some(sleeping(facts, by, &groups)),
             },
             cap,
+            jobs: Vec::new(),
             evidence: groups,
         })
     };
@@ -123,7 +124,8 @@ fn sleeping(facts: &Facts<'_>, by: &str, on_path: &[Group]) -> Box<[bool]> {
 }
 
 /// Of a loop that sleeps and checks whether other recorded work is done: the length of a
-/// sleep, and the number of such loops. It notices the end at most one sleep late.
+/// sleep, and the number of such loops. It notices the end at most one sleep late. What it waits
+/// for runs meanwhile, or is a process that the loop's own has started, such as a server.
 fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
     let shortest = slept.iter().map(Slept::length).min()?;
     let longest = slept.iter().map(Slept::length).max()?;
@@ -135,12 +137,28 @@ fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
             busy = busy.saturating_add(if running > 0 { ns } else { 0 });
         }
     }
-    if slept.len() < LOOP || !equal || busy.saturating_mul(2) < all {
+    let waits = busy.saturating_mul(2) >= all || has_child(facts, slept);
+    if slept.len() < LOOP || !equal || !waits {
         return None;
     }
     let gaps = slept.iter().zip(slept.iter().skip(1));
     let apart = gaps.filter(|(one, next)| next.from.since(one.to) > longest);
     Some((longest, 1 + apart.count() as u64))
+}
+
+/// Whether a child of a process that sleeps lives through all of its sleeps.
+fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
+    let from = slept.iter().map(|it| it.from).min();
+    let to = slept.iter().map(|it| it.from).max();
+    let (Some(from), Some(to)) = (from, to) else {
+        return false;
+    };
+    let sleepers = slept.iter().filter_map(|it| facts.execution(it.by));
+    sleepers.map(|it| it.process).any(|process| {
+        let children = facts.analysis.process(process).children.iter();
+        let mut children = children.map(|ix| facts.analysis.process(*ix));
+        children.any(|child| child.start <= from && child.end >= to)
+    })
 }
 
 /// Waits for the network, by program.
@@ -161,7 +179,7 @@ fn network(facts: &Facts<'_>) -> Vec<Candidate> {
         groups.sort_unstable();
         groups.dedup();
         let first = groups.first()?;
-        let (name, s) = facts.names(*first, groups.len());
+        let (name, s) = facts.names(*first, groups.iter().copied());
         // Those beside the path wait as well.
         let all = facts.all().filter(|(_, it)| it.program == program);
         Some(Candidate {
@@ -174,6 +192,7 @@ fn network(facts: &Facts<'_>) -> Vec<Candidate> {
                 of: Some(facts.set(all.map(|(group, _)| group))),
             },
             cap: sum,
+            jobs: Vec::new(),
             evidence: groups,
         })
     };
@@ -218,7 +237,7 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
         let (most, _) = by_group
             .iter()
             .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))?;
-        let (name, s) = facts.names(*most, by_group.len());
+        let (name, s) = facts.names(*most, by_group.keys().copied());
         Some(Candidate {
             kind,
             finding: format!("{name} wait{s} {} {what}", units::time(sum)),
@@ -229,6 +248,7 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
                 of: None,
             },
             cap: sum,
+            jobs: Vec::new(),
             evidence: by_group.into_keys().collect(),
         })
     };
@@ -271,7 +291,7 @@ fn locks(facts: &Facts<'_>) -> Option<Candidate> {
             .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))
             .map(|(group, _)| *group)
     };
-    let (waiter, s) = facts.names(most(&waited)?, waited.len());
+    let (waiter, s) = facts.names(most(&waited)?, waited.keys().copied());
     let held = most(&holders).map_or(String::new(), |holder| {
         format!(" of {}", facts.name(holder))
     });
@@ -285,6 +305,7 @@ fn locks(facts: &Facts<'_>) -> Option<Candidate> {
             of: None,
         },
         cap: sum,
+        jobs: Vec::new(),
         evidence: waited.into_keys().collect(),
     })
 }

@@ -1,16 +1,18 @@
 //! Work on the critical path.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
+use tr_analyze::schedule::MOST;
 use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
 
 use super::facts::{add, Facts};
 use super::programs;
-use super::{Candidate, Kind, CANDIDATES};
+use super::{Candidate, Kind};
 use crate::diff::normal::{argument, Paths};
 use crate::sort::Rows;
 use crate::units;
@@ -20,7 +22,7 @@ use crate::units;
 const ALONE: u64 = 10;
 /// The least number of executions of a short program, and the longest mean of their
 /// wall times, in ns.
-const SHORT: (usize, u64) = (100, 20_000_000);
+const SHORT: (u64, u64) = (100, 20_000_000);
 /// The least CPU time of a repeated execution, in ns.
 const REPEATED: u64 = 20_000_000;
 
@@ -69,7 +71,7 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
     let (_, longest) = linkers.first()?;
     let known = programs::known(&facts.execution(*longest)?.program)?;
     let evidence: Vec<Group> = linkers.iter().map(|(_, group)| *group).collect();
-    let (name, s) = facts.names(*longest, evidence.len());
+    let (name, s) = facts.names(*longest, evidence.iter().copied());
     let finding = format!("{name} link{s} for {}", units::time(sum));
     Some(Candidate {
         kind: Kind::Link,
@@ -78,6 +80,7 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
         // The change applies to those beside the path as well.
         without: Without::work(all),
         cap: sum,
+        jobs: Vec::new(),
         evidence,
     })
 }
@@ -104,9 +107,9 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
         let below = facts.below(&roots);
         let time = facts.on_path(&below, |_, _| true);
         let known = programs::known(program)?;
-        let name = match roots.as_slice() {
-            [one] => facts.name(*one),
-            many => format!("{} × {program}", many.len()),
+        let name = match facts.runs(roots.iter().copied()) {
+            0 | 1 => facts.name(*roots.first()?),
+            many => format!("{many} × {program}"),
         };
         Some(Candidate {
             kind,
@@ -114,6 +117,7 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
             action: known.action.into(),
             without: everything(below),
             cap: time,
+            jobs: Vec::new(),
             evidence: roots,
         })
     };
@@ -158,6 +162,7 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
             action: action.into(),
             without: Without::work(set),
             cap,
+            jobs: Vec::new(),
             evidence: vec![group],
         })
     };
@@ -256,11 +261,11 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     // Each has a set of all groups: a forged file has thousands of programs.
     let mut by_program: Vec<(String, (Vec<Group>, u64))> = by_program.into_iter().collect();
     by_program.order_by_key(|(_, (_, sum))| std::cmp::Reverse(*sum));
-    by_program.truncate(CANDIDATES);
+    by_program.truncate(MOST);
     let candidate = |(program, (groups, sum)): (String, (Vec<Group>, u64))| {
         let first = groups.first()?;
         let compiler = programs::role(&program) == Some(Role::Compiler);
-        let (name, s) = facts.names(*first, groups.len());
+        let (name, s) = facts.names(*first, groups.iter().copied());
         Some(Candidate {
             kind: Kind::Repeated,
             finding: format!("{name} repeat{s} {} of work", units::time(sum)),
@@ -270,6 +275,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
             },
             without: Without::work(facts.set(groups.iter().copied())),
             cap: sum,
+            jobs: Vec::new(),
             evidence: groups,
         })
     };
@@ -313,13 +319,15 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
     }
     let candidate = |((owner, program), groups): ((Group, &str), Vec<Group>)| {
         let (least, longest) = SHORT;
-        let lengths = groups.iter().filter_map(|group| facts.process(*group));
+        let processes = groups.iter().filter_map(|group| facts.execution(*group));
+        let processes: BTreeSet<ProcessIx> = processes.map(|it| it.process).collect();
+        let lengths = processes.iter().map(|ix| facts.analysis.process(*ix));
         let sum = lengths
             .map(|process| process.end.since(process.start))
             .fold(0, u64::saturating_add);
-        let count = groups.len() as u64;
+        let count = (processes.len() as u64).max(1);
         let sleeps = program == "sleep";
-        if groups.len() < least || sum / count > longest || sleeps {
+        if count < least || sum / count > longest || sleeps {
             return None;
         }
         // The time of a shell that starts them is theirs.
@@ -342,6 +350,7 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
                 of: Some(set),
             },
             cap: time,
+            jobs: Vec::new(),
             evidence: groups,
         })
     };

@@ -500,7 +500,7 @@ fn advice(analysis: &Analysis, file: &str, path: &CriticalPath) -> Vec<Change> {
         file,
         ask: &Ask::default(),
     };
-    let all = advise(&view, path).into_iter();
+    let all = advise(&view, path).changes.into_iter();
     all.map(|advice| Change::new(analysis, &advice)).collect()
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{json, Value};
 use tr_analyze::model::ProcessIx;
 
-use crate::advice::{self, Advice};
+use crate::advice::{self, Advice, Advised};
 use crate::reports::critical_path;
 use crate::style::{Paint, Style};
 use crate::table::csv;
@@ -15,7 +15,7 @@ const NAMED: usize = 3;
 
 pub struct AdviceReport<'a> {
     view: View<'a>,
-    all: Vec<Advice>,
+    all: Advised,
 }
 
 impl<'a> AdviceReport<'a> {
@@ -35,6 +35,7 @@ impl<'a> AdviceReport<'a> {
             "kind": advice.kind.name(),
             "finding": advice.finding,
             "action": advice.action,
+            "gain_at_least_ns": advice.at_least,
             "gain_at_most_ns": advice.gain,
             "from_ns": self.view.since(advice.from),
             "to_ns": self.view.since(advice.to),
@@ -65,38 +66,83 @@ impl<'a> AdviceReport<'a> {
     }
 }
 
-/// Writes the first changes, a line each.
-pub(super) fn lines(out: &mut String, all: &[Advice], most: usize, style: &Style) {
-    let shown = all.iter().take(most);
-    let gains: Vec<String> = shown.clone().map(|it| units::time(it.gain)).collect();
-    let room = gains
-        .iter()
-        .map(|gain| units::width(gain))
-        .max()
-        .unwrap_or(0);
-    for (advice, gain) in shown.zip(gains) {
-        let gain = units::pad(&gain, room, true);
-        let text = format!("{}: {}", advice.finding, advice.action);
-        style.wrapped(out, Paint::Plain, &format!("  {gain}  "), &text);
+/// Writes the first changes, a line each, and what they have in common; of a build that is well
+/// as it is, how near it is to its bound.
+pub(super) fn lines(out: &mut String, advised: &Advised, most: usize, style: &Style) {
+    if let Some(nothing) = nothing(advised) {
+        style.line(out, &nothing);
+    }
+    if advised.changes.is_empty() {
+        return;
+    }
+    style.painted(out, Paint::Bold, TITLE);
+    let shown = || advised.changes.iter().take(most);
+    let gains: Vec<String> = shown().map(gain).collect();
+    let room = gains.iter().map(|gain| units::width(gain)).max();
+    for (advice, gain) in shown().zip(gains) {
+        line(
+            out,
+            advice,
+            &units::pad(&gain, room.unwrap_or(0), true),
+            style,
+        );
+    }
+    if let Some(together) = together(advised) {
+        style.painted(out, Paint::Dim, &format!("  {together}"));
     }
 }
 
+fn line(out: &mut String, advice: &Advice, gain: &str, style: &Style) {
+    let text = format!("{}: {}", advice.finding, advice.action);
+    style.wrapped(out, Paint::Plain, &format!("  {gain}  "), &text);
+}
+
+/// The time that a change saves.
+pub(crate) fn gain(advice: &Advice) -> String {
+    let most = units::time(advice.gain);
+    match advice.at_least {
+        0 => format!("≤ {most}"),
+        least => format!("{} to {most}", units::time(least)),
+    }
+}
+
+/// The words for changes of which one takes from another's gain.
+fn together(advised: &Advised) -> Option<String> {
+    let together = units::time(advised.together?);
+    Some(format!(
+        "up to {together} together: they have a part in common"
+    ))
+}
+
+/// The words for a build without any change.
+fn nothing(advised: &Advised) -> Option<String> {
+    let (wall, bound) = advised.nothing?;
+    let share = bound.saturating_mul(100) / wall.max(1);
+    Some(format!(
+        "What to change: nothing; it takes {} and needs at least {} ({share} %)",
+        units::time(wall),
+        units::time(bound)
+    ))
+}
+
 /// The title above the lines.
-pub(super) const TITLE: &str = "What to change   (the most that it saves)";
+const TITLE: &str = "What to change   (what it saves)";
 
 impl Report for AdviceReport<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
-        if self.all.is_empty() {
-            style.line(
-                &mut out,
-                "What to change: nothing that would save 2 % of the time",
-            );
+        if self.all.changes.is_empty() {
+            let text = nothing(&self.all);
+            let short = || "What to change: nothing is known of this part".to_owned();
+            style.line(&mut out, &text.unwrap_or_else(short));
             return out;
         }
         style.painted(&mut out, Paint::Bold, TITLE);
-        for advice in &self.all {
-            lines(&mut out, std::slice::from_ref(advice), 1, style);
+        for advice in &self.all.changes {
+            line(&mut out, advice, &gain(advice), style);
+            if advice.processes.is_empty() {
+                continue;
+            }
             let evidence = format!("      {}", self.evidence(advice));
             style.painted(
                 &mut out,
@@ -104,20 +150,28 @@ impl Report for AdviceReport<'_> {
                 &units::shorten(&evidence, style.width),
             );
         }
+        if let Some(together) = together(&self.all) {
+            style.line(&mut out, &format!("  {together}"));
+        }
         out
     }
 
     fn json(&self) -> Option<Value> {
         Some(json!({
-            "advice": self.all.iter().map(|it| self.value(it)).collect::<Value>(),
+            "advice": self.all.changes.iter().map(|it| self.value(it)).collect::<Value>(),
+            "together_at_most_ns": self.all.together,
+            "nothing": self.all.nothing.map(|(wall, bound)| json!({
+                "wall_ns": wall,
+                "at_least_ns": bound,
+            })),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let rows = self.all.iter().map(|it| self.value(it));
+        let rows = self.all.changes.iter().map(|it| self.value(it));
         csv(
             rows,
-            "kind gain_at_most_ns from_ns to_ns processes finding action",
+            "kind gain_at_least_ns gain_at_most_ns from_ns to_ns processes finding action",
         )
     }
 }

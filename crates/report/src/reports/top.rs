@@ -86,9 +86,8 @@ impl Report for Top<'_> {
         let path = self.path();
         let advice = path.as_ref().map(|path| advise(&self.view, path));
         let advice = advice.unwrap_or_default();
-        if !advice.is_empty() {
-            style.painted(&mut above, Paint::Bold, advice::TITLE);
-            advice::lines(&mut above, &advice, FIRST, style);
+        advice::lines(&mut above, &advice, FIRST, style);
+        if !above.is_empty() {
             above.push('\n');
         }
         header(&mut above, &self.view, style);
@@ -107,7 +106,7 @@ impl Report for Top<'_> {
         failed::failed(&mut below, &self.view, style);
         peak(&mut below, &self.view, style);
         quality::line(&mut below, &self.view, style);
-        next(&mut below, &self.view, advice.is_empty(), style);
+        next(&mut below, &self.view, advice.changes.is_empty(), style);
         match &path {
             Some(path) => {
                 let whole = path.length();

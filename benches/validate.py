@@ -1,0 +1,269 @@
+#!/usr/bin/env python3
+"""Applies the first line of `--report advice` and measures what it gains: docs/validation.md.
+
+usage: benches/validate.py [--tr TR] [--pairs N] [--around idle,load,quota] [--out FILE] [BUILD...]
+
+The builds are those of fixtures/advice/builds.sh. Each is recorded once in each surrounding:
+alone, beside two tasks that spin, and in a cgroup with 30 % of a CPU. If the first line is one
+that a script can apply, the build with and without it is measured in alternating pairs in the same
+surrounding. Needs root; as root alone a cgroup has a quota. The machine's other load is told
+before the table: rows of a busy machine say little about gains, and enough about harm.
+"""
+import argparse
+import contextlib
+import json
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILDS = os.path.join(HERE, "fixtures/advice/builds.sh")
+QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+PYTHON_TESTS = "import hashlib, sys\nh = b'x'\nfor i in range(400000): h = hashlib.md5(h).digest()\n"
+
+# Builds beside those of builds.sh: files, and a command.
+MORE = {
+    "make-j8": ({}, "clean-make", ["make", "-s", "-j8"]),
+    "make-j8-chain": ({}, "many-jobs", ["make", "-s", "-j8"]),
+    "six-tests-j6": (
+        {"test.py": PYTHON_TESTS, "Makefile": "check: 1 2 3 4 5 6\n1 2 3 4 5 6:\n\tpython3 test.py $@\n.PHONY: check 1 2 3 4 5 6\n"},
+        None,
+        ["make", "-s", "-j6", "check"],
+    ),
+    "poll-server": (
+        {
+            "server.py": "import time\ntime.sleep(1.3)\nopen('ready', 'w').close()\ntime.sleep(9)\n",
+            "wait.sh": "python3 server.py & until test -f ready; do sleep 0.5; done; kill $!; rm -f ready\n",
+        },
+        None,
+        ["sh", "wait.sh"],
+    ),
+}
+
+
+def sed(file, *edits):
+    with open(file) as old:
+        text = old.read()
+    for pattern, new in edits:
+        text = re.sub(pattern, new, text, flags=re.M)
+    with open(file, "w") as new_file:
+        new_file.write(text)
+
+
+# What the first line says, done: by its kind, in the directory of a build.
+def apply(kind, action, name, command):
+    """The changed command, or None where only a person can apply the line."""
+    jobs = re.search(r"-j ?(\d+)", action)
+    if kind in ("few-jobs", "many-jobs", "tests") and jobs and command[0] in ("make", "prove"):
+        return [arg for arg in command if not arg.startswith("-j")] + [jobs.group(0)]
+    if kind == "link" and os.path.exists("Makefile"):
+        sed("Makefile", ("-no-pie", "-no-pie -fuse-ld=gold"))
+        return command
+    if kind == "last" and name == "big-last":
+        sed("Makefile", (r"^app: (.*) zbig\.o", r"app: zbig.o \1"))
+        return command
+    if kind == "configure" and os.path.exists("configure"):
+        subprocess.run(["./configure"], check=False, **QUIET)
+        return command
+    if kind == "sleep" and os.path.exists("test.sh"):
+        sed("test.sh", (r"^sleep 1\n", ""))
+        return command
+    if kind == "poll" and os.path.exists("wait.sh"):
+        sed("wait.sh", (r"sleep 0\.\d+", "sleep 0.02"))
+        return command
+    if kind == "repeated" and name == "repeated-compiler":
+        sed("Makefile", (r"(?s)^release:\n.*?^release: debug", "release:\npackage:\nrelease: debug"))
+        return command
+    if kind == "short" and name == "short":
+        with open("count.sh", "w") as script:
+            script.write("seq 900 | tail -1 >/dev/null\n")
+        return command
+    if kind == "lock":
+        sed("Makefile", ("flock db.lock ", ""))
+        return command
+    return None
+
+
+def command_of(name):
+    """The command that builds.sh executes."""
+    if name in MORE:
+        return MORE[name][2]
+    with open(BUILDS) as script:
+        run = script.read().split("\nrun() {")[1]
+    found = re.search(r"^\t%s\) exec ((?:make|prove)[^;']*?) ;;" % re.escape(name), run, re.M)
+    if found:
+        return found.group(1).split()
+    special = re.search(r"^\t%s\) exec" % re.escape(name), run, re.M)
+    return [BUILDS, "run", name] if special else ["make", "-s", "-j2"]
+
+
+def prepare(name, place):
+    os.mkdir(place)
+    files, base, _ = MORE.get(name, ({}, name, None))
+    for file, text in files.items():
+        with open(os.path.join(place, file), "w") as out:
+            out.write(text)
+    if base:
+        subprocess.run([BUILDS, "prepare", base], cwd=place, check=True, **QUIET)
+
+
+@contextlib.contextmanager
+def surrounding(around):
+    """Yields what a child has to do before its exec."""
+    spinners, group = [], None
+    if around == "load":
+        spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in "12"]
+    if around == "quota":
+        for root, file, value in (
+            ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "30000"),
+            ("/sys/fs/cgroup", "cpu.max", "30000 100000"),
+        ):
+            group = os.path.join(root, "tr-validate-%d" % os.getpid())
+            with contextlib.suppress(OSError):
+                os.makedirs(group, exist_ok=True)
+                with open(os.path.join(group, file), "w") as out:
+                    out.write(value)
+                break
+        else:
+            sys.exit("no cgroup for a quota")
+
+    def enter():
+        if group:
+            with open(os.path.join(group, "cgroup.procs"), "w") as procs:
+                procs.write(str(os.getpid()))
+
+    try:
+        yield enter
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+        if group:
+            time.sleep(0.2)
+            with contextlib.suppress(OSError):
+                os.rmdir(group)
+
+
+def timed(source, command, work, enter):
+    """Seconds of a run in a copy of a directory."""
+    place = os.path.join(work, "run")
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(source, place, symlinks=True)
+    start = time.monotonic()
+    subprocess.run(command, cwd=place, check=False, preexec_fn=enter, **QUIET)
+    return time.monotonic() - start
+
+
+def first_line(tr, source, command, work, enter):
+    place = os.path.join(work, "traced")
+    shutil.rmtree(place, ignore_errors=True)
+    shutil.copytree(source, place, symlinks=True)
+    trace = os.path.join(work, "trace.bin")
+    record = [tr, "record", "-q", "--force", "-o", trace, "--"] + command
+    subprocess.run(record, cwd=place, check=False, preexec_fn=enter, **QUIET)
+    out = subprocess.run([tr, "analyze", trace, "--report", "advice", "--format", "json"], capture_output=True, check=True)
+    lines = json.loads(out.stdout)["advice"]["advice"]
+    return lines[0] if lines else None
+
+
+def verdict(before, after):
+    """By the median of the pairs' differences, and their spread."""
+    gains = [b - a for b, a in zip(before, after)]
+    gain, least = statistics.median(gains), 0.03 * statistics.median(before)
+    if gain > least and sum(g > 0 for g in gains) > 0.7 * len(gains):
+        return gain, "helped"
+    if gain < -least and sum(g < 0 for g in gains) > 0.7 * len(gains):
+        return gain, "harmed"
+    return gain, "nothing"
+
+
+def measure(args, name, around):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as work, surrounding(around) as enter:
+        before, after = os.path.join(work, "before"), os.path.join(work, "after")
+        prepare(name, before)
+        command = command_of(name)
+        line = first_line(args.tr, before, command, work, enter)
+        row = {"build": name, "around": around, "line": "", "result": "silent"}
+        if line is None:
+            return row
+        row["line"] = f"{line['kind']}: {line['action']}"
+        row["predicted"] = (line.get("gain_at_least_ns", 0) / 1e9, line["gain_at_most_ns"] / 1e9)
+        shutil.copytree(before, after, symlinks=True)
+        os.chdir(after)
+        changed = apply(line["kind"], line["action"], name, command)
+        os.chdir(HERE)
+        row["result"] = "not applied"
+        if changed is None:
+            return row
+        pairs = [
+            (timed(before, command, work, enter), timed(after, changed, work, enter))
+            for _ in range(args.pairs)
+        ]
+        times = list(zip(*pairs))
+        row["times"] = [statistics.median(side) for side in times]
+        row["gain"], row["result"] = verdict(*times)
+        return row
+
+
+def table(rows):
+    yield "| build | around | the first line | predicted | before → after | gain | result |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for row in rows:
+        predicted = "{:.2f} to {:.2f} s".format(*row["predicted"]) if "predicted" in row else ""
+        times = "{:.2f} → {:.2f} s".format(*row["times"]) if "times" in row else ""
+        gain = "{:.2f} s".format(row["gain"]) if "gain" in row else ""
+        yield f"| {row['build']} | {row['around']} | {row['line']} | {predicted} | {times} | {gain} | {row['result']} |"
+
+
+def summary(rows):
+    results = [row["result"] for row in rows]
+    applied = [row for row in rows if "gain" in row]
+    counts = ", ".join(f"{results.count(it)} {it}" for it in ("helped", "nothing", "harmed", "silent", "not applied"))
+    yield f"{len(rows)} recordings, {len(applied)} first lines applied: {counts}."
+    idle = [row for row in applied if row["around"] == "idle"]
+    inside = [row for row in idle if row["predicted"][0] * 0.9 <= row["gain"] <= row["predicted"][1] * 1.1]
+    yield f"Of {len(idle)} gains measured without added load, {len(inside)} lie in the predicted interval, a tenth added."
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--tr", default=os.path.join(HERE, "target/release/tr"))
+    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--around", default="idle,load,quota")
+    parser.add_argument("--out")
+    parser.add_argument("builds", nargs="*")
+    args = parser.parse_args()
+    args.tr = os.path.abspath(args.tr)
+    names = subprocess.run([BUILDS, "names"], capture_output=True, text=True, check=True).stdout.split()
+    # These need a network, a disk or packages that are not there everywhere.
+    names = [it for it in names if not re.match("network|install|cold|fsync|memory|tests-pytest|quota|others|.*(xdist|cargo|java)", it)]
+    rows = []
+    for name in args.builds or names + list(MORE):
+        for around in args.around.split(","):
+            rows.append(measure(args, name, around))
+            print(list(table(rows[-1:]))[-1], flush=True)
+    load = os.getloadavg()[2]
+    head = [
+        "# Validation of the advice",
+        "",
+        f"By `benches/validate.py` on {time.strftime('%Y-%m-%d')}, {os.cpu_count()} CPUs, {args.pairs} alternating pairs a row;",
+        f"the mean load of the last 15 minutes, our own included, was {load:.1f}.",
+        "",
+        *summary(rows),
+        "",
+        *table(rows),
+        "",
+    ]
+    if args.out:
+        with open(args.out, "w") as out:
+            out.write("\n".join(head))
+    else:
+        print("\n".join(head))
+
+
+main()

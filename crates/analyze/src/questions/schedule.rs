@@ -1,0 +1,132 @@
+//! The recorded run on CPUs of its own, and with changes: a simulation of discrete events.
+//!
+//! Each thread of the run is a list of operations ([`build`]): its work, the waits of its own
+//! with their lengths, the wakings that it waited for and those that it caused, its forks. The
+//! run does them in the order of each thread on as many CPUs as the recording had, with nothing
+//! else on them ([`run`]). So waits for a CPU are not taken from the recording, but follow from
+//! the run's own work: tasks that share the CPUs share them evenly.
+//!
+//! Kept as they were: the length of waits for timers, disks, the network and tasks that are not
+//! part of the run; the order in which a thread does what it did; which thread ended which wait.
+//! A parent goes on when as many of its children have ended as had then, whichever these are.
+//! Job limits are kept by that: a job starts when one has ended for it.
+//!
+//! With no more tasks than CPUs at any time the run takes the recorded time, to the nanosecond.
+//! With more it may differ, by what time slices and the choice of a CPU cost.
+
+mod build;
+mod run;
+
+use tr_format::event::Ktime;
+
+use super::critical_path::{CriticalPath, NoPath};
+use super::graph::Graph;
+use super::programs::Groups;
+use super::what_if::Without;
+use crate::model::{Analysis, ProcessIx};
+
+/// A part of the recorded time that a change makes shorter, or jobs that it runs at once.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The time.
+    pub time: Without,
+    /// The part of that time which remains, in thousandths: at best, and at worst. Of the waits
+    /// that another thread ended all is gone.
+    pub remains: (u64, u64),
+    /// Jobs that run at once.
+    pub jobs: Vec<Jobs>,
+}
+
+/// Children of a process that do not wait for each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jobs {
+    /// The process that starts them.
+    pub owner: ProcessIx,
+    /// The start of the first one.
+    pub from: Ktime,
+    /// The start of the last one.
+    pub to: Ktime,
+    /// The most at once.
+    pub at_once: u64,
+}
+
+/// A set of changes, by their numbers.
+pub type Changes = u32;
+
+/// The most changes of a [`Schedule`].
+pub const MOST: usize = 32;
+
+/// Whether changes have their best effect or their worst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// [`Change::remains`] at best.
+    Best,
+    /// [`Change::remains`] at worst.
+    Worst,
+}
+
+/// The run, to be simulated with any of some changes.
+#[derive(Debug)]
+pub struct Schedule {
+    threads: build::Threads,
+    remains: Vec<(u64, u64)>,
+    cpus: u64,
+}
+
+impl Schedule {
+    /// The run of the path's process and of all that came from it. Of more than [`MOST`] changes
+    /// the others are left out. Takes 24 bytes for each piece of work and each wait.
+    ///
+    /// # Errors
+    /// No timeline was kept.
+    pub fn new(
+        analysis: &Analysis,
+        path: &CriticalPath,
+        groups: &Groups,
+        changes: &[Change],
+    ) -> Result<Schedule, NoPath> {
+        let graph = Graph::new(analysis).ok_or(NoPath::NoTimeline)?;
+        let changes = changes.get(..MOST).unwrap_or(changes);
+        Ok(Schedule {
+            threads: build::threads(graph, path, groups, changes),
+            remains: changes.iter().map(|change| change.remains).collect(),
+            cpus: (analysis.meta.cpus.len() as u64).max(1),
+        })
+    }
+
+    /// The time from the path's beginning to its end in ns, on these CPUs, with a set of changes.
+    pub fn wall(&self, changes: Changes, effect: Effect) -> u64 {
+        let on = run::On {
+            cpus: self.cpus,
+            changes,
+            length: |mask, ns| self.shortened(mask, ns, effect),
+        };
+        run::wall(&self.threads, on)
+    }
+
+    /// The same without changes on another number of CPUs.
+    pub fn on(&self, cpus: u64) -> u64 {
+        let on = run::On {
+            cpus: cpus.max(1),
+            changes: 0,
+            length: |_, ns| ns,
+        };
+        run::wall(&self.threads, on)
+    }
+
+    /// The length of a piece of time that some changes concern.
+    fn shortened(&self, mask: Changes, ns: u64, effect: Effect) -> u64 {
+        if mask == 0 {
+            return ns;
+        }
+        let concerned = self.remains.iter().zip(0..);
+        let concerned = concerned.filter(|(_, bit)| mask & (1 << *bit) != 0);
+        let parts = concerned.map(|((best, worst), _)| match effect {
+            Effect::Best => *best,
+            Effect::Worst => *worst,
+        });
+        // The one that shortens it the most has the effect of all.
+        let part = parts.min().unwrap_or(1000);
+        u64::try_from(u128::from(ns) * u128::from(part) / 1000).unwrap_or(ns)
+    }
+}

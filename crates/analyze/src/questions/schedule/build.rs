@@ -1,0 +1,469 @@
+//! The operations of every thread of a run.
+
+use std::collections::HashMap;
+
+use tr_format::event::{Ktime, Reason};
+
+use super::{Change, Changes, Jobs};
+use crate::arena::{Arena, Ix};
+use crate::awaited::Awaited;
+use crate::critical_path::CriticalPath;
+use crate::kinds::Kind;
+use crate::model::{ProcessIx, ThreadIx};
+use crate::programs::{Group, Groups};
+use crate::questions::graph::{Cause, Graph};
+use crate::timeline::{Bucket, Stretch};
+
+/// The longest time in ns that a task which was woken or forked waits for an idle CPU: longer
+/// waits are for a CPU that has other work.
+const WAKE_UP: u64 = 50_000;
+
+/// An operation of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    /// Runs on a CPU, so many ns.
+    Work,
+    /// Waits so many ns.
+    Delay,
+    /// Waits for one of the wakings with this number.
+    Await,
+    /// Does one of the wakings with this number.
+    Wake,
+    /// Starts the thread with this number.
+    Start,
+    /// Waits until so many children of its process have ended, unless there is one of the
+    /// changes.
+    Children,
+    /// The same, if there is one of the changes.
+    AtOnce,
+    /// A child of the process with this number has ended.
+    Ended,
+}
+
+/// An operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Op {
+    pub what: What,
+    /// The changes that concern it.
+    pub mask: Changes,
+    pub value: u64,
+    /// Its end in the recording.
+    pub at: Ktime,
+}
+
+/// The threads of a run.
+#[derive(Debug)]
+pub(super) struct Threads {
+    pub ops: Arena<ThreadIx, Vec<Op>>,
+    pub process: Arena<ThreadIx, ProcessIx>,
+    /// Those that no other thread starts.
+    pub first: Vec<ThreadIx>,
+    /// The run ends with this one.
+    pub last: ThreadIx,
+    pub processes: usize,
+    /// The number of different wakings.
+    pub wakings: usize,
+}
+
+/// What a thread does for another one at a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Mark {
+    Wake(u64),
+    Ended(ProcessIx),
+    Start(ThreadIx),
+}
+
+struct Builder<'a> {
+    graph: Graph<'a>,
+    groups: &'a Groups,
+    changes: &'a [Change],
+    from: Ktime,
+    to: Ktime,
+    /// The processes of the run.
+    own: Arena<ProcessIx, bool>,
+    /// The ends of each process's children, in order.
+    ends: Arena<ProcessIx, Vec<Ktime>>,
+    /// The starts of each process's children, in order.
+    starts: Arena<ProcessIx, Vec<Ktime>>,
+    /// The most children of each process at once.
+    at_once: Arena<ProcessIx, u64>,
+    marks: Arena<ThreadIx, Vec<(Ktime, Mark)>>,
+    /// The numbers of wakings: a thread that waits for one of several of a kind goes on with the
+    /// first one. Job slots are for any thread.
+    wakings: HashMap<(Option<ThreadIx>, Option<Awaited>), u64>,
+}
+
+/// The threads of the path's process and its descendants, from the path's beginning to its end.
+pub(super) fn threads(
+    graph: Graph<'_>,
+    path: &CriticalPath,
+    groups: &Groups,
+    changes: &[Change],
+) -> Threads {
+    let analysis = graph.analysis;
+    let lists = || analysis.process_ids().map(|_| Vec::new()).collect();
+    let mut builder = Builder {
+        graph,
+        groups,
+        changes,
+        from: path.from,
+        to: path.to,
+        own: descendants(graph, path.process),
+        ends: lists(),
+        starts: lists(),
+        at_once: analysis.process_ids().map(|_| 0).collect(),
+        marks: analysis.thread_ids().map(|_| Vec::new()).collect(),
+        wakings: HashMap::new(),
+    };
+    let first = builder.mark();
+    let ops = analysis.thread_ids().map(|thread| builder.ops(thread));
+    let ops = ops.collect();
+    Threads {
+        ops,
+        process: analysis
+            .thread_ids()
+            .map(|it| analysis.thread(it).process)
+            .collect(),
+        first,
+        last: path.thread,
+        processes: analysis.processes.len(),
+        wakings: builder.wakings.len(),
+    }
+}
+
+fn descendants(graph: Graph<'_>, root: ProcessIx) -> Arena<ProcessIx, bool> {
+    let analysis = graph.analysis;
+    let mut own: Arena<ProcessIx, bool> = analysis.process_ids().map(|_| false).collect();
+    let mut next = vec![root];
+    // No process is its own ancestor.
+    while let Some(process) = next.pop() {
+        own[process] = true;
+        next.extend(&analysis.process(process).children);
+    }
+    own
+}
+
+impl Builder<'_> {
+    fn is_own(&self, thread: ThreadIx) -> bool {
+        self.own[self.graph.analysis.thread(thread).process]
+    }
+
+    /// The thread of the run that ended a wait inside the run's time.
+    fn waker(&self, thread: ThreadIx, stretch: &Stretch) -> Option<ThreadIx> {
+        if stretch.to <= self.from || stretch.to > self.to {
+            return None;
+        }
+        match self.graph.cause(thread, stretch) {
+            Cause::Thread(by) => Some(by).filter(|by| self.is_own(*by) && *by != thread),
+            Cause::Own(_) => None,
+        }
+    }
+
+    /// The number of the waking that ended a wait.
+    fn waking(&mut self, thread: ThreadIx, stretch: &Stretch) -> u64 {
+        let awaited = self.graph.analysis.awaited(thread, stretch);
+        let of = Some(thread).filter(|_| awaited != Some(Awaited::Slot));
+        let next = self.wakings.len() as u64;
+        *self.wakings.entry((of, awaited)).or_insert(next)
+    }
+
+    /// Whether a thread waits for the end of a child of its process.
+    fn awaits_child(&self, thread: ThreadIx, by: ThreadIx, stretch: &Stretch) -> bool {
+        let analysis = self.graph.analysis;
+        let parent = analysis.process(analysis.thread(by).process).parent;
+        let exits = analysis
+            .thread(by)
+            .exited
+            .is_some_and(|at| at <= stretch.to);
+        exits
+            && parent == Some(analysis.thread(thread).process)
+            && analysis.awaited(thread, stretch) != Some(Awaited::Vfork)
+    }
+
+    /// Notes what threads do for each other. Returns the threads that none starts.
+    fn mark(&mut self) -> Vec<ThreadIx> {
+        let analysis = self.graph.analysis;
+        let mut first = Vec::new();
+        let mut ended: Arena<ProcessIx, Option<(ThreadIx, Ktime)>> =
+            analysis.process_ids().map(|_| None).collect();
+        for thread in analysis.thread_ids() {
+            if !self.is_own(thread) {
+                continue;
+            }
+            let start = analysis.thread(thread).start;
+            let inside = start > self.from && start <= self.to;
+            match self
+                .graph
+                .forked_by(thread)
+                .filter(|by| inside && self.is_own(*by))
+            {
+                Some(by) => self.marks[by].push((start, Mark::Start(thread))),
+                None if start <= self.to => first.push(thread),
+                None => {}
+            }
+            for stretch in self.graph.timeline.of(thread) {
+                let Some(by) = self.waker(thread, &stretch) else {
+                    continue;
+                };
+                if self.awaits_child(thread, by, &stretch) {
+                    let child = analysis.thread(by).process;
+                    ended[child].get_or_insert((by, stretch.to));
+                } else {
+                    let number = self.waking(thread, &stretch);
+                    self.marks[by].push((stretch.to, Mark::Wake(number)));
+                }
+            }
+        }
+        self.mark_children(&ended);
+        for thread in analysis.thread_ids() {
+            self.marks[thread].sort_unstable();
+        }
+        first
+    }
+
+    /// The starts and ends of all children. A child that its parent waited for ends with that
+    /// waking, another one with its last thread.
+    fn mark_children(&mut self, ended: &Arena<ProcessIx, Option<(ThreadIx, Ktime)>>) {
+        let analysis = self.graph.analysis;
+        for child in analysis.process_ids().filter(|ix| self.own[*ix]) {
+            let process = analysis.process(child);
+            let Some(parent) = process.parent.filter(|it| self.own[*it]) else {
+                continue;
+            };
+            self.starts[parent].push(process.start);
+            // A task may leave its CPU long after its parent knows of its end.
+            let end_of = |it: &ThreadIx| {
+                let thread = analysis.thread(*it);
+                thread.exited.unwrap_or(thread.end)
+            };
+            let last = process.threads.iter().copied().max_by_key(end_of);
+            let last = last.filter(|_| !process.alive).map(|it| (it, end_of(&it)));
+            if let Some((thread, at)) = ended[child].or(last).filter(|(_, at)| *at <= self.to) {
+                self.ends[parent].push(at);
+                self.marks[thread].push((at, Mark::Ended(parent)));
+            }
+        }
+        for process in analysis.process_ids() {
+            self.ends[process].sort_unstable();
+            self.starts[process].sort_unstable();
+            let ends = &self.ends[process];
+            let living = self.starts[process].iter().zip(1u64..);
+            let living = living.map(|(at, started)| started.saturating_sub(count(ends, *at)));
+            self.at_once[process] = living.max().unwrap_or(0);
+        }
+    }
+
+    /// A thread's operations.
+    fn ops(&mut self, thread: ThreadIx) -> Vec<Op> {
+        if !self.is_own(thread) {
+            return Vec::new();
+        }
+        let marks = std::mem::take(&mut self.marks[thread]);
+        let mut list = List {
+            ops: Vec::new(),
+            marks: marks.into_iter().peekable(),
+        };
+        let start = self.graph.analysis.thread(thread).start;
+        let shown = self.graph.forked_by(thread).filter(|by| self.is_own(*by));
+        if shown.is_none() && start > self.from {
+            // The time before its start is not known.
+            list.push(What::Delay, 0, start.min(self.to).since(self.from), start);
+        }
+        let timeline = self.graph.timeline;
+        for stretch in timeline.of(thread) {
+            if stretch.to <= self.from || stretch.from >= self.to {
+                continue;
+            }
+            match (stretch.doing, self.waker(thread, &stretch)) {
+                (Bucket::Wait(_), Some(by)) => {
+                    self.marks_until(&mut list, thread, stretch.from);
+                    self.wait(&mut list, thread, by, &stretch);
+                }
+                (Bucket::Wait(_), None) => {
+                    self.marks_until(&mut list, thread, stretch.from);
+                    self.own_time(&mut list, thread, &stretch);
+                }
+                _ => self.own_time(&mut list, thread, &stretch),
+            }
+        }
+        self.marks_until(&mut list, thread, self.to);
+        list.ops.shrink_to_fit();
+        list.ops
+    }
+
+    /// A wait that another thread of the run ended.
+    fn wait(&mut self, list: &mut List, thread: ThreadIx, by: ThreadIx, stretch: &Stretch) {
+        let process = self.graph.analysis.thread(thread).process;
+        let at = stretch.to;
+        let mut mask = self.mask(process, stretch, |change, group| {
+            let awaited = self.graph.analysis.awaited(thread, stretch);
+            awaited.is_some_and(|it| (change.time.waits)(it, stretch.reason))
+                && change.time.counts(group)
+        });
+        for (bit, change) in self.numbered() {
+            // The job whose start follows does not need the one that is awaited here.
+            let inside = |jobs: &Jobs| jobs.owner == process && at > jobs.from && at <= jobs.to;
+            if change.jobs.iter().any(inside) && self.own_child(process, by) {
+                mask |= bit;
+            }
+        }
+        if self.awaits_child(thread, by, stretch) {
+            let ended = count(&self.ends[process], at);
+            list.push(What::Children, mask, ended, at);
+        } else {
+            let number = self.waking(thread, stretch);
+            list.push(What::Await, mask, number, at);
+        }
+    }
+
+    /// Whether a thread's process is a process's descendant.
+    fn own_child(&self, process: ProcessIx, thread: ThreadIx) -> bool {
+        let analysis = self.graph.analysis;
+        let first = analysis.process(analysis.thread(thread).process).parent;
+        let mut above = std::iter::successors(first, |ix| analysis.process(*ix).parent);
+        above.any(|ix| ix == process)
+    }
+
+    /// Time of the thread's own, with the marks in it.
+    fn own_time(&self, list: &mut List, thread: ThreadIx, stretch: &Stretch) {
+        let (mut from, to) = (stretch.from.max(self.from), stretch.to.min(self.to));
+        let process = self.graph.analysis.thread(thread).process;
+        let kind = match self.graph.cause(thread, stretch) {
+            Cause::Own(kind) => kind,
+            // Of a thread that is no part of the run, or after its end.
+            Cause::Thread(_) => Kind::Unknown,
+        };
+        if let Bucket::RunQueue { preempted } = stretch.doing {
+            let woken = if preempted {
+                0
+            } else {
+                to.since(from).min(WAKE_UP)
+            };
+            list.push(What::Delay, 0, woken, to);
+            return;
+        }
+        let work = matches!(stretch.doing, Bucket::OnCpu(_));
+        let reason = if work {
+            Reason::Unknown
+        } else {
+            stretch.reason
+        };
+        let what = if work { What::Work } else { What::Delay };
+        let waits = matches!(stretch.doing, Bucket::Wait(_));
+        if !waits {
+            self.marks_until(list, thread, from);
+        }
+        while from < to {
+            let next = list.marks.peek().map(|(at, _)| *at);
+            let until = next
+                .filter(|at| !waits && *at > from)
+                .map_or(to, |at| at.min(to));
+            self.groups
+                .split(process, from, until, |group, from, until| {
+                    let mut mask = 0;
+                    for (bit, change) in self.numbered() {
+                        if change.time.leaves_out((kind, reason), Some(group)) {
+                            mask |= bit;
+                        }
+                    }
+                    list.push(what, mask, until.since(from), until);
+                });
+            if !waits {
+                self.marks_until(list, thread, until);
+            }
+            from = until;
+        }
+    }
+
+    fn numbered(&self) -> impl Iterator<Item = (Changes, &Change)> {
+        self.changes.iter().zip(0..).map(|(it, at)| (1 << at, it))
+    }
+
+    fn mask(
+        &self,
+        process: ProcessIx,
+        stretch: &Stretch,
+        concerns: impl Fn(&Change, Option<Group>) -> bool,
+    ) -> Changes {
+        let group = self.groups.at(process, stretch.from);
+        let all = self.numbered();
+        let all = all.filter(|(_, change)| concerns(change, group));
+        all.fold(0, |mask, (bit, _)| mask | bit)
+    }
+
+    /// Takes over the marks up to a moment.
+    fn marks_until(&self, list: &mut List, thread: ThreadIx, until: Ktime) {
+        while let Some((at, mark)) = list.marks.next_if(|(at, _)| *at <= until) {
+            match mark {
+                Mark::Wake(number) => list.push(What::Wake, 0, number, at),
+                Mark::Ended(parent) => list.push(What::Ended, 0, parent.place() as u64, at),
+                Mark::Start(child) => {
+                    self.before_start(list, thread, child, at);
+                    list.push(What::Start, 0, child.place() as u64, at);
+                }
+            }
+        }
+    }
+
+    /// A child starts when no more others live than did at most in the recording: more may have
+    /// ended by then, but while the parent waited for a CPU.
+    fn before_start(&self, list: &mut List, thread: ThreadIx, child: ThreadIx, at: Ktime) {
+        let analysis = self.graph.analysis;
+        let process = analysis.thread(thread).process;
+        let own = analysis.thread(child).process;
+        if own == process {
+            return;
+        }
+        let started = count(&self.starts[process], at);
+        let ended = count(&self.ends[process], at);
+        let ended = ended.min(started.saturating_sub(self.at_once[process]));
+        let mut mask = 0;
+        for (bit, change) in self.numbered() {
+            let inside = |it: &&Jobs| it.owner == process && at >= it.from && at <= it.to;
+            let Some(jobs) = change.jobs.iter().find(inside) else {
+                continue;
+            };
+            // Of those that have started since: this one is among them.
+            let first = count(&self.starts[process], jobs.from);
+            let over = (started + 1).saturating_sub(first + jobs.at_once);
+            let before = count(&self.ends[process], jobs.from);
+            list.push(What::AtOnce, bit, before + over, at);
+            mask |= bit;
+        }
+        if ended > 0 {
+            list.push(What::Children, mask, ended, at);
+        }
+    }
+}
+
+/// The number of moments up to one.
+fn count(sorted: &[Ktime], until: Ktime) -> u64 {
+    sorted.partition_point(|at| *at <= until) as u64
+}
+
+/// A thread's operations so far, and the marks that are not among them yet.
+struct List {
+    ops: Vec<Op>,
+    marks: std::iter::Peekable<std::vec::IntoIter<(Ktime, Mark)>>,
+}
+
+impl List {
+    fn push(&mut self, what: What, mask: Changes, value: u64, at: Ktime) {
+        let timed = matches!(what, What::Work | What::Delay);
+        if timed && value == 0 {
+            return;
+        }
+        match self.ops.last_mut() {
+            Some(last) if timed && (last.what, last.mask) == (what, mask) => {
+                last.value = last.value.saturating_add(value);
+                last.at = at;
+            }
+            _ => self.ops.push(Op {
+                what,
+                mask,
+                value,
+                at,
+            }),
+        }
+    }
+}
