@@ -11,9 +11,10 @@ use tr_format::event::CpuId;
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
 use tr_report::ci::Ci;
+use tr_report::facts::path;
 use tr_report::query::{By, Group, Sort};
 use tr_report::reports::series::Series;
-use tr_report::reports::{ci_tracer, top, Ask, Kind, View};
+use tr_report::reports::{ci_tracer, Ask, Kind, View};
 use tr_report::style::document;
 use tr_report::{escape, json, untraced, warnings};
 
@@ -319,7 +320,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 /// Whether the first screen has the critical path: if the frames of the span have at most
-/// [`top::PATH_UP_TO`] events.
+/// [`path::PATH_UP_TO`] events.
 fn shows_path(
     args: &Args,
     kinds: &[Kind],
@@ -333,7 +334,7 @@ fn shows_path(
     let events: u64 = inside.map(|frame| frame.events).sum();
     matches!(args.format, FormatArg::Text | FormatArg::Markdown)
         && kinds.contains(&Kind::Top)
-        && events <= top::PATH_UP_TO
+        && events <= path::PATH_UP_TO
 }
 
 /// One of a list of words.

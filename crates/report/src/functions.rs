@@ -11,10 +11,10 @@ use tr_format::event::Ktime;
 use tr_format::stack::Doing;
 
 use crate::encode::with;
+use crate::facts::reason::Reason;
 use crate::frames::{Name, Names};
 use crate::members::{self, Members};
 use crate::query::By;
-use crate::reports::off_cpu::Reason;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};

@@ -9,14 +9,15 @@ use std::io;
 use serde::Serialize;
 use serde_json::ser::PrettyFormatter;
 use serde_json::Value;
-use tr_analyze::model::{self, Analysis, Basis, ExecSpan, LostSpan, Thread};
+use tr_analyze::model::{self, Analysis, ExecSpan, LostSpan, Thread};
 use tr_format::event::{Ktime, Stream};
 
 use crate::ci::Ci;
 use crate::encode::{self, argv, object, text, Times};
 use crate::exit::Exit;
+use crate::facts::audit::{audit, Audit};
+use crate::facts::{by_events, by_tr};
 use crate::query::{self, By};
-use crate::reports::audit::{audit, Audit};
 use crate::reports::top::JsonRow;
 use crate::untraced;
 use crate::view::{Report, View};
@@ -164,16 +165,6 @@ object! {
         on_cpu_ns: Option<u64> = exec.times.on_cpu_known(),
         max_rss_bytes: Option<u64> = exec.max_rss,
     }
-}
-
-/// A value that only scheduling events tell.
-pub(crate) fn by_events<T>(analysis: &Analysis, value: T) -> Option<T> {
-    (analysis.basis() == Basis::Events).then_some(value)
-}
-
-/// A value that only the scheduling events of `tr` tell: causes of blocked time.
-pub(crate) fn by_tr<T>(analysis: &Analysis, value: T) -> Option<T> {
-    by_events(analysis, value).filter(|_| analysis.meta.recorder.is_none())
 }
 
 fn threads<'a>(

@@ -11,7 +11,7 @@ use tr_format::event::Reason;
 use super::facts::{add, Facts};
 use super::programs;
 use super::{Candidate, Kind, CANDIDATES};
-use crate::diff::normal::{argument, Paths};
+use crate::facts::normal::{argument, Paths};
 use crate::sort::Rows;
 use crate::units;
 

@@ -13,12 +13,11 @@ use tr_format::counters::Counter;
 use super::rows::{Machine, Path, Process, Program, Run, Step};
 use super::{hex, Place, Table};
 use crate::ci::Ci;
-use crate::diff::machine::{Load, Machine as Loads};
-use crate::diff::normal::{self, Paths};
-use crate::diff::steps::stable;
-use crate::json::by_tr;
+use crate::facts::by_tr;
+use crate::facts::loads::{Load, Loads};
+use crate::facts::normal::{self, stable, Paths};
+use crate::facts::path::groups;
 use crate::kinds::COLUMNS;
-use crate::reports::critical_path::groups;
 use crate::steps::times::AllTimes;
 use crate::steps::{self, Steps};
 use crate::{escape, exit, label, units};
@@ -267,7 +266,7 @@ fn processes(
     let cwd = cwd(analysis);
     let rows = all.into_iter().map(|(at, process)| {
         let (exit_code, exit_signal) = ended(process.status);
-        let pids = crate::diff::run::pids(analysis, process);
+        let pids = normal::pids(analysis, process);
         let times = &process.times;
         Process {
             run: run.to_owned(),

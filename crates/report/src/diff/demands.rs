@@ -8,9 +8,9 @@ use tr_format::meta::Extra;
 
 use super::machine::{is_noticeable, judge};
 use super::{signed, Diff, Figure, Judged, Run, Verdict};
+use crate::facts::memory::Resident;
+use crate::facts::{disk, memory, network};
 use crate::names::named;
-use crate::reports::memory::Resident;
-use crate::reports::{disk, memory, network};
 use crate::units;
 
 named! {

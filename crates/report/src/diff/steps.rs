@@ -8,6 +8,7 @@ use tr_analyze::kinds::Kind as Time;
 use tr_analyze::model::Analysis;
 
 use super::{Ask, Judged, Run, Verdict};
+use crate::facts::normal::stable;
 use crate::sort::Rows;
 use crate::steps::times::AllTimes;
 use crate::steps::{Kind, Steps};
@@ -60,17 +61,6 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
         sum.path = sum.path.saturating_add(times.on_path);
     }
     sums
-}
-
-/// A name without the part that is another in each run of a CI job.
-pub(crate) fn stable(kind: Kind, name: &str) -> String {
-    let cut = |lead: &str| {
-        let rest = name.strip_prefix(lead)?;
-        let id = rest.len() == 8 && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        id.then(|| lead.trim_end().to_owned())
-    };
-    let cut = (kind == Kind::Job).then(|| cut("run ").or_else(|| cut("durable-")));
-    cut.flatten().unwrap_or_else(|| name.to_owned())
 }
 
 /// The steps that differ, the largest difference of wall time first. A step that a run does

@@ -4,7 +4,7 @@ use serde_json::{json, Value};
 use tr_analyze::model::ProcessIx;
 
 use crate::advice::{self, Advice};
-use crate::reports::critical_path;
+use crate::facts::path;
 use crate::style::{Paint, Style};
 use crate::table::csv;
 use crate::units;
@@ -22,7 +22,7 @@ impl<'a> AdviceReport<'a> {
     pub fn new(view: &View<'a>) -> AdviceReport<'a> {
         AdviceReport {
             view: *view,
-            all: critical_path::path_of(view)
+            all: path::path_of(view)
                 .map(|path| advice::advise(view, &path))
                 .unwrap_or_default(),
         }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{json, Value};
-use tr_analyze::critical_path::{self, CriticalPath, Leg, NoPath, Segment, Then};
+use tr_analyze::critical_path::{CriticalPath, Leg, NoPath, Segment, Then};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, ThreadIx};
 use tr_analyze::programs::{sleeper, Group, Groups, Program, Programs};
@@ -15,6 +15,7 @@ use tr_format::event::Ktime;
 use super::path_functions::PathFunctions;
 use crate::called::TR;
 use crate::encode::with;
+use crate::facts::path::{self, title};
 use crate::functions;
 use crate::kinds::{self, COLUMNS};
 use crate::sort::Rows;
@@ -27,39 +28,9 @@ use crate::{label, units, who};
 /// The number of programs with a lower bound.
 const FREE: usize = 6;
 
-/// The groups by program.
-pub(crate) fn groups(analysis: &Analysis) -> Groups {
-    Groups::new(analysis, |process, exec| match exec {
-        Some(exec) => label::program_of(&exec.argv, &exec.comm),
-        None => label::program(process),
-    })
-}
-
 /// What a path of a recording without scheduling events is worth.
 pub(crate) const BY_LIVES: &str =
     "at least this chain, without wake-ups: it follows forks and ends of processes only";
-
-/// The path's name: without scheduling events it has no wake-ups.
-pub(crate) fn title(analysis: &Analysis) -> &'static str {
-    match analysis.basis() {
-        Basis::Events => "Critical path",
-        _ => "Chain of forks and exits",
-    }
-}
-
-/// The path of the process of `--pid`, or of COMMAND.
-pub(crate) fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
-    let analysis = view.analysis;
-    let root = match view.ask.pid {
-        None => critical_path::root(analysis)?,
-        Some(pid) => {
-            let at = analysis.processes.iter().position(|p| p.pid == pid);
-            let at = at.and_then(|at| u32::try_from(at).ok());
-            ProcessIx(at.ok_or(NoPath::NotThere)?)
-        }
-    };
-    critical_path::critical_path(analysis, root)
-}
 
 /// A part of the path: a kind of time, by program where the program says more than the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -191,8 +162,8 @@ struct Row {
 impl<'a> PathReport<'a> {
     pub fn new(view: &View<'a>) -> PathReport<'a> {
         let analysis = view.analysis;
-        let groups = groups(analysis);
-        let found = path_of(view).and_then(|path| {
+        let groups = path::groups(analysis);
+        let found = path::path_of(view).and_then(|path| {
             let shares = shares(analysis, &groups, &path);
             // A program with less than 1 % of the path hardly changes the bound.
             let large = |share: &&Share| share.time.saturating_mul(100) >= path.length();

@@ -8,14 +8,12 @@ use tr_analyze::model::Analysis;
 use tr_format::device::{bucket_end, Block, Device, Requests, BUCKETS, GROUPS};
 use tr_format::meta::Extra;
 
+use super::not_known;
 use crate::escape;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::View;
-
-/// The beginning of the recorder's words for a kernel without the tracepoints.
-const MISSING: &str = "requests to block devices: ";
 
 /// The disks that had requests, those with the longest busy time first.
 pub struct Devices<'a> {
@@ -48,10 +46,8 @@ impl<'a> Devices<'a> {
 
     pub fn text(&self, out: &mut String, style: &Style) {
         let Some(disks) = &self.disks else {
-            let mut missing = self.view.analysis.meta.missing.iter();
-            if let Some(why) = missing.find(|it| it.starts_with(MISSING)) {
-                style.line(out, &escape::text(why.as_bytes()));
-            }
+            let why = not_known::why(&self.view.analysis.meta, Extra::Block);
+            why.iter().for_each(|why| style.line(out, why));
             return;
         };
         if disks.is_empty() {

@@ -1,17 +1,14 @@
 //! Disks: the bytes that processes read and wrote, and their waits for them.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use serde_json::{json, Value};
-use tr_analyze::awaited::Awaited;
-use tr_analyze::critical_path::{CriticalPath, Kind};
-use tr_analyze::model::{Analysis, ThreadIx};
-use tr_format::event::Reason;
+use tr_analyze::model::ThreadIx;
 
-use super::critical_path;
 use super::devices::Devices;
 use super::waited::{by_disk, by_file, sentence, Synced, Waited};
+use crate::facts::disk::{path_waits, sum, DiskSum};
+use crate::facts::path;
 use crate::members::{members, Members};
 use crate::query::By;
 use crate::sort::Rows;
@@ -24,9 +21,9 @@ use crate::words::IO_WAIT;
 pub struct Disk<'a> {
     view: View<'a>,
     by: By,
-    all: Sum,
+    all: DiskSum,
     /// Those with the longest waits first.
-    rows: Vec<(Members, Sum)>,
+    rows: Vec<(Members, DiskSum)>,
     devices: Devices<'a>,
     /// Waits for block I/O by disk: of all, and of each of `rows`; `None`: not recorded.
     waited: Option<Vec<Waited<'a>>>,
@@ -35,55 +32,8 @@ pub struct Disk<'a> {
     synced_of: Vec<Vec<Synced<'a>>>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum {
-    /// Bytes read from and written to storage, of the threads that have exited; `None`: not
-    /// known of any.
-    io: Option<(u64, u64)>,
-    /// A process has not told its bytes, or not those of all its threads: it has not exited.
-    part: bool,
-    major_faults: Option<u64>,
-    /// Waits for block I/O, and for files without block I/O of the thread's own.
-    pub waited: u64,
-    /// Of `waited`: in fsync and its relatives.
-    pub sync: u64,
-    /// Of `waited`: in page faults.
-    fault: u64,
-    /// Of the critical path; `None` without one.
-    pub path: Option<u64>,
-}
-
-impl Sum {
-    fn is_empty(&self) -> bool {
-        let (read, written) = self.io.unwrap_or_default();
-        read | written | self.major_faults.unwrap_or(0) | self.waited == 0
-    }
-
-    /// Bytes read from and written to storage; `None`: not known of all processes.
-    pub fn io(&self) -> Option<(u64, u64)> {
-        self.io.filter(|_| !self.part)
-    }
-
-    /// Adds a thread's waits.
-    fn wait(&mut self, analysis: &Analysis, thread: ThreadIx) {
-        let Some(timeline) = &analysis.timeline else {
-            return;
-        };
-        for stretch in timeline.of(thread) {
-            let awaited = analysis.awaited(thread, &stretch);
-            if !matches!(awaited, Some(Awaited::Disk | Awaited::File)) {
-                continue;
-            }
-            let ns = stretch.length();
-            self.waited = self.waited.saturating_add(ns);
-            match stretch.reason {
-                Reason::Sync => self.sync = self.sync.saturating_add(ns),
-                Reason::PageFault => self.fault = self.fault.saturating_add(ns),
-                _ => {}
-            }
-        }
-    }
-
+/// The figures in JSON and CSV.
+impl DiskSum {
     fn json(&self) -> Value {
         json!({
             "read_bytes": self.io().map(|(read, _)| read),
@@ -101,12 +51,12 @@ impl<'a> Disk<'a> {
     /// The chosen processes that used a disk.
     pub fn new(view: &View<'a>) -> Disk<'a> {
         let analysis = view.analysis;
-        let path = critical_path::path_of(view).ok();
+        let path = path::path_of(view).ok();
         let on_path = path.as_ref().map(path_waits);
         // The kernel's figures are of whole processes.
         let by = view.ask.by.unwrap_or_default().of_processes();
         let rows = members(view, by).into_iter();
-        let mut rows: Vec<(Members, Sum)> = rows
+        let mut rows: Vec<(Members, DiskSum)> = rows
             .map(|group| {
                 let sum = sum(analysis, &group.threads, on_path.as_ref());
                 (group, sum)
@@ -121,9 +71,9 @@ impl<'a> Disk<'a> {
         let threads: Vec<ThreadIx> = processes
             .flat_map(|it| it.threads.iter().copied())
             .collect();
-        let of = |(group, _): &(Members, Sum)| by_disk(analysis, &group.threads);
+        let of = |(group, _): &(Members, DiskSum)| by_disk(analysis, &group.threads);
         let waited_of = rows.iter().map(|row| of(row).unwrap_or_default()).collect();
-        let files = |(group, _): &(Members, Sum)| by_file(analysis, &group.threads);
+        let files = |(group, _): &(Members, DiskSum)| by_file(analysis, &group.threads);
         let synced_of = rows.iter().map(files).collect();
         Disk {
             view: *view,
@@ -136,52 +86,6 @@ impl<'a> Disk<'a> {
             devices: Devices::new(view),
         }
     }
-}
-
-/// The time of each thread on the critical path in which it waited for a disk.
-fn path_waits(path: &CriticalPath) -> HashMap<ThreadIx, u64> {
-    let mut waits: HashMap<ThreadIx, u64> = HashMap::new();
-    for segment in path.segments.iter().filter(|it| it.kind == Kind::Disk) {
-        let sum = waits.entry(segment.thread).or_default();
-        *sum = sum.saturating_add(segment.length());
-    }
-    waits
-}
-
-/// The figures of a whole recording.
-pub(crate) fn totals(
-    analysis: &Analysis,
-    threads: &[ThreadIx],
-    path: Option<&CriticalPath>,
-) -> Sum {
-    sum(analysis, threads, path.map(path_waits).as_ref())
-}
-
-/// The figures of these threads and their processes.
-fn sum(analysis: &Analysis, threads: &[ThreadIx], on_path: Option<&HashMap<ThreadIx, u64>>) -> Sum {
-    let mut sum = Sum::default();
-    let mut processes: Vec<_> = threads
-        .iter()
-        .map(|ix| analysis.thread(*ix).process)
-        .collect();
-    processes.sort_unstable();
-    processes.dedup();
-    let processes = || processes.iter().map(|ix| analysis.process(*ix));
-    let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
-    // A process that has not exited has no figures yet, but for threads of it that have.
-    sum.io = processes().filter_map(|it| it.io).reduce(add);
-    sum.part = processes().any(|it| it.alive || it.io.is_none());
-    let faults = processes().filter_map(|it| it.faults);
-    sum.major_faults = faults.map(|(_, major)| major).reduce(u64::saturating_add);
-    for ix in threads {
-        sum.wait(analysis, *ix);
-    }
-    let waits = |path: &HashMap<ThreadIx, u64>| {
-        let waits = threads.iter().filter_map(|ix| path.get(ix));
-        waits.fold(0, |sum: u64, ns| sum.saturating_add(*ns))
-    };
-    sum.path = on_path.map(waits);
-    sum
 }
 
 /// `Empty` for 0 and `?` for `None`.
@@ -212,11 +116,11 @@ impl Report for Disk<'_> {
             self.devices.text(&mut out, style);
             return out;
         }
-        let any = |of: fn(&Sum) -> u64| self.rows.iter().any(|(_, sum)| of(sum) > 0);
+        let any = |of: fn(&DiskSum) -> u64| self.rows.iter().any(|(_, sum)| of(sum) > 0);
         let shown = self.rows.iter().take(self.view.ask.top);
         let title = units::top(self.by.title(), shown.len(), self.rows.len());
-        let table = Table::new(title, |(group, _): &&(Members, Sum)| group.name.clone())
-            .column(IO_WAIT, |(_, sum)| few(Some(sum.waited), Cell::Time))
+        let table = Table::new(title, |(group, _): &&(Members, DiskSum)| group.name.clone())
+            .column("waited", |(_, sum)| few(Some(sum.waited), Cell::Time))
             .column_if(any(|it| it.sync), "fsync", |(_, sum)| {
                 few(Some(sum.sync), Cell::Time)
             })

@@ -9,14 +9,12 @@ use tr_analyze::model::ProcessIx;
 use tr_format::meta::Extra;
 use tr_format::network::Address;
 
+use super::not_known;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::View;
-use crate::{escape, label, units};
-
-/// The beginning of the recorder's words for a kernel without the tracepoints.
-const MISSING: &str = "DNS queries: ";
+use crate::{label, units, who};
 
 /// The queries of the chosen processes.
 pub struct Lookups<'a> {
@@ -55,7 +53,7 @@ impl<'a> Lookups<'a> {
         let mut names = HashMap::new();
         for it in self.chosen.iter().flatten() {
             for address in &it.addresses {
-                names.entry(*address).or_insert_with(|| name_of(it));
+                names.entry(*address).or_insert_with(|| who::asked_name(it));
             }
         }
         names
@@ -67,7 +65,7 @@ impl<'a> Lookups<'a> {
         let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();
         for it in self.chosen.iter().flatten() {
             let row = names.entry(&it.query.name).or_insert_with(|| Name {
-                name: name_of(it),
+                name: who::asked_name(it),
                 ..Name::default()
             });
             let length = it.answered.map_or(0, |_| it.length(end));
@@ -86,10 +84,8 @@ impl<'a> Lookups<'a> {
     pub fn text(&self, out: &mut String, style: &Style) {
         let analysis = self.view.analysis;
         let Some(chosen) = &self.chosen else {
-            let mut missing = analysis.meta.missing.iter();
-            if let Some(why) = missing.find(|it| it.starts_with(MISSING)) {
-                style.line(out, &escape::text(why.as_bytes()));
-            }
+            let why = not_known::why(&analysis.meta, Extra::Dns);
+            why.iter().for_each(|why| style.line(out, why));
             return;
         };
         if chosen.is_empty() {
@@ -162,7 +158,7 @@ impl<'a> Lookups<'a> {
             ("pid", json!(process.map(|process| process.pid.0))),
             ("process", json!(process.map(label::label))),
             ("server", json!(it.query.server.to_string())),
-            ("name", json!(name_of(it))),
+            ("name", json!(who::asked_name(it))),
             ("type", json!(kind(it.query.kind))),
             ("asked_ns", json!(self.view.since(it.asked))),
             (
@@ -181,14 +177,6 @@ impl<'a> Lookups<'a> {
 
 fn process(view: &View<'_>, it: &Lookup) -> Option<ProcessIx> {
     it.thread.map(|ix| view.analysis.thread(ix).process)
-}
-
-/// The name that was asked for.
-pub(crate) fn name_of(it: &Lookup) -> String {
-    match &*it.query.name {
-        [] => ".".into(),
-        name => escape::text(name),
-    }
 }
 
 /// The names of the IANA's registry of DNS parameters.

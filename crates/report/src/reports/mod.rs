@@ -8,10 +8,10 @@ pub mod critical_path;
 mod devices;
 pub mod disk;
 pub mod execs;
-pub(crate) mod failed;
+mod failed;
 pub mod flame;
 pub mod histogram;
-pub(crate) mod lookups;
+mod lookups;
 pub mod machine;
 pub mod max_off_cpu;
 pub mod memory;
@@ -101,18 +101,24 @@ impl Kind {
         )
     }
 
+    /// The fact that the recording lacks and the report shows, and the option that records it.
+    fn lacking(self, view: &View<'_>) -> Option<(Extra, Option<&'static str>)> {
+        let meta = &view.analysis.meta;
+        match self {
+            Kind::Syscalls => Some((Extra::SystemCalls, Some("--syscalls"))),
+            Kind::Flame if !meta.has_stacks() => Some((Extra::Stacks, Some("--stacks"))),
+            Kind::Network => Some((Extra::Network, None)),
+            _ => None,
+        }
+        .filter(|(fact, _)| !meta.has(*fact))
+    }
+
     pub fn make<'a>(self, view: &View<'a>) -> Box<dyn Report + 'a> {
         if self.needs_events() && view.analysis.basis() != Basis::Events {
             return Box::new(not_known::NotKnown::new(self, view));
         }
-        if self == Kind::Syscalls && !view.analysis.meta.has(Extra::SystemCalls) {
-            return Box::new(not_known::NotKnown::of_syscalls(view));
-        }
-        if self == Kind::Flame && !view.analysis.meta.has_stacks() {
-            return Box::new(not_known::NotKnown::of_stacks(view));
-        }
-        if self == Kind::Network && !view.analysis.meta.has(Extra::Network) {
-            return Box::new(not_known::NotKnown::of_network(view));
+        if let Some(lacking) = self.lacking(view) {
+            return Box::new(not_known::NotKnown::of(self, view, lacking));
         }
         match self {
             Kind::Top => Box::new(top::Top::new(view)),
@@ -122,7 +128,7 @@ impl Kind {
             Kind::MaxOffCpu => Box::new(max_off_cpu::MaxOffCpu::new(view)),
             Kind::RunQueue => Box::new(run_queue::RunQueue::new(view)),
             Kind::Quality => Box::new(quality::QualityReport::new(view)),
-            Kind::Audit => Box::new(audit::audit(view.analysis)),
+            Kind::Audit => Box::new(crate::facts::audit::audit(view.analysis)),
             Kind::Tree => Box::new(tree::Tree::new(view)),
             Kind::Execs => Box::new(execs::Execs::new(view)),
             Kind::Steps => Box::new(steps::StepsReport::new(view)),

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 
 use serde_json::{json, Value};
-use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::network::{self, Connection, Waited};
 use tr_format::network::{Address, Ending, Endpoint};
 
-use super::critical_path;
 use super::lookups::Lookups;
+use crate::facts::network::NetworkSum;
+use crate::facts::path;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
@@ -25,8 +25,8 @@ pub struct Network<'a> {
     view: View<'a>,
     /// The connections of the chosen processes.
     chosen: Vec<&'a Connection>,
-    hosts: Vec<(Host, Sum)>,
-    processes: Vec<(Option<ProcessIx>, Sum)>,
+    hosts: Vec<(Host, NetworkSum)>,
+    processes: Vec<(Option<ProcessIx>, NetworkSum)>,
     /// The time of the critical path in which a chosen process waited for the network; `None`
     /// without a path.
     path_wait: Option<u64>,
@@ -81,56 +81,8 @@ impl Host {
     }
 }
 
-/// Sums over connections.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum {
-    pub connections: u64,
-    pub failed: u64,
-    pub connecting: u64,
-    open: u64,
-    /// Bytes of those that are closed.
-    sent: u64,
-    received: u64,
-    /// Those whose bytes are not known: established, and not closed.
-    untold: u64,
-    /// Of the critical path.
-    pub path_wait: u64,
-}
-
-impl Sum {
-    fn of<'a>(analysis: &Analysis, all: impl IntoIterator<Item = &'a Connection>) -> Sum {
-        let mut sum = Sum::default();
-        for it in all {
-            sum.add(analysis, it);
-        }
-        sum
-    }
-
-    fn add(&mut self, analysis: &Analysis, it: &Connection) {
-        let (sent, received) = it.bytes.unwrap_or_default();
-        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-        self.connections += 1;
-        self.failed += u64::from(it.failed());
-        add(
-            &mut self.connecting,
-            it.connecting(analysis.end).unwrap_or(0),
-        );
-        add(&mut self.open, it.open(analysis.end));
-        add(&mut self.sent, sent);
-        add(&mut self.received, received);
-        self.untold += u64::from(it.bytes.is_none() && it.established.is_some());
-    }
-
-    /// Bytes sent, if they are known of all connections.
-    pub fn sent(&self) -> Option<u64> {
-        (self.untold == 0).then_some(self.sent)
-    }
-
-    /// Bytes received, if they are known of all connections.
-    pub fn received(&self) -> Option<u64> {
-        (self.untold == 0).then_some(self.received)
-    }
-
+/// The figures in JSON.
+impl NetworkSum {
     fn json(&self, path: bool) -> Value {
         json!({
             "connections": self.connections,
@@ -155,14 +107,14 @@ impl<'a> Network<'a> {
         let chosen = connections
             .filter(|it| process_of(analysis, it).map_or(all, is_chosen))
             .collect::<Vec<_>>();
-        let mut hosts: BTreeMap<Host, Sum> = BTreeMap::new();
-        let mut processes: BTreeMap<Option<ProcessIx>, Sum> = BTreeMap::new();
+        let mut hosts: BTreeMap<Host, NetworkSum> = BTreeMap::new();
+        let mut processes: BTreeMap<Option<ProcessIx>, NetworkSum> = BTreeMap::new();
         for it in &chosen {
             let process = process_of(analysis, it);
             hosts.entry(Host::of(it)).or_default().add(analysis, it);
             processes.entry(process).or_default().add(analysis, it);
         }
-        let path = critical_path::path_of(view).ok();
+        let path = path::path_of(view).ok();
         let waited = path.map(|path| network::waited(analysis, &path));
         let mine = waited.map(|all| {
             let mine = all.into_iter().filter(|it| is_chosen(it.process));
@@ -199,9 +151,12 @@ impl<'a> Network<'a> {
         if failed > 0 {
             let _ = write!(head, ", {} failed", units::count(failed as u64));
         }
-        let sum = Sum::of(self.view.analysis, self.chosen.iter().copied());
+        let sum = NetworkSum::of(self.view.analysis, self.chosen.iter().copied());
         let least = if sum.untold > 0 { "at least " } else { "" };
-        let (received, sent) = (units::bytes(sum.received), units::bytes(sum.sent));
+        let (received, sent) = (
+            units::bytes(sum.received_bytes),
+            units::bytes(sum.sent_bytes),
+        );
         let _ = match sum.untold {
             all if all > 0 && all == sum.connections => {
                 write!(head, " · bytes not known before they are closed")
@@ -214,32 +169,35 @@ impl<'a> Network<'a> {
     fn table<R: Copy + 'a>(
         &self,
         title: &str,
-        rows: &[(R, Sum)],
+        rows: &[(R, NetworkSum)],
         name: impl Fn(R) -> String + 'a,
         pid: Option<Of<'a, R, Cell>>,
         style: &Style,
     ) -> String {
-        let any = |of: fn(&Sum) -> u64| rows.iter().any(|(_, sum)| of(sum) > 0);
+        let any = |of: fn(&NetworkSum) -> u64| rows.iter().any(|(_, sum)| of(sum) > 0);
         let with_pid = pid.is_some();
-        let table: Table<'_, (R, Sum)> = Table::new(title, move |row: &(R, Sum)| name(row.0))
-            .column("conns", |row| Cell::Count(row.1.connections))
-            .column_if(any(|it| it.failed), "failed", |row| {
-                Cell::few(row.1.failed, Cell::Count)
-            })
-            .column_if(any(|it| it.connecting), "connecting", |row| {
-                Cell::few(row.1.connecting, Cell::Time)
-            })
-            .column("open", |row| Cell::few(row.1.open, Cell::Time))
-            .column("received", |row| {
-                Cell::bytes(row.1.received, row.1.untold == 0)
-            })
-            .column("sent", |row| Cell::bytes(row.1.sent, row.1.untold == 0))
-            .column_if(any(|it| it.path_wait), "on path", |row| {
-                Cell::few(row.1.path_wait, Cell::Time)
-            })
-            .column_if(with_pid, "pid", move |row| {
-                pid.as_ref().map_or(Cell::Empty, |pid| pid(row.0))
-            });
+        let table: Table<'_, (R, NetworkSum)> =
+            Table::new(title, move |row: &(R, NetworkSum)| name(row.0))
+                .column("conns", |row| Cell::Count(row.1.connections))
+                .column_if(any(|it| it.failed), "failed", |row| {
+                    Cell::few(row.1.failed, Cell::Count)
+                })
+                .column_if(any(|it| it.connecting), "connecting", |row| {
+                    Cell::few(row.1.connecting, Cell::Time)
+                })
+                .column("open", |row| Cell::few(row.1.open, Cell::Time))
+                .column("received", |row| {
+                    Cell::bytes(row.1.received_bytes, row.1.untold == 0)
+                })
+                .column("sent", |row| {
+                    Cell::bytes(row.1.sent_bytes, row.1.untold == 0)
+                })
+                .column_if(any(|it| it.path_wait), "on path", |row| {
+                    Cell::few(row.1.path_wait, Cell::Time)
+                })
+                .column_if(with_pid, "pid", move |row| {
+                    pid.as_ref().map_or(Cell::Empty, |pid| pid(row.0))
+                });
         let shown = rows.iter().take(self.view.ask.top).copied();
         let mut out = table.text(shown, style, 0);
         style.more(&mut out, rows.len(), self.view.ask.top, "");
@@ -328,22 +286,11 @@ impl<'a> Network<'a> {
     }
 }
 
-/// The figures of a whole recording.
-pub(crate) fn totals(analysis: &Analysis, path: Option<&CriticalPath>) -> Sum {
-    let mut sum = Sum::of(analysis, &analysis.connections);
-    let waited = path.map(|path| network::waited(analysis, path));
-    sum.path_wait = waited
-        .iter()
-        .flatten()
-        .fold(0, |sum, it| sum.saturating_add(it.ns));
-    sum
-}
-
 /// In the order of the waits on the path, then of the bytes.
-fn by_weight<K: Ord>(sums: BTreeMap<K, Sum>) -> Vec<(K, Sum)> {
-    let mut all: Vec<(K, Sum)> = sums.into_iter().collect();
+fn by_weight<K: Ord>(sums: BTreeMap<K, NetworkSum>) -> Vec<(K, NetworkSum)> {
+    let mut all: Vec<(K, NetworkSum)> = sums.into_iter().collect();
     all.order_by_key(|(_, sum)| {
-        let bytes = sum.sent.saturating_add(sum.received);
+        let bytes = sum.sent_bytes.saturating_add(sum.received_bytes);
         Reverse((sum.path_wait, bytes, sum.connections))
     });
     all

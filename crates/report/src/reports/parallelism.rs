@@ -9,7 +9,7 @@ use tr_analyze::model::Process;
 use tr_analyze::parallelism::{self, Alone, Idle, Parallelism};
 use tr_analyze::programs::Groups;
 
-use crate::reports::critical_path;
+use crate::facts::path;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
@@ -33,8 +33,8 @@ struct AloneSum {
 impl<'a> ParallelismReport<'a> {
     /// Counts the tasks over time.
     pub fn new(view: &View<'a>) -> ParallelismReport<'a> {
-        let groups = critical_path::groups(view.analysis);
-        let path = critical_path::path_of(view).ok();
+        let groups = path::groups(view.analysis);
+        let path = path::path_of(view).ok();
         let longest = view.ask.top.max(1);
         let found = parallelism::parallelism(view.analysis, &groups, path.as_ref(), longest);
         ParallelismReport {

@@ -5,13 +5,11 @@ use tr_analyze::model::{Analysis, Import};
 
 use crate::encode::text;
 use crate::imports;
-use crate::reports::top;
 use crate::style::{Paint, Style};
 use crate::table::csv;
 use crate::units;
 use crate::view::{Report, View};
-use crate::warnings::{clocks, lost, warnings};
-use crate::words::STALLED_MEMORY;
+use crate::warnings::{anomalies, clocks, lost, warnings};
 
 pub struct QualityReport<'a> {
     view: View<'a>,
@@ -146,7 +144,7 @@ impl Report for QualityReport<'_> {
                 &imports::sentence(import),
             );
         }
-        let found = top::anomalies(self.view.analysis);
+        let found = anomalies(self.view.analysis);
         if !found.is_empty() {
             style.items(&mut out, "Anomalies   ", &found, " · ");
         }

@@ -14,10 +14,10 @@ use tr_analyze::waits::{self, Piece};
 use tr_analyze::what_if;
 use tr_format::event::CpuId;
 
+use crate::facts::path;
 use crate::hist::{self, Groups, Hist, SLOT_COLUMNS};
 use crate::members::{members, Members};
 use crate::query::By;
-use crate::reports::critical_path;
 use crate::sort::Rows;
 use crate::style::Style;
 use crate::table::{csv, Cell, Table};
@@ -104,9 +104,9 @@ impl<'a> RunQueue<'a> {
 /// The number of tasks that wanted a CPU, if it is known.
 fn wanted(view: &View<'_>) -> Option<Wanted> {
     let analysis = view.analysis;
-    let groups = critical_path::groups(analysis);
+    let groups = path::groups(analysis);
     let found = parallelism::parallelism(analysis, &groups, None, 0).ok()?;
-    let path = critical_path::path_of(view).ok();
+    let path = path::path_of(view).ok();
     let limits = path.and_then(|path| what_if::limits(analysis, &path, &groups, &[]).ok());
     let cpus = analysis.meta.cpus.len();
     let known: u64 = found.demand.iter().sum();

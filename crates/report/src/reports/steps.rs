@@ -8,8 +8,8 @@ use tr_analyze::kinds::{ByKind, Kind as Time};
 use crate::called::TR;
 use crate::encode::{self, with};
 use crate::exit::{self, Exit};
+use crate::facts::path;
 use crate::query::Sort;
-use crate::reports::critical_path;
 use crate::reports::tree::Levels;
 use crate::sort::Rows;
 use crate::steps::times::{AllTimes, StepTimes};
@@ -41,7 +41,7 @@ impl<'a> StepsReport<'a> {
     pub fn new(view: &View<'a>) -> StepsReport<'a> {
         let analysis = view.analysis;
         let steps = Steps::new(analysis);
-        let path = critical_path::path_of(view);
+        let path = path::path_of(view);
         let segments = path.map_or(Vec::new(), |path| path.segments);
         let times = AllTimes::new(analysis, &steps, &segments);
         let mut report = StepsReport {

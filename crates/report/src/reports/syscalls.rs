@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{json, Value};
-use syscalls::{aarch64, arm, x86, x86_64};
 use tr_analyze::model::ProcessIx;
 use tr_format::counters::CallSum;
 
 use crate::encode::with;
+use crate::facts::calls::name_of;
 use crate::members::{self, members, Members};
 use crate::query::By;
 use crate::sort::Rows;
@@ -127,24 +127,6 @@ fn add(to: &mut CallSum, sum: &CallSum) {
     to.longest = to.longest.max(sum.longest);
 }
 
-/// The name of a call on this machine (`uname -m`).
-pub(crate) fn name_of(machine: &str, number: u32, compat: bool) -> String {
-    let at = number as usize;
-    let name = match (machine, compat) {
-        ("x86_64", false) => x86_64::Sysno::new(at).map(|it| it.name()),
-        ("x86_64", true) => x86::Sysno::new(at).map(|it| it.name()),
-        ("aarch64", false) => aarch64::Sysno::new(at).map(|it| it.name()),
-        ("aarch64", true) => arm::Sysno::new(at).map(|it| it.name()),
-        _ => None,
-    };
-    let name = name.map_or_else(|| format!("syscall_{number:#x}"), str::to_owned);
-    if compat {
-        format!("{name} (32-bit)")
-    } else {
-        name
-    }
-}
-
 impl Report for SystemCalls<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
@@ -222,20 +204,5 @@ impl Report for SystemCalls<'_> {
             self.rows(),
             "name pid syscall number compat calls errors ns longest_ns",
         )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_have_the_names_of_their_table() {
-        assert_eq!(name_of("x86_64", 0, false), "read");
-        assert_eq!(name_of("x86_64", 3, true), "read (32-bit)");
-        assert_eq!(name_of("aarch64", 63, false), "read");
-        assert_eq!(name_of("aarch64", 3, true), "read (32-bit)");
-        assert_eq!(name_of("x86_64", 9999, false), "syscall_0x270f");
-        assert_eq!(name_of("riscv64", 63, false), "syscall_0x3f");
     }
 }

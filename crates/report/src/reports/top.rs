@@ -12,6 +12,7 @@ use crate::called::TR;
 use crate::ci::Ci;
 use crate::encode::{object, Times};
 use crate::exit::{self, Exit};
+use crate::facts::path;
 use crate::query::{self, By, Row, Sort};
 use crate::reports::{advice, critical_path, failed, quality};
 use crate::style::{Paint, Style};
@@ -20,12 +21,6 @@ use crate::view::{Report, View};
 use crate::warnings::{self, at_least, is_blank, is_much, lost, recorded};
 use crate::words::{RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UTILIZED};
 use crate::{escape, label, units, who};
-
-/// The most events of a trace whose critical path the first screen shows. The path
-/// needs the timeline, which takes some 60 bytes an event at the peak, while all
-/// else grows with the tasks: the analysis of a million events takes 16 MB without
-/// it and 60 MB with it.
-pub const PATH_UP_TO: u64 = 1_000_000;
 
 /// The lines of the first screen: one of a small terminal.
 const SCREEN: usize = 30;
@@ -55,11 +50,12 @@ impl<'a> Top<'a> {
     /// The critical path, unless processes are left out.
     fn path(&self) -> Option<CriticalPath> {
         let analysis = self.view.analysis;
-        if analysis.events.total() > PATH_UP_TO || self.view.chosen.len() < analysis.processes.len()
+        if analysis.events.total() > path::PATH_UP_TO
+            || self.view.chosen.len() < analysis.processes.len()
         {
             return None;
         }
-        critical_path::path_of(&self.view).ok()
+        path::path_of(&self.view).ok()
     }
 
     /// The first `most` rows, and the number of all.
@@ -111,9 +107,9 @@ impl Report for Top<'_> {
         match &path {
             Some(path) => {
                 let whole = path.length();
-                let groups = critical_path::groups(analysis);
+                let groups = path::groups(analysis);
                 let shares = critical_path::shares(analysis, &groups, path);
-                let title = critical_path::title(analysis);
+                let title = path::title(analysis);
                 let title = format!("{title}: what set the build time");
                 let title = style.paint(Paint::Bold, &title);
                 let length = style.paint(Paint::Dim, &format!("({})", units::time(whole)));
@@ -220,7 +216,7 @@ fn trace(out: &mut String, view: &View, style: &Style) {
     let facts = [
         escape::text(view.file.as_bytes()),
         units::date(meta.start_unix()),
-        kernel(analysis),
+        who::kernel(&analysis.meta),
         match is_blank(analysis) {
             true => "? processes".into(),
             false => units::plural(analysis.totals.processes, "process", "processes"),
@@ -241,12 +237,6 @@ fn trace(out: &mut String, view: &View, style: &Style) {
     for line in text.lines() {
         style.painted(out, Paint::Dim, line);
     }
-}
-
-/// The kernel's name and version.
-pub(crate) fn kernel(analysis: &Analysis) -> String {
-    let words: Vec<&str> = analysis.meta.kernel.split(' ').take(2).collect();
-    escape::text(words.join(" ").as_bytes())
 }
 
 /// Draws the CPU time by program.
@@ -413,12 +403,4 @@ fn next(out: &mut String, view: &View<'_>, no_advice: bool, style: &Style) {
     let text = format!("next: {TR} analyze {file} --report {report}");
     // One line, whatever its width: it is there to be pasted.
     style.painted(out, Paint::Dim, &text);
-}
-
-/// The anomalies of the trace, which make time unknown.
-pub(crate) fn anomalies(analysis: &Analysis) -> Vec<String> {
-    let counts = analysis.quality.anomalies.iter();
-    counts
-        .map(|(what, count)| format!("{} × {what}", units::count(*count)))
-        .collect()
 }

@@ -4,6 +4,7 @@ use tr_analyze::model::Times;
 
 use super::*;
 use crate::diff::{Ask, Figures};
+use crate::facts::loads::Loads;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -30,7 +31,7 @@ pub(in crate::diff) fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
         profile: None,
         timeline: Vec::new(),
         demands: Default::default(),
-        machine: Machine {
+        machine: Loads {
             loads: [(Load::Others, others * SECOND)].into(),
             work: Some(on_cpu * SECOND),
             calls: Some(BTreeMap::new()),

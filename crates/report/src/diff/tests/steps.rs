@@ -1,8 +1,8 @@
 //! Unit tests of the comparison of steps.
 
 use super::*;
-use crate::diff::machine::Machine;
 use crate::diff::Figures;
+use crate::facts::loads::Loads;
 
 /// A run with these steps: name, wall time, CPU time.
 fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
@@ -30,7 +30,7 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
         steps: steps.iter().map(step).collect(),
         path: Vec::new(),
         demands: Default::default(),
-        machine: Machine::default(),
+        machine: Loads::default(),
         profile: None,
         timeline: Vec::new(),
     }

@@ -18,8 +18,8 @@ use self::messages::*;
 use crate::ci::Ci;
 use crate::encode::hex;
 use crate::exit::{self, Exit};
+use crate::facts::path;
 use crate::query::down;
-use crate::reports::critical_path;
 use crate::steps::{Kind, Step, StepIx, Steps};
 use crate::view::View;
 use crate::{escape, label};
@@ -126,7 +126,7 @@ impl<'a> Spans<'a> {
                 executions.entry(process).or_insert(at);
             }
         }
-        let path = critical_path::path_of(view);
+        let path = path::path_of(view);
         let path = path.map_or(Vec::new(), |path| path.by_process(analysis));
         let root = analysis.process_ids().find(|ix| {
             let process = analysis.process(*ix);
