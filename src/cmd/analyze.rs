@@ -14,7 +14,7 @@ use tr_report::ci::Ci;
 use tr_report::facts::path;
 use tr_report::query::{By, Group, Sort};
 use tr_report::reports::series::Series;
-use tr_report::reports::{ci_tracer, Ask, Kind, View};
+use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
 use tr_report::style::document;
 use tr_report::{escape, json, untraced, warnings};
 
@@ -116,11 +116,11 @@ impl Args {
         self.budget
     }
 
-    fn kinds(&self) -> Vec<Kind> {
+    fn kinds(&self) -> Vec<ReportKind> {
         match (kinds(&self.report), self.format) {
             (kinds, _) if !kinds.is_empty() => kinds,
-            (_, FormatArg::CiTracer) => vec![Kind::Series],
-            _ => vec![Kind::Top],
+            (_, FormatArg::CiTracer) => vec![ReportKind::Series],
+            _ => vec![ReportKind::Top],
         }
     }
 
@@ -199,14 +199,14 @@ pub fn run(args: &Args) -> ExitCode {
 /// What the reports need.
 fn options(
     args: &Args,
-    kinds: &[Kind],
+    kinds: &[ReportKind],
     trace: &Trace,
     span: (Option<u64>, Option<u64>),
 ) -> Options {
     let has = |kind| kinds.contains(&kind);
     // The reason of a sampled wait is that of the wait in the timeline at its time.
-    let reasons = has(Kind::Flame) && trace.meta().has(Extra::OffCpuStacks);
-    let by_function = has(Kind::CriticalPath) && args.by == Some(Grouping::Function);
+    let reasons = has(ReportKind::Flame) && trace.meta().has(Extra::OffCpuStacks);
+    let by_function = has(ReportKind::CriticalPath) && args.by == Some(Grouping::Function);
     Options {
         from: span.0,
         to: span.1,
@@ -219,7 +219,7 @@ fn options(
 }
 
 /// Writes the reports of the processes that were asked for.
-fn write(args: &Args, kinds: &[Kind], analysis: &Analysis, name: &str) -> ExitCode {
+fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> ExitCode {
     let filter = args.filters.filter();
     let chosen = filter.apply(analysis);
     if chosen.is_empty() && !analysis.processes.is_empty() {
@@ -323,7 +323,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 /// [`path::PATH_UP_TO`] events.
 fn shows_path(
     args: &Args,
-    kinds: &[Kind],
+    kinds: &[ReportKind],
     trace: &Trace,
     (from, to): (Option<u64>, Option<u64>),
 ) -> bool {
@@ -333,7 +333,7 @@ fn shows_path(
     let inside = frames.filter(|frame| frame.max.0 >= start && frame.min.0 <= end);
     let events: u64 = inside.map(|frame| frame.events).sum();
     matches!(args.format, FormatArg::Text | FormatArg::Markdown)
-        && kinds.contains(&Kind::Top)
+        && kinds.contains(&ReportKind::Top)
         && events <= path::PATH_UP_TO
 }
 
@@ -368,28 +368,30 @@ fn groupings() -> impl TypedValueParser<Value = Grouping> {
 /// A value of `--report`.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
-    One(Kind),
+    One(ReportKind),
     All,
 }
 
 fn reports() -> impl TypedValueParser<Value = Asked> {
-    let one = Kind::ALL
+    let one = ReportKind::ALL
         .iter()
         .map(|kind| PossibleValue::new(kind.name()).help(kind.title()));
     let all = PossibleValue::new("all").help("All of them");
     PossibleValuesParser::new(one.chain([all])).map(|given| {
-        let meant = Kind::ALL.into_iter().find(|kind| kind.name() == given);
+        let meant = ReportKind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == given);
         meant.map_or(Asked::All, Asked::One)
     })
 }
 
 /// The reports asked for, each once.
-fn kinds(asked: &[Asked]) -> Vec<Kind> {
-    let mut kinds: Vec<Kind> = Vec::new();
+fn kinds(asked: &[Asked]) -> Vec<ReportKind> {
+    let mut kinds: Vec<ReportKind> = Vec::new();
     for asked in asked {
         let these = match asked {
             Asked::One(kind) => vec![*kind],
-            Asked::All => Kind::ALL.to_vec(),
+            Asked::All => ReportKind::ALL.to_vec(),
         };
         for kind in these {
             if !kinds.contains(&kind) {
@@ -414,12 +416,13 @@ fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
         FormatArg::Csv if kinds.len() != 1 => {
             return Some("--format csv writes one table: ask for one report".into());
         }
-        FormatArg::CiTracer if kinds != [Kind::Series] => {
+        FormatArg::CiTracer if kinds != [ReportKind::Series] => {
             return Some("--format ci-tracer is a form of --report series alone".into());
         }
         _ => {}
     }
-    let has_functions = |kind: &Kind| matches!(kind, Kind::CriticalPath | Kind::Flame);
+    let has_functions =
+        |kind: &ReportKind| matches!(kind, ReportKind::CriticalPath | ReportKind::Flame);
     if args.by == Some(Grouping::Function) && !kinds.iter().all(has_functions) {
         return Some("--by function is a form of --report critical-path and of flame".into());
     }

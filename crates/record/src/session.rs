@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_format::event::{Comm, Ktime, LifeKind, Stream};
+use tr_format::event::{Ktime, LifeKind, Stream};
 use tr_format::meta::{Cost, EndReason, Extra, Method, Missing, Summary};
 use tr_output::{Destination, Settings as OutputSettings};
 

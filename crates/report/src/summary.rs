@@ -10,7 +10,6 @@ use crate::advice::{advise, Advice};
 use crate::called::TR;
 use crate::facts::failure::{self, Failure};
 use crate::facts::path;
-use crate::reports::critical_path;
 use crate::sort::Rows;
 use crate::steps::{Step, Steps};
 use crate::style::{Paint, Style};
@@ -224,7 +223,7 @@ fn facts(analysis: &Analysis) -> Vec<String> {
 /// The path's title and its longest parts with their shares.
 fn parts(analysis: &Analysis, path: &CriticalPath) -> (&'static str, Vec<String>) {
     let groups = path::groups(analysis);
-    let shares = critical_path::shares(analysis, &groups, path);
+    let shares = path::shares(analysis, &groups, path);
     let whole = path.length();
     let parts = shares.iter().take(MOST).map(|it| {
         let name = units::shorten(&it.name, NAME);

@@ -12,10 +12,7 @@ mod sampler;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use tr_bpf::Refusal;
-use tr_format::event::{
-    Argv, CgroupId, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Snapshot, Stream, Tgid, Tid,
-};
+use tr_format::event::{Comm, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
 use tr_format::meta::{Missing, Origin, Scope};
 
 use crate::mappings::Mapped;

@@ -173,7 +173,7 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
     let steps = Steps::new(analysis);
     let segments = path.map_or(&[][..], |path| &path.segments);
     let times = AllTimes::new(analysis, &steps, segments);
-    let mut sums: BTreeMap<(steps::Kind, String), Step> = BTreeMap::new();
+    let mut sums: BTreeMap<(steps::StepKind, String), Step> = BTreeMap::new();
     let known = steps.list().iter().zip(&times.steps);
     for (step, times) in known.filter(|(step, _)| !step.is_moment()) {
         let name = stable(step.kind, &step.name);

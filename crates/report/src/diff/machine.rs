@@ -3,11 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use super::{Diff, Figure, Judged, Run, Verdict};
+use super::run::Run;
+use super::spread::{Judged, Verdict};
 use crate::facts::loads::Load;
 use crate::sort::Rows;
-use crate::units;
-use crate::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
 
 /// A system call whose number or time differs.
 #[derive(Clone, Debug)]
@@ -79,45 +78,6 @@ pub fn calls_of(base: &[Run], new: &[Run], least: u64) -> Vec<CallChange> {
     let size = |judged: &Judged| judged.difference().unsigned_abs();
     changes.order_by_key(|it| Reverse((size(&it.time), size(&it.count))));
     changes
-}
-
-impl Diff {
-    /// The wall time differs although the build's CPU work is equal, because the machine withheld
-    /// more or less CPU time: in words.
-    pub(super) fn runner(&self) -> Option<String> {
-        let wall = self.whole(Figure::Wall)?;
-        if wall.verdict == Verdict::Inside || !is_noticeable(wall, wall.base.max(wall.new)) {
-            return None;
-        }
-        let work = judge((&self.base, &self.new), |run| run.machine.work)?;
-        if is_noticeable(&work, work.base.max(work.new)) {
-            return None;
-        }
-        // Its tasks were runnable, or had a CPU that the hypervisor did not run.
-        let waited = judge((&self.base, &self.new), |run| {
-            let taken = run
-                .figures
-                .get(Figure::OnCpu)?
-                .saturating_sub(run.machine.work?);
-            Some(run.figures.get(Figure::RunQueue)?.saturating_add(taken))
-        })?;
-        let same_sign =
-            |judged: &Judged| judged.difference().signum() == wall.difference().signum();
-        let explains =
-            same_sign(&waited) && waited.difference().abs() * 2 >= wall.difference().abs();
-        let withheld = self.loads.iter();
-        let withheld = withheld.filter(|(load, judged)| load.is_withheld() && same_sign(judged));
-        let most = withheld.max_by_key(|(_, judged)| judged.difference().abs())?;
-        explains.then(|| {
-            format!(
-                "The runner, not your change: the build's CPU work is equal ({} and {}); {}: {}",
-                units::time(work.base),
-                units::time(work.new),
-                most.0.title(),
-                super::signed(most.1.difference(), units::time)
-            )
-        })
-    }
 }
 
 #[cfg(test)]

@@ -5,11 +5,11 @@ use tr_analyze::model::{Analysis, Process, Times};
 use tr_format::event::Ktime;
 use tr_format::meta::EndReason;
 
-use super::demands::{self, Demands};
 use super::profile::Profile;
-use super::steps::{self, StepSums};
+use crate::facts::demands::{self, Demands};
 use crate::facts::loads::Loads;
 use crate::facts::normal::{self, pids, Paths};
+use crate::facts::step_sums::{self, StepSums};
 use crate::names::named;
 use crate::{escape, label};
 
@@ -161,7 +161,7 @@ impl Run {
             lost: !analysis.quality.lost.is_empty(),
             figures: Figures::new(wall, &analysis.totals.times, rss, None),
             processes,
-            steps: steps::sums(analysis, path.as_ref().map_or(&[], |path| &path.segments)),
+            steps: step_sums::sums(analysis, path.as_ref().map_or(&[], |path| &path.segments)),
             path: path
                 .as_ref()
                 .map_or(Vec::new(), |path| bars(analysis, path)),

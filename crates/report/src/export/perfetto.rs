@@ -259,7 +259,7 @@ fn tracks(view: &View<'_>, packets: &mut Packets<'_>) -> io::Result<()> {
     }
     let steps = Steps::new(analysis);
     for step in steps.list() {
-        let kind = if step.kind == steps::Kind::Test {
+        let kind = if step.kind == steps::StepKind::Test {
             "Tests"
         } else {
             "Steps"

@@ -40,7 +40,7 @@ pub struct Audit {
     /// less their unknown time.
     pub kernel_more_ns: u64,
     /// Time in run queues; absent where the kernel does not count it.
-    pub run_queue: Option<RunQueue>,
+    pub run_queue: Option<RunQueueByKernel>,
     /// The figures that differ by more than their stamps, interrupts and steal explain.
     pub beyond_bounds: Vec<Doubt>,
     /// The tasks with the largest differences.
@@ -64,7 +64,7 @@ impl Doubt {
     /// The contradiction in words.
     pub fn text(&self) -> String {
         let figure = match self.figure {
-            "run_queue" => "waiting for a CPU",
+            "run_queue" => "of run-queue wait",
             _ => "of CPU time",
         };
         format!(
@@ -77,7 +77,7 @@ impl Doubt {
 
 /// The sums from which doubts arise.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums {
+struct AuditSums {
     tasks: u64,
     switches: u64,
     on_cpu: u64,
@@ -85,10 +85,10 @@ struct Sums {
     kernel: u64,
     /// Of the tasks to which the kernel gives more, less their unknown time.
     kernel_more: u64,
-    run_queue: Option<RunQueue>,
+    run_queue: Option<RunQueueByKernel>,
 }
 
-impl Sums {
+impl AuditSums {
     fn add(&mut self, thread: &Thread, kernel: &KernelFigures) {
         let times = thread.times_by_events();
         let switches = thread.switches.voluntary + thread.switches.involuntary;
@@ -162,14 +162,14 @@ fn whole(analysis: &Analysis) -> impl Iterator<Item = (&Thread, &KernelFigures)>
 
 /// The figures of an analysis that the kernel's totals contradict.
 pub fn doubts(analysis: &Analysis) -> Vec<Doubt> {
-    let mut sums = Sums::default();
+    let mut sums = AuditSums::default();
     whole(analysis).for_each(|(thread, kernel)| sums.add(thread, kernel));
     sums.doubts()
 }
 
 /// Time in run queues, of the tasks for which the kernel counts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct RunQueue {
+pub struct RunQueueByKernel {
     /// By the events, in ns.
     pub events_ns: u64,
     /// Unknown time in ns, by the events.
@@ -178,7 +178,7 @@ pub struct RunQueue {
     pub kernel_ns: u64,
 }
 
-impl RunQueue {
+impl RunQueueByKernel {
     fn add(&mut self, times: &Times, run_delay: u64) {
         self.events_ns = self.events_ns.saturating_add(times.run_queue);
         self.unknown_ns = self.unknown_ns.saturating_add(times.unknown);
@@ -210,7 +210,7 @@ pub fn audit(analysis: &Analysis) -> Audit {
     let mut out = Audit::default();
     let mut compared: Vec<(u64, &Thread, Worst)> = Vec::new();
     let mut by_switch: Vec<u64> = Vec::new();
-    let mut sums = Sums::default();
+    let mut sums = AuditSums::default();
     for (thread, kernel) in whole(analysis) {
         sums.add(thread, kernel);
         let (switches, times) = (thread.switches, thread.times_by_events());

@@ -9,6 +9,7 @@ use tr_format::meta::{Extra, Scope};
 
 use super::calls::name_of;
 use crate::names::named;
+use crate::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
 
 named! {
     /// CPU time that the machine gave to others, and waits for its resources.
@@ -19,12 +20,12 @@ named! {
         Stolen = "stolen", "stolen by the hypervisor";
         /// The quota of the cgroup.
         Throttled = "throttled", "throttled by a quota";
-        /// Some task waited for a CPU.
-        Cpu = "cpu-pressure", "some task waited for a CPU";
-        /// Some task waited for memory.
-        Memory = "memory-pressure", "some task waited for memory";
-        /// Some task waited for block I/O.
-        Io = "io-pressure", "some task waited for a disk";
+        /// Some tasks stalled on CPU.
+        Cpu = "cpu-pressure", STALLED_CPU;
+        /// Some tasks stalled on memory.
+        Memory = "memory-pressure", STALLED_MEMORY;
+        /// Some tasks stalled on block I/O.
+        Io = "io-pressure", STALLED_IO;
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub mod audit;
 pub(crate) mod calls;
+pub(crate) mod demands;
 pub(crate) mod disk;
 pub(crate) mod failure;
 pub(crate) mod loads;
@@ -11,6 +12,7 @@ pub(crate) mod network;
 pub(crate) mod normal;
 pub mod path;
 pub(crate) mod reason;
+pub(crate) mod step_sums;
 
 use tr_analyze::model::{Analysis, Basis};
 

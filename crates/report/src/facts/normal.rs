@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use regex::{Captures, Regex};
 use tr_analyze::model::{Analysis, Process};
 
-use crate::steps::Kind;
+use crate::steps::StepKind;
 
 /// The part of the paths in arguments that counts, from most to least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,13 +146,13 @@ pub(crate) fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
 }
 
 /// A name without the part that is another in each run of a CI job.
-pub(crate) fn stable(kind: Kind, name: &str) -> String {
+pub(crate) fn stable(kind: StepKind, name: &str) -> String {
     let cut = |lead: &str| {
         let rest = name.strip_prefix(lead)?;
         let id = rest.len() == 8 && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
         id.then(|| lead.trim_end().to_owned())
     };
-    let cut = (kind == Kind::Job).then(|| cut("run ").or_else(|| cut("durable-")));
+    let cut = (kind == StepKind::Job).then(|| cut("run ").or_else(|| cut("durable-")));
     cut.flatten().unwrap_or_else(|| name.to_owned())
 }
 

@@ -9,10 +9,10 @@ use crate::names::named;
 named! {
     /// The reason of a thread's time off CPU.
     pub enum Reason {
-        /// It waits for a CPU after a wake-up or its fork.
-        Woken = "woken", "waiting for a CPU, woken";
-        /// It waits for a CPU after another task preempted it.
-        Preempted = "preempted", "waiting for a CPU, preempted";
+        /// It is in a run queue after a wake-up or its fork.
+        Woken = "woken", "run queue, after a wake-up";
+        /// It is in a run queue after another task preempted it.
+        Preempted = "preempted", "run queue, preempted";
         /// It waits for its child.
         Child = "child", "its child";
         /// It waits for its vfork child's exec or exit.
@@ -35,7 +35,7 @@ named! {
         File = "file", "a file";
         Io = "block-io", "block I/O";
         /// An interruptible sleep of another kind.
-        Sleep = "sleep", "asleep";
+        Sleep = "sleep", "sleep";
         Blocked = "blocked", "blocked in the kernel";
         Stopped = "stopped", "stopped";
         /// Unknown; it may have been on a CPU.

@@ -21,7 +21,6 @@ use crate::facts::{by_events, by_tr, path};
 use crate::html::segments::Segments;
 use crate::html::stacks::{Function, Stacks};
 use crate::html::strings::Strings;
-use crate::reports::critical_path;
 use crate::sort::Rows;
 use crate::steps::times::{AllTimes, StepTimes};
 use crate::steps::{self, Steps};
@@ -515,7 +514,7 @@ fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {
 
 fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
-    let shares = critical_path::shares(analysis, &groups, path);
+    let shares = path::shares(analysis, &groups, path);
     let mut columns = Path {
         from: path.from.since(analysis.meta.start),
         shares: shares

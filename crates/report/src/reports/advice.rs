@@ -6,7 +6,7 @@ use tr_analyze::model::ProcessIx;
 use crate::advice::{self, Advice};
 use crate::facts::path;
 use crate::style::{Paint, Style};
-use crate::table::csv;
+use crate::table::Table;
 use crate::units;
 use crate::view::{Report, View};
 
@@ -28,19 +28,19 @@ impl<'a> AdviceReport<'a> {
         }
     }
 
-    fn value(&self, advice: &Advice) -> Value {
-        let analysis = self.view.analysis;
-        let pid = |ix: &ProcessIx| analysis.process(*ix).pid.0;
-        json!({
-            "kind": advice.kind.name(),
-            "finding": advice.finding,
-            "action": advice.action,
-            "gain_at_most_ns": advice.gain,
-            "from_ns": self.view.since(advice.from),
-            "to_ns": self.view.since(advice.to),
-            "processes": advice.processes.len(),
-            "pids": advice.processes.iter().map(pid).collect::<Vec<u32>>(),
-        })
+    fn table(&self) -> Table<'_, &Advice> {
+        let pid = |ix: &ProcessIx| self.view.analysis.process(*ix).pid.0;
+        Table::new("", |_| String::new())
+            .data("kind", |advice: &&Advice| advice.kind.name())
+            .data("gain_at_most_ns", |advice| advice.gain)
+            .data("from_ns", |advice| self.view.since(advice.from))
+            .data("to_ns", |advice| self.view.since(advice.to))
+            .data("processes", |advice| advice.processes.len())
+            .json_data("pids", move |advice| {
+                advice.processes.iter().map(pid).collect::<Vec<u32>>()
+            })
+            .data("finding", |advice| advice.finding.clone())
+            .data("action", |advice| advice.action.clone())
     }
 
     /// The evidence: the processes and the time.
@@ -108,16 +108,10 @@ impl Report for AdviceReport<'_> {
     }
 
     fn json(&self) -> Option<Value> {
-        Some(json!({
-            "advice": self.all.iter().map(|it| self.value(it)).collect::<Value>(),
-        }))
+        Some(json!({ "advice": self.table().rows(&self.all) }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let rows = self.all.iter().map(|it| self.value(it));
-        csv(
-            rows,
-            "kind gain_at_most_ns from_ns to_ns processes finding action",
-        )
+        self.table().csv(&self.all)
     }
 }

@@ -1,10 +1,10 @@
 //! Our figures beside the kernel's, see [`crate::facts::audit`].
 
-use serde_json::{json, Value};
+use serde_json::Value;
 
 use crate::facts::audit::{Audit, Worst};
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::units;
 use crate::view::Report;
 
@@ -78,15 +78,7 @@ impl Report for Audit {
             units::time(self.kernel_more_ns)
         );
         fact("in sum", &sum);
-        let name = |worst: &&Worst| worst.label.clone();
-        out + &Table::new("the largest differences", name)
-            .column("events", |worst| Cell::Time(worst.on_cpu_ns))
-            .column("unknown", |worst| Cell::Time(worst.unknown_ns))
-            .column("kernel", |worst| Cell::Time(worst.kernel_ns))
-            .column("switches", |worst| Cell::Count(worst.switches))
-            .column("kernel", |worst| Cell::Count(worst.kernel_switches))
-            .column("tid", |worst| Cell::Id(worst.tid))
-            .text(&self.worst, style, 2)
+        out + &table().text(&self.worst, style, 2)
     }
 
     fn json(&self) -> Option<Value> {
@@ -94,7 +86,24 @@ impl Report for Audit {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let columns = "on_cpu_ns unknown_ns kernel_ns switches kernel_switches tid name=label";
-        csv(self.worst.iter().map(|worst| json!(worst)), columns)
+        table().csv(&self.worst)
     }
+}
+
+/// The columns of the tasks with the largest differences.
+fn table<'a>() -> Table<'a, &'a Worst> {
+    Table::new("the largest differences", |worst: &&Worst| {
+        worst.label.clone()
+    })
+    .fact("events", "on_cpu_ns", |worst| Cell::Time(worst.on_cpu_ns))
+    .fact("unknown", "unknown_ns", |worst| {
+        Cell::Time(worst.unknown_ns)
+    })
+    .fact("kernel", "kernel_ns", |worst| Cell::Time(worst.kernel_ns))
+    .fact("switches", "switches", |worst| Cell::Count(worst.switches))
+    .fact("kernel", "kernel_switches", |worst| {
+        Cell::Count(worst.kernel_switches)
+    })
+    .fact("tid", "tid", |worst| Cell::Id(worst.tid))
+    .named("name")
 }

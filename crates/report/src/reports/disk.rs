@@ -3,17 +3,19 @@
 use std::cmp::Reverse;
 
 use serde_json::{json, Value};
+use tr_analyze::disks;
 use tr_analyze::model::ThreadIx;
 
 use super::devices::Devices;
-use super::waited::{by_disk, by_file, sentence, Synced, Waited};
+use super::waited::{self, by_disk, by_file, sentence, Waited};
+use crate::encode::with;
 use crate::facts::disk::{path_waits, sum, DiskSum};
 use crate::facts::path;
-use crate::members::{members, Members};
+use crate::members::{self, members, Members};
 use crate::query::By;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Sheet, Table};
 use crate::units;
 use crate::view::{Report, View};
 use crate::words::IO_WAIT;
@@ -26,25 +28,48 @@ pub struct Disk<'a> {
     rows: Vec<(Members, DiskSum)>,
     devices: Devices<'a>,
     /// Waits for block I/O by disk: of all, and of each of `rows`; `None`: not recorded.
-    waited: Option<Vec<Waited<'a>>>,
-    waited_of: Vec<Vec<Waited<'a>>>,
+    waited: Option<Vec<Waited<&'a disks::Disk>>>,
+    waited_of: Vec<Vec<Waited<&'a disks::Disk>>>,
     /// Waits in fsync by file, of each of `rows`.
-    synced_of: Vec<Vec<Synced<'a>>>,
+    synced_of: Vec<Vec<Waited<&'a [u8]>>>,
 }
 
-/// The figures in JSON and CSV.
-impl DiskSum {
-    fn json(&self) -> Value {
-        json!({
-            "read_bytes": self.io().map(|(read, _)| read),
-            "written_bytes": self.io().map(|(_, written)| written),
-            "major_faults": self.major_faults,
-            "waited_ns": self.waited,
-            "sync_ns": self.sync,
-            "fault_ns": self.fault,
-            "path_ns": self.path,
+/// Adds the columns of figures; those without `any` value are not seen.
+fn figures<'a, R: 'a>(
+    table: Table<'a, R>,
+    of: fn(&R) -> &DiskSum,
+    any: impl Fn(fn(&DiskSum) -> u64) -> bool,
+) -> Table<'a, R> {
+    let time = |figure: fn(&DiskSum) -> u64| move |row: &R| Cell::Time(figure(of(row)));
+    let bytes = |part: fn((u64, u64)) -> u64| {
+        move |row: &R| {
+            let sum = of(row);
+            Cell::known(sum.io, |io| Cell::bytes(part(io), !sum.part))
+        }
+    };
+    table
+        .fact(IO_WAIT, "waited_ns", time(|it| it.waited))
+        .few()
+        .fact("fsync", "sync_ns", time(|it| it.sync))
+        .few()
+        .shown(any(|it| it.sync))
+        .fact("faults", "fault_ns", time(|it| it.fault))
+        .few()
+        .shown(any(|it| it.fault))
+        .fact("on path", "path_ns", move |row| {
+            Cell::known(of(row).path, Cell::Time)
         })
-    }
+        .few()
+        .shown(any(|it| it.path.unwrap_or(0)))
+        .fact("read", "read_bytes", bytes(|(read, _)| read))
+        .few()
+        .fact("written", "written_bytes", bytes(|(_, written)| written))
+        .few()
+        .fact("major", "major_faults", move |row| {
+            Cell::known(of(row).major_faults, Cell::Count)
+        })
+        .few()
+        .shown(any(|it| it.major_faults.unwrap_or(0)))
 }
 
 impl<'a> Disk<'a> {
@@ -88,11 +113,6 @@ impl<'a> Disk<'a> {
     }
 }
 
-/// `Empty` for 0 and `?` for `None`.
-fn few(number: Option<u64>, cell: impl Fn(u64) -> Cell) -> Cell {
-    Cell::known(number, |number| Cell::few(number, &cell))
-}
-
 impl Report for Disk<'_> {
     fn text(&self, style: &Style) -> String {
         let all = &self.all;
@@ -116,140 +136,98 @@ impl Report for Disk<'_> {
             self.devices.text(&mut out, style);
             return out;
         }
-        let any = |of: fn(&DiskSum) -> u64| self.rows.iter().any(|(_, sum)| of(sum) > 0);
         let shown = self.rows.iter().take(self.view.ask.top);
         let title = units::top(self.by.title(), shown.len(), self.rows.len());
-        let table = Table::new(title, |(group, _): &&(Members, DiskSum)| group.name.clone())
-            .column("waited", |(_, sum)| few(Some(sum.waited), Cell::Time))
-            .column_if(any(|it| it.sync), "fsync", |(_, sum)| {
-                few(Some(sum.sync), Cell::Time)
-            })
-            .column_if(any(|it| it.fault), "faults", |(_, sum)| {
-                few(Some(sum.fault), Cell::Time)
-            })
-            .column_if(any(|it| it.path.unwrap_or(0)), "on path", |(_, sum)| {
-                few(sum.path, Cell::Time)
-            })
-            .column("read", |(_, sum)| {
-                Cell::known(sum.io, |(read, _)| Cell::bytes(read, !sum.part))
-            })
-            .column("written", |(_, sum)| {
-                Cell::known(sum.io, |(_, written)| Cell::bytes(written, !sum.part))
-            })
-            .column_if(
-                any(|it| it.major_faults.unwrap_or(0)),
-                "major",
-                |(_, sum)| few(sum.major_faults, Cell::Count),
-            )
-            .column_if(self.by == By::Process, "pid", |(group, _)| {
-                Cell::known(group.pid, Cell::Id)
-            });
+        let table = self.table().titled(title);
         out.push('\n');
         out.push_str(&table.text(shown, style, 0));
-        self.waits_text(&mut out, style);
-        self.files_text(&mut out, style);
+        // Who waited for which disk, if there were several; in fsync for which file, if one is known.
+        let disks = self.waited.iter().flatten();
+        if disks.filter(|it| it.what.is_some()).count() >= 2 {
+            let title = "waits for block I/O";
+            self.waits(&mut out, style, (title, waited::disks()), &self.waited_of);
+        }
+        if self.synced_of.iter().flatten().any(|it| it.what.is_some()) {
+            let title = "waits in fsync";
+            self.waits(&mut out, style, (title, waited::files()), &self.synced_of);
+        }
         self.devices.text(&mut out, style);
         out
     }
 
     fn json(&self) -> Option<Value> {
-        let rows = self.rows().collect::<Vec<_>>();
-        Some(crate::encode::with(
-            self.all.json(),
-            json!({
-                "rows": rows,
-                "disks": self.waited.as_deref().map(disks),
-                "devices": self.devices.json(),
-            }),
-        ))
-    }
-
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        csv(
-            self.csv_rows().chain(self.devices.rows()),
-            "name pid waited_ns sync_ns fault_ns path_ns read_bytes written_bytes major_faults \
-             device io_waits io_waited_ns requests busy_ns latency_ns p50_ns p99_ns longest_ns",
-        )
-    }
-}
-
-fn disks(waited: &[Waited<'_>]) -> Value {
-    waited.iter().map(Waited::json).collect()
-}
-
-impl<'a> Disk<'a> {
-    fn rows(&self) -> impl Iterator<Item = Value> + '_ {
+        let all = figures(
+            Table::new("", |_| String::new()),
+            |it: &&DiskSum| *it,
+            |_| true,
+        );
+        let threads = Members::default();
+        let disks = |waited: &[Waited<_>]| {
+            let waited = waited.iter().map(|it| (&threads, it));
+            waited::disks().rows(waited)
+        };
         let parts = self.waited_of.iter().zip(&self.synced_of);
-        let rows = self.rows.iter().zip(parts);
-        rows.take(self.view.ask.most())
-            .map(|((group, sum), (waited, synced))| {
-                let name = json!({ "name": group.name, "pid": group.pid });
-                let known = |of: Value| self.waited.as_ref().map(|_| of);
-                let files = synced.iter().map(Synced::json).collect();
-                let parts = json!({ "disks": known(disks(waited)), "synced": known(files) });
-                crate::encode::with(crate::encode::with(name, sum.json()), parts)
-            })
+        let rows = self.rows.iter().zip(parts).take(self.view.ask.most());
+        let table = self.table();
+        let rows = rows.map(|(row, (waited, synced))| {
+            let known = |of: Value| self.waited.as_ref().map(|_| of);
+            let files = waited::files().rows(synced.iter().map(|it| (&threads, it)));
+            let parts = json!({ "disks": known(disks(waited)), "synced": known(files) });
+            with(table.json(&row), parts)
+        });
+        let parts = json!({
+            "rows": rows.collect::<Vec<_>>(),
+            "disks": self.waited.as_deref().map(disks),
+            "devices": self.devices.json(),
+        });
+        Some(with(all.json(&&self.all), parts))
     }
 
-    /// Each row, and its waits by disk.
-    fn csv_rows(&self) -> impl Iterator<Item = Value> + '_ {
+    /// Each row, and its waits by disk; then the devices.
+    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+        let (table, disks, devices) = (self.table(), waited::disks(), self.devices.table());
+        let mut sheet = Sheet::new([table.keys(), disks.keys(), devices.keys()])?;
         let rows = self.rows.iter().zip(&self.waited_of);
-        rows.take(self.view.ask.most())
-            .flat_map(|((group, sum), waited)| {
-                let name = || json!({ "name": group.name, "pid": group.pid });
-                let waits = waited
-                    .iter()
-                    .map(move |it| crate::encode::with(name(), it.row()));
-                let all = crate::encode::with(name(), sum.json());
-                [all].into_iter().chain(waits)
-            })
-    }
-
-    /// Who waited in fsync for which file, if that is known of any.
-    fn files_text(&self, out: &mut String, style: &Style) {
-        if self.synced_of.iter().flatten().any(Synced::is_known) {
-            let waits = self.synced_of.iter().map(|all| {
-                let waits = all.iter().map(|it| (it.ns, it.count, it.label()));
-                waits.collect()
-            });
-            self.waits_table(out, style, ("waits in fsync", "file"), waits);
+        for (row, waited) in rows.take(self.view.ask.most()) {
+            sheet.add(&table, &row)?;
+            for it in waited {
+                sheet.add(&disks, &(&row.0, it))?;
+            }
         }
-    }
-
-    /// Who waited for which disk, if there were several.
-    fn waits_text(&self, out: &mut String, style: &Style) {
-        let known = |all: &Vec<Waited<'_>>| all.iter().filter(|it| it.is_known()).count();
-        if self.waited.as_ref().map_or(0, known) >= 2 {
-            let waits = self.waited_of.iter().map(|all| {
-                let waits = all.iter().map(|it| (it.ns, it.count, it.label()));
-                waits.collect()
-            });
-            self.waits_table(out, style, ("waits for block I/O", "disk"), waits);
+        for device in self.devices.asked() {
+            sheet.add(&devices, &device)?;
         }
+        sheet.end()
+    }
+}
+
+impl Disk<'_> {
+    fn table(&self) -> Table<'_, &(Members, DiskSum)> {
+        let any = |of: fn(&DiskSum) -> u64| self.rows.iter().any(|(_, sum)| of(sum) > 0);
+        let table = members::table(self.by, |row: &&(Members, DiskSum)| Some(&row.0));
+        figures(table, |row| &row.1, any)
     }
 
-    /// The waits of each row, the longest ones first: their time in ns, their number, for what.
-    fn waits_table(
-        &self,
+    /// The waits of each row, the longest ones first.
+    fn waits<'r, T>(
+        &'r self,
         out: &mut String,
         style: &Style,
-        (title, what): (&str, &'static str),
-        waits: impl Iterator<Item = Vec<(u64, u64, String)>>,
+        (title, table): (&str, Table<'r, waited::WaitedRow<'r, T>>),
+        waits: &'r [Vec<Waited<T>>],
     ) {
         let rows = self.rows.iter().zip(waits);
-        let mut waits: Vec<(&str, (u64, u64, String))> = rows
-            .flat_map(|((group, _), waits)| waits.into_iter().map(|it| (&*group.name, it)))
+        let mut waits: Vec<waited::WaitedRow<'r, T>> = rows
+            .flat_map(|((group, _), waits)| waits.iter().map(move |it| (group, it)))
             .collect();
-        waits.order_by_key(|(_, (ns, count, _))| Reverse((*ns, *count)));
-        let shown = waits.iter().take(self.view.ask.top);
-        let title = units::top(title, shown.len(), waits.len());
-        let table = Table::new(title, |(group, _): &&(&str, (u64, u64, String))| {
-            (*group).to_owned()
-        })
-        .column(IO_WAIT, |(_, (ns, ..))| Cell::Time(*ns))
-        .column("waits", |(_, (_, count, _))| Cell::Count(*count))
-        .column(what, |(_, (.., label))| Cell::Text(label.clone()));
+        waits.order_by_key(|(_, it)| Reverse((it.ns, it.count)));
+        let shown = waits.len().min(self.view.ask.top);
+        let title = units::top(title, shown, waits.len());
         out.push('\n');
-        out.push_str(&table.text(shown, style, 0));
+        out.push_str(
+            &table
+                .titled(title)
+                .text(waits.into_iter().take(shown), style, 0),
+        );
     }
 }

@@ -11,11 +11,11 @@ use tr_format::counters::{Counter, Counters};
 use tr_format::meta::Known;
 
 use crate::facts::memory::{facts, samples, sum, MemorySum, Resident};
-use crate::members::{members, Members};
+use crate::members::{self, members, Members};
 use crate::query::By;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::{escape, label, units};
 
@@ -37,18 +37,37 @@ struct Killed {
     resident: Option<u64>,
 }
 
-/// The figures in JSON and CSV.
-impl MemorySum {
-    fn json(&self) -> Value {
-        json!({
-            "peak_bytes": self.peak,
-            "major_faults": self.major_faults,
-            "reclaims": self.reclaims,
-            "reclaim_ns": self.reclaimed,
-            "swap_ns": self.swapped,
-            "oom_kills": self.killed,
-        })
-    }
+/// Adds the columns of figures; those without `any` value are not seen.
+fn figures<'a, R: 'a>(
+    table: Table<'a, R>,
+    of: fn(&R) -> &MemorySum,
+    any: impl Fn(fn(&MemorySum) -> Option<u64>) -> bool,
+) -> Table<'a, R> {
+    type Figure = fn(&MemorySum) -> Option<u64>;
+    let known =
+        |figure: Figure, cell: fn(u64) -> Cell| move |row: &R| Cell::known(figure(of(row)), cell);
+    let figures = |table: Table<'a, R>, title: &str, key: &str, figure: Figure, cell| {
+        let column = table.fact(title, key, known(figure, cell));
+        column.few().shown(any(figure))
+    };
+    let table = table.fact("peak", "peak_bytes", known(|it| it.peak, Cell::Bytes));
+    let table = figures(
+        table,
+        "major",
+        "major_faults",
+        |it| it.major_faults,
+        Cell::Count,
+    );
+    let table = figures(table, "reclaims", "reclaims", |it| it.reclaims, Cell::Count);
+    let table = figures(
+        table,
+        "reclaim",
+        "reclaim_ns",
+        |it| it.reclaimed,
+        Cell::Time,
+    );
+    let table = figures(table, "swap", "swap_ns", |it| it.swapped, Cell::Time);
+    table.data("oom_kills", move |row| of(row).killed)
 }
 
 impl<'a> Memory<'a> {
@@ -157,12 +176,17 @@ impl<'a> Memory<'a> {
         lines
     }
 
-    fn rows(&self) -> impl Iterator<Item = Value> + '_ {
-        let rows = self.rows.iter().take(self.view.ask.most());
-        rows.map(|(group, sum)| {
-            let name = json!({ "name": group.name, "pid": group.pid });
-            crate::encode::with(name, sum.json())
-        })
+    fn table(&self) -> Table<'_, &(Members, MemorySum)> {
+        let any = |of: fn(&MemorySum) -> Option<u64>| {
+            let mut values = self.rows.iter().map(|(_, sum)| of(sum));
+            values.any(|value| value.is_some_and(|it| it > 0))
+        };
+        let table = members::table(self.by, |row: &&(Members, MemorySum)| Some(&row.0));
+        figures(table, |row| &row.1, any)
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &(Members, MemorySum)> {
+        self.rows.iter().take(self.view.ask.most())
     }
 }
 
@@ -205,31 +229,9 @@ impl Report for Memory<'_> {
         if self.rows.is_empty() {
             return out;
         }
-        let any = |of: fn(&MemorySum) -> Option<u64>| {
-            let mut values = self.rows.iter().map(|(_, sum)| of(sum));
-            values.any(|value| value.is_some_and(|it| it > 0))
-        };
         let shown = self.rows.iter().take(self.view.ask.top);
         let title = units::top(self.by.title(), shown.len(), self.rows.len());
-        let table = Table::new(title, |(group, _): &&(Members, MemorySum)| {
-            group.name.clone()
-        })
-        .column("peak", |(_, sum)| Cell::known(sum.peak, Cell::Bytes))
-        .column_if(any(|it| it.major_faults), "major", |(_, sum)| {
-            Cell::known(sum.major_faults, |it| Cell::few(it, Cell::Count))
-        })
-        .column_if(any(|it| it.reclaims), "reclaims", |(_, sum)| {
-            Cell::known(sum.reclaims, |it| Cell::few(it, Cell::Count))
-        })
-        .column_if(any(|it| it.reclaimed), "reclaim", |(_, sum)| {
-            Cell::known(sum.reclaimed, |it| Cell::few(it, Cell::Time))
-        })
-        .column_if(any(|it| it.swapped), "swap", |(_, sum)| {
-            Cell::known(sum.swapped, |it| Cell::few(it, Cell::Time))
-        })
-        .column_if(self.by == By::Process, "pid", |(group, _)| {
-            Cell::known(group.pid, Cell::Id)
-        });
+        let table = self.table().titled(title);
         out.push('\n');
         out.push_str(&table.text(shown, style, 0));
         out
@@ -261,14 +263,18 @@ impl Report for Memory<'_> {
             "cgroup_peak_bytes": self.cgroup_peak(),
             "cgroup_limit_bytes": self.cgroup_limit(),
             "kills": kills.collect::<Vec<_>>(),
-            "rows": self.rows().collect::<Vec<_>>(),
+            "rows": self.table().rows(self.rows()),
             "samples": samples.collect::<Vec<_>>(),
         });
-        Some(crate::encode::with(self.all.json(), more))
+        let all = figures(
+            Table::new("", |_| String::new()),
+            |it: &&MemorySum| *it,
+            |_| true,
+        );
+        Some(crate::encode::with(all.json(&&self.all), more))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let columns = "name pid peak_bytes major_faults reclaims reclaim_ns swap_ns oom_kills";
-        csv(self.rows(), columns)
+        self.table().csv(self.rows())
     }
 }

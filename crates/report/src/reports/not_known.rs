@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tr_format::meta::{Extra, Metadata};
 
-use super::Kind;
+use super::ReportKind;
 use crate::called::TR;
 use crate::escape;
 use crate::style::{Paint, Style};
@@ -17,7 +17,7 @@ pub struct NotKnown {
 
 impl NotKnown {
     /// In place of a report of this kind.
-    pub fn new(kind: Kind, view: &View<'_>) -> NotKnown {
+    pub fn new(kind: ReportKind, view: &View<'_>) -> NotKnown {
         let method = view.analysis.meta.recorded_by();
         NotKnown {
             title: kind.title(),
@@ -30,7 +30,11 @@ impl NotKnown {
 
     /// In place of a report of facts that the recording lacks: asked for in vain, or not asked for
     /// with this option of `tr record`.
-    pub fn of(kind: Kind, view: &View<'_>, (fact, option): (Extra, Option<&str>)) -> NotKnown {
+    pub fn of(
+        kind: ReportKind,
+        view: &View<'_>,
+        (fact, option): (Extra, Option<&str>),
+    ) -> NotKnown {
         let title = kind.title();
         let why = why(&view.analysis.meta, fact).unwrap_or_else(|| match option {
             Some(option) => format!("not recorded: {TR} record {option} does"),
@@ -42,7 +46,7 @@ impl NotKnown {
     /// In place of the report of the machine: an older trace, or one of a single moment.
     pub fn of_machine() -> NotKnown {
         NotKnown {
-            title: Kind::Machine.title(),
+            title: ReportKind::Machine.title(),
             why: "not known: the trace has no samples of the machine's counters".into(),
         }
     }

@@ -6,10 +6,11 @@ use tr_analyze::model::{Analysis, Import};
 use crate::encode::text;
 use crate::imports;
 use crate::style::{Paint, Style};
-use crate::table::csv;
+use crate::table::Table;
 use crate::units;
 use crate::view::{Report, View};
 use crate::warnings::{anomalies, clocks, lost, warnings};
+use crate::words::STALLED_MEMORY;
 
 pub struct QualityReport<'a> {
     view: View<'a>,
@@ -166,10 +167,10 @@ impl Report for QualityReport<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let rows = self.facts().into_iter();
-        csv(
-            rows.map(|(what, value)| json!({"fact": what, "value": value})),
-            "fact value",
-        )
+        type Fact = (&'static str, String);
+        let table = Table::new("", |_: &Fact| String::new())
+            .data("fact", |(what, _)| *what)
+            .data("value", |(_, value)| value.clone());
+        table.csv(self.facts())
     }
 }

@@ -329,7 +329,9 @@ pub fn notes(attached: &Attached) -> Vec<Missing> {
 
 fn chosen(facts: &[(bool, Option<Extra>, &str)]) -> Vec<Missing> {
     let chosen = facts.iter().filter(|(holds, ..)| *holds);
-    chosen.map(|(_, fact, why)| Missing::new(*fact, why)).collect()
+    chosen
+        .map(|(_, fact, why)| Missing::new(*fact, why))
+        .collect()
 }
 
 impl Bpf {
