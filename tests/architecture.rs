@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use tr_report::reports::ReportKind;
+
 const TEXT: &str = include_str!("../ARCHITECTURE.md");
 
 fn root() -> &'static Path {
@@ -101,4 +103,57 @@ fn a_kind_of_events_is_in_few_files() {
         "the files with the kind, and those of CONTRIBUTING.md"
     );
     assert!(found.len() <= MOST, "{found:?}");
+}
+
+/// The files that CONTRIBUTING.md names for a new report are all that know of one.
+#[test]
+fn a_report_is_in_five_files() {
+    let text = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
+    let (_, section) = text.split_once("## Add a report").unwrap();
+    let (section, _) = section.split_once("\n## ").unwrap();
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let told: Vec<&str> = rows.filter_map(|line| quoted(line).next()).collect();
+    assert!((3..=5).contains(&told.len()), "{told:?}");
+    for file in &told {
+        let there = file.replace("NAME.rs", "");
+        assert!(root().join(there).exists(), "{file}");
+    }
+    let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&read(told[2])).unwrap();
+    let docs = read(told[3]);
+    for kind in ReportKind::ALL {
+        let said = docs.contains(&format!("--report {}", kind.name()));
+        assert!(said || kind == ReportKind::Top, "{}", kind.name());
+        // Every document has the figures of these two.
+        let document = matches!(kind, ReportKind::Top | ReportKind::Audit);
+        let value = schema["properties"].get(kind.key());
+        assert!(value.is_some() || document, "{}", kind.name());
+    }
+    // Beside a stream, which is another form of a series, and the rows of --by.
+    let known = ["series::Series", "ci_tracer", "top"];
+    let mut others = Vec::new();
+    for dir in ["src", "crates/report/src"] {
+        files(&root().join(dir), &mut others);
+    }
+    let own = root().join("crates/report/src/reports");
+    others.retain(|file| file.extension().is_some_and(|it| it == "rs"));
+    let test = |file: &Path| file.iter().any(|part| part == "tests");
+    for file in others
+        .iter()
+        .filter(|it| !it.starts_with(&own) && !test(it))
+    {
+        let code = std::fs::read_to_string(file).unwrap();
+        let code = code.split("#[cfg(test)]").next().unwrap();
+        for line in code.lines().filter(|line| line.starts_with("use ")) {
+            let Some((_, of)) = line.split_once("reports::") else {
+                continue;
+            };
+            let of = of.trim_matches(|c| "{};".contains(c));
+            let items = of.split(", ");
+            let mut reports = items.filter(|it| it.starts_with(char::is_lowercase));
+            let strange = reports.find(|it| !known.contains(it));
+            assert_eq!(strange, None, "{}: {line}", file.display());
+        }
+    }
+    assert!(others.len() > 100, "{}", others.len());
 }

@@ -87,7 +87,7 @@ fn hostile(fixture: &str, first: usize, end: &End) -> Vec<u8> {
         machine: texts.string(),
         command: (0..4).map(|_| texts.next()).collect(),
         cwd: texts.next(),
-        missing: vec![texts.string(), texts.string()],
+        missing: vec![texts.string().into(), texts.string().into()],
         ci: vec![(texts.string(), texts.string())],
         not_traced: matches!(end, End::Untraced).then(|| texts.string()),
         ..old.clone()

@@ -18,7 +18,7 @@ use tr_report::query::Filter;
 use tr_report::reports::ci_tracer;
 use tr_report::reports::series::Series;
 use tr_report::reports::View;
-use tr_report::reports::{Ask, Kind};
+use tr_report::reports::{Ask, ReportKind};
 use tr_report::style::Style;
 use tr_report::summary::{Links, Summary as TenLines};
 use tr_report::{escape, html, json, untraced};
@@ -150,7 +150,7 @@ pub fn analysis(data: &[u8]) {
         markdown: false,
         ascii: false,
     };
-    let reports: Vec<_> = Kind::ALL
+    let reports: Vec<_> = ReportKind::ALL
         .into_iter()
         .map(|kind| (kind.key(), kind.make(&view)))
         .collect();

@@ -11,9 +11,10 @@ use tr_format::event::CpuId;
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
 use tr_report::ci::Ci;
+use tr_report::facts::path;
 use tr_report::query::{By, Group, Sort};
 use tr_report::reports::series::Series;
-use tr_report::reports::{ci_tracer, top, Ask, Kind, View};
+use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
 use tr_report::style::document;
 use tr_report::{escape, json, untraced, warnings};
 
@@ -115,11 +116,11 @@ impl Args {
         self.budget
     }
 
-    fn kinds(&self) -> Vec<Kind> {
+    fn kinds(&self) -> Vec<ReportKind> {
         match (kinds(&self.report), self.format) {
             (kinds, _) if !kinds.is_empty() => kinds,
-            (_, FormatArg::CiTracer) => vec![Kind::Series],
-            _ => vec![Kind::Top],
+            (_, FormatArg::CiTracer) => vec![ReportKind::Series],
+            _ => vec![ReportKind::Top],
         }
     }
 
@@ -198,14 +199,14 @@ pub fn run(args: &Args) -> ExitCode {
 /// What the reports need.
 fn options(
     args: &Args,
-    kinds: &[Kind],
+    kinds: &[ReportKind],
     trace: &Trace,
     span: (Option<u64>, Option<u64>),
 ) -> Options {
     let has = |kind| kinds.contains(&kind);
     // The reason of a sampled wait is that of the wait in the timeline at its time.
-    let reasons = has(Kind::Flame) && trace.meta().has(Extra::OffCpuStacks);
-    let by_function = has(Kind::CriticalPath) && args.by == Some(Grouping::Function);
+    let reasons = has(ReportKind::Flame) && trace.meta().has(Extra::OffCpuStacks);
+    let by_function = has(ReportKind::CriticalPath) && args.by == Some(Grouping::Function);
     Options {
         from: span.0,
         to: span.1,
@@ -218,7 +219,7 @@ fn options(
 }
 
 /// Writes the reports of the processes that were asked for.
-fn write(args: &Args, kinds: &[Kind], analysis: &Analysis, name: &str) -> ExitCode {
+fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> ExitCode {
     let filter = args.filters.filter();
     let chosen = filter.apply(analysis);
     if chosen.is_empty() && !analysis.processes.is_empty() {
@@ -319,10 +320,10 @@ fn interval(text: &str) -> Result<Duration, String> {
 }
 
 /// Whether the first screen has the critical path: if the frames of the span have at most
-/// [`top::PATH_UP_TO`] events.
+/// [`path::PATH_UP_TO`] events.
 fn shows_path(
     args: &Args,
-    kinds: &[Kind],
+    kinds: &[ReportKind],
     trace: &Trace,
     (from, to): (Option<u64>, Option<u64>),
 ) -> bool {
@@ -332,8 +333,8 @@ fn shows_path(
     let inside = frames.filter(|frame| frame.max.0 >= start && frame.min.0 <= end);
     let events: u64 = inside.map(|frame| frame.events).sum();
     matches!(args.format, FormatArg::Text | FormatArg::Markdown)
-        && kinds.contains(&Kind::Top)
-        && events <= top::PATH_UP_TO
+        && kinds.contains(&ReportKind::Top)
+        && events <= path::PATH_UP_TO
 }
 
 /// One of a list of words.
@@ -367,28 +368,30 @@ fn groupings() -> impl TypedValueParser<Value = Grouping> {
 /// A value of `--report`.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
-    One(Kind),
+    One(ReportKind),
     All,
 }
 
 fn reports() -> impl TypedValueParser<Value = Asked> {
-    let one = Kind::ALL
+    let one = ReportKind::ALL
         .iter()
         .map(|kind| PossibleValue::new(kind.name()).help(kind.title()));
     let all = PossibleValue::new("all").help("All of them");
     PossibleValuesParser::new(one.chain([all])).map(|given| {
-        let meant = Kind::ALL.into_iter().find(|kind| kind.name() == given);
+        let meant = ReportKind::ALL
+            .into_iter()
+            .find(|kind| kind.name() == given);
         meant.map_or(Asked::All, Asked::One)
     })
 }
 
 /// The reports asked for, each once.
-fn kinds(asked: &[Asked]) -> Vec<Kind> {
-    let mut kinds: Vec<Kind> = Vec::new();
+fn kinds(asked: &[Asked]) -> Vec<ReportKind> {
+    let mut kinds: Vec<ReportKind> = Vec::new();
     for asked in asked {
         let these = match asked {
             Asked::One(kind) => vec![*kind],
-            Asked::All => Kind::ALL.to_vec(),
+            Asked::All => ReportKind::ALL.to_vec(),
         };
         for kind in these {
             if !kinds.contains(&kind) {
@@ -413,12 +416,13 @@ fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
         FormatArg::Csv if kinds.len() != 1 => {
             return Some("--format csv writes one table: ask for one report".into());
         }
-        FormatArg::CiTracer if kinds != [Kind::Series] => {
+        FormatArg::CiTracer if kinds != [ReportKind::Series] => {
             return Some("--format ci-tracer is a form of --report series alone".into());
         }
         _ => {}
     }
-    let has_functions = |kind: &Kind| matches!(kind, Kind::CriticalPath | Kind::Flame);
+    let has_functions =
+        |kind: &ReportKind| matches!(kind, ReportKind::CriticalPath | ReportKind::Flame);
     if args.by == Some(Grouping::Function) && !kinds.iter().all(has_functions) {
         return Some("--by function is a form of --report critical-path and of flame".into());
     }

@@ -200,7 +200,7 @@ fn text(contents: &Contents) -> String {
         cost(&mut lines, contents);
     }
     for missing in &contents.meta.missing {
-        lines.say("not recorded", safe(missing));
+        lines.say("not recorded", safe(&missing.to_string()));
     }
     for (name, value) in &contents.meta.ci {
         lines.say(&safe(name), safe(value));

@@ -64,7 +64,10 @@ pub fn check(path: &Path) -> String {
     let name = path.display();
     for (extra, tracepoints, words) in FACTS {
         let known = tracepoints.iter().all(|it| events.contains(it));
-        let named = meta.missing.iter().any(|it| it.starts_with(words));
+        let named = meta
+            .missing
+            .iter()
+            .any(|it| it.to_string().starts_with(words));
         assert_eq!(known, !named, "{name}: {words}{:?}", meta.missing);
         if let Some(extra) = extra {
             assert_eq!(meta.has(extra), known, "{name}: {extra:?}");

@@ -36,8 +36,8 @@ pub struct Metadata {
     pub states: Vec<StateName>,
     /// The recording's settings.
     pub options: Options,
-    /// Names of the facts that could not be recorded.
-    pub missing: Vec<String>,
+    /// The facts that could not be recorded.
+    pub missing: Vec<Missing>,
     /// Identifiers of the CI run, from a fixed list of variables: name, value.
     pub ci: Vec<(String, String)>,
     /// The reason if nothing was traced: COMMAND ran, and the trace has only a summary.
@@ -73,7 +73,84 @@ pub enum Extra {
     OffCpuStacks = 7,
 }
 
+impl Extra {
+    /// The name before the reason in a [`Missing`]. Stacks of waits are missing where stacks are.
+    pub fn words(self) -> &'static str {
+        match self {
+            Extra::Network => "TCP connections",
+            Extra::SystemCalls => "system calls",
+            Extra::Block => "requests to block devices",
+            Extra::Memory => "direct reclaim of memory",
+            Extra::Dns => "DNS queries",
+            Extra::DiskWaits => "the disks that tasks wait for",
+            Extra::Stacks | Extra::OffCpuStacks => "stacks",
+        }
+    }
+}
+
+/// A fact that could not be recorded. The file has it as words: `DNS queries: this kernel ...`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub struct Missing {
+    /// The fact; `None`: `why` tells it.
+    pub fact: Option<Extra>,
+    /// The reason, for the user.
+    pub why: String,
+}
+
+impl Missing {
+    /// Of a fact that reports show, or of another one, which the reason tells.
+    pub fn new(fact: impl Into<Option<Extra>>, why: &str) -> Missing {
+        Missing {
+            fact: fact.into(),
+            why: why.to_owned(),
+        }
+    }
+}
+
+impl From<String> for Missing {
+    fn from(words: String) -> Missing {
+        const FACTS: [Extra; 7] = [
+            Extra::Network,
+            Extra::SystemCalls,
+            Extra::Block,
+            Extra::Memory,
+            Extra::Dns,
+            Extra::DiskWaits,
+            Extra::Stacks,
+        ];
+        let named = FACTS.into_iter().find_map(|fact| {
+            let why = words.strip_prefix(fact.words())?.strip_prefix(": ")?;
+            Some(Missing::new(fact, why))
+        });
+        named.unwrap_or(Missing {
+            fact: None,
+            why: words,
+        })
+    }
+}
+
+impl From<Missing> for String {
+    fn from(missing: Missing) -> String {
+        missing.to_string()
+    }
+}
+
+impl std::fmt::Display for Missing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.fact {
+            Some(fact) => write!(f, "{}: {}", fact.words(), self.why),
+            None => f.write_str(&self.why),
+        }
+    }
+}
+
 impl Metadata {
+    /// Why a fact could not be recorded, if the recording tells.
+    pub fn missing(&self, fact: Extra) -> Option<&Missing> {
+        self.missing.iter().find(|it| it.fact == Some(fact))
+    }
+
     /// These facts were recorded.
     pub fn has(&self, extra: Extra) -> bool {
         let extras = self.extras.as_ref();

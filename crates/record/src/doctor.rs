@@ -7,6 +7,7 @@ use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::unistd::ForkResult;
 use tr_bpf::Settings;
+use tr_format::meta::Missing;
 
 use crate::error::Error;
 use crate::source::{bpf, bpf::Loader, choose};
@@ -100,9 +101,10 @@ fn try_bpf(loader: Loader) -> Result<Programs, Error> {
     };
     let mut attached = bpf::attach(loader, &settings)?;
     attached.tracer.snapshot()?;
+    let words = |all: Vec<Missing>| all.into_iter().map(String::from).collect();
     Ok(Programs {
-        missing: bpf::missing(&attached),
-        notes: bpf::notes(&attached),
+        missing: words(bpf::missing(&attached)),
+        notes: words(bpf::notes(&attached)),
     })
 }
 

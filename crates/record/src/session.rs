@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use tr_format::event::{Ktime, LifeKind, Stream};
-use tr_format::meta::{Cost, EndReason, Extra, Method, Summary};
+use tr_format::meta::{Cost, EndReason, Extra, Method, Missing, Summary};
 use tr_output::{Destination, Settings as OutputSettings};
 
 use crate::collector::Collector;
@@ -28,10 +28,10 @@ use crate::{header, host, inherited, urgency};
 const LIVING_CHECK: Duration = Duration::from_millis(250);
 
 /// If `--syscalls` has no effect, beside the other facts that are missing.
-const NO_CALLS: &str = "system calls: only BPF programs record them, by tp_btf (Linux 5.12)";
+const NO_CALLS: &str = "only BPF programs record them, by tp_btf (Linux 5.12)";
 
 /// If `--stacks` and `--off-cpu-stacks` have no effect.
-const NO_STACKS: &str = "stacks: only BPF programs record them, by tp_btf (Linux 5.11)";
+const NO_STACKS: &str = "only BPF programs record them, by tp_btf (Linux 5.11)";
 
 /// How a recording went.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub struct Report {
     /// The refusals of better methods, the best first.
     pub refusals: Vec<Error>,
     /// Facts that were asked for and that this method does not record, with the reason.
-    pub unmet: Vec<&'static str>,
+    pub unmet: Vec<Missing>,
     /// The search for the functions of stacks.
     pub symbols: Option<Search>,
 }
@@ -193,7 +193,7 @@ struct Session {
     start: Ktime,
     method: Method,
     refusals: Vec<Error>,
-    unmet: Vec<&'static str>,
+    unmet: Vec<Missing>,
     /// From the start of `tr` to the release of COMMAND, in ns.
     setup_ns: u64,
     /// The recorder's CPU time before `start`, in ns.
@@ -213,16 +213,14 @@ impl Session {
         let extras = started.extras.as_deref().unwrap_or_default();
         let mut unmet = Vec::new();
         if config.syscalls && !extras.contains(&(Extra::SystemCalls as u8)) {
-            unmet.push(NO_CALLS);
+            unmet.push(Missing::new(Extra::SystemCalls, NO_CALLS));
         }
         let stacks = [Extra::Stacks, Extra::OffCpuStacks];
         let has_stacks = stacks.iter().any(|it| extras.contains(&(*it as u8)));
         if config.has_stacks() && !has_stacks {
-            unmet.push(NO_STACKS);
+            unmet.push(Missing::new(Extra::Stacks, NO_STACKS));
         }
-        started
-            .missing
-            .extend(unmet.iter().map(|it| (*it).to_owned()));
+        started.missing.extend_from_slice(&unmet);
         let mut redactor = config.redactor.clone();
         let command: Vec<_> = config
             .command

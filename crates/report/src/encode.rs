@@ -5,10 +5,12 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::ser::Formatter;
 use serde_json::Value;
-use tr_analyze::model;
+use tr_analyze::model::{self, Basis};
 use tr_format::event::Argv;
 
 use crate::escape;
+use crate::table::{Cell, Table};
+use crate::words::{RUN_QUEUE, SLEEP_OR_BLOCKED};
 
 /// Defines an object: its members in their order, each with its type and its value,
 /// and the function that makes it.
@@ -45,6 +47,58 @@ object! {
         asleep_or_blocked_ns: Option<u64> = times.asleep_or_blocked_known(),
         unknown_ns: u64 = times.unknown,
     }
+}
+
+/// The times that people see.
+#[derive(Clone, Copy)]
+pub(crate) struct Seen {
+    /// How the times are known.
+    pub basis: Basis,
+    pub on_cpu: bool,
+    /// Each kind of wait has a column.
+    pub waits: bool,
+    pub unknown: bool,
+    /// A narrow table leaves some out.
+    pub spare: bool,
+}
+
+/// Adds the columns of times, in the order of `keys`.
+pub(crate) fn times<'a, R: 'a>(
+    table: Table<'a, R>,
+    of: fn(&R) -> Option<&model::Times>,
+    seen: Seen,
+    keys: &str,
+) -> Table<'a, R> {
+    let events = seen.basis == Basis::Events;
+    let known = |time: fn(&model::Times) -> Option<u64>| {
+        move |row: &R| Cell::known(of(row).and_then(time), Cell::Time)
+    };
+    let spare = |table: Table<'a, R>| if seen.spare { table.spare() } else { table };
+    keys.split_whitespace().fold(table, |table, key| match key {
+        "on_cpu" => table
+            .fact("CPU", "on_cpu_ns", known(|it| it.on_cpu_known()))
+            .shown(seen.on_cpu),
+        "run_queue" => table
+            .fact(RUN_QUEUE, "run_queue_ns", known(|it| it.run_queue_known()))
+            .shown(seen.waits),
+        "sleep" => spare(table.fact("sleep", "sleep_ns", known(|it| it.sleep_known())))
+            .shown(seen.waits && events),
+        "blocked" => table
+            .fact("blocked", "blocked_ns", known(|it| it.blocked_known()))
+            .shown(seen.waits && events),
+        "unknown" => spare(table.fact("unknown", "unknown_ns", known(|it| Some(it.unknown))))
+            .shown(seen.unknown),
+        _ if events => table,
+        _ => {
+            let asleep = known(|it| it.asleep_or_blocked_known());
+            let table = table.fact(SLEEP_OR_BLOCKED, "asleep_or_blocked_ns", asleep);
+            let table = table.shown(seen.waits);
+            match seen.basis {
+                Basis::Totals => table,
+                _ => table.csv_only(),
+            }
+        }
+    })
 }
 
 /// Bytes as text; bytes that are not UTF-8 become U+FFFD.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::table::Cell;
+use crate::table::{Cell, Table};
 
 /// A status in JSON: one of the two is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -46,6 +46,23 @@ pub fn words(status: u32) -> String {
         ""
     };
     format!("killed by {name}{core}")
+}
+
+/// Adds the columns of a status: `of` has it, and that the process is alive.
+pub(crate) fn columns<'a, R: 'a>(
+    table: Table<'a, R>,
+    title: &str,
+    of: impl Fn(&R) -> (Option<u32>, bool) + Copy + 'a,
+) -> Table<'a, R> {
+    let exit = move |row: &R| of(row).0.map(Exit::from);
+    table
+        .json_data("exit", move |row| serde_json::json!(exit(row)))
+        .csv_data("exit_code", move |row| exit(row).and_then(|it| it.code))
+        .csv_data("signal", move |row| exit(row).and_then(|it| it.signal))
+        .column(title, move |row| {
+            let (status, alive) = of(row);
+            cell(status, alive)
+        })
 }
 
 /// A status in a column.

@@ -10,11 +10,10 @@ use tr_analyze::timeline::{Bucket, Stretch};
 use tr_format::event::Ktime;
 use tr_format::stack::Doing;
 
-use crate::encode::with;
+use crate::facts::reason::Reason;
 use crate::frames::{Name, Names};
-use crate::members::{self, Members};
+use crate::members::Members;
 use crate::query::By;
-use crate::reports::off_cpu::Reason;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
@@ -25,20 +24,16 @@ const ROWS: usize = 20;
 /// A sampled wait has no more stretches: one on a CPU before it, the wait, one for a CPU. A
 /// stranger's may be as long as it likes.
 const STRETCHES: usize = 8;
-/// The columns of a row in CSV.
-pub const COLUMNS: &str =
-    "name pid function binary off_cpu reason self_samples self_ns total_samples total_ns";
-
 /// Samples, and the time that they stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Sum {
+pub struct SampleSum {
     pub samples: u64,
     /// In ns.
     pub ns: u64,
 }
 
-impl Sum {
-    pub fn add(&mut self, other: Sum) {
+impl SampleSum {
+    pub fn add(&mut self, other: SampleSum) {
         self.samples = self.samples.saturating_add(other.samples);
         self.ns = self.ns.saturating_add(other.ns);
     }
@@ -53,21 +48,21 @@ pub struct Sampled {
     pub doing: Doing,
     /// Of waits their reason; `None`: it was not looked for.
     pub reason: Option<Reason>,
-    pub sum: Sum,
+    pub sum: SampleSum,
 }
 
 /// A function of all samples, or of those of a group.
 #[derive(Debug)]
-struct Row {
+pub struct FunctionRow {
     /// The number of the group.
     group: Option<usize>,
     name: Name,
     doing: Doing,
     reason: Option<Reason>,
     /// The function was the innermost one; of waits, the innermost one in user mode.
-    own: Sum,
+    own: SampleSum,
     /// The function was in the stack.
-    total: Sum,
+    total: SampleSum,
 }
 
 /// What the samples of a row have in common: the group, what the tasks did and why, the function.
@@ -76,10 +71,10 @@ type Key = (Option<usize>, Doing, Option<Reason>, usize);
 /// The functions of some samples.
 #[derive(Debug, Default)]
 pub struct Functions {
-    all: BTreeMap<Doing, Sum>,
-    reasons: BTreeMap<Reason, Sum>,
+    all: BTreeMap<Doing, SampleSum>,
+    reasons: BTreeMap<Reason, SampleSum>,
     /// The row with the longest time of its own first.
-    rows: Vec<Row>,
+    rows: Vec<FunctionRow>,
 }
 
 impl Functions {
@@ -89,7 +84,7 @@ impl Functions {
         samples: impl Iterator<Item = (Option<usize>, Sampled)>,
     ) -> Functions {
         let mut names = Names::new(stacks);
-        let mut sums: BTreeMap<Key, (Sum, Sum)> = BTreeMap::new();
+        let mut sums: BTreeMap<Key, (SampleSum, SampleSum)> = BTreeMap::new();
         let mut found = Functions::default();
         for (group, it) in samples {
             found.all.entry(it.doing).or_default().add(it.sum);
@@ -112,22 +107,25 @@ impl Functions {
             }
         }
         let rows = sums.into_iter();
-        let rows = rows.map(|((group, doing, reason, function), (own, total))| Row {
-            group,
-            name: names.name(function).cloned().unwrap_or_default(),
-            doing,
-            reason,
-            own,
-            total,
-        });
+        let rows = rows.map(
+            |((group, doing, reason, function), (own, total))| FunctionRow {
+                group,
+                name: names.name(function).cloned().unwrap_or_default(),
+                doing,
+                reason,
+                own,
+                total,
+            },
+        );
         found.rows = rows.collect();
-        let key = |row: &Row| Reverse((row.own.ns, row.total.ns, Reverse(row.name.clone())));
+        let key =
+            |row: &FunctionRow| Reverse((row.own.ns, row.total.ns, Reverse(row.name.clone())));
         found.rows.order_by_key(key);
         found
     }
 
     /// The sum of all samples of tasks that did this.
-    pub fn sum(&self, doing: Doing) -> Sum {
+    pub fn sum(&self, doing: Doing) -> SampleSum {
         self.all.get(&doing).copied().unwrap_or_default()
     }
 
@@ -136,28 +134,61 @@ impl Functions {
         self.all.is_empty()
     }
 
-    /// The first `most` rows in JSON, with the names of their groups.
-    pub fn json<'a>(
-        &'a self,
-        groups: &'a [Members],
-        most: usize,
-    ) -> impl Iterator<Item = Value> + 'a {
-        self.rows.iter().take(most).map(move |row| {
-            let function = json!({
-                "function": row.name.function,
-                "binary": row.name.binary,
-                "off_cpu": row.doing == Doing::OffCpu,
-                "reason": row.reason.map(Reason::name),
-                "self_samples": row.own.samples,
-                "self_ns": row.own.ns,
-                "total_samples": row.total.samples,
-                "total_ns": row.total.ns,
-            });
-            with(
-                members::json(row.group.and_then(|at| groups.get(at))),
-                function,
-            )
-        })
+    /// The first `most` rows.
+    pub fn rows(&self, most: usize) -> impl Iterator<Item = &FunctionRow> {
+        self.rows.iter().take(most)
+    }
+
+    /// The columns. `by`: the kind of the groups.
+    pub fn table<'a>(
+        &self,
+        (by, groups): (Option<By>, &'a [Members]),
+        doing: Doing,
+        width: usize,
+    ) -> Table<'a, &'a FunctionRow> {
+        let group = |row: &&FunctionRow| row.group.and_then(|at| groups.get(at));
+        let id = match by {
+            Some(By::Process) => "pid",
+            Some(By::Thread) => "tid",
+            _ => "",
+        };
+        let all = self.sum(doing);
+        let why = doing == Doing::OffCpu && !self.reasons.is_empty();
+        let title = by.map_or("", By::title);
+        // The words share the width beside the figures and a function's least.
+        let names = (width.saturating_sub(62) / 2).clamp(8, 40);
+        let binaries = if by.is_some() { names } else { 2 * names };
+        Table::new("function", |row: &&FunctionRow| row.name.function.clone())
+            .data("name", move |row| group(row).map(|it| it.name.clone()))
+            .fact(id, "pid", move |row| {
+                let pid = group(row).and_then(|it| it.pid);
+                pid.map_or(Cell::Empty, Cell::Id)
+            })
+            .spare()
+            .shown(!id.is_empty())
+            .named("function")
+            .data("binary", |row| row.name.binary.clone())
+            .data("off_cpu", |row| row.doing == Doing::OffCpu)
+            .fact("for", "reason", |row| {
+                row.reason.map_or(Cell::Empty, |why| why.name().into())
+            })
+            .left()
+            .shown(why)
+            .data("self_samples", |row| row.own.samples)
+            .fact("self", "self_ns", |row| Cell::Time(row.own.ns))
+            .few()
+            .column("%", move |row| Cell::Share(row.own.ns, all.ns))
+            .data("total_samples", |row| row.total.samples)
+            .fact("total", "total_ns", |row| Cell::Time(row.total.ns))
+            .column("%", move |row| Cell::Share(row.total.ns, all.ns))
+            .words("in", move |row| {
+                units::shorten(&row.name.binary, binaries).into()
+            })
+            .words(title, move |row| {
+                let name = group(row).map(|it| units::shorten(&it.name, names));
+                name.map_or(Cell::Empty, Cell::Text)
+            })
+            .last(&format!("pid, reason, in, {title}"))
     }
 
     /// The waits by reason in JSON, the longest first.
@@ -169,8 +200,9 @@ impl Functions {
         sums.collect()
     }
 
-    fn by_reason(&self) -> Vec<(Reason, Sum)> {
-        let mut sums: Vec<(Reason, Sum)> = self.reasons.iter().map(|(a, b)| (*a, *b)).collect();
+    fn by_reason(&self) -> Vec<(Reason, SampleSum)> {
+        let mut sums: Vec<(Reason, SampleSum)> =
+            self.reasons.iter().map(|(a, b)| (*a, *b)).collect();
         sums.order_by_key(|(reason, sum)| (Reverse(sum.ns), *reason));
         sums
     }
@@ -185,12 +217,12 @@ impl Functions {
     ) -> String {
         let mut out = String::new();
         for doing in [Doing::OnCpu, Doing::OffCpu] {
-            self.table(&mut out, style, (by, groups), (doing, limit));
+            self.of_doing(&mut out, style, (by, groups), (doing, limit));
         }
         out
     }
 
-    fn table(
+    fn of_doing(
         &self,
         out: &mut String,
         style: &Style,
@@ -208,44 +240,14 @@ impl Functions {
             Doing::OffCpu => format!("Functions that waited: {samples}, {time}"),
         };
         style.painted(out, Paint::Bold, &head);
-        let mut why = "";
         if doing == Doing::OffCpu && !self.reasons.is_empty() {
-            why = "for";
             let sums = self.by_reason().into_iter();
             let sums = sums.map(|(why, sum)| format!("{} {}", why.title(), units::time(sum.ns)));
             style.items(out, "for ", &sums.collect::<Vec<_>>(), " · ");
         }
-        let group = |row: &&Row| row.group.and_then(|at| groups.get(at));
-        let id = match by {
-            Some(By::Process) => "pid",
-            Some(By::Thread) => "tid",
-            _ => "",
-        };
-        let title = by.map_or("", By::title);
-        // The words share the width beside the figures and a function's least.
-        let names = (style.width.saturating_sub(62) / 2).clamp(8, 40);
-        let binaries = if by.is_some() { names } else { 2 * names };
-        let table = Table::new("function", |row: &&Row| row.name.function.clone())
-            .column("self", |row| Cell::few(row.own.ns, Cell::Time))
-            .column("%", move |row| Cell::Share(row.own.ns, all.ns))
-            .column("total", |row| Cell::Time(row.total.ns))
-            .column("%", move |row| Cell::Share(row.total.ns, all.ns))
-            .spare_if(!id.is_empty(), id, move |row| {
-                let pid = group(row).and_then(|it| it.pid);
-                pid.map_or(Cell::Empty, Cell::Id)
-            })
-            .words(why, |row| {
-                row.reason.map_or(Cell::Empty, |why| why.name().into())
-            })
-            .words("in", move |row| {
-                units::shorten(&row.name.binary, binaries).into()
-            })
-            .words(title, move |row| {
-                let name = group(row).map(|it| units::shorten(&it.name, names));
-                name.map_or(Cell::Empty, Cell::Text)
-            });
-        let rows: Vec<&Row> = self.rows.iter().filter(|row| row.doing == doing).collect();
+        let rows: Vec<&FunctionRow> = self.rows.iter().filter(|row| row.doing == doing).collect();
         let shown = limit.unwrap_or(ROWS);
+        let table = self.table((by, groups), doing, style.width);
         out.push_str(&table.text(rows.iter().copied().take(shown), style, 0));
         style.more(out, rows.len(), shown, " functions");
     }

@@ -3,7 +3,6 @@
 use serde::Serialize;
 use serde_json::{json, Value};
 
-use crate::encode::with;
 use crate::members::Members;
 use crate::query::By;
 use crate::style::{Paint, Style};
@@ -32,9 +31,6 @@ pub struct Slot {
     pub count: u64,
     pub ns: u64,
 }
-
-/// The columns of [`Hist::rows`] in CSV.
-pub(crate) const SLOT_COLUMNS: &str = " from_us to_us count total_ns=ns";
 
 const STARS: usize = 40;
 /// The width of a row without its bar.
@@ -102,30 +98,12 @@ impl Hist {
         slots
     }
 
-    /// Rows for CSV: the slots, then the durations without known ends, if there
-    /// are any. Each has the members of `of`.
-    pub(crate) fn rows(&self, of: &Value) -> Vec<Value> {
-        let (count, ns) = self.cut;
-        let cut = (count > 0).then(|| json!({"count": count, "ns": ns}));
-        let slots = self.slots().into_iter().map(|slot| json!(slot));
-        let rows = slots.chain(cut);
-        rows.map(|row| with(of.clone(), row)).collect()
-    }
-
-    /// JSON, with the members of `of`; times in ns.
-    pub(crate) fn json(&self, of: Value) -> Value {
-        let figures = json!({
-            "count": self.count(),
-            "total_ns": self.total,
-            "median_ns": self.quantile(500),
-            "p90_ns": self.quantile(900),
-            "p99_ns": self.quantile(990),
-            "max_ns": self.quantile(1000),
-            "cut_count": self.cut.0,
-            "cut_ns": self.cut.1,
-            "slots": self.slots(),
-        });
-        with(of, figures)
+    /// The slots, then the durations without known ends, if there are any.
+    fn slots_and_cut(&self) -> Vec<Bin> {
+        let slots = self.slots().into_iter();
+        let slots = slots.map(|it| (Some((it.from_us, it.to_us)), it.count, it.ns));
+        let cut = (self.cut.0 > 0).then_some((None, self.cut.0, self.cut.1));
+        slots.chain(cut).collect()
     }
 
     /// The number of `what`, their sum and quantiles, in words.
@@ -186,23 +164,52 @@ impl Hist {
     }
 }
 
+/// A slot in whole µs, the number of durations, and their ns; those without known ends have no slot.
+type Bin = (Option<(u64, u64)>, u64, u64);
+
+/// A row of histograms: what it is of, its name, its pid, the histogram.
+pub type HistRow<'r> = (&'static str, String, Option<u32>, &'r Hist);
+
 /// A table with the number of `what`, their sum and quantiles in each row.
-pub fn table<'a>(
-    what: &str,
-    title: impl Into<String>,
-    rows: impl IntoIterator<Item = (String, &'a Hist)>,
-    style: &Style,
-) -> String {
-    let quantile = |permille| {
-        move |(_, hist): &(String, &Hist)| Cell::known(hist.quantile(permille), Cell::Time)
-    };
-    Table::new(title, |(name, _): &(String, &Hist)| name.clone())
-        .column("time", |(_, hist)| Cell::Time(hist.total()))
-        .column(what, |(_, hist)| Cell::Count(hist.count()))
-        .column("half up to", quantile(500))
-        .column("99 % up to", quantile(990))
-        .column("longest", quantile(1000))
-        .text(rows, style, 0)
+pub fn table<'a>(what: &str) -> Table<'a, HistRow<'a>> {
+    let quantile =
+        |permille| move |(.., hist): &HistRow<'_>| Cell::known(hist.quantile(permille), Cell::Time);
+    Table::new("", |(_, name, ..): &HistRow<'_>| name.clone())
+        .fact("time", "total_ns", |(.., hist)| Cell::Time(hist.total()))
+        .fact(what, "count", |(.., hist)| Cell::Count(hist.count()))
+        .fact("half up to", "median_ns", quantile(500))
+        .data("p90_ns", |(.., hist)| hist.quantile(900))
+        .fact("99 % up to", "p99_ns", quantile(990))
+        .fact("longest", "max_ns", quantile(1000))
+        .data("cut_count", |(.., hist)| hist.cut.0)
+        .data("cut_ns", |(.., hist)| hist.cut.1)
+        .data("slots", |(.., hist)| json!(hist.slots()))
+}
+
+/// The slots of histograms as CSV.
+///
+/// # Errors
+/// None in practice: it writes to memory.
+pub fn csv<'a>(
+    rows: impl IntoIterator<Item = HistRow<'a>>,
+    of: bool,
+) -> Result<Vec<u8>, csv::Error> {
+    type BinRow<'r> = (HistRow<'r>, Bin);
+    let mut table = Table::new("", |_: &BinRow<'_>| String::new());
+    if of {
+        table = table.data("of", |((of, ..), _)| *of);
+    }
+    let table = table
+        .data("name", |((_, name, ..), _)| name.clone())
+        .data("pid", |((_, _, pid, _), _)| *pid)
+        .data("from_us", |(_, (slot, ..))| slot.map(|(from, _)| from))
+        .data("to_us", |(_, (slot, ..))| slot.map(|(_, to)| to))
+        .data("count", |(_, (_, count, _))| *count)
+        .data("total_ns", |(_, (.., ns))| *ns);
+    table.csv(rows.into_iter().flat_map(|row| {
+        let slots = row.3.slots_and_cut().into_iter();
+        slots.map(move |slot| (row.clone(), slot))
+    }))
 }
 
 /// A histogram of each group of threads.
@@ -220,8 +227,8 @@ impl Groups<'_> {
         let top = self.view.ask.top;
         let title = units::top(self.by.title(), top, self.groups.len());
         let groups = self.groups.iter().take(top);
-        let rows = groups.map(|(group, hist)| (group.name.clone(), hist));
-        table(self.what, title, rows, style)
+        let rows = groups.map(row);
+        table(self.what).titled(title).text(rows, style, 0)
     }
 
     /// The histograms of the first groups.
@@ -237,20 +244,19 @@ impl Groups<'_> {
         }
     }
 
-    fn asked(&self) -> impl Iterator<Item = (Value, &Hist)> {
-        let groups = self.groups.iter().take(self.view.ask.most());
-        groups.map(|(group, hist)| (json!({"name": group.name, "pid": group.pid}), hist))
+    /// The groups of CSV and JSON.
+    pub fn asked(&self) -> impl Iterator<Item = HistRow<'_>> {
+        self.groups.iter().take(self.view.ask.most()).map(row)
     }
 
-    pub fn json(&self) -> Vec<Value> {
-        let groups = self.asked();
-        groups.map(|(group, hist)| hist.json(group)).collect()
+    pub fn json(&self) -> Value {
+        let table = table(self.what)
+            .data("name", |(_, name, ..)| name.clone())
+            .data("pid", |(_, _, pid, _)| *pid);
+        table.rows(self.asked())
     }
+}
 
-    pub fn rows(&self) -> impl Iterator<Item = Value> + '_ {
-        self.asked().flat_map(|(group, hist)| {
-            let of = with(group, json!({"of": "group"}));
-            hist.rows(&of)
-        })
-    }
+fn row((group, hist): &(Members, Hist)) -> HistRow<'_> {
+    ("group", group.name.clone(), group.pid, hist)
 }

@@ -9,15 +9,16 @@ use std::io;
 use serde::Serialize;
 use serde_json::ser::PrettyFormatter;
 use serde_json::Value;
-use tr_analyze::model::{self, Analysis, Basis, ExecSpan, LostSpan, Thread};
+use tr_analyze::model::{self, Analysis, ExecSpan, LostSpan, Thread};
 use tr_format::event::{Ktime, Stream};
 
 use crate::ci::Ci;
 use crate::encode::{self, argv, object, text, Times};
 use crate::exit::Exit;
+use crate::facts::audit::{audit, Audit};
+use crate::facts::{by_events, by_tr};
 use crate::query::{self, By};
-use crate::reports::audit::{audit, Audit};
-use crate::reports::top::JsonRow;
+use crate::reports::top;
 use crate::untraced;
 use crate::view::{Report, View};
 use crate::warnings::{is_blank, is_cut, warnings};
@@ -26,12 +27,12 @@ use crate::warnings::{is_blank, is_cut, warnings};
 struct Document {
     schema: &'static str,
     trace: Trace,
-    totals: Sums,
+    totals: AllTotals,
     audit: Option<Audit>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    rows: Option<Vec<JsonRow>>,
+    rows: Option<Value>,
     processes: Vec<Process>,
     #[serde(flatten)]
     reports: BTreeMap<String, Value>,
@@ -40,7 +41,7 @@ struct Document {
 /// The sums over all processes.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Sums {
+enum AllTotals {
     Known(Totals),
     Unknown(Value),
 }
@@ -166,16 +167,6 @@ object! {
     }
 }
 
-/// A value that only scheduling events tell.
-pub(crate) fn by_events<T>(analysis: &Analysis, value: T) -> Option<T> {
-    (analysis.basis() == Basis::Events).then_some(value)
-}
-
-/// A value that only the scheduling events of `tr` tell: causes of blocked time.
-pub(crate) fn by_tr<T>(analysis: &Analysis, value: T) -> Option<T> {
-    by_events(analysis, value).filter(|_| analysis.meta.recorder.is_none())
-}
-
 fn threads<'a>(
     analysis: &'a Analysis,
     process: &'a model::Process,
@@ -190,12 +181,15 @@ pub fn clocks(quality: &model::Quality) -> Option<impl Serialize> {
 }
 
 /// The rows of `--by`, except for processes.
-fn rows(view: &View<'_>) -> Option<(By, Vec<JsonRow>)> {
+fn rows(view: &View<'_>) -> Option<(By, Value)> {
     let ask = view.ask;
     let by = ask.by.filter(|by| *by != By::Process)?;
-    let kind = (by, ask.sort.unwrap_or_default(), ask.groups.as_slice());
+    let sort = ask.sort.unwrap_or_default();
+    let kind = (by, sort, ask.groups.as_slice());
     let (rows, _) = query::first_rows(view.analysis, view.chosen, kind, ask.most());
-    Some((by, rows.into_iter().map(JsonRow::new).collect()))
+    let table = top::columns(view, (by, sort), &rows);
+    let rows = table.rows(&rows);
+    Some((by, rows))
 }
 
 /// The chosen processes in the order of their start or of `--sort`. `--top` limits
@@ -229,8 +223,8 @@ pub fn render<'a>(
         schema: "tr.analysis/1",
         trace: Trace::new(analysis),
         totals: match is_blank(analysis) {
-            true => Sums::Unknown(untraced::no_totals()),
-            false => Sums::Known(Totals::new(&analysis.totals)),
+            true => AllTotals::Unknown(untraced::no_totals()),
+            false => AllTotals::Known(Totals::new(&analysis.totals)),
         },
         audit: by_events(analysis, audit(analysis)).filter(|_| !is_blank(analysis)),
         processes: chosen

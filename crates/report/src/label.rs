@@ -312,11 +312,7 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
         rest.get(at + 1)
             .map(|value| base(&escape::text(value)).to_owned())
     };
-    let source = || {
-        let is = |arg: &&&[u8]| SOURCES.iter().any(|end| arg.ends_with(end.as_bytes()));
-        let source = rest.iter().find(|arg| is(arg) && !arg.starts_with(b"-"))?;
-        Some(base(&escape::text(source)).to_owned())
-    };
+    let source = || source(rest);
     // Go's compiler and linker: their names are common words.
     if path.contains('/') && path.contains("/pkg/tool/") {
         let what = ask.what(|| {
@@ -370,6 +366,13 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
         Some(Tool::Interpreter(script)) => interpreted(&name, rest, &script, nested, ask),
         None => all(),
     }
+}
+
+/// The first file of a compiler's sources.
+fn source(args: &[&[u8]]) -> Option<String> {
+    let is = |arg: &&&[u8]| SOURCES.iter().any(|end| arg.ends_with(end.as_bytes()));
+    let source = args.iter().find(|arg| is(arg) && !arg.starts_with(b"-"))?;
+    Some(base(&escape::text(source)).to_owned())
 }
 
 /// The name of the program in this file.

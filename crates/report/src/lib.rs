@@ -12,6 +12,7 @@ mod encode;
 pub mod escape;
 pub mod exit;
 pub mod export;
+pub mod facts;
 mod frames;
 mod functions;
 pub mod hist;

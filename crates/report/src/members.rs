@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde_json::{json, Value};
 use tr_analyze::model::ThreadIx;
 
 use crate::label;
 use crate::query::{By, Names};
+use crate::table::{Cell, Table};
 use crate::view::View;
 
 /// The threads of one row.
@@ -64,10 +64,16 @@ pub fn places(rows: &[Members]) -> HashMap<ThreadIx, usize> {
     threads.collect()
 }
 
-/// The name and the pid of a row in JSON; both null of a row of all processes.
-pub fn json(row: Option<&Members>) -> Value {
-    json!({
-        "name": row.map(|row| &row.name),
-        "pid": row.and_then(|row| row.pid),
-    })
+/// The columns of a table whose rows are those of members: their name, and the pid (tid) where a row
+/// is one process (thread).
+pub fn table<'a, R: 'a>(by: By, of: impl Fn(&R) -> Option<&Members> + Copy + 'a) -> Table<'a, R> {
+    let id = if by == By::Thread { "tid" } else { "pid" };
+    let name = move |row: &R| of(row).map_or_else(String::new, |it| it.name.clone());
+    Table::new(by.title(), name)
+        .data("name", move |row| of(row).map(|it| it.name.clone()))
+        .fact(id, "pid", move |row| {
+            of(row).and_then(|it| it.pid).map_or(Cell::Empty, Cell::Id)
+        })
+        .shown(matches!(by, By::Process | By::Thread))
+        .last("pid")
 }

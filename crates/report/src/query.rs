@@ -161,7 +161,7 @@ impl By {
 
 /// A row of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Row {
+pub struct GroupRow {
     /// The name of the process, thread or group, escaped.
     pub name: String,
     /// The number of processes (threads).
@@ -341,7 +341,7 @@ pub fn rows(
     by: By,
     sort: Sort,
     groups: &[Group],
-) -> Vec<Row> {
+) -> Vec<GroupRow> {
     first_rows(analysis, processes, (by, sort, groups), usize::MAX).0
 }
 
@@ -352,9 +352,9 @@ pub fn first_rows(
     processes: &[usize],
     (by, sort, groups): (By, Sort, &[Group]),
     most: usize,
-) -> (Vec<Row>, usize) {
+) -> (Vec<GroupRow>, usize) {
     let process = |at: &usize| analysis.processes.get(*at);
-    let mut rows: Vec<Row> = match by {
+    let mut rows: Vec<GroupRow> = match by {
         By::Process => {
             let named = |process: &Process| of_process(analysis, process, label::label(process));
             let name = |at: usize| process(&at).map(label::label);
@@ -379,9 +379,9 @@ pub fn first_rows(
 }
 
 /// The rows of groups of processes.
-fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -> Vec<Row> {
+fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -> Vec<GroupRow> {
     let names = Names::new(analysis, by, groups);
-    let mut named = BTreeMap::<String, Row>::new();
+    let mut named = BTreeMap::<String, GroupRow>::new();
     let chosen = processes.iter();
     for (at, process) in chosen.filter_map(|at| Some((*at, analysis.processes.get(*at)?))) {
         let row = of_process(analysis, process, names.of(at, process));
@@ -449,7 +449,7 @@ pub fn off_cpu(times: &Times) -> u64 {
     parts.into_iter().fold(0, u64::saturating_add)
 }
 
-fn key(sort: Sort, row: &Row) -> Key {
+fn key(sort: Sort, row: &GroupRow) -> Key {
     let most_first = match sort {
         Sort::OnCpu => row.times.on_cpu,
         Sort::OffCpu => off_cpu(&row.times),
@@ -469,8 +469,8 @@ fn key(sort: Sort, row: &Row) -> Key {
     (u64::MAX - most_first, row.start, row.pid)
 }
 
-fn of_process(analysis: &Analysis, process: &Process, name: String) -> Row {
-    Row {
+fn of_process(analysis: &Analysis, process: &Process, name: String) -> GroupRow {
+    GroupRow {
         name,
         count: 1,
         threads: process.threads.len() as u64,
@@ -485,12 +485,12 @@ fn of_process(analysis: &Analysis, process: &Process, name: String) -> Row {
     }
 }
 
-fn of_threads(analysis: &Analysis, process: &Process) -> Vec<Row> {
+fn of_threads(analysis: &Analysis, process: &Process) -> Vec<GroupRow> {
     let threads = process
         .threads
         .iter()
         .filter_map(|ix| analysis.threads.get(ix.0 as usize));
-    let row = |thread: &Thread| Row {
+    let row = |thread: &Thread| GroupRow {
         name: label::thread(thread, process),
         count: 1,
         threads: 1,

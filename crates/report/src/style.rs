@@ -66,6 +66,14 @@ impl Paint {
 }
 
 impl Style {
+    /// Of no terminal, for what has no width.
+    pub const PLAIN: Style = Style {
+        width: 80,
+        color: false,
+        ascii: false,
+        markdown: false,
+    };
+
     /// The text with the escape codes of a colour, if colours are used.
     pub fn paint(&self, paint: Paint, text: &str) -> String {
         let code = match paint {

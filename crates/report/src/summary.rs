@@ -8,8 +8,9 @@ use tr_analyze::model::Analysis;
 
 use crate::advice::{advise, Advice};
 use crate::called::TR;
-use crate::reports::failed::{self, Failure};
-use crate::reports::{advice, critical_path};
+use crate::facts::failure::{self, Failure};
+use crate::facts::path;
+use crate::reports::advice;
 use crate::sort::Rows;
 use crate::steps::{Step, Steps};
 use crate::style::{Paint, Style};
@@ -49,7 +50,7 @@ impl Summary {
     pub fn new(view: &View<'_>) -> Summary {
         let analysis = view.analysis;
         let command = units::shorten(&who::recorded_where(&analysis.meta), 2 * NAME);
-        let path = critical_path::path_of(view).ok();
+        let path = path::path_of(view).ok();
         if let Some(reason) = untraced::reason(analysis) {
             return Summary {
                 command,
@@ -77,7 +78,7 @@ impl Summary {
             facts: facts(analysis),
             warnings,
             advice,
-            failures: failed::explained(analysis),
+            failures: failure::explained(analysis),
             path: path.as_ref().map(|path| parts(analysis, path)),
             steps: steps(analysis),
         }
@@ -220,8 +221,8 @@ fn facts(analysis: &Analysis) -> Vec<String> {
 
 /// The path's title and its longest parts with their shares.
 fn parts(analysis: &Analysis, path: &CriticalPath) -> (&'static str, Vec<String>) {
-    let groups = critical_path::groups(analysis);
-    let shares = critical_path::shares(analysis, &groups, path);
+    let groups = path::groups(analysis);
+    let shares = path::shares(analysis, &groups, path);
     let whole = path.length();
     let parts = shares.iter().take(MOST).map(|it| {
         let name = units::shorten(&it.name, NAME);
@@ -231,7 +232,7 @@ fn parts(analysis: &Analysis, path: &CriticalPath) -> (&'static str, Vec<String>
             units::share(it.time, whole)
         )
     });
-    (critical_path::title(analysis), parts.collect())
+    (path::title(analysis), parts.collect())
 }
 
 /// The longest steps of the first level on which no step takes nearly all of the time.

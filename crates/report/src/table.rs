@@ -1,6 +1,9 @@
-//! Tables: aligned text with units, and CSV with plain numbers.
+//! Tables: each column is declared once, and makes text with units, Markdown, HTML, CSV and JSON with
+//! plain numbers.
 
-use serde_json::Value;
+use std::fmt::Write;
+
+use serde_json::{json, Map, Value};
 
 use crate::style::{Paint, Style, TABLE_ROW};
 use crate::{escape, units};
@@ -30,6 +33,8 @@ pub enum Cell {
     BytesAtLeast(u64),
     /// A part and the whole.
     Share(u64, u64),
+    /// Words in place of a value that is not known.
+    Note(&'static str),
     Text(String),
 }
 
@@ -72,7 +77,7 @@ impl Cell {
     /// A size; a lower bound unless it is `whole`. A lower bound of 0 tells nothing.
     pub fn bytes(count: u64, whole: bool) -> Cell {
         match (whole, count) {
-            (true, _) => Cell::few(count, Cell::Bytes),
+            (true, _) => Cell::Bytes(count),
             (false, 0) => Cell::Unknown,
             (false, _) => Cell::BytesAtLeast(count),
         }
@@ -92,24 +97,93 @@ impl Cell {
             Cell::Bytes(count) => units::bytes(*count),
             Cell::BytesAtLeast(count) => format!("≥ {}", units::bytes(*count)),
             Cell::Share(part, whole) => units::share(*part, *whole),
+            Cell::Note(text) => (*text).to_owned(),
             Cell::Text(text) => text.clone(),
         }
+    }
+
+    /// The value in CSV and JSON; a lower bound of bytes is not known there.
+    fn plain(&self) -> Value {
+        match self {
+            Cell::Empty | Cell::Unknown | Cell::Note(_) => Value::Null,
+            Cell::BytesAtLeast(_) | Cell::Share(..) => Value::Null,
+            Cell::Time(number)
+            | Cell::AtLeast(number)
+            | Cell::WaitAtLeast(number)
+            | Cell::Seconds(number)
+            | Cell::At(number)
+            | Cell::Count(number)
+            | Cell::Bytes(number) => json!(number),
+            Cell::Id(id) => json!(id),
+            Cell::Text(text) => json!(text),
+        }
+    }
+
+    /// The unit in the key of CSV and JSON.
+    fn unit(&self) -> &'static str {
+        match self {
+            Cell::Bytes(_) | Cell::BytesAtLeast(_) => "bytes",
+            Cell::Time(_) | Cell::AtLeast(_) | Cell::WaitAtLeast(_) => "ns",
+            Cell::Seconds(_) | Cell::At(_) => "ns",
+            _ => "",
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        matches!(self, Cell::Time(0) | Cell::Count(0) | Cell::Bytes(0))
     }
 }
 
 /// A column's content in a row of type `R`.
 type Of<'a, R, T> = Box<dyn Fn(&R) -> T + 'a>;
 
+/// What makes a column's cells.
+enum Content<'a, R> {
+    Cell(Of<'a, R, Cell>),
+    /// The name, which has the last column in text.
+    Name,
+    /// A value for programs alone.
+    Data(Of<'a, R, Value>),
+}
+
+/// The media of a column's key.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Media {
+    Both,
+    Csv,
+    Json,
+}
+
 struct Column<'a, R> {
+    /// The title in tables; empty columns without one are left out.
     title: String,
+    /// The key in CSV and JSON, with its unit; `None`: the column is for people alone.
+    key: Option<String>,
+    media: Media,
     right: bool,
+    /// Tables for people have it.
+    shown: bool,
     /// A narrow table leaves it out.
     spare: bool,
-    cell: Of<'a, R, Cell>,
+    /// Tables for people leave 0 out.
+    few: bool,
+    content: Content<'a, R>,
+}
+
+impl<R> Column<'_, R> {
+    fn text(&self, row: &R) -> String {
+        match &self.content {
+            Content::Cell(cell) => match cell(row) {
+                cell if self.few && cell.is_zero() => String::new(),
+                cell => cell.text(),
+            },
+            Content::Name | Content::Data(_) => String::new(),
+        }
+    }
 }
 
 /// A row: its cells, its name, its colour.
-type Line = (Vec<String>, String, Paint);
+type TableLine = (Vec<String>, String, Paint);
 
 /// The least width of the names, unless all are shorter.
 const NAMES: usize = 26;
@@ -120,6 +194,10 @@ pub struct Table<'a, R> {
     title: String,
     name: Of<'a, R, String>,
     paint: Of<'a, R, Paint>,
+    /// The names are words of ours, no code.
+    plain: bool,
+    /// The columns that people see after the others.
+    last: Vec<String>,
 }
 
 impl<'a, R> Table<'a, R> {
@@ -131,61 +209,160 @@ impl<'a, R> Table<'a, R> {
             title: title.into(),
             name: Box::new(name),
             paint: Box::new(|_| Paint::Plain),
+            plain: false,
+            last: Vec::new(),
         }
     }
 
-    /// Adds a column of numbers, aligned on the right.
+    /// A table of which people see the rows with another title.
+    #[must_use]
+    pub fn titled(mut self, title: impl Into<String>) -> Table<'a, R> {
+        self.title = title.into();
+        self
+    }
+
+    /// The names are words of ours, which Markdown does not show as code.
+    #[must_use]
+    pub fn plain(mut self) -> Table<'a, R> {
+        self.plain = true;
+        self
+    }
+
+    /// Adds a column of numbers, aligned on the right, for people alone.
     #[must_use]
     pub fn column(self, title: &str, cell: impl Fn(&R) -> Cell + 'a) -> Table<'a, R> {
-        self.add(title, true, Box::new(cell))
+        self.add(title, None, Content::Cell(Box::new(cell)))
     }
 
-    /// Adds a column of numbers if it is `shown`.
-    #[must_use]
-    pub fn column_if(
-        self,
-        shown: bool,
-        title: &str,
-        cell: impl Fn(&R) -> Cell + 'a,
-    ) -> Table<'a, R> {
-        if shown {
-            self.column(title, cell)
-        } else {
-            self
-        }
-    }
-
-    /// Adds a column of text, aligned on the left.
+    /// Adds a column of text, aligned on the left, for people alone.
     #[must_use]
     pub fn words(self, title: &str, cell: impl Fn(&R) -> Cell + 'a) -> Table<'a, R> {
-        self.add(title, false, Box::new(cell))
+        self.column(title, cell).left()
     }
 
-    fn add(mut self, title: &str, right: bool, cell: Of<'a, R, Cell>) -> Table<'a, R> {
-        let title = title.to_owned();
+    /// Adds a column of numbers with its key in CSV and JSON: `waited_ns`, or `name=label` if CSV
+    /// has another one.
+    #[must_use]
+    pub fn fact(
+        self,
+        title: &str,
+        key: impl Into<String>,
+        cell: impl Fn(&R) -> Cell + 'a,
+    ) -> Table<'a, R> {
+        self.add(title, Some(key.into()), Content::Cell(Box::new(cell)))
+    }
+
+    /// The key of the names.
+    #[must_use]
+    pub fn named(self, key: &str) -> Table<'a, R> {
+        self.add("", Some(key.to_owned()), Content::Name)
+    }
+
+    /// Adds a value for CSV and JSON alone.
+    #[must_use]
+    pub fn data<T: Into<Value>>(
+        self,
+        key: impl Into<String>,
+        value: impl Fn(&R) -> T + 'a,
+    ) -> Table<'a, R> {
+        let value = move |row: &R| value(row).into();
+        self.add("", Some(key.into()), Content::Data(Box::new(value)))
+    }
+
+    /// Adds a value for JSON alone.
+    #[must_use]
+    pub fn json_data<T: Into<Value>>(
+        self,
+        key: impl Into<String>,
+        value: impl Fn(&R) -> T + 'a,
+    ) -> Table<'a, R> {
+        self.data(key, value).with(|it| it.media = Media::Json)
+    }
+
+    /// Adds a value for CSV alone.
+    #[must_use]
+    pub fn csv_data<T: Into<Value>>(
+        self,
+        key: impl Into<String>,
+        value: impl Fn(&R) -> T + 'a,
+    ) -> Table<'a, R> {
+        self.data(key, value).with(|it| it.media = Media::Csv)
+    }
+
+    fn add(mut self, title: &str, key: Option<String>, content: Content<'a, R>) -> Table<'a, R> {
         self.columns.push(Column {
-            title,
-            right,
+            title: title.to_owned(),
+            key,
+            media: Media::Both,
+            right: true,
+            shown: matches!(content, Content::Cell(_)),
             spare: false,
-            cell,
+            few: false,
+            content,
         });
         self
     }
 
-    /// Adds a column of numbers if it is `shown`, which a narrow table leaves out. The last
-    /// such column leaves first.
-    #[must_use]
-    pub fn spare_if(
-        self,
-        shown: bool,
-        title: &str,
-        cell: impl Fn(&R) -> Cell + 'a,
-    ) -> Table<'a, R> {
-        let mut table = self.column_if(shown, title, cell);
-        if let Some(column) = table.columns.last_mut().filter(|_| shown) {
-            column.spare = true;
+    fn with(mut self, set: impl FnOnce(&mut Column<'a, R>)) -> Table<'a, R> {
+        if let Some(column) = self.columns.last_mut() {
+            set(column);
         }
-        table
+        self
+    }
+
+    /// CSV alone has the last column's key.
+    #[must_use]
+    pub fn csv_only(self) -> Table<'a, R> {
+        self.with(|column| column.media = Media::Csv)
+    }
+
+    /// JSON alone has the last column's key.
+    #[must_use]
+    pub fn json_only(self) -> Table<'a, R> {
+        self.with(|column| column.media = Media::Json)
+    }
+
+    /// People see the last column if it is `shown`.
+    #[must_use]
+    pub fn shown(self, shown: bool) -> Table<'a, R> {
+        self.with(|column| column.shown = shown)
+    }
+
+    /// A narrow table leaves the last column out. The last such column leaves first.
+    #[must_use]
+    pub fn spare(self) -> Table<'a, R> {
+        self.with(|column| column.spare = true)
+    }
+
+    /// People do not see 0 in the last column.
+    #[must_use]
+    pub fn few(self) -> Table<'a, R> {
+        self.with(|column| column.few = true)
+    }
+
+    /// The last column is text.
+    #[must_use]
+    pub fn left(self) -> Table<'a, R> {
+        self.with(|column| column.right = false)
+    }
+
+    /// The columns, by key or title, that people see in this order after the others, of a table
+    /// that has another order in CSV.
+    #[must_use]
+    pub fn last(mut self, columns: &str) -> Table<'a, R> {
+        self.last = columns.split(',').map(|it| it.trim().to_owned()).collect();
+        self
+    }
+
+    /// The columns that people see.
+    fn seen(&self) -> Vec<&Column<'a, R>> {
+        let mut seen: Vec<&Column<'a, R>> = self.columns.iter().filter(|it| it.shown).collect();
+        let place = |column: &&Column<'a, R>| {
+            let is = |name: &String| column.key.as_ref() == Some(name) || column.title == *name;
+            self.last.iter().position(is)
+        };
+        seen.sort_by_key(place);
+        seen
     }
 
     #[must_use]
@@ -197,27 +374,22 @@ impl<'a, R> Table<'a, R> {
     /// The table as text, `indent` columns from the left. A column without title
     /// and content is left out, and a narrow table has no spare columns.
     pub fn text(&self, rows: impl IntoIterator<Item = R>, style: &Style, indent: usize) -> String {
-        let texts = |row: &R| -> Vec<String> {
-            let columns = self.columns.iter();
-            columns.map(|column| (column.cell)(row).text()).collect()
-        };
-        let rows = rows.into_iter();
-        let rows = rows.map(|row| (texts(&row), (self.name)(&row), (self.paint)(&row)));
-        let rows: Vec<Line> = rows.collect();
+        let seen = self.seen();
+        let rows = self.lines(&seen, rows);
         if style.markdown {
-            return self.markdown(&rows);
+            return self.markdown(&seen, &rows);
         }
-        let widths = self.widths(&rows, style, indent);
+        let widths = self.widths(&seen, &rows, style, indent);
         let shown = widths.iter().filter(|width| **width > 0);
         let used = indent + shown.map(|width| width + 2).sum::<usize>();
         let room = style.width.saturating_sub(used).max(12);
         let mut out = String::new();
         let title = self.heading(&mut out, room, style);
-        let titles = self.columns.iter().map(|column| column.title.clone());
+        let titles = seen.iter().map(|column| column.title.clone());
         let titles = (titles.collect(), title.to_owned(), Paint::Bold);
         for (cells, name, paint) in std::iter::once(&titles).chain(&rows) {
             let mut text = " ".repeat(indent);
-            let columns = self.columns.iter().zip(&widths).zip(cells);
+            let columns = seen.iter().zip(&widths).zip(cells);
             for ((column, width), cell) in columns.filter(|((_, width), _)| **width > 0) {
                 text.push_str(&units::pad(cell, *width, column.right));
                 text.push_str("  ");
@@ -228,12 +400,23 @@ impl<'a, R> Table<'a, R> {
         out
     }
 
+    fn lines(&self, seen: &[&Column<'a, R>], rows: impl IntoIterator<Item = R>) -> Vec<TableLine> {
+        let line = |row: R| {
+            let cells = seen.iter().map(|column| column.text(&row));
+            (cells.collect(), (self.name)(&row), (self.paint)(&row))
+        };
+        rows.into_iter().map(line).collect()
+    }
+
     /// The width of each column; 0 if it is left out.
-    fn widths(&self, rows: &[Line], style: &Style, indent: usize) -> Vec<usize> {
-        let titles = self
-            .columns
-            .iter()
-            .map(|column| units::width(&column.title));
+    fn widths(
+        &self,
+        seen: &[&Column<'a, R>],
+        rows: &[TableLine],
+        style: &Style,
+        indent: usize,
+    ) -> Vec<usize> {
+        let titles = seen.iter().map(|column| units::width(&column.title));
         let mut widths: Vec<usize> = titles.collect();
         for (cells, ..) in rows {
             for (width, cell) in widths.iter_mut().zip(cells) {
@@ -243,7 +426,7 @@ impl<'a, R> Table<'a, R> {
         let names = rows.iter().map(|(_, name, _)| units::width(name)).max();
         let names = names.unwrap_or(0).max(units::width(noun(&self.title)));
         let names = names.min(NAMES);
-        let spare = self.columns.iter().enumerate().rev();
+        let spare = seen.iter().enumerate().rev();
         for (at, _) in spare.filter(|(_, column)| column.spare) {
             let shown = widths.iter().filter(|width| **width > 0);
             let used = indent + shown.map(|width| width + 2).sum::<usize>();
@@ -273,12 +456,8 @@ impl<'a, R> Table<'a, R> {
     }
 
     /// The rows of a table in Markdown, each marked as such.
-    fn markdown(&self, rows: &[Line]) -> String {
-        let used = self.columns.iter().enumerate().filter(|(at, column)| {
-            let filled = |(cells, ..): &Line| cells.get(*at).is_some_and(|cell| !cell.is_empty());
-            !column.title.is_empty() || rows.iter().any(filled)
-        });
-        let used: Vec<(usize, &Column<'a, R>)> = used.collect();
+    fn markdown(&self, seen: &[&Column<'a, R>], rows: &[TableLine]) -> String {
+        let used = used(seen, rows);
         let mut out = String::new();
         let mut row = |cells: Vec<String>| {
             out.push(TABLE_ROW);
@@ -296,15 +475,197 @@ impl<'a, R> Table<'a, R> {
         for (cells, name, _) in rows {
             let cells = used.iter().map(|(at, column)| {
                 let cell = cells.get(*at).map(String::as_str).unwrap_or_default();
-                match column.right {
-                    true if is_figure(cell) => cell.to_owned(),
-                    true => escape::markdown(cell),
-                    false => escape::code(cell),
-                }
+                column.markdown(cell)
             });
             row(cells.chain([escape::code(name)]).collect());
         }
         out
+    }
+
+    /// The rows as a table in Markdown, names first.
+    pub fn comment(&self, rows: impl IntoIterator<Item = R>) -> String {
+        let seen = self.seen();
+        let rows = self.lines(&seen, rows);
+        let used = used(&seen, &rows);
+        let mut out = format!("| {} |", escape::markdown(&self.title));
+        for (_, column) in &used {
+            let _ = write!(out, " {} |", escape::markdown(&column.title));
+        }
+        out.push_str("\n| --- |");
+        for (_, column) in &used {
+            out.push_str(if column.right { " ---: |" } else { " --- |" });
+        }
+        out.push('\n');
+        for (cells, name, _) in &rows {
+            let name = match self.plain {
+                true => escape::markdown(name),
+                false => escape::code(name),
+            };
+            let _ = write!(out, "| {name} |");
+            for (at, column) in &used {
+                let cell = cells.get(*at).map(String::as_str).unwrap_or_default();
+                let _ = write!(out, " {} |", column.markdown(cell));
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    /// The rows as a table in HTML, names first.
+    pub fn html(&self, rows: impl IntoIterator<Item = R>) -> String {
+        let seen = self.seen();
+        let rows = self.lines(&seen, rows);
+        let used = used(&seen, &rows);
+        let class = |right| if right { "num" } else { "text" };
+        let title = escape::html(&self.title);
+        let mut out = format!("<table><thead><tr><th class=\"text\">{title}</th>");
+        for (_, column) in &used {
+            let (class, title) = (class(column.right), escape::html(&column.title));
+            let _ = write!(out, "<th class=\"{class}\">{title}</th>");
+        }
+        out.push_str("</tr></thead><tbody>");
+        let cell = |out: &mut String, class: &str, cell: &str| {
+            let cell = escape::html(cell);
+            let _ = write!(out, "<td class=\"{class}\" title=\"{cell}\">{cell}</td>");
+        };
+        for (cells, name, _) in &rows {
+            out.push_str("<tr>");
+            cell(&mut out, "text", name);
+            for (at, column) in &used {
+                let text = cells.get(*at).map(String::as_str).unwrap_or_default();
+                cell(&mut out, class(column.right), text);
+            }
+            out.push_str("</tr>\n");
+        }
+        out.push_str("</tbody></table>");
+        out
+    }
+
+    /// The keys in a medium, CSV's and JSON's own, and their values.
+    fn keyed<'t>(
+        &'t self,
+        not: Media,
+    ) -> impl Iterator<Item = ((&'t str, &'t str), &'t Column<'a, R>)> {
+        let keyed = self.columns.iter().filter(move |it| it.media != not);
+        keyed.filter_map(|it| {
+            let key = it.key.as_deref()?;
+            Some((key.split_once('=').unwrap_or((key, key)), it))
+        })
+    }
+
+    fn value(&self, column: &Column<'a, R>, row: &R) -> Value {
+        match &column.content {
+            Content::Name => (self.name)(row).into(),
+            Content::Data(value) => value(row),
+            Content::Cell(cell) => {
+                let cell = cell(row);
+                debug_assert!(column
+                    .key
+                    .as_ref()
+                    .is_some_and(|it| it.ends_with(cell.unit())));
+                cell.plain()
+            }
+        }
+    }
+
+    /// A row in JSON.
+    pub fn json(&self, row: &R) -> Value {
+        let keyed = self.keyed(Media::Csv);
+        let values = keyed.map(|((_, key), it)| (key.to_owned(), self.value(it, row)));
+        Value::Object(values.collect::<Map<_, _>>())
+    }
+
+    /// Rows in JSON.
+    pub fn rows(&self, rows: impl IntoIterator<Item = R>) -> Value {
+        rows.into_iter().map(|row| self.json(&row)).collect()
+    }
+
+    /// Rows in CSV. What is not known is empty.
+    ///
+    /// # Errors
+    /// None in practice: it writes to memory.
+    pub fn csv(&self, rows: impl IntoIterator<Item = R>) -> Result<Vec<u8>, csv::Error> {
+        let mut sheet = Sheet::new([self.keys()])?;
+        for row in rows {
+            sheet.add(self, &row)?;
+        }
+        sheet.end()
+    }
+
+    /// The keys in CSV.
+    pub fn keys(&self) -> Vec<String> {
+        let keyed = self.keyed(Media::Json);
+        keyed.map(|((key, _), _)| key.to_owned()).collect()
+    }
+}
+
+impl<R> Column<'_, R> {
+    fn markdown(&self, cell: &str) -> String {
+        match self.right {
+            true if is_figure(cell) => cell.to_owned(),
+            true => escape::markdown(cell),
+            false => escape::code(cell),
+        }
+    }
+}
+
+/// The columns with a title or a content, and their places.
+fn used<'t, 'a, R>(
+    seen: &[&'t Column<'a, R>],
+    rows: &[TableLine],
+) -> Vec<(usize, &'t Column<'a, R>)> {
+    let used = seen.iter().copied().enumerate();
+    let used = used.filter(|(at, column)| {
+        let filled = |(cells, ..): &TableLine| cells.get(*at).is_some_and(|cell| !cell.is_empty());
+        !column.title.is_empty() || rows.iter().any(filled)
+    });
+    used.collect()
+}
+
+/// Rows of several tables as one CSV, which has the columns of all of them.
+pub struct Sheet {
+    columns: Vec<String>,
+    out: csv::Writer<Vec<u8>>,
+}
+
+impl Sheet {
+    /// Without rows. `tables`: the keys of each table.
+    ///
+    /// # Errors
+    /// None in practice: it writes to memory.
+    pub fn new(tables: impl IntoIterator<Item = Vec<String>>) -> Result<Sheet, csv::Error> {
+        let mut columns = Vec::new();
+        for key in tables.into_iter().flatten() {
+            if !columns.contains(&key) {
+                columns.push(key);
+            }
+        }
+        let mut out = csv::Writer::from_writer(Vec::new());
+        out.write_record(&columns)?;
+        Ok(Sheet { columns, out })
+    }
+
+    /// Adds a row of one of the tables.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn add<R>(&mut self, table: &Table<'_, R>, row: &R) -> Result<(), csv::Error> {
+        let mut cells = vec![String::new(); self.columns.len()];
+        for ((key, _), column) in table.keyed(Media::Json) {
+            let at = self.columns.iter().position(|it| *it == key);
+            if let Some(cell) = at.and_then(|at| cells.get_mut(at)) {
+                *cell = plain(&table.value(column, row));
+            }
+        }
+        self.out.write_record(cells)
+    }
+
+    /// The file.
+    ///
+    /// # Errors
+    /// As above.
+    pub fn end(self) -> Result<Vec<u8>, csv::Error> {
+        self.out.into_inner().map_err(|e| e.into_error().into())
     }
 }
 
@@ -323,31 +684,11 @@ fn noun(title: &str) -> &str {
     title.split(" (").next().unwrap_or(title)
 }
 
-/// Rows of JSON as CSV. `columns` are the names of members of the rows, or of a
-/// column and the path of its member: `exit_code=exit/code`. What is not known
-/// is empty.
-///
-/// # Errors
-/// None in practice: it writes to memory.
-pub fn csv(rows: impl IntoIterator<Item = Value>, columns: &str) -> Result<Vec<u8>, csv::Error> {
-    let columns: Vec<(&str, String)> = columns
-        .split_whitespace()
-        .map(|column| column.split_once('=').unwrap_or((column, column)))
-        .map(|(name, path)| (name, format!("/{path}")))
-        .collect();
-    let mut out = csv::Writer::from_writer(Vec::new());
-    out.write_record(columns.iter().map(|(name, _)| name))?;
-    for row in rows {
-        out.write_record(columns.iter().map(|(_, path)| plain(row.pointer(path))))?;
-    }
-    out.into_inner().map_err(|e| e.into_error().into())
-}
-
-fn plain(value: Option<&Value>) -> String {
+fn plain(value: &Value) -> String {
     match value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => escape::cell(text),
-        Some(Value::Bool(is)) => u8::from(*is).to_string(),
-        Some(value) => value.to_string(),
+        Value::Null => String::new(),
+        Value::String(text) => escape::cell(text),
+        Value::Bool(is) => u8::from(*is).to_string(),
+        value => value.to_string(),
     }
 }

@@ -1,7 +1,7 @@
 //! The input of a report and its output formats.
 
 use serde_json::Value;
-use tr_analyze::model::{Analysis, Basis, Process};
+use tr_analyze::model::{Analysis, Process};
 use tr_format::event::{CpuId, Ktime, Tgid};
 
 use crate::query::{By, Group, Sort};
@@ -59,15 +59,6 @@ impl<'a> View<'a> {
         let processes = &self.analysis.processes;
         let chosen = self.chosen.iter();
         chosen.filter_map(|at| processes.get(*at))
-    }
-
-    /// The columns of a CSV; the times of a recording without scheduling events have one
-    /// more, in front.
-    pub fn time_columns(&self, columns: &str) -> String {
-        match self.analysis.basis() {
-            Basis::Events => columns.to_owned(),
-            _ => columns.replacen("unknown_ns", "unknown_ns asleep_or_blocked_ns", 1),
-        }
     }
 
     /// The time since the start of the trace, in ns.

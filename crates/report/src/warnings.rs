@@ -5,7 +5,7 @@ use tr_analyze::model::{Analysis, Basis, Quality};
 use tr_format::event::{Ktime, LossCause, Stream};
 use tr_format::meta::Known;
 
-use crate::reports::audit::{self, Doubt};
+use crate::facts::audit::{self, Doubt};
 use crate::style::{Paint, Style};
 use crate::{escape, units, untraced};
 
@@ -199,4 +199,12 @@ pub fn clocks(quality: &Quality) -> Option<String> {
             units::count(clocks.impossible_orders)
         )
     })
+}
+
+/// The anomalies of the trace, which make time unknown.
+pub(crate) fn anomalies(analysis: &Analysis) -> Vec<String> {
+    let counts = analysis.quality.anomalies.iter();
+    counts
+        .map(|(what, count)| format!("{} × {what}", units::count(*count)))
+        .collect()
 }

@@ -1,6 +1,7 @@
 //! Names of recordings, wakers and preempting tasks.
 
 use serde::Serialize;
+use tr_analyze::dns::Lookup;
 use tr_analyze::model::{Analysis, Process, Thread, ThreadIx};
 use tr_analyze::timeline::Actor;
 use tr_format::meta::{Metadata, Scope};
@@ -24,6 +25,12 @@ pub fn recorded_where(meta: &Metadata) -> String {
         return format!("{what} {}", escape::text(meta.host.as_bytes()));
     }
     what
+}
+
+/// The kernel's name and version.
+pub(crate) fn kernel(meta: &Metadata) -> String {
+    let words: Vec<&str> = meta.kernel.split(' ').take(2).collect();
+    escape::text(words.join(" ").as_bytes())
 }
 
 /// A thread and its process.
@@ -79,5 +86,13 @@ pub fn named(analysis: &Analysis, who: Actor) -> Named {
         pid: found.map(|process| process.pid.0),
         tid,
         label: found.map(label::label),
+    }
+}
+
+/// The name that was asked for.
+pub(crate) fn asked_name(it: &Lookup) -> String {
+    match &*it.query.name {
+        [] => ".".into(),
+        name => escape::text(name),
     }
 }

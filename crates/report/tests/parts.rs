@@ -7,7 +7,7 @@ use tr_report::escape::{command, text};
 use tr_report::hist::Hist;
 use tr_report::label::{label_of, program_of};
 use tr_report::style::{Paint, Style};
-use tr_report::table::{csv, Cell, Table};
+use tr_report::table::{Cell, Sheet, Table};
 use tr_report::units::{count, date, days, pad, share, shorten, time};
 
 const STYLE: Style = Style {
@@ -172,7 +172,8 @@ fn people_see_units_and_columns() {
     let text = Table::new("process", |(.., name): &Row| (*name).to_owned())
         .column("CPU", |(time, ..)| time.clone())
         .column("", |_| Cell::Empty)
-        .column_if(false, "hidden", |_| Cell::Count(1))
+        .column("hidden", |_| Cell::Count(1))
+        .shown(false)
         .words("why", |(_, why, _)| Cell::from(*why))
         .paint(|(time, ..)| Paint::bad_if(*time == Cell::Unknown))
         .text(
@@ -196,17 +197,60 @@ fn people_see_units_and_columns() {
 }
 
 #[test]
-fn programs_get_plain_numbers() {
-    let rows = [
-        json!({"ns": 1_500_000_000, "exit": {"code": 1}, "whole": true, "name": "make, \"all\""}),
-        json!({"ns": null, "exit": null, "whole": false, "name": "x"}),
-    ];
-    let csv = csv(rows, "time_ns=ns code=exit/code\n whole name").expect("memory");
-    let csv = String::from_utf8(csv).expect("text");
+fn one_declaration_makes_every_form() {
+    type Row = (Option<u64>, u64, &'static str);
+    let table = || {
+        Table::new("process", |(.., name): &Row| (*name).to_owned())
+            .named("name=label")
+            .fact("pid", "pid", |(_, faults, _)| Cell::Id(*faults as u32 + 7))
+            .fact("CPU", "on_cpu_ns", |(ns, ..)| Cell::known(*ns, Cell::Time))
+            .fact("major", "major_faults", |(_, it, _)| Cell::Count(*it))
+            .few()
+            .column("half", |(_, it, _)| Cell::Share(*it, 2))
+            .csv_data("whole", |(ns, ..)| ns.is_some())
+            .json_data("of", |_| vec![1, 2])
+            .last("major_faults, pid")
+    };
+    let rows: [Row; 2] = [(Some(1_500_000_000), 1, "make, \"<all>\""), (None, 0, "x")];
+    let text = table().text(rows, &STYLE, 0);
+    let lines: Vec<&str> = text.lines().collect();
+    let head = "   CPU  half  major  pid  process";
+    let first = "1.50 s  50 %      1    8  make, \"<all>\"";
+    assert_eq!(lines, [head, first, "     ?   0 %           7  x"]);
+    let csv = String::from_utf8(table().csv(rows).unwrap()).unwrap();
     let lines: Vec<&str> = csv.lines().collect();
-    let head = "time_ns,code,whole,name";
+    let head = "name,pid,on_cpu_ns,major_faults,whole";
+    let first = "\"make, \"\"<all>\"\"\",8,1500000000,1,1";
+    assert_eq!(lines, [head, first, "x,7,,0,0"]);
+    let value = json!({
+        "label": "x", "pid": 7, "on_cpu_ns": null, "major_faults": 0, "of": [1, 2],
+    });
+    assert_eq!(table().json(&rows[1]), value);
+    let comment = table().comment(rows);
+    let lines: Vec<&str> = comment.lines().collect();
     assert_eq!(
-        lines,
-        [head, "1500000000,1,1,\"make, \"\"all\"\"\"", ",,0,x"]
+        lines[..2],
+        [
+            "| process | CPU | half | major | pid |",
+            "| --- | ---: | ---: | ---: | ---: |"
+        ]
     );
+    assert_eq!(lines[3], "| <code>x</code> | ? | 0 % |  | 7 |");
+    let page = table().html(rows);
+    assert!(page.contains("<th class=\"num\">major</th>"), "{page}");
+    assert!(
+        page.contains("make, &quot;&lt;all&gt;&quot;") && !page.contains("<all>"),
+        "{page}"
+    );
+    // Rows of several tables: the columns of all.
+    let other = Table::new("", |_: &u64| String::new())
+        .data("size_bytes", |it| *it)
+        .data("pid", |_| 1);
+    let mut sheet = Sheet::new([table().keys(), other.keys()]).unwrap();
+    sheet.add(&table(), &rows[1]).unwrap();
+    sheet.add(&other, &3).unwrap();
+    let csv = String::from_utf8(sheet.end().unwrap()).unwrap();
+    let lines: Vec<&str> = csv.lines().collect();
+    let head = "name,pid,on_cpu_ns,major_faults,whole,size_bytes";
+    assert_eq!(lines, [head, "x,7,,0,0,", ",1,,,,3"]);
 }

@@ -19,7 +19,7 @@ use tr_report::export::otlp;
 use tr_report::json as renderer;
 use tr_report::query::{self, By, Filter, Sort};
 use tr_report::reports::series::Series;
-use tr_report::reports::{ci_tracer, Ask, Kind, View};
+use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
 use tr_report::steps::Steps;
 use tr_report::style::Style;
 use tr_sim::config::Config;
@@ -71,7 +71,7 @@ fn with<T>(analysis: &Analysis, ask: &Ask, run: impl FnOnce(&View) -> T) -> T {
     })
 }
 
-fn value(analysis: &Analysis, ask: &Ask, kind: Kind) -> Value {
+fn value(analysis: &Analysis, ask: &Ask, kind: ReportKind) -> Value {
     with(analysis, ask, |view| kind.make(view).json().unwrap())
 }
 
@@ -92,7 +92,7 @@ fn series_add_up_to_the_processes_times() {
                 interval: Some(interval),
                 ..ask()
             };
-            let series = value(&analysis, &ask, Kind::Series);
+            let series = value(&analysis, &ask, ReportKind::Series);
             assert_eq!(series["interval_ns"], interval);
             let rows = series["processes"].as_array().unwrap();
             assert_eq!(rows.len(), analysis.processes.len());
@@ -167,7 +167,7 @@ fn the_stream_is_what_the_viewers_read() {
 fn trees_and_cpus_add_up() {
     for (name, analysis) in worlds() {
         let on_cpu = analysis.totals.times.on_cpu;
-        let tree = value(&analysis, &ask(), Kind::Tree);
+        let tree = value(&analysis, &ask(), ReportKind::Tree);
         assert_eq!(sum(&tree, "on_cpu_ns"), on_cpu, "{name}");
         let rows = tree.as_array().unwrap();
         let roots = rows.iter().filter(|row| row["parent"].is_null());
@@ -182,7 +182,7 @@ fn trees_and_cpus_add_up() {
                 assert_eq!(rows[parent as usize]["pid"], row["ppid"]);
             }
         }
-        let cpus = value(&analysis, &ask(), Kind::Cpus);
+        let cpus = value(&analysis, &ask(), ReportKind::Cpus);
         let span = cpus["span_ns"].as_u64().unwrap();
         let mut busy = 0;
         for cpu in cpus["cpus"].as_array().unwrap() {
@@ -198,7 +198,7 @@ fn trees_and_cpus_add_up() {
         let switches = analysis.processes.iter().map(|p| p.switches);
         let switches: u64 = switches.map(|s| s.voluntary + s.involuntary).sum();
         assert_eq!(sum(&cpus["cpus"], "switches"), switches, "{name}");
-        let execs = value(&analysis, &ask(), Kind::Execs);
+        let execs = value(&analysis, &ask(), ReportKind::Execs);
         let count: usize = analysis.processes.iter().map(|p| p.execs.len()).sum();
         assert_eq!(execs.as_array().unwrap().len(), count, "{name}");
     }
@@ -213,7 +213,7 @@ fn rules() -> Value {
 fn the_schema_refuses_what_does_not_fit() {
     let (_, analysis) = worlds().remove(0);
     let document = with(&analysis, &ask(), |view| {
-        let reports = Kind::ALL.map(|kind| (kind.key(), kind.make(view)));
+        let reports = ReportKind::ALL.map(|kind| (kind.key(), kind.make(view)));
         renderer::render(view, &reports).unwrap()
     });
     let good: Value = serde_json::from_str(&document).unwrap();
@@ -319,7 +319,7 @@ fn every_document_fits_the_schema() {
     for (name, analysis) in worlds() {
         let ask = ask();
         let document = with(&analysis, &ask, |view| {
-            let reports = Kind::ALL.map(|kind| (kind.key(), kind.make(view)));
+            let reports = ReportKind::ALL.map(|kind| (kind.key(), kind.make(view)));
             renderer::render(view, &reports).unwrap()
         });
         let document: Value = serde_json::from_str(&document).unwrap();
@@ -351,7 +351,7 @@ fn hostile_command_lines_are_escaped_in_every_output() {
     };
     let ask = ask();
     with(&analysis, &ask, |view| {
-        for kind in Kind::ALL {
+        for kind in ReportKind::ALL {
             let report = kind.make(view);
             let wide = Style {
                 width: 400,
@@ -360,11 +360,11 @@ fn hostile_command_lines_are_escaped_in_every_output() {
             let shown = check(kind.name(), &report.text(&wide));
             let csv = String::from_utf8(report.csv().unwrap()).unwrap();
             let told = check(kind.name(), &csv);
-            if matches!(kind, Kind::Tree | Kind::Execs) {
+            if matches!(kind, ReportKind::Tree | ReportKind::Execs) {
                 assert!(shown && told, "{}: it is there", kind.name());
             }
         }
-        let reports = Kind::ALL.map(|kind| (kind.key(), kind.make(view)));
+        let reports = ReportKind::ALL.map(|kind| (kind.key(), kind.make(view)));
         assert!(check("JSON", &renderer::render(view, &reports).unwrap()));
         let stream = ci_tracer::render(view, &Series::new(view)).unwrap();
         assert!(check("ci-tracer", &String::from_utf8(stream).unwrap()));
@@ -448,7 +448,9 @@ fn large_trees_are_fast_and_few_lines() {
         let analysis = forest((0..many).map(&*parent));
         for limit in [None, Some(5_000)] {
             let ask = Ask { limit, ..ask() };
-            let text = with(&analysis, &ask, |view| Kind::Tree.make(view).text(&STYLE));
+            let text = with(&analysis, &ask, |view| {
+                ReportKind::Tree.make(view).text(&STYLE)
+            });
             let lines = text.lines().count();
             assert!(
                 (2..=limit.unwrap_or(40) + 1).contains(&lines),
@@ -460,7 +462,7 @@ fn large_trees_are_fast_and_few_lines() {
             );
         }
         let csv = with(&analysis, &ask(), |view| {
-            Kind::Tree.make(view).csv().unwrap()
+            ReportKind::Tree.make(view).csv().unwrap()
         });
         assert_eq!(csv.iter().filter(|b| **b == b'\n').count() as u32, many + 1);
         let all: Vec<usize> = (0..analysis.processes.len()).collect();
@@ -583,7 +585,9 @@ fn small_siblings_of_one_kind_are_one_line() {
     }
     analysis.processes[9].times.on_cpu = 5_000_000_000;
     analysis.processes[11].status = Some(1 << 8);
-    let text = with(&analysis, &ask(), |view| Kind::Tree.make(view).text(&STYLE));
+    let text = with(&analysis, &ask(), |view| {
+        ReportKind::Tree.make(view).text(&STYLE)
+    });
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 4, "{text}");
     assert!(lines[2].contains("├─ cc1 9.c"), "{text}");
@@ -597,7 +601,9 @@ fn small_siblings_of_one_kind_are_one_line() {
         markdown: false,
         ..STYLE
     };
-    let text = with(&analysis, &ask(), |view| Kind::Tree.make(view).text(&plain));
+    let text = with(&analysis, &ask(), |view| {
+        ReportKind::Tree.make(view).text(&plain)
+    });
     assert!(
         text.contains("|- cc1 9.c") && text.contains("`- "),
         "{text}"

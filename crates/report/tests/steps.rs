@@ -8,7 +8,7 @@ use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_report::query::{self, By, Filter, Sort};
-use tr_report::reports::{Ask, Kind as ReportKind, View};
+use tr_report::reports::{Ask, ReportKind, View};
 use tr_report::steps::times::AllTimes;
 use tr_report::steps::Steps;
 use tr_report::style::Style;

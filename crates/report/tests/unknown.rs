@@ -12,7 +12,7 @@ use tr_format::meta::{Extra, Facts, Known, Method, Origin};
 use tr_format::network::{Address, Ending, Endpoint};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_report::reports::{Ask, Kind, View};
+use tr_report::reports::{Ask, ReportKind, View};
 use tr_report::style::Style;
 use tr_sim::config::Config;
 use tr_sim::scenario;
@@ -45,7 +45,7 @@ fn whole() -> Analysis {
 }
 
 /// The report as text, and as JSON.
-fn report(analysis: &Analysis, kind: Kind) -> (String, Value) {
+fn report(analysis: &Analysis, kind: ReportKind) -> (String, Value) {
     let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
     let ask = Ask {
         top: 100,
@@ -84,7 +84,7 @@ fn sample(analysis: &mut Analysis, samples: &[&[(Counter, u64)]]) {
 fn readings_of_resident_memory_may_miss_a_peak() {
     let mut analysis = whole();
     let found = |analysis: &Analysis| {
-        let (text, json) = report(analysis, Kind::Memory);
+        let (text, json) = report(analysis, ReportKind::Memory);
         let lines = lines(&text, "All processes");
         (lines, json["resident_bytes"].clone())
     };
@@ -120,7 +120,7 @@ fn the_peak_of_a_cgroup_counts_if_it_grew() {
     use Counter::{CgroupMemory, CgroupMemoryLimit, CgroupMemoryPeak};
     let mut analysis = whole();
     let found = |analysis: &Analysis| {
-        let (text, json) = report(analysis, Kind::Memory);
+        let (text, json) = report(analysis, ReportKind::Memory);
         let figures = ["bytes", "peak_bytes", "limit_bytes"];
         let figures = figures.map(|it| json[format!("cgroup_{it}")].clone());
         (lines(&text, "The cgroup"), figures)
@@ -155,7 +155,7 @@ fn the_peak_of_a_cgroup_counts_if_it_grew() {
 fn an_absent_peak_has_its_reason() {
     let mut analysis = whole();
     let head = |analysis: &Analysis| {
-        let (text, _) = report(analysis, Kind::Memory);
+        let (text, _) = report(analysis, ReportKind::Memory);
         text.lines().next().unwrap_or_default().to_owned()
     };
     let exits = "Peak memory: not known before the processes' exits";
@@ -178,7 +178,7 @@ fn the_bytes_of_a_living_process_are_unknown() {
         (process.alive, process.io) = (false, Some((MIB, 0)));
     }
     let sum = analysis.processes.len() as u64;
-    let (text, json) = report(&analysis, Kind::Disk);
+    let (text, json) = report(&analysis, ReportKind::Disk);
     let read = format!("\n{sum} MiB read from disks, 0 B written");
     assert!(text.contains(&read), "{text}");
     assert_eq!(
@@ -188,7 +188,7 @@ fn the_bytes_of_a_living_process_are_unknown() {
     // One has not exited, but a thread of it has; another has no figures at all.
     analysis.processes[1].alive = true;
     (analysis.processes[2].alive, analysis.processes[2].io) = (true, None);
-    let (text, json) = report(&analysis, Kind::Disk);
+    let (text, json) = report(&analysis, ReportKind::Disk);
     assert!(text.contains("\nat least "), "{text}");
     assert_eq!(
         (&json["read_bytes"], &json["written_bytes"]),
@@ -239,12 +239,12 @@ fn the_bytes_of_an_open_connection_are_unknown() {
             .collect::<Vec<_>>()
     };
     analysis.connections = vec![open.clone()];
-    let (text, json) = report(&analysis, Kind::Network);
+    let (text, json) = report(&analysis, ReportKind::Network);
     let head = "1 TCP connection · bytes not known before they are closed\n";
     assert!(text.starts_with(head), "{text}");
     assert_eq!(bytes(&json), [Value::Null, Value::Null]);
     analysis.connections = vec![open, closed.clone()];
-    let (text, json) = report(&analysis, Kind::Network);
+    let (text, json) = report(&analysis, ReportKind::Network);
     let head = "2 TCP connections · at least 4096 B received, 2048 B sent\n";
     assert!(
         text.starts_with(head) && text.contains("≥ 4096 B"),
@@ -252,7 +252,7 @@ fn the_bytes_of_an_open_connection_are_unknown() {
     );
     assert_eq!(bytes(&json), [json!(4096), Value::Null, Value::Null]);
     analysis.connections = vec![refused, closed];
-    let (text, json) = report(&analysis, Kind::Network);
+    let (text, json) = report(&analysis, ReportKind::Network);
     let head = "2 TCP connections · 4096 B received, 2048 B sent\n";
     assert!(text.starts_with(head), "{text}");
     assert_eq!(bytes(&json), [json!(4096), json!(0), json!(4096)]);
@@ -267,16 +267,16 @@ fn shares_are_of_unknown_time_too() {
         let mut lines = text.lines().filter(|line| line.contains(of));
         lines.next().unwrap_or_default().trim().to_owned()
     };
-    assert!(!line(&analysis, Kind::Top, "CPUs busy  ").contains("unknown"));
-    assert!(!line(&analysis, Kind::Top, "of CPU ").contains("least"));
+    assert!(!line(&analysis, ReportKind::Top, "CPUs busy  ").contains("unknown"));
+    assert!(!line(&analysis, ReportKind::Top, "of CPU ").contains("least"));
     analysis.concurrency = vec![200_000, 800_000];
     analysis.concurrency_unknown = 99_000_000;
     analysis.totals.times.unknown = analysis.totals.times.sum();
     assert_eq!(
-        line(&analysis, Kind::Top, "CPUs busy  "),
+        line(&analysis, ReportKind::Top, "CPUs busy  "),
         "CPUs busy       none: <1 % · one: <1 % · unknown: 99 %"
     );
-    let head = line(&analysis, Kind::Top, " busy");
+    let head = line(&analysis, ReportKind::Top, " busy");
     assert_eq!(head.matches("· at least ").count(), 2, "{head}");
 }
 
@@ -288,7 +288,7 @@ fn averages_name_the_time_that_they_are_of() {
         cpu: Some(CpuId(0)),
         ..Options::default()
     });
-    let (text, json) = report(&analysis, Kind::Parallelism);
+    let (text, json) = report(&analysis, ReportKind::Parallelism);
     let sum = |key: &str| {
         let times = json[key].as_array().unwrap().iter();
         times.map(|ns| ns.as_u64().unwrap()).sum::<u64>()
@@ -304,7 +304,7 @@ fn averages_name_the_time_that_they_are_of() {
         text.contains("could have been used at once in the known "),
         "{text}"
     );
-    let (text, _) = report(&analysis, Kind::RunQueue);
+    let (text, _) = report(&analysis, ReportKind::RunQueue);
     assert!(text.contains("the table leaves that time out"), "{text}");
 }
 
@@ -312,7 +312,7 @@ fn averages_name_the_time_that_they_are_of() {
 #[test]
 fn the_path_of_a_span_says_so() {
     let title = |options: &Options| {
-        let (text, _) = report(&build(options), Kind::CriticalPath);
+        let (text, _) = report(&build(options), ReportKind::CriticalPath);
         text.lines().next().unwrap_or_default().to_owned()
     };
     let mut options = Options {

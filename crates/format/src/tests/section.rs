@@ -3,7 +3,8 @@
 use super::*;
 use crate::event::{Clock, CpuId, Ktime, Tgid};
 use crate::meta::{
-    Cost, EndReason, Facts, Known, Machine, Method, Options, Origin, Scope, StateName, Usage,
+    Cost, EndReason, Extra, Facts, Known, Machine, Method, Missing, Options, Origin, Scope,
+    StateName, Usage,
 };
 
 fn full() -> Metadata {
@@ -31,7 +32,7 @@ fn full() -> Metadata {
             buffer: 1 << 40,
             irq_known: true,
         },
-        missing: vec!["x".into()],
+        missing: vec![Missing::new(None, "x"), Missing::new(Extra::Dns, "y: z")],
         ci: vec![("CI".into(), "true".into())],
         not_traced: Some("no BTF".into()),
         extras: Some(vec![0]),

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
 use tr_format::event::Ktime;
-use tr_report::steps::{Kind, Steps};
+use tr_report::steps::{StepKind, Steps};
 use tr_report::units;
 
 use super::{Case, Report, Suite};
@@ -119,7 +119,10 @@ fn runners(path: &[u8], recording: &Recording<'_>) -> [Vec<ProcessIx>; 3] {
     let analysis = recording.analysis;
     let named = |ix: &ProcessIx| names(analysis.process(*ix), base(path));
     let steps = Steps::new(analysis);
-    let tests = steps.list().iter().filter(|step| step.kind == Kind::Test);
+    let tests = steps
+        .list()
+        .iter()
+        .filter(|step| step.kind == StepKind::Test);
     let mut tests: Vec<ProcessIx> = tests.filter_map(|step| step.process).collect();
     tests.sort_unstable();
     tests.dedup();

@@ -13,7 +13,7 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use tr_format::event::{Comm, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
-use tr_format::meta::{Origin, Scope};
+use tr_format::meta::{Missing, Origin, Scope};
 
 use crate::mappings::Mapped;
 use crate::stacks::Stacked;
@@ -164,8 +164,8 @@ pub struct Started {
     pub origin: Option<Origin>,
     /// The numbers of the [`Extra`](tr_format::meta::Extra)s that this source records.
     pub extras: Option<Vec<u8>>,
-    /// Facts that this source does not record here, in words.
-    pub missing: Vec<String>,
+    /// Facts that this source does not record here.
+    pub missing: Vec<Missing>,
     /// Wake-ups by interrupts are recorded as such.
     pub irq_known: bool,
     /// The memory of all rings in bytes.

@@ -13,7 +13,7 @@ use tr_format::event::Reason;
 use super::facts::{add, Facts};
 use super::programs;
 use super::{Candidate, Kind};
-use crate::diff::normal::{argument, Paths};
+use crate::facts::normal::{argument, Paths};
 use crate::sort::Rows;
 use crate::units;
 

@@ -13,12 +13,11 @@ use tr_format::counters::Counter;
 use super::rows::{Machine, Path, Process, Program, Run, Step};
 use super::{hex, Place, Table};
 use crate::ci::Ci;
-use crate::diff::machine::{Load, Machine as Loads};
-use crate::diff::normal::{self, Paths};
-use crate::diff::steps::stable;
-use crate::json::by_tr;
+use crate::facts::by_tr;
+use crate::facts::loads::{Load, Loads};
+use crate::facts::normal::{self, stable, Paths};
+use crate::facts::path::groups;
 use crate::kinds::COLUMNS;
-use crate::reports::critical_path::groups;
 use crate::steps::times::AllTimes;
 use crate::steps::{self, Steps};
 use crate::{escape, exit, label, units};
@@ -174,7 +173,7 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
     let steps = Steps::new(analysis);
     let segments = path.map_or(&[][..], |path| &path.segments);
     let times = AllTimes::new(analysis, &steps, segments);
-    let mut sums: BTreeMap<(steps::Kind, String), Step> = BTreeMap::new();
+    let mut sums: BTreeMap<(steps::StepKind, String), Step> = BTreeMap::new();
     let known = steps.list().iter().zip(&times.steps);
     for (step, times) in known.filter(|(step, _)| !step.is_moment()) {
         let name = stable(step.kind, &step.name);
@@ -267,7 +266,7 @@ fn processes(
     let cwd = cwd(analysis);
     let rows = all.into_iter().map(|(at, process)| {
         let (exit_code, exit_signal) = ended(process.status);
-        let pids = crate::diff::run::pids(analysis, process);
+        let pids = normal::pids(analysis, process);
         let times = &process.times;
         Process {
             run: run.to_owned(),

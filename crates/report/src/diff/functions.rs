@@ -7,12 +7,12 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use super::profile::{Both, Profile};
-use super::{Ask, Diff, Judged, Program, Run, Verdict};
-use crate::called::TR;
+use super::ask::Ask;
+use super::profile::Profile;
+use super::run::Run;
+use super::spread::{Judged, Verdict};
 use crate::frames::Name;
 use crate::sort::Rows;
-use crate::units;
 
 /// The standard deviations of noise.
 const DEVIATIONS: f64 = 3.0;
@@ -126,64 +126,6 @@ pub const RULE: &str =
 /// No function differs, in words.
 pub const NONE: &str =
     "No function's time differs by more than the noise of its samples (three standard deviations).";
-
-impl Diff {
-    /// Runs without stacks, beside others with them; samples that are left out: in words.
-    pub(super) fn stack_warnings(&self) -> Vec<String> {
-        let runs = || self.base.iter().chain(&self.new);
-        let mut said = Vec::new();
-        if runs().any(|run| run.profile.is_some()) {
-            let lacking = runs().filter(|run| run.profile.is_none());
-            said.extend(
-                lacking
-                    .map(|run| format!("{} has no stacks: functions are not compared", run.file)),
-            );
-        }
-        for run in runs() {
-            let left_out = run.profile.as_ref().map_or(0, |it| it.left_out);
-            if left_out > 0 {
-                let left_out = units::time(left_out);
-                let file = &run.file;
-                said.push(format!(
-                    "{file}: too many stacks: {left_out} of samples are left out"
-                ));
-            }
-        }
-        said
-    }
-
-    /// The function of a slower program that grew most.
-    pub(super) fn grown(&self, program: &Program) -> Option<&FunctionChange> {
-        let mut all = self.functions.iter().flatten();
-        all.find(|it| {
-            it.program == program.name
-                && program.on_cpu.difference() > 0
-                && it.own.time.difference() > 0
-                && it.own.differs(self.ask.least)
-        })
-    }
-
-    /// The stacks of both sides; `None` if a run has none.
-    pub(super) fn stacks(&self) -> Option<Both> {
-        Both::new([&self.base, &self.new])
-    }
-
-    /// Folded stacks with the µs of both sides, as difffolded.pl writes them: for flamegraph.pl and
-    /// inferno.
-    ///
-    /// # Errors
-    /// The file of a run without stacks.
-    pub fn folded(&self) -> Result<String, String> {
-        let mut runs = self.base.iter().chain(&self.new);
-        match (runs.find(|run| run.profile.is_none()), self.stacks()) {
-            (None, Some(stacks)) => Ok(stacks.folded()),
-            (lacking, _) => Err(format!(
-                "{}: no stacks were recorded: {TR} record --stacks records them",
-                lacking.map_or("", |run| run.file.as_str())
-            )),
-        }
-    }
-}
 
 #[cfg(test)]
 #[path = "tests/functions.rs"]

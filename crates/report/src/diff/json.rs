@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{
-    CallChange, Change, Diff, Figure, FunctionChange, Gate, Judged, Program, Run, StepChange,
+    CallChange, Change, Diff, Figure, FunctionChange, Gate, Judged, ProgramChange, Run, StepChange,
     Verdict,
 };
 use crate::encode::object;
@@ -80,7 +80,7 @@ object! {
             .into(),
     }
 
-    OneProgram(program: &Program) {
+    OneProgram(program: &ProgramChange) {
         program: String = program.name.clone(),
         base_processes: u64 = program.count.0,
         new_processes: u64 = program.count.1,

@@ -3,124 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use tr_analyze::machine::Samples;
-use tr_analyze::model::Analysis;
-use tr_format::counters::Counter;
-use tr_format::meta::{Extra, Scope};
-
-use super::{Diff, Figure, Judged, Run, Verdict};
-use crate::names::named;
-use crate::reports::syscalls::name_of;
+use super::run::Run;
+use super::spread::{Judged, Verdict};
+use crate::facts::loads::Load;
 use crate::sort::Rows;
-use crate::units;
-use crate::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
-
-named! {
-    /// CPU time that the machine gave to others, and waits for its resources.
-    pub enum Load {
-        /// CPU time of other tasks.
-        Others = "others", "CPU time of other tasks";
-        /// CPU time that the hypervisor took.
-        Stolen = "stolen", "stolen by the hypervisor";
-        /// The quota of the cgroup.
-        Throttled = "throttled", "throttled by a quota";
-        /// Some tasks stalled on CPU.
-        Cpu = "cpu-pressure", STALLED_CPU;
-        /// Some tasks stalled on memory.
-        Memory = "memory-pressure", STALLED_MEMORY;
-        /// Some tasks stalled on block I/O.
-        Io = "io-pressure", STALLED_IO;
-    }
-}
-
-impl Load {
-    /// CPU time that the build did not get.
-    fn is_withheld(self) -> bool {
-        matches!(self, Load::Others | Load::Stolen | Load::Throttled)
-    }
-}
-
-/// The machine's part of a run.
-#[derive(Clone, Debug, Default)]
-pub struct Machine {
-    /// In ns.
-    loads: BTreeMap<Load, u64>,
-    /// CPU time of the build without the part that the hypervisor took, in ns.
-    pub(super) work: Option<u64>,
-    /// System calls by name: calls, and their ns. `None`: not recorded.
-    calls: Option<BTreeMap<String, (u64, u64)>>,
-}
-
-impl Machine {
-    /// A load in ns, if it is known.
-    pub(crate) fn load(&self, load: Load) -> Option<u64> {
-        self.loads.get(&load).copied()
-    }
-
-    /// CPU time of the build without the part that the hypervisor took, in ns.
-    pub(crate) fn work(&self) -> Option<u64> {
-        self.work
-    }
-
-    /// Of a whole recording.
-    pub fn of(analysis: &Analysis) -> Machine {
-        Machine {
-            loads: loads(analysis),
-            work: work(analysis),
-            calls: analysis
-                .meta
-                .has(Extra::SystemCalls)
-                .then(|| calls(analysis)),
-        }
-    }
-}
-
-fn loads(analysis: &Analysis) -> BTreeMap<Load, u64> {
-    let samples = Samples::of(analysis);
-    let span = (analysis.start, analysis.end);
-    let total = |counter| samples.increase(counter, span);
-    let others = || {
-        // With all tasks recorded, there are no others; with some CPUs, the samples are of more.
-        let whole = analysis.meta.scope == Scope::All || !analysis.meta.options.cpus.is_empty();
-        let busy = total(Counter::Busy).filter(|_| !whole)?;
-        let own = analysis.totals.times.on_cpu_known()?;
-        let taken = busy.saturating_add(total(Counter::Stolen).unwrap_or(0));
-        let own = own.saturating_add(total(Counter::Recorder).unwrap_or(0));
-        Some(taken.saturating_sub(own))
-    };
-    let value = |load| match load {
-        Load::Others => others(),
-        Load::Stolen => total(Counter::Stolen),
-        Load::Throttled => total(Counter::Throttled),
-        Load::Cpu => total(Counter::CpuSome),
-        Load::Memory => total(Counter::MemorySome),
-        Load::Io => total(Counter::IoSome),
-    };
-    let all = Load::ALL.into_iter();
-    all.filter_map(|load| Some((load, value(load)?))).collect()
-}
-
-/// A task keeps the CPU while the hypervisor does not run that CPU: of the stolen time it has the
-/// part that it has of the CPUs.
-fn work(analysis: &Analysis) -> Option<u64> {
-    let own = analysis.totals.times.on_cpu_known()?;
-    let samples = Samples::of(analysis);
-    let total = |counter| samples.increase(counter, (analysis.start, analysis.end));
-    let (busy, stolen) = (total(Counter::Busy)?, total(Counter::Stolen)?);
-    let whole = u128::from(busy.saturating_add(stolen)).max(1);
-    u64::try_from(u128::from(own) * u128::from(busy) / whole).ok()
-}
-
-fn calls(analysis: &Analysis) -> BTreeMap<String, (u64, u64)> {
-    let mut sums = BTreeMap::<String, (u64, u64)>::new();
-    for call in &analysis.calls {
-        let name = name_of(&analysis.meta.machine, call.sum.number, call.sum.compat);
-        let sum = sums.entry(name).or_default();
-        sum.0 = sum.0.saturating_add(call.sum.count);
-        sum.1 = sum.1.saturating_add(call.sum.ns);
-    }
-    sums
-}
 
 /// A system call whose number or time differs.
 #[derive(Clone, Debug)]
@@ -192,45 +78,6 @@ pub fn calls_of(base: &[Run], new: &[Run], least: u64) -> Vec<CallChange> {
     let size = |judged: &Judged| judged.difference().unsigned_abs();
     changes.order_by_key(|it| Reverse((size(&it.time), size(&it.count))));
     changes
-}
-
-impl Diff {
-    /// The wall time differs although the build's CPU work is equal, because the machine withheld
-    /// more or less CPU time: in words.
-    pub(super) fn runner(&self) -> Option<String> {
-        let wall = self.whole(Figure::Wall)?;
-        if wall.verdict == Verdict::Inside || !is_noticeable(wall, wall.base.max(wall.new)) {
-            return None;
-        }
-        let work = judge((&self.base, &self.new), |run| run.machine.work)?;
-        if is_noticeable(&work, work.base.max(work.new)) {
-            return None;
-        }
-        // Its tasks were runnable, or had a CPU that the hypervisor did not run.
-        let waited = judge((&self.base, &self.new), |run| {
-            let taken = run
-                .figures
-                .get(Figure::OnCpu)?
-                .saturating_sub(run.machine.work?);
-            Some(run.figures.get(Figure::RunQueue)?.saturating_add(taken))
-        })?;
-        let same_sign =
-            |judged: &Judged| judged.difference().signum() == wall.difference().signum();
-        let explains =
-            same_sign(&waited) && waited.difference().abs() * 2 >= wall.difference().abs();
-        let withheld = self.loads.iter();
-        let withheld = withheld.filter(|(load, judged)| load.is_withheld() && same_sign(judged));
-        let most = withheld.max_by_key(|(_, judged)| judged.difference().abs())?;
-        explains.then(|| {
-            format!(
-                "The runner, not your change: the build's CPU work is equal ({} and {}); {}: {}",
-                units::time(work.base),
-                units::time(work.new),
-                most.0.title(),
-                super::signed(most.1.difference(), units::time)
-            )
-        })
-    }
 }
 
 #[cfg(test)]

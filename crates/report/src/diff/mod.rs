@@ -2,8 +2,10 @@
 //! it before and several after.
 
 mod align;
+mod ask;
 mod demands;
 mod ends;
+mod explain;
 mod flame;
 mod functions;
 mod html;
@@ -11,37 +13,28 @@ mod json;
 mod lanes;
 pub(crate) mod machine;
 mod markdown;
-pub(crate) mod normal;
 mod profile;
 pub(crate) mod run;
 mod spread;
 pub(crate) mod steps;
+mod tables;
 mod text;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use crate::facts::demands::Demand;
+use crate::facts::loads::Load;
 use crate::names::named;
 use crate::sort::Rows;
 use align::Slot;
-use demands::Demand;
+pub use ask::Ask;
 use functions::FunctionChange;
-use machine::{CallChange, Load};
+use machine::CallChange;
 pub use run::{Figure, Figures, Run};
+use spread::{percent, signed};
 pub use spread::{Judged, Verdict};
 use steps::StepChange;
-pub use steps::StepSum;
-
-/// The options.
-#[derive(Clone, Copy, Debug)]
-pub struct Ask {
-    /// Rows of each table to show as text.
-    pub top: usize,
-    /// The least difference of a process's time, in ns.
-    pub least: u64,
-    /// A figure, and the most percent by which it may grow.
-    pub gate: Option<(Figure, f64)>,
-}
 
 /// A comparison of two sides.
 #[derive(Clone, Debug)]
@@ -58,7 +51,7 @@ pub struct Diff {
     /// Processes with a difference, the largest first.
     changes: Vec<Change>,
     /// Programs with a difference, the largest first.
-    programs: Vec<Program>,
+    programs: Vec<ProgramChange>,
     /// Steps with a difference, the largest first.
     steps: Vec<StepChange>,
     /// The machine's figures that differ noticeably.
@@ -109,7 +102,7 @@ struct Change {
 
 /// All processes of a program.
 #[derive(Clone, Debug)]
-struct Program {
+struct ProgramChange {
     name: String,
     /// The medians of the number of processes.
     count: (u64, u64),
@@ -479,7 +472,7 @@ fn above(slots: &[Slot], at: usize) -> Vec<String> {
 
 /// A program's processes in one run.
 #[derive(Clone, Copy, Default)]
-struct Sum {
+struct ProgramSum {
     processes: u64,
     on_cpu: u64,
     /// Time on the critical path.
@@ -487,15 +480,15 @@ struct Sum {
 }
 
 /// The sums by program, where they differ.
-fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Program> {
-    let mut sums = BTreeMap::<&str, Vec<Sum>>::new();
+fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChange> {
+    let mut sums = BTreeMap::<&str, Vec<ProgramSum>>::new();
     let runs = slots.first().map_or(0, |slot| slot.runs.len());
     // A run has a path if any of its processes has a time on it.
     let mut has_path = vec![false; runs];
     for slot in slots {
         let of = sums
             .entry(&slot.program)
-            .or_insert_with(|| vec![Sum::default(); runs]);
+            .or_insert_with(|| vec![ProgramSum::default(); runs]);
         for ((sum, figures), path) in of.iter_mut().zip(&slot.runs).zip(&mut has_path) {
             let Some(figures) = figures else { continue };
             sum.processes += 1;
@@ -508,10 +501,10 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Program> {
             }
         }
     }
-    let mut programs: Vec<Program> = sums
+    let mut programs: Vec<ProgramChange> = sums
         .into_iter()
         .filter_map(|(name, sums)| {
-            let judge = |of: &dyn Fn(usize, &Sum) -> Option<u64>| {
+            let judge = |of: &dyn Fn(usize, &ProgramSum) -> Option<u64>| {
                 let all: Vec<Option<u64>> = sums
                     .iter()
                     .enumerate()
@@ -523,7 +516,7 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Program> {
                 Judged::new(&known(base), &known(new))
             };
             let count = judge(&|_, sum| Some(sum.processes))?;
-            Some(Program {
+            Some(ProgramChange {
                 name: name.to_owned(),
                 count: (count.base, count.new),
                 on_cpu: judge(&|_, sum| Some(sum.on_cpu))?,
@@ -539,31 +532,9 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Program> {
         Verdict::Inside => 0,
         _ => judged.difference().unsigned_abs(),
     };
-    let of = |program: &Program| size(&program.on_cpu).max(program.path.as_ref().map_or(0, size));
+    let of =
+        |program: &ProgramChange| size(&program.on_cpu).max(program.path.as_ref().map_or(0, size));
     programs.retain(|program| of(program) >= u128::from(ask.least.max(1)));
     programs.order_by(|a, b| (Reverse(of(a)), &a.name).cmp(&(Reverse(of(b)), &b.name)));
     programs
-}
-
-/// A difference with its sign; `–` for none.
-fn signed(difference: i128, show: impl Fn(u64) -> String) -> String {
-    let size = u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX);
-    match difference.signum() {
-        0 => "–".into(),
-        1 => format!("+{}", show(size)),
-        _ => format!("−{}", show(size)),
-    }
-}
-
-/// A difference in percent of the base.
-fn percent(judged: &Judged) -> String {
-    if judged.base == 0 || judged.difference() == 0 {
-        return String::new();
-    }
-    let percent = judged.difference() as f64 * 100.0 / judged.base as f64;
-    match percent.abs() {
-        size if size < 1.0 => format!("{percent:+.1} %"),
-        _ => format!("{percent:+.0} %"),
-    }
-    .replace('-', "−")
 }

@@ -7,7 +7,7 @@ use tr_analyze::model::{Analysis, ProcessIx};
 use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
-use super::Run;
+use super::run::Run;
 use crate::frames::{Name, Names};
 use crate::label;
 use crate::sort::Rows;

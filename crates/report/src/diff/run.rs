@@ -5,11 +5,11 @@ use tr_analyze::model::{Analysis, Process, Times};
 use tr_format::event::Ktime;
 use tr_format::meta::EndReason;
 
-use super::demands::{self, Demands};
-use super::machine::Machine;
-use super::normal::{self, Paths};
 use super::profile::Profile;
-use super::steps::{self, StepSums};
+use crate::facts::demands::{self, Demands};
+use crate::facts::loads::Loads;
+use crate::facts::normal::{self, pids, Paths};
+use crate::facts::step_sums::{self, StepSums};
 use crate::names::named;
 use crate::{escape, label};
 
@@ -101,7 +101,7 @@ pub struct Run {
     /// What the build asked of disks, the network and memory.
     pub demands: Demands,
     /// The machine, and the system calls.
-    pub machine: Machine,
+    pub machine: Loads,
     /// The sampled stacks on a CPU, if they were recorded.
     pub profile: Option<Profile>,
     /// The processes that did not only wait for others, in order of their beginning.
@@ -161,12 +161,12 @@ impl Run {
             lost: !analysis.quality.lost.is_empty(),
             figures: Figures::new(wall, &analysis.totals.times, rss, None),
             processes,
-            steps: steps::sums(analysis, path.as_ref().map_or(&[], |path| &path.segments)),
+            steps: step_sums::sums(analysis, path.as_ref().map_or(&[], |path| &path.segments)),
             path: path
                 .as_ref()
                 .map_or(Vec::new(), |path| bars(analysis, path)),
             demands: demands::of(analysis, path.as_ref()),
-            machine: Machine::of(analysis),
+            machine: Loads::of(analysis),
             profile: Profile::of(analysis),
             timeline: timeline(analysis),
         }
@@ -249,19 +249,6 @@ fn parents_first(analysis: &Analysis) -> Vec<usize> {
         order.extend(children.into_iter().flatten().map(|child| child.0 as usize));
     }
     order
-}
-
-/// The pids of a process and its ancestors: its arguments may contain them.
-pub(crate) fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
-    const GENERATIONS: usize = 32;
-    let mut pids = Vec::new();
-    let mut next = Some(process);
-    while let Some(process) = next.filter(|_| pids.len() < 2 * GENERATIONS) {
-        pids.extend([process.pid.0, process.ns_pid.0]);
-        let parent = process.parent;
-        next = parent.and_then(|at| analysis.processes.get(at.0 as usize));
-    }
-    pids
 }
 
 fn keys(process: &Process, cwd: &str, pids: &[u32]) -> [u64; WAYS] {

@@ -164,6 +164,29 @@ fn upper_tail(z: f64) -> f64 {
     (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt() * sum
 }
 
+/// A difference with its sign; `–` for none.
+pub(super) fn signed(difference: i128, show: impl Fn(u64) -> String) -> String {
+    let size = u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX);
+    match difference.signum() {
+        0 => "–".into(),
+        1 => format!("+{}", show(size)),
+        _ => format!("−{}", show(size)),
+    }
+}
+
+/// A difference in percent of the base.
+pub(super) fn percent(judged: &Judged) -> String {
+    if judged.base == 0 || judged.difference() == 0 {
+        return String::new();
+    }
+    let percent = judged.difference() as f64 * 100.0 / judged.base as f64;
+    match percent.abs() {
+        size if size < 1.0 => format!("{percent:+.1} %"),
+        _ => format!("{percent:+.0} %"),
+    }
+    .replace('-', "−")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,34 +1,18 @@
 //! Steps of one kind and name, compared: the sums over all of them in a run.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 
-use tr_analyze::critical_path::Segment;
-use tr_analyze::kinds::Kind as Time;
-use tr_analyze::model::Analysis;
-
-use super::{Ask, Judged, Run, Verdict};
+use super::ask::Ask;
+use super::run::Run;
+use super::spread::{Judged, Verdict};
+use crate::facts::step_sums::StepSum;
 use crate::sort::Rows;
-use crate::steps::times::AllTimes;
-use crate::steps::{Kind, Steps};
-
-/// The sums over the steps of a kind and name in one run, in ns; `None`: not known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StepSum {
-    count: u64,
-    wall: u64,
-    on_cpu: Option<u64>,
-    starved: Option<u64>,
-    path: u64,
-}
-
-/// The steps of a run by kind and name.
-pub type StepSums = BTreeMap<(Kind, String), StepSum>;
+use crate::steps::StepKind;
 
 /// A kind and name of steps with a difference.
 #[derive(Clone, Debug)]
 pub struct StepChange {
-    pub kind: Kind,
+    pub kind: StepKind,
     pub name: String,
     /// The medians of their number.
     pub count: (u64, u64),
@@ -40,44 +24,11 @@ pub struct StepChange {
     pub path: Option<Judged>,
 }
 
-/// The steps of a recording, of which `path` is the critical path.
-pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
-    let steps = Steps::new(analysis);
-    let times = AllTimes::new(analysis, &steps, path);
-    let mut sums = StepSums::new();
-    for (step, times) in steps.list().iter().zip(&times.steps) {
-        let key = (step.kind, stable(step.kind, &step.name));
-        let sum = sums.entry(key).or_insert(StepSum {
-            on_cpu: Some(0),
-            starved: Some(0),
-            ..StepSum::default()
-        });
-        let add = |sum: Option<u64>, more: Option<u64>| Some(sum?.saturating_add(more?));
-        sum.count += 1;
-        sum.wall = sum.wall.saturating_add(step.wall());
-        sum.on_cpu = add(sum.on_cpu, times.times.map(|times| times.on_cpu));
-        sum.starved = add(sum.starved, times.spent.map(|it| it.of(Time::RunQueue)));
-        sum.path = sum.path.saturating_add(times.on_path);
-    }
-    sums
-}
-
-/// A name without the part that is another in each run of a CI job.
-pub(crate) fn stable(kind: Kind, name: &str) -> String {
-    let cut = |lead: &str| {
-        let rest = name.strip_prefix(lead)?;
-        let id = rest.len() == 8 && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
-        id.then(|| lead.trim_end().to_owned())
-    };
-    let cut = (kind == Kind::Job).then(|| cut("run ").or_else(|| cut("durable-")));
-    cut.flatten().unwrap_or_else(|| name.to_owned())
-}
-
 /// The steps that differ, the largest difference of wall time first. A step that a run does
 /// not have took no time there.
 pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Vec<StepChange> {
     let runs = base.iter().chain(new);
-    let mut keys: Vec<&(Kind, String)> = runs.flat_map(|run| run.steps.keys()).collect();
+    let mut keys: Vec<&(StepKind, String)> = runs.flat_map(|run| run.steps.keys()).collect();
     keys.sort_unstable();
     keys.dedup();
     let least = u128::from(ask.least.max(1));

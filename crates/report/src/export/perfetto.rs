@@ -24,7 +24,7 @@ use tr_format::reader::Trace;
 
 use super::messages::{self, *};
 use crate::exit;
-use crate::reports::critical_path;
+use crate::facts::path;
 use crate::steps::{self, Steps};
 use crate::view::View;
 use crate::{escape, kinds, label};
@@ -259,7 +259,7 @@ fn tracks(view: &View<'_>, packets: &mut Packets<'_>) -> io::Result<()> {
     }
     let steps = Steps::new(analysis);
     for step in steps.list() {
-        let kind = if step.kind == steps::Kind::Test {
+        let kind = if step.kind == steps::StepKind::Test {
             "Tests"
         } else {
             "Steps"
@@ -270,7 +270,7 @@ fn tracks(view: &View<'_>, packets: &mut Packets<'_>) -> io::Result<()> {
         facts.extend(step.result.clone().map(|result| words("result", result)));
         packets.slice(track, (step.from, step.to), step.name.clone(), facts)?;
     }
-    if let Ok(path) = critical_path::path_of(view) {
+    if let Ok(path) = path::path_of(view) {
         let track = packets.named("Critical path")?;
         for segment in &path.segments {
             let thread = analysis.thread(segment.thread);

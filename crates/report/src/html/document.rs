@@ -17,11 +17,10 @@ use tr_format::meta::Scope;
 use crate::advice::{advise, Advice};
 use crate::ci::Ci;
 use crate::encode::object;
+use crate::facts::{by_events, by_tr, path};
 use crate::html::segments::Segments;
 use crate::html::stacks::{Function, Stacks};
 use crate::html::strings::Strings;
-use crate::json::{by_events, by_tr};
-use crate::reports::{critical_path, lookups, top};
 use crate::sort::Rows;
 use crate::steps::times::{AllTimes, StepTimes};
 use crate::steps::{self, Steps};
@@ -81,7 +80,7 @@ object! {
         failed: bool = analysis.summary.as_ref().is_none_or(|s| exit::failed(s.status)),
         date: String = units::date(analysis.meta.start_unix()),
         host: String = escape::text(analysis.meta.host.as_bytes()),
-        kernel: String = top::kernel(analysis),
+        kernel: String = who::kernel(&analysis.meta),
         cpus: usize = analysis.meta.cpus.len(),
         events: u64 = analysis.events.total(),
         lost: String = warnings::lost(analysis),
@@ -284,7 +283,7 @@ impl Bar {
     fn lookup(analysis: &Analysis, it: &Lookup) -> Bar {
         Bar {
             thread: it.thread,
-            name: lookups::name_of(it),
+            name: who::asked_name(it),
             accepted: false,
             dns: true,
             from: it.asked,
@@ -449,13 +448,13 @@ pub fn document(
         concurrency_unknown: analysis.concurrency_unknown,
         warnings: warnings::warnings(analysis),
         advice: path.map_or(Vec::new(), |path| advice(analysis, file, path)),
-        anomalies: top::anomalies(analysis),
+        anomalies: warnings::anomalies(analysis),
         clocks: warnings::clocks(&analysis.quality).into_iter().collect(),
         processes,
         threads,
         execs,
         path: path.map(|path| columns_of(analysis, path)),
-        path_title: critical_path::title(analysis),
+        path_title: path::title(analysis),
         steps: steps.columns(analysis, path, &mut strings),
         connections: connections(analysis, &mut strings),
         connections_of: analysis.connections.len() + analysis.lookups.len(),
@@ -490,7 +489,7 @@ fn alone(analysis: &Analysis, process: &Process) -> bool {
 }
 
 fn advice(analysis: &Analysis, file: &str, path: &CriticalPath) -> Vec<Change> {
-    if analysis.events.total() > top::PATH_UP_TO {
+    if analysis.events.total() > path::PATH_UP_TO {
         return Vec::new();
     }
     let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
@@ -514,8 +513,8 @@ fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {
 }
 
 fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
-    let groups = critical_path::groups(analysis);
-    let shares = critical_path::shares(analysis, &groups, path);
+    let groups = path::groups(analysis);
+    let shares = path::shares(analysis, &groups, path);
     let mut columns = Path {
         from: path.from.since(analysis.meta.start),
         shares: shares

@@ -14,7 +14,7 @@ use tr_format::event::Ktime;
 use tr_format::stack::{Doing, Place};
 
 use crate::frames::{Name, Names};
-use crate::functions::{wait_of, Sum};
+use crate::functions::{wait_of, SampleSum};
 use crate::html::blob::Columns;
 use crate::html::segments::kind;
 use crate::sort::Rows;
@@ -59,7 +59,7 @@ pub struct Sample {
     /// The number of the stack; 0: none.
     pub stack: u32,
     /// The samples, and the time that they stand for.
-    pub sum: Sum,
+    pub sum: SampleSum,
 }
 
 /// The samples of all threads, and what their numbers mean.
@@ -77,9 +77,9 @@ pub struct Stacks {
     /// In order of the threads, then of time.
     pub samples: Vec<Sample>,
     /// Samples without a stack because it is left out.
-    pub cut: Sum,
+    pub cut: SampleSum,
     /// Waits that are left out.
-    pub short: Sum,
+    pub short: SampleSum,
     /// The number of samples of each thread.
     counts: Vec<u64>,
     /// The times of the samples in units, each since the one before of its thread.
@@ -163,16 +163,16 @@ pub fn stacks(analysis: &Analysis, room: &Room) -> Option<Stacks> {
     Some(out)
 }
 
-fn one(it: &Timed) -> Sum {
-    Sum {
+fn one(it: &Timed) -> SampleSum {
+    SampleSum {
         samples: 1,
         ns: it.ns,
     }
 }
 
 /// The longest waits, and the sum of the others.
-fn longest(mut waits: Vec<Timed>, room: usize) -> (Vec<Timed>, Sum) {
-    let mut short = Sum::default();
+fn longest(mut waits: Vec<Timed>, room: usize) -> (Vec<Timed>, SampleSum) {
+    let mut short = SampleSum::default();
     if waits.len() > room {
         waits.order_by_key(|it| (Reverse(it.ns), *it));
         for it in waits.split_off(room) {
@@ -184,11 +184,11 @@ fn longest(mut waits: Vec<Timed>, room: usize) -> (Vec<Timed>, Sum) {
 
 /// Consecutive samples of each thread as one. It has the stack of the one in their middle, so
 /// that a stack's share stays what it was within the error of a sample.
-fn together(samples: &[Timed], count: usize) -> Vec<(Timed, Sum)> {
+fn together(samples: &[Timed], count: usize) -> Vec<(Timed, SampleSum)> {
     let threads = samples.chunk_by(|a, b| a.thread == b.thread);
     let groups = threads.flat_map(|thread| thread.chunks(count.max(1)));
     let groups = groups.filter_map(|group| {
-        let mut sum = Sum::default();
+        let mut sum = SampleSum::default();
         group.iter().for_each(|it| sum.add(one(it)));
         Some((*group.get(group.len() / 2)?, sum))
     });
@@ -224,7 +224,7 @@ struct Numbers<'a> {
 impl<'a> Numbers<'a> {
     /// Those of the samples: the stacks with the longest time come first, and stay if there are
     /// too many.
-    fn new(analysis: &'a Analysis, samples: &[(Timed, Sum)], room: usize) -> Numbers<'a> {
+    fn new(analysis: &'a Analysis, samples: &[(Timed, SampleSum)], room: usize) -> Numbers<'a> {
         let mut sums: HashMap<u32, u64> = HashMap::new();
         for (it, sum) in samples {
             let ns = sums.entry(it.stack).or_default();

@@ -4,9 +4,9 @@ use serde_json::{json, Value};
 use tr_analyze::model::ProcessIx;
 
 use crate::advice::{self, Advice, Advised};
-use crate::reports::critical_path;
+use crate::facts::path;
 use crate::style::{Paint, Style};
-use crate::table::csv;
+use crate::table::Table;
 use crate::units;
 use crate::view::{Report, View};
 
@@ -22,26 +22,26 @@ impl<'a> AdviceReport<'a> {
     pub fn new(view: &View<'a>) -> AdviceReport<'a> {
         AdviceReport {
             view: *view,
-            all: critical_path::path_of(view)
+            all: path::path_of(view)
                 .map(|path| advice::advise(view, &path))
                 .unwrap_or_default(),
         }
     }
 
-    fn value(&self, advice: &Advice) -> Value {
-        let analysis = self.view.analysis;
-        let pid = |ix: &ProcessIx| analysis.process(*ix).pid.0;
-        json!({
-            "kind": advice.kind.name(),
-            "finding": advice.finding,
-            "action": advice.action,
-            "gain_at_least_ns": advice.at_least,
-            "gain_at_most_ns": advice.gain,
-            "from_ns": self.view.since(advice.from),
-            "to_ns": self.view.since(advice.to),
-            "processes": advice.processes.len(),
-            "pids": advice.processes.iter().map(pid).collect::<Vec<u32>>(),
-        })
+    fn table(&self) -> Table<'_, &Advice> {
+        let pid = |ix: &ProcessIx| self.view.analysis.process(*ix).pid.0;
+        Table::new("", |_| String::new())
+            .data("kind", |advice: &&Advice| advice.kind.name())
+            .data("gain_at_least_ns", |advice| advice.at_least)
+            .data("gain_at_most_ns", |advice| advice.gain)
+            .data("from_ns", |advice| self.view.since(advice.from))
+            .data("to_ns", |advice| self.view.since(advice.to))
+            .data("processes", |advice| advice.processes.len())
+            .json_data("pids", move |advice| {
+                advice.processes.iter().map(pid).collect::<Vec<u32>>()
+            })
+            .data("finding", |advice| advice.finding.clone())
+            .data("action", |advice| advice.action.clone())
     }
 
     /// The evidence: the processes and the time.
@@ -158,7 +158,7 @@ impl Report for AdviceReport<'_> {
 
     fn json(&self) -> Option<Value> {
         Some(json!({
-            "advice": self.all.changes.iter().map(|it| self.value(it)).collect::<Value>(),
+            "advice": self.table().rows(&self.all.changes),
             "together_at_most_ns": self.all.together,
             "nothing": self.all.nothing.map(|(wall, bound)| json!({
                 "wall_ns": wall,
@@ -168,10 +168,6 @@ impl Report for AdviceReport<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let rows = self.all.changes.iter().map(|it| self.value(it));
-        csv(
-            rows,
-            "kind gain_at_least_ns gain_at_most_ns from_ns to_ns processes finding action",
-        )
+        self.table().csv(&self.all.changes)
     }
 }

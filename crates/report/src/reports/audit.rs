@@ -1,270 +1,12 @@
-//! Our figures beside the kernel's: each task that ended has its run time and its
-//! context switches from the kernel, which the events must give as well.
-//!
-//! The two run times differ by design. The kernel charges a switch from its run
-//! queue's clock on, so that the few µs in which it picks the next task count for
-//! that task (`set_next_entity`). The event's timestamp is later
-//! (`trace_sched_switch` in `__schedule`), so that they count for the previous
-//! task. And `rq_clock_task` leaves out interrupts and steal time.
+//! Our figures beside the kernel's, see [`crate::facts::audit`].
 
-use serde::Serialize;
-use serde_json::{json, Value};
-use tr_analyze::model::{Analysis, KernelFigures, Thread, Times};
+use serde_json::Value;
 
-use crate::sort::Rows;
+use crate::facts::audit::{Audit, Worst};
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
+use crate::units;
 use crate::view::Report;
-use crate::{label, units};
-
-/// The comparison of all tasks that started and ended in the span.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Audit {
-    /// The number of tasks.
-    pub tasks: u64,
-    /// Tasks with equal numbers of voluntary and of involuntary switches.
-    pub switches_equal: u64,
-    /// Tasks with equal numbers of switches.
-    pub switches_equal_in_sum: u64,
-    /// Time on a CPU in ns, by the events.
-    pub on_cpu_ns: u64,
-    /// Unknown time in ns, by the events.
-    pub unknown_ns: u64,
-    /// `sum_exec_runtime` in ns, by the kernel.
-    pub kernel_ns: u64,
-    /// The tasks' absolute differences in ns: median, 90 %, 99 %, maximum.
-    pub differences_ns: [u64; 4],
-    /// The same of each task's difference divided by its switches, over the tasks
-    /// without unknown time: the distance of a switch's two timestamps.
-    pub switch_differences_ns: [u64; 4],
-    /// The sum of the differences of the tasks to which the events give more. It
-    /// contains all that the kernel leaves out: interrupts and steal.
-    pub events_more_ns: u64,
-    /// The sum of the differences of the tasks to which the kernel gives more,
-    /// less their unknown time.
-    pub kernel_more_ns: u64,
-    /// Time in run queues; absent where the kernel does not count it.
-    pub run_queue: Option<RunQueue>,
-    /// The figures that differ by more than their stamps, interrupts and steal explain.
-    pub beyond_bounds: Vec<Doubt>,
-    /// The tasks with the largest differences.
-    pub worst: Vec<Worst>,
-}
-
-/// A figure by the events that the kernel contradicts.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Doubt {
-    /// `on_cpu` or `run_queue`.
-    pub figure: &'static str,
-    /// By the events, in ns.
-    pub events_ns: u64,
-    /// Unknown time in ns, by the events.
-    pub unknown_ns: u64,
-    /// By the kernel, in ns.
-    pub kernel_ns: u64,
-}
-
-impl Doubt {
-    /// The contradiction in words.
-    pub fn text(&self) -> String {
-        let figure = match self.figure {
-            "run_queue" => "of run-queue wait",
-            _ => "of CPU time",
-        };
-        format!(
-            "the kernel counted {} {figure}, the events show {} (see --report audit)",
-            units::time(self.kernel_ns),
-            units::time(self.events_ns)
-        )
-    }
-}
-
-/// The sums from which doubts arise.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    tasks: u64,
-    switches: u64,
-    on_cpu: u64,
-    unknown: u64,
-    kernel: u64,
-    /// Of the tasks to which the kernel gives more, less their unknown time.
-    kernel_more: u64,
-    run_queue: Option<RunQueue>,
-}
-
-impl Sums {
-    fn add(&mut self, thread: &Thread, kernel: &KernelFigures) {
-        let times = thread.times_by_events();
-        let switches = thread.switches.voluntary + thread.switches.involuntary;
-        let most = times.on_cpu.saturating_add(times.unknown);
-        let more = kernel.sum_exec_runtime.saturating_sub(most);
-        let sums = [
-            (&mut self.tasks, 1),
-            (&mut self.switches, switches),
-            (&mut self.on_cpu, times.on_cpu),
-            (&mut self.unknown, times.unknown),
-            (&mut self.kernel, kernel.sum_exec_runtime),
-            (&mut self.kernel_more, more),
-        ];
-        for (sum, term) in sums {
-            *sum = sum.saturating_add(term);
-        }
-        if let Some(run_delay) = kernel.run_delay {
-            self.run_queue
-                .get_or_insert_default()
-                .add(&times, run_delay);
-        }
-    }
-
-    fn doubts(&self) -> Vec<Doubt> {
-        // Nothing follows from less.
-        const LEAST: u64 = 20_000_000;
-        // The fixtures' largest differences are 4 % of the CPU time and 12 % of the waits (in
-        // an emulated machine), 2 µs a switch, and 250 µs of waiting a task.
-        let beyond =
-            |more: u64, share: u64, noise: u64| more.saturating_sub(noise) > LEAST && more > share;
-        let mut doubts = Vec::new();
-        let switches = self.switches.saturating_mul(10_000);
-        if beyond(self.kernel_more, self.kernel / 10, switches) {
-            doubts.push(Doubt {
-                figure: "on_cpu",
-                events_ns: self.on_cpu,
-                unknown_ns: self.unknown,
-                kernel_ns: self.kernel,
-            });
-        }
-        if let Some(queue) = self.run_queue {
-            let most = queue.events_ns.saturating_add(queue.unknown_ns);
-            let (more, less) = (
-                queue.events_ns.saturating_sub(queue.kernel_ns),
-                queue.kernel_ns.saturating_sub(most),
-            );
-            let noise = switches.saturating_add(self.tasks.saturating_mul(1_000_000));
-            let share = queue.kernel_ns / 4;
-            if beyond(more, share, noise) || beyond(less, share, noise) {
-                doubts.push(Doubt {
-                    figure: "run_queue",
-                    events_ns: queue.events_ns,
-                    unknown_ns: queue.unknown_ns,
-                    kernel_ns: queue.kernel_ns,
-                });
-            }
-        }
-        doubts
-    }
-}
-
-/// The threads that began and ended in the span, with the kernel's figures. Those of an older
-/// task contain time before the trace.
-fn whole(analysis: &Analysis) -> impl Iterator<Item = (&Thread, &KernelFigures)> {
-    let threads = analysis.threads.iter();
-    threads.filter_map(|thread| {
-        let kernel = thread.kernel.as_ref()?;
-        (!thread.started_before && !thread.alive && kernel.is_final).then_some((thread, kernel))
-    })
-}
-
-/// The figures of an analysis that the kernel's totals contradict.
-pub fn doubts(analysis: &Analysis) -> Vec<Doubt> {
-    let mut sums = Sums::default();
-    whole(analysis).for_each(|(thread, kernel)| sums.add(thread, kernel));
-    sums.doubts()
-}
-
-/// Time in run queues, of the tasks for which the kernel counts it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct RunQueue {
-    /// By the events, in ns.
-    pub events_ns: u64,
-    /// Unknown time in ns, by the events.
-    pub unknown_ns: u64,
-    /// `run_delay` in ns, by the kernel.
-    pub kernel_ns: u64,
-}
-
-impl RunQueue {
-    fn add(&mut self, times: &Times, run_delay: u64) {
-        self.events_ns = self.events_ns.saturating_add(times.run_queue);
-        self.unknown_ns = self.unknown_ns.saturating_add(times.unknown);
-        self.kernel_ns = self.kernel_ns.saturating_add(run_delay);
-    }
-}
-
-/// A task with a difference.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Worst {
-    pub tid: u32,
-    pub label: String,
-    /// Time on a CPU in ns, by the events.
-    pub on_cpu_ns: u64,
-    /// Unknown time in ns, by the events.
-    pub unknown_ns: u64,
-    /// `sum_exec_runtime` in ns, by the kernel.
-    pub kernel_ns: u64,
-    /// Switches by the events.
-    pub switches: u64,
-    /// Switches by the kernel.
-    pub kernel_switches: u64,
-}
-
-const WORST: usize = 5;
-
-/// Compares the tasks of an analysis.
-pub fn audit(analysis: &Analysis) -> Audit {
-    let mut out = Audit::default();
-    let mut compared: Vec<(u64, &Thread, Worst)> = Vec::new();
-    let mut by_switch: Vec<u64> = Vec::new();
-    let mut sums = Sums::default();
-    for (thread, kernel) in whole(analysis) {
-        sums.add(thread, kernel);
-        let (switches, times) = (thread.switches, thread.times_by_events());
-        let task = Worst {
-            tid: thread.tid.0,
-            label: String::new(),
-            on_cpu_ns: times.on_cpu,
-            unknown_ns: times.unknown,
-            kernel_ns: kernel.sum_exec_runtime,
-            switches: switches.voluntary + switches.involuntary,
-            kernel_switches: kernel.nvcsw.saturating_add(kernel.nivcsw),
-        };
-        let equal = (switches.voluntary, switches.involuntary) == (kernel.nvcsw, kernel.nivcsw);
-        let add = |sum: &mut u64, ns: u64| *sum = sum.saturating_add(ns);
-        add(&mut out.switches_equal, equal.into());
-        let equal = task.switches == task.kernel_switches;
-        add(&mut out.switches_equal_in_sum, equal.into());
-        let more = task.on_cpu_ns.saturating_sub(task.kernel_ns);
-        add(&mut out.events_more_ns, more);
-        let difference = task.on_cpu_ns.abs_diff(task.kernel_ns);
-        if task.unknown_ns == 0 {
-            by_switch.push(difference / task.switches.max(1));
-        }
-        compared.push((difference, thread, task));
-    }
-    out.tasks = sums.tasks;
-    (out.on_cpu_ns, out.unknown_ns, out.kernel_ns) = (sums.on_cpu, sums.unknown, sums.kernel);
-    out.kernel_more_ns = sums.kernel_more;
-    out.run_queue = sums.run_queue;
-    out.beyond_bounds = sums.doubts();
-    compared.order_by_key(|(difference, thread, _)| (*difference, thread.start, thread.tid));
-    by_switch.sort_unstable();
-    let differences = compared.iter().map(|(difference, ..)| *difference);
-    out.differences_ns = quantiles(&differences.collect::<Vec<_>>());
-    out.switch_differences_ns = quantiles(&by_switch);
-    for (_, thread, mut worst) in compared.into_iter().rev().take(WORST) {
-        let process = analysis.processes.get(thread.process.0 as usize);
-        worst.label = process.map(label::label).unwrap_or_default();
-        out.worst.push(worst);
-    }
-    out
-}
-
-/// The median, 90 %, 99 % and maximum of sorted values.
-fn quantiles(sorted: &[u64]) -> [u64; 4] {
-    [500, 900, 990, 1000].map(|share| {
-        let place = sorted.len().saturating_sub(1) * share / 1000;
-        sorted.get(place).copied().unwrap_or(0)
-    })
-}
 
 /// The words on a sum by the events, a part of which is unknown, and by the kernel.
 fn beside(events: u64, unknown: u64, kernel: u64) -> String {
@@ -336,15 +78,7 @@ impl Report for Audit {
             units::time(self.kernel_more_ns)
         );
         fact("in sum", &sum);
-        let name = |worst: &&Worst| worst.label.clone();
-        out + &Table::new("the largest differences", name)
-            .column("events", |worst| Cell::Time(worst.on_cpu_ns))
-            .column("unknown", |worst| Cell::Time(worst.unknown_ns))
-            .column("kernel", |worst| Cell::Time(worst.kernel_ns))
-            .column("switches", |worst| Cell::Count(worst.switches))
-            .column("kernel", |worst| Cell::Count(worst.kernel_switches))
-            .column("tid", |worst| Cell::Id(worst.tid))
-            .text(&self.worst, style, 2)
+        out + &table().text(&self.worst, style, 2)
     }
 
     fn json(&self) -> Option<Value> {
@@ -352,7 +86,24 @@ impl Report for Audit {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let columns = "on_cpu_ns unknown_ns kernel_ns switches kernel_switches tid name=label";
-        csv(self.worst.iter().map(|worst| json!(worst)), columns)
+        table().csv(&self.worst)
     }
+}
+
+/// The columns of the tasks with the largest differences.
+fn table<'a>() -> Table<'a, &'a Worst> {
+    Table::new("the largest differences", |worst: &&Worst| {
+        worst.label.clone()
+    })
+    .fact("events", "on_cpu_ns", |worst| Cell::Time(worst.on_cpu_ns))
+    .fact("unknown", "unknown_ns", |worst| {
+        Cell::Time(worst.unknown_ns)
+    })
+    .fact("kernel", "kernel_ns", |worst| Cell::Time(worst.kernel_ns))
+    .fact("switches", "switches", |worst| Cell::Count(worst.switches))
+    .fact("kernel", "kernel_switches", |worst| {
+        Cell::Count(worst.kernel_switches)
+    })
+    .fact("tid", "tid", |worst| Cell::Id(worst.tid))
+    .named("name")
 }

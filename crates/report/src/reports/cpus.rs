@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use serde::Serialize;
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::timeline::{Actor, Bucket};
@@ -16,12 +15,12 @@ use tr_format::meta::Scope;
 use crate::called::TR;
 use crate::sort::Rows;
 use crate::style::Style;
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::{label, query, units};
 
 /// The figures of one CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
     /// The CPU's number; `None` for time on an unknown CPU: of a task that ran
     /// from before the span to after it.
@@ -57,12 +56,12 @@ pub struct Cpus {
 }
 
 impl Cpus {
-    /// Sums up the timeline.
+    /// CpuSums up the timeline.
     pub fn new(view: &View) -> Cpus {
         let analysis = view.analysis;
         let all = analysis.meta.scope == Scope::All && analysis.meta.options.cpus.is_empty();
         let (own, build) = own(view);
-        let mut sums = Sums {
+        let mut sums = CpuSums {
             analysis,
             own,
             cpus: BTreeMap::new(),
@@ -71,7 +70,7 @@ impl Cpus {
         for at in 0..analysis.threads.len() {
             sums.add(ThreadIx(u32::try_from(at).unwrap_or(u32::MAX)));
         }
-        let Sums {
+        let CpuSums {
             mut cpus, others, ..
         } = sums;
         let mut figures: BTreeMap<Option<CpuId>, _> = BTreeMap::new();
@@ -136,8 +135,8 @@ impl Cpus {
     }
 }
 
-/// Sums over the threads' timelines.
-struct Sums<'a> {
+/// CpuSums over the threads' timelines.
+struct CpuSums<'a> {
     analysis: &'a Analysis,
     /// The processes of this build.
     own: Vec<bool>,
@@ -146,7 +145,7 @@ struct Sums<'a> {
     others: HashMap<usize, u64>,
 }
 
-impl Sums<'_> {
+impl CpuSums<'_> {
     /// A thread's process, and whether it is one of this build.
     fn process(&self, thread: ThreadIx) -> (usize, bool) {
         let thread = self.analysis.threads.get(thread.0 as usize);
@@ -240,11 +239,6 @@ impl Report for Cpus {
             self.build
         );
         style.line(&mut out, &title);
-        let rest = if self.all {
-            "unknown"
-        } else {
-            "idle or others"
-        };
         let single = self.cpus.iter().filter(|cpu| cpu.cpu.is_some()).count();
         let cpus = self.cpus.iter().map(|cpu| {
             let name = cpu.cpu.map_or("?".into(), |cpu| cpu.to_string());
@@ -252,26 +246,7 @@ impl Report for Cpus {
         });
         let whole = self.span.saturating_mul(single as u64);
         let sum = (self.cpus.len() > 1).then(|| ("all".to_owned(), whole, self.sum()));
-        let waited = |(_, _, cpu): &(String, u64, Cpu)| units::time(cpu.preempted_wait_ns);
-        let table = Table::new("run queue, preempted", waited)
-            .words("CPU", |(name, ..)| Cell::Text(name.clone()))
-            .column("build", |(.., cpu)| Cell::Time(cpu.build_ns))
-            .column("", |(_, of, cpu)| Cell::Share(cpu.build_ns, *of))
-            .words("", |(_, of, cpu)| match style.width {
-                110.. => Cell::Text(style.bar(cpu.build_ns, *of, 16)),
-                _ => Cell::Empty,
-            })
-            .column_if(self.all, "others", |(.., cpu)| {
-                Cell::known(cpu.others_ns, Cell::Time)
-            })
-            .column_if(self.all, "idle", |(.., cpu)| {
-                Cell::known(cpu.idle_ns, Cell::Time)
-            })
-            .column(rest, |(.., cpu)| Cell::Time(cpu.unknown_ns))
-            .column("switches", |(.., cpu)| Cell::Count(cpu.switches))
-            .spare_if(true, "migrations", |(.., cpu)| Cell::Count(cpu.migrations))
-            .column("preempted", |(.., cpu)| Cell::Count(cpu.preempted));
-        out.push_str(&table.text(cpus.chain(sum), style, 0));
+        out.push_str(&self.table(style).text(cpus.chain(sum), style, 0));
         if !self.all {
             let hint = format!("Only {TR} record -a tells idle time from the time of others.");
             style.line(&mut out, &hint);
@@ -289,14 +264,60 @@ impl Report for Cpus {
         Some(json!({
             "span_ns": self.span,
             "build": self.build,
-            "cpus": self.cpus,
+            "cpus": self.table(&Style::PLAIN).rows(self.rows()),
             "others": others.collect::<Vec<_>>(),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let columns = "cpu build_ns others_ns idle_ns unknown_ns switches involuntary migrations
-                       preempted preempted_wait_ns";
-        csv(self.cpus.iter().map(|cpu| json!(cpu)), columns)
+        self.table(&Style::PLAIN).csv(self.rows())
+    }
+}
+
+/// A row: its name, the whole time, its figures.
+type CpuRow = (String, u64, Cpu);
+
+impl Cpus {
+    fn rows(&self) -> impl Iterator<Item = CpuRow> + '_ {
+        let cpus = self.cpus.iter();
+        cpus.map(|cpu| (String::new(), self.span, *cpu))
+    }
+
+    fn table<'t>(&self, style: &'t Style) -> Table<'t, CpuRow> {
+        let rest = match self.all {
+            true => "unknown",
+            false => "idle or others",
+        };
+        let waited = |(.., cpu): &CpuRow| units::time(cpu.preempted_wait_ns);
+        Table::new("run queue, preempted", waited)
+            .data("cpu", |(.., cpu)| cpu.cpu)
+            .words("CPU", |(name, ..)| Cell::Text(name.clone()))
+            .fact("build", "build_ns", |(.., cpu)| Cell::Time(cpu.build_ns))
+            .column("", |(_, of, cpu)| Cell::Share(cpu.build_ns, *of))
+            .words("", |(_, of, cpu)| match style.width {
+                110.. => Cell::Text(style.bar(cpu.build_ns, *of, 16)),
+                _ => Cell::Empty,
+            })
+            .fact("others", "others_ns", |(.., cpu)| {
+                Cell::known(cpu.others_ns, Cell::Time)
+            })
+            .shown(self.all)
+            .fact("idle", "idle_ns", |(.., cpu)| {
+                Cell::known(cpu.idle_ns, Cell::Time)
+            })
+            .shown(self.all)
+            .fact(rest, "unknown_ns", |(.., cpu)| Cell::Time(cpu.unknown_ns))
+            .fact("switches", "switches", |(.., cpu)| {
+                Cell::Count(cpu.switches)
+            })
+            .data("involuntary", |(.., cpu)| cpu.involuntary)
+            .fact("migrations", "migrations", |(.., cpu)| {
+                Cell::Count(cpu.migrations)
+            })
+            .spare()
+            .fact("preempted", "preempted", |(.., cpu)| {
+                Cell::Count(cpu.preempted)
+            })
+            .data("preempted_wait_ns", |(.., cpu)| cpu.preempted_wait_ns)
     }
 }

@@ -5,141 +5,31 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{json, Value};
-use tr_analyze::critical_path::{self, CriticalPath, Leg, NoPath, Segment, Then};
+use tr_analyze::critical_path::{CriticalPath, Leg, NoPath, Then};
 use tr_analyze::kinds::{ByKind, Kind};
-use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, ThreadIx};
-use tr_analyze::programs::{sleeper, Group, Groups, Program, Programs};
+use tr_analyze::model::{Basis, Process, ThreadIx};
+use tr_analyze::programs::{Group, Groups, Program, Programs};
 use tr_analyze::what_if::{self, Free, Limits};
 use tr_format::event::Ktime;
+use tr_format::stack::Doing;
 
 use super::path_functions::PathFunctions;
 use crate::called::TR;
-use crate::encode::with;
-use crate::functions;
-use crate::kinds::{self, COLUMNS};
+use crate::facts::path::{self, process_ix, shares, title, Part, Share};
+use crate::functions::Functions;
+use crate::kinds::COLUMNS;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::view::{Report, View};
-use crate::words::RUN_QUEUE_WAIT;
 use crate::{label, units, who};
 
 /// The number of programs with a lower bound.
 const FREE: usize = 6;
 
-/// The groups by program.
-pub(crate) fn groups(analysis: &Analysis) -> Groups {
-    Groups::new(analysis, |process, exec| match exec {
-        Some(exec) => label::program_of(&exec.argv, &exec.comm),
-        None => label::program(process),
-    })
-}
-
 /// What a path of a recording without scheduling events is worth.
 pub(crate) const BY_LIVES: &str =
     "at least this chain, without wake-ups: it follows forks and ends of processes only";
-
-/// The path's name: without scheduling events it has no wake-ups.
-pub(crate) fn title(analysis: &Analysis) -> &'static str {
-    match analysis.basis() {
-        Basis::Events => "Critical path",
-        _ => "Chain of forks and exits",
-    }
-}
-
-/// The path of the process of `--pid`, or of COMMAND.
-pub(crate) fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
-    let analysis = view.analysis;
-    let root = match view.ask.pid {
-        None => critical_path::root(analysis)?,
-        Some(pid) => {
-            let at = analysis.processes.iter().position(|p| p.pid == pid);
-            let at = at.and_then(|at| u32::try_from(at).ok());
-            ProcessIx(at.ok_or(NoPath::NotThere)?)
-        }
-    };
-    critical_path::critical_path(analysis, root)
-}
-
-/// A part of the path: a kind of time, by program where the program says more than the kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Part {
-    kind: Kind,
-    program: Option<Group>,
-}
-
-impl Part {
-    /// That of a segment.
-    fn of(analysis: &Analysis, groups: &Groups, segment: &Segment) -> Part {
-        let process = analysis.thread(segment.thread).process;
-        let group = groups.at(process, segment.from);
-        let program = match segment.kind {
-            Kind::OnCpu | Kind::Lived => group,
-            Kind::Sleep => {
-                let (sleeper, at) = sleeper(analysis, process, segment.from);
-                groups.at(sleeper, at).filter(|_| group.is_some()).or(group)
-            }
-            kind => {
-                let program = None;
-                return Part { kind, program };
-            }
-        };
-        // Time of a program that is not known explains nothing.
-        let kind = program.map_or(Kind::Unknown, |_| segment.kind);
-        Part { kind, program }
-    }
-
-    /// The name in text.
-    fn title(self, groups: &Groups) -> String {
-        let program = self.program.map_or("", |group| groups.name(group));
-        match self.kind {
-            Kind::OnCpu | Kind::Lived => program.to_owned(),
-            Kind::Sleep => format!("sleep in {program}"),
-            Kind::RunQueue => RUN_QUEUE_WAIT.into(),
-            Kind::Blocked => "blocked in the kernel".into(),
-            kind => kinds::title(kind).into(),
-        }
-    }
-}
-
-/// The path's time with one use.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Share {
-    part: Part,
-    /// The use in text.
-    pub name: String,
-    /// ns.
-    pub time: u64,
-    /// The number of stays with a thread.
-    pub count: u64,
-}
-
-/// The path's time by use, the longest first.
-pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) -> Vec<Share> {
-    let mut sums: BTreeMap<Part, (u64, u64)> = BTreeMap::new();
-    let mut last: BTreeMap<Part, ThreadIx> = BTreeMap::new();
-    for segment in &path.segments {
-        let part = Part::of(analysis, groups, segment);
-        let (time, count) = sums.entry(part).or_default();
-        *time += segment.length();
-        if last.insert(part, segment.thread) != Some(segment.thread) {
-            *count += 1;
-        }
-    }
-    let named = |(part, (time, count)): (Part, (u64, u64))| Share {
-        part,
-        name: part.title(groups),
-        time,
-        count,
-    };
-    let mut shares: Vec<Share> = sums.into_iter().map(named).collect();
-    shares.order_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
-    shares
-}
-
-fn process_ix(analysis: &Analysis, thread: ThreadIx) -> Option<ProcessIx> {
-    Some(analysis.threads.get(thread.0 as usize)?.process)
-}
 
 /// Draws the first `most` shares as bars.
 pub(crate) fn bars(out: &mut String, shares: &[Share], whole: u64, most: usize, style: &Style) {
@@ -165,12 +55,12 @@ pub struct PathReport<'a> {
     view: View<'a>,
     groups: Groups,
     programs: Programs,
-    found: Result<Found, NoPath>,
+    found: Result<FoundPath, NoPath>,
     /// By function, if that is asked for and stacks were recorded.
     functions: Option<PathFunctions>,
 }
 
-struct Found {
+struct FoundPath {
     path: CriticalPath,
     legs: Vec<Leg>,
     shares: Vec<Share>,
@@ -179,7 +69,7 @@ struct Found {
 }
 
 /// A row of the table of steps.
-struct Row {
+struct LegRow {
     from: Cell,
     to: Cell,
     length: u64,
@@ -191,8 +81,8 @@ struct Row {
 impl<'a> PathReport<'a> {
     pub fn new(view: &View<'a>) -> PathReport<'a> {
         let analysis = view.analysis;
-        let groups = groups(analysis);
-        let found = path_of(view).and_then(|path| {
+        let groups = path::groups(analysis);
+        let found = path::path_of(view).and_then(|path| {
             let shares = shares(analysis, &groups, &path);
             // A program with less than 1 % of the path hardly changes the bound.
             let large = |share: &&Share| share.time.saturating_mul(100) >= path.length();
@@ -209,7 +99,7 @@ impl<'a> PathReport<'a> {
                 Basis::Events => Some(what_if::limits(analysis, &path, &groups, &free)?),
                 _ => None,
             };
-            Ok(Found {
+            Ok(FoundPath {
                 legs: path.legs().collect(),
                 path,
                 shares,
@@ -296,7 +186,7 @@ impl<'a> PathReport<'a> {
     }
 
     /// The longest legs, and those between them in one row each.
-    fn rows(&self, legs: &[Leg]) -> Vec<Row> {
+    fn rows(&self, legs: &[Leg]) -> Vec<LegRow> {
         let mut order: Vec<usize> = (0..legs.len()).collect();
         order.sort_by_key(|at| (Reverse(legs.get(*at).map(Leg::length)), *at));
         let order = order.into_iter().take(self.view.ask.top.max(1));
@@ -320,7 +210,7 @@ impl<'a> PathReport<'a> {
                 ),
                 false => (self.between(run), Paint::Dim),
             };
-            rows.push(Row {
+            rows.push(LegRow {
                 from: Cell::At(from),
                 to: Cell::At(to),
                 length: to - from,
@@ -332,14 +222,15 @@ impl<'a> PathReport<'a> {
         rows
     }
 
-    fn table(&self, found: &Found, style: &Style) -> String {
+    fn table(&self, found: &FoundPath, style: &Style) -> String {
         let length = found.path.length();
         let mut spent = ByKind::default();
         found.legs.iter().for_each(|leg| spent.add_all(&leg.spent));
         let wide = style.width >= 100;
-        let mut table = Table::new("task", |row: &Row| row.name.clone())
+        let mut table = Table::new("task", |row: &LegRow| row.name.clone())
             .column("from", |row| row.from.clone())
-            .column_if(wide, "to", |row| row.to.clone())
+            .column("to", |row| row.to.clone())
+            .shown(wide)
             .column("length", |row| Cell::Time(row.length))
             .paint(|row| row.paint);
         // A column needs 0.5 % of the path.
@@ -353,7 +244,7 @@ impl<'a> PathReport<'a> {
                 ns => Cell::Time(ns),
             });
         }
-        let sum = Row {
+        let sum = LegRow {
             from: Cell::from("sum"),
             to: Cell::Empty,
             length,
@@ -434,22 +325,27 @@ impl<'a> PathReport<'a> {
         style.items(out, "  ", &machines, " · ");
     }
 
-    /// A leg in JSON and CSV.
-    fn step(&self, leg: &Leg) -> Value {
-        let found = who::thread(self.view.analysis, leg.thread);
+    /// The columns of legs in JSON and CSV.
+    fn legs(&self) -> Table<'_, &Leg> {
         let events = self.view.analysis.basis() == Basis::Events;
-        let spent = COLUMNS.iter().map(|column| {
-            let ns = events.then(|| column.of(&leg.spent));
-            (format!("{}_ns", column.name), Value::from(ns))
-        });
-        let spent: Value = spent.collect();
-        let step = json!({
-            "pid": found.map_or(0, |(_, process)| process.pid.0),
-            "tid": found.map_or(0, |(thread, _)| thread.tid.0),
-            "label": self.who(leg),
-            "from_ns": self.view.since(leg.from),
-            "to_ns": self.view.since(leg.to),
-            "then": match leg.then {
+        let found = |leg: &&Leg| who::thread(self.view.analysis, leg.thread);
+        let mut table = Table::new("", |leg: &&Leg| self.who(leg))
+            .data("from_ns", |leg| self.view.since(leg.from))
+            .data("to_ns", |leg| self.view.since(leg.to))
+            .csv_data("length_ns", |leg| leg.length());
+        for column in &COLUMNS {
+            let key = format!("{}_ns", column.name);
+            table = table.data(key, move |leg| events.then(|| column.of(&leg.spent)));
+        }
+        table
+            .data("inferred_ns", |leg| leg.inferred)
+            .data("pid", move |leg| {
+                found(leg).map_or(0, |(_, process)| process.pid.0)
+            })
+            .data("tid", move |leg| {
+                found(leg).map_or(0, |(thread, _)| thread.tid.0)
+            })
+            .data("then", |leg| match leg.then {
                 Then::Same => "same",
                 Then::Forked => "forked",
                 Then::Exited => "exited",
@@ -458,14 +354,12 @@ impl<'a> PathReport<'a> {
                 Then::Slot => "slot",
                 Then::Waited => "waited",
                 Then::Awaited => "awaited",
-            },
-            "inferred_ns": leg.inferred,
-        });
-        with(step, spent)
+            })
+            .named("name=label")
     }
 
-    fn path(&self, found: &Found) -> Value {
-        let Found {
+    fn path(&self, found: &FoundPath) -> Value {
+        let FoundPath {
             path,
             legs,
             shares,
@@ -497,7 +391,7 @@ impl<'a> PathReport<'a> {
             "to_ns": self.view.since(path.to),
             "wall_ns": path.length(),
             "inferred_ns": inferred(legs),
-            "steps": legs.iter().map(|leg| self.step(leg)).collect::<Value>(),
+            "steps": self.legs().rows(legs),
             "shares": shares.iter().map(share).collect::<Value>(),
             "work_ns": limits.map(|limits| limits.work),
             "least_ns": limits.map(|limits| limits.on(limits.cpus)),
@@ -613,14 +507,14 @@ impl Report for PathReport<'_> {
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         if self.view.ask.functions {
-            let functions = self.functions.iter();
-            let rows = functions.flat_map(|it| it.rows(self.view.ask.most()));
-            return csv(rows, functions::COLUMNS);
+            return match &self.functions {
+                Some(it) => it.table().csv(it.rows(self.view.ask.most())),
+                None => Functions::default()
+                    .table((None, &[]), Doing::OnCpu, 0)
+                    .csv([]),
+            };
         }
-        let rows = self.found.iter().flat_map(|found| &found.legs);
-        let rows = rows.map(|leg| with(self.step(leg), json!({"length_ns": leg.length()})));
-        let columns = "from_ns to_ns length_ns on_cpu_ns run_queue_ns disk_ns network_ns sleep_ns
-                       other_ns unknown_ns inferred_ns pid tid then name=label";
-        csv(rows, columns)
+        let legs = self.found.iter().flat_map(|found| &found.legs);
+        self.legs().csv(legs)
     }
 }

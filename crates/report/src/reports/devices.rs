@@ -8,24 +8,23 @@ use tr_analyze::model::Analysis;
 use tr_format::device::{bucket_end, Block, Device, Requests, BUCKETS, GROUPS};
 use tr_format::meta::Extra;
 
+use super::not_known;
+use crate::encode::with;
 use crate::escape;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::View;
 
-/// The beginning of the recorder's words for a kernel without the tracepoints.
-const MISSING: &str = "requests to block devices: ";
-
 /// The disks that had requests, those with the longest busy time first.
 pub struct Devices<'a> {
     view: View<'a>,
     /// `None`: the recording lacks them.
-    disks: Option<Vec<Disk<'a>>>,
+    disks: Option<Vec<DiskRequests<'a>>>,
 }
 
 /// The requests to a disk.
-struct Disk<'a> {
+pub struct DiskRequests<'a> {
     device: Device,
     name: String,
     busy: u64,
@@ -48,59 +47,60 @@ impl<'a> Devices<'a> {
 
     pub fn text(&self, out: &mut String, style: &Style) {
         let Some(disks) = &self.disks else {
-            let mut missing = self.view.analysis.meta.missing.iter();
-            if let Some(why) = missing.find(|it| it.starts_with(MISSING)) {
-                style.line(out, &escape::text(why.as_bytes()));
-            }
+            let why = not_known::why(&self.view.analysis.meta, Extra::Block);
+            why.iter().for_each(|why| style.line(out, why));
             return;
         };
         if disks.is_empty() {
             return;
         }
-        let span = self.view.analysis.end.since(self.view.analysis.start);
         out.push('\n');
         style.painted(out, Paint::Bold, "Requests to disks, of the whole machine");
-        let bound = |disk: &&Disk<'_>, part| Cell::known(disk.all.percentile(part), Cell::Time);
-        let table = Table::new("disk", |disk: &&Disk<'_>| disk.label())
-            .column("requests", |disk| Cell::Count(disk.all.count))
-            .column("read", |disk| Cell::Bytes(disk.bytes(0)))
-            .column("written", |disk| Cell::Bytes(disk.bytes(1)))
-            .column("busy", |disk| Cell::Share(disk.busy, span))
-            .column("depth", |disk| Cell::Text(disk.depth()))
-            .column("p50 ≤", move |disk| bound(disk, 50))
-            .column("p99 ≤", move |disk| bound(disk, 99))
-            .column("longest", |disk| Cell::Time(disk.all.longest));
         let shown = disks.iter().take(self.view.ask.top);
-        out.push_str(&table.text(shown, style, 0));
+        out.push_str(&self.table().text(shown, style, 0));
         style.more(out, disks.len(), self.view.ask.top, " disks");
     }
 
     /// Their JSON; null if the recording lacks them.
     pub fn json(&self) -> Value {
-        let disks = self.disks.as_ref().map(|disks| {
-            let disks = disks.iter().take(self.view.ask.most());
-            disks.map(|disk| disk.json(&self.view)).collect::<Vec<_>>()
-        });
-        json!(disks)
+        let (table, most) = (self.table(), self.view.ask.most());
+        let disks = self
+            .asked()
+            .map(|disk| with(table.json(&disk), disk.parts(most)));
+        let disks: Vec<Value> = disks.collect();
+        json!(self.disks.as_ref().map(|_| disks))
     }
 
-    /// Their rows in CSV.
-    pub fn rows(&self) -> impl Iterator<Item = Value> + '_ {
-        let disks = self.disks.iter().flatten().take(self.view.ask.most());
-        disks.map(|disk| {
-            let mut row = disk.figures();
-            row.insert("name".into(), json!(disk.name));
-            row.insert("read_bytes".into(), json!(disk.bytes(0)));
-            row.insert("written_bytes".into(), json!(disk.bytes(1)));
-            Value::Object(row)
-        })
+    /// Those of CSV and JSON.
+    pub fn asked(&self) -> impl Iterator<Item = &DiskRequests<'a>> {
+        self.disks.iter().flatten().take(self.view.ask.most())
+    }
+
+    pub fn table<'t>(&self) -> Table<'t, &'t DiskRequests<'a>>
+    where
+        'a: 't,
+    {
+        let span = self.view.analysis.end.since(self.view.analysis.start);
+        let table = Table::new("disk", |disk: &&DiskRequests<'a>| disk.label())
+            .data("name", |disk| disk.name.clone())
+            .data("device", |disk| disk.device.to_string());
+        let bytes = |at| move |disk: &&DiskRequests<'a>| Cell::Bytes(disk.bytes(at));
+        let busy = |table: Table<'t, &'t DiskRequests<'a>>| table.data("busy_ns", |disk| disk.busy);
+        requests(table, |disk| &disk.all, busy)
+            .fact("read", "read_bytes", bytes(0))
+            .csv_only()
+            .fact("written", "written_bytes", bytes(1))
+            .csv_only()
+            .column("busy", move |disk| Cell::Share(disk.busy, span))
+            .column("depth", |disk| Cell::Text(disk.depth()))
+            .last("p50_ns, p99_ns, longest_ns")
     }
 }
 
-fn disks<'a>(view: &View<'a>, analysis: &'a Analysis) -> Vec<Disk<'a>> {
-    let mut disks: BTreeMap<Device, Disk<'a>> = BTreeMap::new();
+fn disks<'a>(view: &View<'a>, analysis: &'a Analysis) -> Vec<DiskRequests<'a>> {
+    let mut disks: BTreeMap<Device, DiskRequests<'a>> = BTreeMap::new();
     for (time, block) in &analysis.blocks {
-        let disk = disks.entry(block.device).or_insert_with(|| Disk {
+        let disk = disks.entry(block.device).or_insert_with(|| DiskRequests {
             device: block.device,
             name: escape::text(&block.name),
             busy: 0,
@@ -115,12 +115,12 @@ fn disks<'a>(view: &View<'a>, analysis: &'a Analysis) -> Vec<Disk<'a>> {
         }
         disk.samples.push((view.since(*time), block));
     }
-    let mut disks: Vec<Disk<'a>> = disks.into_values().collect();
+    let mut disks: Vec<DiskRequests<'a>> = disks.into_values().collect();
     disks.order_by_key(|disk| Reverse((disk.busy, disk.all.count)));
     disks
 }
 
-impl Disk<'_> {
+impl DiskRequests<'_> {
     fn label(&self) -> String {
         if self.name.is_empty() {
             return self.device.to_string();
@@ -138,42 +138,43 @@ impl Disk<'_> {
         format!("{depth:.1}")
     }
 
-    fn figures(&self) -> Map<String, Value> {
-        let mut figures = requests(&self.all);
-        figures.insert("device".into(), json!(self.device.to_string()));
-        figures.insert("busy_ns".into(), json!(self.busy));
-        figures
-    }
-
-    fn json(&self, view: &View<'_>) -> Value {
-        let mut disk = self.figures();
-        disk.insert("name".into(), json!(self.name));
-        let groups = GROUPS.iter().zip(&self.groups).map(|(name, group)| {
-            let mut figures = requests(group);
-            figures.insert("bytes".into(), json!(group.bytes));
-            figures.insert("buckets".into(), json!(group.buckets));
-            ((*name).to_owned(), Value::Object(figures))
-        });
-        disk.insert("groups".into(), Value::Object(groups.collect()));
-        let samples = self.samples.iter().take(view.ask.most());
+    /// The groups of requests, and the samples.
+    fn parts(&self, most: usize) -> Value {
+        let table = requests(
+            Table::new("", |_| String::new()),
+            |it: &&Requests| *it,
+            |table| table,
+        )
+        .data("bytes", |it| it.bytes)
+        .data("buckets", |it| it.buckets.to_vec());
+        let groups = GROUPS.iter().zip(&self.groups);
+        let groups = groups.map(|(name, group)| ((*name).to_owned(), table.json(&group)));
+        let samples = self.samples.iter().take(most);
         let samples = samples.map(|(at, block)| sample(*at, block));
-        disk.insert("samples".into(), samples.collect());
-        Value::Object(disk)
+        json!({
+            "groups": groups.collect::<Map<_, _>>(),
+            "samples": samples.collect::<Value>(),
+        })
     }
 }
 
-fn requests(sums: &Requests) -> Map<String, Value> {
-    let fields = [
-        ("requests", json!(sums.count)),
-        ("latency_ns", json!(sums.latency)),
-        ("p50_ns", json!(sums.percentile(50))),
-        ("p99_ns", json!(sums.percentile(99))),
-        ("longest_ns", json!(sums.longest)),
-    ];
-    let fields = fields.into_iter();
-    fields
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
+/// Adds the columns of requests.
+fn requests<'a, R: 'a>(
+    table: Table<'a, R>,
+    of: fn(&R) -> &Requests,
+    busy: impl FnOnce(Table<'a, R>) -> Table<'a, R>,
+) -> Table<'a, R> {
+    let bound = |part| move |row: &R| Cell::known(of(row).percentile(part), Cell::Time);
+    let table = table.fact("requests", "requests", move |row| {
+        Cell::Count(of(row).count)
+    });
+    busy(table)
+        .data("latency_ns", move |row| of(row).latency)
+        .fact("p50 ≤", "p50_ns", bound(50))
+        .fact("p99 ≤", "p99_ns", bound(99))
+        .fact("longest", "longest_ns", move |row| {
+            Cell::Time(of(row).longest)
+        })
 }
 
 fn sample(at: u64, block: &Block) -> Value {

@@ -1,22 +1,21 @@
 //! Disks: the bytes that processes read and wrote, and their waits for them.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
 
 use serde_json::{json, Value};
-use tr_analyze::awaited::Awaited;
-use tr_analyze::critical_path::{CriticalPath, Kind};
-use tr_analyze::model::{Analysis, ThreadIx};
-use tr_format::event::Reason;
+use tr_analyze::disks;
+use tr_analyze::model::ThreadIx;
 
-use super::critical_path;
 use super::devices::Devices;
-use super::waited::{by_disk, by_file, sentence, Synced, Waited};
-use crate::members::{members, Members};
+use super::waited::{self, by_disk, by_file, sentence, Waited};
+use crate::encode::with;
+use crate::facts::disk::{path_waits, sum, DiskSum};
+use crate::facts::path;
+use crate::members::{self, members, Members};
 use crate::query::By;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Sheet, Table};
 use crate::units;
 use crate::view::{Report, View};
 use crate::words::IO_WAIT;
@@ -24,89 +23,65 @@ use crate::words::IO_WAIT;
 pub struct Disk<'a> {
     view: View<'a>,
     by: By,
-    all: Sum,
+    all: DiskSum,
     /// Those with the longest waits first.
-    rows: Vec<(Members, Sum)>,
+    rows: Vec<(Members, DiskSum)>,
     devices: Devices<'a>,
     /// Waits for block I/O by disk: of all, and of each of `rows`; `None`: not recorded.
-    waited: Option<Vec<Waited<'a>>>,
-    waited_of: Vec<Vec<Waited<'a>>>,
+    waited: Option<Vec<Waited<&'a disks::Disk>>>,
+    waited_of: Vec<Vec<Waited<&'a disks::Disk>>>,
     /// Waits in fsync by file, of each of `rows`.
-    synced_of: Vec<Vec<Synced<'a>>>,
+    synced_of: Vec<Vec<Waited<&'a [u8]>>>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum {
-    /// Bytes read from and written to storage, of the threads that have exited; `None`: not
-    /// known of any.
-    io: Option<(u64, u64)>,
-    /// A process has not told its bytes, or not those of all its threads: it has not exited.
-    part: bool,
-    major_faults: Option<u64>,
-    /// Waits for block I/O, and for files without block I/O of the thread's own.
-    pub waited: u64,
-    /// Of `waited`: in fsync and its relatives.
-    pub sync: u64,
-    /// Of `waited`: in page faults.
-    fault: u64,
-    /// Of the critical path; `None` without one.
-    pub path: Option<u64>,
-}
-
-impl Sum {
-    fn is_empty(&self) -> bool {
-        let (read, written) = self.io.unwrap_or_default();
-        read | written | self.major_faults.unwrap_or(0) | self.waited == 0
-    }
-
-    /// Bytes read from and written to storage; `None`: not known of all processes.
-    pub fn io(&self) -> Option<(u64, u64)> {
-        self.io.filter(|_| !self.part)
-    }
-
-    /// Adds a thread's waits.
-    fn wait(&mut self, analysis: &Analysis, thread: ThreadIx) {
-        let Some(timeline) = &analysis.timeline else {
-            return;
-        };
-        for stretch in timeline.of(thread) {
-            let awaited = analysis.awaited(thread, &stretch);
-            if !matches!(awaited, Some(Awaited::Disk | Awaited::File)) {
-                continue;
-            }
-            let ns = stretch.length();
-            self.waited = self.waited.saturating_add(ns);
-            match stretch.reason {
-                Reason::Sync => self.sync = self.sync.saturating_add(ns),
-                Reason::PageFault => self.fault = self.fault.saturating_add(ns),
-                _ => {}
-            }
+/// Adds the columns of figures; those without `any` value are not seen.
+fn figures<'a, R: 'a>(
+    table: Table<'a, R>,
+    of: fn(&R) -> &DiskSum,
+    any: impl Fn(fn(&DiskSum) -> u64) -> bool,
+) -> Table<'a, R> {
+    let time = |figure: fn(&DiskSum) -> u64| move |row: &R| Cell::Time(figure(of(row)));
+    let bytes = |part: fn((u64, u64)) -> u64| {
+        move |row: &R| {
+            let sum = of(row);
+            Cell::known(sum.io, |io| Cell::bytes(part(io), !sum.part))
         }
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "read_bytes": self.io().map(|(read, _)| read),
-            "written_bytes": self.io().map(|(_, written)| written),
-            "major_faults": self.major_faults,
-            "waited_ns": self.waited,
-            "sync_ns": self.sync,
-            "fault_ns": self.fault,
-            "path_ns": self.path,
+    };
+    table
+        .fact(IO_WAIT, "waited_ns", time(|it| it.waited))
+        .few()
+        .fact("fsync", "sync_ns", time(|it| it.sync))
+        .few()
+        .shown(any(|it| it.sync))
+        .fact("faults", "fault_ns", time(|it| it.fault))
+        .few()
+        .shown(any(|it| it.fault))
+        .fact("on path", "path_ns", move |row| {
+            Cell::known(of(row).path, Cell::Time)
         })
-    }
+        .few()
+        .shown(any(|it| it.path.unwrap_or(0)))
+        .fact("read", "read_bytes", bytes(|(read, _)| read))
+        .few()
+        .fact("written", "written_bytes", bytes(|(_, written)| written))
+        .few()
+        .fact("major", "major_faults", move |row| {
+            Cell::known(of(row).major_faults, Cell::Count)
+        })
+        .few()
+        .shown(any(|it| it.major_faults.unwrap_or(0)))
 }
 
 impl<'a> Disk<'a> {
     /// The chosen processes that used a disk.
     pub fn new(view: &View<'a>) -> Disk<'a> {
         let analysis = view.analysis;
-        let path = critical_path::path_of(view).ok();
+        let path = path::path_of(view).ok();
         let on_path = path.as_ref().map(path_waits);
         // The kernel's figures are of whole processes.
         let by = view.ask.by.unwrap_or_default().of_processes();
         let rows = members(view, by).into_iter();
-        let mut rows: Vec<(Members, Sum)> = rows
+        let mut rows: Vec<(Members, DiskSum)> = rows
             .map(|group| {
                 let sum = sum(analysis, &group.threads, on_path.as_ref());
                 (group, sum)
@@ -121,9 +96,9 @@ impl<'a> Disk<'a> {
         let threads: Vec<ThreadIx> = processes
             .flat_map(|it| it.threads.iter().copied())
             .collect();
-        let of = |(group, _): &(Members, Sum)| by_disk(analysis, &group.threads);
+        let of = |(group, _): &(Members, DiskSum)| by_disk(analysis, &group.threads);
         let waited_of = rows.iter().map(|row| of(row).unwrap_or_default()).collect();
-        let files = |(group, _): &(Members, Sum)| by_file(analysis, &group.threads);
+        let files = |(group, _): &(Members, DiskSum)| by_file(analysis, &group.threads);
         let synced_of = rows.iter().map(files).collect();
         Disk {
             view: *view,
@@ -136,57 +111,6 @@ impl<'a> Disk<'a> {
             devices: Devices::new(view),
         }
     }
-}
-
-/// The time of each thread on the critical path in which it waited for a disk.
-fn path_waits(path: &CriticalPath) -> HashMap<ThreadIx, u64> {
-    let mut waits: HashMap<ThreadIx, u64> = HashMap::new();
-    for segment in path.segments.iter().filter(|it| it.kind == Kind::Disk) {
-        let sum = waits.entry(segment.thread).or_default();
-        *sum = sum.saturating_add(segment.length());
-    }
-    waits
-}
-
-/// The figures of a whole recording.
-pub(crate) fn totals(
-    analysis: &Analysis,
-    threads: &[ThreadIx],
-    path: Option<&CriticalPath>,
-) -> Sum {
-    sum(analysis, threads, path.map(path_waits).as_ref())
-}
-
-/// The figures of these threads and their processes.
-fn sum(analysis: &Analysis, threads: &[ThreadIx], on_path: Option<&HashMap<ThreadIx, u64>>) -> Sum {
-    let mut sum = Sum::default();
-    let mut processes: Vec<_> = threads
-        .iter()
-        .map(|ix| analysis.thread(*ix).process)
-        .collect();
-    processes.sort_unstable();
-    processes.dedup();
-    let processes = || processes.iter().map(|ix| analysis.process(*ix));
-    let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
-    // A process that has not exited has no figures yet, but for threads of it that have.
-    sum.io = processes().filter_map(|it| it.io).reduce(add);
-    sum.part = processes().any(|it| it.alive || it.io.is_none());
-    let faults = processes().filter_map(|it| it.faults);
-    sum.major_faults = faults.map(|(_, major)| major).reduce(u64::saturating_add);
-    for ix in threads {
-        sum.wait(analysis, *ix);
-    }
-    let waits = |path: &HashMap<ThreadIx, u64>| {
-        let waits = threads.iter().filter_map(|ix| path.get(ix));
-        waits.fold(0, |sum: u64, ns| sum.saturating_add(*ns))
-    };
-    sum.path = on_path.map(waits);
-    sum
-}
-
-/// `Empty` for 0 and `?` for `None`.
-fn few(number: Option<u64>, cell: impl Fn(u64) -> Cell) -> Cell {
-    Cell::known(number, |number| Cell::few(number, &cell))
 }
 
 impl Report for Disk<'_> {
@@ -212,140 +136,98 @@ impl Report for Disk<'_> {
             self.devices.text(&mut out, style);
             return out;
         }
-        let any = |of: fn(&Sum) -> u64| self.rows.iter().any(|(_, sum)| of(sum) > 0);
         let shown = self.rows.iter().take(self.view.ask.top);
         let title = units::top(self.by.title(), shown.len(), self.rows.len());
-        let table = Table::new(title, |(group, _): &&(Members, Sum)| group.name.clone())
-            .column(IO_WAIT, |(_, sum)| few(Some(sum.waited), Cell::Time))
-            .column_if(any(|it| it.sync), "fsync", |(_, sum)| {
-                few(Some(sum.sync), Cell::Time)
-            })
-            .column_if(any(|it| it.fault), "faults", |(_, sum)| {
-                few(Some(sum.fault), Cell::Time)
-            })
-            .column_if(any(|it| it.path.unwrap_or(0)), "on path", |(_, sum)| {
-                few(sum.path, Cell::Time)
-            })
-            .column("read", |(_, sum)| {
-                Cell::known(sum.io, |(read, _)| Cell::bytes(read, !sum.part))
-            })
-            .column("written", |(_, sum)| {
-                Cell::known(sum.io, |(_, written)| Cell::bytes(written, !sum.part))
-            })
-            .column_if(
-                any(|it| it.major_faults.unwrap_or(0)),
-                "major",
-                |(_, sum)| few(sum.major_faults, Cell::Count),
-            )
-            .column_if(self.by == By::Process, "pid", |(group, _)| {
-                Cell::known(group.pid, Cell::Id)
-            });
+        let table = self.table().titled(title);
         out.push('\n');
         out.push_str(&table.text(shown, style, 0));
-        self.waits_text(&mut out, style);
-        self.files_text(&mut out, style);
+        // Who waited for which disk, if there were several; in fsync for which file, if one is known.
+        let disks = self.waited.iter().flatten();
+        if disks.filter(|it| it.what.is_some()).count() >= 2 {
+            let title = "waits for block I/O";
+            self.waits(&mut out, style, (title, waited::disks()), &self.waited_of);
+        }
+        if self.synced_of.iter().flatten().any(|it| it.what.is_some()) {
+            let title = "waits in fsync";
+            self.waits(&mut out, style, (title, waited::files()), &self.synced_of);
+        }
         self.devices.text(&mut out, style);
         out
     }
 
     fn json(&self) -> Option<Value> {
-        let rows = self.rows().collect::<Vec<_>>();
-        Some(crate::encode::with(
-            self.all.json(),
-            json!({
-                "rows": rows,
-                "disks": self.waited.as_deref().map(disks),
-                "devices": self.devices.json(),
-            }),
-        ))
-    }
-
-    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        csv(
-            self.csv_rows().chain(self.devices.rows()),
-            "name pid waited_ns sync_ns fault_ns path_ns read_bytes written_bytes major_faults \
-             device io_waits io_waited_ns requests busy_ns latency_ns p50_ns p99_ns longest_ns",
-        )
-    }
-}
-
-fn disks(waited: &[Waited<'_>]) -> Value {
-    waited.iter().map(Waited::json).collect()
-}
-
-impl<'a> Disk<'a> {
-    fn rows(&self) -> impl Iterator<Item = Value> + '_ {
+        let all = figures(
+            Table::new("", |_| String::new()),
+            |it: &&DiskSum| *it,
+            |_| true,
+        );
+        let threads = Members::default();
+        let disks = |waited: &[Waited<_>]| {
+            let waited = waited.iter().map(|it| (&threads, it));
+            waited::disks().rows(waited)
+        };
         let parts = self.waited_of.iter().zip(&self.synced_of);
-        let rows = self.rows.iter().zip(parts);
-        rows.take(self.view.ask.most())
-            .map(|((group, sum), (waited, synced))| {
-                let name = json!({ "name": group.name, "pid": group.pid });
-                let known = |of: Value| self.waited.as_ref().map(|_| of);
-                let files = synced.iter().map(Synced::json).collect();
-                let parts = json!({ "disks": known(disks(waited)), "synced": known(files) });
-                crate::encode::with(crate::encode::with(name, sum.json()), parts)
-            })
+        let rows = self.rows.iter().zip(parts).take(self.view.ask.most());
+        let table = self.table();
+        let rows = rows.map(|(row, (waited, synced))| {
+            let known = |of: Value| self.waited.as_ref().map(|_| of);
+            let files = waited::files().rows(synced.iter().map(|it| (&threads, it)));
+            let parts = json!({ "disks": known(disks(waited)), "synced": known(files) });
+            with(table.json(&row), parts)
+        });
+        let parts = json!({
+            "rows": rows.collect::<Vec<_>>(),
+            "disks": self.waited.as_deref().map(disks),
+            "devices": self.devices.json(),
+        });
+        Some(with(all.json(&&self.all), parts))
     }
 
-    /// Each row, and its waits by disk.
-    fn csv_rows(&self) -> impl Iterator<Item = Value> + '_ {
+    /// Each row, and its waits by disk; then the devices.
+    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+        let (table, disks, devices) = (self.table(), waited::disks(), self.devices.table());
+        let mut sheet = Sheet::new([table.keys(), disks.keys(), devices.keys()])?;
         let rows = self.rows.iter().zip(&self.waited_of);
-        rows.take(self.view.ask.most())
-            .flat_map(|((group, sum), waited)| {
-                let name = || json!({ "name": group.name, "pid": group.pid });
-                let waits = waited
-                    .iter()
-                    .map(move |it| crate::encode::with(name(), it.row()));
-                let all = crate::encode::with(name(), sum.json());
-                [all].into_iter().chain(waits)
-            })
-    }
-
-    /// Who waited in fsync for which file, if that is known of any.
-    fn files_text(&self, out: &mut String, style: &Style) {
-        if self.synced_of.iter().flatten().any(Synced::is_known) {
-            let waits = self.synced_of.iter().map(|all| {
-                let waits = all.iter().map(|it| (it.ns, it.count, it.label()));
-                waits.collect()
-            });
-            self.waits_table(out, style, ("waits in fsync", "file"), waits);
+        for (row, waited) in rows.take(self.view.ask.most()) {
+            sheet.add(&table, &row)?;
+            for it in waited {
+                sheet.add(&disks, &(&row.0, it))?;
+            }
         }
-    }
-
-    /// Who waited for which disk, if there were several.
-    fn waits_text(&self, out: &mut String, style: &Style) {
-        let known = |all: &Vec<Waited<'_>>| all.iter().filter(|it| it.is_known()).count();
-        if self.waited.as_ref().map_or(0, known) >= 2 {
-            let waits = self.waited_of.iter().map(|all| {
-                let waits = all.iter().map(|it| (it.ns, it.count, it.label()));
-                waits.collect()
-            });
-            self.waits_table(out, style, ("waits for block I/O", "disk"), waits);
+        for device in self.devices.asked() {
+            sheet.add(&devices, &device)?;
         }
+        sheet.end()
+    }
+}
+
+impl Disk<'_> {
+    fn table(&self) -> Table<'_, &(Members, DiskSum)> {
+        let any = |of: fn(&DiskSum) -> u64| self.rows.iter().any(|(_, sum)| of(sum) > 0);
+        let table = members::table(self.by, |row: &&(Members, DiskSum)| Some(&row.0));
+        figures(table, |row| &row.1, any)
     }
 
-    /// The waits of each row, the longest ones first: their time in ns, their number, for what.
-    fn waits_table(
-        &self,
+    /// The waits of each row, the longest ones first.
+    fn waits<'r, T>(
+        &'r self,
         out: &mut String,
         style: &Style,
-        (title, what): (&str, &'static str),
-        waits: impl Iterator<Item = Vec<(u64, u64, String)>>,
+        (title, table): (&str, Table<'r, waited::WaitedRow<'r, T>>),
+        waits: &'r [Vec<Waited<T>>],
     ) {
         let rows = self.rows.iter().zip(waits);
-        let mut waits: Vec<(&str, (u64, u64, String))> = rows
-            .flat_map(|((group, _), waits)| waits.into_iter().map(|it| (&*group.name, it)))
+        let mut waits: Vec<waited::WaitedRow<'r, T>> = rows
+            .flat_map(|((group, _), waits)| waits.iter().map(move |it| (group, it)))
             .collect();
-        waits.order_by_key(|(_, (ns, count, _))| Reverse((*ns, *count)));
-        let shown = waits.iter().take(self.view.ask.top);
-        let title = units::top(title, shown.len(), waits.len());
-        let table = Table::new(title, |(group, _): &&(&str, (u64, u64, String))| {
-            (*group).to_owned()
-        })
-        .column(IO_WAIT, |(_, (ns, ..))| Cell::Time(*ns))
-        .column("waits", |(_, (_, count, _))| Cell::Count(*count))
-        .column(what, |(_, (.., label))| Cell::Text(label.clone()));
+        waits.order_by_key(|(_, it)| Reverse((it.ns, it.count)));
+        let shown = waits.len().min(self.view.ask.top);
+        let title = units::top(title, shown, waits.len());
         out.push('\n');
-        out.push_str(&table.text(shown, style, 0));
+        out.push_str(
+            &table
+                .titled(title)
+                .text(waits.into_iter().take(shown), style, 0),
+        );
     }
 }

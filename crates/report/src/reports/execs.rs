@@ -4,16 +4,16 @@
 //! run of a program must not wonder whether it was left out.
 
 use serde_json::{json, Value};
-use tr_analyze::model::{Basis, ExecSpan, Process};
+use tr_analyze::model::{ExecSpan, Process};
 
-use crate::encode::{self, with};
-use crate::exit::{self, Exit};
+use crate::encode::{self, Seen};
+use crate::exit;
 use crate::query::{self, Sort};
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::view::{Report, View};
-use crate::words::{OFF_CPU, RUN_QUEUE, SLEEP_OR_BLOCKED};
+use crate::words::OFF_CPU;
 use crate::{escape, units};
 
 #[derive(Clone, Copy)]
@@ -90,29 +90,69 @@ impl<'a> Execs<'a> {
     }
 
     /// The rows in CSV and JSON.
-    fn asked(&self) -> impl Iterator<Item = (&Execution<'a>, Value)> {
-        let rows = self.rows.iter().take(self.view.ask.most());
-        rows.map(|row| {
-            let start = self.view.since(row.exec.start);
-            let filename = &row.exec.filename;
-            let object = json!({
-                "pid": row.process.pid.0,
-                "ppid": row.process.ppid.map(|ppid| ppid.0),
-                "start_ns": start,
-                "started_before": row.exec.started_before,
-                "end_ns": (!row.alive()).then(|| start + row.time()),
-                "time_ns": row.time(),
-                "ended": row.ended(),
-                "exit": row.status().map(Exit::from),
-                "comm": encode::text(row.exec.comm.bytes()),
-                "filename": (!filename.is_empty()).then(|| encode::text(filename)),
-                "argv": encode::argv(&row.exec.argv),
-                "argv_truncated": row.exec.argv.truncated(),
-                "max_rss_bytes": row.exec.max_rss,
+    fn asked(&self) -> impl Iterator<Item = &Execution<'a>> {
+        self.rows.iter().take(self.view.ask.most())
+    }
+
+    /// The columns, of which a `wide` table has more.
+    fn table(&self, wide: bool) -> Table<'_, &Execution<'a>> {
+        let seen = Seen {
+            basis: self.view.analysis.basis(),
+            on_cpu: true,
+            waits: wide,
+            unknown: wide && self.rows.iter().any(|row| row.exec.times.unknown > 0),
+            spare: false,
+        };
+        let start = |row: &&Execution<'a>| self.view.since(row.exec.start);
+        let table = Table::new("ARGV", |row: &&Execution<'a>| row.command())
+            .fact("START(s)", "start_ns", move |row| {
+                match row.exec.started_before {
+                    true => Cell::Note("before"),
+                    false => Cell::Seconds(start(row)),
+                }
+            })
+            .shown(wide)
+            .csv_only()
+            .json_data("start_ns", start)
+            .json_data("started_before", |row| row.exec.started_before)
+            .json_data("end_ns", move |row| {
+                (!row.alive()).then(|| start(row) + row.time())
+            })
+            .fact("TIME(s)", "time_ns", |row| Cell::Seconds(row.time()))
+            .data("ended", |row| row.ended());
+        let table = exit::columns(table, "", |row| (row.status(), false)).shown(false);
+        let table = table
+            .fact("PID", "pid", |row| Cell::Id(row.process.pid.0))
+            .fact("PPID", "ppid", |row| {
+                Cell::known(row.process.ppid, |ppid| Cell::Id(ppid.0))
             });
-            let times = encode::Times::new(&row.exec.times);
-            (row, with(object, json!(times)))
-        })
+        let keys = "on_cpu run_queue blocked sleep unknown asleep";
+        encode::times(table, |row| Some(&row.exec.times), seen, keys)
+            .column(OFF_CPU, |row| Cell::Time(row.waited()))
+            .shown(!wide)
+            .fact("memory", "max_rss_bytes", |row| {
+                Cell::known(row.exec.max_rss, Cell::Bytes)
+            })
+            .shown(self.view.ask.sort == Some(Sort::Rss))
+            .json_data("comm", |row| encode::text(row.exec.comm.bytes()))
+            .csv_data("filename", |row| escape::text(&row.exec.filename))
+            .json_data("filename", |row| {
+                let filename = &row.exec.filename;
+                (!filename.is_empty()).then(|| encode::text(filename))
+            })
+            .named("argv")
+            .csv_only()
+            .json_data("argv", |row| json!(encode::argv(&row.exec.argv)))
+            .json_data("argv_truncated", |row| row.exec.argv.truncated())
+            .column("CODE", |row| match row.last {
+                true => exit::cell(row.status(), row.alive()),
+                false => Cell::from("exec"),
+            })
+            .last(
+                "on_cpu_ns, off CPU, run_queue_ns, blocked_ns, sleep_ns, asleep_or_blocked_ns, \
+                 unknown_ns, max_rss_bytes, CODE, pid, ppid",
+            )
+            .paint(|row| Paint::bad_if(exit::failed(row.status())))
     }
 }
 
@@ -157,68 +197,18 @@ const WIDE: usize = 120;
 impl Report for Execs<'_> {
     fn text(&self, style: &Style) -> String {
         let wide = style.width >= WIDE;
-        let unknown = self.rows.iter().any(|row| row.exec.times.unknown > 0);
-        let events = self.view.analysis.basis() == Basis::Events;
         let most = self.view.ask.most();
-        let table = Table::new("ARGV", |row: &&Execution| row.command())
-            .column_if(wide, "START(s)", |row| match row.exec.started_before {
-                true => Cell::from("before"),
-                false => Cell::Seconds(self.view.since(row.exec.start)),
-            })
-            .column("TIME(s)", |row| Cell::Seconds(row.time()))
-            .column("CPU", |row| {
-                Cell::known(row.exec.times.on_cpu_known(), Cell::Time)
-            })
-            .column_if(!wide, OFF_CPU, |row| Cell::Time(row.waited()))
-            .column_if(wide, RUN_QUEUE, |row| {
-                Cell::known(row.exec.times.run_queue_known(), Cell::Time)
-            })
-            .column_if(wide && events, "blocked", |row| {
-                Cell::Time(row.exec.times.blocked)
-            })
-            .column_if(wide && events, "sleep", |row| {
-                Cell::Time(row.exec.times.sleep)
-            })
-            .column_if(wide && !events, SLEEP_OR_BLOCKED, |row| {
-                Cell::known(row.exec.times.asleep_or_blocked_known(), Cell::Time)
-            })
-            .column_if(wide && unknown, "unknown", |row| {
-                Cell::Time(row.exec.times.unknown)
-            })
-            .column_if(self.view.ask.sort == Some(Sort::Rss), "memory", |row| {
-                Cell::known(row.exec.max_rss, Cell::Bytes)
-            })
-            .column("CODE", |row| match row.last {
-                true => exit::cell(row.status(), row.alive()),
-                false => Cell::from("exec"),
-            })
-            .column("PID", |row| Cell::Id(row.process.pid.0))
-            .column("PPID", |row| {
-                Cell::known(row.process.ppid, |ppid| Cell::Id(ppid.0))
-            })
-            .paint(|row| Paint::bad_if(exit::failed(row.status())));
-        let mut out = table.text(self.rows.iter().take(most), style, 0);
+        let rows = self.rows.iter().take(most);
+        let mut out = self.table(wide).text(rows, style, 0);
         style.more(&mut out, self.rows.len(), most, " executions");
         out
     }
 
     fn json(&self) -> Option<Value> {
-        Some(self.asked().map(|(_, row)| row).collect())
+        Some(self.table(true).rows(self.asked()))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let rows = self.asked().map(|(row, object)| {
-            let seen = !row.exec.started_before;
-            let text = json!({
-                "start_ns": seen.then(|| self.view.since(row.exec.start)),
-                "filename": escape::text(&row.exec.filename),
-                "argv": row.command(),
-            });
-            with(object, text)
-        });
-        let columns = "start_ns time_ns ended exit_code=exit/code signal=exit/signal pid ppid
-                       on_cpu_ns run_queue_ns blocked_ns sleep_ns unknown_ns max_rss_bytes
-                       filename argv";
-        csv(rows, &self.view.time_columns(columns))
+        self.table(true).csv(self.asked())
     }
 }

@@ -4,11 +4,11 @@ use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_format::stack::{Doing, Place};
 
-use crate::functions::{reason_of, Functions, Sampled, Sum, COLUMNS};
+use crate::functions::{reason_of, FunctionRow, Functions, SampleSum, Sampled};
 use crate::members::{members, places, Members};
 use crate::query::By;
 use crate::style::Style;
-use crate::table::csv;
+use crate::table::Table;
 use crate::units;
 use crate::view::{Report, View};
 
@@ -26,14 +26,14 @@ pub struct Flame<'a> {
     by: Option<By>,
     groups: Vec<Members>,
     functions: Functions,
-    programs: Vec<Program>,
+    programs: Vec<SampledProgram>,
     /// The CPU time of the chosen processes in ns.
     cpu: Option<u64>,
 }
 
 /// The depths of a program's stacks.
 #[derive(Clone, Debug, Default)]
-struct Program {
+struct SampledProgram {
     name: String,
     /// Samples with frames in user mode.
     samples: u64,
@@ -78,8 +78,13 @@ impl<'a> Flame<'a> {
         (missing as f64 > chance).then_some(missing)
     }
 
-    fn rows(&self) -> impl Iterator<Item = Value> + '_ {
-        self.functions.json(&self.groups, self.view.ask.most())
+    fn table(&self) -> Table<'_, &FunctionRow> {
+        let groups = (self.by, self.groups.as_slice());
+        self.functions.table(groups, Doing::OnCpu, 0)
+    }
+
+    fn rows(&self) -> impl Iterator<Item = &FunctionRow> {
+        self.functions.rows(self.view.ask.most())
     }
 }
 
@@ -93,7 +98,7 @@ fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, Sampled)> + '
             stack: it.stack,
             doing: it.doing,
             reason: None,
-            sum: Sum {
+            sum: SampleSum {
                 samples: it.count,
                 ns: it.ns,
             },
@@ -106,7 +111,7 @@ fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, Sampled)> + '
             stack: it.stack,
             doing: it.doing,
             reason: reason_of(analysis, it),
-            sum: Sum {
+            sum: SampleSum {
                 samples: 1,
                 ns: it.ns,
             },
@@ -118,14 +123,14 @@ fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, Sampled)> + '
 
 /// The depths of the stacks, by program; those with most samples of one frame or without the outermost
 /// frames first.
-fn programs(view: &View<'_>, groups: &[Members]) -> Vec<Program> {
+fn programs(view: &View<'_>, groups: &[Members]) -> Vec<SampledProgram> {
     let stacks = &view.analysis.stacks;
     let place = places(groups);
-    let named = groups.iter().map(|group| Program {
+    let named = groups.iter().map(|group| SampledProgram {
         name: group.name.clone(),
-        ..Program::default()
+        ..SampledProgram::default()
     });
-    let mut programs: Vec<Program> = named.collect();
+    let mut programs: Vec<SampledProgram> = named.collect();
     for it in &stacks.samples {
         let program = place.get(&it.thread).and_then(|at| programs.get_mut(*at));
         let places = stacks.frames(it.stack).map(|frame| stacks.place(frame));
@@ -139,7 +144,7 @@ fn programs(view: &View<'_>, groups: &[Members]) -> Vec<Program> {
         }
     }
     programs.retain(|it| it.samples > 0);
-    let bad = |it: &Program| it.flat.saturating_add(it.cut);
+    let bad = |it: &SampledProgram| it.flat.saturating_add(it.cut);
     programs.sort_by(|a, b| (bad(b), &a.name).cmp(&(bad(a), &b.name)));
     programs
 }
@@ -158,7 +163,7 @@ impl Report for Flame<'_> {
                 format!("{missing} of {cpu} of CPU time have no sample: the kernel took none");
             style.line(&mut out, &line);
         }
-        type Part = fn(&Program) -> u64;
+        type Part = fn(&SampledProgram) -> u64;
         let parts: [(Part, u64, &str); 2] = [
             (
                 |it| it.flat,
@@ -168,7 +173,7 @@ impl Report for Flame<'_> {
             (|it| it.cut, CUT, "are cut: deeper than 127 frames"),
         ];
         for (of, least, what) in parts {
-            let many = |it: &&Program| {
+            let many = |it: &&SampledProgram| {
                 it.samples >= SOME && of(it).saturating_mul(100) >= it.samples.saturating_mul(least)
             };
             for it in self.programs.iter().filter(many).take(PROGRAMS) {
@@ -200,11 +205,11 @@ impl Report for Flame<'_> {
             "off_cpu_reasons": functions.reasons(),
             "by": self.by.map(By::name),
             "programs": programs.collect::<Vec<_>>(),
-            "rows": self.rows().collect::<Vec<_>>(),
+            "rows": self.table().rows(self.rows()),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        csv(self.rows(), COLUMNS)
+        self.table().csv(self.rows())
     }
 }

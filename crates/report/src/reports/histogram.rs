@@ -3,12 +3,11 @@
 use serde_json::{json, Value};
 use tr_analyze::waits;
 
-use crate::hist::{Groups, Hist, SLOT_COLUMNS};
+use crate::hist::{self, Groups, Hist};
 use crate::members::{members, Members};
 use crate::query::By;
 use crate::sort::Rows;
 use crate::style::Style;
-use crate::table::csv;
 use crate::view::{Report, View};
 
 /// The report. With `--by` it draws each group; otherwise all slices together, and
@@ -69,10 +68,11 @@ impl Report for Histogram<'_> {
 
     fn json(&self) -> Option<Value> {
         let groups = self.groups.json();
-        Some(json!({"all": self.all.json(json!({})), "groups": groups}))
+        let all = hist::table("slices").json(&("", String::new(), None, &self.all));
+        Some(json!({"all": all, "groups": groups}))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        csv(self.groups.rows(), &["name pid", SLOT_COLUMNS].concat())
+        hist::csv(self.groups.asked(), false)
     }
 }

@@ -3,20 +3,18 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use serde_json::{json, Map, Value};
+use serde_json::{json, Value};
 use tr_analyze::dns::Lookup;
 use tr_analyze::model::ProcessIx;
 use tr_format::meta::Extra;
 use tr_format::network::Address;
 
+use super::not_known;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::View;
-use crate::{escape, label, units};
-
-/// The beginning of the recorder's words for a kernel without the tracepoints.
-const MISSING: &str = "DNS queries: ";
+use crate::{label, units, who};
 
 /// The queries of the chosen processes.
 pub struct Lookups<'a> {
@@ -55,7 +53,7 @@ impl<'a> Lookups<'a> {
         let mut names = HashMap::new();
         for it in self.chosen.iter().flatten() {
             for address in &it.addresses {
-                names.entry(*address).or_insert_with(|| name_of(it));
+                names.entry(*address).or_insert_with(|| who::asked_name(it));
             }
         }
         names
@@ -67,7 +65,7 @@ impl<'a> Lookups<'a> {
         let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();
         for it in self.chosen.iter().flatten() {
             let row = names.entry(&it.query.name).or_insert_with(|| Name {
-                name: name_of(it),
+                name: who::asked_name(it),
                 ..Name::default()
             });
             let length = it.answered.map_or(0, |_| it.length(end));
@@ -86,10 +84,8 @@ impl<'a> Lookups<'a> {
     pub fn text(&self, out: &mut String, style: &Style) {
         let analysis = self.view.analysis;
         let Some(chosen) = &self.chosen else {
-            let mut missing = analysis.meta.missing.iter();
-            if let Some(why) = missing.find(|it| it.starts_with(MISSING)) {
-                style.line(out, &escape::text(why.as_bytes()));
-            }
+            let why = not_known::why(&analysis.meta, Extra::Dns);
+            why.iter().for_each(|why| style.line(out, why));
             return;
         };
         if chosen.is_empty() {
@@ -111,14 +107,16 @@ impl<'a> Lookups<'a> {
         };
         let table = Table::new("name", |row: &&Name| row.name.clone())
             .column("queries", |row| Cell::Count(row.queries))
-            .column_if(any(|row| row.errors), "errors", |row| {
-                Cell::few(row.errors, Cell::Count)
-            })
-            .column_if(any(|row| row.unanswered), "unanswered", |row| {
-                Cell::few(row.unanswered, Cell::Count)
-            })
-            .column("until answer", |row| Cell::few(row.sum, Cell::Time))
-            .column("longest", |row| Cell::few(row.longest, Cell::Time))
+            .column("errors", |row| Cell::Count(row.errors))
+            .few()
+            .shown(any(|row| row.errors))
+            .column("unanswered", |row| Cell::Count(row.unanswered))
+            .few()
+            .shown(any(|row| row.unanswered))
+            .column("until answer", |row| Cell::Time(row.sum))
+            .few()
+            .column("longest", |row| Cell::Time(row.longest))
+            .few()
             .words("process", by);
         out.push_str(&table.text(rows.iter().take(self.view.ask.top), style, 0));
         style.more(out, rows.len(), self.view.ask.top, " names");
@@ -126,69 +124,48 @@ impl<'a> Lookups<'a> {
 
     /// Their JSON; null if the recording lacks them.
     pub fn json(&self) -> Value {
-        let most = self.view.ask.most();
-        let rows = self.chosen.as_ref().map(|chosen| {
-            let rows = chosen.iter().take(most).map(|it| self.lookup(it));
-            rows.map(Value::Object).collect::<Vec<_>>()
-        });
+        let rows = self
+            .chosen
+            .as_ref()
+            .map(|_| self.table().rows(self.asked()));
         json!(rows)
     }
 
-    /// Their rows in CSV, in the columns of connections.
-    pub fn rows(&self) -> impl Iterator<Item = Value> + '_ {
-        let all = self.chosen.iter().flatten().take(self.view.ask.most());
-        all.map(|it| {
-            let mut row = self.lookup(it);
-            let moved = [
-                ("server", "remote"),
-                ("asked_ns", "begun_ns"),
-                ("answered_ns", "closed_ns"),
-            ];
-            for (from, to) in moved.into_iter().chain([("answer", "ending")]) {
-                let value = row.remove(from).unwrap_or_default();
-                row.insert(to.into(), value);
-            }
-            row.insert("direction".into(), json!("dns"));
-            row.insert("remote_port".into(), json!(53));
-            Value::Object(row)
-        })
+    /// Those of CSV and JSON.
+    pub fn asked(&self) -> impl Iterator<Item = &Lookup> {
+        self.chosen
+            .iter()
+            .flatten()
+            .copied()
+            .take(self.view.ask.most())
     }
 
-    fn lookup(&self, it: &Lookup) -> Map<String, Value> {
+    /// Their columns, in CSV among those of connections.
+    pub fn table(&self) -> Table<'_, &Lookup> {
         let analysis = self.view.analysis;
-        let process = process(&self.view, it).map(|ix| analysis.process(ix));
-        let addresses = it.addresses.iter().map(ToString::to_string);
-        let fields = [
-            ("pid", json!(process.map(|process| process.pid.0))),
-            ("process", json!(process.map(label::label))),
-            ("server", json!(it.query.server.to_string())),
-            ("name", json!(name_of(it))),
-            ("type", json!(kind(it.query.kind))),
-            ("asked_ns", json!(self.view.since(it.asked))),
-            (
-                "answered_ns",
-                json!(it.answered.map(|at| self.view.since(at))),
-            ),
-            ("answer", json!(answer(it))),
-            ("addresses", json!(addresses.collect::<Vec<_>>())),
-        ];
-        let fields = fields.into_iter();
-        fields
-            .map(|(name, value)| (name.to_owned(), value))
-            .collect()
+        let process = |it: &&Lookup| process(&self.view, it).map(|ix| analysis.process(ix));
+        Table::new("", |it: &&Lookup| who::asked_name(it))
+            .data("pid", move |it| process(it).map(|process| process.pid.0))
+            .data("process", move |it| process(it).map(label::label))
+            .csv_data("direction", |_| "dns")
+            .data("remote=server", |it| it.query.server.to_string())
+            .csv_data("remote_port", |_| 53)
+            .data("begun_ns=asked_ns", |it| self.view.since(it.asked))
+            .data("closed_ns=answered_ns", |it| {
+                it.answered.map(|at| self.view.since(at))
+            })
+            .data("ending=answer", |it| answer(it))
+            .named("name")
+            .data("type", |it| kind(it.query.kind))
+            .json_data("addresses", |it| {
+                let addresses = it.addresses.iter().map(ToString::to_string);
+                addresses.collect::<Vec<_>>()
+            })
     }
 }
 
 fn process(view: &View<'_>, it: &Lookup) -> Option<ProcessIx> {
     it.thread.map(|ix| view.analysis.thread(ix).process)
-}
-
-/// The name that was asked for.
-pub(crate) fn name_of(it: &Lookup) -> String {
-    match &*it.query.name {
-        [] => ".".into(),
-        name => escape::text(name),
-    }
 }
 
 /// The names of the IANA's registry of DNS parameters.

@@ -1,19 +1,20 @@
 //! The machine: the CPU time of the build and of others, pressure, memory, frequency.
 
-use serde_json::{json, Map, Value};
+use serde_json::{json, Value};
 use tr_analyze::machine::{Range, Samples};
 use tr_format::counters::{Counter, Unit};
 use tr_format::event::Ktime;
 
 use super::cpus;
 use super::series::{self, fit, shade};
+use crate::encode::with;
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::units;
 use crate::view::{Report, View};
 use crate::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
 
-pub struct Machine<'a> {
+pub struct MachineReport<'a> {
     view: View<'a>,
     cpus: u64,
     /// The processes that "build" means.
@@ -70,23 +71,81 @@ impl<'a> Interval<'a> {
         self.samples.range(counter, self.span)
     }
 
-    /// The times and totals by name.
-    fn json(&self) -> Map<String, Value> {
-        let mut all = Map::new();
-        let mut put = |name: &str, value: Option<u64>| all.insert(name.to_owned(), json!(value));
-        put("length_ns", Some(self.length()));
-        put("build_ns", Some(self.build));
-        put("others_ns", self.others);
-        put("idle_ns", self.idle);
-        for counter in Counter::ALL {
-            match counter.unit() {
-                Unit::Time => put(&format!("{}_ns", counter.name()), self.total(counter)),
-                Unit::Count => put(counter.name(), self.total(counter)),
-                Unit::Bytes | Unit::Frequency => continue,
-            };
+    /// The value of a counter and its key: of times and totals the increase, of others the mean at
+    /// the interval's end.
+    fn value(&self, counter: Counter) -> Option<u64> {
+        let end = (self.span.1, self.span.1);
+        match counter.unit() {
+            Unit::Time | Unit::Count => self.total(counter),
+            Unit::Bytes | Unit::Frequency => {
+                let range = self.samples.range(counter, end);
+                range.map(|range| range.mean)
+            }
         }
-        all
     }
+}
+
+fn key(counter: Counter) -> String {
+    let unit = match counter.unit() {
+        Unit::Time => "_ns",
+        Unit::Count => "",
+        Unit::Bytes => "_bytes",
+        Unit::Frequency => "_khz",
+    };
+    format!("{}{unit}", counter.name())
+}
+
+/// The counters of CSV, between `idle_ns` and the end.
+const IN_CSV: [Counter; 18] = {
+    use Counter::*;
+    [
+        Iowait,
+        Busy,
+        Stolen,
+        Throttled,
+        ThrottledPeriods,
+        CpuSome,
+        MemorySome,
+        MemoryFull,
+        IoSome,
+        IoFull,
+        CgroupCpuSome,
+        CgroupMemorySome,
+        CgroupMemoryFull,
+        CgroupIoSome,
+        CgroupIoFull,
+        AvailableMemory,
+        CgroupMemory,
+        Frequency,
+    ]
+};
+
+/// The columns of intervals; those of the whole span have no current values.
+fn table<'t>(view: &'t View<'t>, whole: bool) -> Table<'t, &'t Interval<'t>> {
+    let mut table = Table::new("", |_: &&Interval<'_>| String::new());
+    if !whole {
+        table = table.data("from_ns", |it| view.since(it.span.0));
+    }
+    let table = table
+        .data("length_ns", |it| it.length())
+        .data("build_ns", |it| it.build)
+        .data("others_ns", |it| it.others)
+        .data(key(Counter::Recorder), |it| it.value(Counter::Recorder))
+        .data("idle_ns", |it| it.idle);
+    let rest = Counter::ALL.into_iter();
+    let rest = rest.filter(|it| *it != Counter::Recorder && !IN_CSV.contains(it));
+    let all = IN_CSV.into_iter().map(|it| (it, true));
+    let all = all.chain(rest.map(|it| (it, false)));
+    let current = |it: Counter| matches!(it.unit(), Unit::Bytes | Unit::Frequency);
+    let all = all.filter(|(it, _)| !(whole && current(*it)));
+    all.fold(table, |table, (counter, in_csv)| {
+        let table = table.data(key(counter), move |it| it.value(counter));
+        if in_csv {
+            table
+        } else {
+            table.json_only()
+        }
+    })
 }
 
 /// A row of the table.
@@ -97,9 +156,9 @@ struct Fact {
     strip: Vec<(u64, u64)>,
 }
 
-impl<'a> Machine<'a> {
+impl<'a> MachineReport<'a> {
     /// The samples of the analyzed span; `None` if there are none.
-    pub fn new(view: &View<'a>) -> Option<Machine<'a>> {
+    pub fn new(view: &View<'a>) -> Option<MachineReport<'a>> {
         let analysis = view.analysis;
         let samples = Samples::of(analysis);
         let covered = samples.within((analysis.start, analysis.end))?;
@@ -119,7 +178,7 @@ impl<'a> Machine<'a> {
             .zip(&ran)
             .map(|((from, to), ran)| Interval::new(samples, (*from, *to), *ran, known));
         let sum = ran.iter().fold(0, |sum: u64, ns| sum.saturating_add(*ns));
-        Some(Machine {
+        Some(MachineReport {
             view: *view,
             cpus,
             build,
@@ -224,25 +283,6 @@ impl<'a> Machine<'a> {
             .flat_map(|c| std::iter::repeat_n(c, repeat))
             .collect()
     }
-
-    fn samples(&self) -> impl Iterator<Item = Value> + '_ {
-        self.intervals.iter().map(|it| {
-            let mut row = Map::new();
-            row.insert("from_ns".into(), json!(self.view.since(it.span.0)));
-            row.extend(it.json());
-            let end = (it.span.1, it.span.1);
-            for counter in Counter::ALL {
-                let name = match counter.unit() {
-                    Unit::Bytes => format!("{}_bytes", counter.name()),
-                    Unit::Frequency => format!("{}_khz", counter.name()),
-                    Unit::Time | Unit::Count => continue,
-                };
-                let value = it.samples.range(counter, end).map(|range| range.mean);
-                row.insert(name, json!(value));
-            }
-            Value::Object(row)
-        })
-    }
 }
 
 /// CPU time of the processes of the build in each interval between two edges, in ns.
@@ -272,7 +312,7 @@ fn on_cpu(view: &View<'_>, own: &[bool], edges: &[Ktime]) -> Vec<u64> {
     sums
 }
 
-impl Report for Machine<'_> {
+impl Report for MachineReport<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
         let head = format!(
@@ -302,20 +342,13 @@ impl Report for Machine<'_> {
             "cgroup_memory_max_bytes": range(Counter::CgroupMemory, |it| it.most),
             "frequency_min_khz": range(Counter::Frequency, |it| it.least),
             "frequency_mean_khz": range(Counter::Frequency, |it| it.mean),
-            "samples": self.samples().collect::<Vec<_>>(),
+            "samples": table(&self.view, false).rows(&self.intervals),
         });
-        let sums = Value::Object(self.whole.json());
-        Some(crate::encode::with(own, sums))
+        Some(with(own, table(&self.view, true).json(&&self.whole)))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let columns = "from_ns length_ns build_ns others_ns recorder_ns idle_ns iowait_ns busy_ns
-                       stolen_ns throttled_ns throttled_periods cpu_some_ns memory_some_ns
-                       memory_full_ns io_some_ns io_full_ns cgroup_cpu_some_ns
-                       cgroup_memory_some_ns cgroup_memory_full_ns cgroup_io_some_ns
-                       cgroup_io_full_ns available_memory_bytes cgroup_memory_bytes
-                       frequency_khz";
-        csv(self.samples(), columns)
+        table(&self.view, false).csv(&self.intervals)
     }
 }
 

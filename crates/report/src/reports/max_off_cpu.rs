@@ -9,14 +9,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::{json, Value};
 use tr_analyze::model::Process;
 use tr_analyze::waits::{self, Piece};
 
 use crate::sort::Rows;
 use crate::style::Style;
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::{label, units};
 
@@ -37,20 +36,6 @@ struct Longest<'a> {
     process: &'a Process,
     piece: Piece,
     /// All times off CPU in the interval.
-    count: u64,
-}
-
-/// The same in every format.
-#[derive(Serialize)]
-struct Row {
-    from_ns: u64,
-    to_ns: u64,
-    pid: u32,
-    process: String,
-    max_off_cpu_ns: u64,
-    start_ns: u64,
-    cpu: Option<u16>,
-    whole: bool,
     count: u64,
 }
 
@@ -86,33 +71,43 @@ impl<'a> MaxOffCpu<'a> {
     }
 
     /// The rows in CSV and JSON: all, or `--top` of the longest.
-    fn asked(&self) -> Vec<Row> {
+    fn asked(&self) -> Vec<&Longest<'a>> {
         match self.view.ask.limit {
-            None => self.rows.iter().map(|row| self.row(row)).collect(),
+            None => self.rows.iter().collect(),
             Some(most) => self.longest(most),
         }
     }
 
-    fn longest(&self, most: usize) -> Vec<Row> {
-        let mut rows: Vec<&Longest> = self.rows.iter().collect();
+    fn longest(&self, most: usize) -> Vec<&Longest<'a>> {
+        let mut rows: Vec<&Longest<'a>> = self.rows.iter().collect();
         rows.order_by_key(|row| Reverse(row.piece.length()));
         rows.truncate(most);
-        rows.into_iter().map(|row| self.row(row)).collect()
+        rows
     }
 
-    fn row(&self, row: &Longest) -> Row {
-        let from_ns = row.number.saturating_mul(self.interval);
-        Row {
-            from_ns,
-            to_ns: from_ns.saturating_add(self.interval),
-            pid: row.process.pid.0,
-            process: label::label(row.process),
-            max_off_cpu_ns: row.piece.length(),
-            start_ns: self.view.since(row.piece.from),
-            cpu: row.piece.before.cpu().map(|cpu| cpu.0),
-            whole: row.piece.whole_wait(),
-            count: row.count,
-        }
+    fn table(&self) -> Table<'_, &Longest<'a>> {
+        let interval = self.interval;
+        let from = move |row: &&Longest<'a>| row.number.saturating_mul(interval);
+        Table::new("process", |row: &&Longest<'a>| label::label(row.process))
+            .fact("interval", "interval_ns=from_ns", move |row| {
+                Cell::At(from(row))
+            })
+            .json_data("to_ns", move |row| from(row).saturating_add(interval))
+            .fact("pid", "pid", |row| Cell::Id(row.process.pid.0))
+            .fact("off CPU", "max_off_cpu_ns", |row| {
+                Cell::wait(row.piece.length(), row.piece.whole_wait())
+            })
+            .fact("from", "start_ns", |row| {
+                Cell::At(self.view.since(row.piece.from))
+            })
+            .fact("CPU", "cpu", |row| {
+                let cpu = row.piece.before.cpu();
+                Cell::known(cpu, |cpu| Cell::Id(cpu.0.into()))
+            })
+            .data("whole", |row| row.piece.whole_wait())
+            .fact("times", "count", |row| Cell::Count(row.count))
+            .named("process")
+            .last("pid")
     }
 }
 
@@ -139,28 +134,18 @@ impl Report for MaxOffCpu<'_> {
             return out;
         }
         let name = units::top("process", top, self.rows.len());
-        out + &Table::new(name, |row: &Row| row.process.clone())
-            .column("interval", |row| Cell::At(row.from_ns))
-            .column("off CPU", |row| Cell::wait(row.max_off_cpu_ns, row.whole))
-            .column("from", |row| Cell::At(row.start_ns))
-            .column("CPU", |row| {
-                Cell::known(row.cpu, |cpu| Cell::Id(cpu.into()))
-            })
-            .column("times", |row| Cell::Count(row.count))
-            .column("pid", |row| Cell::Id(row.pid))
-            .text(self.longest(top), style, 0)
+        out + &self.table().titled(name).text(self.longest(top), style, 0)
     }
 
     fn json(&self) -> Option<Value> {
         Some(json!({
             "interval_ns": self.interval,
             "cpu": self.view.ask.cpu.map(|cpu| cpu.0),
-            "rows": self.asked(),
+            "rows": self.table().rows(self.asked()),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let columns = "interval_ns=from_ns pid max_off_cpu_ns start_ns cpu whole count process";
-        csv(self.asked().into_iter().map(|row| json!(row)), columns)
+        self.table().csv(self.asked())
     }
 }

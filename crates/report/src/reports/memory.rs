@@ -1,46 +1,33 @@
 //! Memory: the largest resident sets, waits for memory, and kills for lack of it.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use serde_json::{json, Value};
 use tr_analyze::memory::MemoryKind;
-use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
+use tr_analyze::model::{ProcessIx, ThreadIx};
 use tr_format::counters::{Counter, Counters};
-use tr_format::event::Ktime;
-use tr_format::meta::{Extra, Known};
+use tr_format::meta::Known;
 
-use crate::members::{members, Members};
+use crate::facts::memory::{facts, samples, sum, MemorySum, Resident};
+use crate::members::{self, members, Members};
 use crate::query::By;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::{escape, label, units};
 
 pub struct Memory<'a> {
     view: View<'a>,
     by: By,
-    all: Sum,
+    all: MemorySum,
     /// Those with the largest resident sets first.
-    rows: Vec<(Members, Sum)>,
+    rows: Vec<(Members, MemorySum)>,
     killed: Vec<Killed>,
     /// The samples of the span.
     samples: Vec<(u64, &'a Counters)>,
-}
-
-/// Figures of threads and their processes.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum {
-    /// The largest resident set of a process; `None` before its exit.
-    peak: Option<u64>,
-    pub major_faults: Option<u64>,
-    /// Those that follow are `None` where the recording does not tell them.
-    reclaims: Option<u64>,
-    pub reclaimed: Option<u64>,
-    pub swapped: Option<u64>,
-    pub killed: Option<u64>,
 }
 
 /// A process that the kernel killed for lack of memory.
@@ -50,54 +37,37 @@ struct Killed {
     resident: Option<u64>,
 }
 
-impl Sum {
-    fn is_empty(&self) -> bool {
-        let figures = [
-            self.peak,
-            self.major_faults,
-            self.reclaims,
-            self.swapped,
-            self.killed,
-        ];
-        figures.iter().all(|it| it.unwrap_or(0) == 0)
-    }
-
-    /// Without any fact, of a recording that may lack some kinds of them.
-    fn of(analysis: &Analysis) -> Sum {
-        let reclaim = analysis.meta.has(Extra::Memory).then_some(0);
-        Sum {
-            reclaims: reclaim,
-            reclaimed: reclaim,
-            killed: reclaim,
-            swapped: analysis.swap_told.then_some(0),
-            ..Sum::default()
-        }
-    }
-
-    fn add(&mut self, kind: MemoryKind) {
-        let add = |to: &mut Option<u64>, more| {
-            *to = Some(to.unwrap_or(0).saturating_add(more));
-        };
-        match kind {
-            MemoryKind::Reclaimed(count, ns) => {
-                add(&mut self.reclaims, count);
-                add(&mut self.reclaimed, ns);
-            }
-            MemoryKind::Swapped(ns) => add(&mut self.swapped, ns),
-            MemoryKind::Killed(_) => add(&mut self.killed, 1),
-        }
-    }
-
-    fn json(&self) -> Value {
-        json!({
-            "peak_bytes": self.peak,
-            "major_faults": self.major_faults,
-            "reclaims": self.reclaims,
-            "reclaim_ns": self.reclaimed,
-            "swap_ns": self.swapped,
-            "oom_kills": self.killed,
-        })
-    }
+/// Adds the columns of figures; those without `any` value are not seen.
+fn figures<'a, R: 'a>(
+    table: Table<'a, R>,
+    of: fn(&R) -> &MemorySum,
+    any: impl Fn(fn(&MemorySum) -> Option<u64>) -> bool,
+) -> Table<'a, R> {
+    type Figure = fn(&MemorySum) -> Option<u64>;
+    let known =
+        |figure: Figure, cell: fn(u64) -> Cell| move |row: &R| Cell::known(figure(of(row)), cell);
+    let figures = |table: Table<'a, R>, title: &str, key: &str, figure: Figure, cell| {
+        let column = table.fact(title, key, known(figure, cell));
+        column.few().shown(any(figure))
+    };
+    let table = table.fact("peak", "peak_bytes", known(|it| it.peak, Cell::Bytes));
+    let table = figures(
+        table,
+        "major",
+        "major_faults",
+        |it| it.major_faults,
+        Cell::Count,
+    );
+    let table = figures(table, "reclaims", "reclaims", |it| it.reclaims, Cell::Count);
+    let table = figures(
+        table,
+        "reclaim",
+        "reclaim_ns",
+        |it| it.reclaimed,
+        Cell::Time,
+    );
+    let table = figures(table, "swap", "swap_ns", |it| it.swapped, Cell::Time);
+    table.data("oom_kills", move |row| of(row).killed)
 }
 
 impl<'a> Memory<'a> {
@@ -107,7 +77,7 @@ impl<'a> Memory<'a> {
         let facts = facts(analysis);
         // The kernel's figures are of whole processes.
         let by = view.ask.by.unwrap_or_default().of_processes();
-        let mut rows: Vec<(Members, Sum)> = members(view, by)
+        let mut rows: Vec<(Members, MemorySum)> = members(view, by)
             .into_iter()
             .map(|group| {
                 let sum = sum(analysis, &group.threads, &facts);
@@ -206,92 +176,18 @@ impl<'a> Memory<'a> {
         lines
     }
 
-    fn rows(&self) -> impl Iterator<Item = Value> + '_ {
-        let rows = self.rows.iter().take(self.view.ask.most());
-        rows.map(|(group, sum)| {
-            let name = json!({ "name": group.name, "pid": group.pid });
-            crate::encode::with(name, sum.json())
-        })
-    }
-}
-
-fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
-    let mut facts: HashMap<ThreadIx, Vec<MemoryKind>> = HashMap::new();
-    for it in &analysis.memory {
-        facts.entry(it.thread).or_default().push(it.kind);
-    }
-    facts
-}
-
-/// The resident memory of all recorded processes together in the span, in bytes.
-pub(crate) struct Resident {
-    /// The largest reading between the span's first sample and its last; `None` without one.
-    read: Option<u64>,
-    /// The largest resident set of one process; 0 if none is known.
-    peak: u64,
-    /// The same of those that began in the span, or were killed in it.
-    inside: u64,
-}
-
-impl Resident {
-    pub fn of(analysis: &Analysis) -> Resident {
-        let values = samples(analysis).enumerate().flat_map(|(at, (_, it))| {
-            // The readings before the first sample are not in the span.
-            let peak = it.get(Counter::ResidentPeak).filter(|_| at > 0);
-            [it.get(Counter::Resident), peak]
-        });
-        // The peak of a process that is older than the span may be, too. COMMAND is such a one:
-        // kernels before 6.16 count the recorder's memory before its exec.
-        let processes = || analysis.processes.iter();
-        let inside = processes().filter(|it| !it.started_before);
-        let inside = inside.filter_map(|it| it.max_rss);
-        let killed = analysis.memory.iter().filter_map(|it| match it.kind {
-            MemoryKind::Killed(resident) => resident,
-            _ => None,
-        });
-        Resident {
-            read: values.flatten().max(),
-            peak: processes().filter_map(|it| it.max_rss).max().unwrap_or(0),
-            inside: inside.chain(killed).max().unwrap_or(0),
-        }
+    fn table(&self) -> Table<'_, &(Members, MemorySum)> {
+        let any = |of: fn(&MemorySum) -> Option<u64>| {
+            let mut values = self.rows.iter().map(|(_, sum)| of(sum));
+            values.any(|value| value.is_some_and(|it| it > 0))
+        };
+        let table = members::table(self.by, |row: &&(Members, MemorySum)| Some(&row.0));
+        figures(table, |row| &row.1, any)
     }
 
-    /// The largest reading; `None` if the readings have missed a process's peak.
-    pub fn whole(&self) -> Option<u64> {
-        let most = self.peak.max(self.inside);
-        self.read.filter(|read| *read > 0 && *read >= most)
+    fn rows(&self) -> impl Iterator<Item = &(Members, MemorySum)> {
+        self.rows.iter().take(self.view.ask.most())
     }
-
-    /// A lower bound, if there are readings at all.
-    fn least(&self) -> Option<u64> {
-        let least = self.read?.max(self.inside);
-        Some(least).filter(|least| *least > 0)
-    }
-}
-
-/// The figures of a whole recording.
-pub(crate) fn totals(analysis: &Analysis, threads: &[ThreadIx]) -> Sum {
-    sum(analysis, threads, &facts(analysis))
-}
-
-/// The figures of these threads and their processes.
-fn sum(
-    analysis: &Analysis,
-    threads: &[ThreadIx],
-    facts: &HashMap<ThreadIx, Vec<MemoryKind>>,
-) -> Sum {
-    let mut sum = Sum::of(analysis);
-    let processes: HashSet<ProcessIx> = threads
-        .iter()
-        .map(|ix| analysis.thread(*ix).process)
-        .collect();
-    let processes = || processes.iter().map(|ix| analysis.process(*ix));
-    sum.peak = processes().filter_map(|it| it.max_rss).max();
-    let faults = processes().filter_map(|it| it.faults);
-    sum.major_faults = faults.map(|(_, major)| major).reduce(u64::saturating_add);
-    let mine = threads.iter().filter_map(|ix| facts.get(ix));
-    mine.flatten().for_each(|fact| sum.add(*fact));
-    sum
 }
 
 fn killed(view: &View<'_>, threads: &[ThreadIx]) -> Vec<Killed> {
@@ -307,13 +203,6 @@ fn killed(view: &View<'_>, threads: &[ThreadIx]) -> Vec<Killed> {
         _ => None,
     })
     .collect()
-}
-
-/// The samples of the machine's counters in the span.
-fn samples(analysis: &Analysis) -> impl Iterator<Item = &(Ktime, Counters)> {
-    let span = analysis.start..=analysis.end;
-    let samples = analysis.counters.iter();
-    samples.filter(move |(time, _)| span.contains(time))
 }
 
 impl Report for Memory<'_> {
@@ -340,29 +229,9 @@ impl Report for Memory<'_> {
         if self.rows.is_empty() {
             return out;
         }
-        let any = |of: fn(&Sum) -> Option<u64>| {
-            let mut values = self.rows.iter().map(|(_, sum)| of(sum));
-            values.any(|value| value.is_some_and(|it| it > 0))
-        };
         let shown = self.rows.iter().take(self.view.ask.top);
         let title = units::top(self.by.title(), shown.len(), self.rows.len());
-        let table = Table::new(title, |(group, _): &&(Members, Sum)| group.name.clone())
-            .column("peak", |(_, sum)| Cell::known(sum.peak, Cell::Bytes))
-            .column_if(any(|it| it.major_faults), "major", |(_, sum)| {
-                Cell::known(sum.major_faults, |it| Cell::few(it, Cell::Count))
-            })
-            .column_if(any(|it| it.reclaims), "reclaims", |(_, sum)| {
-                Cell::known(sum.reclaims, |it| Cell::few(it, Cell::Count))
-            })
-            .column_if(any(|it| it.reclaimed), "reclaim", |(_, sum)| {
-                Cell::known(sum.reclaimed, |it| Cell::few(it, Cell::Time))
-            })
-            .column_if(any(|it| it.swapped), "swap", |(_, sum)| {
-                Cell::known(sum.swapped, |it| Cell::few(it, Cell::Time))
-            })
-            .column_if(self.by == By::Process, "pid", |(group, _)| {
-                Cell::known(group.pid, Cell::Id)
-            });
+        let table = self.table().titled(title);
         out.push('\n');
         out.push_str(&table.text(shown, style, 0));
         out
@@ -394,14 +263,18 @@ impl Report for Memory<'_> {
             "cgroup_peak_bytes": self.cgroup_peak(),
             "cgroup_limit_bytes": self.cgroup_limit(),
             "kills": kills.collect::<Vec<_>>(),
-            "rows": self.rows().collect::<Vec<_>>(),
+            "rows": self.table().rows(self.rows()),
             "samples": samples.collect::<Vec<_>>(),
         });
-        Some(crate::encode::with(self.all.json(), more))
+        let all = figures(
+            Table::new("", |_| String::new()),
+            |it: &&MemorySum| *it,
+            |_| true,
+        );
+        Some(crate::encode::with(all.json(&&self.all), more))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let columns = "name pid peak_bytes major_faults reclaims reclaim_ns swap_ns oom_kills";
-        csv(self.rows(), columns)
+        self.table().csv(self.rows())
     }
 }

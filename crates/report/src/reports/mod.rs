@@ -8,10 +8,10 @@ pub mod critical_path;
 mod devices;
 pub mod disk;
 pub mod execs;
-pub(crate) mod failed;
+mod failed;
 pub mod flame;
 pub mod histogram;
-pub(crate) mod lookups;
+mod lookups;
 pub mod machine;
 pub mod max_off_cpu;
 pub mod memory;
@@ -38,7 +38,7 @@ pub use crate::view::{Ask, Report, View};
 named! {
     /// A report, in the order of `--report all`. Its title describes it.
     #[derive(Hash)]
-    pub enum Kind {
+    pub enum ReportKind {
         Top = "top", "Where the time went";
         Advice = "advice", "The changes that would save time";
         CriticalPath = "critical-path", "The critical path, step by step";
@@ -63,7 +63,7 @@ named! {
     }
 }
 
-impl Kind {
+impl ReportKind {
     /// The name in JSON.
     pub fn key(self) -> String {
         self.name().replace('-', "_")
@@ -73,14 +73,14 @@ impl Kind {
     pub fn needs_timeline(self) -> bool {
         !matches!(
             self,
-            Kind::Top
-                | Kind::Audit
-                | Kind::Quality
-                | Kind::Tree
-                | Kind::Execs
-                | Kind::Syscalls
-                | Kind::Flame
-                | Kind::Memory
+            ReportKind::Top
+                | ReportKind::Audit
+                | ReportKind::Quality
+                | ReportKind::Tree
+                | ReportKind::Execs
+                | ReportKind::Syscalls
+                | ReportKind::Flame
+                | ReportKind::Memory
         )
     }
 
@@ -88,57 +88,63 @@ impl Kind {
     fn needs_events(self) -> bool {
         !matches!(
             self,
-            Kind::Top
-                | Kind::Tree
-                | Kind::Execs
-                | Kind::Steps
-                | Kind::CriticalPath
-                | Kind::Series
-                | Kind::Machine
-                | Kind::Syscalls
-                | Kind::Flame
-                | Kind::Memory
+            ReportKind::Top
+                | ReportKind::Tree
+                | ReportKind::Execs
+                | ReportKind::Steps
+                | ReportKind::CriticalPath
+                | ReportKind::Series
+                | ReportKind::Machine
+                | ReportKind::Syscalls
+                | ReportKind::Flame
+                | ReportKind::Memory
         )
+    }
+
+    /// The fact that the recording lacks and the report shows, and the option that records it.
+    fn lacking(self, view: &View<'_>) -> Option<(Extra, Option<&'static str>)> {
+        let meta = &view.analysis.meta;
+        match self {
+            ReportKind::Syscalls => Some((Extra::SystemCalls, Some("--syscalls"))),
+            ReportKind::Flame if !meta.has_stacks() => Some((Extra::Stacks, Some("--stacks"))),
+            ReportKind::Network => Some((Extra::Network, None)),
+            _ => None,
+        }
+        .filter(|(fact, _)| !meta.has(*fact))
     }
 
     pub fn make<'a>(self, view: &View<'a>) -> Box<dyn Report + 'a> {
         if self.needs_events() && view.analysis.basis() != Basis::Events {
             return Box::new(not_known::NotKnown::new(self, view));
         }
-        if self == Kind::Syscalls && !view.analysis.meta.has(Extra::SystemCalls) {
-            return Box::new(not_known::NotKnown::of_syscalls(view));
-        }
-        if self == Kind::Flame && !view.analysis.meta.has_stacks() {
-            return Box::new(not_known::NotKnown::of_stacks(view));
-        }
-        if self == Kind::Network && !view.analysis.meta.has(Extra::Network) {
-            return Box::new(not_known::NotKnown::of_network(view));
+        if let Some(lacking) = self.lacking(view) {
+            return Box::new(not_known::NotKnown::of(self, view, lacking));
         }
         match self {
-            Kind::Top => Box::new(top::Top::new(view)),
-            Kind::Advice => Box::new(advice::AdviceReport::new(view)),
-            Kind::Histogram => Box::new(histogram::Histogram::new(view)),
-            Kind::OffCpu => Box::new(off_cpu::OffCpu::new(view)),
-            Kind::MaxOffCpu => Box::new(max_off_cpu::MaxOffCpu::new(view)),
-            Kind::RunQueue => Box::new(run_queue::RunQueue::new(view)),
-            Kind::Quality => Box::new(quality::QualityReport::new(view)),
-            Kind::Audit => Box::new(audit::audit(view.analysis)),
-            Kind::Tree => Box::new(tree::Tree::new(view)),
-            Kind::Execs => Box::new(execs::Execs::new(view)),
-            Kind::Steps => Box::new(steps::StepsReport::new(view)),
-            Kind::Series => Box::new(series::Series::new(view)),
-            Kind::Disk => Box::new(disk::Disk::new(view)),
-            Kind::Memory => Box::new(memory::Memory::new(view)),
-            Kind::Network => Box::new(network::Network::new(view)),
-            Kind::Syscalls => Box::new(syscalls::SystemCalls::new(view)),
-            Kind::Flame => Box::new(flame::Flame::new(view)),
-            Kind::Machine => match machine::Machine::new(view) {
+            ReportKind::Top => Box::new(top::Top::new(view)),
+            ReportKind::Advice => Box::new(advice::AdviceReport::new(view)),
+            ReportKind::Histogram => Box::new(histogram::Histogram::new(view)),
+            ReportKind::OffCpu => Box::new(off_cpu::OffCpu::new(view)),
+            ReportKind::MaxOffCpu => Box::new(max_off_cpu::MaxOffCpu::new(view)),
+            ReportKind::RunQueue => Box::new(run_queue::RunQueue::new(view)),
+            ReportKind::Quality => Box::new(quality::QualityReport::new(view)),
+            ReportKind::Audit => Box::new(crate::facts::audit::audit(view.analysis)),
+            ReportKind::Tree => Box::new(tree::Tree::new(view)),
+            ReportKind::Execs => Box::new(execs::Execs::new(view)),
+            ReportKind::Steps => Box::new(steps::StepsReport::new(view)),
+            ReportKind::Series => Box::new(series::Series::new(view)),
+            ReportKind::Disk => Box::new(disk::Disk::new(view)),
+            ReportKind::Memory => Box::new(memory::Memory::new(view)),
+            ReportKind::Network => Box::new(network::Network::new(view)),
+            ReportKind::Syscalls => Box::new(syscalls::SystemCalls::new(view)),
+            ReportKind::Flame => Box::new(flame::Flame::new(view)),
+            ReportKind::Machine => match machine::MachineReport::new(view) {
                 Some(machine) => Box::new(machine),
                 None => Box::new(not_known::NotKnown::of_machine()),
             },
-            Kind::Cpus => Box::new(cpus::Cpus::new(view)),
-            Kind::CriticalPath => Box::new(critical_path::PathReport::new(view)),
-            Kind::Parallelism => Box::new(parallelism::ParallelismReport::new(view)),
+            ReportKind::Cpus => Box::new(cpus::Cpus::new(view)),
+            ReportKind::CriticalPath => Box::new(critical_path::PathReport::new(view)),
+            ReportKind::Parallelism => Box::new(parallelism::ParallelismReport::new(view)),
         }
     }
 }

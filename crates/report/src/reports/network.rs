@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 
 use serde_json::{json, Value};
-use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::network::{self, Connection, Waited};
 use tr_format::network::{Address, Ending, Endpoint};
 
-use super::critical_path;
 use super::lookups::Lookups;
+use crate::facts::network::NetworkSum;
+use crate::facts::path;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Sheet, Table};
 use crate::view::{Report, View};
 use crate::{label, units};
 
@@ -25,16 +25,13 @@ pub struct Network<'a> {
     view: View<'a>,
     /// The connections of the chosen processes.
     chosen: Vec<&'a Connection>,
-    hosts: Vec<(Host, Sum)>,
-    processes: Vec<(Option<ProcessIx>, Sum)>,
+    hosts: Vec<(Host, NetworkSum)>,
+    processes: Vec<(Option<ProcessIx>, NetworkSum)>,
     /// The time of the critical path in which a chosen process waited for the network; `None`
     /// without a path.
     path_wait: Option<u64>,
     lookups: Lookups<'a>,
 }
-
-/// A function of a row's key.
-type Of<'a, R, T> = Box<dyn Fn(R) -> T + 'a>;
 
 /// The other end of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,67 +78,43 @@ impl Host {
     }
 }
 
-/// Sums over connections.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Sum {
-    pub connections: u64,
-    pub failed: u64,
-    pub connecting: u64,
-    open: u64,
-    /// Bytes of those that are closed.
-    sent: u64,
-    received: u64,
-    /// Those whose bytes are not known: established, and not closed.
-    untold: u64,
-    /// Of the critical path.
-    pub path_wait: u64,
-}
+/// A row of sums: its key, and the sum.
+type NetworkRow<'r, K> = &'r (K, NetworkSum);
 
-impl Sum {
-    fn of<'a>(analysis: &Analysis, all: impl IntoIterator<Item = &'a Connection>) -> Sum {
-        let mut sum = Sum::default();
-        for it in all {
-            sum.add(analysis, it);
-        }
-        sum
-    }
-
-    fn add(&mut self, analysis: &Analysis, it: &Connection) {
-        let (sent, received) = it.bytes.unwrap_or_default();
-        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
-        self.connections += 1;
-        self.failed += u64::from(it.failed());
-        add(
-            &mut self.connecting,
-            it.connecting(analysis.end).unwrap_or(0),
-        );
-        add(&mut self.open, it.open(analysis.end));
-        add(&mut self.sent, sent);
-        add(&mut self.received, received);
-        self.untold += u64::from(it.bytes.is_none() && it.established.is_some());
-    }
-
-    /// Bytes sent, if they are known of all connections.
-    pub fn sent(&self) -> Option<u64> {
-        (self.untold == 0).then_some(self.sent)
-    }
-
-    /// Bytes received, if they are known of all connections.
-    pub fn received(&self) -> Option<u64> {
-        (self.untold == 0).then_some(self.received)
-    }
-
-    fn json(&self, path: bool) -> Value {
-        json!({
-            "connections": self.connections,
-            "failed": self.failed,
-            "connecting_ns": self.connecting,
-            "open_ns": self.open,
-            "sent_bytes": self.sent(),
-            "received_bytes": self.received(),
-            "path_wait_ns": path.then_some(self.path_wait),
+/// Adds the columns of sums; those without `any` value are not seen. `path`: there is a critical
+/// path.
+fn sums<'a, K: 'a>(
+    table: Table<'a, NetworkRow<'a, K>>,
+    any: impl Fn(fn(&NetworkSum) -> u64) -> bool,
+    path: bool,
+) -> Table<'a, NetworkRow<'a, K>> {
+    let bytes = |of: fn(&NetworkSum) -> u64| {
+        move |(_, sum): &NetworkRow<'a, K>| Cell::bytes(of(sum), sum.untold == 0)
+    };
+    table
+        .fact("conns", "connections", |(_, sum)| {
+            Cell::Count(sum.connections)
         })
-    }
+        .fact("failed", "failed", |(_, sum)| Cell::Count(sum.failed))
+        .few()
+        .shown(any(|it| it.failed))
+        .fact("connecting", "connecting_ns", |(_, sum)| {
+            Cell::Time(sum.connecting)
+        })
+        .few()
+        .shown(any(|it| it.connecting))
+        .fact("open", "open_ns", |(_, sum)| Cell::Time(sum.open))
+        .few()
+        .fact("received", "received_bytes", bytes(|it| it.received_bytes))
+        .few()
+        .fact("sent", "sent_bytes", bytes(|it| it.sent_bytes))
+        .few()
+        .fact("on path", "path_wait_ns", move |(_, sum)| match path {
+            true => Cell::Time(sum.path_wait),
+            false => Cell::Unknown,
+        })
+        .few()
+        .shown(any(|it| it.path_wait))
 }
 
 impl<'a> Network<'a> {
@@ -155,14 +128,14 @@ impl<'a> Network<'a> {
         let chosen = connections
             .filter(|it| process_of(analysis, it).map_or(all, is_chosen))
             .collect::<Vec<_>>();
-        let mut hosts: BTreeMap<Host, Sum> = BTreeMap::new();
-        let mut processes: BTreeMap<Option<ProcessIx>, Sum> = BTreeMap::new();
+        let mut hosts: BTreeMap<Host, NetworkSum> = BTreeMap::new();
+        let mut processes: BTreeMap<Option<ProcessIx>, NetworkSum> = BTreeMap::new();
         for it in &chosen {
             let process = process_of(analysis, it);
             hosts.entry(Host::of(it)).or_default().add(analysis, it);
             processes.entry(process).or_default().add(analysis, it);
         }
-        let path = critical_path::path_of(view).ok();
+        let path = path::path_of(view).ok();
         let waited = path.map(|path| network::waited(analysis, &path));
         let mine = waited.map(|all| {
             let mine = all.into_iter().filter(|it| is_chosen(it.process));
@@ -199,9 +172,12 @@ impl<'a> Network<'a> {
         if failed > 0 {
             let _ = write!(head, ", {} failed", units::count(failed as u64));
         }
-        let sum = Sum::of(self.view.analysis, self.chosen.iter().copied());
+        let sum = NetworkSum::of(self.view.analysis, self.chosen.iter().copied());
         let least = if sum.untold > 0 { "at least " } else { "" };
-        let (received, sent) = (units::bytes(sum.received), units::bytes(sum.sent));
+        let (received, sent) = (
+            units::bytes(sum.received_bytes),
+            units::bytes(sum.sent_bytes),
+        );
         let _ = match sum.untold {
             all if all > 0 && all == sum.connections => {
                 write!(head, " · bytes not known before they are closed")
@@ -211,39 +187,54 @@ impl<'a> Network<'a> {
         head
     }
 
-    fn table<R: Copy + 'a>(
+    fn table<'r, K>(
         &self,
-        title: &str,
-        rows: &[(R, Sum)],
-        name: impl Fn(R) -> String + 'a,
-        pid: Option<Of<'a, R, Cell>>,
+        table: Table<'r, NetworkRow<'r, K>>,
+        rows: &'r [(K, NetworkSum)],
+    ) -> Table<'r, NetworkRow<'r, K>> {
+        let any = |of: fn(&NetworkSum) -> u64| rows.iter().any(|(_, sum)| of(sum) > 0);
+        sums(table, any, self.path_wait.is_some())
+    }
+
+    /// The remote hosts; `name`: in text.
+    fn hosts<'r>(&'r self, name: impl Fn(Host) -> String + 'r) -> Table<'r, NetworkRow<'r, Host>> {
+        let names = self.lookups.names();
+        let table = Table::new("remote host", move |(host, _): &NetworkRow<'_, Host>| {
+            name(*host)
+        })
+        .data("direction", |(host, _)| host.direction())
+        .data("address", |(host, _)| host.address().to_string())
+        .data("port", |(host, _)| host.port())
+        .data("name", move |(host, _)| names.get(&host.address()).cloned());
+        self.table(table, &self.hosts)
+    }
+
+    fn by_process(&self) -> Table<'_, NetworkRow<'_, Option<ProcessIx>>> {
+        let analysis = self.view.analysis;
+        let process =
+            move |(ix, _): &NetworkRow<'_, Option<ProcessIx>>| ix.map(|ix| analysis.process(ix));
+        let label = move |row: &NetworkRow<'_, Option<ProcessIx>>| process(row).map(label::label);
+        let name = move |row: &NetworkRow<'_, _>| label(row).unwrap_or_else(|| "unknown".into());
+        let table = Table::new("process", name)
+            .data("process", label)
+            .fact("pid", "pid", move |row| {
+                Cell::known(process(row), |it| Cell::Id(it.pid.0))
+            })
+            .last("pid");
+        self.table(table, &self.processes)
+    }
+
+    fn rows_text<'r, K>(
+        &self,
+        out: &mut String,
+        table: &Table<'r, NetworkRow<'r, K>>,
+        rows: &'r [(K, NetworkSum)],
         style: &Style,
-    ) -> String {
-        let any = |of: fn(&Sum) -> u64| rows.iter().any(|(_, sum)| of(sum) > 0);
-        let with_pid = pid.is_some();
-        let table: Table<'_, (R, Sum)> = Table::new(title, move |row: &(R, Sum)| name(row.0))
-            .column("conns", |row| Cell::Count(row.1.connections))
-            .column_if(any(|it| it.failed), "failed", |row| {
-                Cell::few(row.1.failed, Cell::Count)
-            })
-            .column_if(any(|it| it.connecting), "connecting", |row| {
-                Cell::few(row.1.connecting, Cell::Time)
-            })
-            .column("open", |row| Cell::few(row.1.open, Cell::Time))
-            .column("received", |row| {
-                Cell::bytes(row.1.received, row.1.untold == 0)
-            })
-            .column("sent", |row| Cell::bytes(row.1.sent, row.1.untold == 0))
-            .column_if(any(|it| it.path_wait), "on path", |row| {
-                Cell::few(row.1.path_wait, Cell::Time)
-            })
-            .column_if(with_pid, "pid", move |row| {
-                pid.as_ref().map_or(Cell::Empty, |pid| pid(row.0))
-            });
-        let shown = rows.iter().take(self.view.ask.top).copied();
-        let mut out = table.text(shown, style, 0);
-        style.more(&mut out, rows.len(), self.view.ask.top, "");
-        out
+    ) {
+        let most = self.view.ask.top;
+        out.push('\n');
+        out.push_str(&table.text(rows.iter().take(most), style, 0));
+        style.more(out, rows.len(), most, "");
     }
 
     /// The wait of the critical path, with its hosts and the process that waited longest.
@@ -294,56 +285,49 @@ impl<'a> Network<'a> {
         style.more(out, failed.len(), most, " that failed");
     }
 
-    fn connection(&self, it: &Connection) -> Value {
+    /// The columns of connections.
+    fn connections(&self) -> Table<'_, &Connection> {
         let analysis = self.view.analysis;
-        let thread = it.thread.map(|ix| analysis.thread(ix));
-        let process = process_of(analysis, it).map(|ix| analysis.process(ix));
-        let peer = it.peer.and_then(|at| analysis.connections.get(at));
-        let peer = peer.and_then(|it| process_of(analysis, it));
-        json!({
-            "pid": process.map(|process| process.pid.0),
-            "tid": thread.map(|thread| thread.tid.0),
-            "process": process.map(label::label),
-            "direction": if it.accepted { "in" } else { "out" },
-            "local": it.local.map(|end| end.address.to_string()),
-            "local_port": it.local.map(|end| end.port),
-            "remote": it.remote.address.to_string(),
-            "remote_port": it.remote.port,
-            "peer_pid": peer.map(|ix| analysis.process(ix).pid.0),
-            "begun_ns": self.view.since(it.begun),
-            "established_ns": it.established.map(|at| self.view.since(at)),
-            "closed_ns": it.closed.map(|at| self.view.since(at)),
-            "connecting_ns": it.connecting(analysis.end),
-            "open_ns": it.open(analysis.end),
-            "ending": it.ending.map(Ending::name),
-            "sent_bytes": it.bytes.map(|(sent, _)| sent),
-            "received_bytes": it.bytes.map(|(_, received)| received),
-        })
+        let process = move |it: &&Connection| process_of(analysis, it);
+        let pid = move |ix: Option<ProcessIx>| ix.map(|ix| analysis.process(ix).pid.0);
+        let since = |at| self.view.since(at);
+        Table::new("", |_| String::new())
+            .data("pid", move |it| pid(process(it)))
+            .data("tid", |it| it.thread.map(|ix| analysis.thread(ix).tid.0))
+            .data("process", move |it| {
+                process(it).map(|ix| label::label(analysis.process(ix)))
+            })
+            .data("direction", |it| if it.accepted { "in" } else { "out" })
+            .data("local", |it| it.local.map(|end| end.address.to_string()))
+            .data("local_port", |it| it.local.map(|end| end.port))
+            .data("remote", |it| it.remote.address.to_string())
+            .data("remote_port", |it| it.remote.port)
+            .data("peer_pid", move |it| {
+                let peer = it.peer.and_then(|at| analysis.connections.get(at));
+                pid(peer.and_then(|it| process_of(analysis, it)))
+            })
+            .data("begun_ns", move |it| since(it.begun))
+            .data("established_ns", move |it| it.established.map(since))
+            .data("closed_ns", move |it| it.closed.map(since))
+            .data("connecting_ns", |it| it.connecting(analysis.end))
+            .data("open_ns", |it| it.open(analysis.end))
+            .data("ending", |it| it.ending.map(Ending::name))
+            .data("sent_bytes", |it| it.bytes.map(|(sent, _)| sent))
+            .data("received_bytes", |it| {
+                it.bytes.map(|(_, received)| received)
+            })
     }
 
-    fn connections(&self) -> impl Iterator<Item = Value> + '_ {
-        let most = self.view.ask.most();
-        let shown = self.chosen.iter().take(most);
-        shown.map(|it| self.connection(it))
+    fn asked(&self) -> impl Iterator<Item = &Connection> {
+        self.chosen.iter().copied().take(self.view.ask.most())
     }
-}
-
-/// The figures of a whole recording.
-pub(crate) fn totals(analysis: &Analysis, path: Option<&CriticalPath>) -> Sum {
-    let mut sum = Sum::of(analysis, &analysis.connections);
-    let waited = path.map(|path| network::waited(analysis, path));
-    sum.path_wait = waited
-        .iter()
-        .flatten()
-        .fold(0, |sum, it| sum.saturating_add(it.ns));
-    sum
 }
 
 /// In the order of the waits on the path, then of the bytes.
-fn by_weight<K: Ord>(sums: BTreeMap<K, Sum>) -> Vec<(K, Sum)> {
-    let mut all: Vec<(K, Sum)> = sums.into_iter().collect();
+fn by_weight<K: Ord>(sums: BTreeMap<K, NetworkSum>) -> Vec<(K, NetworkSum)> {
+    let mut all: Vec<(K, NetworkSum)> = sums.into_iter().collect();
     all.order_by_key(|(_, sum)| {
-        let bytes = sum.sent.saturating_add(sum.received);
+        let bytes = sum.sent_bytes.saturating_add(sum.received_bytes);
         Reverse((sum.path_wait, bytes, sum.connections))
     });
     all
@@ -402,62 +386,34 @@ impl Report for Network<'_> {
             (_, Some(name)) => format!("{} {name}", host.text()),
             _ => host.text(),
         };
-        out.push('\n');
-        out.push_str(&self.table("remote host", &self.hosts, host, None, style));
-        out.push('\n');
-        let label = move |ix: Option<ProcessIx>| {
-            ix.map_or("unknown".into(), |ix| label::label(analysis.process(ix)))
-        };
-        let pid =
-            move |ix: Option<ProcessIx>| Cell::known(ix, |ix| Cell::Id(analysis.process(ix).pid.0));
-        let table = self.table(
-            "process",
-            &self.processes,
-            label,
-            Some(Box::new(pid)),
-            style,
-        );
-        out.push_str(&table);
+        self.rows_text(&mut out, &self.hosts(host), &self.hosts, style);
+        self.rows_text(&mut out, &self.by_process(), &self.processes, style);
         self.lookups.text(&mut out, style);
         out
     }
 
     fn json(&self) -> Option<Value> {
-        let path = self.path_wait.is_some();
         let most = self.view.ask.most();
-        let names = self.lookups.names();
-        let hosts = self.hosts.iter().take(most).map(|(host, sum)| {
-            let object = json!({
-                "direction": host.direction(),
-                "address": host.address().to_string(),
-                "port": host.port(),
-                "name": names.get(&host.address()),
-            });
-            crate::encode::with(object, sum.json(path))
-        });
-        let processes = self.processes.iter().take(most).map(|(ix, sum)| {
-            let process = ix.map(|ix| self.view.analysis.process(ix));
-            let object = json!({
-                "pid": process.map(|process| process.pid.0),
-                "process": process.map(label::label),
-            });
-            crate::encode::with(object, sum.json(path))
-        });
+        let hosts = self.hosts.iter().take(most);
+        let processes = self.processes.iter().take(most);
         Some(json!({
             "path_wait_ns": self.path_wait,
-            "hosts": hosts.collect::<Vec<_>>(),
-            "processes": processes.collect::<Vec<_>>(),
-            "connections": self.connections().collect::<Vec<_>>(),
+            "hosts": self.hosts(Host::text).rows(hosts),
+            "processes": self.by_process().rows(processes),
+            "connections": self.connections().rows(self.asked()),
             "lookups": self.lookups.json(),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        csv(
-            self.connections().chain(self.lookups.rows()),
-            "pid tid process direction local local_port remote remote_port peer_pid begun_ns \
-             established_ns closed_ns connecting_ns open_ns ending sent_bytes received_bytes \
-             name type",
-        )
+        let (connections, lookups) = (self.connections(), self.lookups.table());
+        let mut sheet = Sheet::new([connections.keys(), lookups.keys()])?;
+        for it in self.asked() {
+            sheet.add(&connections, &it)?;
+        }
+        for it in self.lookups.asked() {
+            sheet.add(&lookups, &it)?;
+        }
+        sheet.end()
     }
 }

@@ -1,8 +1,9 @@
 //! In place of a report of events that the recording lacks.
 
 use serde_json::Value;
+use tr_format::meta::{Extra, Metadata};
 
-use super::Kind;
+use super::ReportKind;
 use crate::called::TR;
 use crate::escape;
 use crate::style::{Paint, Style};
@@ -16,7 +17,7 @@ pub struct NotKnown {
 
 impl NotKnown {
     /// In place of a report of this kind.
-    pub fn new(kind: Kind, view: &View<'_>) -> NotKnown {
+    pub fn new(kind: ReportKind, view: &View<'_>) -> NotKnown {
         let method = view.analysis.meta.recorded_by();
         NotKnown {
             title: kind.title(),
@@ -27,47 +28,34 @@ impl NotKnown {
         }
     }
 
-    /// In place of the report of system calls.
-    pub fn of_syscalls(view: &View<'_>) -> NotKnown {
-        let missing = view.analysis.meta.missing.iter();
-        let mut missing = missing.filter(|it| it.starts_with("system calls: "));
-        let why = missing.next().map(|it| escape::text(it.as_bytes()));
-        NotKnown {
-            title: Kind::Syscalls.title(),
-            why: why.unwrap_or_else(|| format!("not recorded: {TR} record --syscalls does")),
-        }
-    }
-
-    /// In place of the report of stacks.
-    pub fn of_stacks(view: &View<'_>) -> NotKnown {
-        let missing = view.analysis.meta.missing.iter();
-        let mut missing = missing.filter(|it| it.starts_with("stacks: "));
-        let why = missing.next().map(|it| escape::text(it.as_bytes()));
-        NotKnown {
-            title: Kind::Flame.title(),
-            why: why.unwrap_or_else(|| format!("not recorded: {TR} record --stacks does")),
-        }
+    /// In place of a report of facts that the recording lacks: asked for in vain, or not asked for
+    /// with this option of `tr record`.
+    pub fn of(
+        kind: ReportKind,
+        view: &View<'_>,
+        (fact, option): (Extra, Option<&str>),
+    ) -> NotKnown {
+        let title = kind.title();
+        let why = why(&view.analysis.meta, fact).unwrap_or_else(|| match option {
+            Some(option) => format!("not recorded: {TR} record {option} does"),
+            None => format!("not known: the trace has no {}' events", fact.words()),
+        });
+        NotKnown { title, why }
     }
 
     /// In place of the report of the machine: an older trace, or one of a single moment.
     pub fn of_machine() -> NotKnown {
         NotKnown {
-            title: Kind::Machine.title(),
+            title: ReportKind::Machine.title(),
             why: "not known: the trace has no samples of the machine's counters".into(),
         }
     }
+}
 
-    /// In place of the report of connections: an older trace, or a kernel without them.
-    pub fn of_network(view: &View<'_>) -> NotKnown {
-        let missing = view.analysis.meta.missing.iter();
-        let mut missing = missing.filter(|it| it.starts_with("TCP connections: "));
-        let why = missing.next().map(|it| escape::text(it.as_bytes()));
-        NotKnown {
-            title: Kind::Network.title(),
-            why: why
-                .unwrap_or_else(|| "not known: the trace has no TCP connections' events".into()),
-        }
-    }
+/// The recorder's words on a fact that it could not record.
+pub(super) fn why(meta: &Metadata, fact: Extra) -> Option<String> {
+    let missing = meta.missing(fact)?.to_string();
+    Some(escape::text(missing.as_bytes()))
 }
 
 impl Report for NotKnown {

@@ -3,99 +3,32 @@
 use std::cmp::Reverse;
 
 use serde_json::{json, Value};
-use tr_analyze::awaited::Awaited;
 use tr_analyze::model::{Analysis, ByKernel, ThreadIx, Times};
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 
-use crate::encode::with;
-use crate::members::{members, Members};
-use crate::names::named;
+use crate::facts::reason::Reason;
+use crate::members::{self, members, Members};
 use crate::query::{By, Sort};
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::who;
 use crate::words::RUN_QUEUE;
 use crate::{label, units};
 
-named! {
-    /// The reason of a thread's time off CPU.
-    pub enum Reason {
-        /// It is in a run queue after a wake-up or its fork.
-        Woken = "woken", "run queue, after a wake-up";
-        /// It is in a run queue after another task preempted it.
-        Preempted = "preempted", "run queue, preempted";
-        /// It waits for its child.
-        Child = "child", "its child";
-        /// It waits for its vfork child's exec or exit.
-        Vfork = "vfork", "its vfork child";
-        /// It waits for a job slot of a build tool.
-        Slot = "slot", "a job slot";
-        /// It reads from or writes to a pipe.
-        Pipe = "pipe", "a pipe";
-        /// It waits for a lock, or another condition of a futex.
-        Lock = "lock", "a lock";
-        /// It reads from or writes to a socket.
-        Socket = "socket", "a socket";
-        /// It sleeps, or a timeout has passed.
-        Timer = "timer", "a timer";
-        /// It waits for one of several descriptors.
-        Events = "events", "events (poll)";
-        /// It reads from or writes to a terminal.
-        Terminal = "terminal", "its terminal";
-        /// It waits for a file: a read, a write, fsync, a page fault.
-        File = "file", "a file";
-        Io = "block-io", "block I/O";
-        /// An interruptible sleep of another kind.
-        Sleep = "sleep", "sleep";
-        Blocked = "blocked", "blocked in the kernel";
-        Stopped = "stopped", "stopped";
-        /// Unknown; it may have been on a CPU.
-        Unknown = "unknown", "unknown";
-    }
-}
-
-impl Reason {
-    /// The reason of a stretch of a thread's timeline; `None` of one on a CPU.
-    pub fn of(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> Option<Reason> {
-        let awaited = match stretch.doing {
-            Bucket::OnCpu(_) => return None,
-            Bucket::RunQueue { preempted: false } => return Some(Reason::Woken),
-            Bucket::RunQueue { preempted: true } => return Some(Reason::Preempted),
-            Bucket::Wait(_) | Bucket::Unknown => analysis.awaited(thread, stretch),
-        };
-        Some(match awaited {
-            Some(Awaited::Child) => Reason::Child,
-            Some(Awaited::Vfork) => Reason::Vfork,
-            Some(Awaited::Slot) => Reason::Slot,
-            Some(Awaited::Pipe) => Reason::Pipe,
-            Some(Awaited::Lock) => Reason::Lock,
-            Some(Awaited::Socket) => Reason::Socket,
-            Some(Awaited::Timer) => Reason::Timer,
-            Some(Awaited::Events) => Reason::Events,
-            Some(Awaited::Terminal) => Reason::Terminal,
-            Some(Awaited::File) => Reason::File,
-            Some(Awaited::Disk) => Reason::Io,
-            Some(Awaited::Sleep) => Reason::Sleep,
-            Some(Awaited::Kernel) => Reason::Blocked,
-            Some(Awaited::Continue) => Reason::Stopped,
-            Some(Awaited::Unknown) | None => Reason::Unknown,
-        })
-    }
-
-    fn column(self) -> &'static str {
-        match self {
-            Reason::Woken => RUN_QUEUE,
-            Reason::Io => "disk",
-            reason => reason.name(),
-        }
+/// The title of a reason's column.
+fn column(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Woken => RUN_QUEUE,
+        Reason::Io => "disk",
+        reason => reason.name(),
     }
 }
 
 /// A wait of a thread.
 #[derive(Clone, Copy, Debug)]
-struct Waited {
+struct ThreadWait {
     thread: ThreadIx,
     stretch: Stretch,
     reason: Reason,
@@ -105,18 +38,21 @@ struct Waited {
 
 /// All waits for one reason.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+struct ReasonSum {
     total: u64,
     count: u64,
-    longest: Option<Waited>,
+    longest: Option<ThreadWait>,
 }
+
+/// A row of sums: its group, if it has one, the reason and the sum.
+type ReasonRow<'r> = (Option<&'r Members>, Reason, &'r ReasonSum);
 
 /// The waits by reason, and by the thread's state.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums([Sum; Reason::ALL.len()], Times);
+struct ReasonSums([ReasonSum; Reason::ALL.len()], Times);
 
-impl Sums {
-    fn add(&mut self, waited: Waited) {
+impl ReasonSums {
+    fn add(&mut self, waited: ThreadWait) {
         let Some(sum) = self.0.get_mut(waited.reason as usize) else {
             return; // every reason has its sum
         };
@@ -143,7 +79,7 @@ impl Sums {
     }
 
     /// The reasons that occur.
-    fn used(&self) -> impl Iterator<Item = (Reason, &Sum)> {
+    fn used(&self) -> impl Iterator<Item = (Reason, &ReasonSum)> {
         let all = Reason::ALL.into_iter().zip(&self.0);
         all.filter(|(_, sum)| sum.count > 0)
     }
@@ -171,11 +107,11 @@ const LONGEST: usize = 100;
 pub struct OffCpu<'a> {
     view: View<'a>,
     by: By,
-    all: Sums,
+    all: ReasonSums,
     /// Those with most time off CPU first, or in the order of `--sort`.
-    groups: Vec<(Members, Sums)>,
+    groups: Vec<(Members, ReasonSums)>,
     /// The longest waits for a known reason, longest first.
-    longest: Vec<Waited>,
+    longest: Vec<ThreadWait>,
 }
 
 impl<'a> OffCpu<'a> {
@@ -185,7 +121,7 @@ impl<'a> OffCpu<'a> {
         let mut report = OffCpu {
             view: *view,
             by,
-            all: Sums::default(),
+            all: ReasonSums::default(),
             groups: Vec::new(),
             longest: Vec::new(),
         };
@@ -194,7 +130,7 @@ impl<'a> OffCpu<'a> {
         };
         let keep = LONGEST.max(view.ask.top);
         for group in members(view, by) {
-            let mut sums = Sums::default();
+            let mut sums = ReasonSums::default();
             for thread in &group.threads {
                 for waited in waits(view.analysis, timeline, *thread) {
                     sums.add(waited);
@@ -213,7 +149,7 @@ impl<'a> OffCpu<'a> {
             }
         }
         shorten(&mut report.longest, keep);
-        let key = |sums: &Sums| match view.ask.sort {
+        let key = |sums: &ReasonSums| match view.ask.sort {
             Some(Sort::RunQueue) => sums.of(&[Reason::Woken, Reason::Preempted]),
             Some(Sort::Sleep) => sums.states().sleep,
             Some(Sort::Blocked) => sums.states().blocked,
@@ -224,41 +160,95 @@ impl<'a> OffCpu<'a> {
         report
     }
 
-    /// A wait in JSON.
-    fn wait(&self, waited: &Waited) -> Value {
+    /// The columns of waits; a name in text takes `room` columns.
+    fn table(&self, room: usize) -> Table<'_, &ThreadWait> {
         let analysis = self.view.analysis;
-        let found = who::thread(analysis, waited.thread);
-        let by = Some(who::named(analysis, waited.stretch.actor));
-        let (ended_by, taken_by) = match waited.reason {
-            Reason::Preempted => (None, by),
-            _ => (by, None),
+        let found = move |waited: &&ThreadWait| who::thread(analysis, waited.thread);
+        let by = move |waited: &&ThreadWait| match (waited.whole, waited.stretch.actor) {
+            (false, Actor::Unknown) => String::new(), // it has not ended
+            (_, who) => who::name(analysis, who),
         };
-        json!({
-            "reason": waited.reason.name(),
-            "pid": found.map_or(0, |(_, process)| process.pid.0),
-            "tid": found.map_or(0, |(thread, _)| thread.tid.0),
-            "process": found.map_or(String::new(), |(_, process)| label::label(process)),
-            "start_ns": self.view.since(waited.stretch.from),
-            "length_ns": waited.stretch.length(),
-            "whole": waited.whole,
-            "ended_by": ended_by,
-            "taken_by": taken_by,
-        })
+        let actor = move |waited: &&ThreadWait, preempted: bool| {
+            let is = (waited.reason == Reason::Preempted) == preempted;
+            json!(is.then(|| who::named(analysis, waited.stretch.actor)))
+        };
+        Table::new("ended, or CPU taken, by", by)
+            .data("pid", move |waited| {
+                found(waited).map_or(0, |(_, process)| process.pid.0)
+            })
+            .data("tid", move |waited| {
+                found(waited).map_or(0, |(thread, _)| thread.tid.0)
+            })
+            .data("process", move |waited| {
+                found(waited).map_or(String::new(), |(_, process)| label::label(process))
+            })
+            .fact("from", "start_ns", |waited| {
+                Cell::At(self.view.since(waited.stretch.from))
+            })
+            .fact("length", "length_ns", |waited| {
+                Cell::wait(waited.stretch.length(), waited.whole)
+            })
+            .data("whole", |waited| waited.whole)
+            .words("longest waits", move |waited| {
+                let name = who::name(analysis, Actor::Thread(waited.thread));
+                units::shorten(&name, room).into()
+            })
+            .words("reason", |waited| waited.reason.title().into())
+            .data("reason", |waited| waited.reason.name())
+            .data("ended_by", move |waited| actor(waited, false))
+            .data("taken_by", move |waited| actor(waited, true))
     }
 
-    /// The sum of a reason in JSON.
-    fn sum(&self, reason: Reason, sum: &Sum) -> Value {
-        json!({
-            "reason": reason.name(),
-            "total_ns": sum.total,
-            "count": sum.count,
-            "longest": sum.longest.map(|waited| self.wait(&waited)),
-        })
+    /// The columns of the sums by reason; `whole`: the time off CPU, `by_kernel`: the part of the
+    /// unknown time that was running or runnable.
+    fn sums(&self, whole: u64, by_kernel: u64) -> Table<'_, ReasonRow<'_>> {
+        let waits = self.table(0);
+        let name = move |(_, reason, _): &ReasonRow| match reason {
+            Reason::Unknown if by_kernel > 0 => format!(
+                "unknown; {} of it running or runnable, by the kernel's totals",
+                units::time(by_kernel)
+            ),
+            reason => reason.title().into(),
+        };
+        let longest = |(.., sum): &ReasonRow, of: fn(&Self, &ThreadWait) -> u64| {
+            sum.longest.map(|waited| of(self, &waited))
+        };
+        Table::new("", name)
+            .csv_data("name", |(group, ..)| group.map(|it| it.name.clone()))
+            .csv_data("pid", |(group, ..)| group.and_then(|it| it.pid))
+            .data("reason", |(_, reason, _)| reason.name())
+            .fact("time", "total_ns", |(.., sum)| Cell::Time(sum.total))
+            .column("share", move |(_, reason, sum)| match reason {
+                Reason::Unknown => Cell::Empty,
+                _ => Cell::Share(sum.total, whole),
+            })
+            .fact("times", "count", |(.., sum)| Cell::Count(sum.count))
+            .fact("longest", "longest_ns", |(.., sum)| {
+                Cell::known(sum.longest, |w| Cell::Time(w.stretch.length()))
+            })
+            .csv_only()
+            .json_data("longest", move |(.., sum)| {
+                sum.longest.as_ref().map(|waited| waits.json(&waited))
+            })
+            .csv_data("longest_start_ns", move |row| {
+                longest(row, |report, waited| report.view.since(waited.stretch.from))
+            })
+            .csv_data("longest_ended_or_cpu_taken_by", |(.., sum)| {
+                let who = sum.longest.map(|waited| waited.stretch.actor);
+                let who = who.filter(|who| *who != Actor::Unknown);
+                who.map(|who| who::name(self.view.analysis, who))
+            })
+            .paint(|(_, reason, _)| match reason {
+                Reason::Unknown => Paint::Dim,
+                _ => Paint::Plain,
+            })
     }
 
-    fn sums(&self, sums: &Sums) -> Value {
+    /// The sums of all reasons in JSON.
+    fn all_sums(&self, sums: &ReasonSums) -> Value {
         let all = Reason::ALL.into_iter().zip(&sums.0);
-        all.map(|(reason, sum)| self.sum(reason, sum)).collect()
+        self.sums(0, 0)
+            .rows(all.map(|(reason, sum)| (None, reason, sum)))
     }
 
     fn reasons(&self, style: &Style) -> String {
@@ -274,56 +264,20 @@ impl<'a> OffCpu<'a> {
         let mut sums = ByKernel::default();
         self.view.processes().for_each(|it| sums.add(&it.by_kernel));
         let by_kernel = sums.on_cpu.saturating_add(sums.run_queue);
-        let name = move |(reason, _): &(Reason, &Sum)| match reason {
-            Reason::Unknown if by_kernel > 0 => format!(
-                "unknown; {} of it running or runnable, by the kernel's totals",
-                units::time(by_kernel)
-            ),
-            reason => reason.title().into(),
-        };
-        Table::new(title, name)
-            .column("time", |(_, sum)| Cell::Time(sum.total))
-            .column("share", move |(reason, sum)| match reason {
-                Reason::Unknown => Cell::Empty,
-                _ => Cell::Share(sum.total, whole),
-            })
-            .column("times", |(_, sum)| Cell::Count(sum.count))
-            .column("longest", |(_, sum)| {
-                Cell::known(sum.longest, |w| Cell::Time(w.stretch.length()))
-            })
-            .paint(|(reason, _)| match reason {
-                Reason::Unknown => Paint::Dim,
-                _ => Paint::Plain,
-            })
+        let rows = rows.into_iter().map(|(reason, sum)| (None, reason, sum));
+        self.sums(whole, by_kernel)
+            .titled(title)
             .text(rows, style, 0)
     }
 
     fn waits(&self, style: &Style) -> String {
-        let analysis = self.view.analysis;
-        let shown: Vec<&Waited> = self.longest.iter().take(self.view.ask.top).collect();
+        let shown: Vec<&ThreadWait> = self.longest.iter().take(self.view.ask.top).collect();
         let reasons = shown.iter().map(|waited| waited.reason.title());
         // The two names share the rest of the width.
         let widest = reasons.map(units::width).max().unwrap_or(0);
         let room = style.width.saturating_sub(widest + 32) / 2;
         let room = room.clamp(13, 60);
-        let by = |waited: &&Waited| match (waited.whole, waited.stretch.actor) {
-            (false, Actor::Unknown) => String::new(), // it has not ended
-            (_, who) => who::name(analysis, who),
-        };
-        let title = "longest waits";
-        Table::new("ended, or CPU taken, by", by)
-            .column("from", |waited| {
-                Cell::At(self.view.since(waited.stretch.from))
-            })
-            .column("length", |waited| {
-                Cell::wait(waited.stretch.length(), waited.whole)
-            })
-            .words(title, move |waited| {
-                let name = who::name(analysis, Actor::Thread(waited.thread));
-                units::shorten(&name, room).into()
-            })
-            .words("reason", |waited| waited.reason.title().into())
-            .text(shown, style, 0)
+        self.table(room).text(shown, style, 0)
     }
 
     /// The reasons with a column of their own, and the rest: a narrow table has the reasons
@@ -331,7 +285,7 @@ impl<'a> OffCpu<'a> {
     fn columns(&self, style: &Style) -> (Vec<Reason>, Vec<Reason>) {
         let used = self.all.used().filter(|(_, sum)| sum.total > 0);
         let mut used: Vec<(Reason, u64)> = used.map(|(reason, sum)| (reason, sum.total)).collect();
-        let width = |reason: Reason| units::width(reason.column()).max(TIME) + 2;
+        let width = |reason: Reason| units::width(column(reason)).max(TIME) + 2;
         let mut room = match style.markdown {
             true => usize::MAX,
             false => style.width.saturating_sub(ROW),
@@ -357,24 +311,19 @@ impl<'a> OffCpu<'a> {
     }
 
     fn by(&self, style: &Style) -> String {
-        let single = matches!(self.by, By::Process | By::Thread);
-        let id = if self.by == By::Thread { "tid" } else { "pid" };
         let shown = self.groups.iter().take(self.view.ask.top);
         let title = units::top(self.by.title(), shown.len(), self.groups.len());
-        let mut table = Table::new(title, |(group, _): &&(Members, Sums)| group.name.clone())
+        let mut table = members::table(self.by, |(group, _): &&(Members, ReasonSums)| Some(group))
             .column("off CPU", |(_, sums)| Cell::Time(sums.total()));
         let (columns, rest) = self.columns(style);
         for reason in columns {
-            table = table.column(reason.column(), move |(_, sums)| {
+            table = table.column(column(reason), move |(_, sums)| {
                 Cell::Time(sums.of(&[reason]))
             });
         }
-        table
-            .column_if(!rest.is_empty(), "other", move |(_, sums)| {
-                Cell::Time(sums.of(&rest))
-            })
-            .column_if(single, id, |(group, _)| Cell::known(group.pid, Cell::Id))
-            .text(shown, style, 0)
+        let has_rest = !rest.is_empty();
+        let table = table.column("other", move |(_, sums)| Cell::Time(sums.of(&rest)));
+        table.shown(has_rest).titled(title).text(shown, style, 0)
     }
 }
 
@@ -383,7 +332,7 @@ fn waits<'a>(
     analysis: &'a Analysis,
     timeline: &'a Timeline,
     ix: ThreadIx,
-) -> impl Iterator<Item = Waited> + 'a {
+) -> impl Iterator<Item = ThreadWait> + 'a {
     let thread = analysis.threads.get(ix.0 as usize);
     let known = |stretch: Option<Stretch>, edge: bool| match stretch {
         Some(stretch) => stretch.doing != Bucket::Unknown || stretch.cpu.is_some(),
@@ -395,7 +344,7 @@ fn waits<'a>(
         .filter_map(move |(at, stretch)| {
             let before = at.checked_sub(1).and_then(|at| timeline.get(ix, at));
             let started = thread.is_some_and(|thread| !thread.started_before);
-            Some(Waited {
+            Some(ThreadWait {
                 thread: ix,
                 stretch,
                 reason: Reason::of(analysis, ix, &stretch)?,
@@ -405,7 +354,7 @@ fn waits<'a>(
 }
 
 /// Keeps the longest waits; of equal ones the first.
-fn shorten(waits: &mut Vec<Waited>, keep: usize) {
+fn shorten(waits: &mut Vec<ThreadWait>, keep: usize) {
     waits.sort_by_key(|w| (Reverse(w.stretch.length()), w.stretch.from, w.thread));
     waits.truncate(keep);
 }
@@ -422,32 +371,24 @@ impl Report for OffCpu<'_> {
                 "name": group.name,
                 "pid": group.pid,
                 "total_ns": sums.total(),
-                "reasons": self.sums(sums),
+                "reasons": self.all_sums(sums),
             })
         });
         let longest = self.longest.iter().take(most);
         Some(json!({
             "total_ns": self.all.total(),
-            "reasons": self.sums(&self.all),
-            "longest": longest.map(|waited| self.wait(waited)).collect::<Value>(),
+            "reasons": self.all_sums(&self.all),
+            "longest": self.table(0).rows(longest),
             "groups": groups.collect::<Value>(),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let analysis = self.view.analysis;
         let groups = self.groups.iter().take(self.view.ask.most());
         let rows = groups.flat_map(|(group, sums)| {
-            sums.used().map(|(reason, sum)| {
-                let who = sum.longest.map(|waited| waited.stretch.actor);
-                let who = who.filter(|who| *who != Actor::Unknown);
-                let by = who.map(|who| who::name(analysis, who));
-                let of = json!({"name": group.name, "pid": group.pid, "by": by});
-                with(self.sum(reason, sum), of)
-            })
+            let used = sums.used();
+            used.map(move |(reason, sum)| (Some(group), reason, sum))
         });
-        let columns = "name pid reason total_ns count longest_ns=longest/length_ns
-                       longest_start_ns=longest/start_ns longest_ended_or_cpu_taken_by=by";
-        csv(rows, columns)
+        self.sums(0, 0).csv(rows)
     }
 }

@@ -9,10 +9,10 @@ use tr_analyze::model::Process;
 use tr_analyze::parallelism::{self, Alone, Idle, Parallelism};
 use tr_analyze::programs::Groups;
 
-use crate::reports::critical_path;
+use crate::facts::path;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::{kinds, label, units};
 
@@ -33,8 +33,8 @@ struct AloneSum {
 impl<'a> ParallelismReport<'a> {
     /// Counts the tasks over time.
     pub fn new(view: &View<'a>) -> ParallelismReport<'a> {
-        let groups = critical_path::groups(view.analysis);
-        let path = critical_path::path_of(view).ok();
+        let groups = path::groups(view.analysis);
+        let path = path::path_of(view).ok();
         let longest = view.ask.top.max(1);
         let found = parallelism::parallelism(view.analysis, &groups, path.as_ref(), longest);
         ParallelismReport {
@@ -127,17 +127,24 @@ impl<'a> ParallelismReport<'a> {
         }
     }
 
+    fn alone_table(&self) -> Table<'_, &Alone> {
+        let title = "longest alone: no other task ran or waited for a CPU";
+        Table::new(title, |alone: &&Alone| self.who(alone))
+            .fact("from", "from_ns", |alone| {
+                Cell::At(self.view.since(alone.from))
+            })
+            .data("to_ns", |alone| self.view.since(alone.to))
+            .column("length", |alone| Cell::Time(alone.length()))
+            .fact("CPU", "on_cpu_ns", |alone| Cell::Time(alone.on_cpu))
+            .fact("pid", "pid", |alone| Cell::Id(self.pid(alone)))
+            .named("label")
+    }
+
     fn alone(&self, out: &mut String, found: &Parallelism, style: &Style) {
         if found.alone.is_empty() {
             return;
         }
-        let title = "longest alone: no other task was runnable";
-        let table = Table::new(title, |alone: &&Alone| self.who(alone))
-            .column("from", |alone| Cell::At(self.view.since(alone.from)))
-            .column("length", |alone| Cell::Time(alone.length()))
-            .column("CPU", |alone| Cell::Time(alone.on_cpu))
-            .column("pid", |alone| Cell::Id(self.pid(alone)));
-        out.push_str(&table.text(&found.alone, style, 2));
+        out.push_str(&self.alone_table().text(&found.alone, style, 2));
         let sums = self.sums(found);
         let serial: u64 = sums
             .iter()
@@ -214,15 +221,6 @@ impl<'a> ParallelismReport<'a> {
     }
 
     fn document(&self, found: &Parallelism) -> Value {
-        let alone = found.alone.iter().map(|alone| {
-            json!({
-                "pid": self.pid(alone),
-                "label": self.who(alone),
-                "from_ns": self.view.since(alone.from),
-                "to_ns": self.view.since(alone.to),
-                "on_cpu_ns": alone.on_cpu,
-            })
-        });
         let sums = self
             .sums(found)
             .into_iter()
@@ -238,7 +236,7 @@ impl<'a> ParallelismReport<'a> {
             "running_ns": found.running,
             "wanted_ns": found.demand,
             "unknown_ns": found.unknown,
-            "alone": alone.collect::<Value>(),
+            "alone": self.alone_table().rows(&found.alone),
             "alone_by_program": sums.collect::<Value>(),
             "idle": idle.collect::<Value>(),
         })
@@ -311,16 +309,16 @@ impl Report for ParallelismReport<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let rows = self.found.iter().flat_map(|found| {
-            let time = |times: &[u64], n| times.get(n).copied().unwrap_or(0);
-            (0..found.running.len().max(found.demand.len())).map(move |n| {
-                json!({
-                    "tasks": n,
-                    "running_ns": time(&found.running, n),
-                    "wanted_ns": time(&found.demand, n),
-                })
-            })
+        let found = self.found.iter();
+        let time = |times: &[u64], n: usize| times.get(n).copied().unwrap_or(0);
+        let rows = found.flat_map(|found| {
+            let levels = found.running.len().max(found.demand.len());
+            (0..levels).map(move |n| (n, time(&found.running, n), time(&found.demand, n)))
         });
-        csv(rows, "tasks running_ns wanted_ns")
+        let table = Table::new("", |_: &(usize, u64, u64)| String::new())
+            .data("tasks", |(n, ..)| *n)
+            .data("running_ns", |(_, running, _)| *running)
+            .data("wanted_ns", |(.., wanted)| *wanted);
+        table.csv(rows)
     }
 }

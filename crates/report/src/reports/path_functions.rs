@@ -7,8 +7,9 @@ use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
 use crate::called::TR;
-use crate::functions::{reason_of, Functions, Sampled, Sum};
+use crate::functions::{reason_of, FunctionRow, Functions, SampleSum, Sampled};
 use crate::style::Style;
+use crate::table::Table;
 use crate::units;
 
 /// The path by function.
@@ -34,7 +35,7 @@ impl PathFunctions {
                     Doing::OnCpu => None,
                     Doing::OffCpu => reason_of(analysis, sample),
                 },
-                sum: Sum {
+                sum: SampleSum {
                     samples: 1,
                     ns: *ns,
                 },
@@ -104,12 +105,17 @@ impl PathFunctions {
             "off_cpu_ns": off.ns,
             "waited_ns": self.found.waited,
             "off_cpu_reasons": functions.reasons(),
-            "rows": self.rows(most).collect::<Value>(),
+            "rows": self.table().rows(self.rows(most)),
         })
     }
 
+    /// The columns of functions.
+    pub fn table(&self) -> Table<'_, &FunctionRow> {
+        self.functions.table((None, &[]), Doing::OnCpu, 0)
+    }
+
     /// The first `most` functions in CSV and JSON.
-    pub fn rows(&self, most: usize) -> impl Iterator<Item = Value> + '_ {
-        self.functions.json(&[], most)
+    pub fn rows(&self, most: usize) -> impl Iterator<Item = &FunctionRow> {
+        self.functions.rows(most)
     }
 }

@@ -5,12 +5,11 @@ use tr_analyze::model::{Analysis, Import};
 
 use crate::encode::text;
 use crate::imports;
-use crate::reports::top;
 use crate::style::{Paint, Style};
-use crate::table::csv;
+use crate::table::Table;
 use crate::units;
 use crate::view::{Report, View};
-use crate::warnings::{clocks, lost, warnings};
+use crate::warnings::{anomalies, clocks, lost, warnings};
 use crate::words::STALLED_MEMORY;
 
 pub struct QualityReport<'a> {
@@ -146,7 +145,7 @@ impl Report for QualityReport<'_> {
                 &imports::sentence(import),
             );
         }
-        let found = top::anomalies(self.view.analysis);
+        let found = anomalies(self.view.analysis);
         if !found.is_empty() {
             style.items(&mut out, "Anomalies   ", &found, " · ");
         }
@@ -168,10 +167,10 @@ impl Report for QualityReport<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let rows = self.facts().into_iter();
-        csv(
-            rows.map(|(what, value)| json!({"fact": what, "value": value})),
-            "fact value",
-        )
+        type Fact = (&'static str, String);
+        let table = Table::new("", |_: &Fact| String::new())
+            .data("fact", |(what, _)| *what)
+            .data("value", |(_, value)| value.clone());
+        table.csv(self.facts())
     }
 }

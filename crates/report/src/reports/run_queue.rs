@@ -7,20 +7,20 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::{json, Value};
 use tr_analyze::parallelism::{self, Parallelism};
 use tr_analyze::waits::{self, Piece};
 use tr_analyze::what_if;
 use tr_format::event::CpuId;
 
-use crate::hist::{self, Groups, Hist, SLOT_COLUMNS};
+use crate::encode::with;
+use crate::facts::path;
+use crate::hist::{self, Groups, Hist};
 use crate::members::{members, Members};
 use crate::query::By;
-use crate::reports::critical_path;
 use crate::sort::Rows;
 use crate::style::Style;
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::units;
 use crate::view::{Report, View};
 
@@ -34,7 +34,6 @@ pub struct RunQueue<'a> {
 }
 
 /// The number of tasks on a CPU or waiting for one.
-#[derive(Serialize)]
 struct Wanted {
     cpus: u64,
     /// The time with more such tasks than CPUs.
@@ -43,12 +42,12 @@ struct Wanted {
     known_ns: u64,
     unknown_ns: u64,
     /// Machines of several sizes.
-    machines: Vec<Machine>,
+    machines: Vec<MachineSize>,
 }
 
 /// A machine of another size, with the recorded demand.
-#[derive(Clone, Copy, Serialize)]
-struct Machine {
+#[derive(Clone, Copy)]
+struct MachineSize {
     cpus: u64,
     /// The CPU time that it gives in the same wall time: of all its CPUs, or of
     /// as many as there are tasks that want one.
@@ -104,16 +103,16 @@ impl<'a> RunQueue<'a> {
 /// The number of tasks that wanted a CPU, if it is known.
 fn wanted(view: &View<'_>) -> Option<Wanted> {
     let analysis = view.analysis;
-    let groups = critical_path::groups(analysis);
+    let groups = path::groups(analysis);
     let found = parallelism::parallelism(analysis, &groups, None, 0).ok()?;
-    let path = critical_path::path_of(view).ok();
+    let path = path::path_of(view).ok();
     let limits = path.and_then(|path| what_if::limits(analysis, &path, &groups, &[]).ok());
     let cpus = analysis.meta.cpus.len();
     let known: u64 = found.demand.iter().sum();
     if known == 0 {
         return None;
     }
-    let machine = |n: usize| Machine {
+    let machine = |n: usize| MachineSize {
         cpus: n as u64,
         could_use_ns: could_use(&found, n),
         at_least_ns: limits.as_ref().map(|limits| limits.on(n as u64)),
@@ -161,20 +160,35 @@ impl Wanted {
             );
             style.line(&mut out, &text);
         }
-        let this = |machine: &&Machine| match machine.cpus == self.cpus {
+        out + &self.table().text(&self.machines, style, 2)
+    }
+
+    /// The columns of machines.
+    fn table(&self) -> Table<'_, &MachineSize> {
+        let this = |machine: &&MachineSize| match machine.cpus == self.cpus {
             true => "this machine".into(),
             false => String::new(),
         };
-        out + &Table::new("", this)
-            .column("CPUs", |machine| Cell::Count(machine.cpus))
+        Table::new("", this)
+            .fact("CPUs", "cpus", |machine| Cell::Count(machine.cpus))
+            .data("could_use_ns", |machine| machine.could_use_ns)
             .column("could be busy", |machine| {
                 let busy = machine.could_use_ns as f64 / self.known_ns as f64;
                 Cell::Text(format!("{busy:.2}"))
             })
-            .column("time at least", |machine| {
+            .fact("time at least", "at_least_ns", |machine| {
                 machine.at_least_ns.map_or(Cell::Empty, Cell::Time)
             })
-            .text(&self.machines, style, 2)
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "cpus": self.cpus,
+            "starved_ns": self.starved_ns,
+            "known_ns": self.known_ns,
+            "unknown_ns": self.unknown_ns,
+            "machines": self.table().rows(&self.machines),
+        })
     }
 }
 
@@ -194,9 +208,10 @@ impl Report for RunQueue<'_> {
         }
         if self.all.count() > 0 {
             let cpus = self.cpus.iter();
-            let rows = cpus.map(|(cpu, hist)| (format!("CPU {}", cpu.0), hist));
+            let rows = cpus.map(|(cpu, hist)| ("cpu", format!("CPU {}", cpu.0), None, hist));
+            let table = hist::table("waits").titled("by CPU that the wait ended on");
             out.push('\n');
-            out += &hist::table("waits", "by CPU that the wait ended on", rows, style);
+            out += &table.text(rows, style, 0);
         }
         if ask.by.is_none() {
             out.push('\n');
@@ -207,21 +222,23 @@ impl Report for RunQueue<'_> {
     }
 
     fn json(&self) -> Option<Value> {
+        let table = hist::table("waits");
+        let all = table.json(&("", String::new(), None, &self.all));
         let cpus = self.cpus.iter();
-        let cpus = cpus.map(|(cpu, hist)| hist.json(json!({"cpu": cpu.0})));
+        let cpus = cpus.map(|(cpu, hist)| (cpu.0, table.json(&("cpu", String::new(), None, hist))));
+        let cpus = cpus.map(|(cpu, hist)| with(hist, json!({"cpu": cpu})));
         Some(json!({
-            "all": self.all.json(json!({})),
+            "all": all,
             "cpus": cpus.collect::<Value>(),
             "groups": self.groups.json(),
-            "wanted": self.wanted,
+            "wanted": self.wanted.as_ref().map(Wanted::json),
         }))
     }
 
     /// The histograms of the CPUs, then those of the groups.
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let cpus = self.cpus.iter();
-        let cpus = cpus.flat_map(|(cpu, hist)| hist.rows(&json!({"of": "cpu", "name": cpu.0})));
-        let columns = ["of name pid", SLOT_COLUMNS].concat();
-        csv(cpus.chain(self.groups.rows()), &columns)
+        let cpus = cpus.map(|(cpu, hist)| ("cpu", cpu.0.to_string(), None, hist));
+        hist::csv(cpus.chain(self.groups.asked()), true)
     }
 }

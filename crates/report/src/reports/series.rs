@@ -8,7 +8,7 @@ use tr_analyze::timeline::Bucket;
 
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
-use crate::table::csv;
+use crate::table::Table;
 use crate::view::{Report, View};
 use crate::{label, units};
 
@@ -25,10 +25,10 @@ pub struct Series<'a> {
     /// The interval of the options.
     asked: u64,
     /// The chosen processes, in order of start.
-    pub lines: Vec<Line<'a>>,
+    pub lines: Vec<ProcessSeries<'a>>,
 }
 
-pub struct Line<'a> {
+pub struct ProcessSeries<'a> {
     pub process: &'a Process,
     /// The interval's number, ns on a CPU in it; in order, without 0. Interval 0
     /// begins at the start of the recording.
@@ -51,7 +51,7 @@ impl<'a> Series<'a> {
         while stretches(interval) > VALUES && interval < u64::MAX / 2 {
             interval *= 2;
         }
-        let lines = processes.into_iter().map(|process| Line {
+        let lines = processes.into_iter().map(|process| ProcessSeries {
             process,
             values: values(view.analysis, process, interval),
         });
@@ -206,8 +206,8 @@ pub(super) fn fit(intervals: u64, room: u64) -> (u64, u64) {
 
 impl Series<'_> {
     /// The processes with time on a CPU, the one with the most first.
-    fn ranked(&self) -> Vec<&Line<'_>> {
-        let mut lines: Vec<&Line> = self.lines.iter().collect();
+    fn ranked(&self) -> Vec<&ProcessSeries<'_>> {
+        let mut lines: Vec<&ProcessSeries> = self.lines.iter().collect();
         lines.retain(|line| !line.values.is_empty());
         lines.order_by_key(|line| {
             let p = line.process;
@@ -217,14 +217,14 @@ impl Series<'_> {
     }
 
     /// The processes in CSV and JSON: all, or `--top` of the first.
-    fn asked(&self) -> Vec<&Line<'_>> {
+    fn asked(&self) -> Vec<&ProcessSeries<'_>> {
         match self.view.ask.limit {
             None => self.lines.iter().collect(),
             Some(most) => self.ranked().into_iter().take(most).collect(),
         }
     }
 
-    fn strip(&self, line: &Line, columns: u64, each: u64, ascii: bool) -> String {
+    fn strip(&self, line: &ProcessSeries, columns: u64, each: u64, ascii: bool) -> String {
         let (first, last) = (self.first(), self.intervals());
         let cells = (last - first.min(last)).div_ceil(each);
         let mut sums = vec![0u64; usize::try_from(cells).unwrap_or(0)];
@@ -317,21 +317,22 @@ impl Report for Series<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let rows = self.asked().into_iter().flat_map(|line| {
-            let label = label::label(line.process);
-            line.values.iter().map(move |(number, ns)| {
-                json!({
-                    "interval_start_ns": number.saturating_mul(self.interval),
-                    "interval_ns": self.interval,
-                    "pid": line.process.pid.0,
-                    "process_start_ns": self.view.since(line.process.start),
-                    "on_cpu_ns": ns,
-                    "label": label,
-                })
-            })
-        });
-        let columns = "interval_start_ns interval_ns pid process_start_ns on_cpu_ns label";
-        csv(rows, columns)
+        let interval = self.interval;
+        let table = Table::new("", |(line, _): &(&ProcessSeries<'_>, (u64, u64))| {
+            label::label(line.process)
+        })
+        .data("interval_start_ns", move |(_, (number, _))| {
+            number.saturating_mul(interval)
+        })
+        .data("interval_ns", move |_| interval)
+        .data("pid", |(line, _)| line.process.pid.0)
+        .data("process_start_ns", |(line, _)| {
+            self.view.since(line.process.start)
+        })
+        .data("on_cpu_ns", |(_, (_, ns))| *ns)
+        .named("label");
+        let lines = self.asked().into_iter();
+        table.csv(lines.flat_map(|line| line.values.iter().map(move |value| (line, *value))))
     }
 }
 

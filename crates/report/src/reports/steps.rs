@@ -3,19 +3,20 @@
 use std::cmp::Reverse;
 
 use serde_json::{json, Value};
-use tr_analyze::kinds::{ByKind, Kind as Time};
+use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::model::{Basis, Times};
 
 use crate::called::TR;
-use crate::encode::{self, with};
-use crate::exit::{self, Exit};
+use crate::encode::{self, with, Seen};
+use crate::exit;
+use crate::facts::path;
 use crate::query::Sort;
-use crate::reports::critical_path;
 use crate::reports::tree::Levels;
 use crate::sort::Rows;
 use crate::steps::times::{AllTimes, StepTimes};
-use crate::steps::{Kind, Step, StepIx, Steps};
+use crate::steps::{Step, StepIx, StepKind, Steps};
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::words::{OTHER_WAITS, RUN_QUEUE};
 use crate::{kinds, units};
@@ -41,7 +42,7 @@ impl<'a> StepsReport<'a> {
     pub fn new(view: &View<'a>) -> StepsReport<'a> {
         let analysis = view.analysis;
         let steps = Steps::new(analysis);
-        let path = critical_path::path_of(view);
+        let path = path::path_of(view);
         let segments = path.map_or(Vec::new(), |path| path.segments);
         let times = AllTimes::new(analysis, &steps, &segments);
         let mut report = StepsReport {
@@ -114,10 +115,10 @@ impl<'a> StepsReport<'a> {
         match self.view.ask.sort.unwrap_or(Sort::Wall) {
             Sort::OnCpu | Sort::TreeCpu => of.on_cpu,
             Sort::OffCpu => kinds::waited(&spent).0,
-            Sort::RunQueue => spent.of(Time::RunQueue),
-            Sort::Sleep => spent.of(Time::Sleep),
-            Sort::Blocked => spent.of(Time::Blocked),
-            Sort::Unknown => spent.of(Time::Unknown),
+            Sort::RunQueue => spent.of(Kind::RunQueue),
+            Sort::Sleep => spent.of(Kind::Sleep),
+            Sort::Blocked => spent.of(Kind::Blocked),
+            Sort::Unknown => spent.of(Kind::Unknown),
             Sort::Wall | Sort::Rss | Sort::Start | Sort::Pid => step.wall(),
         }
     }
@@ -160,6 +161,12 @@ impl<'a> StepsReport<'a> {
         out
     }
 
+    /// The lines of JSON and CSV.
+    fn asked(&self) -> impl Iterator<Item = StepLine<'_>> {
+        let rows = self.ordered().into_iter().take(self.view.ask.most());
+        rows.map(|row| StepLine::of(row, String::new()))
+    }
+
     /// The steps that have a line: the `most` first ones by `--sort`, and those around them.
     fn shown(&self, most: usize) -> Vec<bool> {
         let mut order: Vec<StepIx> = (0..self.kept.len())
@@ -184,59 +191,52 @@ impl<'a> StepsReport<'a> {
     }
 
     /// The lines of the text, depth first.
-    fn lines(&self, most: usize, room: usize, style: &Style) -> Vec<Line> {
+    fn lines(&self, most: usize, room: usize, style: &Style) -> Vec<StepLine<'_>> {
         let shown = self.shown(most);
         let is_shown = |at: &&StepIx| shown.get(**at) == Some(&true);
         let mut out = Vec::new();
-        let mut open = vec![Item::Inside(None, Levels::default())];
+        let mut open = vec![StepItem::Inside(None, Levels::default())];
         while let Some(item) = open.pop() {
             let (at, levels) = match item {
-                Item::Rest(line) => {
+                StepItem::Rest(line) => {
                     out.push(line);
                     continue;
                 }
-                Item::Inside(at, levels) => (at, levels),
+                StepItem::Inside(at, levels) => (at, levels),
             };
             let found = at.and_then(|at| self.steps.list().get(at).zip(self.times.steps.get(at)));
-            out.extend(found.map(|(step, times)| {
+            out.extend(at.zip(found).map(|(at, (step, times))| {
                 let joints = levels.joints(room, style);
-                Line::of((step, times), joints, self.view.since(step.from))
+                StepLine::of((at, step, times), joints)
             }));
             let (shown, hidden): (Vec<StepIx>, Vec<StepIx>) =
                 self.inside(at).iter().partition(|at| is_shown(at));
             if !hidden.is_empty() {
                 let joints = levels.below(false).joints(room, style);
-                open.push(Item::Rest(self.rest(&hidden, joints)));
+                open.push(StepItem::Rest(self.rest(&hidden, joints)));
             }
             let last = shown.len();
             let below = shown.into_iter().enumerate().map(|(n, at)| {
                 let more = n + 1 < last || !hidden.is_empty();
-                Item::Inside(Some(at), levels.below(more))
+                StepItem::Inside(Some(at), levels.below(more))
             });
-            let below: Vec<Item> = below.collect();
+            let below: Vec<StepItem<'_>> = below.collect();
             open.extend(below.into_iter().rev());
         }
         out
     }
 
     /// One line for steps without a line of their own.
-    fn rest(&self, hidden: &[StepIx], joints: String) -> Line {
+    fn rest(&self, hidden: &[StepIx], joints: String) -> StepLine<'_> {
         let times = hidden.iter().filter_map(|at| self.times.steps.get(*at));
-        let times: Vec<&StepTimes> = times.collect();
-        let on_cpu = times.iter().filter_map(|times| Some(times.times?.on_cpu));
-        let on_path = times.iter().map(|times| times.on_path);
-        let count = units::count(hidden.len() as u64);
-        Line {
-            wall: Cell::Empty,
-            cpu: Cell::Time(on_cpu.fold(0, u64::saturating_add)),
-            busy: Cell::Empty,
-            starved: Cell::Empty,
-            waited: Cell::Empty,
-            unknown: Cell::Empty,
-            path: on_path.fold(0, u64::saturating_add),
-            exit: Cell::Empty,
-            name: format!("{joints}{count} more"),
-            paint: Paint::Dim,
+        let on_cpu = times.clone().filter_map(|times| Some(times.times?.on_cpu));
+        let on_path = times.map(|times| times.on_path);
+        StepLine {
+            step: None,
+            hidden: hidden.len(),
+            joints,
+            on_cpu: Some(on_cpu.fold(0, u64::saturating_add)),
+            on_path: on_path.fold(0, u64::saturating_add),
         }
     }
 
@@ -268,10 +268,13 @@ impl<'a> StepsReport<'a> {
         let has_tests = |at: StepIx| {
             let mut inside = self.inside(Some(at)).iter();
             let test = |at: &StepIx| self.steps.list().get(*at).map(|step| step.kind);
-            inside.any(|at| test(at) == Some(Kind::Test))
+            inside.any(|at| test(at) == Some(StepKind::Test))
         };
         let tests = self.all().filter(|(at, step, times)| {
-            step.kind == Kind::Test && self.is_kept(*at) && !has_tests(*at) && times.spent.is_some()
+            step.kind == StepKind::Test
+                && self.is_kept(*at)
+                && !has_tests(*at)
+                && times.spent.is_some()
         });
         let mut tests: Vec<_> = tests.collect();
         tests.order_by_key(|(at, step, _)| (Reverse(step.wall()), *at));
@@ -293,120 +296,204 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    fn row(&self, (at, step, times): (StepIx, &Step, &StepTimes)) -> Value {
-        let pid = step.process.map(|ix| self.view.analysis.process(ix).pid.0);
-        let start = self.view.since(step.from);
-        let spent = times.spent.map(|spent| {
-            let uses = kinds::OF_STEPS.into_iter();
-            let uses = uses.map(|kind| (format!("{}_ns", kind.name()), spent.of(kind).into()));
-            Value::Object(uses.collect())
+    /// The columns; a `wide` table has more.
+    fn table(&self, wide: bool) -> Table<'_, StepLine<'_>> {
+        let known = |(.., times): (_, _, &StepTimes)| times.spent.map(|it| it.of(Kind::Unknown));
+        let unknown = self.all().any(|it| known(it).is_some_and(|ns| ns > 0));
+        let whole = self.wall();
+        let table = self.data(Table::new("", |line: &StepLine<'_>| self.name(line)));
+        let spent = |of: fn(ByKind) -> Cell| {
+            move |line: &StepLine<'_>| match line.step {
+                Some((_, step, times)) if !step.is_moment() => Cell::known(times.spent, of),
+                _ => Cell::Empty,
+            }
+        };
+        table
+            .column("wall", |line| match line.step {
+                None => Cell::Empty,
+                Some((_, step, _)) if step.is_moment() => Cell::Note("mark"),
+                Some((_, step, _)) if step.ended && !step.started_before => Cell::Time(step.wall()),
+                Some((_, step, _)) => Cell::AtLeast(step.wall()),
+            })
+            .column("CPU", |line| match line.step {
+                Some((_, step, _)) if step.is_moment() => Cell::Empty,
+                _ => Cell::known(line.on_cpu, Cell::Time),
+            })
+            .column("CPUs", |line| {
+                let wall = line.step.map_or(0, |(_, step, _)| step.wall());
+                let cpu = line.on_cpu.filter(|_| wall > 0);
+                let busy = cpu.map(|cpu| cpu as f64 / wall as f64);
+                busy.map_or(Cell::Empty, |busy| Cell::from(format!("{busy:.2}")))
+            })
+            .shown(wide)
+            .column(RUN_QUEUE, spent(|it| Cell::Time(it.of(Kind::RunQueue))))
+            .column(
+                OTHER_WAITS,
+                spent(|it| match kinds::waited(&it) {
+                    (0, _) => Cell::Time(0),
+                    (ns, what) => Cell::from(format!("{} {}", units::time(ns), short(what))),
+                }),
+            )
+            .column("unknown", spent(|it| Cell::Time(it.of(Kind::Unknown))))
+            .shown(wide && unknown)
+            .column("path", move |line| match line.on_path {
+                0 => Cell::Empty,
+                path => Cell::Share(path, whole),
+            })
+            .column("exit", |line| {
+                let status = line.step.and_then(|(_, step, _)| step.status);
+                match status {
+                    Some(status) if exit::failed(Some(status)) => exit::cell(Some(status), false),
+                    _ => Cell::Empty,
+                }
+            })
+            .paint(|line| match line.step {
+                Some((_, step, _)) => Paint::bad_if(step.failed()),
+                None => Paint::Dim,
+            })
+    }
+
+    /// Adds the columns of steps in JSON and CSV.
+    fn data<'t>(&'t self, table: Table<'t, StepLine<'t>>) -> Table<'t, StepLine<'t>> {
+        let table = table
+            .data("id", |line| line.step.map(|(at, ..)| at))
+            .data("parent", step(|it| json!(it.parent)))
+            .data("depth", step(|it| json!(it.depth)))
+            .data("kind", step(|it| json!(it.kind.name())))
+            .data("name", step(|it| json!(it.name)))
+            .data("pid", |line| {
+                let process = line.step.and_then(|(_, step, _)| step.process);
+                process.map(|ix| self.view.analysis.process(ix).pid.0)
+            })
+            .data("start_ns", |line| {
+                line.step.map(|(_, step, _)| self.view.since(step.from))
+            })
+            .data("wall_ns", step(|it| json!(it.wall())))
+            .data("end_ns", |line| {
+                let ended = line.step.filter(|(_, step, _)| step.ended);
+                ended.map(|(_, step, _)| self.view.since(step.from) + step.wall())
+            })
+            .json_data("started_before", step(|it| json!(it.started_before)))
+            .json_data("moment", step(|it| json!(it.is_moment())));
+        let status = |line: &StepLine<'_>| (line.step.and_then(|(_, step, _)| step.status), false);
+        let table = exit::columns(table, "", status)
+            .shown(false)
+            .data("result", step(|it| json!(it.result)))
+            .data("processes", work(|times| times.processes));
+        let table = summed(
+            table,
+            |line| line.step.and_then(|(.., times)| times.times.as_ref()),
+            self.view.analysis.basis(),
+        );
+        let table = table.data("critical_path_ns", work(|times| times.on_path));
+        let spent = |line: &StepLine<'_>| line.step.and_then(|(.., times)| times.spent);
+        let table = table.json_data("spent", move |line| {
+            let uses = |spent: ByKind| {
+                let uses = kinds::OF_STEPS.into_iter();
+                let uses = uses.map(|it| (format!("{}_ns", it.name()), spent.of(it).into()));
+                Value::Object(uses.collect())
+            };
+            json!(spent(line).map(uses))
         });
-        let row = json!({
-            "name": step.name,
-            "kind": step.kind.name(),
-            "id": at,
-            "parent": step.parent,
-            "depth": step.depth,
-            "pid": pid,
-            "start_ns": start,
-            "started_before": step.started_before,
-            "end_ns": step.ended.then(|| start + step.wall()),
-            "wall_ns": step.wall(),
-            "moment": step.is_moment(),
-            "exit": step.status.map(Exit::from),
-            "result": step.result,
-            "processes": step.has_work.then_some(times.processes),
-            "spent": spent,
-            "critical_path_ns": step.has_work.then_some(times.on_path),
-        });
-        with(row, summed(times))
+        kinds::OF_STEPS.into_iter().fold(table, |table, what| {
+            let key = format!("path_{}_ns", what.name());
+            table.csv_data(key, move |line| spent(line).map(|it| it.of(what)))
+        })
+    }
+
+    fn name(&self, line: &StepLine<'_>) -> String {
+        let joints = &line.joints;
+        let Some((_, step, _)) = line.step else {
+            return format!("{joints}{} more", units::count(line.hidden as u64));
+        };
+        if step.is_moment() {
+            let at = units::at(self.view.since(step.from));
+            return format!("{joints}{} at {at} s", step.name);
+        }
+        match step.result.as_deref() {
+            None | Some("passed" | "ok") => format!("{joints}{}", step.name),
+            Some(result) => format!("{joints}{} ({result})", step.name),
+        }
     }
 }
 
-/// The sums over a step's threads; `null` if they are not known.
-fn summed(times: &StepTimes) -> Value {
-    match &times.times {
-        Some(times) => json!(encode::Times::new(times)),
-        None => json!({
-            "on_cpu_ns": null, "run_queue_ns": null, "sleep_ns": null, "blocked_ns": null,
-            "unknown_ns": null,
-        }),
+/// A value of a line's step.
+fn step(of: fn(&Step) -> Value) -> impl Fn(&StepLine<'_>) -> Option<Value> {
+    move |line| line.step.map(|(_, step, _)| of(step))
+}
+
+/// A sum of a step that has work of its own.
+fn work(of: fn(&StepTimes) -> u64) -> impl Fn(&StepLine<'_>) -> Option<u64> {
+    move |line| {
+        let own = line.step.filter(|(_, step, _)| step.has_work);
+        own.map(|(.., times)| of(times))
     }
 }
+
+/// Adds the sums over threads; `null` if they are not known.
+fn summed<'a, R: 'a>(
+    table: Table<'a, R>,
+    of: fn(&R) -> Option<&Times>,
+    basis: Basis,
+) -> Table<'a, R> {
+    let seen = Seen {
+        basis,
+        on_cpu: false,
+        waits: false,
+        unknown: false,
+        spare: false,
+    };
+    let table = encode::times(table, of, seen, "on_cpu run_queue sleep blocked unknown");
+    match basis {
+        Basis::Events => table,
+        _ => table
+            .data("asleep_or_blocked_ns", move |row| {
+                of(row).and_then(Times::asleep_or_blocked_known)
+            })
+            .json_only(),
+    }
+}
+
+/// A step with its times.
+type StepRow<'t> = (StepIx, &'t Step, &'t StepTimes);
 
 /// A line to come.
-enum Item {
+enum StepItem<'t> {
     /// A step's line, and those of the steps inside it; of no step: the outermost.
     Inside(Option<StepIx>, Levels),
-    Rest(Line),
+    Rest(StepLine<'t>),
 }
 
-/// A line's columns.
-struct Line {
-    wall: Cell,
-    cpu: Cell,
-    busy: Cell,
-    starved: Cell,
-    waited: Cell,
-    unknown: Cell,
-    path: u64,
-    exit: Cell,
-    name: String,
-    paint: Paint,
+/// A step, or those without a line of their own.
+struct StepLine<'t> {
+    step: Option<StepRow<'t>>,
+    /// Their number.
+    hidden: usize,
+    joints: String,
+    /// CPU time in ns.
+    on_cpu: Option<u64>,
+    /// Time on the critical path in ns.
+    on_path: u64,
 }
 
-impl Line {
-    fn of((step, times): (&Step, &StepTimes), joints: String, at: u64) -> Line {
-        let wall = step.wall();
-        let moment = step.is_moment();
-        let whole = step.ended && !step.started_before;
-        let on_cpu = times.times.map(|times| times.on_cpu);
-        let busy = on_cpu
-            .filter(|_| wall > 0)
-            .map(|cpu| cpu as f64 / wall as f64);
-        let spent = |cell: &dyn Fn(ByKind) -> Cell| match moment {
-            true => Cell::Empty,
-            false => Cell::known(times.spent, cell),
-        };
-        Line {
-            wall: match (moment, whole) {
-                (true, _) => Cell::from("mark"),
-                (_, true) => Cell::Time(wall),
-                (_, false) => Cell::AtLeast(wall),
-            },
-            cpu: match moment {
-                true => Cell::Empty,
-                false => Cell::known(on_cpu, Cell::Time),
-            },
-            busy: busy.map_or(Cell::Empty, |busy| Cell::from(format!("{busy:.2}"))),
-            starved: spent(&|spent| Cell::Time(spent.of(Time::RunQueue))),
-            waited: spent(&|spent| match kinds::waited(&spent) {
-                (0, _) => Cell::Time(0),
-                (ns, what) => Cell::from(format!("{} {}", units::time(ns), short(what))),
-            }),
-            unknown: spent(&|spent| Cell::Time(spent.of(Time::Unknown))),
-            path: times.on_path,
-            exit: match step.status {
-                Some(status) if exit::failed(Some(status)) => exit::cell(Some(status), false),
-                _ => Cell::Empty,
-            },
-            name: match moment {
-                true => format!("{joints}{} at {} s", step.name, units::at(at)),
-                false => match step.result.as_deref() {
-                    None | Some("passed" | "ok") => joints + &step.name,
-                    Some(result) => format!("{joints}{} ({result})", step.name),
-                },
-            },
-            paint: Paint::bad_if(step.failed()),
+impl<'t> StepLine<'t> {
+    fn of(row: StepRow<'t>, joints: String) -> StepLine<'t> {
+        let (.., times) = row;
+        StepLine {
+            step: Some(row),
+            hidden: 0,
+            joints,
+            on_cpu: times.times.map(|times| times.on_cpu),
+            on_path: times.on_path,
         }
     }
 }
 
 /// A kind in a column.
-fn short(kind: Time) -> &'static str {
+fn short(kind: Kind) -> &'static str {
     match kind {
-        Time::Others => "others",
-        Time::Outside => "outside",
+        Kind::Others => "others",
+        Kind::Outside => "outside",
         _ => kinds::title(kind),
     }
 }
@@ -423,61 +510,31 @@ impl Report for StepsReport<'_> {
         }
         let room = style.width.saturating_sub(50) / 2;
         let lines = self.lines(self.view.ask.limit.unwrap_or(LINES), room, style);
-        let whole = self.wall();
-        let wide = style.width >= 90;
-        let unknown = self
-            .all()
-            .any(|(.., times)| times.spent.is_some_and(|spent| spent.of(Time::Unknown) > 0));
         let kept = self.kept.iter().filter(|kept| **kept).count() as u64;
         let title = units::plural(kept, "step", "steps");
-        out += &Table::new(title, |line: &Line| line.name.clone())
-            .column("wall", |line| line.wall.clone())
-            .column("CPU", |line| line.cpu.clone())
-            .column_if(wide, "CPUs", |line| line.busy.clone())
-            .column(RUN_QUEUE, |line| line.starved.clone())
-            .column(OTHER_WAITS, |line| line.waited.clone())
-            .column_if(wide && unknown, "unknown", |line| line.unknown.clone())
-            .column("path", move |line| match line.path {
-                0 => Cell::Empty,
-                path => Cell::Share(path, whole),
-            })
-            .column("exit", |line| line.exit.clone())
-            .paint(|line| line.paint)
-            .text(lines, style, 0);
+        let table = self.table(style.width >= 90).titled(title);
+        out += &table.text(lines, style, 0);
         self.outside(&mut out, style);
         self.slowest(&mut out, style);
         out
     }
 
     fn json(&self) -> Option<Value> {
-        let most = self.view.ask.most();
-        let steps = self.ordered().into_iter().take(most);
         let outside = &self.times.outside;
-        let outside = json!({
+        let own = json!({
             "wall_ns": self.times.outside_wall,
             "processes": outside.processes,
             "critical_path_ns": outside.on_path,
         });
-        let of_outside = StepTimes {
-            times: Some(self.times.outside.times.unwrap_or_default()),
-            ..StepTimes::default()
-        };
+        let sums = Table::new("", |_: &Times| String::new());
+        let sums = summed(sums, |times| Some(times), self.view.analysis.basis());
         Some(json!({
-            "steps": steps.map(|step| self.row(step)).collect::<Value>(),
-            "outside": with(outside, summed(&of_outside)),
+            "steps": self.table(true).rows(self.asked()),
+            "outside": with(own, sums.json(&outside.times.unwrap_or_default())),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let rows = self.ordered().into_iter().take(self.view.ask.most());
-        let columns = "id parent depth kind name pid start_ns wall_ns end_ns exit_code=exit/code
-                       signal=exit/signal result processes on_cpu_ns run_queue_ns sleep_ns blocked_ns
-                       unknown_ns critical_path_ns path_on_cpu_ns=spent/on_cpu_ns
-                       path_run_queue_ns=spent/run_queue_ns path_disk_ns=spent/disk_ns
-                       path_network_ns=spent/network_ns path_terminal_ns=spent/terminal_ns
-                       path_sleep_ns=spent/sleep_ns path_stopped_ns=spent/stopped_ns
-                       path_blocked_ns=spent/blocked_ns path_outside_ns=spent/outside_ns
-                       path_others_ns=spent/others_ns path_unknown_ns=spent/unknown_ns";
-        csv(rows.map(|step| self.row(step)), columns)
+        self.table(true).csv(self.asked())
     }
 }

@@ -4,16 +4,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{json, Value};
-use syscalls::{aarch64, arm, x86, x86_64};
 use tr_analyze::model::ProcessIx;
 use tr_format::counters::CallSum;
 
-use crate::encode::with;
-use crate::members::{self, members, Members};
+use crate::facts::calls::name_of;
+use crate::members::{members, Members};
 use crate::query::By;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::units;
 use crate::view::{Report, View};
 
@@ -26,11 +25,11 @@ pub struct SystemCalls<'a> {
     groups: Vec<Members>,
     all: CallSum,
     /// Those with the longest time first.
-    rows: Vec<Row>,
+    rows: Vec<CallRow>,
 }
 
 /// One call of all chosen processes, or of a group of them.
-struct Row {
+struct CallRow {
     /// The number of the group.
     group: Option<usize>,
     name: String,
@@ -74,12 +73,12 @@ impl<'a> SystemCalls<'a> {
             ..Members::default()
         });
         let machine = &analysis.meta.machine;
-        let rows = sums.into_iter().map(|((at, compat, number), sum)| Row {
+        let rows = sums.into_iter().map(|((at, compat, number), sum)| CallRow {
             group: by.map(|_| at.unwrap_or(unknown)),
             name: name_of(machine, number, compat),
             sum,
         });
-        let mut rows: Vec<Row> = rows.collect();
+        let mut rows: Vec<CallRow> = rows.collect();
         rows.order_by_key(|row| Reverse((row.sum.ns, row.sum.count)));
         SystemCalls {
             view: *view,
@@ -97,24 +96,48 @@ impl<'a> SystemCalls<'a> {
     }
 
     /// The group of a row.
-    fn group(&self, row: &Row) -> Option<&Members> {
+    fn group(&self, row: &CallRow) -> Option<&Members> {
         self.groups.get(row.group?)
     }
 
-    fn rows(&self) -> impl Iterator<Item = Value> + '_ {
-        let rows = self.rows.iter().take(self.view.ask.most());
-        rows.map(|row| {
-            let call = json!({
-                "syscall": row.name,
-                "number": row.sum.number,
-                "compat": row.sum.compat,
-                "calls": row.sum.count,
-                "errors": row.sum.errors,
-                "ns": row.sum.ns,
-                "longest_ns": row.sum.longest,
-            });
-            with(members::json(self.group(row)), call)
-        })
+    /// The rows in CSV and JSON.
+    fn asked(&self) -> impl Iterator<Item = &CallRow> {
+        self.rows.iter().take(self.view.ask.most())
+    }
+
+    fn table(&self) -> Table<'_, &CallRow> {
+        let (whole, grouped) = (self.all.ns, self.by.is_some());
+        let last = move |row: &&CallRow| match self.group(row) {
+            Some(group) => group.name.clone(),
+            None if grouped => String::new(),
+            None => row.name.clone(),
+        };
+        let share = move |row: &&CallRow| row.sum.ns as f64 * 100.0 / whole.max(1) as f64;
+        let each = |row: &&CallRow| row.sum.ns.checked_div(row.sum.count).unwrap_or(0) / 1000;
+        let seconds = |row: &&CallRow| Cell::Text(format!("{:.6}", row.sum.ns as f64 / 1e9));
+        Table::new(self.by.map_or("syscall", By::title), last)
+            .data("name", |row| self.group(row).map(|it| it.name.clone()))
+            .fact("pid", "pid", |row| {
+                let pid = self.group(row).and_then(|it| it.pid);
+                pid.map_or(Cell::Empty, Cell::Id)
+            })
+            .shown(self.by == Some(By::Process))
+            .fact("syscall", "syscall", |row| Cell::Text(row.name.clone()))
+            .left()
+            .shown(grouped)
+            .column("% time", move |row| {
+                Cell::Text(format!("{:.2}", share(row)))
+            })
+            .column("seconds", seconds)
+            .column("usecs/call", move |row| Cell::Count(each(row)))
+            .data("number", |row| row.sum.number)
+            .data("compat", |row| row.sum.compat)
+            .fact("calls", "calls", |row| Cell::Count(row.sum.count))
+            .fact("errors", "errors", |row| Cell::Count(row.sum.errors))
+            .few()
+            .data("ns", |row| row.sum.ns)
+            .data("longest_ns", |row| row.sum.longest)
+            .last("syscall, pid")
     }
 }
 
@@ -127,24 +150,6 @@ fn add(to: &mut CallSum, sum: &CallSum) {
     to.longest = to.longest.max(sum.longest);
 }
 
-/// The name of a call on this machine (`uname -m`).
-pub(crate) fn name_of(machine: &str, number: u32, compat: bool) -> String {
-    let at = number as usize;
-    let name = match (machine, compat) {
-        ("x86_64", false) => x86_64::Sysno::new(at).map(|it| it.name()),
-        ("x86_64", true) => x86::Sysno::new(at).map(|it| it.name()),
-        ("aarch64", false) => aarch64::Sysno::new(at).map(|it| it.name()),
-        ("aarch64", true) => arm::Sysno::new(at).map(|it| it.name()),
-        _ => None,
-    };
-    let name = name.map_or_else(|| format!("syscall_{number:#x}"), str::to_owned);
-    if compat {
-        format!("{name} (32-bit)")
-    } else {
-        name
-    }
-}
-
 impl Report for SystemCalls<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
@@ -153,7 +158,7 @@ impl Report for SystemCalls<'_> {
             style.line(&mut out, unknown);
             return out;
         }
-        let (all, whole) = (&self.all, self.all.ns);
+        let all = &self.all;
         let head = format!(
             "{} in {}, {} with an error",
             units::plural(all.count, "system call", "system calls"),
@@ -164,44 +169,14 @@ impl Report for SystemCalls<'_> {
         if self.rows.is_empty() {
             return out;
         }
-        let total = Row {
+        let total = CallRow {
             group: None,
             name: "total".into(),
             sum: *all,
         };
         let shown = self.view.ask.limit.unwrap_or(ROWS);
-        let grouped = self.by.is_some();
-        let title = self.by.map_or("syscall", By::title);
-        let last = move |row: &&Row| match self.group(row) {
-            Some(group) => group.name.clone(),
-            None if grouped => String::new(),
-            None => row.name.clone(),
-        };
-        let percent = move |row: &&Row| {
-            let share = row.sum.ns as f64 * 100.0 / whole.max(1) as f64;
-            Cell::Text(format!("{share:.2}"))
-        };
-        let each = |row: &&Row| row.sum.ns.checked_div(row.sum.count).unwrap_or(0) / 1000;
-        let seconds = |row: &&Row| Cell::Text(format!("{:.6}", row.sum.ns as f64 / 1e9));
-        let table = Table::new(title, last)
-            .column("% time", percent)
-            .column("seconds", seconds)
-            .column("usecs/call", move |row| Cell::Count(each(row)))
-            .column("calls", |row| Cell::Count(row.sum.count))
-            .column("errors", |row| Cell::few(row.sum.errors, Cell::Count))
-            .words(if grouped { "syscall" } else { "" }, move |row| {
-                if grouped {
-                    Cell::Text(row.name.clone())
-                } else {
-                    Cell::Empty
-                }
-            })
-            .column_if(self.by == Some(By::Process), "pid", |row| {
-                let pid = self.group(row).and_then(|it| it.pid);
-                pid.map_or(Cell::Empty, Cell::Id)
-            });
         let rows = self.rows.iter().take(shown).chain([&total]);
-        out.push_str(&table.text(rows, style, 0));
+        out.push_str(&self.table().text(rows, style, 0));
         style.more(&mut out, self.rows.len(), shown, "");
         out
     }
@@ -213,29 +188,11 @@ impl Report for SystemCalls<'_> {
             "errors": known(self.all.errors),
             "ns": known(self.all.ns),
             "by": self.by.map(By::name),
-            "rows": self.rows().collect::<Vec<_>>(),
+            "rows": self.table().rows(self.asked()),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        csv(
-            self.rows(),
-            "name pid syscall number compat calls errors ns longest_ns",
-        )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calls_have_the_names_of_their_table() {
-        assert_eq!(name_of("x86_64", 0, false), "read");
-        assert_eq!(name_of("x86_64", 3, true), "read (32-bit)");
-        assert_eq!(name_of("aarch64", 63, false), "read");
-        assert_eq!(name_of("aarch64", 3, true), "read (32-bit)");
-        assert_eq!(name_of("x86_64", 9999, false), "syscall_0x270f");
-        assert_eq!(name_of("riscv64", 63, false), "syscall_0x3f");
+        self.table().csv(self.asked())
     }
 }

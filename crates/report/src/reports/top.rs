@@ -3,29 +3,24 @@
 
 use std::fmt::Write;
 
-use serde_json::{json, Value};
+use serde_json::Value;
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::model::{Analysis, Basis, Process};
+use tr_analyze::model::{Analysis, Process};
 
 use crate::advice::advise;
 use crate::called::TR;
 use crate::ci::Ci;
-use crate::encode::{object, Times};
-use crate::exit::{self, Exit};
-use crate::query::{self, By, Row, Sort};
+use crate::encode::{self, Seen};
+use crate::exit;
+use crate::facts::path;
+use crate::query::{self, By, GroupRow, Sort};
 use crate::reports::{advice, critical_path, failed, quality};
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::warnings::{self, at_least, is_blank, is_much, lost, recorded};
 use crate::words::{RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UTILIZED};
 use crate::{escape, label, units, who};
-
-/// The most events of a trace whose critical path the first screen shows. The path
-/// needs the timeline, which takes some 60 bytes an event at the peak, while all
-/// else grows with the tasks: the analysis of a million events takes 16 MB without
-/// it and 60 MB with it.
-pub const PATH_UP_TO: u64 = 1_000_000;
 
 /// The lines of the first screen: one of a small terminal.
 const SCREEN: usize = 30;
@@ -55,15 +50,16 @@ impl<'a> Top<'a> {
     /// The critical path, unless processes are left out.
     fn path(&self) -> Option<CriticalPath> {
         let analysis = self.view.analysis;
-        if analysis.events.total() > PATH_UP_TO || self.view.chosen.len() < analysis.processes.len()
+        if analysis.events.total() > path::PATH_UP_TO
+            || self.view.chosen.len() < analysis.processes.len()
         {
             return None;
         }
-        critical_path::path_of(&self.view).ok()
+        path::path_of(&self.view).ok()
     }
 
     /// The first `most` rows, and the number of all.
-    fn rows(&self, most: usize) -> (Vec<Row>, usize) {
+    fn rows(&self, most: usize) -> (Vec<GroupRow>, usize) {
         let View {
             analysis,
             chosen,
@@ -110,9 +106,9 @@ impl Report for Top<'_> {
         match &path {
             Some(path) => {
                 let whole = path.length();
-                let groups = critical_path::groups(analysis);
-                let shares = critical_path::shares(analysis, &groups, path);
-                let title = critical_path::title(analysis);
+                let groups = path::groups(analysis);
+                let shares = path::shares(analysis, &groups, path);
+                let title = path::title(analysis);
                 let title = format!("{title}: what set the build time");
                 let title = style.paint(Paint::Bold, &title);
                 let length = style.paint(Paint::Dim, &format!("({})", units::time(whole)));
@@ -138,28 +134,8 @@ impl Report for Top<'_> {
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let (rows, _) = self.rows(self.view.ask.most());
-        let columns = "name count pid start_ns wall_ns on_cpu_ns run_queue_ns sleep_ns blocked_ns
-                       unknown_ns tree_on_cpu_ns max_rss_bytes exit_code=exit/code
-                       signal=exit/signal";
-        csv(
-            rows.into_iter().map(|row| json!(JsonRow::new(row))),
-            &self.view.time_columns(columns),
-        )
-    }
-}
-
-object! {
-    JsonRow(row: Row) {
-        name: String = row.name,
-        count: u64 = row.count,
-        pid: Option<u32> = row.pid,
-        start_ns: u64 = row.start,
-        wall_ns: u64 = row.wall,
-        exit: Option<Exit> = row.status.map(Exit::from),
-        #[serde(flatten)]
-        times: Times = Times::new(&row.times),
-        max_rss_bytes: Option<u64> = row.max_rss,
-        tree_on_cpu_ns: u64 = row.tree_cpu,
+        let table = self.columns(&rows);
+        table.csv(&rows)
     }
 }
 
@@ -219,7 +195,7 @@ fn trace(out: &mut String, view: &View, style: &Style) {
     let facts = [
         escape::text(view.file.as_bytes()),
         units::date(meta.start_unix()),
-        kernel(analysis),
+        who::kernel(&analysis.meta),
         match is_blank(analysis) {
             true => "? processes".into(),
             false => units::plural(analysis.totals.processes, "process", "processes"),
@@ -242,14 +218,8 @@ fn trace(out: &mut String, view: &View, style: &Style) {
     }
 }
 
-/// The kernel's name and version.
-pub(crate) fn kernel(analysis: &Analysis) -> String {
-    let words: Vec<&str> = analysis.meta.kernel.split(' ').take(2).collect();
-    escape::text(words.join(" ").as_bytes())
-}
-
 /// Draws the CPU time by program.
-fn bars(out: &mut String, programs: &[Row], style: &Style) {
+fn bars(out: &mut String, programs: &[GroupRow], style: &Style) {
     let whole: u64 = programs
         .iter()
         .map(|row| row.times.on_cpu)
@@ -334,50 +304,66 @@ impl Top<'_> {
             None => room.clamp(LEAST_ROWS, self.view.ask.top.max(LEAST_ROWS)),
         };
         let (shown, all) = self.rows(most);
-        let (by, sort) = (self.by, self.sort);
-        let unknown = self.view.processes().any(|p| p.times.unknown > 0);
-        let single = matches!(by, By::Process | By::Thread);
-        let events = self.view.analysis.basis() == Basis::Events;
-        // A sum over threads may exceed the wall time.
-        let parallel = |row: &Row| row.threads > row.count && row.times.sum() > row.wall;
-        let threads = by != By::Thread && shown.iter().any(parallel);
         let title = format!(
             "{} (top {} of {} by {})",
-            by.title(),
+            self.by.title(),
             shown.len(),
             units::count(all as u64),
-            sort.title()
+            self.sort.title()
         );
-        let table = Table::new(title, |row: &Row| row.name.clone())
-            .column("CPU", |row| {
-                Cell::known(row.times.on_cpu_known(), Cell::Time)
-            })
-            .column("wall", |row| Cell::Time(row.wall))
-            .column(RUN_QUEUE, |row| {
-                Cell::known(row.times.run_queue_known(), Cell::Time)
-            })
-            .column_if(events, "blocked", |row| Cell::Time(row.times.blocked))
-            .spare_if(events, "sleep", |row| Cell::Time(row.times.sleep))
-            .column_if(!events, SLEEP_OR_BLOCKED, |row| {
-                Cell::known(row.times.asleep_or_blocked_known(), Cell::Time)
-            })
-            .spare_if(unknown, "unknown", |row| Cell::Time(row.times.unknown))
-            .column_if(threads, "threads", |row| Cell::Count(row.threads))
-            .column_if(sort == Sort::Rss, "memory", |row| {
-                Cell::known(row.max_rss, Cell::Bytes)
-            })
-            .column_if(sort == Sort::TreeCpu, "CPU tree", |row| {
-                Cell::Time(row.tree_cpu)
-            })
-            .column_if(single, "exit", |row| exit::cell(row.status, row.alive))
-            .column_if(single, "pid", |row| Cell::known(row.pid, Cell::Id))
-            .column_if(!single, "count", |row| Cell::Count(row.count))
-            .paint(|row| Paint::bad_if(single && exit::failed(row.status)));
-        out.push_str(&table.text(shown, style, 0));
+        out.push_str(&self.columns(&shown).titled(title).text(&shown, style, 0));
+    }
+
+    fn columns<'t>(&self, rows: &'t [GroupRow]) -> Table<'t, &'t GroupRow> {
+        columns(&self.view, (self.by, self.sort), rows)
     }
 }
 
-fn by_program(out: &mut String, programs: &[Row], style: &Style) {
+/// The columns of rows of `--by`, in the order of `--sort`.
+pub(crate) fn columns<'t>(
+    view: &View<'_>,
+    (by, sort): (By, Sort),
+    rows: &'t [GroupRow],
+) -> Table<'t, &'t GroupRow> {
+    let single = matches!(by, By::Process | By::Thread);
+    // A sum over threads may exceed the wall time.
+    let parallel = |row: &GroupRow| row.threads > row.count && row.times.sum() > row.wall;
+    let threads = by != By::Thread && rows.iter().any(parallel);
+    let seen = Seen {
+        basis: view.analysis.basis(),
+        on_cpu: true,
+        waits: true,
+        unknown: view.processes().any(|p| p.times.unknown > 0),
+        spare: true,
+    };
+    let table = Table::new("", |row: &&GroupRow| row.name.clone())
+        .named("name")
+        .fact("count", "count", |row| Cell::Count(row.count))
+        .shown(!single)
+        .fact("pid", "pid", |row| Cell::known(row.pid, Cell::Id))
+        .shown(single)
+        .data("start_ns", |row| row.start)
+        .fact("wall", "wall_ns", |row| Cell::Time(row.wall));
+    let keys = "on_cpu run_queue sleep blocked unknown asleep";
+    let table = encode::times(table, |row| Some(&row.times), seen, keys)
+        .fact("CPU tree", "tree_on_cpu_ns", |row| Cell::Time(row.tree_cpu))
+        .shown(sort == Sort::TreeCpu)
+        .fact("memory", "max_rss_bytes", |row| {
+            Cell::known(row.max_rss, Cell::Bytes)
+        })
+        .shown(sort == Sort::Rss)
+        .column("threads", |row| Cell::Count(row.threads))
+        .shown(threads);
+    exit::columns(table, "exit", |row| (row.status, row.alive))
+        .shown(single)
+        .last(
+            "on_cpu_ns, wall_ns, run_queue_ns, blocked_ns, sleep_ns, asleep_or_blocked_ns, unknown_ns, \
+             threads, max_rss_bytes, tree_on_cpu_ns, exit, pid, count",
+        )
+        .paint(move |row| Paint::bad_if(single && exit::failed(row.status)))
+}
+
+fn by_program(out: &mut String, programs: &[GroupRow], style: &Style) {
     let parts = programs.iter().take(8).map(|row| {
         let time = units::time(row.times.on_cpu);
         format!("{} {} × {time}", row.name, units::count(row.count))
@@ -412,12 +398,4 @@ fn next(out: &mut String, view: &View<'_>, no_advice: bool, style: &Style) {
     let text = format!("next: {TR} analyze {file} --report {report}");
     // One line, whatever its width: it is there to be pasted.
     style.painted(out, Paint::Dim, &text);
-}
-
-/// The anomalies of the trace, which make time unknown.
-pub(crate) fn anomalies(analysis: &Analysis) -> Vec<String> {
-    let counts = analysis.quality.anomalies.iter();
-    counts
-        .map(|(what, count)| format!("{} × {what}", units::count(*count)))
-        .collect()
 }

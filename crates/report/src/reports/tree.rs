@@ -12,11 +12,10 @@ use std::collections::{BinaryHeap, HashMap};
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Process};
 
-use crate::encode::with;
 use crate::exit::{self, Exit};
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
-use crate::table::{csv, Cell, Table};
+use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::{label, units};
 
@@ -49,11 +48,11 @@ struct Node<'a> {
     /// Equal for nodes with the same program and children of the same shapes.
     shape: u32,
     /// The sum over it and its descendants.
-    sum: Sum,
+    sum: SubtreeSum,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+struct SubtreeSum {
     processes: u64,
     own: u64,
     cpu: u64,
@@ -114,7 +113,7 @@ impl<'a> Tree<'a> {
             let Some(node) = self.node(at) else { continue };
             let process = node.process;
             let own = process.times.on_cpu;
-            let mut sum = Sum {
+            let mut sum = SubtreeSum {
                 processes: 1,
                 own,
                 cpu: own,
@@ -197,7 +196,7 @@ fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> (Vec<Node<'a>>, Vec<St
             depth: 0,
             program: program_of(process),
             shape: 0,
-            sum: Sum::default(),
+            sum: SubtreeSum::default(),
         });
     }
     for at in 0..nodes.len() {
@@ -215,14 +214,14 @@ fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> (Vec<Node<'a>>, Vec<St
 
 /// A line of text.
 #[derive(Clone, Debug)]
-enum Item {
+enum TreeItem {
     /// One process; whether its children have lines of their own.
     One {
         node: usize,
         open: bool,
     },
     Folded {
-        sum: Sum,
+        sum: SubtreeSum,
         name: String,
     },
 }
@@ -230,7 +229,7 @@ enum Item {
 impl Tree<'_> {
     /// The lines below a node (or of the roots), at most `room`: single processes
     /// by wall time, then kinds of small ones, then the rest.
-    fn items(&self, children: &[usize], least: u64, room: usize) -> Vec<Item> {
+    fn items(&self, children: &[usize], least: u64, room: usize) -> Vec<TreeItem> {
         let mut kinds: HashMap<u32, Vec<usize>> = HashMap::new();
         for child in children {
             if let Some(node) = self.node(*child) {
@@ -239,8 +238,8 @@ impl Tree<'_> {
         }
         let weight = |at: &usize| self.node(*at).map_or(0, |node| node.sum.weight);
         // With its weight and its index among the siblings.
-        let mut items: Vec<(u64, usize, Item)> = Vec::new();
-        let one = |node: usize| (weight(&node), node, Item::One { node, open: false });
+        let mut items: Vec<(u64, usize, TreeItem)> = Vec::new();
+        let one = |node: usize| (weight(&node), node, TreeItem::One { node, open: false });
         for mut kind in kinds.into_values() {
             // The heaviest first; equal ones by start.
             kind.order_by_key(|at| (Reverse(weight(at)), *at));
@@ -259,7 +258,7 @@ impl Tree<'_> {
                 let count = units::count(folded.len() as u64);
                 let longest = units::time(sum.longest);
                 let name = format!("× {count} {program}, longest {longest}");
-                items.push((sum.weight, *first, Item::Folded { sum, name }));
+                items.push((sum.weight, *first, TreeItem::Folded { sum, name }));
             }
         }
         items.order_by_key(|(weight, at, _)| (Reverse(*weight), *at));
@@ -268,34 +267,34 @@ impl Tree<'_> {
         } else {
             Vec::new()
         };
-        let wall = |item: &Item| match item {
-            Item::One { node, .. } => self.node(*node).map_or(0, |node| node.sum.longest),
-            Item::Folded { .. } => 0,
+        let wall = |item: &TreeItem| match item {
+            TreeItem::One { node, .. } => self.node(*node).map_or(0, |node| node.sum.longest),
+            TreeItem::Folded { .. } => 0,
         };
         items.order_by_key(|(_, at, item)| {
             (
-                matches!(item, Item::Folded { .. }),
+                matches!(item, TreeItem::Folded { .. }),
                 Reverse(wall(item)),
                 *at,
             )
         });
-        let mut items: Vec<Item> = items.into_iter().map(|(.., item)| item).collect();
+        let mut items: Vec<TreeItem> = items.into_iter().map(|(.., item)| item).collect();
         if !rest.is_empty() {
-            let mut sum = Sum::default();
+            let mut sum = SubtreeSum::default();
             for (.., item) in &rest {
                 match item {
-                    Item::One { node, .. } => sum.add(&self.over(&[*node])),
-                    Item::Folded { sum: folded, .. } => sum.add(folded),
+                    TreeItem::One { node, .. } => sum.add(&self.over(&[*node])),
+                    TreeItem::Folded { sum: folded, .. } => sum.add(folded),
                 }
             }
             let name = units::plural(sum.processes, "more process", "more processes");
-            items.push(Item::Folded { sum, name });
+            items.push(TreeItem::Folded { sum, name });
         }
         items
     }
 
-    fn over(&self, nodes: &[usize]) -> Sum {
-        let mut sum = Sum::default();
+    fn over(&self, nodes: &[usize]) -> SubtreeSum {
+        let mut sum = SubtreeSum::default();
         for node in nodes.iter().filter_map(|at| self.node(*at)) {
             sum.add(&node.sum);
         }
@@ -304,17 +303,17 @@ impl Tree<'_> {
 
     /// The lines with their depths: the heaviest nodes are opened first, until
     /// there is no room.
-    fn lines(&self, room: usize) -> Vec<(Item, Levels)> {
+    fn lines(&self, room: usize) -> Vec<(TreeItem, Levels)> {
         let room = room.max(1);
         let all = self.over(&self.roots);
         let least = all.weight / ALONE;
-        let mut below: HashMap<Option<usize>, Vec<Item>> = HashMap::new();
+        let mut below: HashMap<Option<usize>, Vec<TreeItem>> = HashMap::new();
         let top = self.items(&self.roots, least, room);
         let mut used = top.len();
         let mut open = BinaryHeap::new();
-        let push = |open: &mut BinaryHeap<(u64, Reverse<usize>)>, items: &[Item]| {
+        let push = |open: &mut BinaryHeap<(u64, Reverse<usize>)>, items: &[TreeItem]| {
             for item in items {
-                let Item::One { node: at, .. } = item else {
+                let TreeItem::One { node: at, .. } = item else {
                     continue;
                 };
                 if let Some(node) = self.node(*at).filter(|node| !node.children.is_empty()) {
@@ -336,7 +335,7 @@ impl Tree<'_> {
         }
         // Depth first.
         let mut out = Vec::new();
-        let mut stack: Vec<(std::vec::IntoIter<Item>, Levels)> = Vec::new();
+        let mut stack: Vec<(std::vec::IntoIter<TreeItem>, Levels)> = Vec::new();
         let first = below.remove(&None).unwrap_or_default();
         stack.push((first.into_iter(), Levels::default()));
         while let Some((items, above)) = stack.last_mut() {
@@ -346,7 +345,7 @@ impl Tree<'_> {
             };
             let levels = above.below(items.len() > 0);
             let mut more = None;
-            if let Item::One { node, open } = &mut item {
+            if let TreeItem::One { node, open } = &mut item {
                 more = below.remove(&Some(*node));
                 *open = more.is_some();
             }
@@ -359,8 +358,8 @@ impl Tree<'_> {
     }
 }
 
-impl Sum {
-    fn add(&mut self, other: &Sum) {
+impl SubtreeSum {
+    fn add(&mut self, other: &SubtreeSum) {
         self.processes += other.processes;
         self.own = self.own.saturating_add(other.own);
         self.cpu = self.cpu.saturating_add(other.cpu);
@@ -432,7 +431,7 @@ fn wall(analysis: &Analysis, process: &Process) -> Cell {
 }
 
 /// A line's columns.
-struct Line {
+struct TreeLine {
     name: String,
     paint: Paint,
     wall: Cell,
@@ -445,10 +444,10 @@ struct Line {
 }
 
 impl Tree<'_> {
-    fn line(&self, item: &Item) -> Option<Line> {
+    fn line(&self, item: &TreeItem) -> Option<TreeLine> {
         let (node, open) = match item {
-            Item::Folded { sum, name } => return Some(Line::folded(sum, name)),
-            Item::One { node, open } => (self.node(*node)?, *open),
+            TreeItem::Folded { sum, name } => return Some(TreeLine::folded(sum, name)),
+            TreeItem::One { node, open } => (self.node(*node)?, *open),
         };
         let process = node.process;
         let mut name = label::label(process);
@@ -456,7 +455,7 @@ impl Tree<'_> {
         if !open && hidden > 0 {
             name = format!("(+ {}) {name}", units::count(hidden));
         }
-        Some(Line {
+        Some(TreeLine {
             name,
             paint: match exit::failed(process.status) {
                 true => Paint::Bad,
@@ -477,28 +476,38 @@ impl Tree<'_> {
         })
     }
 
-    /// A node in JSON and CSV; `places` are the nodes' indexes in the document.
-    fn row(&self, node: &Node, places: &[usize]) -> Value {
-        let process = node.process;
-        json!({
-            "pid": process.pid.0,
-            "ppid": process.ppid.map(|ppid| ppid.0),
-            "parent": node.parent.and_then(|at| places.get(at)),
-            "depth": node.depth,
-            "context": node.context,
-            "program": self.program(node),
-            "label": label::label(process),
-            "start_ns": self.view.since(process.start),
-            "started_before": process.started_before,
-            "end_ns": (!process.alive).then(|| self.view.since(process.end)),
-            "wall_ns": process.end.since(process.start),
-            "exit": process.status.map(Exit::from),
-            "threads": process.threads.len(),
-            "on_cpu_ns": process.times.on_cpu,
-            "tree_on_cpu_ns": node.sum.cpu,
-            "tree_unknown_ns": node.sum.unknown,
-            "tree_processes": node.sum.processes,
-        })
+    /// The columns of nodes in JSON and CSV; `places` are the nodes' indexes in the document.
+    fn rows<'t>(&'t self, places: &'t [usize]) -> Table<'t, &'t Node<'t>> {
+        let since = |time| self.view.since(time);
+        Table::new("", |node: &&Node<'_>| label::label(node.process))
+            .data("depth", |node| node.depth)
+            .data("pid", |node| node.process.pid.0)
+            .data("ppid", |node| node.process.ppid.map(|ppid| ppid.0))
+            .json_data("parent", |node| {
+                node.parent.and_then(|at| places.get(at)).copied()
+            })
+            .json_data("context", |node| node.context)
+            .json_data("start_ns", move |node| since(node.process.start))
+            .json_data("started_before", |node| node.process.started_before)
+            .csv_data("start_ns", move |node| {
+                (!node.process.started_before).then(|| since(node.process.start))
+            })
+            .json_data("end_ns", move |node| {
+                (!node.process.alive).then(|| since(node.process.end))
+            })
+            .data("wall_ns", |node| node.process.end.since(node.process.start))
+            .data("on_cpu_ns", |node| node.process.times.on_cpu)
+            .data("tree_on_cpu_ns", |node| node.sum.cpu)
+            .data("tree_unknown_ns", |node| node.sum.unknown)
+            .data("tree_processes", |node| node.sum.processes)
+            .data("threads", |node| node.process.threads.len())
+            .csv_data("exit", |node| {
+                let alive = node.process.alive.then(|| "alive".to_owned());
+                node.process.status.map(exit::words).or(alive)
+            })
+            .json_data("exit", |node| json!(node.process.status.map(Exit::from)))
+            .data("program", |node| self.program(node))
+            .named("label")
     }
 
     fn ordered(&self) -> impl Iterator<Item = &Node<'_>> {
@@ -506,13 +515,13 @@ impl Tree<'_> {
     }
 }
 
-impl Line {
-    fn folded(sum: &Sum, name: &str) -> Line {
+impl TreeLine {
+    fn folded(sum: &SubtreeSum, name: &str) -> TreeLine {
         let failed = match sum.failed {
             0 => String::new(),
             failed => format!(", {} failed", units::count(failed)),
         };
-        Line {
+        TreeLine {
             name: format!("{name}{failed}"),
             paint: if sum.failed > 0 {
                 Paint::Bad
@@ -539,15 +548,17 @@ impl Report for Tree<'_> {
         let lines = lines.filter_map(|(item, levels)| {
             let line = self.line(&item)?;
             let name = levels.joints(room, style) + &line.name;
-            Some(Line { name, ..line })
+            Some(TreeLine { name, ..line })
         });
         let title = units::plural(self.nodes.len() as u64, "process", "processes");
-        Table::new(title, |line: &Line| line.name.clone())
+        Table::new(title, |line: &TreeLine| line.name.clone())
             .column("wall", |line| line.wall.clone())
             .column("CPU", |line| Cell::Time(line.own))
             .column("with below", |line| line.below.clone())
-            .column_if(unknown, "unknown", |line| Cell::Time(line.unknown))
-            .column_if(threads, "threads", |line| line.threads.clone())
+            .column("unknown", |line| Cell::Time(line.unknown))
+            .shown(unknown)
+            .column("threads", |line| line.threads.clone())
+            .shown(threads)
             .column("exit", |line| line.exit.clone())
             .column("pid", |line| line.pid.clone())
             .paint(|line| line.paint)
@@ -561,23 +572,11 @@ impl Report for Tree<'_> {
                 *place = new;
             }
         }
-        let rows = self.ordered().map(|node| self.row(node, &places));
-        Some(rows.collect())
+        let table = self.rows(&places);
+        Some(table.rows(self.ordered()))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let rows = self.ordered().map(|node| {
-            let process = node.process;
-            let seen = !process.started_before;
-            let alive = process.alive.then(|| "alive".to_owned());
-            let text = json!({
-                "start_ns": seen.then(|| self.view.since(process.start)),
-                "exit": process.status.map(exit::words).or(alive),
-            });
-            with(self.row(node, &[]), text)
-        });
-        let columns = "depth pid ppid start_ns wall_ns on_cpu_ns tree_on_cpu_ns tree_unknown_ns
-                       tree_processes threads exit program label";
-        csv(rows, columns)
+        self.rows(&[]).csv(self.ordered())
     }
 }

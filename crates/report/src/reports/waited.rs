@@ -3,7 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use serde_json::{json, Value};
 use tr_analyze::awaited::Awaited;
 use tr_analyze::disks::Disk;
 use tr_analyze::model::{Analysis, ThreadIx};
@@ -11,88 +10,59 @@ use tr_format::event::Reason;
 use tr_format::meta::Extra;
 
 use crate::escape;
+use crate::members::Members;
 use crate::sort::Rows;
+use crate::table::{Cell, Table};
 use crate::units;
+use crate::words::IO_WAIT;
 
-/// The waits of some threads for a disk.
-pub struct Waited<'a> {
+/// The waits of some threads for a disk or a file.
+pub struct Waited<T> {
     /// `None`: it is not known which.
-    disk: Option<&'a Disk>,
+    pub what: Option<T>,
     pub count: u64,
     /// Their time in ns.
     pub ns: u64,
 }
 
-/// The waits of these threads, those for the longest time first; `None` if the recording does not
-/// tell the disks.
-pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<Waited<'a>>> {
+/// The sums of waits: their number and ns.
+type WaitSums<T> = BTreeMap<Option<T>, (u64, u64)>;
+
+/// Those for the longest time first.
+fn longest_first<T: Ord>(sums: WaitSums<T>) -> Vec<Waited<T>> {
+    let waited = |(what, (count, ns))| Waited { what, count, ns };
+    let mut waited: Vec<_> = sums.into_iter().map(waited).collect();
+    waited.order_by_key(|it| Reverse((it.ns, it.count)));
+    waited
+}
+
+fn add<T: Ord>(sums: &mut WaitSums<T>, what: Option<T>, length: u64) {
+    let (count, ns) = sums.entry(what).or_default();
+    *count = count.saturating_add(1);
+    *ns = ns.saturating_add(length);
+}
+
+/// The waits of these threads; `None` if the recording does not tell the disks.
+pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<Waited<&'a Disk>>> {
     let timeline = analysis.timeline.as_ref();
     let timeline = timeline.filter(|_| analysis.meta.has(Extra::DiskWaits))?;
-    let mut disks: BTreeMap<Option<&Disk>, (u64, u64)> = BTreeMap::new();
+    let mut disks = WaitSums::new();
     for thread in threads {
         for stretch in timeline.of(*thread) {
             if analysis.awaited(*thread, &stretch) == Some(Awaited::Disk) {
                 let disk = analysis.waited_disks.of(*thread, stretch.from);
-                let (count, ns) = disks.entry(disk).or_default();
-                *count = count.saturating_add(1);
-                *ns = ns.saturating_add(stretch.length());
+                add(&mut disks, disk, stretch.length());
             }
         }
     }
-    let waited = |(disk, (count, ns))| Waited { disk, count, ns };
-    let mut waited: Vec<_> = disks.into_iter().map(waited).collect();
-    waited.order_by_key(|it| Reverse((it.ns, it.count)));
-    Some(waited)
+    Some(longest_first(disks))
 }
 
-impl Waited<'_> {
-    /// The disk's name and number.
-    pub fn label(&self) -> String {
-        match self.disk {
-            None => "not known".to_owned(),
-            Some(disk) if disk.name.is_empty() => disk.device.to_string(),
-            Some(disk) => format!("{} ({})", escape::text(&disk.name), disk.device),
-        }
-    }
-
-    /// The disk is known.
-    pub fn is_known(&self) -> bool {
-        self.disk.is_some()
-    }
-
-    pub fn json(&self) -> Value {
-        json!({
-            "device": self.disk.map(|disk| disk.device.to_string()),
-            "name": self.disk.map(|disk| escape::text(&disk.name)),
-            "waits": self.count,
-            "waited_ns": self.ns,
-        })
-    }
-
-    /// The columns of a row in CSV.
-    pub fn row(&self) -> Value {
-        json!({
-            "device": self.disk.map(|disk| disk.device.to_string()),
-            "io_waits": self.count,
-            "io_waited_ns": self.ns,
-        })
-    }
-}
-
-/// The waits of some threads in fsync and its relatives for a file.
-pub struct Synced<'a> {
-    /// The last component of its path; `None`: it is not known.
-    file: Option<&'a [u8]>,
-    pub count: u64,
-    /// Their time in ns.
-    pub ns: u64,
-}
-
-/// The waits of these threads by file, those for the longest time first.
-pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<Synced<'a>> {
+/// The waits of these threads in fsync and its relatives, by the last component of the file's path.
+pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<Waited<&'a [u8]>> {
     let timeline = analysis.timeline.as_ref();
     let timeline = timeline.filter(|_| analysis.meta.has(Extra::DiskWaits));
-    let mut files: BTreeMap<Option<&[u8]>, (u64, u64)> = BTreeMap::new();
+    let mut files = WaitSums::new();
     for (timeline, thread) in timeline
         .into_iter()
         .flat_map(|it| threads.iter().map(move |ix| (it, *ix)))
@@ -101,43 +71,68 @@ pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<Synced<'
             let awaited = analysis.awaited(thread, &stretch);
             if matches!(awaited, Some(Awaited::Disk | Awaited::File)) {
                 let file = analysis.waited_disks.file(thread, stretch.from);
-                let (count, ns) = files.entry(file).or_default();
-                *count = count.saturating_add(1);
-                *ns = ns.saturating_add(stretch.length());
+                add(&mut files, file, stretch.length());
             }
         }
     }
-    let synced = |(file, (count, ns))| Synced { file, count, ns };
-    let mut synced: Vec<_> = files.into_iter().map(synced).collect();
-    synced.order_by_key(|it| Reverse((it.ns, it.count)));
-    synced
+    longest_first(files)
 }
 
-impl Synced<'_> {
-    pub fn label(&self) -> String {
-        self.file
-            .map_or_else(|| "not known".to_owned(), escape::text)
-    }
+/// The waits of a group: its name and pid, and the waits.
+pub type WaitedRow<'r, T> = (&'r Members, &'r Waited<T>);
 
-    /// The file is known.
-    pub fn is_known(&self) -> bool {
-        self.file.is_some()
+/// The disk's name and number.
+fn label(disk: &Disk) -> String {
+    match &*disk.name {
+        [] => disk.device.to_string(),
+        name => format!("{} ({})", escape::text(name), disk.device),
     }
+}
 
-    /// In JSON, and the columns of a row in CSV.
-    pub fn json(&self) -> Value {
-        json!({
-            "file": self.file.map(escape::text),
-            "waits": self.count,
-            "waited_ns": self.ns,
+/// A table of waits for disks.
+pub fn disks<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d Disk>> {
+    let device = |(_, it): &WaitedRow<'_, &Disk>| it.what.map(|disk| disk.device.to_string());
+    let name = |(_, it): &WaitedRow<'_, &Disk>| it.what.map(|disk| escape::text(&disk.name));
+    let own = |table: Table<'a, _>| table.data("name", name).json_only().data("device", device);
+    table("disk", |it: &&Disk| label(it), own)
+}
+
+/// A table of waits in fsync.
+pub fn files<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d [u8]>> {
+    let file = |(_, it): &WaitedRow<'_, &[u8]>| it.what.map(escape::text);
+    table(
+        "file",
+        |it: &&[u8]| escape::text(it),
+        |table| table.data("file", file),
+    )
+}
+
+fn table<'a, T: 'a>(
+    what: &str,
+    label: impl Fn(&T) -> String + 'a,
+    own: impl FnOnce(Table<'a, WaitedRow<'a, T>>) -> Table<'a, WaitedRow<'a, T>>,
+) -> Table<'a, WaitedRow<'a, T>> {
+    let label = move |(_, it): &WaitedRow<'_, T>| match &it.what {
+        Some(what) => label(what),
+        None => "not known".to_owned(),
+    };
+    let table = Table::new("", |(group, _): &WaitedRow<'_, T>| group.name.clone())
+        .named("name")
+        .csv_only()
+        .csv_data("pid", |(group, _)| group.pid);
+    own(table)
+        .fact("waits", "io_waits=waits", |(_, it)| Cell::Count(it.count))
+        .fact(IO_WAIT, "io_waited_ns=waited_ns", |(_, it)| {
+            Cell::Time(it.ns)
         })
-    }
+        .column(what, move |row| Cell::Text(label(row)))
+        .last("io_waited_ns=waited_ns, io_waits=waits, disk, file")
 }
 
 /// All of them in a sentence; `None` without waits.
-pub fn sentence(waited: &[Waited<'_>]) -> Option<String> {
-    let part = |it: &Waited<'_>| {
-        let disk = match it.disk {
+pub fn sentence(waited: &[Waited<&Disk>]) -> Option<String> {
+    let part = |it: &Waited<&Disk>| {
+        let disk = match it.what {
             None => "a disk that is not known".to_owned(),
             Some(disk) if disk.name.is_empty() => disk.device.to_string(),
             Some(disk) => escape::text(&disk.name),

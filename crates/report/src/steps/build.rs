@@ -8,7 +8,7 @@ use tr_format::event::Ktime;
 
 use super::rules::{self, Found, Tests};
 use super::spans::{self, Span};
-use super::{at, Kind, Since, Step, StepIx, Steps};
+use super::{at, Since, Step, StepIx, StepKind, Steps};
 use crate::sort::Rows;
 use crate::{escape, label};
 
@@ -240,7 +240,7 @@ impl Build<'_> {
         let is_test = || n == 0 && self.tests_of_parent(process) == Tests::Children;
         let found = rules::of(&args).or_else(|| {
             is_test().then(|| Found {
-                kind: Kind::Test,
+                kind: StepKind::Test,
                 name: label::label_of(&exec.argv, &exec.comm, false),
                 tests: Tests::None,
                 nests: false,
@@ -353,7 +353,7 @@ impl Build<'_> {
             if let Some(name) = named_test(analysis.thread(leader), is) {
                 let step = self.add(Step {
                     name,
-                    kind: Kind::Test,
+                    kind: StepKind::Test,
                     parent: around,
                     depth: 0,
                     from: is.start,

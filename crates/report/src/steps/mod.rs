@@ -19,7 +19,7 @@ use crate::names::named;
 named! {
     /// The kind of a step.
     #[derive(Hash)]
-    pub enum Kind {
+    pub enum StepKind {
         Job = "job", "step of a CI job";
         Target = "target", "target of a build";
         Unit = "unit", "unit of a compiler";
@@ -34,7 +34,7 @@ pub type StepIx = usize;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     pub name: String,
-    pub kind: Kind,
+    pub kind: StepKind,
     /// The step around it, which comes before it in the list.
     pub parent: Option<StepIx>,
     /// The number of steps around it.
@@ -67,7 +67,7 @@ impl Step {
 
     /// It is a moment: the mark of a point in time.
     pub fn is_moment(&self) -> bool {
-        self.kind == Kind::Mark && self.ended && self.from == self.to
+        self.kind == StepKind::Mark && self.ended && self.from == self.to
     }
 
     /// Its status or its result says that it failed.

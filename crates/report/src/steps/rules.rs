@@ -6,14 +6,14 @@ mod tests;
 
 use tr_analyze::tools::{self, Family};
 
-use super::Kind;
+use super::StepKind;
 use crate::called;
 use crate::{escape, label};
 
 /// A command line that is a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    pub kind: Kind,
+    pub kind: StepKind,
     pub name: String,
     /// The tests that it runs, apart from those that rules find.
     pub tests: Tests,
@@ -440,7 +440,7 @@ impl<'a> Line<'a> {
     }
 }
 
-fn found(kind: Kind, name: impl Into<String>) -> Option<Found> {
+fn found(kind: StepKind, name: impl Into<String>) -> Option<Found> {
     Some(Found {
         kind,
         name: name.into(),
@@ -452,7 +452,7 @@ fn found(kind: Kind, name: impl Into<String>) -> Option<Found> {
 
 fn test_runner(name: impl Into<String>) -> Option<Found> {
     Some(Found {
-        kind: Kind::Test,
+        kind: StepKind::Test,
         name: name.into(),
         tests: Tests::Children,
         nests: false,
@@ -463,7 +463,7 @@ fn test_runner(name: impl Into<String>) -> Option<Found> {
 /// A program's name and the words after it, of which the first one is among `known`.
 fn known_verb(
     line: &Line,
-    kind: Kind,
+    kind: StepKind,
     valued: &'static [&'static str],
     known: &[&str],
 ) -> Option<Found> {
@@ -485,7 +485,7 @@ fn file(path: &[u8]) -> Option<Found> {
         true => label::unhashed(base),
         false => name.trim_start_matches("./"),
     };
-    found(Kind::Target, name)
+    found(StepKind::Target, name)
 }
 
 fn in_directory<'a>(

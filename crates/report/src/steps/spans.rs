@@ -10,7 +10,7 @@ use tr_analyze::model::{Analysis, ImportedKind, ProcessIx, ThreadIx};
 use tr_format::event::{self, Ktime, Point};
 
 use super::rules::Mark;
-use super::Kind;
+use super::StepKind;
 
 /// A span that marks begin and end, or a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) struct Span {
     /// It has an end; or it is a moment.
     pub ended: bool,
     pub name: Vec<u8>,
-    pub kind: Kind,
+    pub kind: StepKind,
     /// Of a program's mark; empty if it gave none.
     pub result: Vec<u8>,
     /// The process in which it was set.
@@ -82,7 +82,7 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
                 to,
                 ended: true,
                 name,
-                kind: Kind::Mark,
+                kind: StepKind::Mark,
                 result: Vec::new(),
                 process,
                 thread: None,
@@ -125,7 +125,7 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
             to: to.max(from),
             ended,
             name,
-            kind: Kind::Mark,
+            kind: StepKind::Mark,
             result: Vec::new(),
             process,
             thread: None,
@@ -216,9 +216,9 @@ fn of_files(analysis: &Analysis) -> impl Iterator<Item = Span> + '_ {
         ended: !it.whole || !analysis.process(it.process).alive,
         name: it.name.to_vec(),
         kind: match it.kind {
-            ImportedKind::Target => Kind::Target,
-            ImportedKind::Unit => Kind::Unit,
-            ImportedKind::Test => Kind::Test,
+            ImportedKind::Target => StepKind::Target,
+            ImportedKind::Unit => StepKind::Unit,
+            ImportedKind::Test => StepKind::Test,
         },
         result: it.result.unwrap_or_default().as_bytes().to_vec(),
         process: Some(it.process),
@@ -244,10 +244,10 @@ fn living(analysis: &Analysis, processes: &[ProcessIx], time: Ktime) -> Option<P
 }
 
 /// The kind that a program gave its mark.
-fn kind(name: &[u8]) -> Kind {
-    let known = Kind::ALL.into_iter();
+fn kind(name: &[u8]) -> StepKind {
+    let known = StepKind::ALL.into_iter();
     let mut known = known.filter(|kind| kind.name().as_bytes() == name);
-    known.next().unwrap_or(Kind::Mark)
+    known.next().unwrap_or(StepKind::Mark)
 }
 
 enum Event {

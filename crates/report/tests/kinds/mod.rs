@@ -18,7 +18,7 @@ use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_report::dataset::{self, Place};
 use tr_report::diff::Run;
-use tr_report::reports::Kind;
+use tr_report::reports::ReportKind;
 
 use super::{ask, with, STYLE};
 
@@ -57,12 +57,12 @@ fn times<'a>(all: impl IntoIterator<Item = (&'a str, u64)>) -> Times {
     sums
 }
 
-fn json(analysis: &Analysis, kind: Kind) -> Value {
+fn json(analysis: &Analysis, kind: ReportKind) -> Value {
     with(analysis, &ask(), |view| kind.make(view).json().unwrap())
 }
 
 /// The rows of a report's CSV by column.
-fn csv(analysis: &Analysis, kind: Kind) -> Vec<BTreeMap<String, String>> {
+fn csv(analysis: &Analysis, kind: ReportKind) -> Vec<BTreeMap<String, String>> {
     let csv = with(analysis, &ask(), |view| kind.make(view).csv().unwrap());
     let csv = String::from_utf8(csv).unwrap();
     let mut lines = csv.lines();
@@ -82,7 +82,7 @@ fn number(row: &BTreeMap<String, String>, column: &str) -> u64 {
 
 /// The path's times by column, as each output tells them.
 fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
-    let path = &json(analysis, Kind::CriticalPath)["path"];
+    let path = &json(analysis, ReportKind::CriticalPath)["path"];
     let shares = path["shares"].as_array().unwrap();
     let shares = shares.iter().map(|share| {
         (
@@ -94,7 +94,7 @@ fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
     let steps = steps.iter().flat_map(|step| {
         COLUMNS.map(|column| (column, step[format!("{column}_ns")].as_u64().unwrap()))
     });
-    let rows = csv(analysis, Kind::CriticalPath);
+    let rows = csv(analysis, ReportKind::CriticalPath);
     let rows = rows
         .iter()
         .flat_map(|row| COLUMNS.map(|column| (column, number(row, &format!("{column}_ns")))));
@@ -131,7 +131,7 @@ fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
 /// Compares the kinds in a recording's outputs. The times that all of them tell.
 fn check(name: &str, analysis: &Analysis) -> Times {
     let mut told = told(analysis);
-    let path = &json(analysis, Kind::CriticalPath)["path"];
+    let path = &json(analysis, ReportKind::CriticalPath)["path"];
     let (_, first) = &told[0];
     assert_eq!(
         first.values().sum::<u64>(),
@@ -147,11 +147,11 @@ fn check(name: &str, analysis: &Analysis) -> Times {
     let demands: BTreeMap<&str, u64> = demands.collect();
     assert_eq!(demands["disk-path"], of("disk"), "{name}");
     if analysis.meta.has(Extra::Network) {
-        let waited = &json(analysis, Kind::Network)["path_wait_ns"];
+        let waited = &json(analysis, ReportKind::Network)["path_wait_ns"];
         assert_eq!(waited.as_u64().unwrap(), of("network"), "{name}");
         assert_eq!(demands["network-path"], of("network"), "{name}");
     }
-    for step in csv(analysis, Kind::Steps) {
+    for step in csv(analysis, ReportKind::Steps) {
         let kinds = step.keys().filter(|column| column.starts_with("path_"));
         let kinds: u64 = kinds.map(|column| number(&step, column)).sum();
         assert!(
@@ -181,7 +181,7 @@ fn of_each_fixture() {
     for file in all {
         let trace = Trace::open(Source::file(std::fs::File::open(&file).unwrap()).unwrap());
         let analysis = analyze(&trace.unwrap(), &OPTIONS);
-        let has_path = json(&analysis, Kind::CriticalPath)["path"].is_object();
+        let has_path = json(&analysis, ReportKind::CriticalPath)["path"].is_object();
         if analysis.basis() != Basis::Events || !has_path {
             continue;
         }
@@ -251,10 +251,10 @@ fn a_server_that_is_not_recorded_and_a_time_out_are_network() {
     let time_out = client(50, None, (60, 2_000), 0);
     for (name, analysis, ns) in [("server", server, 1_200), ("time-out", time_out, 1_940)] {
         check(name, &analysis);
-        let waited = &json(&analysis, Kind::Network)["path_wait_ns"];
+        let waited = &json(&analysis, ReportKind::Network)["path_wait_ns"];
         assert_eq!(waited.as_i64().unwrap() / MS, ns, "{name}");
         let text = with(&analysis, &ask(), |view| {
-            Kind::CriticalPath.make(view).text(&STYLE)
+            ReportKind::CriticalPath.make(view).text(&STYLE)
         });
         let bar = text.lines().nth(1).unwrap();
         assert!(bar.contains("network"), "{name}: {text}");

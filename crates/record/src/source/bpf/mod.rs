@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use tr_bpf::{wire, Extras, Kernel, Rings, Sampling, Settings, Tracer};
 use tr_format::event::{Argv, Comm, CpuId, Degraded, Ktime, LifeEvent, LifeKind};
-use tr_format::meta::{Extra, Facts, Method, Origin, Scope};
+use tr_format::meta::{Extra, Facts, Method, Missing, Origin, Scope};
 
 use self::calls::Calls;
 use self::devices::Devices;
@@ -232,59 +232,71 @@ fn later_cpus(online: usize, possible: usize) -> u32 {
     u32::try_from(later).unwrap_or(u32::MAX)
 }
 
-/// The facts that this kernel does not tell, in words for the user.
-pub fn missing(attached: &Attached) -> Vec<String> {
+/// The facts that this kernel does not tell.
+pub fn missing(attached: &Attached) -> Vec<Missing> {
     let tracer = &attached.tracer;
     let facts = [
         (
             !attached.irq_known,
+            None,
             "wake-ups by interrupts are not told from those by the running task",
         ),
         (
             !tracer.knows_reasons(),
+            None,
             "the system calls in which tasks wait are not known",
         ),
         (
             !tracer.extras().has(Extras::SWITCH_STATES),
+            None,
             "how a task sleeps that another CPU wakes while it is switched out (before Linux 5.18)",
         ),
         (
             !tracer.extras().has(Extras::NETWORK),
-            "TCP connections: this kernel has no tracepoint inet_sock_set_state",
+            Some(Extra::Network),
+            "this kernel has no tracepoint inet_sock_set_state",
         ),
         (
             !tracer.extras().has(Extras::DNS),
-            "DNS queries: this kernel lacks the tracepoints net_dev_queue and netif_receive_skb",
+            Some(Extra::Dns),
+            "this kernel lacks the tracepoints net_dev_queue and netif_receive_skb",
         ),
         (
             !tracer.extras().has(Extras::BLOCK),
-            "requests to block devices: this kernel lacks the tracepoints block_rq_issue and \
+            Some(Extra::Block),
+            "this kernel lacks the tracepoints block_rq_issue and \
              block_rq_complete",
         ),
         (
             !tracer.extras().has(Extras::DISK_WAITS),
-            "the disks that tasks wait for: this kernel has no tracepoint block_bio_queue",
+            Some(Extra::DiskWaits),
+            "this kernel has no tracepoint block_bio_queue",
         ),
         (
             !tracer.extras().has(Extras::RECLAIM),
-            "direct reclaim of memory: this kernel lacks the tracepoints \
+            Some(Extra::Memory),
+            "this kernel lacks the tracepoints \
              mm_vmscan_direct_reclaim_begin and _end",
         ),
         (
             !tracer.extras().has(Extras::CGROUP_RECLAIM),
+            None,
             "reclaim of a cgroup's memory: this kernel lacks the tracepoints \
              mm_vmscan_memcg_reclaim_begin and _end",
         ),
         (
             !tracer.extras().has(Extras::OOM_KILLS),
+            None,
             "kills for lack of memory: this kernel has no tracepoint mark_victim",
         ),
         (
             host::cgroup2_mount().is_none(),
+            None,
             "no cgroup v2 hierarchy is mounted: cgroup paths are unknown",
         ),
         (
             tracer.has_stacks() && !tracer.shows_kernel(),
+            None,
             "the kernel's functions in stacks: it tells their addresses to root alone \
              (kernel.kptr_restrict)",
         ),
@@ -294,27 +306,32 @@ pub fn missing(attached: &Attached) -> Vec<String> {
 
 /// What is special about how the programs were attached, in words for the user: the recording
 /// has all facts.
-pub fn notes(attached: &Attached) -> Vec<String> {
+pub fn notes(attached: &Attached) -> Vec<Missing> {
     chosen(&[
         (
             attached.tracer.is_raw(),
+            None,
             "the kernel refused tp_btf programs; raw_tp programs were used (they cost more)",
         ),
         (
             attached.helped,
+            None,
             "this kernel lists tasks to the loader alone, which ran until the end of the recording",
         ),
         (
             attached.sudo.is_some(),
+            None,
             "runs of the programs that the kernel left out are not counted: their descriptors stay \
              with the loader",
         ),
     ])
 }
 
-fn chosen(facts: &[(bool, &str)]) -> Vec<String> {
-    let chosen = facts.iter().filter(|(holds, _)| *holds);
-    chosen.map(|(_, words)| (*words).to_owned()).collect()
+fn chosen(facts: &[(bool, Option<Extra>, &str)]) -> Vec<Missing> {
+    let chosen = facts.iter().filter(|(holds, ..)| *holds);
+    chosen
+        .map(|(_, fact, why)| Missing::new(*fact, why))
+        .collect()
 }
 
 impl Bpf {

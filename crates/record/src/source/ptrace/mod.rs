@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use tr_format::event::{Degraded, Ktime, LifeKind};
-use tr_format::meta::{Facts, Known, Method, Origin, Scope};
+use tr_format::meta::{Facts, Known, Method, Missing, Origin, Scope};
 
 use self::tracer::{State, Thread};
 use super::proc::{self, Id};
@@ -85,7 +85,7 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
         root: child,
         origin: Some(origin()),
         extras: None,
-        missing: LIMITS.map(str::to_owned).to_vec(),
+        missing: LIMITS.map(|why| Missing::new(None, why)).to_vec(),
         irq_known: false,
         buffer: 0,
         living: Vec::new(),

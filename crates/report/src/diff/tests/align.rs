@@ -1,7 +1,7 @@
 //! Unit tests of `align`.
 
 use super::*;
-use crate::diff::machine::Machine;
+use crate::facts::loads::Loads;
 
 /// Processes with their parents' indexes and keys: exact, then label.
 fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
@@ -26,7 +26,7 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
         steps: Default::default(),
         path: Vec::new(),
         demands: Default::default(),
-        machine: Machine::default(),
+        machine: Loads::default(),
         profile: None,
         timeline: Vec::new(),
     }

@@ -3,6 +3,7 @@
 use super::*;
 use crate::diff::machine::tests::{diff, run};
 use crate::diff::profile::tests::{profile, PERIOD};
+use crate::diff::{Diff, ProgramChange};
 
 fn with(stacks: &[(&str, u64)]) -> Run {
     let mut run = run([10, 10, 1, 1]);
@@ -85,13 +86,13 @@ fn a_slower_program_has_its_function() {
         ("ld;main", 50),
     ]);
     let diff = diff(base, new);
-    let program = |name: &str, base, new| Program {
+    let program = |name: &str, base, new| ProgramChange {
         name: name.into(),
         count: (1, 1),
         on_cpu: Judged::new(&[base], &[new]).unwrap(),
         path: None,
     };
-    let grown = |program: &Program| diff.grown(program).map(|it| it.name.function.as_str());
+    let grown = |program: &ProgramChange| diff.grown(program).map(|it| it.name.function.as_str());
     assert_eq!(grown(&program("cc", 4, 7)), Some("parse"));
     assert_eq!(grown(&program("cc", 7, 4)), None, "it is faster");
     assert_eq!(grown(&program("ld", 4, 7)), None);

@@ -3,7 +3,8 @@
 use tr_analyze::model::Times;
 
 use super::*;
-use crate::diff::{Ask, Figures};
+use crate::diff::{Ask, Diff, Figures};
+use crate::facts::loads::Loads;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -25,12 +26,12 @@ pub(in crate::diff) fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
         lost: false,
         figures: Figures::new(wall * SECOND, &times, None, None),
         processes: Vec::new(),
-        steps: crate::diff::steps::StepSums::default(),
+        steps: crate::facts::step_sums::StepSums::default(),
         path: Vec::new(),
         profile: None,
         timeline: Vec::new(),
         demands: Default::default(),
-        machine: Machine {
+        machine: Loads {
             loads: [(Load::Others, others * SECOND)].into(),
             work: Some(on_cpu * SECOND),
             calls: Some(BTreeMap::new()),

@@ -1,8 +1,9 @@
 //! Unit tests of the comparison of steps.
 
 use super::*;
-use crate::diff::machine::Machine;
 use crate::diff::Figures;
+use crate::facts::loads::Loads;
+use crate::facts::normal::stable;
 
 /// A run with these steps: name, wall time, CPU time.
 fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
@@ -14,7 +15,7 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
             starved: Some(0),
             path: 0,
         };
-        ((Kind::Target, (*name).to_owned()), sum)
+        ((StepKind::Target, (*name).to_owned()), sum)
     };
     Run {
         file: String::new(),
@@ -30,7 +31,7 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
         steps: steps.iter().map(step).collect(),
         path: Vec::new(),
         demands: Default::default(),
-        machine: Machine::default(),
+        machine: Loads::default(),
         profile: None,
         timeline: Vec::new(),
     }
@@ -90,10 +91,10 @@ fn a_difference_inside_the_spread_is_none() {
 
 #[test]
 fn names_of_a_run_alone_are_cut() {
-    assert_eq!(stable(Kind::Job, "run 1b2c3d4e"), "run");
-    assert_eq!(stable(Kind::Job, "durable-1b2c3d4e"), "durable-");
+    assert_eq!(stable(StepKind::Job, "run 1b2c3d4e"), "run");
+    assert_eq!(stable(StepKind::Job, "durable-1b2c3d4e"), "durable-");
     for name in ["run tests", "run 1b2c3d4", "npm run build"] {
-        assert_eq!(stable(Kind::Job, name), name);
+        assert_eq!(stable(StepKind::Job, name), name);
     }
-    assert_eq!(stable(Kind::Test, "run 1b2c3d4e"), "run 1b2c3d4e");
+    assert_eq!(stable(StepKind::Test, "run 1b2c3d4e"), "run 1b2c3d4e");
 }

@@ -18,9 +18,9 @@ use self::messages::*;
 use crate::ci::Ci;
 use crate::encode::hex;
 use crate::exit::{self, Exit};
+use crate::facts::path;
 use crate::query::down;
-use crate::reports::critical_path;
-use crate::steps::{Kind, Step, StepIx, Steps};
+use crate::steps::{Step, StepIx, StepKind, Steps};
 use crate::view::View;
 use crate::{escape, label};
 
@@ -121,12 +121,12 @@ impl<'a> Spans<'a> {
                 let mut execs = analysis.process(*ix).execs.iter();
                 execs.any(|exec| exec.start == step.from)
             };
-            let process = step.process.filter(|_| step.kind != Kind::Mark);
+            let process = step.process.filter(|_| step.kind != StepKind::Mark);
             if let Some(process) = process.filter(executed).filter(|_| long(view, step)) {
                 executions.entry(process).or_insert(at);
             }
         }
-        let path = critical_path::path_of(view);
+        let path = path::path_of(view);
         let path = path.map_or(Vec::new(), |path| path.by_process(analysis));
         let root = analysis.process_ids().find(|ix| {
             let process = analysis.process(*ix);
@@ -269,12 +269,12 @@ impl<'a> Spans<'a> {
         span.attributes.push(text("tr.step.kind", step.kind.name()));
         let passed = step.ended.then_some(!step.failed());
         let (name, result, words) = match step.kind {
-            Kind::Test => (
+            StepKind::Test => (
                 "test.case.name",
                 "test.case.result.status",
                 ["fail", "pass"],
             ),
-            Kind::Job | Kind::Target | Kind::Unit | Kind::Mark => (
+            StepKind::Job | StepKind::Target | StepKind::Unit | StepKind::Mark => (
                 "cicd.pipeline.task.name",
                 "cicd.pipeline.task.run.result",
                 ["failure", "success"],

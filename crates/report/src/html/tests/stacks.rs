@@ -55,8 +55,8 @@ fn rows_of(all: &Stacks) -> Rows {
     rows
 }
 
-fn sum(all: &Stacks, waited: bool) -> Sum {
-    let mut sum = Sum::default();
+fn sum(all: &Stacks, waited: bool) -> SampleSum {
+    let mut sum = SampleSum::default();
     let samples = all.samples.iter().filter(|it| (it.kind != 1) == waited);
     samples.for_each(|it| sum.add(it.sum));
     sum
@@ -101,7 +101,7 @@ fn functions_have_the_times_of_the_report() {
     }
     assert_eq!(
         (all.together, all.cut, all.short),
-        (1, Sum::default(), Sum::default())
+        (1, SampleSum::default(), SampleSum::default())
     );
     assert_eq!(all, stacks(&analysis, &Room::default()).unwrap());
 }
@@ -165,7 +165,7 @@ fn the_room_holds_and_the_sums_stay() {
     assert!(some.short.ns * 2 < waits.ns, "the longest stay");
     assert!(some.callers.len() <= 30);
     let without = some.samples.iter().filter(|it| it.stack == 0);
-    let mut cut = Sum::default();
+    let mut cut = SampleSum::default();
     without.for_each(|it| cut.add(it.sum));
     assert!(cut.samples > 0 && cut.samples < sum(&some, false).samples);
     assert_eq!(some.cut, cut);

@@ -1,6 +1,6 @@
 //! Targets and units: make and its like, compilers, cargo and go.
 
-use super::super::Kind;
+use super::super::StepKind;
 use super::{file, found, in_directory, of, test_runner, Found, Line, Tests};
 use crate::{escape, label};
 
@@ -24,7 +24,7 @@ pub(super) fn make(line: &Line) -> Option<Found> {
         .filter(|word| !word.contains(&b'=') && !number(word));
     let directory = line.value("-C").or_else(|| line.value("--directory"));
     Some(Found {
-        kind: Kind::Target,
+        kind: StepKind::Target,
         name: in_directory(line.tool, directory, goals),
         tests: Tests::None,
         nests: true,
@@ -38,7 +38,7 @@ pub(super) fn ninja(line: &Line) -> Option<Found> {
     }
     let goals = line.words(&["-C", "-f", "-j", "-k", "-l", "-d", "-w"]);
     let name = in_directory(line.tool, line.value("-C"), goals);
-    found(Kind::Target, name)
+    found(StepKind::Target, name)
 }
 
 pub(super) fn cmake(line: &Line) -> Option<Found> {
@@ -48,10 +48,10 @@ pub(super) fn cmake(line: &Line) -> Option<Found> {
     for verb in ["--build", "--install"] {
         if let Some(directory) = line.after(verb) {
             let directory = escape::text(directory);
-            return found(Kind::Target, format!("cmake {verb} {directory}"));
+            return found(StepKind::Target, format!("cmake {verb} {directory}"));
         }
     }
-    found(Kind::Target, "cmake")
+    found(StepKind::Target, "cmake")
 }
 
 pub(super) fn compiler(line: &Line) -> Option<Found> {
@@ -99,14 +99,14 @@ pub(super) fn rustc(line: &Line) -> Option<Found> {
         let source = line.args.iter().find(|arg| arg.ends_with(b".rs"))?;
         let source = escape::text(source);
         let package = source.rsplit('/').nth(1).unwrap_or("build.rs");
-        return found(Kind::Unit, format!("{package} (build script)"));
+        return found(StepKind::Unit, format!("{package} (build script)"));
     }
     let kind = match line.value("--crate-type") {
         _ if line.has(&["--test"]) => " (test)",
         Some(b"bin") => " (bin)",
         _ => "",
     };
-    found(Kind::Unit, name + kind)
+    found(StepKind::Unit, name + kind)
 }
 
 pub(super) fn rustdoc(line: &Line) -> Option<Found> {
@@ -114,12 +114,12 @@ pub(super) fn rustdoc(line: &Line) -> Option<Found> {
     if line.has(&["--test"]) {
         return test_runner(name + " (doctests)");
     }
-    found(Kind::Unit, name + " (doc)")
+    found(StepKind::Unit, name + " (doc)")
 }
 
 pub(super) fn build_script(line: &Line) -> Option<Found> {
     let package = label::unhashed(line.path.rsplit('/').nth(1)?);
-    found(Kind::Unit, format!("{package} (run build script)"))
+    found(StepKind::Unit, format!("{package} (run build script)"))
 }
 
 pub(super) fn cargo(line: &Line) -> Option<Found> {
@@ -131,17 +131,17 @@ pub(super) fn cargo(line: &Line) -> Option<Found> {
     let verb = escape::text(words.next()?);
     if verb == "nextest" {
         let second = escape::text(words.next()?);
-        return found(Kind::Target, format!("cargo nextest {second}"));
+        return found(StepKind::Target, format!("cargo nextest {second}"));
     }
     KNOWN
         .contains(&verb.as_str())
-        .then(|| found(Kind::Target, format!("cargo {verb}")))?
+        .then(|| found(StepKind::Target, format!("cargo {verb}")))?
 }
 
 /// `cargo-nextest nextest run`, as cargo executes it.
 pub(super) fn cargo_tool(line: &Line) -> Option<Found> {
     let words: Vec<String> = line.words(&[]).take(2).map(escape::text).collect();
-    found(Kind::Target, format!("cargo {}", words.join(" ")))
+    found(StepKind::Target, format!("cargo {}", words.join(" ")))
 }
 
 pub(super) fn go(line: &Line) -> Option<Found> {
@@ -151,17 +151,17 @@ pub(super) fn go(line: &Line) -> Option<Found> {
     let is = known.iter().any(|known| known.as_bytes() == verb);
     let packages = words.filter(|word| *word != b".");
     let name = in_directory("go", None, std::iter::once(verb).chain(packages));
-    is.then(|| found(Kind::Target, name))?
+    is.then(|| found(StepKind::Target, name))?
 }
 
 pub(super) fn verb(line: &Line) -> Option<Found> {
     let verb = line.words(&["-f", "-p", "-e", "-c", "-C"]).next();
     found(
-        Kind::Target,
+        StepKind::Target,
         in_directory(line.name, None, verb.into_iter()),
     )
 }
 
 pub(super) fn configure(_: &Line) -> Option<Found> {
-    found(Kind::Target, "configure")
+    found(StepKind::Target, "configure")
 }

@@ -1,6 +1,6 @@
 //! Jobs of CI, what they install and fetch, and marks.
 
-use super::super::Kind;
+use super::super::StepKind;
 use super::{found, in_directory, known_verb, Found, Line, Mark};
 use crate::escape;
 
@@ -17,9 +17,9 @@ pub(super) fn npm(line: &Line) -> Option<Found> {
         .collect::<Vec<_>>()
         .as_slice()
     {
-        ["run" | "run-script", script] => found(Kind::Job, format!("{name} run {script}")),
+        ["run" | "run-script", script] => found(StepKind::Job, format!("{name} run {script}")),
         [verb @ ("ci" | "install" | "i" | "add" | "test" | "t" | "build" | "start"), ..] => {
-            found(Kind::Job, format!("{name} {verb}"))
+            found(StepKind::Job, format!("{name} {verb}"))
         }
         _ => None,
     }
@@ -40,7 +40,7 @@ pub(super) fn install(line: &Line) -> Option<Found> {
         "dist-upgrade",
         "lock",
     ];
-    known_verb(line, Kind::Job, &["-o", "-c", "--root"], KNOWN)
+    known_verb(line, StepKind::Job, &["-o", "-c", "--root"], KNOWN)
 }
 
 pub(super) fn git(line: &Line) -> Option<Found> {
@@ -48,10 +48,10 @@ pub(super) fn git(line: &Line) -> Option<Found> {
     match words.next()? {
         b"submodule" => {
             let verb = escape::text(words.next()?);
-            found(Kind::Job, format!("git submodule {verb}"))
+            found(StepKind::Job, format!("git submodule {verb}"))
         }
         verb @ (b"clone" | b"fetch" | b"pull" | b"checkout") => {
-            found(Kind::Job, format!("git {}", escape::text(verb)))
+            found(StepKind::Job, format!("git {}", escape::text(verb)))
         }
         _ => None,
     }
@@ -64,7 +64,7 @@ pub(super) fn docker(line: &Line) -> Option<Found> {
         verb @ (b"build" | b"pull" | b"push" | b"run" | b"compose" | b"bud") => escape::text(verb),
         _ => return None,
     };
-    found(Kind::Job, format!("{} {verb}", line.name))
+    found(StepKind::Job, format!("{} {verb}", line.name))
 }
 
 pub(super) fn playbook(line: &Line) -> Option<Found> {
@@ -76,7 +76,7 @@ pub(super) fn playbook(line: &Line) -> Option<Found> {
     let any = !plays.is_empty();
     any.then(|| {
         let name = in_directory("ansible-playbook", None, plays.into_iter());
-        found(Kind::Job, name)
+        found(StepKind::Job, name)
     })?
 }
 
@@ -91,20 +91,20 @@ pub(super) fn gitlab(line: &Line) -> Option<Found> {
     let verb = escape::text(line.words(&[]).next()?);
     KNOWN
         .contains(&verb.as_str())
-        .then(|| found(Kind::Job, verb))?
+        .then(|| found(StepKind::Job, verb))?
 }
 
 /// A script that GitLab's custom executor writes and runs, with the name of its stage.
 pub(super) fn gitlab_script(line: &Line) -> Option<Found> {
     let stage = line.args.first()?;
     let is = line.path.contains("/custom-executor") && line.path.ends_with("/script.");
-    is.then(|| found(Kind::Job, escape::text(stage)))?
+    is.then(|| found(StepKind::Job, escape::text(stage)))?
 }
 
 /// `tr mark NAME -- COMMAND`; the other forms are no steps of their own.
 pub(super) fn mark(line: &Line) -> Option<Found> {
     match Mark::of(line.all)? {
-        Mark::Command(name) => found(Kind::Mark, escape::text(name)),
+        Mark::Command(name) => found(StepKind::Mark, escape::text(name)),
         Mark::Moment(_) | Mark::Begin(_) | Mark::End(_) => None,
     }
 }
@@ -115,7 +115,7 @@ pub(super) fn github(line: &Line) -> Option<Found> {
         let mut parts = action.split('/');
         let (owner, name, version) = (parts.next()?, parts.next()?, parts.next()?);
         let name = format!("{owner}/{name}@{version}");
-        return found(Kind::Job, escape::text(name.as_bytes()));
+        return found(StepKind::Job, escape::text(name.as_bytes()));
     }
     let (_, script) = line.path.split_once("/_temp/")?;
     let id = script.split_once('.').map_or(script, |(id, _)| id);
@@ -124,7 +124,7 @@ pub(super) fn github(line: &Line) -> Option<Found> {
     let name = is.then(|| id.get(..8))??;
     Some(Found {
         script: true,
-        ..found(Kind::Job, format!("run {name}"))?
+        ..found(StepKind::Job, format!("run {name}"))?
     })
 }
 
@@ -132,7 +132,7 @@ pub(super) fn ansible_module(line: &Line) -> Option<Found> {
     let module = line.name.strip_prefix("AnsiballZ_")?;
     let module = module.strip_suffix(".py").unwrap_or(module);
     found(
-        Kind::Job,
+        StepKind::Job,
         format!("ansible {}", escape::text(module.as_bytes())),
     )
 }
@@ -141,5 +141,5 @@ pub(super) fn jenkins(line: &Line) -> Option<Found> {
     let mut parts = line.path.rsplit('/');
     let script = parts.next()?.starts_with("script.sh");
     let place = parts.next().filter(|place| place.starts_with("durable-"))?;
-    script.then(|| found(Kind::Job, escape::text(place.as_bytes())))?
+    script.then(|| found(StepKind::Job, escape::text(place.as_bytes())))?
 }

@@ -1,6 +1,6 @@
 //! Test runners and the tests that they start.
 
-use super::super::Kind;
+use super::super::StepKind;
 use super::{found, in_directory, test_runner, Found, Line, Tests};
 use crate::{escape, label};
 
@@ -19,14 +19,14 @@ pub(super) fn meson(line: &Line) -> Option<Found> {
     match line.words(&[]).next()? {
         b"test" => test_runner("meson test"),
         verb @ (b"setup" | b"compile" | b"install") => {
-            found(Kind::Target, format!("meson {}", escape::text(verb)))
+            found(StepKind::Target, format!("meson {}", escape::text(verb)))
         }
         _ => None,
     }
 }
 
 pub(super) fn bats(_: &Line) -> Option<Found> {
-    found(Kind::Test, "bats")
+    found(StepKind::Test, "bats")
 }
 
 /// The file among the arguments of a part of bats.
@@ -35,41 +35,44 @@ fn bats_place(line: &Line) -> Option<usize> {
 }
 
 pub(super) fn bats_file(line: &Line) -> Option<Found> {
-    found(Kind::Test, escape::text(line.args.get(bats_place(line)?)?))
+    found(
+        StepKind::Test,
+        escape::text(line.args.get(bats_place(line)?)?),
+    )
 }
 
 pub(super) fn bats_test(line: &Line) -> Option<Found> {
     let at = bats_place(line)?;
     let (file, test) = (line.args.get(at)?, line.args.get(at + 1)?);
     let name = format!("{} {}", escape::text(file), escape::text(test));
-    found(Kind::Test, name)
+    found(StepKind::Test, name)
 }
 
 pub(super) fn pytest(_: &Line) -> Option<Found> {
-    found(Kind::Test, "pytest")
+    found(StepKind::Test, "pytest")
 }
 
 pub(super) fn unittest(line: &Line) -> Option<Found> {
     let tests = line.words(&["-k", "-s", "-p", "-t"]);
-    found(Kind::Test, in_directory("unittest", None, tests))
+    found(StepKind::Test, in_directory("unittest", None, tests))
 }
 
 pub(super) fn automake_test(line: &Line) -> Option<Found> {
-    found(Kind::Test, escape::text(line.value("--test-name")?))
+    found(StepKind::Test, escape::text(line.value("--test-name")?))
 }
 
 pub(super) fn bazel_test(line: &Line) -> Option<Found> {
-    found(Kind::Test, escape::text(line.args.first()?))
+    found(StepKind::Test, escape::text(line.args.first()?))
 }
 
 pub(super) fn runner(line: &Line) -> Option<Found> {
     let name = line.name.split('.').next()?;
-    found(Kind::Test, name)
+    found(StepKind::Test, name)
 }
 
 pub(super) fn jest_worker(line: &Line) -> Option<Found> {
     let is = line.path.contains("/jest-worker/");
-    is.then(|| found(Kind::Test, "jest worker"))?
+    is.then(|| found(StepKind::Test, "jest worker"))?
 }
 
 pub(super) fn cargo_test(line: &Line) -> Option<Found> {
@@ -84,10 +87,10 @@ pub(super) fn cargo_test(line: &Line) -> Option<Found> {
         .next()
     {
         Some(test) if line.has(&["--exact"]) => {
-            found(Kind::Test, format!("{name} {}", escape::text(test)))
+            found(StepKind::Test, format!("{name} {}", escape::text(test)))
         }
         _ => Some(Found {
-            kind: Kind::Test,
+            kind: StepKind::Test,
             name,
             tests: Tests::Threads,
             nests: false,
@@ -99,23 +102,23 @@ pub(super) fn cargo_test(line: &Line) -> Option<Found> {
 pub(super) fn go_test(line: &Line) -> Option<Found> {
     if line.path.contains("/pkg/tool/") {
         return match line.name {
-            "compile" => found(Kind::Unit, escape::text(line.value("-p")?)),
+            "compile" => found(StepKind::Unit, escape::text(line.value("-p")?)),
             "link" => {
                 let output = escape::text(line.value("-o")?);
-                found(Kind::Unit, format!("link {}", label::base(&output)))
+                found(StepKind::Unit, format!("link {}", label::base(&output)))
             }
             _ => None,
         };
     }
     let package = line.name.strip_suffix(".test")?;
     let is = line.path.contains("/go-build");
-    is.then(|| found(Kind::Test, escape::text(package.as_bytes())))?
+    is.then(|| found(StepKind::Test, escape::text(package.as_bytes())))?
 }
 
 pub(super) fn perl_test(line: &Line) -> Option<Found> {
     let perl = line.all.first()?.ends_with(b"perl");
     let is = perl && line.name.ends_with(".t") && line.all.len() > 1;
-    is.then(|| found(Kind::Test, escape::text(line.path.as_bytes())))?
+    is.then(|| found(StepKind::Test, escape::text(line.path.as_bytes())))?
 }
 
 pub(super) fn node_test(line: &Line) -> Option<Found> {
@@ -125,12 +128,12 @@ pub(super) fn node_test(line: &Line) -> Option<Found> {
 
 pub(super) fn xdist(line: &Line) -> Option<Found> {
     let is = line.args.iter().any(|arg| arg.starts_with(label::XDIST));
-    is.then(|| found(Kind::Test, "pytest worker"))?
+    is.then(|| found(StepKind::Test, "pytest worker"))?
 }
 
 pub(super) fn gradle_worker(line: &Line) -> Option<Found> {
     let is = line.path.ends_with("GradleWorkerMain");
-    is.then(|| found(Kind::Test, escape::text(line.args.first()?)))?
+    is.then(|| found(StepKind::Test, escape::text(line.args.first()?)))?
 }
 
 /// A program in a directory of tests, or with the name of a test; not the system's.
@@ -144,7 +147,7 @@ pub(super) fn named_test(line: &Line) -> Option<Found> {
     let text = |text: &str| escape::text(text.as_bytes());
     if ["t", "test", "tests"].contains(&directory) {
         let name = format!("{directory}/{name}");
-        return found(Kind::Test, text(&name));
+        return found(StepKind::Test, text(&name));
     }
     let starts = ["test_", "test-"]
         .iter()
@@ -159,5 +162,5 @@ pub(super) fn named_test(line: &Line) -> Option<Found> {
     ]
     .iter();
     let is = starts || ends.any(|end| name.ends_with(end));
-    is.then(|| found(Kind::Test, text(name)))?
+    is.then(|| found(StepKind::Test, text(name)))?
 }

@@ -5,6 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
+use tr_analyze::model::{Analysis, Process};
+
+use crate::steps::StepKind;
 
 /// The part of the paths in arguments that counts, from most to least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +130,30 @@ pub fn text_key(text: &str, forked: bool, cwd: &str, pids: &[u32]) -> u64 {
         pids,
         Paths::Name,
     )
+}
+
+/// The pids of a process and its ancestors: its arguments may contain them.
+pub(crate) fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
+    const GENERATIONS: usize = 32;
+    let mut pids = Vec::new();
+    let mut next = Some(process);
+    while let Some(process) = next.filter(|_| pids.len() < 2 * GENERATIONS) {
+        pids.extend([process.pid.0, process.ns_pid.0]);
+        let parent = process.parent;
+        next = parent.and_then(|at| analysis.processes.get(at.0 as usize));
+    }
+    pids
+}
+
+/// A name without the part that is another in each run of a CI job.
+pub(crate) fn stable(kind: StepKind, name: &str) -> String {
+    let cut = |lead: &str| {
+        let rest = name.strip_prefix(lead)?;
+        let id = rest.len() == 8 && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        id.then(|| lead.trim_end().to_owned())
+    };
+    let cut = (kind == StepKind::Job).then(|| cut("run ").or_else(|| cut("durable-")));
+    cut.flatten().unwrap_or_else(|| name.to_owned())
 }
 
 #[cfg(test)]

@@ -1,0 +1,301 @@
+//! The tables of `tr diff`, each declared once for text, Markdown and the page.
+
+use std::collections::BTreeMap;
+
+use super::functions::{Noisy, RULE};
+use super::{
+    percent, signed, CallChange, Change, Demand, Diff, Figure, FunctionChange, Judged, Load,
+    ProgramChange, StepChange, Verdict, What,
+};
+use crate::table::{Cell, Table};
+use crate::units;
+use crate::words::RUN_QUEUE;
+
+/// What stands around a table.
+#[derive(Clone, Copy)]
+pub(super) struct Frame {
+    pub title: &'static str,
+    /// The title of the names; `None`: they are figures, which take the table's.
+    pub noun: Option<&'static str>,
+    /// The number of rows: those shown, and all.
+    pub rows: (usize, usize),
+    /// A comment shows the rows on demand alone.
+    pub folded: bool,
+    /// A sentence below.
+    pub note: Option<&'static str>,
+}
+
+impl Frame {
+    /// The title with the numbers of rows.
+    pub fn counted(&self) -> String {
+        match (self.noun, self.rows) {
+            (None, _) => self.title.to_owned(),
+            (_, (shown, all)) if shown == all => format!("{} ({shown})", self.title),
+            (_, (shown, all)) => units::top(self.title, shown, all),
+        }
+    }
+}
+
+/// Something that shows tables.
+pub(super) trait Medium {
+    /// The columns of a word in a table of figures.
+    fn room(&self) -> usize {
+        usize::MAX
+    }
+
+    fn show<R>(&mut self, frame: Frame, table: Table<'_, R>, rows: Vec<R>);
+}
+
+/// A value of a figure.
+pub(super) fn value(figure: Figure, value: u64) -> String {
+    match figure {
+        Figure::Rss => units::bytes(value),
+        _ => units::time(value),
+    }
+}
+
+/// A difference of a figure.
+pub(super) fn difference(figure: Figure, judged: &Judged) -> String {
+    signed(judged.difference(), |size| value(figure, size))
+}
+
+/// The difference and the spread, in words.
+fn verdict(figure: Figure, judged: &Judged) -> String {
+    let spread = judged.spread.filter(|spread| *spread > 0);
+    let spread = spread.map(|spread| value(figure, spread));
+    match (judged.verdict, judged.p, spread) {
+        _ if judged.difference() == 0 => String::new(),
+        (Verdict::Unknown, ..) => String::new(),
+        (Verdict::Outside, None, None) => "outside the spread".into(),
+        (Verdict::Inside, None, None) => "inside the spread".into(),
+        (Verdict::Outside, Some(p), _) => format!("outside the spread, p = {p:.3}"),
+        (Verdict::Inside, Some(p), _) => format!("inside the spread, p = {p:.2}"),
+        (Verdict::Outside, None, Some(spread)) => format!("outside the spread ({spread})"),
+        (Verdict::Inside, None, Some(spread)) => format!("inside the spread ({spread})"),
+    }
+}
+
+/// The number before and after.
+fn count((base, new): (u64, u64)) -> Cell {
+    match base == new {
+        true => Cell::Count(new),
+        false => format!("{} → {}", units::count(base), units::count(new)).into(),
+    }
+}
+
+/// A difference of times.
+fn time(judged: Option<&Judged>) -> Cell {
+    Cell::known(judged, |it| signed(it.difference(), units::time).into())
+}
+
+impl Diff {
+    /// The differences of the whole, of processes, steps and programs.
+    pub(super) fn show_changes(&self, to: &mut impl Medium) {
+        self.show_figures(to);
+        for what in What::ALL {
+            self.show_processes(to, what);
+        }
+        self.show_steps(to);
+        self.show_programs(to);
+    }
+
+    /// The machine, and what the builds asked of it.
+    pub(super) fn show_machine(&self, to: &mut impl Medium) {
+        type LoadRow<'a> = &'a (Load, Judged);
+        let table = Table::new("", |(load, _): &LoadRow<'_>| load.title().to_owned())
+            .column("base", |(_, it)| Cell::Time(it.base))
+            .column("new", |(_, it)| Cell::Time(it.new))
+            .column("difference", |(_, it)| time(Some(it)));
+        show(
+            to,
+            frame("the machine", None),
+            table,
+            &self.loads,
+            usize::MAX,
+        );
+        type DemandRow<'a> = &'a (Demand, Judged);
+        let table = Table::new("", |(demand, _): &DemandRow<'_>| demand.title().to_owned())
+            .column("base", |(demand, it)| demand.show(it.base).into())
+            .column("new", |(demand, it)| demand.show(it.new).into())
+            .column("difference", |(demand, it)| demand.change(it).into());
+        let title = frame("disks, network, memory", None);
+        show(to, title, table, &self.demands, usize::MAX);
+        let table = Table::new("", |call: &&CallChange| call.name.clone())
+            .column("base", |call| Cell::Time(call.time.base))
+            .column("new", |call| Cell::Time(call.time.new))
+            .column("time", |call| time(Some(&call.time)))
+            .column("calls", |call| count((call.count.base, call.count.new)));
+        let title = frame("system calls", Some("system call"));
+        show(to, title, table, &self.calls, self.ask.top);
+    }
+
+    fn show_figures(&self, to: &mut impl Medium) {
+        type FigureRow<'a> = &'a (Figure, Judged);
+        let name = |(figure, judged): &FigureRow<'_>| {
+            let verdict = verdict(*figure, judged);
+            match verdict.is_empty() {
+                true => figure.title().to_owned(),
+                false => format!("{}: {verdict}", figure.title()),
+            }
+        };
+        let table = Table::new("", name)
+            .column("base", |(f, it)| value(*f, it.base).into())
+            .column("new", |(f, it)| value(*f, it.new).into())
+            .column("difference", |(f, it)| difference(*f, it).into())
+            .column("", |(_, it)| percent(it).into());
+        let rows = self.whole.iter();
+        let rows = rows.filter(|(_, judged)| judged.difference() != 0);
+        show(to, frame("the whole", None), table, rows, usize::MAX);
+    }
+
+    fn show_processes(&self, to: &mut impl Medium, what: What) {
+        let both = matches!(what, What::Slower | What::Faster);
+        let several = self.base.len() + self.new.len() > 2;
+        let time =
+            |figure| move |change: &&Change| Cell::Text(signed(change.value(figure), units::time));
+        let wall = |side: &BTreeMap<Figure, u64>| {
+            Cell::known(side.get(&Figure::Wall).copied(), Cell::Time)
+        };
+        let table = Table::new("", |change: &&Change| change.label.clone())
+            .column("base", |change| wall(&change.base))
+            .shown(both)
+            .column("new", |change| wall(&change.new))
+            .shown(both)
+            .column("wall", time(Figure::Wall))
+            .column("CPU", time(Figure::OnCpu))
+            .column(RUN_QUEUE, time(Figure::RunQueue))
+            .shown(both)
+            .column("path", time(Figure::CriticalPath))
+            .shown(both)
+            .column("runs", |change| {
+                let (n, of) = match what {
+                    What::New => (change.runs.1, self.new.len()),
+                    _ => (change.runs.0, self.base.len()),
+                };
+                Cell::Text(format!("{n} of {of}"))
+            })
+            .shown(several && !both)
+            .column("memory", |change| {
+                let memory = change.judged.get(&Figure::Rss);
+                memory.map_or(Cell::Empty, |it| difference(Figure::Rss, it).into())
+            })
+            .spare()
+            .shown(both)
+            .words("below", |change| {
+                units::shorten(&change.above.join(" › "), 60).into()
+            })
+            .spare()
+            .shown(self.of_kind(what).any(|it| !it.above.is_empty()));
+        let title = Frame {
+            folded: !both,
+            ..frame(what.name(), Some("process"))
+        };
+        show(to, title, table, self.of_kind(what), self.ask.top);
+    }
+
+    fn show_steps(&self, to: &mut impl Medium) {
+        let table = Table::new("", |step: &&StepChange| step.name.clone())
+            .column("base", |step| Cell::Time(step.wall.base))
+            .column("new", |step| Cell::Time(step.wall.new))
+            .column("wall", |step| time(Some(&step.wall)))
+            .column("CPU", |step| time(step.on_cpu.as_ref()))
+            .column(RUN_QUEUE, |step| time(step.starved.as_ref()))
+            .column("path", |step| time(step.path.as_ref()))
+            .column("count", |step| count(step.count));
+        show(
+            to,
+            frame("by step", Some("step")),
+            table,
+            &self.steps,
+            self.ask.top,
+        );
+    }
+
+    fn show_programs(&self, to: &mut impl Medium) {
+        let name = |program: &&ProgramChange| match self.grown(program) {
+            None => program.name.clone(),
+            Some(it) => {
+                let more = signed(it.own.time.difference(), units::time);
+                format!("{}; {more} in {}", program.name, it.name.function)
+            }
+        };
+        let table = Table::new("", name)
+            .column("CPU base", |program| Cell::Time(program.on_cpu.base))
+            .column("new", |program| Cell::Time(program.on_cpu.new))
+            .column("CPU", |program| time(Some(&program.on_cpu)))
+            .column("path", |program| {
+                let path = program.path.as_ref().map_or(0, Judged::difference);
+                signed(path, units::time).into()
+            })
+            .column("count", |program| count(program.count));
+        let title = frame("by program", Some("program"));
+        show(to, title, table, &self.programs, self.ask.top);
+    }
+
+    /// The functions that differ.
+    pub(super) fn show_functions(&self, to: &mut impl Medium) {
+        let least = self.ask.least;
+        let change = move |it: &Noisy| match it.differs(least) {
+            true => time(Some(&it.time)),
+            false => Cell::Empty,
+        };
+        let room = to.room();
+        let table = Table::new("", |it: &&FunctionChange| it.name.function.clone())
+            .column("self base", |it| Cell::Time(it.own.time.base))
+            .few()
+            .column("new", |it| Cell::Time(it.own.time.new))
+            .few()
+            .column("self", move |it| change(&it.own))
+            .column("total", move |it| change(&it.total))
+            .words("program", move |it| {
+                units::shorten(&it.program, room).into()
+            })
+            .words("in", move |it| units::shorten(&it.name.binary, room).into());
+        let title = Frame {
+            note: Some(RULE),
+            ..frame("functions on a CPU", Some("function"))
+        };
+        show(
+            to,
+            title,
+            table,
+            self.functions.iter().flatten(),
+            self.ask.top,
+        );
+    }
+}
+
+fn frame(title: &'static str, noun: Option<&'static str>) -> Frame {
+    Frame {
+        title,
+        noun,
+        rows: (0, 0),
+        folded: noun.is_some_and(|noun| noun != "process"),
+        note: None,
+    }
+}
+
+/// Shows the first rows, unless there are none.
+fn show<R>(
+    to: &mut impl Medium,
+    frame: Frame,
+    table: Table<'_, R>,
+    rows: impl IntoIterator<Item = R>,
+    top: usize,
+) {
+    let mut rows: Vec<R> = rows.into_iter().collect();
+    let all = rows.len();
+    rows.truncate(top);
+    if !rows.is_empty() {
+        let rows_of = (rows.len(), all);
+        let frame = Frame {
+            rows: rows_of,
+            ..frame
+        };
+        let table = match frame.noun {
+            Some(_) => table,
+            None => table.plain(),
+        };
+        to.show(frame, table, rows);
+    }
+}

@@ -1,0 +1,97 @@
+//! What a recorded build asked of disks, the network and memory.
+
+use std::collections::BTreeMap;
+
+use tr_analyze::critical_path::CriticalPath;
+use tr_analyze::model::{Analysis, ThreadIx};
+use tr_format::meta::Extra;
+
+use super::memory::{self, Resident};
+use super::{disk, network};
+use crate::names::named;
+use crate::units;
+
+named! {
+    /// A sum over all processes of a recording.
+    pub enum Demand {
+        /// Waits of all threads, in ns.
+        DiskWait = "disk-wait", "waits for disks and files";
+        /// Part of `DiskWait`.
+        Sync = "fsync", "waits in fsync";
+        /// Part of the critical path.
+        DiskPath = "disk-path", "waits for disks on the critical path";
+        /// In bytes.
+        Read = "disk-read", "read from disks";
+        /// In bytes.
+        Written = "disk-written", "written to disks";
+        /// Connections begun or accepted.
+        Connections = "connections", "TCP connections";
+        Failed = "failed-connections", "failed TCP connections";
+        /// Time to connect, in ns.
+        Connecting = "connecting", "connecting";
+        /// Part of the critical path.
+        NetworkPath = "network-path", "waits for the network on the critical path";
+        /// In bytes.
+        Received = "received", "received by TCP";
+        /// In bytes.
+        Sent = "sent", "sent by TCP";
+        /// Of all processes together, in bytes.
+        Resident = "resident", "resident memory of all processes";
+        /// Page faults that read from a disk.
+        MajorFaults = "major-faults", "major faults";
+        /// In ns.
+        Reclaim = "reclaim", "direct reclaim";
+        /// In ns.
+        Swap = "swap", "waits for pages from swap";
+        OomKills = "oom-kills", "killed for lack of memory";
+    }
+}
+
+/// The sums of a run, where they are known.
+pub type Demands = BTreeMap<Demand, u64>;
+
+impl Demand {
+    /// A value in its unit.
+    pub fn show(self, value: u64) -> String {
+        match self {
+            Demand::Read | Demand::Written | Demand::Received | Demand::Sent => units::bytes(value),
+            Demand::Resident => units::bytes(value),
+            Demand::Connections | Demand::Failed | Demand::MajorFaults | Demand::OomKills => {
+                units::count(value)
+            }
+            _ => units::time(value),
+        }
+    }
+}
+
+/// The sums of a whole recording.
+pub fn of(analysis: &Analysis, path: Option<&CriticalPath>) -> Demands {
+    let threads = 0..u32::try_from(analysis.threads.len()).unwrap_or(u32::MAX);
+    let threads: Vec<ThreadIx> = threads.map(ThreadIx).collect();
+    let disk = disk::totals(analysis, &threads, path);
+    let memory = memory::totals(analysis, &threads);
+    let network = analysis.meta.has(Extra::Network);
+    let network = network.then(|| network::totals(analysis, path));
+    let resident = Resident::of(analysis).whole();
+    let value = |demand| match demand {
+        Demand::DiskWait => analysis.timeline.as_ref().map(|_| disk.waited),
+        Demand::Sync => analysis.timeline.as_ref().map(|_| disk.sync),
+        Demand::DiskPath => disk.path,
+        Demand::Read => disk.io().map(|(read, _)| read),
+        Demand::Written => disk.io().map(|(_, written)| written),
+        Demand::Connections => network.map(|it| it.connections),
+        Demand::Failed => network.map(|it| it.failed),
+        Demand::Connecting => network.map(|it| it.connecting),
+        Demand::NetworkPath => network.and_then(|it| path.map(|_| it.path_wait)),
+        Demand::Received => network.and_then(|it| it.received()),
+        Demand::Sent => network.and_then(|it| it.sent()),
+        Demand::Resident => resident,
+        Demand::MajorFaults => memory.major_faults,
+        Demand::Reclaim => memory.reclaimed,
+        Demand::Swap => memory.swapped,
+        Demand::OomKills => memory.killed,
+    };
+    let all = Demand::ALL.into_iter();
+    all.filter_map(|demand| Some((demand, value(demand)?)))
+        .collect()
+}

@@ -1,0 +1,119 @@
+//! The CPU time that the machine withheld, the pressure, and the system calls of a recording.
+
+use std::collections::BTreeMap;
+
+use tr_analyze::machine::Samples;
+use tr_analyze::model::Analysis;
+use tr_format::counters::Counter;
+use tr_format::meta::{Extra, Scope};
+
+use super::calls::name_of;
+use crate::names::named;
+use crate::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
+
+named! {
+    /// CPU time that the machine gave to others, and waits for its resources.
+    pub enum Load {
+        /// CPU time of other tasks.
+        Others = "others", "CPU time of other tasks";
+        /// CPU time that the hypervisor took.
+        Stolen = "stolen", "stolen by the hypervisor";
+        /// The quota of the cgroup.
+        Throttled = "throttled", "throttled by a quota";
+        /// Some tasks stalled on CPU.
+        Cpu = "cpu-pressure", STALLED_CPU;
+        /// Some tasks stalled on memory.
+        Memory = "memory-pressure", STALLED_MEMORY;
+        /// Some tasks stalled on block I/O.
+        Io = "io-pressure", STALLED_IO;
+    }
+}
+
+impl Load {
+    /// CPU time that the build did not get.
+    pub fn is_withheld(self) -> bool {
+        matches!(self, Load::Others | Load::Stolen | Load::Throttled)
+    }
+}
+
+/// What the machine withheld from a recording, and its system calls.
+#[derive(Clone, Debug, Default)]
+pub struct Loads {
+    /// In ns.
+    pub(crate) loads: BTreeMap<Load, u64>,
+    /// CPU time of the build without the part that the hypervisor took, in ns.
+    pub(crate) work: Option<u64>,
+    /// System calls by name: calls, and their ns. `None`: not recorded.
+    pub(crate) calls: Option<BTreeMap<String, (u64, u64)>>,
+}
+
+impl Loads {
+    /// A load in ns, if it is known.
+    pub(crate) fn load(&self, load: Load) -> Option<u64> {
+        self.loads.get(&load).copied()
+    }
+
+    /// CPU time of the build without the part that the hypervisor took, in ns.
+    pub(crate) fn work(&self) -> Option<u64> {
+        self.work
+    }
+
+    /// Of a whole recording.
+    pub fn of(analysis: &Analysis) -> Loads {
+        Loads {
+            loads: loads(analysis),
+            work: work(analysis),
+            calls: analysis
+                .meta
+                .has(Extra::SystemCalls)
+                .then(|| calls(analysis)),
+        }
+    }
+}
+
+fn loads(analysis: &Analysis) -> BTreeMap<Load, u64> {
+    let samples = Samples::of(analysis);
+    let span = (analysis.start, analysis.end);
+    let total = |counter| samples.increase(counter, span);
+    let others = || {
+        // With all tasks recorded, there are no others; with some CPUs, the samples are of more.
+        let whole = analysis.meta.scope == Scope::All || !analysis.meta.options.cpus.is_empty();
+        let busy = total(Counter::Busy).filter(|_| !whole)?;
+        let own = analysis.totals.times.on_cpu_known()?;
+        let taken = busy.saturating_add(total(Counter::Stolen).unwrap_or(0));
+        let own = own.saturating_add(total(Counter::Recorder).unwrap_or(0));
+        Some(taken.saturating_sub(own))
+    };
+    let value = |load| match load {
+        Load::Others => others(),
+        Load::Stolen => total(Counter::Stolen),
+        Load::Throttled => total(Counter::Throttled),
+        Load::Cpu => total(Counter::CpuSome),
+        Load::Memory => total(Counter::MemorySome),
+        Load::Io => total(Counter::IoSome),
+    };
+    let all = Load::ALL.into_iter();
+    all.filter_map(|load| Some((load, value(load)?))).collect()
+}
+
+/// A task keeps the CPU while the hypervisor does not run that CPU: of the stolen time it has the
+/// part that it has of the CPUs.
+fn work(analysis: &Analysis) -> Option<u64> {
+    let own = analysis.totals.times.on_cpu_known()?;
+    let samples = Samples::of(analysis);
+    let total = |counter| samples.increase(counter, (analysis.start, analysis.end));
+    let (busy, stolen) = (total(Counter::Busy)?, total(Counter::Stolen)?);
+    let whole = u128::from(busy.saturating_add(stolen)).max(1);
+    u64::try_from(u128::from(own) * u128::from(busy) / whole).ok()
+}
+
+fn calls(analysis: &Analysis) -> BTreeMap<String, (u64, u64)> {
+    let mut sums = BTreeMap::<String, (u64, u64)>::new();
+    for call in &analysis.calls {
+        let name = name_of(&analysis.meta.machine, call.sum.number, call.sum.compat);
+        let sum = sums.entry(name).or_default();
+        sum.0 = sum.0.saturating_add(call.sum.count);
+        sum.1 = sum.1.saturating_add(call.sum.ns);
+    }
+    sums
+}

@@ -1,0 +1,27 @@
+//! What reports, the comparison, advice, datasets and exports say of a recording: facts that several
+//! of them share. It knows none of them.
+
+pub mod audit;
+pub(crate) mod calls;
+pub(crate) mod demands;
+pub(crate) mod disk;
+pub(crate) mod failure;
+pub(crate) mod loads;
+pub(crate) mod memory;
+pub(crate) mod network;
+pub(crate) mod normal;
+pub mod path;
+pub(crate) mod reason;
+pub(crate) mod step_sums;
+
+use tr_analyze::model::{Analysis, Basis};
+
+/// A value that only scheduling events tell.
+pub(crate) fn by_events<T>(analysis: &Analysis, value: T) -> Option<T> {
+    (analysis.basis() == Basis::Events).then_some(value)
+}
+
+/// A value that only the scheduling events of `tr` tell: causes of blocked time.
+pub(crate) fn by_tr<T>(analysis: &Analysis, value: T) -> Option<T> {
+    by_events(analysis, value).filter(|_| analysis.meta.recorder.is_none())
+}

@@ -1,0 +1,130 @@
+//! The critical path that a report is about, and the groups of its time.
+
+use std::collections::BTreeMap;
+
+use tr_analyze::critical_path::{self, CriticalPath, NoPath, Segment};
+use tr_analyze::kinds::Kind;
+use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
+use tr_analyze::programs::{sleeper, Group, Groups};
+
+use crate::kinds;
+use crate::label;
+use crate::sort::Rows;
+use crate::view::View;
+use crate::words::RUN_QUEUE_WAIT;
+
+/// The most events of a trace whose critical path the first screen shows. The path
+/// needs the timeline, which takes some 60 bytes an event at the peak, while all
+/// else grows with the tasks: the analysis of a million events takes 16 MB without
+/// it and 60 MB with it.
+pub const PATH_UP_TO: u64 = 1_000_000;
+
+/// The groups by program.
+pub(crate) fn groups(analysis: &Analysis) -> Groups {
+    Groups::new(analysis, |process, exec| match exec {
+        Some(exec) => label::program_of(&exec.argv, &exec.comm),
+        None => label::program(process),
+    })
+}
+
+/// The path's name: without scheduling events it has no wake-ups.
+pub(crate) fn title(analysis: &Analysis) -> &'static str {
+    match analysis.basis() {
+        Basis::Events => "Critical path",
+        _ => "Chain of forks and exits",
+    }
+}
+
+/// The path of the process of `--pid`, or of COMMAND.
+pub(crate) fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
+    let analysis = view.analysis;
+    let root = match view.ask.pid {
+        None => critical_path::root(analysis)?,
+        Some(pid) => {
+            let at = analysis.processes.iter().position(|p| p.pid == pid);
+            let at = at.and_then(|at| u32::try_from(at).ok());
+            ProcessIx(at.ok_or(NoPath::NotThere)?)
+        }
+    };
+    critical_path::critical_path(analysis, root)
+}
+
+/// A part of the path: a kind of time, by program where the program says more than the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Part {
+    pub kind: Kind,
+    pub program: Option<Group>,
+}
+
+impl Part {
+    /// That of a segment.
+    fn of(analysis: &Analysis, groups: &Groups, segment: &Segment) -> Part {
+        let process = analysis.thread(segment.thread).process;
+        let group = groups.at(process, segment.from);
+        let program = match segment.kind {
+            Kind::OnCpu | Kind::Lived => group,
+            Kind::Sleep => {
+                let (sleeper, at) = sleeper(analysis, process, segment.from);
+                groups.at(sleeper, at).filter(|_| group.is_some()).or(group)
+            }
+            kind => {
+                let program = None;
+                return Part { kind, program };
+            }
+        };
+        // Time of a program that is not known explains nothing.
+        let kind = program.map_or(Kind::Unknown, |_| segment.kind);
+        Part { kind, program }
+    }
+
+    /// The name in text.
+    fn title(self, groups: &Groups) -> String {
+        let program = self.program.map_or("", |group| groups.name(group));
+        match self.kind {
+            Kind::OnCpu | Kind::Lived => program.to_owned(),
+            Kind::Sleep => format!("sleep in {program}"),
+            Kind::RunQueue => RUN_QUEUE_WAIT.into(),
+            Kind::Blocked => "blocked in the kernel".into(),
+            kind => kinds::title(kind).into(),
+        }
+    }
+}
+
+/// The path's time with one use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub part: Part,
+    /// The use in text.
+    pub name: String,
+    /// ns.
+    pub time: u64,
+    /// The number of stays with a thread.
+    pub count: u64,
+}
+
+/// The path's time by use, the longest first.
+pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) -> Vec<Share> {
+    let mut sums: BTreeMap<Part, (u64, u64)> = BTreeMap::new();
+    let mut last: BTreeMap<Part, ThreadIx> = BTreeMap::new();
+    for segment in &path.segments {
+        let part = Part::of(analysis, groups, segment);
+        let (time, count) = sums.entry(part).or_default();
+        *time += segment.length();
+        if last.insert(part, segment.thread) != Some(segment.thread) {
+            *count += 1;
+        }
+    }
+    let named = |(part, (time, count)): (Part, (u64, u64))| Share {
+        part,
+        name: part.title(groups),
+        time,
+        count,
+    };
+    let mut shares: Vec<Share> = sums.into_iter().map(named).collect();
+    shares.order_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
+    shares
+}
+
+pub(crate) fn process_ix(analysis: &Analysis, thread: ThreadIx) -> Option<ProcessIx> {
+    Some(analysis.threads.get(thread.0 as usize)?.process)
+}

@@ -1,0 +1,73 @@
+//! Why a thread was off CPU.
+
+use tr_analyze::awaited::Awaited;
+use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::timeline::{Bucket, Stretch};
+
+use crate::names::named;
+
+named! {
+    /// The reason of a thread's time off CPU.
+    pub enum Reason {
+        /// It is in a run queue after a wake-up or its fork.
+        Woken = "woken", "run queue, after a wake-up";
+        /// It is in a run queue after another task preempted it.
+        Preempted = "preempted", "run queue, preempted";
+        /// It waits for its child.
+        Child = "child", "its child";
+        /// It waits for its vfork child's exec or exit.
+        Vfork = "vfork", "its vfork child";
+        /// It waits for a job slot of a build tool.
+        Slot = "slot", "a job slot";
+        /// It reads from or writes to a pipe.
+        Pipe = "pipe", "a pipe";
+        /// It waits for a lock, or another condition of a futex.
+        Lock = "lock", "a lock";
+        /// It reads from or writes to a socket.
+        Socket = "socket", "a socket";
+        /// It sleeps, or a timeout has passed.
+        Timer = "timer", "a timer";
+        /// It waits for one of several descriptors.
+        Events = "events", "events (poll)";
+        /// It reads from or writes to a terminal.
+        Terminal = "terminal", "its terminal";
+        /// It waits for a file: a read, a write, fsync, a page fault.
+        File = "file", "a file";
+        Io = "block-io", "block I/O";
+        /// An interruptible sleep of another kind.
+        Sleep = "sleep", "sleep";
+        Blocked = "blocked", "blocked in the kernel";
+        Stopped = "stopped", "stopped";
+        /// Unknown; it may have been on a CPU.
+        Unknown = "unknown", "unknown";
+    }
+}
+
+impl Reason {
+    /// The reason of a stretch of a thread's timeline; `None` of one on a CPU.
+    pub fn of(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> Option<Reason> {
+        let awaited = match stretch.doing {
+            Bucket::OnCpu(_) => return None,
+            Bucket::RunQueue { preempted: false } => return Some(Reason::Woken),
+            Bucket::RunQueue { preempted: true } => return Some(Reason::Preempted),
+            Bucket::Wait(_) | Bucket::Unknown => analysis.awaited(thread, stretch),
+        };
+        Some(match awaited {
+            Some(Awaited::Child) => Reason::Child,
+            Some(Awaited::Vfork) => Reason::Vfork,
+            Some(Awaited::Slot) => Reason::Slot,
+            Some(Awaited::Pipe) => Reason::Pipe,
+            Some(Awaited::Lock) => Reason::Lock,
+            Some(Awaited::Socket) => Reason::Socket,
+            Some(Awaited::Timer) => Reason::Timer,
+            Some(Awaited::Events) => Reason::Events,
+            Some(Awaited::Terminal) => Reason::Terminal,
+            Some(Awaited::File) => Reason::File,
+            Some(Awaited::Disk) => Reason::Io,
+            Some(Awaited::Sleep) => Reason::Sleep,
+            Some(Awaited::Kernel) => Reason::Blocked,
+            Some(Awaited::Continue) => Reason::Stopped,
+            Some(Awaited::Unknown) | None => Reason::Unknown,
+        })
+    }
+}
