@@ -10,7 +10,6 @@ use crate::advice::{advise, Advice};
 use crate::called::TR;
 use crate::facts::failure::{self, Failure};
 use crate::facts::path;
-use crate::reports::advice;
 use crate::sort::Rows;
 use crate::steps::{Step, Steps};
 use crate::style::{Paint, Style};
@@ -183,7 +182,7 @@ fn address(link: &str) -> String {
 }
 
 fn said(advice: &Advice) -> String {
-    let gain = advice::gain(advice).replace('≤', "at most");
+    let gain = advice.saves().replace('≤', "at most");
     format!("{}: {} (saves {gain})", advice.finding, advice.action)
 }
 

@@ -25,6 +25,7 @@ use tr_format::event::Ktime;
 
 use crate::names::named;
 use crate::sort::Rows;
+use crate::units;
 use crate::view::View;
 use facts::Facts;
 use machine::Withheld;
@@ -83,6 +84,17 @@ pub struct Advice {
     pub to: Ktime,
     /// The processes, in order of start.
     pub processes: Vec<ProcessIx>,
+}
+
+impl Advice {
+    /// The time that the change saves, in words.
+    pub fn saves(&self) -> String {
+        let most = units::time(self.gain);
+        match self.at_least {
+            0 => format!("≤ {most}"),
+            least => format!("{} to {most}", units::time(least)),
+        }
+    }
 }
 
 /// A change whose gain is not known yet.

@@ -77,7 +77,7 @@ pub(super) fn lines(out: &mut String, advised: &Advised, most: usize, style: &St
     }
     style.painted(out, Paint::Bold, TITLE);
     let shown = || advised.changes.iter().take(most);
-    let gains: Vec<String> = shown().map(gain).collect();
+    let gains: Vec<String> = shown().map(Advice::saves).collect();
     let room = gains.iter().map(|gain| units::width(gain)).max();
     for (advice, gain) in shown().zip(gains) {
         line(
@@ -95,15 +95,6 @@ pub(super) fn lines(out: &mut String, advised: &Advised, most: usize, style: &St
 fn line(out: &mut String, advice: &Advice, gain: &str, style: &Style) {
     let text = format!("{}: {}", advice.finding, advice.action);
     style.wrapped(out, Paint::Plain, &format!("  {gain}  "), &text);
-}
-
-/// The time that a change saves.
-pub(crate) fn gain(advice: &Advice) -> String {
-    let most = units::time(advice.gain);
-    match advice.at_least {
-        0 => format!("≤ {most}"),
-        least => format!("{} to {most}", units::time(least)),
-    }
 }
 
 /// The words for changes of which one takes from another's gain.
@@ -139,7 +130,7 @@ impl Report for AdviceReport<'_> {
         }
         style.painted(&mut out, Paint::Bold, TITLE);
         for advice in &self.all.changes {
-            line(&mut out, advice, &gain(advice), style);
+            line(&mut out, advice, &advice.saves(), style);
             if advice.processes.is_empty() {
                 continue;
             }

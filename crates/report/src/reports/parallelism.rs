@@ -128,7 +128,7 @@ impl<'a> ParallelismReport<'a> {
     }
 
     fn alone_table(&self) -> Table<'_, &Alone> {
-        let title = "longest alone: no other task ran or waited for a CPU";
+        let title = "longest alone: no other task was runnable";
         Table::new(title, |alone: &&Alone| self.who(alone))
             .fact("from", "from_ns", |alone| {
                 Cell::At(self.view.since(alone.from))
