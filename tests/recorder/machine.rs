@@ -13,6 +13,7 @@ use crate::support::{analyze, dump, ensure, int, list, record, report, scratch, 
 pub const TESTS: &[Test] = &[
     ("counters_are_between_two_readings_of_proc", between),
     ("a_hog_outside_of_the_recording_is_others_time", others),
+    ("a_hog_outside_of_the_recording_has_a_name", named),
     (THROTTLED, throttled),
 ];
 
@@ -122,6 +123,36 @@ fn run_time(copy: &Path) -> u64 {
 }
 
 const LOOP: &str = "while :; do :; done";
+
+/// A task that is not recorded has its name where it took the CPU from recorded ones.
+fn named() -> Result<(), Failed> {
+    let trace = scratch("named.bin");
+    let hog = scratch("strange-hog");
+    fs::write(&hog, "while :; do :; done")?;
+    let mut hogs = Vec::new();
+    for _ in 0..2 {
+        let cpu = Command::new("taskset")
+            .args(["-c", "0", "bash"])
+            .arg(&hog)
+            .spawn()?;
+        hogs.push(cpu);
+    }
+    let script = "taskset -c 0 sh -c 'i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done'";
+    let out = record(&trace, &["--method", "bpf"], &["sh", "-c", script]);
+    for hog in &mut hogs {
+        hog.kill()?;
+        hog.wait()?;
+    }
+    ensure(out?.status.success(), || "recording".into())?;
+    let report = report(&trace, "cpus", &[])?;
+    let wait = &report["run_queue_wait"];
+    let first = &wait["others"][0];
+    let what = || format!("{report}");
+    ensure(first["comm"] == "bash", what)?;
+    // Two hogs and the loop share the CPU: each of the hogs has as much of it as the loop.
+    let (own, others) = (int(wait, "own_ns"), int(wait, "others_ns"));
+    ensure(others > 10 * own && int(first, "ns") * 2 > others, what)
+}
 
 /// A hog outside of the recording is others' time, in the whole and in a window.
 fn others() -> Result<(), Failed> {

@@ -4,6 +4,7 @@ use serde::Serialize;
 use tr_analyze::dns::Lookup;
 use tr_analyze::model::{Analysis, Process, Thread, ThreadIx};
 use tr_analyze::timeline::Actor;
+use tr_format::event::Comm;
 use tr_format::meta::{Metadata, Scope};
 
 use crate::{escape, label};
@@ -46,7 +47,10 @@ pub fn name(analysis: &Analysis, who: Actor) -> String {
     match who {
         Actor::Unknown => "?".into(),
         Actor::Interrupt | Actor::SoftIrq => "an interrupt".into(),
-        Actor::Outside(tid) => format!("tid {}, not recorded", tid.0),
+        Actor::Outside(tid) => match analysis.outside.only(tid) {
+            Some(task) => format!("{} (tid {}), not recorded", comm(&task.comm), tid.0),
+            None => format!("tid {}, not recorded", tid.0),
+        },
         Actor::Thread(ix) => match thread(analysis, ix) {
             None => "?".into(),
             Some((thread, process)) if thread.tid.0 != process.pid.0 => {
@@ -55,6 +59,11 @@ pub fn name(analysis: &Analysis, who: Actor) -> String {
             Some((_, process)) => label::label(process),
         },
     }
+}
+
+/// A task's comm in text.
+pub fn comm(comm: &Comm) -> String {
+    escape::text(comm.bytes())
 }
 
 /// A task's name in JSON.

@@ -6,11 +6,14 @@ use tr_analyze::critical_path::{self, CriticalPath, NoPath, Segment};
 use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
 use tr_analyze::programs::{sleeper, Group, Groups};
+use tr_analyze::timeline::Actor;
+use tr_format::event::Comm;
 
 use crate::kinds;
 use crate::label;
 use crate::sort::Rows;
 use crate::view::View;
+use crate::who;
 use crate::words::RUN_QUEUE_WAIT;
 
 /// The most events of a trace whose critical path the first screen shows. The path
@@ -54,6 +57,8 @@ pub(crate) fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
 pub(crate) struct Part {
     pub kind: Kind,
     pub program: Option<Group>,
+    /// The task that is not recorded, and ended the wait.
+    pub outside: Option<Comm>,
 }
 
 impl Part {
@@ -68,13 +73,21 @@ impl Part {
                 groups.at(sleeper, at).filter(|_| group.is_some()).or(group)
             }
             kind => {
-                let program = None;
-                return Part { kind, program };
+                let outside = (kind == Kind::Outside).then(|| outside(analysis, segment));
+                return Part {
+                    kind,
+                    program: None,
+                    outside: outside.flatten(),
+                };
             }
         };
         // Time of a program that is not known explains nothing.
         let kind = program.map_or(Kind::Unknown, |_| segment.kind);
-        Part { kind, program }
+        Part {
+            kind,
+            program,
+            outside: None,
+        }
     }
 
     /// The name in text.
@@ -85,8 +98,23 @@ impl Part {
             Kind::Sleep => format!("sleep in {program}"),
             Kind::RunQueue => RUN_QUEUE_WAIT.into(),
             Kind::Blocked => "blocked in the kernel".into(),
+            Kind::Outside if self.outside.is_some() => {
+                let task = self.outside.unwrap_or_default();
+                format!("wait for {}, not recorded", who::comm(&task))
+            }
             kind => kinds::title(kind).into(),
         }
+    }
+}
+
+/// The name of the task that is not recorded, and ended the wait of which the segment is a part.
+fn outside(analysis: &Analysis, segment: &Segment) -> Option<Comm> {
+    let timeline = analysis.timeline.as_ref()?;
+    let number = timeline.at(segment.thread, segment.from)?;
+    let stretch = timeline.get(segment.thread, number)?;
+    match stretch.waker() {
+        Actor::Outside(tid) => Some(analysis.outside.at(tid, stretch.to)?.comm),
+        _ => None,
     }
 }
 

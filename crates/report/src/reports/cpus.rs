@@ -7,9 +7,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{json, Value};
+use tr_analyze::contention::{Contention, Division};
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::timeline::{Actor, Bucket};
-use tr_format::event::CpuId;
+use tr_format::event::{Comm, CpuId};
 use tr_format::meta::Scope;
 
 use crate::called::TR;
@@ -17,7 +18,7 @@ use crate::sort::Rows;
 use crate::style::Style;
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
-use crate::{label, query, units};
+use crate::{label, query, units, who};
 
 /// The figures of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +50,8 @@ pub struct Cpus {
     cpus: Vec<Cpu>,
     /// The time of others, by program, in ns.
     others: Vec<(String, u64)>,
+    /// The run-queue wait, by who had the CPU, and the others by name, in ns.
+    waits: Option<(Division, Vec<(Comm, u64)>)>,
     /// The processes that "this build" means.
     build: &'static str,
     all: bool,
@@ -103,6 +106,7 @@ impl Cpus {
             span,
             cpus: rows.collect(),
             others: by_program(analysis, others),
+            waits: waits(analysis),
             build,
             all,
             shown: view.ask.top,
@@ -135,7 +139,47 @@ impl Cpus {
     }
 }
 
-/// CpuSums over the threads' timelines.
+/// The run-queue wait of all recorded threads, by who had the CPU.
+fn waits(analysis: &Analysis) -> Option<(Division, Vec<(Comm, u64)>)> {
+    let contention = Contention::new(analysis)?;
+    let threads = analysis.thread_ids();
+    let waits = threads.flat_map(|thread| Contention::waits(analysis, thread));
+    Some(contention.by_name(analysis, waits))
+}
+
+impl Cpus {
+    /// Who had the CPU while recorded tasks waited for it.
+    fn who_had_the_cpu(&self, out: &mut String, style: &Style) {
+        let Some((sum, names)) = &self.waits else {
+            return;
+        };
+        let Division { own, others, rest } = *sum;
+        if others == 0 {
+            return;
+        }
+        let parts = [
+            ("recorded tasks", own),
+            ("other tasks", others),
+            ("nobody known", rest),
+        ];
+        let parts = parts.map(|(who, ns)| format!("{who} {}", units::time(ns)));
+        style.line(
+            out,
+            "During the run-queue wait of recorded tasks their CPU was that of:",
+        );
+        style.items(out, "  ", &parts, " · ");
+        let names = names.iter().take(self.shown).map(|(comm, ns)| {
+            let name = match comm.bytes() {
+                b"" => "?".to_owned(),
+                _ => who::comm(comm),
+            };
+            format!("{name} {}", units::time(*ns))
+        });
+        style.items(out, "  other tasks   ", &names.collect::<Vec<_>>(), " · ");
+    }
+}
+
+/// Sums over the threads' timelines.
 struct CpuSums<'a> {
     analysis: &'a Analysis,
     /// The processes of this build.
@@ -250,6 +294,7 @@ impl Report for Cpus {
         if !self.all {
             let hint = format!("Only {TR} record -a tells idle time from the time of others.");
             style.line(&mut out, &hint);
+            self.who_had_the_cpu(&mut out, style);
         } else if !self.others.is_empty() {
             let others = self.others.iter().take(self.shown);
             let parts = others.map(|(name, ns)| format!("{name} {}", units::time(*ns)));
@@ -266,6 +311,15 @@ impl Report for Cpus {
             "build": self.build,
             "cpus": self.table(&Style::PLAIN).rows(self.rows()),
             "others": others.collect::<Vec<_>>(),
+            "run_queue_wait": self.waits.as_ref().map(|(sum, names)| json!({
+                "own_ns": sum.own,
+                "others_ns": sum.others,
+                "rest_ns": sum.rest,
+                "others": names.iter().map(|(comm, ns)| json!({
+                    "comm": (comm != &Comm::default()).then(|| who::comm(comm)),
+                    "ns": ns,
+                })).collect::<Vec<_>>(),
+            })),
         }))
     }
 

@@ -91,6 +91,7 @@ impl<'a> PathReport<'a> {
                 Part {
                     kind: Kind::OnCpu,
                     program,
+                    ..
                 } => program,
                 _ => None,
             });
