@@ -8,12 +8,12 @@ use crate::rules::compiled;
 
 /// A word with one of these, in upper or lower case, may hold such a token, or a private key.
 #[rustfmt::skip]
-pub const HINTS: [&str; 135] = [
+pub const HINTS: [&str; 137] = [
     "-us1", "-us2", ":aa", "eaaa", "rtmp://", "rtmps://", "whsec_", "swmtkn-", "fm1", "fm2_", "fo1_", "ops_ey", "a3-", "tk_", "webhook.office", "outlook.office",
     "hooks.zapier", "sqp_", "squ_", "sqa_", "ctp_", "cfpat-", "dp.st.", "dp.ct.", "dp.sa.", "nrrl-", "phc_", "phx_",
     "ltai", "r8_", "xai-", "nvapi-", "lsv2_", "pcsk_", "ccipat_", "bkua_", "tfp_", "clojars_", "duffel_",
     "shippo_", "flwseck", "oy2", "eaac", "eaam", "dt0c01.", "dt0s0", "ezak", "eztk", "fio-u-", "pnu_", "sgp_", 
-    "_mmk", "tk-us-", "api-", "p8e-", "1//0", "amzn1.", "amzn.mws", "/hooks/",
+    "_mmk", "tk-us-", "api-", "p8e-", "1//0", "amzn1.", "amzn.mws", "/hooks/", "/t/", "codecov.io/bash",
     "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "gldt-", "glft-", "glrt-",
     "glptt-", "glcbt-", "glimt-", "glagent-", "gloas-", "glsoat-", "glffct-", "gr1348941", "xox",
     "xapp-", "hooks.slack", "/webhooks/", "api.telegram", "sk-", "sk_", "rk_", "npm_", "pypi-",
@@ -95,6 +95,10 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
         r"|\bamzn\.mws\.[a-f0-9-]{36}",
         // The stream's key of a broadcast.
         r"|\brtmps?://[a-z0-9.-]*(?:twitch\.tv|youtube\.com|facebook\.com)(?::[0-9]+)?/(?:app|live2|rtmp)/([^\s/?]{8,})",
+        // A channel of Anaconda. The topics of a forum have such addresses, too, with words.
+        r"|://[^\s/]+/t/((?:[a-z]{2}-)?[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}|[A-Za-z0-9_]{24,})\b",
+        // `bash <(curl https://codecov.io/bash) -t X`, or through a pipe.
+        r#"|codecov\.io/bash[^;&\n]*?\s-t\s*["']?([A-Za-z0-9-]{20,})"#,
         // Forms without a word of their own.
         r"|\bSK[a-f0-9]{32}\b|\b[a-f0-9]{32}-us[0-9]{1,2}\b|\bkey-[a-f0-9]{32}\b",
         r"|\b[0-9]{8,10}:[A-Za-z0-9_-]{35}\b|\bEAAA[A-Za-z0-9_-]{50,}",

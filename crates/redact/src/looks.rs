@@ -25,6 +25,17 @@ pub fn is_code(text: &[u8]) -> bool {
         && others * 6 <= text.len()
 }
 
+/// Base64 of 30 bytes or more: letters of both cases and digits.
+pub fn is_base64(text: &[u8]) -> bool {
+    let has = |is: fn(&u8) -> bool| text.iter().filter(|b| is(b)).count() >= 3;
+    let in_base64 = |b: &u8| b.is_ascii_alphanumeric() || b"+/=".contains(b);
+    text.len() >= 40
+        && text.iter().all(in_base64)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+        && has(u8::is_ascii_digit)
+}
+
 /// Five or more letters with digits or marks among them: `hunter2`, `tr0ub4dor&3`, not `expired`,
 /// `accessToken`, `X`, `2025-01-01`.
 pub fn is_no_word(text: &[u8]) -> bool {

@@ -57,6 +57,9 @@ const HARMLESS_PASS: [&str; 10] = [
     "debug", "render", "first", "second", "multi", "two", "single", "opt", "dump", "lto",
 ];
 
+/// `auth` behind one of these is no secret: make gives its jobserver to each make that it runs.
+const HARMLESS_AUTH: [&str; 1] = ["jobserver"];
+
 /// These words at the end say only which secret it is, or how it is written.
 #[rustfmt::skip]
 const WHICH: [&str; 24] = [
@@ -67,7 +70,7 @@ const WHICH: [&str; 24] = [
 
 /// A name that ends with one of these words stands for a secret's place or a property of it.
 #[rustfmt::skip]
-const HARMLESS_LAST: [&str; 104] = [
+const HARMLESS_LAST: [&str; 110] = [
     "dropout", "weights", "embedding", "loss", "map", "ids", "level", "per", "hash", "refs",
     "encoding", "bits", "char", "chars", "symbols", "stringize", "paste", "dim", "lookup",
 
@@ -80,6 +83,7 @@ const HARMLESS_LAST: [&str; 104] = [
     "budget", "usage", "rate", "bucket", "scope", "scopes", "mode", "service", "ref", "backend",
     "method", "arn", "region", "group", "user", "username", "list", "host", "port", "command",
     "script", "src", "tests", "field", "column", "alias", "encoder", "identity",
+    "storage", "driver", "engine", "library", "plugin", "adapter",
 ];
 
 /// An option that begins with one of these words is a switch, or names a secret.
@@ -197,7 +201,9 @@ pub fn secret(name: &[u8]) -> Sure {
         Sure::No
     } else if key.is_some_and(of_secret) || inner() {
         Sure::Strong
-    } else if last == "pass" && before.iter().any(|part| is(&HARMLESS_PASS, part)) {
+    } else if last == "pass" && before.iter().any(|part| is(&HARMLESS_PASS, part))
+        || last == "auth" && before.last().is_some_and(|part| is(&HARMLESS_AUTH, part))
+    {
         Sure::No
     } else if last == "code" && before.last().is_some_and(|kind| is(&CODES, kind)) {
         Sure::Strong
@@ -318,9 +324,9 @@ const SOURCES: [&str; 25] = [
 
 /// Ends of the names of files.
 #[rustfmt::skip]
-const FILES: [&str; 40] = [
+const FILES: [&str; 42] = [
     ".js", ".ts", ".py", ".sh", ".go", ".rs", ".rb", ".java", ".html", ".md", ".csv", ".log", ".xml", ".properties",
-    ".toml", ".tf", ".enc", ".der", ".tmpl",
+    ".toml", ".tf", ".tfvars", ".hcl", ".enc", ".der", ".tmpl",
     ".txt", ".pem", ".json", ".key", ".yml", ".yaml", ".p12", ".pfx", ".jks", ".crt", ".cer", ".gpg", ".asc", ".snk",
     ".env", ".cfg", ".conf", ".keystore", ".keytab", ".pub", ".ini",
 ];

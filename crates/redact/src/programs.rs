@@ -21,6 +21,8 @@ enum Kind {
     Text,
     /// The words are text, which is printed.
     Prints,
+    /// Words are headers, too.
+    Sends,
 }
 
 /// Where a secret is.
@@ -91,6 +93,7 @@ impl Table {
                     "run" => Kind::Runs,
                     "plain" => Kind::Plain,
                     "prints" => Kind::Prints,
+                    "sends" => Kind::Sends,
                     _ => Kind::Text,
                 };
                 for name in places.split(' ') {
@@ -281,6 +284,11 @@ impl<'a> Options<'a> {
     /// The program's words are text or patterns.
     pub fn reads_text(&self) -> bool {
         self.kind == Kind::Text
+    }
+
+    /// Words of the command are headers: `NAME:VALUE`.
+    pub fn sends(&self) -> bool {
+        self.kind == Kind::Sends
     }
 
     /// No word of the command runs a program.

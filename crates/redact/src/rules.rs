@@ -20,12 +20,12 @@ const DEPTH: usize = 4;
 /// No rule applies to a command line without one of these, in upper or lower case, and without a program
 /// of the table. Tests compare it with the rules.
 #[rustfmt::skip]
-const HINTS: [&str; 51] = [
+const HINTS: [&str; 53] = [
     "config:set", "env:set", "&u=", "?u=",
     "pass", "secret", "token", "key", "pw", "cred", "auth", "bearer", "cookie",
     "sig=", "signature", "://", "login", "otp", "identified", "psk", "hmac", "jwt", "pserver",
     "put-parameter", "alias", "http-basic", "sudo -", "cryptsetup", "kinit", "mfa", "_pat=", "_pat\0", "--pat\0", "--pat=", "bundle_", "ident", "pragma", "pin=", "-pin", "jdbc:",
-    "akia", "session", "assword", "connect(", "pdo(", "su -c", "-u\0", "--user\0", "access_code", "mnemonic", "dsn",
+    "akia", "session", "assword", "connect(", "pdo(", "su -c", "-u\0", "--user\0", "-u ", "--user ", "access_code", "mnemonic", "dsn",
 ];
 
 /// `scheme://user:password@host`: a password as in RFC 3986, or one with characters that
@@ -246,7 +246,8 @@ impl Rules {
         self.looks(word, read, masks);
         let has = |byte: u8| text.contains(&byte);
         if has(b':') && how != How::Script {
-            colons(word, read.previous, how, masks);
+            let option = matches!(read.previous, b"-H" | b"--header") || read.options.sends();
+            colons(word, option, how, masks);
         }
         if (has(b':') || has(b'=')) && (has(b'"') || has(b'\'')) {
             masks.extend(
@@ -561,10 +562,9 @@ fn start_of_word(found: Option<regex::bytes::Match<'_>>) -> bool {
     found.is_some_and(|found| found.start() == 0)
 }
 
-/// Headers, and lines of YAML.
-fn colons(word: &Word<'_>, previous: &[u8], how: How, masks: &mut Masks) {
+/// Headers, and lines of YAML; `option`: the word is a header for sure.
+fn colons(word: &Word<'_>, option: bool, how: How, masks: &mut Masks) {
     let (text, mut at) = (word.text, 0);
-    let option = previous == b"-H" || previous == b"--header";
     while let Some(found) = COLON.captures_at(text, at) {
         let (Some(name), Some(blank), Some(value)) = (found.get(2), found.get(3), found.get(4))
         else {

@@ -278,7 +278,7 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
         names::is_vague(name) && looks::is_code(value.unwrap_or_default())
     };
     let bundler = name.starts_with(b"BUNDLE_") && !near.contains(&b'/');
-    let key = || names::is_key(defined) && looks::is_code(near);
+    let key = || names::is_key(defined) && (looks::is_code(near) || looks::is_base64(near));
     if !(sure > Sure::No || bundler || key() || query && (names::is_signature(name) || coded())) {
         return None;
     }
@@ -311,7 +311,7 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
             let length = inner.iter().position(|b| b == quote);
             from + 1..from + 1 + length.unwrap_or(inner.len())
         }
-        (None, _) => from..end,
+        (None, _) => from..ends_before_assignments(value).map_or(end, |length| from + length),
         (Some(b'='), _) if !spaced => from..end,
         (Some(b'?' | b'&'), _) => from..stops.first(b"&#\"'"),
         (Some(mark @ (b';' | b',' | b'"' | b'\'')), _) => from..stops.first(&[mark]),
@@ -325,6 +325,19 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
         _ => from..stops.first(b";\"'"),
     };
     (!is_harmless(text.get(range.clone())?)).then_some(range)
+}
+
+/// The length of a value behind which all words are assignments: `X` of Ansible's variables
+/// `password=X connection=ssh`.
+fn ends_before_assignments(value: &[u8]) -> Option<usize> {
+    let space = value.iter().position(u8::is_ascii_whitespace)?;
+    let mut words = value
+        .get(space..)?
+        .split(u8::is_ascii_whitespace)
+        .filter(|word| !word.is_empty())
+        .peekable();
+    words.peek()?;
+    words.all(is_assignment).then_some(space)
 }
 
 /// The words of a script, roughly as a shell would find them: between

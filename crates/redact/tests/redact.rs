@@ -146,6 +146,9 @@ fn masking_takes_time_linear_in_the_command_line() {
         "curl|-b|a|",
         "https://aaaaaaaaaaaaaaaa1",
         "-----BEGIN PRIVATE KEY-----",
+        "codecov.io/bash -t aaaaaaaaaaaaaaaaaaaa ",
+        "http|token:a|",
+        "a=b ",
     ] {
         let argv = |count| {
             let line = unit.repeat(count) + "token=";
@@ -263,6 +266,46 @@ fn printed_words_are_no_secrets() {
     assert!(!String::from_utf8_lossy(&argv.bytes).contains("letmein"));
 }
 
+/// make gives its jobserver to each make that it runs, by variable and by option.
+#[test]
+fn a_jobserver_is_no_secret() {
+    for line in [
+        "make|-j8|--jobserver-auth=fifo:/tmp/GMfifo36257",
+        "make|--jobserver-auth=3,4|--jobserver-fds=3,4|all",
+        "env|MAKEFLAGS= -j8 --jobserver-auth=fifo:/tmp/GMfifo36257|make",
+        "env|CARGO_MAKEFLAGS=-j --jobserver-fds=R,W --jobserver-auth=R,W|cargo|build",
+        "sh|-c|MAKEFLAGS='w -j --jobserver-auth=fifo:/tmp/GMfifo9' make -C sub",
+        "make|--jobserver-auth|fifo:/tmp/GMfifo36257",
+    ] {
+        assert_eq!(masked(line), line);
+    }
+}
+
+/// A script and the arguments of a program have the same rules.
+#[test]
+fn users_in_scripts_are_masked() {
+    check(
+        r#"
+        ctr|images|pull|--user|ci:pikach00|h/x → ctr|images|pull|--user|ci:***|h/x
+        sh|-c|ctr images pull --user ci:pikach00 h/x → sh|-c|ctr images pull --user ci:*** h/x
+        sh|-c|./upload -u ci:pikach00 → sh|-c|./upload -u ci:***
+        "#,
+    );
+}
+
+#[test]
+fn a_mask_ends_before_the_next_variable() {
+    check(
+        r#"
+        ansible|all|-e|ansible_password=X9z connection=winrm port=5986 → ansible|all|-e|ansible_password=*** connection=winrm port=5986
+        env|PASSWORD=two words=x and more → env|PASSWORD=***
+        swaks|--auth|LOGIN|--auth-user|ci|--auth-password|hunter2 → swaks|--auth|LOGIN|--auth-user|ci|--auth-password|***
+        cmake|-DSECRET_STORAGE=libsecret|-DTOKEN_ENGINE=jwt-rs → cmake|-DSECRET_STORAGE=libsecret|-DTOKEN_ENGINE=jwt-rs
+        vault|policy|write|ci-token|policies/ci.hcl → vault|policy|write|ci-token|policies/ci.hcl
+        "#,
+    );
+}
+
 #[test]
 fn secrets_of_single_programs_are_masked() {
     let code = "k0TcgnfhzEYbNWHv2dBk8zmm";
@@ -272,6 +315,32 @@ fn secrets_of_single_programs_are_masked() {
             "heroku|config:set|X=***|LEVEL=debug",
         ),
         ("bot|C.p2Go6x.C3nfhTcgh", "bot|***"),
+        // Headers of HTTPie; the first has too few digits for a token by its look alone.
+        (
+            "http|POST|h/v1|X-API-Key:pikaChu|name=x",
+            "http|POST|h/v1|X-API-Key:***|name=x",
+        ),
+        ("xh|h|X-Auth-Token:C", "xh|h|X-Auth-Token:***"),
+        (
+            "https|h|Accept:text/html|Token-Type:jwt",
+            "https|h|Accept:text/html|Token-Type:jwt",
+        ),
+        (
+            "conda|install|-c|https://h/t/C/stable|x",
+            "conda|install|-c|https://h/t/***/stable|x",
+        ),
+        (
+            "curl|https://forum.example.org/t/how-to-rotate-a-leaked-token/123",
+            "curl|https://forum.example.org/t/how-to-rotate-a-leaked-token/123",
+        ),
+        (
+            "sh|-c|bash <(curl -s https://codecov.io/bash) -t C -f x",
+            "sh|-c|bash <(curl -s https://codecov.io/bash) -t *** -f x",
+        ),
+        (
+            "env|BW_SESSION=C/C+8==|bw|sync",
+            "env|BW_SESSION=***|bw|sync",
+        ),
         ("x|--cookie|session=C", "x|--cookie|session=***"),
         ("x|--cookie=session=C|y", "x|--cookie=session=***|y"),
         (
