@@ -38,8 +38,28 @@ struct Slice {
     to: Ktime,
     /// A task that is not recorded.
     other: Option<Tid>,
-    /// The time of recorded tasks, and of others, in all slices before this one.
-    before: [u64; 2],
+    /// The time of all slices before this one.
+    before: Sums,
+}
+
+/// The time on a CPU of recorded tasks, and of others, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    own: u64,
+    others: u64,
+}
+
+impl Slice {
+    /// The sums after so much of the slice.
+    fn sums(&self, ns: u64) -> Sums {
+        let mut sums = self.before;
+        let sum = match self.other {
+            None => &mut sums.own,
+            Some(_) => &mut sums.others,
+        };
+        *sum = sum.saturating_add(ns);
+        sums
+    }
 }
 
 /// Every CPU's slices, by time.
@@ -61,7 +81,7 @@ impl Contention {
             .filter(|_| analysis.outside.told)?;
         let mut cpus: BTreeMap<CpuId, Vec<Slice>> = BTreeMap::new();
         let mut put = |cpu, from, to, other| {
-            let before = [0; 2];
+            let before = Sums::default();
             let slice = Slice {
                 from,
                 to,
@@ -84,38 +104,25 @@ impl Contention {
         }
         for slices in cpus.values_mut() {
             slices.sort_unstable_by_key(|it| (it.to, it.from));
-            let (mut until, mut sums) = (Ktime(0), [0u64; 2]);
+            let (mut until, mut sums) = (Ktime(0), Sums::default());
             for slice in slices {
                 // A damaged recording may have two tasks on a CPU: no time counts twice.
                 slice.from = slice.from.max(until).min(slice.to);
                 until = slice.to;
                 slice.before = sums;
-                let sum = &mut sums[usize::from(slice.other.is_some())];
-                *sum = sum.saturating_add(slice.to.since(slice.from));
+                sums = slice.sums(slice.to.since(slice.from));
             }
         }
         Some(Contention { cpus })
     }
 
     /// The times of recorded tasks and of others on a CPU before that moment.
-    fn before(slices: &[Slice], time: Ktime) -> [u64; 2] {
+    fn before(slices: &[Slice], time: Ktime) -> Sums {
         let at = slices.partition_point(|it| it.to <= time);
-        match slices.get(at) {
-            None => {
-                let Some(last) = slices.last() else {
-                    return [0; 2];
-                };
-                let mut sums = last.before;
-                let sum = &mut sums[usize::from(last.other.is_some())];
-                *sum = sum.saturating_add(last.to.since(last.from));
-                sums
-            }
-            Some(slice) => {
-                let mut sums = slice.before;
-                let sum = &mut sums[usize::from(slice.other.is_some())];
-                *sum = sum.saturating_add(time.since(slice.from.min(time)));
-                sums
-            }
+        match (slices.get(at), slices.last()) {
+            (Some(slice), _) => slice.sums(time.since(slice.from.min(time))),
+            (None, Some(last)) => last.sums(last.to.since(last.from)),
+            (None, None) => Sums::default(),
         }
     }
 
@@ -123,8 +130,8 @@ impl Contention {
     pub fn divide(&self, (cpu, from, to): Wait) -> Division {
         let slices = self.cpus.get(&cpu).map_or(&[][..], Vec::as_slice);
         let (first, last) = (Self::before(slices, from), Self::before(slices, to));
-        let own = last[0].saturating_sub(first[0]);
-        let others = last[1].saturating_sub(first[1]);
+        let own = last.own.saturating_sub(first.own);
+        let others = last.others.saturating_sub(first.others);
         let known = own.saturating_add(others);
         let rest = to.since(from).saturating_sub(known);
         Division { own, others, rest }
