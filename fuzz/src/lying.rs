@@ -150,26 +150,31 @@ pub fn analysis(data: &[u8]) {
         markdown: false,
         ascii: false,
     };
-    let reports: Vec<_> = ReportKind::ALL
-        .into_iter()
-        .map(|kind| (kind.key(), kind.make(&view)))
-        .collect();
-    for (name, report) in &reports {
-        // As it is written: a line may begin with a hostile name.
-        let text = escape::page(&report.text(&style)).into_owned();
-        assert_eq!(escape::page(&text), text, "{name}");
-        report.csv().unwrap();
-    }
-    json::render(&view, &reports).unwrap();
-    drop(reports);
-    ten_lines(&view, &style);
-    exports(&view, &trace);
-    // These take most of the time: one of four inputs each.
+    // The renderers take most of the time: an input takes one of four ways to them.
     match width & 3 {
         0 => drop(html::render(&analysis, "x").unwrap()),
         1 => compare(&analysis, &style),
-        _ => {}
+        2 => exports(&view, &trace),
+        _ => {
+            reports(&view, &style);
+            ten_lines(&view, &style);
+        }
     }
+}
+
+/// `tr analyze`, each report in each format.
+fn reports(view: &View<'_>, style: &Style) {
+    let reports: Vec<_> = ReportKind::ALL
+        .into_iter()
+        .map(|kind| (kind.key(), kind.make(view)))
+        .collect();
+    for (name, report) in &reports {
+        // As it is written: a line may begin with a hostile name.
+        let text = escape::page(&report.text(style)).into_owned();
+        assert_eq!(escape::page(&text), text, "{name}");
+        report.csv().unwrap();
+    }
+    json::render(view, &reports).unwrap();
 }
 
 /// `tr summary`, and what stands for the reports of an untraced run.
