@@ -257,7 +257,7 @@ fn reports() -> Result<(), Failed> {
     let shown = text(&tr(&["analyze"], &trace)?);
     for want in [
         "Recorded   by ptrace",
-        "off cpu",
+        "sleep or blocked",
         "Chain of forks and exits",
         "not known: wake-ups",
     ] {
