@@ -276,7 +276,7 @@ fn shares_are_of_unknown_time_too() {
         line(&analysis, ReportKind::Top, "CPUs utilized  "),
         "CPUs utilized   none: <1 % · one: <1 % · unknown: 99 %"
     );
-    let head = line(&analysis, ReportKind::Top, " utilized ");
+    let head = line(&analysis, ReportKind::Top, " of CPU · ");
     assert_eq!(head.matches("· at least ").count(), 2, "{head}");
 }
 

@@ -4,6 +4,16 @@ use super::{Diff, Run};
 use crate::{exit, units};
 
 impl Run {
+    /// The file's name and the reason why it has a part of the build alone.
+    pub(super) fn partial(&self) -> Option<(&str, &'static str)> {
+        let why = match (self.cut, self.unfinished) {
+            (true, _) => "is truncated",
+            (_, true) => "ended before its command did",
+            _ => return None,
+        };
+        Some((&self.file, why))
+    }
+
     /// COMMAND ended with another status than 0. An unknown end is no failure.
     pub fn failed(&self) -> bool {
         exit::failed(self.status)
@@ -51,7 +61,18 @@ fn failure(side: &str, runs: &[Run]) -> Option<String> {
     }
 }
 
+/// `the new recording x.bin is truncated`: its times are lower bounds.
+fn partial(side: &str, runs: &[Run]) -> Option<String> {
+    let (file, why) = runs.iter().find_map(Run::partial)?;
+    Some(format!("the {side} recording {file} {why}"))
+}
+
 impl Diff {
+    /// A recording of a part of a build, in words: its times measure no whole build.
+    pub(super) fn partial(&self) -> Option<String> {
+        partial("new", &self.new).or_else(|| partial("base", &self.base))
+    }
+
     /// The sides whose builds failed, in words: they say more than any difference of times.
     pub(super) fn failure(&self) -> Option<String> {
         let (base, new) = (failure("base", &self.base), failure("new", &self.new));

@@ -202,17 +202,8 @@ impl Diff {
     fn warnings(&self) -> Vec<String> {
         let mut said = Vec::new();
         let runs = || self.base.iter().chain(&self.new);
-        for run in runs().filter(|run| run.cut) {
-            said.push(format!(
-                "{} is truncated: its times are lower bounds",
-                run.file
-            ));
-        }
-        for run in runs().filter(|run| run.unfinished) {
-            said.push(format!(
-                "{} ended before its command did: its times are lower bounds",
-                run.file
-            ));
+        for (file, why) in runs().filter_map(Run::partial) {
+            said.push(format!("{file} {why}: its times are lower bounds"));
         }
         for run in runs().filter(|run| run.lost) {
             said.push(format!("{}: events were lost", run.file));
@@ -257,13 +248,13 @@ impl Diff {
         said
     }
 
-    /// The failure of a build, or the verdict on the wall time and the largest change of a
+    /// The failure of a build, a recording of a part of one, or the verdict on the wall time and the largest change of a
     /// process.
     fn conclusion(&self) -> String {
         let Some(wall) = self.whole(Figure::Wall) else {
             return "The wall times cannot be compared".into();
         };
-        if let Some(failure) = self.failure() {
+        if let Some(failure) = self.failure().or_else(|| self.partial()) {
             let [base, new] = [wall.base, wall.new].map(crate::units::time);
             let failure = crate::units::sentence(&failure);
             return format!("{failure}; the wall times, {base} and {new}, measure no whole build");
@@ -294,7 +285,7 @@ impl Diff {
 
     /// The machine explains the difference of the wall time: in words.
     fn explanation(&self) -> Option<String> {
-        if self.failure().is_some() {
+        if self.failure().or_else(|| self.partial()).is_some() {
             return None;
         }
         self.runner().or_else(|| self.waited())
@@ -330,12 +321,8 @@ impl Diff {
         if let Some(failure) = self.failure() {
             return Some(Err(format!("{failure}: --fail-over cannot judge it")));
         }
-        let partial = |run: &Run| match (run.cut, run.unfinished) {
-            (true, _) => Some((run.file.clone(), "is truncated")),
-            (_, true) => Some((run.file.clone(), "ended before its command did")),
-            _ => None,
-        };
-        if let Some((file, why)) = self.base.iter().chain(&self.new).find_map(partial) {
+        let runs = || self.base.iter().chain(&self.new);
+        if let Some((file, why)) = runs().find_map(Run::partial) {
             return Some(Err(format!("{file} {why}: --fail-over cannot judge it")));
         }
         let Some(judged) = self.whole(figure).filter(|judged| judged.base > 0) else {

@@ -45,7 +45,7 @@ impl Diff {
     /// Text for a terminal.
     pub fn text(&self, style: &Style) -> String {
         let mut out = String::new();
-        let paint = match self.failure() {
+        let paint = match self.failure().or_else(|| self.partial()) {
             Some(_) => Paint::Bad,
             None => Paint::Bold,
         };

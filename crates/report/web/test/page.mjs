@@ -752,7 +752,7 @@ const tests = {
         const tip = await page.textContent(".tip");
         most = Math.max(most, Number(/others have ([\d.]+) of/.exec(tip)?.[1] ?? 0));
         unknown += / unknown/.test(tip) ? 1 : 0;
-        const [, on, wait] = /([\d.]+) on CPU · ([\d.]+) waiting/.exec(tip);
+        const [, on, wait] = /([\d.]+) on CPU · ([\d.]+) run queue/.exec(tip);
         const mine = Math.min(Number(wait), trace.cpus - Number(on));
         if (others && mine > 0.2) assert.ok(Math.abs(Number(/others have ([\d.]+) of/.exec(tip)?.[1] ?? 0) - mine) < 0.2, tip);
       }
@@ -923,7 +923,7 @@ const tests = {
       }
       assert.equal(lanes.filter((text) => /^(make|cc) /.test(text)).length, 0, lanes.join("\n"));
       const cells = await page.$$eval("section.diff", (sections) => Object.fromEntries(sections.map((section) => [section.querySelector("h2").textContent.split(" (")[0], [...section.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent))])));
-      assert.ok(cells["The whole"] && cells["By step"] && cells["By program"] && cells.faster, Object.keys(cells).join());
+      assert.ok(cells["The whole"] && cells["By step"] && cells["By program"] && cells.Faster, Object.keys(cells).join());
       const cc1 = diff.programs.find((p) => p.program === "cc1");
       const row = cells["By program"].find(([name]) => name === "cc1");
       assert.ok(cc1 && row, JSON.stringify(diff.programs[0]));
