@@ -1,9 +1,9 @@
 //! The recorded run on CPUs of its own, and with changes: a simulation of discrete events.
 //!
-//! Each thread of the run is a list of operations ([`build`]): its work, the waits of its own
+//! Each thread of the run is a list of operations (`build`): its work, the waits of its own
 //! with their lengths, the wakings that it waited for and those that it caused, its forks. The
 //! run does them in the order of each thread on as many CPUs as the recording had, with nothing
-//! else on them ([`run`]). So waits for a CPU are not taken from the recording, but follow from
+//! else on them (`run`). So waits for a CPU are not taken from the recording, but follow from
 //! the run's own work: tasks that share the CPUs share them evenly.
 //!
 //! Kept as they were: the length of waits for timers, disks, the network and tasks that are not
