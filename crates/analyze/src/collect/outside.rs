@@ -29,9 +29,6 @@ pub struct Outside {
     /// The names of each tid, in the order of time.
     names: HashMap<Tid, Vec<(Ktime, Outsider)>>,
     kept: usize,
-    /// The recording has such names: a CPU for which a recorded task waits has an event for each
-    /// switch.
-    pub told: bool,
     /// With a timeline: of each CPU, in the order of time.
     pub slices: BTreeMap<CpuId, Vec<Slice>>,
 }
@@ -39,17 +36,22 @@ pub struct Outside {
 impl Outside {
     /// A task is told by name.
     pub(crate) fn name(&mut self, time: Ktime, task: &Outsider) {
-        self.told = true;
         if self.kept < MOST {
             self.kept += 1;
             self.names.entry(task.tid).or_default().push((time, *task));
         }
     }
 
-    /// A CPU switches away from such a task.
-    pub(crate) fn leaves(&mut self, cpu: CpuId, from: Ktime, to: Ktime, tid: Tid) {
-        let slice = Slice { from, to, tid };
-        self.slices.entry(cpu).or_default().push(slice);
+    /// A CPU switches away from such a task; `since`: its switch before.
+    pub(crate) fn leaves(&mut self, cpu: CpuId, since: Ktime, to: Ktime, tid: Tid) {
+        if self.is_told() && tid != Tid::IDLE {
+            let slice = Slice {
+                from: since,
+                to,
+                tid,
+            };
+            self.slices.entry(cpu).or_default().push(slice);
+        }
     }
 
     /// The task that had the tid at that time, if it is told.
@@ -66,8 +68,9 @@ impl Outside {
         others.iter().all(same).then_some(&first.1)
     }
 
-    /// No name is told.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
+    /// The recording has such names: a CPU for which a recorded task waits has an event for each
+    /// switch.
+    pub fn is_told(&self) -> bool {
+        !self.names.is_empty()
     }
 }

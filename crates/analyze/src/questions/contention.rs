@@ -72,13 +72,12 @@ pub struct Contention {
 pub type Wait = (CpuId, Ktime, Ktime);
 
 impl Contention {
-    /// `None`: the recording does not tell who had the CPUs. Of a recording of the whole machine
-    /// every task is recorded; `own` says which ones are meant by that here.
+    /// `None`: the recording does not tell who had the CPUs.
     pub fn new(analysis: &Analysis) -> Option<Contention> {
         let timeline = analysis
             .timeline
             .as_ref()
-            .filter(|_| analysis.outside.told)?;
+            .filter(|_| analysis.outside.is_told())?;
         let mut cpus: BTreeMap<CpuId, Vec<Slice>> = BTreeMap::new();
         let mut put = |cpu, from, to, other| {
             let before = Sums::default();
@@ -124,6 +123,15 @@ impl Contention {
             (None, Some(last)) => last.sums(last.to.since(last.from)),
             (None, None) => Sums::default(),
         }
+    }
+
+    /// [`by_name`](Contention::by_name) for all waits of the recording; `None` where it does not tell
+    /// who had the CPUs.
+    pub fn of_all(analysis: &Analysis) -> Option<(Division, Vec<(Comm, u64)>)> {
+        let contention = Contention::new(analysis)?;
+        let threads = analysis.thread_ids();
+        let waits = threads.flat_map(|thread| Contention::waits(analysis, thread));
+        Some(contention.by_name(analysis, waits))
     }
 
     /// Divides a wait.

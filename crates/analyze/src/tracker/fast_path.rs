@@ -125,9 +125,9 @@ impl Tracker {
                 let before = other.state;
                 (owing[1], moved) = other.enter(&mut moment, to, cpu);
                 other.epoch = concurrency.change(time, other.epoch, before, on);
-                if prev != Tid::IDLE && self.collectors.outside.told && self.timeline.is_some() {
-                    let from = entry.last_switch.unwrap_or(self.start).max(self.start);
-                    self.collectors.outside.leaves(cpu, from, time, prev);
+                if moment.timeline.is_some() {
+                    let since = entry.last_switch.unwrap_or(self.start).max(self.start);
+                    self.collectors.outside.leaves(cpu, since, time, prev);
                 }
             }
             (None, None) => return false,

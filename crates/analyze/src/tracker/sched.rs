@@ -90,7 +90,7 @@ impl Tracker {
         };
         // While a recorded task waits for the CPU, the switches of others are recorded.
         if !self.open()
-            && !self.collectors.outside.told
+            && !self.collectors.outside.is_told()
             && self.gaps.lives_before(time).is_none()
             && !concerned(one)
             && !concerned(other)
@@ -132,10 +132,9 @@ impl Tracker {
 
     /// A task that is not recorded leaves a CPU.
     fn outside_leaves(&mut self, cpu: CpuId, time: Ktime, prev: Tid) {
-        let kept = self.timeline.is_some() && self.collectors.outside.told;
-        if kept && prev != Tid::IDLE && self.task(prev).is_none() && self.inside(time) {
-            let from = self.last_switch(cpu).unwrap_or(self.start).max(self.start);
-            self.collectors.outside.leaves(cpu, from, time, prev);
+        if self.timeline.is_some() && self.task(prev).is_none() && self.inside(time) {
+            let since = self.last_switch(cpu).unwrap_or(self.start).max(self.start);
+            self.collectors.outside.leaves(cpu, since, time, prev);
         }
     }
 

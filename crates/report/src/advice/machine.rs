@@ -114,10 +114,7 @@ impl Withheld {
 /// The programs that had most of the CPU time for which recorded tasks waited.
 fn names(analysis: &Analysis) -> Option<String> {
     const SHOWN: usize = 3;
-    let contention = Contention::new(analysis)?;
-    let threads = analysis.thread_ids();
-    let waits = threads.flat_map(|thread| Contention::waits(analysis, thread));
-    let (sum, names) = contention.by_name(analysis, waits);
+    let (sum, names) = Contention::of_all(analysis)?;
     // One that had a twentieth of it explains nothing.
     let counts = |(comm, ns): &&(Comm, u64)| {
         !comm.bytes().is_empty() && ns.saturating_mul(CONTENDED) >= sum.others

@@ -59,7 +59,7 @@ pub struct Cpus {
 }
 
 impl Cpus {
-    /// CpuSums up the timeline.
+    /// Sums up the timeline.
     pub fn new(view: &View) -> Cpus {
         let analysis = view.analysis;
         let all = analysis.meta.scope == Scope::All && analysis.meta.options.cpus.is_empty();
@@ -106,7 +106,7 @@ impl Cpus {
             span,
             cpus: rows.collect(),
             others: by_program(analysis, others),
-            waits: waits(analysis),
+            waits: Contention::of_all(analysis),
             build,
             all,
             shown: view.ask.top,
@@ -137,14 +137,6 @@ impl Cpus {
             preempted_wait_ns: sum.preempted_wait_ns.saturating_add(cpu.preempted_wait_ns),
         })
     }
-}
-
-/// The run-queue wait of all recorded threads, by who had the CPU.
-fn waits(analysis: &Analysis) -> Option<(Division, Vec<(Comm, u64)>)> {
-    let contention = Contention::new(analysis)?;
-    let threads = analysis.thread_ids();
-    let waits = threads.flat_map(|thread| Contention::waits(analysis, thread));
-    Some(contention.by_name(analysis, waits))
 }
 
 impl Cpus {
