@@ -67,26 +67,16 @@ impl Column {
 }
 
 /// The kinds of a step's time: it is known, or it is not.
-pub const OF_STEPS: [Kind; 11] = [
-    Kind::OnCpu,
-    Kind::RunQueue,
-    Kind::Disk,
-    Kind::Network,
-    Kind::Terminal,
-    Kind::Sleep,
-    Kind::Stopped,
-    Kind::Blocked,
-    Kind::Outside,
-    Kind::Others,
-    Kind::Unknown,
-];
+pub fn of_steps() -> impl DoubleEndedIterator<Item = Kind> + Clone {
+    Kind::ALL.into_iter().filter(|kind| *kind != Kind::Lived)
+}
 
 /// The kinds in words, the longest first.
 pub(crate) fn sentence(times: &ByKind) -> String {
     let whole = times.sum();
-    let all = OF_STEPS.map(|kind| (times.of(kind), kind));
+    let all = of_steps().map(|kind| (times.of(kind), kind));
     let large = |(ns, _): &(u64, Kind)| *ns > whole / 100;
-    let mut kinds: Vec<_> = all.into_iter().filter(large).collect();
+    let mut kinds: Vec<_> = all.filter(large).collect();
     kinds.order_by_key(|(ns, kind)| (Reverse(*ns), *kind));
     let kinds = kinds.iter().take(3);
     let kinds = kinds.map(|(ns, kind)| format!("{} {}", title(*kind), units::time(*ns)));
@@ -95,8 +85,7 @@ pub(crate) fn sentence(times: &ByKind) -> String {
 
 /// The waits for something else than a CPU, work of others too: their sum, and the longest.
 pub(crate) fn waited(times: &ByKind) -> (u64, Kind) {
-    let waits = OF_STEPS.into_iter();
-    let waits = waits.filter(|kind| kind.is_wait() || *kind == Kind::Others);
+    let waits = of_steps().filter(|kind| kind.is_wait() || *kind == Kind::Others);
     // Of equal ones the first.
     let longest = waits.clone().rev().max_by_key(|kind| times.of(*kind));
     (times.of_all(waits), longest.unwrap_or(Kind::Sleep))

@@ -4,6 +4,7 @@
 #![allow(missing_docs)]
 
 pub mod advice;
+mod ancestors;
 pub mod called;
 pub mod ci;
 pub mod dataset;

@@ -4,9 +4,10 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
-use tr_analyze::model::{Analysis, Process, ProcessIx, Thread, Times};
+use tr_analyze::model::{Analysis, Process, Thread, Times};
 use tr_format::event::Tgid;
 
+use crate::ancestors::down;
 use crate::names::named;
 use crate::sort::Rows;
 use crate::steps::Steps;
@@ -250,29 +251,6 @@ pub(crate) fn with_descendants(
         open.extend(children.into_iter().flatten().map(|child| child.0 as usize));
     }
     below
-}
-
-/// A value for each process, which `of` makes of its parent's: each is made once, in chains of
-/// any length.
-pub(crate) fn down<T: Clone>(
-    analysis: &Analysis,
-    mut of: impl FnMut(ProcessIx, Option<&T>) -> T,
-) -> Vec<Option<T>> {
-    let mut values: Vec<Option<T>> = vec![None; analysis.processes.len()];
-    let roots = analysis.process_ids();
-    let roots = roots.filter(|ix| analysis.process(*ix).parent.is_none());
-    let mut open: Vec<ProcessIx> = roots.collect();
-    while let Some(ix) = open.pop() {
-        let process = analysis.process(ix);
-        let parent = process.parent;
-        let above = parent.and_then(|parent| values.get(parent.0 as usize)?.as_ref());
-        let value = of(ix, above);
-        if let Some(known) = values.get_mut(ix.0 as usize) {
-            *known = Some(value);
-        }
-        open.extend(&process.children);
-    }
-    values
 }
 
 /// The number of recorded ancestors of each process.

@@ -69,8 +69,13 @@ fn partial(side: &str, runs: &[Run]) -> Option<String> {
 
 impl Diff {
     /// A recording of a part of a build, in words: its times measure no whole build.
-    pub(super) fn partial(&self) -> Option<String> {
+    fn partial(&self) -> Option<String> {
         partial("new", &self.new).or_else(|| partial("base", &self.base))
+    }
+
+    /// The reason why the times measure no whole build, in words.
+    pub(super) fn no_build(&self) -> Option<String> {
+        self.failure().or_else(|| self.partial())
     }
 
     /// The sides whose builds failed, in words: they say more than any difference of times.

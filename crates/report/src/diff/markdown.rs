@@ -48,7 +48,7 @@ impl Diff {
         let mut out = String::new();
         // Of a build that failed, the conclusion tells the times.
         let wall = self.whole(Figure::Wall);
-        let wall = wall.filter(|_| self.failure().or_else(|| self.partial()).is_none());
+        let wall = wall.filter(|_| self.no_build().is_none());
         let change = wall.map_or(String::new(), |wall| {
             format!(
                 ": {} → {}{}",

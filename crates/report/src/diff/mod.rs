@@ -248,13 +248,13 @@ impl Diff {
         said
     }
 
-    /// The failure of a build, a recording of a part of one, or the verdict on the wall time and the largest change of a
-    /// process.
+    /// The failure of a build, a recording of a part of one, or the verdict on the wall time and
+    /// the largest change of a process.
     fn conclusion(&self) -> String {
         let Some(wall) = self.whole(Figure::Wall) else {
             return "The wall times cannot be compared".into();
         };
-        if let Some(failure) = self.failure().or_else(|| self.partial()) {
+        if let Some(failure) = self.no_build() {
             let [base, new] = [wall.base, wall.new].map(crate::units::time);
             let failure = crate::units::sentence(&failure);
             return format!("{failure}; the wall times, {base} and {new}, measure no whole build");
@@ -285,7 +285,7 @@ impl Diff {
 
     /// The machine explains the difference of the wall time: in words.
     fn explanation(&self) -> Option<String> {
-        if self.failure().or_else(|| self.partial()).is_some() {
+        if self.no_build().is_some() {
             return None;
         }
         self.runner().or_else(|| self.waited())

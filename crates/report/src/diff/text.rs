@@ -45,7 +45,7 @@ impl Diff {
     /// Text for a terminal.
     pub fn text(&self, style: &Style) -> String {
         let mut out = String::new();
-        let paint = match self.failure().or_else(|| self.partial()) {
+        let paint = match self.no_build() {
             Some(_) => Paint::Bad,
             None => Paint::Bold,
         };

@@ -389,13 +389,13 @@ impl<'a> StepsReport<'a> {
         let spent = |line: &StepLine<'_>| line.step.and_then(|(.., times)| times.spent);
         let table = table.json_data("spent", move |line| {
             let uses = |spent: ByKind| {
-                let uses = kinds::OF_STEPS.into_iter();
-                let uses = uses.map(|it| (format!("{}_ns", it.name()), spent.of(it).into()));
+                let uses =
+                    kinds::of_steps().map(|it| (format!("{}_ns", it.name()), spent.of(it).into()));
                 Value::Object(uses.collect())
             };
             json!(spent(line).map(uses))
         });
-        kinds::OF_STEPS.into_iter().fold(table, |table, what| {
+        kinds::of_steps().fold(table, |table, what| {
             let key = format!("path_{}_ns", what.name());
             table.csv_data(key, move |line| spent(line).map(|it| it.of(what)))
         })

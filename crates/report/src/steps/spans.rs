@@ -1,6 +1,6 @@
 //! Spans between marks, spans of other tools' files, and overlaps of spans.
 
-use crate::query::down;
+use crate::ancestors::down;
 use crate::sort::Rows;
 use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap};

@@ -160,24 +160,23 @@ impl Builder<'_> {
     }
 
     /// The number of the waking that ended a wait.
-    fn waking(&mut self, thread: ThreadIx, stretch: &Stretch) -> u64 {
-        let awaited = self.graph.analysis.awaited(thread, stretch);
+    fn waking(&mut self, thread: ThreadIx, awaited: Option<Awaited>) -> u64 {
         let of = Some(thread).filter(|_| awaited != Some(Awaited::Slot));
         let next = self.wakings.len() as u64;
         *self.wakings.entry((of, awaited)).or_insert(next)
     }
 
     /// Whether a thread waits for the end of a child of its process.
-    fn awaits_child(&self, thread: ThreadIx, by: ThreadIx, stretch: &Stretch) -> bool {
+    fn awaits_child(
+        &self,
+        thread: ThreadIx,
+        (by, at): (ThreadIx, Ktime),
+        awaited: Option<Awaited>,
+    ) -> bool {
         let analysis = self.graph.analysis;
         let parent = analysis.process(analysis.thread(by).process).parent;
-        let exits = analysis
-            .thread(by)
-            .exited
-            .is_some_and(|at| at <= stretch.to);
-        exits
-            && parent == Some(analysis.thread(thread).process)
-            && analysis.awaited(thread, stretch) != Some(Awaited::Vfork)
+        let exits = analysis.thread(by).exited.is_some_and(|exit| exit <= at);
+        exits && parent == Some(analysis.thread(thread).process) && awaited != Some(Awaited::Vfork)
     }
 
     /// Notes what threads do for each other. Returns the threads that none starts.
@@ -205,11 +204,12 @@ impl Builder<'_> {
                 let Some(by) = self.waker(thread, &stretch) else {
                     continue;
                 };
-                if self.awaits_child(thread, by, &stretch) {
+                let awaited = analysis.awaited(thread, &stretch);
+                if self.awaits_child(thread, (by, stretch.to), awaited) {
                     let child = analysis.thread(by).process;
                     ended[child].get_or_insert((by, stretch.to));
                 } else {
-                    let number = self.waking(thread, &stretch);
+                    let number = self.waking(thread, awaited);
                     self.marks[by].push((stretch.to, Mark::Wake(number)));
                 }
             }
@@ -295,8 +295,8 @@ impl Builder<'_> {
     fn wait(&mut self, list: &mut List, thread: ThreadIx, by: ThreadIx, stretch: &Stretch) {
         let process = self.graph.analysis.thread(thread).process;
         let at = stretch.to;
+        let awaited = self.graph.analysis.awaited(thread, stretch);
         let mut mask = self.mask(process, stretch, |change, group| {
-            let awaited = self.graph.analysis.awaited(thread, stretch);
             awaited.is_some_and(|it| (change.time.waits)(it, stretch.reason))
                 && change.time.counts(group)
         });
@@ -307,11 +307,11 @@ impl Builder<'_> {
                 mask |= bit;
             }
         }
-        if self.awaits_child(thread, by, stretch) {
+        if self.awaits_child(thread, (by, at), awaited) {
             let ended = count(&self.ends[process], at);
             list.push(What::Children, mask, ended, at);
         } else {
-            let number = self.waking(thread, stretch);
+            let number = self.waking(thread, awaited);
             list.push(What::Await, mask, number, at);
         }
     }

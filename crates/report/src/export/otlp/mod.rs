@@ -15,11 +15,11 @@ use tr_format::event::Ktime;
 
 use self::ids::Ids;
 use self::messages::*;
+use crate::ancestors::down;
 use crate::ci::Ci;
 use crate::encode::hex;
 use crate::exit::{self, Exit};
 use crate::facts::path;
-use crate::query::down;
 use crate::steps::{Step, StepIx, StepKind, Steps};
 use crate::view::View;
 use crate::{escape, label};
