@@ -435,7 +435,6 @@ impl Tracker {
         self.tasks[ix].process = new;
     }
 
-    /// A task that was there when the recording began.
     /// The task may run on `cpu` alone from now on, or on several CPUs.
     fn pin(&mut self, pinned: &Pinned, cpu: Option<CpuId>) {
         if let Some(ix) = self.task(pinned.tid) {
@@ -443,6 +442,7 @@ impl Tracker {
         }
     }
 
+    /// A task that was there when the recording began.
     fn snapshot(&mut self, time: Ktime, snapshot: &Snapshot) {
         self.names.insert(snapshot.tid, snapshot.comm);
         if !snapshot.followed || snapshot.tid == Tid::IDLE {

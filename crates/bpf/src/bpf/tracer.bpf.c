@@ -1445,9 +1445,6 @@ static __always_inline void fill_snapshot(struct wire_snapshot *record, struct t
 	record->state = !record->on_cpu && BPF_CORE_READ(task, on_rq) ? 0 : task_state(false, task);
 }
 
-/* The most threads of a process that are followed into the cgroup. */
-#define JOINING 1024
-
 /* Writes the record of a task that comes into the followed cgroup, with `area` bytes for its
  * arguments. `born`: the running task has forked it into the cgroup. */
 static __always_inline int put_join(struct task_struct *task, bool born, const __u32 area)
