@@ -54,8 +54,9 @@ impl Switches {
         count
     }
 
-    /// Compares the recorded switches with ftrace's one by one. In some virtual machines ftrace
-    /// lacks switches from the idle task; its own sequence has a gap there.
+    /// Compares the recorded tasks' switches with ftrace's one by one. In some virtual machines
+    /// ftrace lacks switches from the idle task; its own sequence has a gap there. Switches
+    /// between other tasks are recorded only while a recorded task waits for that CPU.
     pub fn agree(
         &self,
         name: &str,
@@ -66,6 +67,7 @@ impl Switches {
         let of_ours = |s: &&Switch| tids.contains(&s.prev) || tids.contains(&s.next);
         let (mut apart, mut lacking) = (Vec::new(), 0);
         for (cpu, ours) in recorded {
+            let ours: Vec<Switch> = ours.iter().filter(of_ours).copied().collect();
             let all = self.0.get(cpu).map_or(&[][..], Vec::as_slice);
             // With each, whether its task switched out without a switch in.
             let broken =
@@ -78,7 +80,7 @@ impl Switches {
                 .collect();
             // ftrace started before the recording and stopped after it.
             let (stamps, lacks) = (0..theirs.len())
-                .find_map(|from| side_by_side(ours, &theirs[from..]))
+                .find_map(|from| side_by_side(&ours, &theirs[from..]))
                 .unwrap_or_else(|| panic!("{name}: CPU {} as ftrace saw it is otherwise", cpu.0));
             apart.extend(stamps);
             lacking += lacks;

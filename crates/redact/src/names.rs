@@ -57,7 +57,7 @@ const HARMLESS_PASS: [&str; 10] = [
     "debug", "render", "first", "second", "multi", "two", "single", "opt", "dump", "lto",
 ];
 
-/// `auth` behind one of these is no secret: make gives its jobserver to each make that it runs.
+/// `auth` after one of these is no secret: make gives its jobserver to each make that it runs.
 const HARMLESS_AUTH: [&str; 1] = ["jobserver"];
 
 /// These words at the end say only which secret it is, or how it is written.

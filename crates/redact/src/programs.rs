@@ -1,4 +1,4 @@
-//! Programs whose command line has a secret in a place of its own: behind a short option,
+//! Programs whose command line has a secret in a place of its own: after a short option,
 //! or at a position. `programs.txt` is the table.
 
 use std::collections::HashMap;
@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use crate::names::is_harmless;
 use crate::words::{self, Word};
 
-/// How the words behind a program are read.
+/// How the words after a program are read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
     /// A word with the name of a program of the table is taken for it, unless it is short.
@@ -35,7 +35,7 @@ enum Place {
         apart: bool,
         after: Option<u8>,
     },
-    /// The word of this number behind the subcommands, and with `rest` those that follow.
+    /// The word of this number after the subcommands, and with `rest` those that follow.
     Position {
         number: usize,
         rest: bool,
@@ -255,7 +255,7 @@ struct Active {
 /// Reads a command line from left to right.
 #[derive(Default)]
 pub struct Options<'a> {
-    /// The words of the command, and those behind it.
+    /// The words of the command, and those after it.
     line: &'a [Word<'a>],
     kind: Kind,
     active: Vec<Active>,
@@ -314,13 +314,13 @@ impl<'a> Options<'a> {
                 return false;
             }
         }
-        // The command behind a pipe.
+        // The command after a pipe.
         !words
             .next()
             .is_some_and(|next| matches!(next.text, b"tee" | b"sudo"))
     }
 
-    /// All words behind a subcommand are text.
+    /// All words after a subcommand are text.
     pub fn is_text(&self) -> bool {
         let read = |active: &Active| !active.failed && active.path == active.rule.path.len();
         let active = self.active.iter().filter(|active| read(active));
@@ -447,7 +447,7 @@ impl<'a> Options<'a> {
         names.into_iter().any(|known| known.as_bytes() == name)
     }
 
-    /// The table knows the positions of secrets behind these words.
+    /// The table knows the positions of secrets after these words.
     pub fn counts(&self) -> bool {
         let position = |place: &Place| matches!(place, Place::Position { .. });
         let counts = |active: &Active| {

@@ -327,7 +327,7 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
     (!is_harmless(text.get(range.clone())?)).then_some(range)
 }
 
-/// The length of a value behind which all words are assignments: `X` of Ansible's variables
+/// The length of a value after which all words are assignments: `X` of Ansible's variables
 /// `password=X connection=ssh`.
 fn ends_before_assignments(value: &[u8]) -> Option<usize> {
     let space = value.iter().position(u8::is_ascii_whitespace)?;

@@ -455,60 +455,54 @@ impl<'a, R> Table<'a, R> {
         noun
     }
 
-    /// The rows of a table in Markdown, each marked as such.
+    /// The rows of a table in Markdown, each marked as such, names last.
     fn markdown(&self, seen: &[&Column<'a, R>], rows: &[TableLine]) -> String {
-        let used = used(seen, rows);
-        let mut out = String::new();
-        let mut row = |cells: Vec<String>| {
-            out.push(TABLE_ROW);
-            out.push_str("| ");
-            out.push_str(&cells.join(" | "));
-            out.push_str(" |\n");
-        };
-        let titles = used
-            .iter()
-            .map(|(_, column)| escape::markdown(&column.title));
-        row(titles.chain([escape::markdown(&self.title)]).collect());
-        let rule = |right: bool| if right { "---:" } else { "---" }.to_owned();
-        let rules = used.iter().map(|(_, column)| rule(column.right));
-        row(rules.chain([rule(false)]).collect());
-        for (cells, name, _) in rows {
-            let cells = used.iter().map(|(at, column)| {
-                let cell = cells.get(*at).map(String::as_str).unwrap_or_default();
-                column.markdown(cell)
-            });
-            row(cells.chain([escape::code(name)]).collect());
-        }
-        out
+        let grid = self.grid(seen, rows, |mut cells, name| {
+            cells.push(name);
+            cells
+        });
+        let marked = grid.iter().map(|line| format!("{TABLE_ROW}{line}"));
+        marked.collect()
     }
 
     /// The rows as a table in Markdown, names first.
     pub fn comment(&self, rows: impl IntoIterator<Item = R>) -> String {
         let seen = self.seen();
         let rows = self.lines(&seen, rows);
-        let used = used(&seen, &rows);
-        let mut out = format!("| {} |", escape::markdown(&self.title));
-        for (_, column) in &used {
-            let _ = write!(out, " {} |", escape::markdown(&column.title));
-        }
-        out.push_str("\n| --- |");
-        for (_, column) in &used {
-            out.push_str(if column.right { " ---: |" } else { " --- |" });
-        }
-        out.push('\n');
-        for (cells, name, _) in &rows {
+        let grid = self.grid(&seen, &rows, |cells, name| {
+            std::iter::once(name).chain(cells).collect()
+        });
+        grid.concat()
+    }
+
+    /// The lines of a table in Markdown; `put` adds the name to a row's cells.
+    fn grid(
+        &self,
+        seen: &[&Column<'a, R>],
+        rows: &[TableLine],
+        put: impl Fn(Vec<String>, String) -> Vec<String>,
+    ) -> Vec<String> {
+        let used = used(seen, rows);
+        let line = |cells, name| format!("| {} |\n", put(cells, name).join(" | "));
+        let titles = used.iter().map(|(_, it)| escape::markdown(&it.title));
+        let rule = |right: bool| if right { "---:" } else { "---" }.to_owned();
+        let rules = used.iter().map(|(_, it)| rule(it.right));
+        let mut lines = vec![
+            line(titles.collect(), escape::markdown(&self.title)),
+            line(rules.collect(), rule(false)),
+        ];
+        for (cells, name, _) in rows {
             let name = match self.plain {
                 true => escape::markdown(name),
                 false => escape::code(name),
             };
-            let _ = write!(out, "| {name} |");
-            for (at, column) in &used {
+            let cells = used.iter().map(|(at, column)| {
                 let cell = cells.get(*at).map(String::as_str).unwrap_or_default();
-                let _ = write!(out, " {} |", column.markdown(cell));
-            }
-            out.push('\n');
+                column.markdown(cell)
+            });
+            lines.push(line(cells.collect(), name));
         }
-        out
+        lines
     }
 
     /// The rows as a table in HTML, names first.
