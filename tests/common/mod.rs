@@ -93,14 +93,19 @@ pub fn trial(
     };
     let own = name.clone();
     let limited = move || {
+        let begun = std::time::Instant::now();
         let (sender, ended) = std::sync::mpsc::channel();
-        let thread = std::thread::Builder::new().name(own);
+        let thread = std::thread::Builder::new().name(own.clone());
         let running = thread.spawn(move || {
             let result = test();
             let _ = sender.send(());
             result
         })?;
-        match ended.recv_timeout(limit()) {
+        let result = ended.recv_timeout(limit());
+        if std::env::var_os("TR_TIMES").is_some() {
+            println!("{:.1}\t{own}", begun.elapsed().as_secs_f64());
+        }
+        match result {
             Err(RecvTimeoutError::Timeout) => Err(format!("no end in {:?}", limit()).into()),
             _ => running
                 .join()

@@ -109,11 +109,17 @@ fn reasons() -> Result<(), Failed> {
         let mine = sums.iter().find(|it| it["reason"] == reason);
         mine.map_or(0, |it| int(it, "ns"))
     };
-    let about = |ns: u64| (295 * MS..900 * MS).contains(&ns);
-    ensure(about(sum("timer")) && about(sum("child")), || {
+    let slept = |ns: u64| ns >= 295 * MS;
+    ensure(slept(sum("timer")) && slept(sum("child")), || {
         flame.to_string()
     })?;
-    ensure(sums.len() == 2, || flame.to_string())?;
+    // On a loaded machine a start takes longer than the threshold, too.
+    let other = |it: &&Value| {
+        !["timer", "child", "vfork"]
+            .iter()
+            .any(|known| it["reason"] == *known)
+    };
+    ensure(!sums.iter().any(|it| other(&it)), || flame.to_string())?;
     let known = list(&flame, "rows").iter();
     let known = known.filter(|row| row["function"] == SLEEP);
     let known = known.filter(|row| row["reason"] == "timer" && row["name"] == "pair");

@@ -355,7 +355,7 @@ fn leaks() -> Result<(), Failed> {
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir(&dir)?;
     let trace = dir.join("x.bin");
-    let rounds = if crate::common::long() { 200 } else { 40 };
+    let rounds = if crate::common::long() { 200 } else { 20 };
     for _ in 0..rounds {
         let out = record(&trace, &["-q"], &["true"])?;
         ensure(out.status.success() && out.stderr.is_empty(), || {

@@ -40,13 +40,14 @@ fn least() -> Result<u64, Failed> {
     Err("tr needs more than 128 MiB to start".into())
 }
 
-/// Address space (from little more than this program needs to start), descriptors, file sizes.
+/// Address space (from little more than this program needs to start and to read its options: an
+/// expression that masks secrets takes more than a MiB), descriptors, file sizes.
 fn limits() -> Result<(), Failed> {
     let dir = scratch("limits");
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;
     let least = least()?;
-    let space = (least + 1..least + 34).map(|mib| format!("--as={}", mib << 20));
+    let space = (least + 3..least + 36).map(|mib| format!("--as={}", mib << 20));
     let files = (16..48)
         .step_by(4)
         .map(|number| format!("--nofile={number}"));

@@ -48,8 +48,8 @@ pub fn lacks(test: &str) -> Option<String> {
         WAITS | NO_BUILD_ID | REPLACED => &["gcc"],
         _ => &[],
     };
-    // One compiled program, short processes and an interpreter stand for all in `make test`.
-    let only_long = [KERNEL, EXEC, RUST, NODE].contains(&test) && !common::long();
+    // A compiled program and short processes stand for all in `make test`.
+    let only_long = [KERNEL, EXEC, RUST, NODE, PYTHON].contains(&test) && !common::long();
     if only_long {
         return Some("make test-long has it".into());
     }
