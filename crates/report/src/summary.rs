@@ -8,7 +8,7 @@ use tr_analyze::model::Analysis;
 
 use crate::advice::{advise, Advice};
 use crate::called::TR;
-use crate::facts::failure::{self, Failure};
+use crate::facts::failure::{Failed, Failures};
 use crate::facts::path;
 use crate::sort::Rows;
 use crate::steps::{Step, Steps};
@@ -36,8 +36,9 @@ pub struct Summary {
     outcome: String,
     facts: Vec<String>,
     warnings: Vec<String>,
+    verdict: Option<String>,
     advice: Vec<Advice>,
-    failures: Vec<Failure>,
+    failures: Failures,
     /// The title of the path, and its longest parts.
     path: Option<(&'static str, Vec<String>)>,
     steps: Vec<String>,
@@ -56,15 +57,16 @@ impl Summary {
                 outcome: untraced::facts(analysis).join(" · "),
                 facts: Vec::new(),
                 warnings: vec![format!("not traced: {reason}")],
+                verdict: None,
                 advice: Vec::new(),
-                failures: Vec::new(),
+                failures: Failures::default(),
                 path: None,
                 steps: Vec::new(),
             };
         }
         let advised = path.as_ref().map(|path| advise(view, path));
-        let mut advice = advised.unwrap_or_default().changes;
-        advice.truncate(MOST);
+        let advised = advised.unwrap_or_default();
+        let advice = advised.to_change().take(MOST).cloned().collect();
         let mut warnings = warnings::warnings(analysis);
         if warnings.len() > MOST {
             let more = warnings.len() - MOST;
@@ -76,8 +78,9 @@ impl Summary {
             outcome: outcome(analysis),
             facts: facts(analysis),
             warnings,
+            verdict: advised.verdict.map(|it| it.text()),
             advice,
-            failures: failure::explained(analysis),
+            failures: Failures::new(analysis, view.chosen),
             path: path.as_ref().map(|path| parts(analysis, path)),
             steps: steps(analysis),
         }
@@ -96,8 +99,11 @@ impl Summary {
         if !self.facts.is_empty() {
             style.items(&mut out, "", &self.facts, " · ");
         }
-        for failure in &self.failures {
-            style.wrapped(&mut out, Paint::Bad, "Failed: ", &failure.words(" → "));
+        for failure in self.failed(|name| name.to_owned(), |text| text.to_owned()) {
+            style.wrapped(&mut out, Paint::Bad, "Failed: ", &failure);
+        }
+        if let Some(verdict) = &self.verdict {
+            style.wrapped(&mut out, Paint::Plain, "Verdict: ", verdict);
         }
         for (at, advice) in self.advice.iter().enumerate() {
             let lead = if at == 0 { "Change: " } else { "        " };
@@ -129,9 +135,15 @@ impl Summary {
             escape::markdown(&self.outcome)
         );
         out += &warnings::markdown(&self.warnings);
-        // The dominant loss.
-        if let Some(advice) = self.advice.first() {
-            let _ = writeln!(out, "**{}**\n", escape::markdown(&said(advice)));
+        let failed = self.failed(escape::code, escape::markdown);
+        for failure in &failed {
+            let _ = writeln!(out, "- ❌ {failure}");
+        }
+        if !failed.is_empty() {
+            out.push('\n');
+        }
+        if let Some(verdict) = &self.verdict {
+            let _ = writeln!(out, "**{}**\n", escape::markdown(verdict));
         }
         let mut facts = list(&self.facts);
         for (name, link) in links.named() {
@@ -141,10 +153,7 @@ impl Summary {
         if !facts.is_empty() {
             let _ = writeln!(out, "{facts}\n");
         }
-        for failure in &self.failures {
-            let _ = writeln!(out, "- ❌ {}", failure.markdown());
-        }
-        for advice in self.advice.iter().skip(1) {
+        for advice in &self.advice {
             let _ = writeln!(out, "- {}", escape::markdown(&said(advice)));
         }
         if let Some((title, parts)) = &self.path {
@@ -154,6 +163,33 @@ impl Summary {
             let _ = writeln!(out, "- Longest steps: {}", list(&self.steps));
         }
         out
+    }
+}
+
+impl Summary {
+    /// The failures that count, a line each; `name` and `text` escape them.
+    fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
+        let label = |it: &Failed| name(&units::shorten(&it.name, NAME));
+        let mut lines = Vec::new();
+        if let Some(cause) = self.failures.chain.first() {
+            let mut words = vec![format!("{} {}", label(cause), text(&cause.fact()))];
+            let above = self.failures.above();
+            words.extend(above.map(|(what, end)| {
+                let what = units::shorten(what, NAME);
+                format!("{} {}", name(&what), text(end))
+            }));
+            lines.push(words.join(" → "));
+        }
+        let others = &self.failures.others;
+        let shown = others.iter().take(MOST);
+        lines.extend(shown.map(|it| format!("{} {}", label(it), text(&it.fact()))));
+        if let Some(more @ 1..) = others.len().checked_sub(MOST) {
+            let more = units::count(more as u64);
+            lines.push(text(&format!(
+                "and {more} more: {TR} analyze --report execs --failed"
+            )));
+        }
+        lines
     }
 }
 

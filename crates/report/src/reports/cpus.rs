@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{json, Value};
 use tr_analyze::contention::{Contention, Division};
 use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::own::Own;
 use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::{Comm, CpuId};
 use tr_format::meta::Scope;
@@ -18,7 +19,7 @@ use crate::sort::Rows;
 use crate::style::Style;
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
-use crate::{label, query, units, who};
+use crate::{label, units, who};
 
 /// The figures of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -240,16 +241,12 @@ pub(super) fn own(view: &View) -> (Vec<bool>, &'static str) {
         }
         return (own, "the chosen processes");
     }
-    let whole_machine = analysis.meta.scope == Scope::All;
-    let root = analysis.meta.root.filter(|_| whole_machine);
-    let root = analysis.processes.iter().find(|p| root == Some(p.pid));
-    match root {
-        Some(root) => (
-            query::with_descendants(analysis, |process| std::ptr::eq(process, root)),
-            "COMMAND and its descendants",
-        ),
-        None => (vec![true; all], "the recorded tasks"),
-    }
+    let own = Own::of(analysis);
+    let build = match own.is_part() {
+        true => "COMMAND and its descendants",
+        false => "the recorded tasks",
+    };
+    (own.into_list(), build)
 }
 
 /// The time of processes by program, the longest first.

@@ -44,6 +44,8 @@ const STATE_OF = Uint8Array.from(KINDS.map(([, state]) => state));
 
 type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: number[]; unknown: number[] };
 
+export type Failure = { process: number | null; name: string; end: string; after: number };
+
 export interface Doc {
   trace: {
     file: string; command: string; result: string | null; failed: boolean; date: string; host: string;
@@ -56,7 +58,12 @@ export interface Doc {
   };
   concurrency: number[];
   concurrency_unknown: number;
+  /** Who had the CPUs, in words. */
+  shares: string[];
   warnings: string[];
+  /** What failed: the cause, those above it; the others that count; the number of those that do not. */
+  failures: { chain: Failure[]; others: Failure[]; more: number; tolerated: number };
+  verdict: string | null;
   /** Changes that would save time; gain: the most that each saves. */
   advice: { text: string; gain: number; from: number; to: number; processes: number[] }[];
   anomalies: string[];

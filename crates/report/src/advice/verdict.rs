@@ -1,0 +1,197 @@
+//! The verdict: how much of a build's time is its own, and how much the machine withheld.
+
+use tr_analyze::contention::{Contention, Wait};
+use tr_analyze::critical_path::Kind as Time;
+use tr_format::event::Comm;
+
+use super::facts::Facts;
+use super::machine::Withheld;
+use super::{least, Advice, Kind};
+use crate::names::named;
+use crate::{units, who};
+
+named! {
+    /// Who can make the build shorter.
+    pub enum Blame {
+        /// Its developer.
+        Code = "code", "your code";
+        /// Who runs the machine.
+        Machine = "machine", "the machine";
+        Both = "both", "both";
+    }
+}
+
+/// The parts of the build's time. All times in ns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    pub blame: Blame,
+    /// The time of the critical path.
+    pub wall: u64,
+    /// The time that it takes on CPUs of its own, and the bounds of that.
+    pub alone: u64,
+    pub alone_at_least: u64,
+    pub alone_at_most: u64,
+    /// Others had the CPUs.
+    pub others: u64,
+    /// Those that had most of it, by name.
+    pub names: Vec<(String, u64)>,
+    /// A quota stopped it.
+    pub quota: u64,
+    /// The hypervisor took it, if that is much.
+    pub stolen: u64,
+    /// What all changes save together at most.
+    pub changes: u64,
+    /// Of a build without any change: the least that these CPUs need for it.
+    pub bound: Option<u64>,
+    cpus: u64,
+}
+
+/// The most programs that a verdict names.
+const NAMES: usize = 3;
+/// One that had a twentieth of the time explains nothing.
+const COUNTS: u64 = 20;
+
+impl Verdict {
+    /// Of the changes the machine's are told apart.
+    pub(super) fn new(
+        facts: &Facts<'_>,
+        withheld: &Withheld,
+        (changes, saved): (&[Advice], u64),
+        (bound, names): (Option<u64>, Vec<(String, u64)>),
+    ) -> Verdict {
+        let lost = withheld.others.saturating_add(withheld.throttled);
+        let alone = facts.wall.saturating_sub(lost);
+        let stolen = changes.iter().find(|it| it.kind == Kind::Stolen);
+        let own = changes.iter().any(|it| !it.kind.is_machine());
+        let much = |kind, ns: u64| ns > 0 && ns.saturating_mul(least(kind)) >= facts.wall;
+        let machine = stolen.is_some()
+            || much(Kind::Others, withheld.others)
+            || much(Kind::Throttled, withheld.throttled);
+        Verdict {
+            blame: match (machine, own) {
+                (true, true) => Blame::Both,
+                (true, false) => Blame::Machine,
+                (false, _) => Blame::Code,
+            },
+            wall: facts.wall,
+            alone,
+            alone_at_least: alone.saturating_sub(error(lost, alone)),
+            alone_at_most: alone.saturating_add(error(lost, alone)).min(facts.wall),
+            others: withheld.others,
+            names,
+            quota: withheld.throttled,
+            stolen: stolen.map_or(0, |it| it.gain),
+            changes: saved,
+            bound,
+            cpus: facts.cpus,
+        }
+    }
+
+    /// In one sentence.
+    pub fn text(&self) -> String {
+        let mut parts = Vec::new();
+        if self.blame == Blame::Code {
+            parts.push(self.own());
+        } else {
+            let range = units::interval(self.alone, (self.alone_at_least, self.alone_at_most));
+            parts.push(match self.others.saturating_add(self.quota) {
+                0 => format!("it takes {}", units::time(self.wall)),
+                _ if self.quota > 0 && self.others < self.quota => {
+                    format!("without its quota it takes {range}")
+                }
+                _ => format!("on its CPUs alone it takes {range}"),
+            });
+        }
+        let told = self.blame != Blame::Code;
+        if told && self.changes > 0 {
+            let changes = units::time(self.changes);
+            parts.push(format!("the changes below save up to {changes} of that"));
+        }
+        let small = self.wall / 50;
+        if self.others > small {
+            parts.push(self.who_had_the_cpus());
+        }
+        if self.quota > small {
+            parts.push(format!(
+                "held back by the CPU quota for {}",
+                units::time(self.quota)
+            ));
+        }
+        if self.stolen > small {
+            parts.push(format!(
+                "the hypervisor took {} of CPU time",
+                units::time(self.stolen)
+            ));
+        }
+        format!("{}: {}", self.blame.title(), parts.join("; "))
+    }
+
+    /// The build's own part, of a build that the machine did not hold back much.
+    fn own(&self) -> String {
+        if let Some(bound) = self.bound {
+            let share = bound.saturating_mul(100) / self.alone.max(1);
+            let allow = match self.cpus {
+                1 => "1 CPU allows".to_owned(),
+                n => format!("{} allow", units::cpus(n)),
+            };
+            return format!(
+                "its own {} are at {} % of what {allow}; nothing stands out",
+                units::time(self.alone),
+                share.min(100),
+            );
+        }
+        format!(
+            "{} are its own; the changes below save up to {}",
+            units::time(self.alone),
+            units::time(self.changes)
+        )
+    }
+
+    fn who_had_the_cpus(&self) -> String {
+        let names = self.names.iter();
+        let names = names.map(|(name, ns)| format!("{name} {}", units::time(*ns)));
+        let names: Vec<String> = names.collect();
+        let names = match names.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", names.join(", ")),
+        };
+        format!(
+            "others had the CPUs for {}{names}",
+            units::time(self.others)
+        )
+    }
+}
+
+/// The forecast may be wrong by this. On a busy machine the build's own work takes longer, too:
+/// caches and cores are shared. Without others nothing is forecast.
+fn error(lost: u64, alone: u64) -> u64 {
+    (alone / 10).min(lost)
+}
+
+/// The programs that had the CPUs while the path waited for one, with their parts of that time.
+pub(super) fn names(facts: &Facts<'_>, others: u64) -> Vec<(String, u64)> {
+    let Some(contention) = Contention::new(facts.analysis) else {
+        return Vec::new();
+    };
+    let segments = facts.path.segments.iter();
+    let waits = segments.filter(|it| it.kind == Time::RunQueue);
+    let waits = waits.filter_map(|it| -> Option<Wait> {
+        let (cpu, ..) = Contention::wait_at(facts.analysis, it.thread, it.from)?;
+        Some((cpu, it.from, it.to))
+    });
+    let (sum, names) = contention.by_name(facts.analysis, waits);
+    // The seconds of the names are part of those of all.
+    let part = |ns: u64| match sum.others > others {
+        true => u128::from(ns) * u128::from(others) / u128::from(sum.others.max(1)),
+        false => u128::from(ns),
+    };
+    let counts = |(comm, ns): &(Comm, u64)| {
+        !comm.bytes().is_empty() && ns.saturating_mul(COUNTS) >= sum.others
+    };
+    let shown = names.into_iter().filter(counts).take(NAMES);
+    let shown = shown.map(|(comm, ns)| {
+        let ns = u64::try_from(part(ns)).unwrap_or(u64::MAX);
+        (who::comm(&comm), ns)
+    });
+    shown.filter(|(_, ns)| *ns > 0).collect()
+}
