@@ -170,20 +170,16 @@ impl Summary {
     /// The failures that count, a line each; `name` and `text` escape them.
     fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
         let label = |it: &Failed| name(&units::shorten(&it.name, NAME));
-        let mut lines = Vec::new();
-        if let Some(cause) = self.failures.chain.first() {
-            let mut words = vec![format!("{} {}", label(cause), text(&cause.fact()))];
-            let above = self.failures.above();
-            words.extend(above.map(|(what, end)| {
-                let what = units::shorten(what, NAME);
-                format!("{} {}", name(&what), text(end))
-            }));
-            lines.push(words.join(" → "));
-        }
-        let others = &self.failures.others;
-        let shown = others.iter().take(MOST);
-        lines.extend(shown.map(|it| format!("{} {}", label(it), text(&it.fact()))));
-        if let Some(more @ 1..) = others.len().checked_sub(MOST) {
+        let told = &self.failures.told;
+        let shown = told.iter().take(MOST);
+        let lines = shown.map(|it| {
+            let mut words = vec![format!("{} {}", label(it), text(&it.fact()))];
+            let above = it.above.iter();
+            words.extend(above.map(|it| format!("{} {}", label(it), text(&it.end))));
+            words.join(" → ")
+        });
+        let mut lines: Vec<String> = lines.collect();
+        if let Some(more @ 1..) = told.len().checked_sub(MOST) {
             let more = units::count(more as u64);
             lines.push(text(&format!(
                 "and {more} more: {TR} analyze --report execs --failed"

@@ -15,6 +15,7 @@ use tr_analyze::own::Own;
 use tr_analyze::tools::{self, Family, Role};
 use tr_format::counters::Counter;
 use tr_format::event::Ktime;
+use tr_format::meta::Extra;
 
 use super::memory::samples;
 use crate::ancestors::down;
@@ -33,6 +34,8 @@ pub(crate) struct Failed {
     pub after: u64,
     pub pid: Option<u32>,
     pub process: Option<ProcessIx>,
+    /// Those that it made fail, up to COMMAND.
+    pub above: Vec<Failed>,
 }
 
 impl Failed {
@@ -45,20 +48,23 @@ impl Failed {
 /// What failed in a recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Failures {
-    /// The process whose failure explains COMMAND's, and those above it up to COMMAND. Empty if COMMAND
-    /// did not fail.
-    pub chain: Vec<Failed>,
-    /// The others that count, the gravest first.
-    pub others: Vec<Failed>,
+    /// Those that count, the gravest first.
+    pub told: Vec<Failed>,
+    /// COMMAND failed.
+    pub command: bool,
     /// The number of processes that failed and do not count, COMMAND's own.
     pub tolerated: usize,
 }
 
-/// The order of the others.
+/// The order in which failures are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     OutOfMemory,
     Crash,
+    /// A test, of a runner that failed.
+    Cause,
+    /// The process whose failure explains COMMAND's.
+    Command,
     Test,
     Reason,
 }
@@ -86,22 +92,14 @@ impl Failures {
         let tests = Tests::new(analysis, &steps);
         Finder::new(analysis, (sure, tests), root).all(&failed, &steps)
     }
-
-    /// The processes that the cause made fail, from it up to COMMAND.
-    pub fn above(&self) -> impl Iterator<Item = (&str, &str)> {
-        let last = self.chain.len().saturating_sub(1);
-        let above = self.chain.iter().enumerate().skip(1);
-        above.map(move |(at, it)| {
-            let name = if at == last { "the command" } else { &it.name };
-            (name, it.end.as_str())
-        })
-    }
 }
 
 /// What a process's end says by itself.
 struct Sure {
     /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
     out_of_memory: BTreeMap<ProcessIx, Option<u64>>,
+    /// The recording tells such kills: another one is on purpose.
+    kills_told: bool,
     /// The limit of the memory of COMMAND's cgroup, in bytes.
     limit: Option<u64>,
     own: Own,
@@ -117,6 +115,7 @@ impl Sure {
         Sure {
             out_of_memory: kills.collect(),
             // Without a limit cgroup v1 has the largest number of pages.
+            kills_told: analysis.meta.has(Extra::Memory),
             limit: limits.max().filter(|bytes| *bytes < 1 << 62),
             own: Own::of(analysis),
         }
@@ -140,7 +139,8 @@ impl Sure {
     }
 
     /// A signal that nobody sends to end a program in good order killed the process.
-    fn crashed(process: &Process) -> bool {
+    fn crashed(&self, process: &Process) -> bool {
+        const KILL: u32 = 9;
         const ON_PURPOSE: [u32; 7] = [
             1,  // SIGHUP
             2,  // SIGINT
@@ -151,7 +151,8 @@ impl Sure {
             15, // SIGTERM
         ];
         let signal = process.status.map_or(0, |status| status & 0x7f);
-        signal != 0 && !ON_PURPOSE.contains(&signal)
+        let on_purpose = ON_PURPOSE.contains(&signal) || (signal == KILL && self.kills_told);
+        signal != 0 && !on_purpose
     }
 }
 
@@ -293,25 +294,51 @@ impl<'a> Finder<'a> {
         }
         let told: BTreeSet<ProcessIx> = found.iter().filter_map(|(_, it)| it.process).collect();
         let is_told = |ix: ProcessIx| told.contains(&ix) || chain.contains(&ix);
+        let test = match chain.first() {
+            Some(cause) if self.runs_others(*cause) => Rank::Cause,
+            _ => Rank::Test,
+        };
         for at in &self.tests.failed {
             let Some(step) = steps.list().get(*at) else {
                 continue;
             };
-            let own = step.result.is_none();
-            let ix = step.process.filter(|_| own);
-            let is_chosen = step
-                .process
-                .is_none_or(|ix| self.sure.own.has(ix) && (!own || chosen.contains(&ix)));
+            let reported = step.result.is_some();
+            let ix = step.process.filter(|_| !reported);
+            let is_chosen = step.process.is_none_or(|ix| {
+                let chosen = reported
+                    || step.status != self.analysis.process(ix).status
+                    || chosen.contains(&ix);
+                self.sure.own.has(ix) && chosen
+            });
             if is_chosen && !ix.is_some_and(is_told) {
-                found.push((Rank::Test, self.step(step)));
+                found.push((test, self.step(step)));
             }
         }
+        found.extend(self.cause(&chain).map(|cause| (Rank::Command, cause)));
         found.order_by_key(|(rank, it)| (*rank, Reverse(it.after), it.pid));
         Failures {
-            chain: chain.into_iter().map(|ix| self.process(ix)).collect(),
-            others: found.into_iter().map(|(_, it)| it).collect(),
+            told: found.into_iter().map(|(_, it)| it).collect(),
+            command: !chain.is_empty(),
             tolerated,
         }
+    }
+
+    /// The cause of COMMAND's failure, with those above it; `chain` begins with it.
+    fn cause(&self, chain: &[ProcessIx]) -> Option<Failed> {
+        let (first, above) = chain.split_first()?;
+        let mut above: Vec<Failed> = above.iter().map(|ix| self.process(*ix)).collect();
+        if let Some(command) = above.last_mut() {
+            command.name = "the command".into();
+        }
+        Some(Failed {
+            above,
+            ..self.process(*first)
+        })
+    }
+
+    /// A process that does nothing by itself: what it ran is the cause.
+    fn runs_others(&self, ix: ProcessIx) -> bool {
+        passes(self.analysis.process(ix)) != Passes::Last
     }
 
     /// Why a process's failure counts, apart from a test's.
@@ -322,7 +349,7 @@ impl<'a> Finder<'a> {
         if !self.sure.own.has(ix) || self.tests.is_asked(ix) {
             return None;
         }
-        if Sure::crashed(self.analysis.process(ix)) {
+        if self.sure.crashed(self.analysis.process(ix)) {
             return Some(Rank::Crash);
         }
         let leads = self.leads.get(ix.0 as usize).copied().flatten();
@@ -341,19 +368,26 @@ impl<'a> Finder<'a> {
             after: process.end.since(process.start),
             pid: Some(process.pid.0),
             process: Some(ix),
+            above: Vec::new(),
         }
     }
 
     fn step(&self, step: &Step) -> Failed {
         let own = step.process.filter(|_| step.result.is_none());
-        let process = own.map(|ix| self.sure.end(ix, self.analysis.process(ix)));
+        let killed = own.filter(|ix| self.sure.out_of_memory.contains_key(ix));
+        let killed = killed.map(|ix| self.sure.end(ix, self.analysis.process(ix)));
+        let status = || step.status.filter(|status| *status != 0).map(exit::words);
         let reported = step.result.clone();
         Failed {
             name: step.name.clone(),
-            end: process.or(reported).unwrap_or_else(|| "failed".into()),
+            end: killed
+                .or(reported)
+                .or_else(status)
+                .unwrap_or_else(|| "failed".into()),
             after: step.wall(),
             pid: own.map(|ix| self.analysis.process(ix).pid.0),
             process: step.process,
+            above: Vec::new(),
         }
     }
 

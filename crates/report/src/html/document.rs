@@ -34,7 +34,7 @@ const TEXTS: usize = 8 << 20;
 
 /// The most processes of a change that would save time.
 const EVIDENCE: usize = 40;
-/// The most failures beside the one that explains COMMAND's.
+/// The most failures.
 const FAILURES: usize = 20;
 /// The most pieces of the critical path, and the most steps.
 const STEPS: usize = 20_000;
@@ -127,11 +127,11 @@ object! {
         unknown: u64 = totals.times.unknown,
     }
 
-    // What failed: the cause first, and those above it; then the others that count.
+    // What failed and counts, the gravest first; with those above the cause of COMMAND's failure.
     FailureRows(failures: &Failures) {
-        chain: Vec<FailureRow> = failures.chain.iter().map(FailureRow::new).collect(),
-        others: Vec<FailureRow> = failures.others.iter().take(FAILURES).map(FailureRow::new).collect(),
-        more: usize = failures.others.len().saturating_sub(FAILURES),
+        told: Vec<FailureRow> = failures.told.iter().take(FAILURES).map(FailureRow::new).collect(),
+        more: usize = failures.told.len().saturating_sub(FAILURES),
+        command: bool = failures.command,
         tolerated: usize = failures.tolerated,
     }
 
@@ -140,6 +140,7 @@ object! {
         name: String = failed.name.clone(),
         end: String = failed.end.clone(),
         after: u64 = failed.after,
+        above: Vec<FailureRow> = failed.above.iter().map(FailureRow::new).collect(),
     }
 
     // A change that would save time.

@@ -8,8 +8,8 @@ use crate::style::{Paint, Style};
 use crate::units;
 use crate::view::View;
 
-/// The most failures that get a line of their own beside the one that explains COMMAND's.
-const FEW: usize = 3;
+/// The most failures that get a line of their own; the one that explains COMMAND's has one.
+const FEW: usize = 4;
 /// The parents of the first failure that are named.
 const PARENTS: usize = 4;
 const LEAD: &str = "Failed   ";
@@ -17,23 +17,24 @@ const LEAD: &str = "Failed   ";
 /// Writes the failures that count, and the number of the others if COMMAND failed.
 pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     let failures = Failures::new(view.analysis, view.chosen);
-    if let Some(cause) = failures.chain.first() {
-        line(out, cause, style);
-        let above: Vec<_> = failures.above().collect();
-        if !above.is_empty() {
-            let _ = writeln!(out, "{}{}", indent(), to_the_root(&above, style));
-        }
-    }
-    for failure in failures.others.iter().take(FEW) {
+    let shown = failures.told.iter().enumerate();
+    // COMMAND's own stands among them, wherever it is.
+    let shown = shown.filter(|(at, it)| *at < FEW || !it.above.is_empty());
+    let mut count = 0;
+    for (_, failure) in shown {
         line(out, failure, style);
+        if !failure.above.is_empty() {
+            let _ = writeln!(out, "{}{}", indent(), to_the_root(&failure.above, style));
+        }
+        count += 1;
     }
-    let tolerated = match failures.chain.is_empty() {
-        true => 0,
-        false => failures.tolerated,
+    let tolerated = if failures.command {
+        failures.tolerated
+    } else {
+        0
     };
-    let hidden = failures.others.len().saturating_sub(FEW);
     let parts = [
-        (hidden, "more failed"),
+        (failures.told.len() - count, "more failed"),
         (tolerated, "failed without consequence"),
     ];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
@@ -62,18 +63,14 @@ fn line(out: &mut String, failure: &Failed, style: &Style) {
 }
 
 /// The parents of the first failure, from it up to the command.
-fn to_the_root(above: &[(&str, &str)], style: &Style) -> String {
-    let Some(((root, end), between)) = above.split_last() else {
-        return String::new();
-    };
-    let shown = between.iter().take(PARENTS);
-    let mut names: Vec<String> = shown
-        .map(|(name, end)| format!("{} {end}", units::shorten(name, 30)))
-        .collect();
+fn to_the_root(above: &[Failed], style: &Style) -> String {
+    let name = |it: &Failed| format!("{} {}", units::shorten(&it.name, 30), it.end);
+    let (between, root) = above.split_at(above.len().saturating_sub(1));
+    let mut names: Vec<String> = between.iter().take(PARENTS).map(name).collect();
     if between.len() > PARENTS {
         names.push("…".to_owned());
     }
-    names.push(format!("{root} {end}"));
+    names.extend(root.iter().map(name));
     let text = format!("→ {}", names.join(" → "));
     units::shorten(&text, style.width.saturating_sub(LEAD.len()))
 }

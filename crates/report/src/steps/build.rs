@@ -245,6 +245,7 @@ impl Build<'_> {
                 tests: Tests::None,
                 nests: false,
                 script: false,
+                wraps: None,
             })
         });
         let tests = found.as_ref().map_or(Tests::None, |found| found.tests);
@@ -281,9 +282,24 @@ impl Build<'_> {
             process: Some(ix),
             thread: last,
             has_work: true,
-            status: process.status,
+            status: found.wraps.map_or(process.status, |at| {
+                self.wrapped(process, args.get(at..).unwrap_or_default())
+            }),
             result: None,
         }))
+    }
+
+    /// The status of the child that ran this program.
+    fn wrapped(&self, process: &Process, program: &[&[u8]]) -> Option<u32> {
+        let children = process.children.iter().map(|ix| self.analysis.process(*ix));
+        let ran = |child: &&Process| {
+            let args: Vec<&[u8]> = child.argv.args().collect();
+            !program.is_empty() && args.ends_with(program)
+        };
+        children
+            .filter(ran)
+            .last()
+            .map_or(process.status, |child| child.status)
     }
 
     /// The first program that a script starts: the runner names a script after a random number, so

@@ -22,6 +22,8 @@ pub(super) struct Found {
     pub nests: bool,
     /// A runner's script with a random name: the first program that it starts tells more.
     pub script: bool,
+    /// It ends with 0 whatever the program does that it starts, which begins at this argument.
+    pub wraps: Option<usize>,
 }
 
 /// The tests of a test runner.
@@ -447,6 +449,7 @@ fn found(kind: StepKind, name: impl Into<String>) -> Option<Found> {
         tests: Tests::None,
         nests: false,
         script: false,
+        wraps: None,
     })
 }
 
@@ -457,6 +460,7 @@ fn test_runner(name: impl Into<String>) -> Option<Found> {
         tests: Tests::Children,
         nests: false,
         script: false,
+        wraps: None,
     })
 }
 

@@ -44,7 +44,7 @@ const STATE_OF = Uint8Array.from(KINDS.map(([, state]) => state));
 
 type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: number[]; unknown: number[] };
 
-export type Failure = { process: number | null; name: string; end: string; after: number };
+export type Failure = { process: number | null; name: string; end: string; after: number; above: Failure[] };
 
 export interface Doc {
   trace: {
@@ -61,8 +61,8 @@ export interface Doc {
   /** Who had the CPUs, in words. */
   shares: string[];
   warnings: string[];
-  /** What failed: the cause, those above it; the others that count; the number of those that do not. */
-  failures: { chain: Failure[]; others: Failure[]; more: number; tolerated: number };
+  /** What failed and counts, the gravest first; whether the command did; the number of those that do not count. */
+  failures: { told: Failure[]; more: number; command: boolean; tolerated: number };
   verdict: string | null;
   /** Changes that would save time; gain: the most that each saves. */
   advice: { text: string; gain: number; from: number; to: number; processes: number[] }[];

@@ -281,18 +281,18 @@ export class Overview {
   /** What failed and counts; of a part of the recording all that failed there. */
   private failed(): HTMLElement | null {
     const { data, store } = this;
-    const { chain, others, more, tolerated } = data.doc.failures;
+    const { told, more, command, tolerated } = data.doc.failures;
     if (store.narrowed) return this.failedInside();
-    if (chain.length + others.length === 0) return null;
+    if (told.length === 0) return null;
     const row = (it: Failure, depth: number) => {
       const process = it.process;
       return h("button", { type: "button", class: "row failed", onclick: () => process === null ? store.set({ view: "table", q: "is:failed" }) : store.set({ sel: process, view: "timeline" }) },
         h("span", { class: "bar-name", title: process === null ? it.name : data.argv(process) }, `${depth > 0 ? "→ " : "✕ "}${it.name}`),
         h("span", { class: "num" }, it.end), h("span", { class: "num dim" }, `after ${time(it.after)}`));
     };
-    const card = this.card("Failed", chain.length > 1 ? "from the cause up to the command" : "", ...chain.map(row), ...others.map((it) => row(it, 0)));
+    const card = this.card("Failed", "", ...told.flatMap((it) => [row(it, 0), ...it.above.map((above) => row(above, 1))]));
     card.id = "failed";
-    const rest = [more > 0 ? `${count(more)} more failed` : "", tolerated > 0 && chain.length > 0 ? `${count(tolerated)} failed without consequence` : ""].filter((text) => text);
+    const rest = [more > 0 ? `${count(more)} more failed` : "", tolerated > 0 && command ? `${count(tolerated)} failed without consequence` : ""].filter((text) => text);
     if (rest.length > 0) card.append(h("p", { class: "aside" }, `${rest.join(", ")} `, this.showFailed()));
     return card;
   }

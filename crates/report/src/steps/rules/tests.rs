@@ -58,7 +58,14 @@ pub(super) fn unittest(line: &Line) -> Option<Found> {
 }
 
 pub(super) fn automake_test(line: &Line) -> Option<Found> {
-    found(StepKind::Test, escape::text(line.value("--test-name")?))
+    let test = found(StepKind::Test, escape::text(line.value("--test-name")?))?;
+    let all = line.all.iter().position(|arg| *arg == b"--");
+    // An expected failure is none.
+    let expected = line.value("--expect-failure") == Some(b"yes");
+    Some(Found {
+        wraps: all.map(|at| at + 1).filter(|_| !expected),
+        ..test
+    })
 }
 
 pub(super) fn bazel_test(line: &Line) -> Option<Found> {
@@ -95,6 +102,7 @@ pub(super) fn cargo_test(line: &Line) -> Option<Found> {
             tests: Tests::Threads,
             nests: false,
             script: false,
+            wraps: None,
         }),
     }
 }
