@@ -10,6 +10,7 @@ use crate::advice::{advise, Advice};
 use crate::called::TR;
 use crate::facts::failure::{Failed, Failures};
 use crate::facts::path;
+use crate::facts::shares::CpuShares;
 use crate::sort::Rows;
 use crate::steps::{Step, Steps};
 use crate::style::{Paint, Style};
@@ -233,13 +234,15 @@ fn facts(analysis: &Analysis) -> Vec<String> {
     let wall = analysis.end.since(analysis.start);
     let times = &analysis.totals.times;
     let cpus = analysis.meta.cpus.len() as u64;
-    let busy = times.on_cpu as f64 / wall.max(1) as f64;
+    let shares = CpuShares::of(analysis);
+    let cpu = shares.build().unwrap_or(0);
+    let busy = cpu as f64 / wall.max(1) as f64;
     if warnings::is_blank(analysis) {
         return Vec::new();
     }
-    let least = warnings::at_least(analysis);
+    let least = shares.least();
     let mut facts = vec![
-        format!("{least}{} of CPU", units::time(times.on_cpu)),
+        format!("{least}{} of CPU", units::time(cpu)),
         format!("{least}{busy:.2} of {} utilized", units::cpus(cpus)),
     ];
     if times.run_queue > 0 {

@@ -30,6 +30,7 @@ use crate::units;
 use crate::view::View;
 use facts::Facts;
 use machine::Withheld;
+use verdict::Had;
 pub use verdict::{Blame, Verdict};
 
 named! {
@@ -216,8 +217,8 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         .iter()
         .map(|it| it.gain)
         .fold(0, u64::saturating_add);
-    let names = verdict::names(facts, withheld.others);
-    changes.extend(withheld.advice(facts, &names));
+    let had = Had::of(facts, withheld.others);
+    changes.extend(withheld.advice(facts, &had.names));
     changes.truncate(MOST);
     let nothing = match changes.is_empty() {
         true => {
@@ -227,7 +228,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         false => None,
     };
     let bound = nothing.map(|(_, bound)| bound);
-    let verdict = Verdict::new(facts, &withheld, (&changes, saved), (bound, names));
+    let verdict = Verdict::new(facts, &withheld, (&changes, saved), (bound, had));
     Ok(Advised {
         verdict: Some(verdict),
         // A twentieth of the sum is less than what a line can be wrong by.

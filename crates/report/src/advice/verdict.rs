@@ -33,6 +33,8 @@ pub struct Verdict {
     pub alone_at_most: u64,
     /// Others had the CPUs.
     pub others: u64,
+    /// Of nobody is known that he had them: an idle CPU began late, or the task came to it late.
+    pub nobody: u64,
     /// Those that had most of it, by name.
     pub names: Vec<(String, u64)>,
     /// A quota stopped it.
@@ -57,8 +59,13 @@ impl Verdict {
         facts: &Facts<'_>,
         withheld: &Withheld,
         (changes, saved): (&[Advice], u64),
-        (bound, names): (Option<u64>, Vec<(String, u64)>),
+        (bound, had): (Option<u64>, Had),
     ) -> Verdict {
+        let Had {
+            others,
+            nobody,
+            names,
+        } = had;
         let lost = withheld.others.saturating_add(withheld.throttled);
         let alone = facts.wall.saturating_sub(lost);
         let stolen = changes.iter().find(|it| it.kind == Kind::Stolen);
@@ -77,7 +84,8 @@ impl Verdict {
             alone,
             alone_at_least: alone.saturating_sub(error(lost, alone)),
             alone_at_most: alone.saturating_add(error(lost, alone)).min(facts.wall),
-            others: withheld.others,
+            others,
+            nobody,
             names,
             quota: withheld.throttled,
             stolen: stolen.map_or(0, |it| it.gain),
@@ -94,9 +102,10 @@ impl Verdict {
             parts.push(self.own());
         } else {
             let range = units::interval(self.alone, (self.alone_at_least, self.alone_at_most));
-            parts.push(match self.others.saturating_add(self.quota) {
+            let lost = self.others.saturating_add(self.nobody);
+            parts.push(match lost.saturating_add(self.quota) {
                 0 => format!("it takes {}", units::time(self.wall)),
-                _ if self.quota > 0 && self.others < self.quota => {
+                _ if lost < self.quota => {
                     format!("without its quota it takes {range}")
                 }
                 _ => format!("on its CPUs alone it takes {range}"),
@@ -110,6 +119,10 @@ impl Verdict {
         let small = self.wall / 50;
         if self.others > small {
             parts.push(self.who_had_the_cpus());
+        }
+        if self.nobody > small {
+            let nobody = units::time(self.nobody);
+            parts.push(format!("waited {nobody} for CPUs that nobody known had"));
         }
         if self.quota > small {
             parts.push(format!(
@@ -168,30 +181,51 @@ fn error(lost: u64, alone: u64) -> u64 {
     (alone / 10).min(lost)
 }
 
-/// The programs that had the CPUs while the path waited for one, with their parts of that time.
-pub(super) fn names(facts: &Facts<'_>, others: u64) -> Vec<(String, u64)> {
-    let Some(contention) = Contention::new(facts.analysis) else {
-        return Vec::new();
-    };
-    let segments = facts.path.segments.iter();
-    let waits = segments.filter(|it| it.kind == Time::RunQueue);
-    let waits = waits.filter_map(|it| -> Option<Wait> {
-        let (cpu, ..) = Contention::wait_at(facts.analysis, it.thread, it.from)?;
-        Some((cpu, it.from, it.to))
-    });
-    let (sum, names) = contention.by_name(facts.analysis, waits);
-    // The seconds of the names are part of those of all.
-    let part = |ns: u64| match sum.others > others {
-        true => u128::from(ns) * u128::from(others) / u128::from(sum.others.max(1)),
-        false => u128::from(ns),
-    };
-    let counts = |(comm, ns): &(Comm, u64)| {
-        !comm.bytes().is_empty() && ns.saturating_mul(COUNTS) >= sum.others
-    };
-    let shown = names.into_iter().filter(counts).take(NAMES);
-    let shown = shown.map(|(comm, ns)| {
-        let ns = u64::try_from(part(ns)).unwrap_or(u64::MAX);
-        (who::comm(&comm), ns)
-    });
-    shown.filter(|(_, ns)| *ns > 0).collect()
+/// Who had the CPUs while the path waited for one, in ns.
+pub(super) struct Had {
+    /// Others.
+    others: u64,
+    /// Nobody known.
+    nobody: u64,
+    /// Those that had most of it, with their parts.
+    pub names: Vec<(String, u64)>,
+}
+
+impl Had {
+    /// Divides the time that others had as far as the waits tell.
+    pub fn of(facts: &Facts<'_>, others: u64) -> Had {
+        let Some(contention) = Contention::new(facts.analysis) else {
+            return Had {
+                others,
+                nobody: 0,
+                names: Vec::new(),
+            };
+        };
+        let segments = facts.path.segments.iter();
+        let waits = segments.filter(|it| it.kind == Time::RunQueue);
+        let waits = waits.filter_map(|it| -> Option<Wait> {
+            let (cpu, ..) = Contention::wait_at(facts.analysis, it.thread, it.from)?;
+            Some((cpu, it.from, it.to))
+        });
+        let (sum, names) = contention.by_name(facts.analysis, waits);
+        let part = |ns: u64, of: u64, whole: u64| {
+            let part = u128::from(of) * u128::from(ns) / u128::from(whole.max(1));
+            u64::try_from(part).unwrap_or(u64::MAX)
+        };
+        let told = match sum.others.saturating_add(sum.rest) {
+            0 => others,
+            all => part(sum.others, others, all),
+        };
+        let counts = |(comm, ns): &(Comm, u64)| {
+            !comm.bytes().is_empty() && ns.saturating_mul(COUNTS) >= sum.others
+        };
+        // The seconds of the names are part of those of all.
+        let names = names.into_iter().filter(counts).take(NAMES);
+        let names = names.map(|(comm, ns)| (who::comm(&comm), part(ns, told, sum.others)));
+        Had {
+            others: told,
+            nobody: others.saturating_sub(told),
+            names: names.filter(|(_, ns)| *ns > 0).collect(),
+        }
+    }
 }

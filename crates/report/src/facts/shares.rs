@@ -18,6 +18,8 @@ pub(crate) struct CpuShares {
     /// The hypervisor.
     stolen: Option<u64>,
     idle: Option<u64>,
+    /// The build may have used more.
+    least: bool,
 }
 
 impl CpuShares {
@@ -30,14 +32,15 @@ impl CpuShares {
             whole,
             build: analysis.totals.times.on_cpu_known(),
             stolen,
+            least: !warnings::at_least(analysis).is_empty(),
             ..CpuShares::default()
         };
-        // Of a lower bound no rest follows.
-        if !warnings::at_least(analysis).is_empty() {
-            return known;
-        }
         if analysis.meta.scope == Scope::All {
             return known.of_all(analysis);
+        }
+        // Of a lower bound no rest follows.
+        if known.least {
+            return known;
         }
         // The hypervisor's part is among the others.
         let others = loads.load(Load::Others);
@@ -58,12 +61,17 @@ impl CpuShares {
     fn of_all(self, analysis: &Analysis) -> CpuShares {
         let own = Own::of(analysis);
         let (mut build, mut others) = (0u64, 0u64);
+        let mut unknown = 0u64;
         for ix in analysis.process_ids() {
             let sum = match own.has(ix) {
                 true => &mut build,
                 false => &mut others,
             };
-            *sum = sum.saturating_add(analysis.process(ix).times.on_cpu);
+            let times = &analysis.process(ix).times;
+            *sum = sum.saturating_add(times.on_cpu);
+            if own.has(ix) {
+                unknown = unknown.saturating_add(times.unknown);
+            }
         }
         let all = analysis.meta.options.cpus.is_empty();
         let idle_known = all && analysis.cpus.iter().all(|(_, it)| it.idle_known);
@@ -72,7 +80,21 @@ impl CpuShares {
             build: self.build.map(|_| build),
             others: self.build.filter(|_| own.is_part()).map(|_| others),
             idle: idle_known.then(|| idle.fold(0, u64::saturating_add)),
+            least: self.least && (!own.is_part() || warnings::is_much(unknown, build)),
             ..self
+        }
+    }
+
+    /// The build's CPU time, in ns.
+    pub fn build(&self) -> Option<u64> {
+        self.build
+    }
+
+    /// The words before that.
+    pub fn least(&self) -> &'static str {
+        match self.least {
+            true => "at least ",
+            false => "",
         }
     }
 
@@ -89,8 +111,7 @@ impl CpuShares {
         if self.whole == 0 {
             return Vec::new();
         }
-        let least = warnings::at_least(analysis);
-        let own = format!("{own} {least}");
+        let own = format!("{own} {}", self.least());
         let mut words = vec![share(own.trim_end(), self.build)];
         let all = analysis.meta.scope == Scope::All && analysis.meta.root.is_none();
         if !all {

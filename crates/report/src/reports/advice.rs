@@ -155,6 +155,7 @@ impl Report for AdviceReport<'_> {
                 "alone_at_most_ns": it.alone_at_most,
                 "others_ns": it.others,
                 "others": names.collect::<Vec<_>>(),
+                "nobody_ns": it.nobody,
                 "quota_ns": it.quota,
                 "stolen_ns": it.stolen,
                 "changes_at_most_ns": it.changes,

@@ -19,7 +19,7 @@ use crate::reports::{advice, critical_path, failed};
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
-use crate::warnings::{self, at_least, is_blank, lost, recorded};
+use crate::warnings::{self, is_blank, lost, recorded};
 use crate::words::{RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED};
 use crate::{escape, label, units, who};
 
@@ -144,7 +144,8 @@ fn header(out: &mut String, view: &View, style: &Style) {
     let analysis = view.analysis;
     let meta = &analysis.meta;
     let wall = analysis.end.since(analysis.start);
-    let cpu = analysis.totals.times.on_cpu;
+    let shares = CpuShares::of(analysis);
+    let cpu = shares.build().unwrap_or(0);
     let busy = if wall > 0 {
         cpu as f64 / wall as f64
     } else {
@@ -158,7 +159,7 @@ fn header(out: &mut String, view: &View, style: &Style) {
         None => facts.push("no end".into()),
     }
     facts.push(units::time(wall));
-    let least = at_least(analysis);
+    let least = shares.least();
     facts.push(format!("{least}{} of CPU", units::time(cpu)));
     let cpus = units::cpus(meta.cpus.len() as u64);
     facts.push(format!("{least}{busy:.2} of {cpus} utilized"));

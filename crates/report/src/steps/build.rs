@@ -237,7 +237,9 @@ impl Build<'_> {
     ) -> Option<StepIx> {
         let process = self.analysis.process(ix);
         let args: Vec<&[u8]> = exec.argv.args().collect();
-        let is_test = || n == 0 && self.tests_of_parent(process) == Tests::Children;
+        // Of a program that is known something else than that it is a test.
+        let is_test =
+            || n == 0 && self.tests_of_parent(process) == Tests::Children && !rules::knows(&args);
         let found = rules::of(&args).or_else(|| {
             is_test().then(|| Found {
                 kind: StepKind::Test,

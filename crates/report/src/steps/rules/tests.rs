@@ -146,7 +146,16 @@ pub(super) fn gradle_worker(line: &Line) -> Option<Found> {
 
 /// A program in a directory of tests, or with the name of a test; not the system's.
 pub(super) fn named_test(line: &Line) -> Option<Found> {
-    let (directories, name) = line.path.rsplit_once('/')?;
+    // A script that an interpreter runs needs no directory.
+    let script = line
+        .all
+        .first()
+        .is_some_and(|first| *first != line.path.as_bytes());
+    let (directories, name) = match line.path.rsplit_once('/') {
+        Some(parts) => parts,
+        None if script => (".", line.path),
+        None => return None,
+    };
     let system = ["/usr/", "/bin/", "/lib", "/opt/", "/nix/"];
     if system.iter().any(|place| line.path.starts_with(place)) {
         return None;
