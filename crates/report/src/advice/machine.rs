@@ -139,6 +139,15 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     // It is counted for all CPUs; the path is on one at a time.
     let stolen = machine.stolen_ns.unwrap_or(0) / facts.cpus;
     let stalled = machine.memory_stalled_ns.unwrap_or(0);
+    let mut waited: Vec<Group> = Vec::new();
+    for it in &facts.analysis.memory {
+        let process = facts.analysis.thread(it.thread).process;
+        if facts.own.has(process) {
+            waited.extend(facts.groups.at(process, it.time));
+        }
+    }
+    waited.sort_unstable();
+    waited.dedup();
     let all = |own| Without {
         own,
         waits: |_, _| false,
@@ -161,7 +170,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
             without: all(|kind, _| matches!(kind, Time::Disk | Time::Blocked | Time::OnCpu)),
             cap: stalled,
             jobs: Vec::new(),
-            evidence: Vec::new(),
+            evidence: waited,
         },
     ]
 }

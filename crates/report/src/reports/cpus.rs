@@ -158,7 +158,8 @@ impl Cpus {
         let parts = parts.map(|(who, ns)| format!("{who} {}", units::time(ns)));
         style.line(
             out,
-            "During the run-queue wait of recorded tasks their CPU was that of:",
+            "During the run-queue wait of recorded tasks their CPU was that of (two that wait for a CPU at \
+             once count twice):",
         );
         style.items(out, "  ", &parts, " · ");
         let names = names.iter().take(self.shown).map(|(comm, ns)| {
@@ -332,7 +333,7 @@ impl Cpus {
             false => "idle or others",
         };
         let waited = |(.., cpu): &CpuRow| units::time(cpu.preempted_wait_ns);
-        Table::new("run queue, preempted", waited)
+        Table::new("waited after them", waited)
             .data("cpu", |(.., cpu)| cpu.cpu)
             .words("CPU", |(name, ..)| Cell::Text(name.clone()))
             .fact("build", "build_ns", |(.., cpu)| Cell::Time(cpu.build_ns))
@@ -358,7 +359,7 @@ impl Cpus {
                 Cell::Count(cpu.migrations)
             })
             .spare()
-            .fact("preempted", "preempted", |(.., cpu)| {
+            .fact("preempted by others", "preempted", |(.., cpu)| {
                 Cell::Count(cpu.preempted)
             })
             .data("preempted_wait_ns", |(.., cpu)| cpu.preempted_wait_ns)

@@ -88,6 +88,11 @@ impl Report for Top<'_> {
             trace(&mut above, &self.view, style);
             return above;
         }
+        if chosen.is_empty() && !analysis.processes.is_empty() {
+            let all = units::plural(analysis.totals.processes, "process", "processes");
+            style.line(&mut above, &format!("None of the {all} matches."));
+            return above;
+        }
         failed::failed(&mut above, &self.view, style);
         advice::lines(&mut above, &advice, FIRST, style);
         above.push('\n');
@@ -358,12 +363,10 @@ fn peak(out: &mut String, view: &View, style: &Style) {
     let earlier = |process: &Process| std::cmp::Reverse((process.start, process.pid));
     let largest = known.max_by_key(|(rss, process)| (*rss, earlier(process)));
     if let Some((rss, process)) = largest {
-        let text = format!(
-            "Peak memory   {} in {}",
-            units::bytes(rss),
-            label::label(process)
-        );
-        style.line(out, &text);
+        let lead = format!("Peak memory   {} in ", units::bytes(rss));
+        let room = style.width.saturating_sub(units::width(&lead)).max(20);
+        let text = lead + &units::shorten(&label::label(process), room);
+        style.painted(out, Paint::Plain, &text);
     }
 }
 
