@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
 use tr_format::event::Ktime;
 
+use super::recipe;
 use super::rules::{self, Found, Tests};
 use super::spans::{self, Span};
 use super::{at, Since, Step, StepIx, StepKind, Steps};
@@ -244,6 +245,17 @@ impl Build<'_> {
             is_test().then(|| Found {
                 kind: StepKind::Test,
                 name: label::label_of(&exec.argv, &exec.comm, false),
+                tests: Tests::None,
+                nests: false,
+                script: false,
+                wraps: None,
+            })
+        });
+        let found = found.or_else(|| {
+            let recipe = (n == 0).then(|| recipe::name(self.analysis, process))?;
+            recipe.map(|name| Found {
+                kind: StepKind::Target,
+                name,
                 tests: Tests::None,
                 nests: false,
                 script: false,
