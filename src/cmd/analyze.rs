@@ -242,11 +242,11 @@ fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> 
         .iter()
         .map(|kind| (kind.key(), kind.make(&view)))
         .collect();
-    // Text has the words in the report's place.
     let text = matches!(args.format, FormatArg::Text);
-    let warnings = reports.iter().filter_map(|(_, report)| report.warning());
-    for warning in warnings.filter(|_| !text) {
-        eprintln!("tr: {warning}");
+    for (_, report) in reports.iter().filter(|(_, it)| !(text && it.text_warns())) {
+        if let Some(warning) = report.warning() {
+            eprintln!("tr: {warning}");
+        }
     }
     match args.format {
         FormatArg::Text => {

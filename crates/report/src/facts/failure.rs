@@ -138,8 +138,8 @@ impl Sure {
         }
     }
 
-    /// A signal that nobody sends to end a program in good order killed the process.
-    fn crashed(&self, process: &Process) -> bool {
+    /// The rank of a process that a signal killed which nobody sends to end a program in good order.
+    fn crash(&self, process: &Process) -> Option<Rank> {
         const KILL: u32 = 9;
         const ON_PURPOSE: [u32; 7] = [
             1,  // SIGHUP
@@ -151,8 +151,12 @@ impl Sure {
             15, // SIGTERM
         ];
         let signal = process.status.map_or(0, |status| status & 0x7f);
-        let on_purpose = ON_PURPOSE.contains(&signal) || (signal == KILL && self.kills_told);
-        signal != 0 && !on_purpose
+        match signal {
+            0 => None,
+            // Lack of memory, or on purpose.
+            KILL => (!self.kills_told).then_some(Rank::Reason),
+            signal => (!ON_PURPOSE.contains(&signal)).then_some(Rank::Crash),
+        }
     }
 }
 
@@ -349,8 +353,8 @@ impl<'a> Finder<'a> {
         if !self.sure.own.has(ix) || self.tests.is_asked(ix) {
             return None;
         }
-        if self.sure.crashed(self.analysis.process(ix)) {
-            return Some(Rank::Crash);
+        if let Some(rank) = self.sure.crash(self.analysis.process(ix)) {
+            return Some(rank);
         }
         let leads = self.leads.get(ix.0 as usize).copied().flatten();
         (leads == Some(true) && !self.tests.is_failed(ix)).then_some(Rank::Reason)

@@ -333,7 +333,7 @@ impl Cpus {
             false => "idle or others",
         };
         let waited = |(.., cpu): &CpuRow| units::time(cpu.preempted_wait_ns);
-        Table::new("waited after them", waited)
+        Table::new("then waited", waited)
             .data("cpu", |(.., cpu)| cpu.cpu)
             .words("CPU", |(name, ..)| Cell::Text(name.clone()))
             .fact("build", "build_ns", |(.., cpu)| Cell::Time(cpu.build_ns))
@@ -359,7 +359,7 @@ impl Cpus {
                 Cell::Count(cpu.migrations)
             })
             .spare()
-            .fact("preempted by others", "preempted", |(.., cpu)| {
+            .fact("preemptions", "preempted", |(.., cpu)| {
                 Cell::Count(cpu.preempted)
             })
             .data("preempted_wait_ns", |(.., cpu)| cpu.preempted_wait_ns)

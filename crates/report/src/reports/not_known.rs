@@ -78,4 +78,8 @@ impl Report for NotKnown {
     fn warning(&self) -> Option<String> {
         Some(format!("{}: {}", self.title, self.why))
     }
+
+    fn text_warns(&self) -> bool {
+        true
+    }
 }

@@ -305,14 +305,13 @@ impl Build<'_> {
 
     /// The status of the child that ran this program.
     fn wrapped(&self, process: &Process, program: &[&[u8]]) -> Option<u32> {
-        let children = process.children.iter().map(|ix| self.analysis.process(*ix));
+        let mut children = process.children.iter().map(|ix| self.analysis.process(*ix));
         let ran = |child: &&Process| {
             let args: Vec<&[u8]> = child.argv.args().collect();
             !program.is_empty() && args.ends_with(program)
         };
         children
-            .filter(ran)
-            .last()
+            .rfind(ran)
             .map_or(process.status, |child| child.status)
     }
 

@@ -12,7 +12,7 @@ const SHORTEST: u64 = 20_000_000;
 const MOST: usize = 64;
 
 /// The name of the step that a child of make or ninja is, if the rules know little of what it does:
-/// that of the process that takes the longest in it.
+/// the program of the process that takes the longest in it.
 pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
     let wall = process.end.since(process.start);
     if wall < SHORTEST || !is_recipe(analysis, process) {
@@ -44,7 +44,8 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
         open.extend(at.children.iter().map(|ix| analysis.process(*ix)));
     }
     let little = steps.saturating_mul(2) < wall;
-    little.then(|| label::label(longest.unwrap_or(process)))
+    // Without its arguments, which may hold the paths of this build.
+    little.then(|| label::program(longest.unwrap_or(process)))
 }
 
 /// A program that make or ninja starts.
