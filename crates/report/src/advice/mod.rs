@@ -30,8 +30,8 @@ use crate::units;
 use crate::view::View;
 use facts::Facts;
 use machine::Withheld;
-use verdict::Had;
 pub use verdict::{Blame, Verdict};
+use verdict::{Had, Parts};
 
 named! {
     /// The kind of an advice, the most specific ones first.
@@ -212,12 +212,11 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     let together = own.saturating_sub(schedule.wall(all, Effect::Best));
     let mut changes: Vec<Advice> = kept.into_iter().map(|(it, _)| it).collect();
     let has_own = changes.iter().any(|it| !it.kind.is_machine());
-    let saved = if has_own { together } else { 0 };
     let sum = changes
         .iter()
         .map(|it| it.gain)
         .fold(0, u64::saturating_add);
-    let had = Had::of(facts, withheld.others);
+    let had = Had::of(facts.analysis, facts.path, withheld.others);
     changes.extend(withheld.advice(facts, &had.names));
     changes.truncate(MOST);
     let nothing = match changes.is_empty() {
@@ -227,8 +226,20 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         }
         false => None,
     };
-    let bound = nothing.map(|(_, bound)| bound);
-    let verdict = Verdict::new(facts, &withheld, (&changes, saved), (bound, had));
+    let stolen = changes.iter().find(|it| it.kind == Kind::Stolen);
+    let (others, quota) = (withheld.others, withheld.throttled);
+    let much = |kind, ns: u64| ns > 0 && ns.saturating_mul(least(kind)) >= facts.wall;
+    let parts = Parts {
+        wall: facts.wall,
+        cpus: facts.cpus,
+        others,
+        quota,
+        stolen: stolen.map_or(0, |it| it.gain),
+        machine: stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota),
+        changes: has_own.then_some(together),
+        bound: nothing.map(|(_, bound)| bound),
+    };
+    let verdict = Verdict::new(parts, had);
     Ok(Advised {
         verdict: Some(verdict),
         // A twentieth of the sum is less than what a line can be wrong by.

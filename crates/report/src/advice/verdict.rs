@@ -1,12 +1,10 @@
 //! The verdict: how much of a build's time is its own, and how much the machine withheld.
 
 use tr_analyze::contention::{Contention, Wait};
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::{CriticalPath, Kind as Time};
+use tr_analyze::model::Analysis;
 use tr_format::event::Comm;
 
-use super::facts::Facts;
-use super::machine::Withheld;
-use super::{least, Advice, Kind};
 use crate::names::named;
 use crate::{units, who};
 
@@ -53,45 +51,44 @@ const NAMES: usize = 3;
 /// One that had a twentieth of the time explains nothing.
 const COUNTS: u64 = 20;
 
+/// What a verdict is made of, in ns.
+pub(super) struct Parts {
+    pub wall: u64,
+    pub cpus: u64,
+    /// Waits for a CPU that the build would not have on CPUs of its own.
+    pub others: u64,
+    pub quota: u64,
+    pub stolen: u64,
+    /// What the machine took is much.
+    pub machine: bool,
+    /// What the changes to the build save together; `None`: there are none.
+    pub changes: Option<u64>,
+    pub bound: Option<u64>,
+}
+
 impl Verdict {
-    /// Of the changes the machine's are told apart.
-    pub(super) fn new(
-        facts: &Facts<'_>,
-        withheld: &Withheld,
-        (changes, saved): (&[Advice], u64),
-        (bound, had): (Option<u64>, Had),
-    ) -> Verdict {
-        let Had {
-            others,
-            nobody,
-            names,
-        } = had;
-        let lost = withheld.others.saturating_add(withheld.throttled);
-        let alone = facts.wall.saturating_sub(lost);
-        let stolen = changes.iter().find(|it| it.kind == Kind::Stolen);
-        let own = changes.iter().any(|it| !it.kind.is_machine());
-        let much = |kind, ns: u64| ns > 0 && ns.saturating_mul(least(kind)) >= facts.wall;
-        let machine = stolen.is_some()
-            || much(Kind::Others, withheld.others)
-            || much(Kind::Throttled, withheld.throttled);
+    pub(super) fn new(parts: Parts, had: Had) -> Verdict {
+        let lost = parts.others.saturating_add(parts.quota);
+        let alone = parts.wall.saturating_sub(lost);
+        let error = error(lost, alone);
         Verdict {
-            blame: match (machine, own) {
-                (true, true) => Blame::Both,
-                (true, false) => Blame::Machine,
+            blame: match (parts.machine, parts.changes) {
+                (true, Some(_)) => Blame::Both,
+                (true, None) => Blame::Machine,
                 (false, _) => Blame::Code,
             },
-            wall: facts.wall,
+            wall: parts.wall,
             alone,
-            alone_at_least: alone.saturating_sub(error(lost, alone)),
-            alone_at_most: alone.saturating_add(error(lost, alone)).min(facts.wall),
-            others,
-            nobody,
-            names,
-            quota: withheld.throttled,
-            stolen: stolen.map_or(0, |it| it.gain),
-            changes: saved,
-            bound,
-            cpus: facts.cpus,
+            alone_at_least: alone.saturating_sub(error),
+            alone_at_most: alone.saturating_add(error).min(parts.wall),
+            others: had.others,
+            nobody: had.nobody,
+            names: had.names,
+            quota: parts.quota,
+            stolen: parts.stolen,
+            changes: parts.changes.unwrap_or(0),
+            bound: parts.bound,
+            cpus: parts.cpus,
         }
     }
 
@@ -193,21 +190,21 @@ pub(super) struct Had {
 
 impl Had {
     /// Divides the time that others had as far as the waits tell.
-    pub fn of(facts: &Facts<'_>, others: u64) -> Had {
-        let Some(contention) = Contention::new(facts.analysis) else {
+    pub fn of(analysis: &Analysis, path: &CriticalPath, others: u64) -> Had {
+        let Some(contention) = Contention::new(analysis) else {
             return Had {
                 others,
                 nobody: 0,
                 names: Vec::new(),
             };
         };
-        let segments = facts.path.segments.iter();
+        let segments = path.segments.iter();
         let waits = segments.filter(|it| it.kind == Time::RunQueue);
         let waits = waits.filter_map(|it| -> Option<Wait> {
-            let (cpu, ..) = Contention::wait_at(facts.analysis, it.thread, it.from)?;
+            let (cpu, ..) = Contention::wait_at(analysis, it.thread, it.from)?;
             Some((cpu, it.from, it.to))
         });
-        let (sum, names) = contention.by_name(facts.analysis, waits);
+        let (sum, names) = contention.by_name(analysis, waits);
         let part = |ns: u64, of: u64, whole: u64| {
             let part = u128::from(of) * u128::from(ns) / u128::from(whole.max(1));
             u64::try_from(part).unwrap_or(u64::MAX)
