@@ -226,6 +226,24 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         }
         false => None,
     };
+    let bound = nothing.map(|(_, bound)| bound);
+    let saved = has_own.then_some(together);
+    let verdict = verdict(facts, &withheld, (&changes, saved, bound), had);
+    Ok(Advised {
+        verdict: Some(verdict),
+        // A twentieth of the sum is less than what a line can be wrong by.
+        together: Some(together).filter(|it| sum.saturating_sub(*it) > sum / 20),
+        changes,
+        nothing,
+    })
+}
+
+fn verdict(
+    facts: &Facts<'_>,
+    withheld: &Withheld,
+    (changes, saved, bound): (&[Advice], Option<u64>, Option<u64>),
+    had: Had,
+) -> Verdict {
     let stolen = changes.iter().find(|it| it.kind == Kind::Stolen);
     let (others, quota) = (withheld.others, withheld.throttled);
     let much = |kind, ns: u64| ns > 0 && ns.saturating_mul(least(kind)) >= facts.wall;
@@ -236,17 +254,10 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         quota,
         stolen: stolen.map_or(0, |it| it.gain),
         machine: stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota),
-        changes: has_own.then_some(together),
-        bound: nothing.map(|(_, bound)| bound),
+        changes: saved,
+        bound,
     };
-    let verdict = Verdict::new(parts, had);
-    Ok(Advised {
-        verdict: Some(verdict),
-        // A twentieth of the sum is less than what a line can be wrong by.
-        together: Some(together).filter(|it| sum.saturating_sub(*it) > sum / 20),
-        changes,
-        nothing,
-    })
+    Verdict::new(parts, had)
 }
 
 impl Candidate {
