@@ -20,7 +20,9 @@ build: ## install the packages for building, and build tr
 		scripts/build.sh --without-record; \
 	fi
 
-demo: build ## build tr, record a build, and analyze it
+demo: ## build tr, record a build, and analyze it: installs packages, takes some minutes
+	@echo "demo: builds tr first, which installs packages that are missing and takes some minutes"
+	@$(MAKE) --no-print-directory build
 	@scripts/demo.sh "$(DEMO)"
 
 install: ## install a built tr into PREFIX (/usr/local); SETCAP=1 lets it trace, GROUP=name for that group alone

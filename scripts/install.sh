@@ -44,7 +44,7 @@ writable() { # writable TARGET
 
 if [ "${1-}" = --remove ]; then
 	if [ ${#installed[@]} -eq 0 ]; then
-		echo "install: there is no $program"
+		echo "uninstall: nothing to remove: there is no $program"
 		exit 0
 	fi
 	writable uninstall

@@ -185,6 +185,7 @@ fn what_others_took_is_told_apart() {
         ("busy-jobs", "clean-make"),
         ("busy-repeated", "repeated-compiler"),
         ("busy-serial", "make-j1"),
+        ("busy-generator", "generator"),
     ] {
         let ((wall, others), (alone, _)) = (self::wall(busy), self::wall(idle));
         let ratio = (wall - others) / alone;
@@ -196,10 +197,80 @@ fn what_others_took_is_told_apart() {
     }
 }
 
+fn verdict(name: &str) -> Value {
+    let trace = folder().join(format!("{name}.bin"));
+    let json = analyze(&trace, &["--report", "advice", "--format", "json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    json["advice"]["verdict"].clone()
+}
+
+/// One line says whether the code or the machine took the time, with seconds for each.
+#[test]
+fn the_verdict_tells_the_code_from_the_machine() {
+    for (name, blame) in [
+        ("clean-make", "code"),
+        ("link", "code"),
+        ("others", "machine"),
+        ("quota", "machine"),
+        ("busy-jobs", "machine"),
+        ("busy-repeated", "both"),
+        ("busy-generator", "both"),
+    ] {
+        let verdict = verdict(name);
+        let ns = |key: &str| verdict[key].as_u64().unwrap();
+        assert_eq!(verdict["blame"], blame, "{name}: {verdict}");
+        let parts = ns("alone_ns") + ns("others_ns") + ns("nobody_ns") + ns("quota_ns");
+        assert_eq!(parts, ns("wall_ns"), "{name}: {verdict}");
+        assert!(
+            ns("alone_at_least_ns") <= ns("alone_ns"),
+            "{name}: {verdict}"
+        );
+        assert!(
+            ns("alone_ns") <= ns("alone_at_most_ns"),
+            "{name}: {verdict}"
+        );
+    }
+    assert!(verdict("quota")["quota_ns"].as_u64() > Some(1_000_000_000));
+    // The names' seconds are part of those of all others.
+    let busy = verdict("busy-generator");
+    let names = busy["others"].as_array().unwrap();
+    let sum: u64 = names.iter().map(|it| it["ns"].as_u64().unwrap()).sum();
+    assert_eq!(names[0]["comm"], "sh", "{busy}");
+    assert!(sum <= busy["others_ns"].as_u64().unwrap(), "{busy}");
+}
+
+/// The first screen speaks in the order in which one acts, and not of what no one can act on.
+#[test]
+fn the_first_screen_has_the_order_of_acting() {
+    let trace = folder().with_file_name("traces").join("demo.bin");
+    let text = analyze(&trace, &[]);
+    let at = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
+    let order = [
+        "make -s",
+        "exit 0",
+        "Failed   tests/fails.sh",
+        "Verdict  your code: ",
+    ];
+    let order = order.iter().chain(&[
+        "What to change",
+        "Critical path",
+        "CPUs   this build",
+        "next: ",
+    ]);
+    let places: Vec<usize> = order.map(|what| at(what)).collect();
+    assert!(places.is_sorted(), "{text}");
+    assert!(!text.contains("anomal"), "{text}");
+    // A configure script's tests are no failures of a build that succeeded.
+    let text = analyze(&folder().join("configure.bin"), &[]);
+    assert!(!text.contains("Failed"), "{text}");
+}
+
 /// Work stays a fault where others make the build longer.
 #[test]
 fn contention_hides_no_work() {
     assert_eq!(kind(&of_build("busy-repeated")[0]), "repeated");
+    // A twentieth of the wall time, but a third of the build's own.
+    assert_eq!(kind(&of_build("busy-generator")[0]), "alone");
 }
 
 #[test]
@@ -237,13 +308,15 @@ fn a_polling_loop_gains_one_sleep() {
 fn nothing_has_a_word() {
     for name in ["clean-make", "clean-library", "many-jobs"] {
         let trace = folder().join(format!("{name}.bin"));
-        let text = analyze(&trace, &[]);
-        let first = text.lines().next().unwrap();
+        let text = analyze(&trace, &["--width", "120"]);
+        let verdict = text
+            .lines()
+            .find(|line| line.starts_with("Verdict  "))
+            .unwrap();
         assert!(
-            first.starts_with("What to change: nothing; it takes "),
+            verdict.contains(" % of what 2 CPUs allow; nothing stands out"),
             "{text}"
         );
-        assert!(first.ends_with(" %)"), "{text}");
     }
 }
 

@@ -242,7 +242,8 @@ fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> 
         .iter()
         .map(|kind| (kind.key(), kind.make(&view)))
         .collect();
-    for (_, report) in &reports {
+    let text = matches!(args.format, FormatArg::Text);
+    for (_, report) in reports.iter().filter(|(_, it)| !(text && it.text_warns())) {
         if let Some(warning) = report.warning() {
             eprintln!("tr: {warning}");
         }

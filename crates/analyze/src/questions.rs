@@ -6,6 +6,7 @@ pub mod critical_path;
 mod graph;
 pub mod machine;
 pub mod network;
+pub mod own;
 pub mod parallelism;
 pub mod programs;
 pub mod schedule;

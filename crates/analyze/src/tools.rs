@@ -62,6 +62,8 @@ pub enum Family {
     Operator,
     Prove,
     Pytest,
+    /// They answer a question about the machine.
+    Query,
     Python,
     Rspec,
     Ruby,
@@ -218,6 +220,7 @@ const TOOLS: &[Tool] = &[
     tool("perl", Family::Perl),
     tool("ruby jruby", Family::Ruby),
     tool("node nodejs", Family::Node).with(&[(Role::Tests, "--test")]),
+    tool("dpkg-architecture dpkg-query pkg-config pkgconf uname which readlink getconf", Family::Query),
     tool("java", Family::JavaMachine),
     tool("Rscript gjs guile lua php tclsh", Family::Script),
 ];

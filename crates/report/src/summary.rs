@@ -8,8 +8,9 @@ use tr_analyze::model::Analysis;
 
 use crate::advice::{advise, Advice};
 use crate::called::TR;
-use crate::facts::failure::{self, Failure};
+use crate::facts::failure::{Failed, Failures};
 use crate::facts::path;
+use crate::facts::shares::CpuShares;
 use crate::sort::Rows;
 use crate::steps::{Step, Steps};
 use crate::style::{Paint, Style};
@@ -36,8 +37,9 @@ pub struct Summary {
     outcome: String,
     facts: Vec<String>,
     warnings: Vec<String>,
+    verdict: Option<String>,
     advice: Vec<Advice>,
-    failures: Vec<Failure>,
+    failures: Failures,
     /// The title of the path, and its longest parts.
     path: Option<(&'static str, Vec<String>)>,
     steps: Vec<String>,
@@ -56,15 +58,16 @@ impl Summary {
                 outcome: untraced::facts(analysis).join(" · "),
                 facts: Vec::new(),
                 warnings: vec![format!("not traced: {reason}")],
+                verdict: None,
                 advice: Vec::new(),
-                failures: Vec::new(),
+                failures: Failures::default(),
                 path: None,
                 steps: Vec::new(),
             };
         }
         let advised = path.as_ref().map(|path| advise(view, path));
-        let mut advice = advised.unwrap_or_default().changes;
-        advice.truncate(MOST);
+        let advised = advised.unwrap_or_default();
+        let advice = advised.to_change().take(MOST).cloned().collect();
         let mut warnings = warnings::warnings(analysis);
         if warnings.len() > MOST {
             let more = warnings.len() - MOST;
@@ -76,8 +79,9 @@ impl Summary {
             outcome: outcome(analysis),
             facts: facts(analysis),
             warnings,
+            verdict: advised.verdict.map(|it| it.text()),
             advice,
-            failures: failure::explained(analysis),
+            failures: Failures::new(analysis, view.chosen),
             path: path.as_ref().map(|path| parts(analysis, path)),
             steps: steps(analysis),
         }
@@ -96,8 +100,11 @@ impl Summary {
         if !self.facts.is_empty() {
             style.items(&mut out, "", &self.facts, " · ");
         }
-        for failure in &self.failures {
-            style.wrapped(&mut out, Paint::Bad, "Failed: ", &failure.words(" → "));
+        for failure in self.failed(|name| name.to_owned(), |text| text.to_owned()) {
+            style.wrapped(&mut out, Paint::Bad, "Failed: ", &failure);
+        }
+        if let Some(verdict) = &self.verdict {
+            style.wrapped(&mut out, Paint::Plain, "Verdict: ", verdict);
         }
         for (at, advice) in self.advice.iter().enumerate() {
             let lead = if at == 0 { "Change: " } else { "        " };
@@ -129,9 +136,15 @@ impl Summary {
             escape::markdown(&self.outcome)
         );
         out += &warnings::markdown(&self.warnings);
-        // The dominant loss.
-        if let Some(advice) = self.advice.first() {
-            let _ = writeln!(out, "**{}**\n", escape::markdown(&said(advice)));
+        let failed = self.failed(escape::code, escape::markdown);
+        for failure in &failed {
+            let _ = writeln!(out, "- ❌ {failure}");
+        }
+        if !failed.is_empty() {
+            out.push('\n');
+        }
+        if let Some(verdict) = &self.verdict {
+            let _ = writeln!(out, "**{}**\n", escape::markdown(verdict));
         }
         let mut facts = list(&self.facts);
         for (name, link) in links.named() {
@@ -141,10 +154,7 @@ impl Summary {
         if !facts.is_empty() {
             let _ = writeln!(out, "{facts}\n");
         }
-        for failure in &self.failures {
-            let _ = writeln!(out, "- ❌ {}", failure.markdown());
-        }
-        for advice in self.advice.iter().skip(1) {
+        for advice in &self.advice {
             let _ = writeln!(out, "- {}", escape::markdown(&said(advice)));
         }
         if let Some((title, parts)) = &self.path {
@@ -154,6 +164,29 @@ impl Summary {
             let _ = writeln!(out, "- Longest steps: {}", list(&self.steps));
         }
         out
+    }
+}
+
+impl Summary {
+    /// The failures that count, a line each; `name` and `text` escape them.
+    fn failed(&self, name: fn(&str) -> String, text: fn(&str) -> String) -> Vec<String> {
+        let label = |it: &Failed| name(&units::shorten(&it.name, NAME));
+        let told = &self.failures.told;
+        let shown = told.iter().take(MOST);
+        let lines = shown.map(|it| {
+            let mut words = vec![format!("{} {}", label(it), text(&it.fact()))];
+            let above = it.above.iter();
+            words.extend(above.map(|it| format!("{} {}", label(it), text(&it.end))));
+            words.join(" → ")
+        });
+        let mut lines: Vec<String> = lines.collect();
+        if let Some(more @ 1..) = told.len().checked_sub(MOST) {
+            let more = units::count(more as u64);
+            lines.push(text(&format!(
+                "and {more} more: {TR} analyze --report execs --failed"
+            )));
+        }
+        lines
     }
 }
 
@@ -201,13 +234,15 @@ fn facts(analysis: &Analysis) -> Vec<String> {
     let wall = analysis.end.since(analysis.start);
     let times = &analysis.totals.times;
     let cpus = analysis.meta.cpus.len() as u64;
-    let busy = times.on_cpu as f64 / wall.max(1) as f64;
+    let shares = CpuShares::of(analysis);
+    let cpu = shares.build().unwrap_or(0);
+    let busy = cpu as f64 / wall.max(1) as f64;
     if warnings::is_blank(analysis) {
         return Vec::new();
     }
-    let least = warnings::at_least(analysis);
+    let least = shares.least();
     let mut facts = vec![
-        format!("{least}{} of CPU", units::time(times.on_cpu)),
+        format!("{least}{} of CPU", units::time(cpu)),
         format!("{least}{busy:.2} of {} utilized", units::cpus(cpus)),
     ];
     if times.run_queue > 0 {

@@ -90,7 +90,11 @@ impl Cell {
             Cell::Time(ns) => units::time(*ns),
             Cell::AtLeast(ns) => format!(">{}", units::time(*ns)),
             Cell::WaitAtLeast(ns) => format!("≥ {}", units::time(*ns)),
-            Cell::Seconds(ns) => format!("{}.{:04}", ns / 1_000_000_000, ns / 100_000 % 10_000),
+            // Rounded, as every duration.
+            Cell::Seconds(ns) => {
+                let ticks = ns.saturating_add(50_000) / 100_000;
+                format!("{}.{:04}", ticks / 10_000, ticks % 10_000)
+            }
             Cell::At(ns) => units::at(*ns),
             Cell::Count(number) => units::count(*number),
             Cell::Id(id) => id.to_string(),

@@ -38,6 +38,33 @@ pub fn time(ns: u64) -> String {
     }
 }
 
+/// Two durations, the second one at least as long: `1.1 to 1.3 s`.
+pub fn range(least: u64, most: u64) -> String {
+    let (low, high) = (time(least), time(most));
+    match (low.split_once(' '), high.split_once(' ')) {
+        _ if low == high => high,
+        (Some((low, unit)), Some((_, same))) if unit == same => format!("{low} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+/// A duration and its bounds: `7.1 s (6.8 to 7.5)`.
+pub fn interval(ns: u64, (least, most): (u64, u64)) -> String {
+    let value = time(ns);
+    let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
+    let range = range(least, most);
+    let (low, high) = (time(least), time(most));
+    if low == high {
+        return value;
+    }
+    let same = unit(&value) == unit(&low) && unit(&value) == unit(&high);
+    let end = unit(&value).map(|unit| format!(" {unit}"));
+    let shown = end
+        .filter(|_| same)
+        .and_then(|end| range.strip_suffix(&end));
+    format!("{value} ({})", shown.unwrap_or(&range))
+}
+
 /// A point in time, in seconds since the start of the trace.
 pub fn at(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1000)
@@ -208,6 +235,18 @@ pub fn shorten(text: &str, columns: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_interval_has_one_unit() {
+        let seconds = |s: f64| (s * 1e9) as u64;
+        let shown = interval(seconds(7.1), (seconds(6.8), seconds(7.5)));
+        assert_eq!(shown, "7.10 s (6.80 to 7.50)");
+        let shown = interval(seconds(0.98), (seconds(0.9), seconds(1.1)));
+        assert_eq!(shown, "980 ms (900 ms to 1.10 s)");
+        assert_eq!(interval(5, (5, 5)), "5 ns");
+        assert_eq!(range(seconds(1.1), seconds(1.3)), "1.10 to 1.30 s");
+        assert_eq!(range(seconds(0.1), seconds(1.3)), "100 ms to 1.30 s");
+    }
 
     #[test]
     fn a_time_has_three_digits_and_the_unit_that_fits() {

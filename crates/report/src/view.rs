@@ -86,4 +86,9 @@ pub trait Report {
     fn warning(&self) -> Option<String> {
         None
     }
+
+    /// The text says what the warning says.
+    fn text_warns(&self) -> bool {
+        false
+    }
 }

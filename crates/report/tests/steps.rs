@@ -2,9 +2,12 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
 
 use tr_analyze::kinds::Kind;
+use tr_analyze::memory::{MemoryEvent, MemoryKind};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx, Times};
 use tr_analyze::{analyze, Options};
+use tr_format::counters::{Counter, Counters};
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
+use tr_format::meta::Scope;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_report::query::{self, By, Filter, Sort};
@@ -461,4 +464,163 @@ fn the_text_tells_what_a_slow_test_waited_for() {
         slow.contains("slow: CPU ") && slow.contains("run queue "),
         "{slow}"
     );
+}
+
+/// The first screen of COMMAND, the first process, with these raw statuses.
+fn screen(lines: &[Line], statuses: &[u32]) -> String {
+    let mut analysis = built(lines);
+    for (process, status) in analysis.processes.iter_mut().zip(statuses) {
+        process.status = Some(*status);
+    }
+    analysis.meta.root = Some(Tgid(0));
+    first_screen(&analysis)
+}
+
+fn first_screen(analysis: &Analysis) -> String {
+    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    let view = View {
+        analysis,
+        chosen: &chosen,
+        file: "x.bin",
+        ask: &Ask::default(),
+    };
+    let style = Style {
+        width: 120,
+        ..Style::PLAIN
+    };
+    let text = ReportKind::Top.make(&view).text(&style);
+    let mut lines = text.lines().skip_while(|line| !line.starts_with("Failed"));
+    let mut failed = Vec::new();
+    while let Some(line) = lines
+        .next()
+        .filter(|it| it.starts_with("Failed") || it.starts_with("    "))
+    {
+        failed.push(line.trim_end());
+    }
+    failed.join("\n")
+}
+
+/// What the parent asked and went on after is no failure: of a build that succeeded nothing is told.
+#[test]
+fn questions_are_no_failures() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "sh ./build.sh")]),
+        (Some(0), 10, 20, &[(11, "grep -q x y")]),
+        (Some(0), 30, 300, &[(31, "/bin/sh ./configure")]),
+        (Some(2), 40, 60, &[(41, "cc -o conftest conftest.c")]),
+        (Some(2), 70, 80, &[(71, "./conftest")]),
+        (Some(0), 400, 410, &[(401, "yes")]),
+    ];
+    // A test program of a configure script may crash, and a reader may have enough.
+    assert_eq!(screen(lines, &[0, 1 << 8, 0, 1 << 8, 11, 13]), "");
+    // A crash of the build's own is told.
+    let text = screen(lines, &[0, 1 << 8, 0, 1 << 8, 11, 11]);
+    assert_eq!(text, "Failed   yes   killed by SIGSEGV after 10 ns (pid 5)");
+}
+
+/// The cause stands first: neither a shim's questions in the same process before the program, nor
+/// those that a shell asked earlier.
+#[test]
+fn the_cause_of_a_failure_comes_first() {
+    let shim: &[Line] = &[
+        (
+            None,
+            0,
+            900,
+            &[(0, "bash /shims/pytest"), (50, "python3 -m pytest")],
+        ),
+        (Some(0), 10, 20, &[(11, "readlink /a")]),
+        (Some(0), 22, 30, &[(23, "readlink /b")]),
+    ];
+    let text = screen(shim, &[1 << 8, 1 << 8, 1 << 8]);
+    assert_eq!(
+        text,
+        "Failed   pytest   exit 1 after 900 ns (pid 0)\n         \
+         2 failed without consequence: tr analyze --report execs --failed"
+    );
+    let make: &[Line] = &[
+        (None, 0, 900, &[(0, "make all")]),
+        (Some(0), 10, 20, &[(11, "sh -c test~-f~x")]),
+        (Some(0), 100, 800, &[(101, "cc -c -o a.o a.c")]),
+        (
+            Some(2),
+            110,
+            700,
+            &[(111, "cc1 -quiet a.c -o /tmp/ccAbCdEf.s")],
+        ),
+        (Some(0), 120, 850, &[(121, "cc -c -o b.o b.c")]),
+    ];
+    let text = screen(make, &[2 << 8, 0, 1 << 8, 1 << 8, 0]);
+    assert_eq!(
+        text,
+        "Failed   cc1 a.c   exit 1 after 590 ns (pid 3)\n         \
+         → cc a.c exit 1 → the command exit 2"
+    );
+    // `set -e`, and an earlier question with the same status.
+    let shell: &[Line] = &[
+        (None, 0, 900, &[(0, "/bin/sh ./run.sh")]),
+        (Some(0), 10, 20, &[(11, "grep -q x y")]),
+        (Some(0), 100, 890, &[(101, "./slow")]),
+    ];
+    let text = screen(shell, &[1 << 8, 1 << 8, 1 << 8]);
+    assert!(
+        text.starts_with("Failed   slow   exit 1 after 790 ns"),
+        "{text}"
+    );
+    assert!(text.contains("1 failed without consequence"), "{text}");
+}
+
+/// Tests count whatever their runner makes of them, but not what a test asks for on purpose.
+#[test]
+fn failed_tests_are_told() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "make test")]),
+        (Some(0), 10, 300, &[(11, "sh tests/a.sh")]),
+        (Some(1), 20, 30, &[(21, "/w/tests/helper 1")]),
+        (Some(0), 310, 400, &[(311, "sh tests/b.sh")]),
+        (Some(3), 320, 330, &[(321, "grep -q x y")]),
+    ];
+    let text = screen(lines, &[0, 0, 1 << 8, 1 << 8, 1 << 8]);
+    assert_eq!(text, "Failed   tests/b.sh   exit 1 after 89 ns (pid 3)");
+}
+
+/// Lack of memory is told whoever was killed, with the size and the limit.
+#[test]
+fn a_kill_for_lack_of_memory_says_so() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "make test")]),
+        (Some(0), 10, 300, &[(11, "python3 tests/sort.py")]),
+    ];
+    let mut analysis = built(lines);
+    analysis.meta.root = Some(Tgid(0));
+    analysis.processes[0].status = Some(2 << 8);
+    analysis.processes[1].status = Some(9);
+    analysis.memory.push(MemoryEvent {
+        time: Ktime(299),
+        thread: ThreadIx(1),
+        kind: MemoryKind::Killed(Some(100 << 20)),
+    });
+    let mut counters = Counters::default();
+    counters.set(Counter::CgroupMemoryLimit, 100 << 20);
+    analysis.counters.push((Ktime(1), counters));
+    let text = first_screen(&analysis);
+    let killed = "Failed   sort.py   killed: out of memory at 100 MiB of 100 MiB after 290 ns (pid 1)\n         \
+                  → the command exit 2";
+    assert_eq!(text, killed);
+}
+
+/// Of a recording of the whole machine strangers' failures are none of the command's.
+#[test]
+fn strangers_do_not_fail_the_command() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "make all")]),
+        (None, 10, 300, &[(11, "cron")]),
+        (Some(1), 20, 30, &[(21, "sh tests/x.sh")]),
+    ];
+    let mut analysis = built(lines);
+    analysis.meta.root = Some(Tgid(0));
+    analysis.meta.scope = Scope::All;
+    analysis.processes[1].status = Some(11);
+    analysis.processes[2].status = Some(1 << 8);
+    assert_eq!(first_screen(&analysis), "");
 }

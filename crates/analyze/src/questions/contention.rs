@@ -1,23 +1,25 @@
 //! Who had the CPUs while recorded tasks waited for one.
 //!
 //! A wait in a run queue belongs to the CPU on which the task runs after it, and is divided by who had
-//! that CPU meanwhile: recorded tasks, tasks that are not recorded, or nobody of whom the recording
+//! that CPU meanwhile: recorded tasks, others, or nobody of whom the recording
 //! knows: the CPU was idle, a hypervisor or a quota had it, or the task was moved from another CPU.
 
 use std::collections::{BTreeMap, HashMap};
 
 use tr_format::event::{Comm, CpuId, Ktime, Tid};
+use tr_format::meta::Scope;
 
 use crate::ids::ThreadIx;
 use crate::model::Analysis;
+use crate::questions::own::Own;
 use crate::timeline::Bucket;
 
 /// Waits for a CPU, divided by who had it, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Division {
-    /// Recorded tasks had it.
+    /// Recorded tasks had it; of a recording of the whole machine COMMAND's.
     pub own: u64,
-    /// Tasks that are not recorded had it.
+    /// Others had it.
     pub others: u64,
     /// Nobody of whom the recording knows.
     pub rest: u64,
@@ -36,10 +38,18 @@ impl Division {
 struct Slice {
     from: Ktime,
     to: Ktime,
-    /// A task that is not recorded.
-    other: Option<Tid>,
+    /// A task that is not recorded, or a stranger.
+    other: Option<Other>,
     /// The time of all slices before this one.
     before: Sums,
+}
+
+/// A task that is not the build's.
+#[derive(Clone, Copy, Debug)]
+enum Other {
+    Outside(Tid),
+    /// Of a recording of the whole machine.
+    Stranger(ThreadIx),
 }
 
 /// The time on a CPU of recorded tasks, and of others, in ns.
@@ -77,7 +87,8 @@ impl Contention {
         let timeline = analysis
             .timeline
             .as_ref()
-            .filter(|_| analysis.outside.is_told())?;
+            .filter(|_| analysis.outside.is_told() || analysis.meta.scope == Scope::All)?;
+        let own = Own::of(analysis);
         let mut cpus: BTreeMap<CpuId, Vec<Slice>> = BTreeMap::new();
         let mut put = |cpu, from, to, other| {
             let before = Sums::default();
@@ -90,15 +101,17 @@ impl Contention {
             cpus.entry(cpu).or_default().push(slice);
         };
         for thread in analysis.thread_ids() {
+            let stranger = !own.has_thread(analysis, thread);
+            let other = stranger.then_some(Other::Stranger(thread));
             for stretch in timeline.of(thread) {
                 if let Bucket::OnCpu(Some(cpu)) = stretch.doing {
-                    put(cpu, stretch.from, stretch.to, None);
+                    put(cpu, stretch.from, stretch.to, other);
                 }
             }
         }
         for (cpu, slices) in &analysis.outside.slices {
             for slice in slices {
-                put(*cpu, slice.from, slice.to, Some(slice.tid));
+                put(*cpu, slice.from, slice.to, Some(Other::Outside(slice.tid)));
             }
         }
         for slices in cpus.values_mut() {
@@ -129,9 +142,22 @@ impl Contention {
     /// who had the CPUs.
     pub fn of_all(analysis: &Analysis) -> Option<(Division, Vec<(Comm, u64)>)> {
         let contention = Contention::new(analysis)?;
+        let own = Own::of(analysis);
         let threads = analysis.thread_ids();
+        let threads = threads.filter(|ix| own.has_thread(analysis, *ix));
         let waits = threads.flat_map(|thread| Contention::waits(analysis, thread));
         Some(contention.by_name(analysis, waits))
+    }
+
+    /// The wait of a thread in a run queue at that time, if it ends on a known CPU.
+    pub fn wait_at(analysis: &Analysis, thread: ThreadIx, time: Ktime) -> Option<Wait> {
+        let timeline = analysis.timeline.as_ref()?;
+        let number = timeline.at(thread, time)?;
+        let wait = timeline.get(thread, number)?;
+        match (wait.doing, timeline.get(thread, number + 1)?.doing) {
+            (Bucket::RunQueue { .. }, Bucket::OnCpu(Some(cpu))) => Some((cpu, wait.from, wait.to)),
+            _ => None,
+        }
     }
 
     /// Divides a wait.
@@ -187,9 +213,14 @@ impl Contention {
             for slice in slices {
                 let since = waited.until(slice.from);
                 let ns = waited.until(slice.to).saturating_sub(since);
-                if let Some(tid) = slice.other.filter(|_| ns > 0) {
-                    let name = analysis.outside.at(tid, slice.to);
-                    let name = name.map_or_else(Comm::default, |it| it.comm);
+                if let Some(other) = slice.other.filter(|_| ns > 0) {
+                    let name = match other {
+                        Other::Outside(tid) => {
+                            let name = analysis.outside.at(tid, slice.to);
+                            name.map_or_else(Comm::default, |it| it.comm)
+                        }
+                        Other::Stranger(thread) => analysis.thread(thread).comm,
+                    };
                     let sum = names.entry(name).or_default();
                     *sum = sum.saturating_add(ns);
                 }

@@ -1,5 +1,6 @@
 //! Parallelism: the number of tasks that ran or waited for a CPU at once, and the
-//! serial phases, in which one process was the only one that did.
+//! serial phases, in which one process was the only one that did. Of a recording of the whole
+//! machine COMMAND's tasks count.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -13,6 +14,7 @@ use crate::concurrency::add;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::questions::critical_path::{CriticalPath, Kind, NoPath, Segment};
 use crate::questions::graph::Graph;
+use crate::questions::own::Own;
 use crate::questions::programs::{sleeper, Group, Groups};
 use crate::timeline::Bucket;
 
@@ -198,8 +200,11 @@ impl Sweep<'_> {
         let (analysis, timeline) = (self.graph.analysis, self.graph.timeline);
         // Each thread's next change: its time, and the number of the stretch that begins.
         let first = |ix| Some(Reverse((timeline.get(ix, 0)?.from, ix, 0)));
+        let own = Own::of(analysis);
+        let threads = analysis.thread_ids();
+        let threads = threads.filter(|ix| own.has_thread(analysis, *ix));
         let mut changes: BinaryHeap<Reverse<(Ktime, ThreadIx, u32)>> =
-            analysis.thread_ids().filter_map(first).collect();
+            threads.filter_map(first).collect();
         while let Some(mut change) = changes.peek_mut() {
             let Reverse((time, ix, number)) = *change;
             self.advance(time);

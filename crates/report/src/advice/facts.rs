@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::{CriticalPath, Kind as Time, Segment};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
+use tr_analyze::own::Own;
 use tr_analyze::parallelism::{self, Parallelism};
 use tr_analyze::programs::{Group, Groups};
 use tr_analyze::timeline::Bucket;
@@ -43,6 +44,8 @@ pub(super) struct Facts<'a> {
     pub analysis: &'a Analysis,
     pub path: &'a CriticalPath,
     pub groups: Groups,
+    /// The build's processes: the rules know no others.
+    pub own: Own,
     pub executions: Vec<Execution>,
     /// The groups of each process.
     of: Vec<Vec<Group>>,
@@ -52,6 +55,8 @@ pub(super) struct Facts<'a> {
     pub load: Vec<Load>,
     /// The path's length in ns.
     pub wall: u64,
+    /// The same without waits for a CPU: others do not make it longer.
+    pub worked: u64,
     pub cpus: u64,
 }
 
@@ -59,6 +64,7 @@ impl<'a> Facts<'a> {
     /// `None`: there is no path.
     pub fn new(view: &View<'a>, path: &'a CriticalPath) -> Option<Facts<'a>> {
         let analysis = view.analysis;
+        let own = Own::of(analysis);
         let mut number = 0u32;
         let groups = Groups::new(analysis, |_, _| {
             number += 1;
@@ -70,8 +76,10 @@ impl<'a> Facts<'a> {
             of: Vec::new(),
             segments: Vec::new(),
             parallelism: parallelism::parallelism(analysis, &groups, Some(path), 1).ok()?,
-            load: load(analysis)?,
+            load: load(analysis, &own)?,
+            own,
             wall: path.length(),
+            worked: worked(path),
             cpus: (analysis.meta.cpus.len() as u64).max(1),
             path,
             groups,
@@ -137,8 +145,10 @@ impl<'a> Facts<'a> {
         self.executions.get(group as usize)
     }
 
+    /// The build's executions.
     pub fn all(&self) -> impl Iterator<Item = (Group, &Execution)> {
-        (0..).zip(&self.executions)
+        let all = (0..).zip(&self.executions);
+        all.filter(|(_, it)| self.own.has(it.process))
     }
 
     pub fn process(&self, group: Group) -> Option<&'a Process> {
@@ -218,7 +228,7 @@ impl<'a> Facts<'a> {
         let unknown = |values: &[Option<T>], group: Group| {
             values.get(group as usize).is_some_and(Option::is_none)
         };
-        for (group, _) in self.all() {
+        for (group, _) in (0..).zip(&self.executions) {
             // No process is its own ancestor, so this ends.
             let (mut chain, mut at) = (Vec::new(), Some(group));
             while let Some(next) = at.filter(|at| unknown(&values, *at)) {
@@ -349,6 +359,11 @@ impl<'a> Facts<'a> {
     }
 }
 
+fn worked(path: &CriticalPath) -> u64 {
+    let works = path.segments.iter().filter(|it| it.kind != Time::RunQueue);
+    works.map(Segment::length).fold(0, u64::saturating_add)
+}
+
 /// Adds to a group's sum.
 pub(super) fn add(sums: &mut BTreeMap<Group, u64>, group: Group, ns: u64) {
     let sum = sums.entry(group).or_default();
@@ -364,10 +379,11 @@ fn program(process: &Process, exec: Option<usize>) -> String {
 }
 
 /// The numbers of tasks in order of time.
-fn load(analysis: &Analysis) -> Option<Vec<Load>> {
+fn load(analysis: &Analysis, own: &Own) -> Option<Vec<Load>> {
     let timeline = analysis.timeline.as_ref()?;
     let mut steps: Vec<(Ktime, isize, isize)> = Vec::new();
-    for thread in analysis.thread_ids() {
+    let threads = analysis.thread_ids();
+    for thread in threads.filter(|ix| own.has_thread(analysis, *ix)) {
         for stretch in timeline.of(thread) {
             let (running, demand) = match stretch.doing {
                 Bucket::OnCpu(_) => (1, 1),

@@ -36,6 +36,9 @@ fn slots(facts: &Facts<'_>) -> Option<Candidate> {
     let mut idle = 0u64;
     for thread in analysis.thread_ids() {
         let process = analysis.thread(thread).process;
+        if !facts.own.has(process) {
+            continue;
+        }
         for stretch in timeline.of(thread) {
             if analysis.awaited(thread, &stretch) != Some(Awaited::Slot) {
                 continue;

@@ -1,17 +1,14 @@
 //! The machine: CPU time that the build did not get.
 
-use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::machine::{withheld, Samples};
-use tr_analyze::model::Analysis;
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
 use tr_format::counters::Counter;
-use tr_format::event::Comm;
 
 use super::facts::Facts;
 use super::{least, Advice, Candidate, Kind};
-use crate::{units, who};
+use crate::units;
 
 /// A shorter wait, in ns, may be the time that an idle CPU takes to begin.
 const WAKE_UP: u64 = 500_000;
@@ -55,7 +52,7 @@ impl Withheld {
     }
 
     /// The line about it: no other line claims its seconds.
-    pub fn advice(&self, facts: &Facts<'_>) -> Option<Advice> {
+    pub fn advice(&self, facts: &Facts<'_>, names: &[(String, u64)]) -> Option<Advice> {
         let line = |kind, finding, action, gain| {
             let candidate = Candidate {
                 kind,
@@ -103,25 +100,15 @@ impl Withheld {
                 lost,
             ),
         };
-        let finding = match (kind, names(facts.analysis)) {
-            (Kind::Others, Some(names)) => format!("{finding}: {names}"),
+        let finding = match (kind, names) {
+            (Kind::Others, [_, ..]) => {
+                let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
+                format!("{finding}: {}", names.join(", "))
+            }
             _ => finding.to_owned(),
         };
         Some(line(kind, finding, action, gain))
     }
-}
-
-/// The programs that had most of the CPU time for which recorded tasks waited.
-fn names(analysis: &Analysis) -> Option<String> {
-    const SHOWN: usize = 3;
-    let (sum, names) = Contention::of_all(analysis)?;
-    // One that had a twentieth of it explains nothing.
-    let counts = |(comm, ns): &&(Comm, u64)| {
-        !comm.bytes().is_empty() && ns.saturating_mul(CONTENDED) >= sum.others
-    };
-    let shown = names.iter().filter(counts).take(SHOWN);
-    let shown: Vec<String> = shown.map(|(comm, _)| who::comm(comm)).collect();
-    (!shown.is_empty()).then(|| shown.join(", "))
 }
 
 /// Tasks that are not part of the build use much of the CPUs, as far as the machine's counters
@@ -152,6 +139,15 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     // It is counted for all CPUs; the path is on one at a time.
     let stolen = machine.stolen_ns.unwrap_or(0) / facts.cpus;
     let stalled = machine.memory_stalled_ns.unwrap_or(0);
+    let mut waited: Vec<Group> = Vec::new();
+    for it in &facts.analysis.memory {
+        let process = facts.analysis.thread(it.thread).process;
+        if facts.own.has(process) {
+            waited.extend(facts.groups.at(process, it.time));
+        }
+    }
+    waited.sort_unstable();
+    waited.dedup();
     let all = |own| Without {
         own,
         waits: |_, _| false,
@@ -174,7 +170,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
             without: all(|kind, _| matches!(kind, Time::Disk | Time::Blocked | Time::OnCpu)),
             cap: stalled,
             jobs: Vec::new(),
-            evidence: Vec::new(),
+            evidence: waited,
         },
     ]
 }

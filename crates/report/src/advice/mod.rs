@@ -11,6 +11,7 @@ mod facts;
 mod jobs;
 mod machine;
 mod programs;
+mod verdict;
 mod waits;
 mod work;
 
@@ -29,6 +30,8 @@ use crate::units;
 use crate::view::View;
 use facts::Facts;
 use machine::Withheld;
+pub use verdict::{Blame, Verdict};
+use verdict::{Had, Parts};
 
 named! {
     /// The kind of an advice, the most specific ones first.
@@ -92,7 +95,7 @@ impl Advice {
         let most = units::time(self.gain);
         match self.at_least {
             0 => format!("≤ {most}"),
-            least => format!("{} to {most}", units::time(least)),
+            least => units::range(least, self.gain),
         }
     }
 }
@@ -129,12 +132,21 @@ const SHORTEST: u64 = 100_000_000;
 /// What there is to say about a build.
 #[derive(Clone, Debug, Default)]
 pub struct Advised {
+    /// The build's own time and the machine's part; `None` where no time is known.
+    pub verdict: Option<Verdict>,
     /// The changes, those with the largest gain first; at the end what is the machine's.
     pub changes: Vec<Advice>,
     /// What all changes save together at most, if that is less than the sum of them.
     pub together: Option<u64>,
     /// Of a build without any change: its time, and the least that these CPUs need for it, in ns.
     pub nothing: Option<(u64, u64)>,
+}
+
+impl Advised {
+    /// What to change: what others took is the verdict's.
+    pub fn to_change(&self) -> impl Iterator<Item = &Advice> {
+        self.changes.iter().filter(|it| !it.kind.is_forecast())
+    }
 }
 
 /// The changes. None without a critical path, and with filters: they speak about the whole.
@@ -199,11 +211,13 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     let all = kept.iter().fold(0, |all, (_, bit)| all | bit);
     let together = own.saturating_sub(schedule.wall(all, Effect::Best));
     let mut changes: Vec<Advice> = kept.into_iter().map(|(it, _)| it).collect();
+    let has_own = changes.iter().any(|it| !it.kind.is_machine());
     let sum = changes
         .iter()
         .map(|it| it.gain)
         .fold(0, u64::saturating_add);
-    changes.extend(withheld.advice(facts));
+    let had = Had::of(facts.analysis, facts.path, withheld.others);
+    changes.extend(withheld.advice(facts, &had.names));
     changes.truncate(MOST);
     let nothing = match changes.is_empty() {
         true => {
@@ -212,12 +226,38 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         }
         false => None,
     };
+    let bound = nothing.map(|(_, bound)| bound);
+    let saved = has_own.then_some(together);
+    let verdict = verdict(facts, &withheld, (&changes, saved, bound), had);
     Ok(Advised {
+        verdict: Some(verdict),
         // A twentieth of the sum is less than what a line can be wrong by.
         together: Some(together).filter(|it| sum.saturating_sub(*it) > sum / 20),
         changes,
         nothing,
     })
+}
+
+fn verdict(
+    facts: &Facts<'_>,
+    withheld: &Withheld,
+    (changes, saved, bound): (&[Advice], Option<u64>, Option<u64>),
+    had: Had,
+) -> Verdict {
+    let stolen = changes.iter().find(|it| it.kind == Kind::Stolen);
+    let (others, quota) = (withheld.others, withheld.throttled);
+    let much = |kind, ns: u64| ns > 0 && ns.saturating_mul(least(kind)) >= facts.wall;
+    let parts = Parts {
+        wall: facts.wall,
+        cpus: facts.cpus,
+        others,
+        quota,
+        stolen: stolen.map_or(0, |it| it.gain),
+        machine: stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota),
+        changes: saved,
+        bound,
+    };
+    Verdict::new(parts, had)
 }
 
 impl Candidate {
@@ -301,6 +341,16 @@ impl Kind {
             _ => 1000,
         };
         (0, worst)
+    }
+
+    /// It is no change, but what the verdict forecasts.
+    pub fn is_forecast(self) -> bool {
+        matches!(self, Kind::Others | Kind::Throttled)
+    }
+
+    /// It is for who runs the machine.
+    pub fn is_machine(self) -> bool {
+        self.is_forecast() || self == Kind::Stolen
     }
 
     /// One task alone: any other kind says more.

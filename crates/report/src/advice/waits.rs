@@ -146,18 +146,36 @@ fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
     Some((longest, 1 + apart.count() as u64))
 }
 
-/// Whether a child of a process that sleeps lives through all of its sleeps.
+/// Whether a child of a process that sleeps, or a thread of its own that does something, lives through
+/// most of its sleeps.
 fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
-    let from = slept.iter().map(|it| it.from).min();
-    let to = slept.iter().map(|it| it.from).max();
-    let (Some(from), Some(to)) = (from, to) else {
-        return false;
+    let lives = |start: Ktime, end: Ktime| {
+        let inside = slept.iter().filter(|it| start <= it.from && end >= it.from);
+        inside.count() * 2 > slept.len()
     };
     let sleepers = slept.iter().filter_map(|it| facts.execution(it.by));
-    sleepers.map(|it| it.process).any(|process| {
-        let children = facts.analysis.process(process).children.iter();
-        let mut children = children.map(|ix| facts.analysis.process(*ix));
-        children.any(|child| child.start <= from && child.end >= to)
+    let sleepers: BTreeSet<_> = sleepers.map(|it| it.process).collect();
+    sleepers.into_iter().any(|ix| {
+        let process = facts.analysis.process(ix);
+        let children = process
+            .children
+            .iter()
+            .map(|ix| facts.analysis.process(*ix));
+        let workers = process
+            .threads
+            .iter()
+            .skip(1)
+            .map(|ix| facts.analysis.thread(*ix));
+        let works = |it: &tr_analyze::model::Thread| {
+            let busy = it.times.on_cpu.saturating_add(it.times.blocked);
+            busy.saturating_mul(10) >= it.end.since(it.start)
+        };
+        children
+            .map(|it| (it.start, it.end))
+            .any(|(start, end)| lives(start, end))
+            || workers
+                .filter(|it| works(it))
+                .any(|it| lives(it.start, it.end))
     })
 }
 

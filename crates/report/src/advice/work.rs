@@ -17,7 +17,7 @@ use crate::facts::normal::{argument, Paths};
 use crate::sort::Rows;
 use crate::units;
 
-/// One task alone matters from this share of the wall time on: a tenth. Every build has
+/// One task alone matters from this share of the path's time without waits for a CPU on: a tenth. Every build has
 /// shorter ones, such as a program's start.
 const ALONE: u64 = 10;
 /// The least number of executions of a short program, and the longest mean of their
@@ -129,7 +129,7 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |(group, it): (Group, &super::facts::Execution)| {
         let alone = facts.alone(group);
         let role = programs::role(&it.program);
-        if alone.saturating_mul(ALONE) < facts.wall
+        if alone.saturating_mul(ALONE) < facts.worked
             || role == Some(Role::Tests)
             || has_peers(facts, group)
         {

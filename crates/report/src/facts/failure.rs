@@ -1,96 +1,533 @@
-//! The chain of failures that ends with the command's own.
+//! What failed, in the order in which one acts.
+//!
+//! A failure counts if it led to COMMAND's own, if the kernel killed the process for lack of memory,
+//! if a signal that no one sends on purpose killed it, or if it is a failed test. Another one is a
+//! question that was answered with no: what started the process went on (`grep -q`, a configure
+//! script's tests).
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path;
+use tr_analyze::memory::MemoryKind;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
-use tr_analyze::tools::{self, Role};
+use tr_analyze::own::Own;
+use tr_analyze::tools::{self, Family, Role};
+use tr_format::counters::Counter;
+use tr_format::event::Ktime;
+use tr_format::meta::Extra;
 
-use crate::{escape, exit, label, units};
+use super::memory::samples;
+use crate::ancestors::down;
+use crate::sort::Rows;
+use crate::steps::{Step, StepKind, Steps};
+use crate::{exit, label, units};
 
-/// A failure and the failures above that it explains.
-pub(crate) struct Failure {
-    /// The process, with what became of it.
-    first: (String, String),
-    /// Those above, the command last.
-    above: Vec<(String, String)>,
+/// A process or a step that failed.
+#[derive(Clone, Debug)]
+pub(crate) struct Failed {
+    /// Its label, escaped for a terminal.
+    pub name: String,
+    /// What became of it: `exit 1`, `killed: out of memory`.
+    pub end: String,
+    /// Its wall time in ns.
+    pub after: u64,
+    pub pid: Option<u32>,
+    pub process: Option<ProcessIx>,
+    /// Those that it made fail, up to COMMAND.
+    pub above: Vec<Failed>,
 }
 
-impl Failure {
-    /// For a terminal, with this between them.
-    pub(crate) fn words(&self, between: &str) -> String {
-        self.join(between, |name| name.to_owned(), |word| word.to_owned())
-    }
-
-    pub(crate) fn markdown(&self) -> String {
-        self.join(" → ", escape::code, escape::markdown)
-    }
-
-    fn join(
-        &self,
-        between: &str,
-        name: impl Fn(&str) -> String,
-        word: impl Fn(&str) -> String,
-    ) -> String {
-        let all = std::iter::once(&self.first).chain(&self.above);
-        let all = all.map(|(of, became)| format!("{} {}", name(of), word(became)));
-        all.collect::<Vec<_>>().join(between)
+impl Failed {
+    /// What became of it, and when.
+    pub fn fact(&self) -> String {
+        format!("{} after {}", self.end, units::time(self.after))
     }
 }
 
-/// The chain of failures that ends with the command's own. None of a command that succeeded.
-pub(crate) fn explained(analysis: &Analysis) -> Vec<Failure> {
-    let root = critical_path::root(analysis).ok();
-    let chain = root.map(|root| chain(analysis, root)).unwrap_or_default();
-    let Some((first, parents)) = chain.split_last() else {
-        return Vec::new();
-    };
-    let name = |it: &Process| units::shorten(&label::label(it), 60);
-    let word = |it: &Process| exit::words(it.status.unwrap_or(0));
-    let after = units::time(first.end.since(first.start));
-    let above = parents.iter().enumerate().rev();
-    let above = above.map(|(at, it)| {
-        let name = if at == 0 {
-            "the command".to_owned()
-        } else {
-            name(it)
+/// What failed in a recording.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Failures {
+    /// Those that count, the gravest first.
+    pub told: Vec<Failed>,
+    /// COMMAND failed.
+    pub command: bool,
+    /// The number of processes that failed and do not count, COMMAND's own.
+    pub tolerated: usize,
+}
+
+/// The order in which failures are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    OutOfMemory,
+    Crash,
+    /// A test, of a runner that failed.
+    Cause,
+    /// The process whose failure explains COMMAND's.
+    Command,
+    Test,
+    Reason,
+}
+
+impl Failures {
+    /// The failures of these processes, by their places: of a recording of the whole machine those
+    /// of COMMAND's.
+    pub fn new(analysis: &Analysis, chosen: &[usize]) -> Failures {
+        let root = critical_path::root(analysis).ok();
+        let sure = Sure::new(analysis);
+        let is_any = |at: &usize| {
+            let process = analysis.processes.get(*at);
+            process.is_some_and(fails) || sure.out_of_memory.contains_key(&ProcessIx(*at as u32))
         };
-        (name, word(it))
-    });
-    vec![Failure {
-        first: (name(first), format!("{} after {after}", word(first))),
-        above: above.collect(),
-    }]
-}
-
-pub(crate) fn fails(process: &Process) -> bool {
-    exit::failed(process.status)
-}
-
-pub(crate) fn parent_fails(analysis: &Analysis, process: &Process) -> bool {
-    process.parent.is_some_and(|ix| fails(analysis.process(ix)))
-}
-
-/// From the root down: of the children that may explain a failure the one that ended last.
-/// Empty if the root did not fail.
-pub(crate) fn chain(analysis: &Analysis, root: ProcessIx) -> Vec<&Process> {
-    let mut chain = Vec::new();
-    let mut at = Some(root);
-    while let Some(process) = at.map(|ix| analysis.process(ix)).filter(|it| fails(it)) {
-        chain.push(process);
-        let children = process.children.iter().copied();
-        let explain = children.filter(|ix| explains(analysis.process(*ix), process));
-        at = explain.max_by_key(|ix| (analysis.process(*ix).end, *ix));
+        let failed: Vec<ProcessIx> = chosen
+            .iter()
+            .filter(|at| is_any(at))
+            .map(|at| ProcessIx(*at as u32))
+            .collect();
+        let marked = analysis.marks.len() + analysis.imported.len() > 0;
+        if failed.is_empty() && !marked {
+            return Failures::default();
+        }
+        let steps = Steps::new(analysis);
+        let tests = Tests::new(analysis, &steps);
+        Finder::new(analysis, (sure, tests), root).all(&failed, &steps)
     }
-    chain
 }
 
-/// A child's failure may be the reason for its parent's. A shell ends with the status of its
-/// last command; it tolerates other failures, as a test that is false.
-fn explains(child: &Process, parent: &Process) -> bool {
-    let shell = tools::of(parent).is_some_and(|tool| tool.role(None) == Some(Role::Shell));
-    // A command that a signal has killed counts as 128 and the signal's number.
-    let code = |status: u32| match status & 0x7f {
+/// What a process's end says by itself.
+struct Sure {
+    /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
+    out_of_memory: BTreeMap<ProcessIx, Option<u64>>,
+    /// The recording tells such kills: another one is on purpose.
+    kills_told: bool,
+    /// The limit of the memory of COMMAND's cgroup, in bytes.
+    limit: Option<u64>,
+    own: Own,
+}
+
+impl Sure {
+    fn new(analysis: &Analysis) -> Sure {
+        let kills = analysis.memory.iter().filter_map(|it| match it.kind {
+            MemoryKind::Killed(resident) => Some((analysis.thread(it.thread).process, resident)),
+            _ => None,
+        });
+        let limits = samples(analysis).filter_map(|(_, it)| it.get(Counter::CgroupMemoryLimit));
+        Sure {
+            out_of_memory: kills.collect(),
+            // Without a limit cgroup v1 has the largest number of pages.
+            kills_told: analysis.meta.has(Extra::Memory),
+            limit: limits.max().filter(|bytes| *bytes < 1 << 62),
+            own: Own::of(analysis),
+        }
+    }
+
+    /// What became of a process.
+    fn end(&self, ix: ProcessIx, process: &Process) -> String {
+        let Some(resident) = self.out_of_memory.get(&ix) else {
+            return exit::words(process.status.unwrap_or(0));
+        };
+        let limit = self
+            .limit
+            .filter(|limit| resident.is_none_or(|it| it <= *limit));
+        let killed = "killed: out of memory";
+        match (resident.map(units::bytes), limit.map(units::bytes)) {
+            (Some(resident), Some(limit)) => format!("{killed} at {resident} of {limit}"),
+            (Some(resident), None) => format!("{killed} at {resident}"),
+            (None, Some(limit)) => format!("{killed}, limit {limit}"),
+            (None, None) => killed.to_owned(),
+        }
+    }
+
+    /// The rank of a process that a signal killed which nobody sends to end a program in good order.
+    fn crash(&self, process: &Process) -> Option<Rank> {
+        const KILL: u32 = 9;
+        const ON_PURPOSE: [u32; 7] = [
+            1,  // SIGHUP
+            2,  // SIGINT
+            10, // SIGUSR1
+            12, // SIGUSR2
+            13, // SIGPIPE: a reader has had enough
+            14, // SIGALRM
+            15, // SIGTERM
+        ];
+        let signal = process.status.map_or(0, |status| status & 0x7f);
+        match signal {
+            0 => None,
+            // Lack of memory, or on purpose.
+            KILL => (!self.kills_told).then_some(Rank::Reason),
+            signal => (!ON_PURPOSE.contains(&signal)).then_some(Rank::Crash),
+        }
+    }
+}
+
+/// The steps that are failed tests.
+struct Tests {
+    /// The failed tests without another failed one inside them, by their numbers.
+    failed: Vec<usize>,
+    /// For each process, whether its execution is a failed test.
+    is_failed: Vec<bool>,
+    /// For each process, whether it is inside a test that did not fail, or below a configuration
+    /// that succeeded.
+    is_asked: Vec<bool>,
+}
+
+impl Tests {
+    fn new(analysis: &Analysis, steps: &Steps) -> Tests {
+        let list = steps.list();
+        let is_test = |step: &Step| step.kind == StepKind::Test;
+        let passed = |step: &Step| is_test(step) && step.ended && !step.failed();
+        let mut has_inner = vec![false; list.len()];
+        let mut is_asked = vec![false; list.len()];
+        let mut failed = Vec::new();
+        for (at, step) in list.iter().enumerate() {
+            // Parents come first.
+            let around = step
+                .parent
+                .is_some_and(|it| is_asked.get(it) == Some(&true));
+            let asked = around || passed(step);
+            is_asked.get_mut(at).into_iter().for_each(|it| *it = asked);
+            // One that a program reports is as it says.
+            let counts = step.failed() && (!around || step.result.is_some());
+            if counts && (is_test(step) || step.result.is_some()) {
+                failed.push(at);
+                for outer in steps.around(step.parent) {
+                    has_inner
+                        .get_mut(outer)
+                        .into_iter()
+                        .for_each(|it| *it = true);
+                }
+            }
+        }
+        let mut is_failed = vec![false; analysis.processes.len()];
+        let processes = failed.iter().filter_map(|at| list.get(*at)?.process);
+        for ix in processes {
+            is_failed
+                .get_mut(ix.0 as usize)
+                .into_iter()
+                .for_each(|it| *it = true);
+        }
+        let below = down(analysis, |ix, above: Option<&bool>| {
+            let process = analysis.process(ix);
+            let configures = role(process) == Some(Role::Configure);
+            above == Some(&true) || configures && !fails(process)
+        });
+        let inside = |at: usize| {
+            let step = steps.of_process(analysis, at);
+            step.is_some_and(|step| is_asked.get(step) == Some(&true))
+                || below.get(at).copied().flatten() == Some(true)
+        };
+        let is_asked = (0..analysis.processes.len()).map(inside).collect();
+        failed.retain(|at| has_inner.get(*at) != Some(&true));
+        Tests {
+            failed,
+            is_failed,
+            is_asked,
+        }
+    }
+
+    fn is_failed(&self, ix: ProcessIx) -> bool {
+        self.is_failed.get(ix.0 as usize) == Some(&true)
+    }
+
+    fn is_asked(&self, ix: ProcessIx) -> bool {
+        self.is_asked.get(ix.0 as usize) == Some(&true)
+    }
+}
+
+struct Finder<'a> {
+    analysis: &'a Analysis,
+    sure: Sure,
+    tests: Tests,
+    root: Option<ProcessIx>,
+    /// For each process the start of its last child.
+    last_start: Vec<Ktime>,
+    /// For each process, whether its failure leads to the root's.
+    leads: Vec<Option<bool>>,
+}
+
+impl<'a> Finder<'a> {
+    fn new(
+        analysis: &'a Analysis,
+        (sure, tests): (Sure, Tests),
+        root: Option<ProcessIx>,
+    ) -> Finder<'a> {
+        let last = |process: &Process| {
+            let starts = process
+                .children
+                .iter()
+                .map(|ix| analysis.process(*ix).start);
+            starts.max().unwrap_or_default()
+        };
+        let mut finder = Finder {
+            analysis,
+            sure,
+            tests,
+            root,
+            last_start: analysis.processes.iter().map(last).collect(),
+            leads: Vec::new(),
+        };
+        finder.leads = down(analysis, |ix, above: Option<&bool>| {
+            let parent = analysis.process(ix).parent.filter(|_| above == Some(&true));
+            Some(ix) == root && finder.fails(ix)
+                || parent.is_some_and(|parent| {
+                    finder
+                        .explains(ix, parent)
+                        .is_some_and(|it| it != Explains::Maybe)
+                })
+        });
+        finder
+    }
+
+    fn all(&self, failed: &[ProcessIx], steps: &Steps) -> Failures {
+        let chosen: BTreeSet<ProcessIx> = failed.iter().copied().collect();
+        let mut chain: Vec<ProcessIx> = self
+            .chain()
+            .into_iter()
+            .filter(|ix| chosen.contains(ix))
+            .collect();
+        chain.reverse();
+        let mut found: Vec<(Rank, Failed)> = Vec::new();
+        let mut tolerated = 0;
+        for ix in failed.iter().filter(|ix| !chain.contains(ix)) {
+            match self.rank(*ix) {
+                Some(rank) => found.push((rank, self.process(*ix))),
+                // A failed test has a line by its step.
+                None if self.tests.is_failed(*ix) || !self.sure.own.has(*ix) => {}
+                None => tolerated += 1,
+            }
+        }
+        let told: BTreeSet<ProcessIx> = found.iter().filter_map(|(_, it)| it.process).collect();
+        let is_told = |ix: ProcessIx| told.contains(&ix) || chain.contains(&ix);
+        let test = match chain.first() {
+            Some(cause) if self.runs_others(*cause) => Rank::Cause,
+            _ => Rank::Test,
+        };
+        for at in &self.tests.failed {
+            let Some(step) = steps.list().get(*at) else {
+                continue;
+            };
+            let reported = step.result.is_some();
+            let ix = step.process.filter(|_| !reported);
+            let is_chosen = step.process.is_none_or(|ix| {
+                let chosen = reported
+                    || step.status != self.analysis.process(ix).status
+                    || chosen.contains(&ix);
+                self.sure.own.has(ix) && chosen
+            });
+            if is_chosen && !ix.is_some_and(is_told) {
+                found.push((test, self.step(step)));
+            }
+        }
+        found.extend(self.cause(&chain).map(|cause| (Rank::Command, cause)));
+        found.order_by_key(|(rank, it)| (*rank, Reverse(it.after), it.pid));
+        Failures {
+            told: found.into_iter().map(|(_, it)| it).collect(),
+            command: !chain.is_empty(),
+            tolerated,
+        }
+    }
+
+    /// The cause of COMMAND's failure, with those above it; `chain` begins with it.
+    fn cause(&self, chain: &[ProcessIx]) -> Option<Failed> {
+        let (first, above) = chain.split_first()?;
+        let mut above: Vec<Failed> = above.iter().map(|ix| self.process(*ix)).collect();
+        if let Some(command) = above.last_mut() {
+            command.name = "the command".into();
+        }
+        Some(Failed {
+            above,
+            ..self.process(*first)
+        })
+    }
+
+    /// A process that does nothing by itself: what it ran is the cause.
+    fn runs_others(&self, ix: ProcessIx) -> bool {
+        passes(self.analysis.process(ix)) != Passes::Last
+    }
+
+    /// Why a process's failure counts, apart from a test's.
+    fn rank(&self, ix: ProcessIx) -> Option<Rank> {
+        if self.sure.out_of_memory.contains_key(&ix) {
+            return Some(Rank::OutOfMemory);
+        }
+        if !self.sure.own.has(ix) || self.tests.is_asked(ix) {
+            return None;
+        }
+        if let Some(rank) = self.sure.crash(self.analysis.process(ix)) {
+            return Some(rank);
+        }
+        let leads = self.leads.get(ix.0 as usize).copied().flatten();
+        (leads == Some(true) && !self.tests.is_failed(ix)).then_some(Rank::Reason)
+    }
+
+    fn process(&self, ix: ProcessIx) -> Failed {
+        let process = self.analysis.process(ix);
+        let name = label::label(process);
+        Failed {
+            name: match self.sure.own.has(ix) {
+                true => name,
+                false => format!("{name} (not COMMAND's)"),
+            },
+            end: self.sure.end(ix, process),
+            after: process.end.since(process.start),
+            pid: Some(process.pid.0),
+            process: Some(ix),
+            above: Vec::new(),
+        }
+    }
+
+    fn step(&self, step: &Step) -> Failed {
+        let own = step.process.filter(|_| step.result.is_none());
+        let killed = own.filter(|ix| self.sure.out_of_memory.contains_key(ix));
+        let killed = killed.map(|ix| self.sure.end(ix, self.analysis.process(ix)));
+        let status = || step.status.filter(|status| *status != 0).map(exit::words);
+        let reported = step.result.clone();
+        Failed {
+            name: step.name.clone(),
+            end: killed
+                .or(reported)
+                .or_else(status)
+                .unwrap_or_else(|| "failed".into()),
+            after: step.wall(),
+            pid: own.map(|ix| self.analysis.process(ix).pid.0),
+            process: step.process,
+            above: Vec::new(),
+        }
+    }
+
+    /// From the root down: of the children that explain a failure the one that does so best.
+    fn chain(&self) -> Vec<ProcessIx> {
+        let mut chain = Vec::new();
+        let mut at = self.root;
+        while let Some(ix) = at.filter(|ix| self.fails(*ix)) {
+            chain.push(ix);
+            let children = self.analysis.process(ix).children.iter();
+            let best = children.filter_map(|ix| {
+                let child = self.analysis.process(*ix);
+                let explains = self.explains(*ix, at?)?;
+                let is_test = self.tests.is_failed(*ix);
+                let by = match explains {
+                    // It may be any of them: the one that took the longest is no mere question.
+                    Explains::Maybe => child.end.since(child.start),
+                    _ => child.end.0,
+                };
+                Some(((explains, is_test, by, *ix), *ix))
+            });
+            at = best.max_by_key(|(key, _)| *key).map(|(_, ix)| ix);
+        }
+        chain
+    }
+
+    fn fails(&self, ix: ProcessIx) -> bool {
+        fails(self.analysis.process(ix)) || self.sure.out_of_memory.contains_key(&ix)
+    }
+
+    /// Whether a child's failure may be the reason for its parent's.
+    fn explains(&self, ix: ProcessIx, parent: ProcessIx) -> Option<Explains> {
+        let child = self.analysis.process(ix);
+        let last_start = self.last_start.get(parent.0 as usize);
+        let parent = self.analysis.process(parent);
+        // What a program's predecessor in the same process started is none of its reasons.
+        let program = parent.execs.last().map_or(parent.start, |exec| exec.start);
+        if !self.fails(ix) || !fails(parent) || child.start < program {
+            return None;
+        }
+        let last = last_start.is_none_or(|start| *start <= child.end);
+        let until_the_end = parent.end.since(child.end.min(parent.end));
+        let gave_up = last && until_the_end <= soon(parent);
+        match passes(parent) {
+            Passes::Status if code(child) != code(parent) => None,
+            Passes::Status if gave_up => Some(Explains::Last),
+            Passes::Status => Some(Explains::Maybe),
+            Passes::Any if last => Some(Explains::Last),
+            Passes::Any => Some(Explains::One),
+            Passes::Tests => self.tests.is_failed(ix).then_some(Explains::One),
+            Passes::Last => gave_up.then_some(Explains::Last),
+        }
+    }
+}
+
+/// How well a child's failure explains its parent's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Explains {
+    /// The parent did other things after it.
+    Maybe,
+    /// One of several that do.
+    One,
+    /// The parent started nothing after it.
+    Last,
+}
+
+/// What a program makes of a child that fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Passes {
+    /// A shell ends with the status of one of its commands.
+    Status,
+    /// It fails if a child does.
+    Any,
+    /// It runs tests: they may fail on purpose what they start.
+    Tests,
+    /// Nothing is known of it: it fails if it ends at once.
+    Last,
+}
+
+fn passes(process: &Process) -> Passes {
+    let first = process.argv.args().next().unwrap_or_default();
+    let path = String::from_utf8_lossy(first);
+    let interpreter = tools::by_name(label::base(path.trim_start_matches('-')));
+    let named = named(process);
+    let family = named.as_ref().map(|(tool, _)| tool.family);
+    match named.and_then(|(tool, verb)| tool.role(verb.as_deref())) {
+        Some(Role::Jobs) => return Passes::Any,
+        Some(Role::Tests) => return Passes::Tests,
+        Some(Role::Configure) => return Passes::Last,
+        _ => {}
+    }
+    match family {
+        Some(
+            Family::Builder
+            | Family::Cargo
+            | Family::CargoNextest
+            | Family::Cmake
+            | Family::CompilerCache
+            | Family::CompilerDriver
+            | Family::Linker
+            | Family::Meson
+            | Family::Npm
+            | Family::Npx,
+        ) => Passes::Any,
+        _ if interpreter.is_some_and(|tool| tool.family == Family::Shell) => Passes::Status,
+        _ => Passes::Last,
+    }
+}
+
+/// The tool that a process's label names, with its verb.
+fn named(process: &Process) -> Option<(&'static tools::Tool, Option<String>)> {
+    let program = label::program(process);
+    let mut words = program.split(' ');
+    let tool = tools::by_name(words.next()?)?;
+    Some((tool, words.next().map(str::to_owned)))
+}
+
+fn role(process: &Process) -> Option<Role> {
+    let (tool, verb) = named(process)?;
+    tool.role(verb.as_deref())
+}
+
+/// A program that ends for a child's failure does so within this time, in ns: half a second, or a
+/// twentieth of its life.
+fn soon(process: &Process) -> u64 {
+    (process.end.since(process.start) / 20).max(500_000_000)
+}
+
+/// The status that a shell has of a command: of one that a signal has killed 128 and its number.
+fn code(process: &Process) -> Option<u32> {
+    process.status.map(|status| match status & 0x7f {
         0 => status >> 8 & 0xff,
         signal => 128 + signal,
-    };
-    fails(child) && (!shell || child.status.map(code) == parent.status.map(code))
+    })
+}
+
+fn fails(process: &Process) -> bool {
+    exit::failed(process.status)
 }

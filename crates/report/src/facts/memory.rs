@@ -33,6 +33,13 @@ impl MemorySum {
         figures.iter().all(|it| it.unwrap_or(0) == 0)
     }
 
+    /// Waits for memory, in whole ms.
+    pub fn waited_ms(&self) -> u64 {
+        let waits = [self.reclaimed, self.swapped];
+        let waits = waits.into_iter().flatten();
+        waits.fold(0, u64::saturating_add) / 1_000_000
+    }
+
     /// Without any fact, of a recording that may lack some kinds of them.
     fn of(analysis: &Analysis) -> MemorySum {
         let reclaim = analysis.meta.has(Extra::Memory).then_some(0);

@@ -14,9 +14,11 @@ use tr_format::counters::{self, Counter};
 use tr_format::event::{Argv, Ktime};
 use tr_format::meta::Scope;
 
-use crate::advice::{advise, Advice};
+use crate::advice::{advise, Advice, Advised};
 use crate::ci::Ci;
 use crate::encode::object;
+use crate::facts::failure::{Failed, Failures};
+use crate::facts::shares::CpuShares;
 use crate::facts::{by_events, by_tr, path};
 use crate::html::segments::Segments;
 use crate::html::stacks::{Function, Stacks};
@@ -32,6 +34,8 @@ const TEXTS: usize = 8 << 20;
 
 /// The most processes of a change that would save time.
 const EVIDENCE: usize = 40;
+/// The most failures.
+const FAILURES: usize = 20;
 /// The most pieces of the critical path, and the most steps.
 const STEPS: usize = 20_000;
 /// The most connections and DNS queries, and samples of the machine's counters.
@@ -47,7 +51,12 @@ pub struct Document {
     /// The time by the number of tasks on a CPU.
     concurrency: Vec<u64>,
     concurrency_unknown: u64,
+    /// Who had the CPUs, in words.
+    shares: Vec<String>,
     warnings: Vec<String>,
+    failures: FailureRows,
+    /// In words; `None`: no time is known.
+    verdict: Option<String>,
     advice: Vec<Change>,
     anomalies: Vec<String>,
     clocks: Vec<String>,
@@ -116,6 +125,22 @@ object! {
         #[serde(skip_serializing_if = "Option::is_none")]
         asleep_or_blocked: Option<u64> = totals.times.asleep_or_blocked_known(),
         unknown: u64 = totals.times.unknown,
+    }
+
+    // What failed and counts, the gravest first; with those above the cause of COMMAND's failure.
+    FailureRows(failures: &Failures) {
+        told: Vec<FailureRow> = failures.told.iter().take(FAILURES).map(FailureRow::new).collect(),
+        more: usize = failures.told.len().saturating_sub(FAILURES),
+        command: bool = failures.command,
+        tolerated: usize = failures.tolerated,
+    }
+
+    FailureRow(failed: &Failed) {
+        process: Option<u32> = failed.process.map(|it| it.0),
+        name: String = failed.name.clone(),
+        end: String = failed.end.clone(),
+        after: u64 = failed.after,
+        above: Vec<FailureRow> = failed.above.iter().map(FailureRow::new).collect(),
     }
 
     // A change that would save time.
@@ -427,6 +452,10 @@ pub fn document(
     let mut threads = Threads::default();
     let mut execs = Execs::default();
     let steps = Chosen::new(analysis);
+    let everything: Vec<usize> = (0..analysis.processes.len()).collect();
+    let advised = path.map(|path| advice(analysis, (file, &everything), path));
+    let advised = advised.unwrap_or_default();
+    let changes = advised.to_change();
     let mut before = 0;
     for (at, process) in analysis.processes.iter().enumerate() {
         let step = steps.row_of(analysis, at);
@@ -447,7 +476,10 @@ pub fn document(
         concurrency: analysis.concurrency.clone(),
         concurrency_unknown: analysis.concurrency_unknown,
         warnings: warnings::warnings(analysis),
-        advice: path.map_or(Vec::new(), |path| advice(analysis, file, path)),
+        shares: CpuShares::of(analysis).words(analysis),
+        failures: FailureRows::new(&Failures::new(analysis, &everything)),
+        verdict: advised.verdict.as_ref().map(|it| it.text()),
+        advice: changes.map(|it| Change::new(analysis, it)).collect(),
         anomalies: warnings::anomalies(analysis),
         clocks: warnings::clocks(&analysis.quality).into_iter().collect(),
         processes,
@@ -488,19 +520,17 @@ fn alone(analysis: &Analysis, process: &Process) -> bool {
     analysis.threads.get(only.0 as usize).is_some_and(same)
 }
 
-fn advice(analysis: &Analysis, file: &str, path: &CriticalPath) -> Vec<Change> {
+fn advice(analysis: &Analysis, (file, chosen): (&str, &[usize]), path: &CriticalPath) -> Advised {
     if analysis.events.total() > path::PATH_UP_TO {
-        return Vec::new();
+        return Advised::default();
     }
-    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
     let view = View {
         analysis,
-        chosen: &chosen,
+        chosen,
         file,
         ask: &Ask::default(),
     };
-    let all = advise(&view, path).changes.into_iter();
-    all.map(|advice| Change::new(analysis, &advice)).collect()
+    advise(&view, path)
 }
 
 fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {

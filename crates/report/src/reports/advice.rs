@@ -66,29 +66,32 @@ impl<'a> AdviceReport<'a> {
     }
 }
 
-/// Writes the first changes, a line each, and what they have in common; of a build that is well
-/// as it is, how near it is to its bound.
+/// Writes the verdict, the first changes, a line each, and what these have in common.
 pub(super) fn lines(out: &mut String, advised: &Advised, most: usize, style: &Style) {
-    if let Some(nothing) = nothing(advised) {
-        style.line(out, &nothing);
-    }
-    if advised.changes.is_empty() {
+    verdict(out, advised, style);
+    let changes: Vec<&Advice> = advised.to_change().take(most).collect();
+    if changes.is_empty() {
         return;
     }
+    out.push('\n');
     style.painted(out, Paint::Bold, TITLE);
-    let shown = || advised.changes.iter().take(most);
-    let gains: Vec<String> = shown().map(Advice::saves).collect();
-    let room = gains.iter().map(|gain| units::width(gain)).max();
-    for (advice, gain) in shown().zip(gains) {
-        line(
-            out,
-            advice,
-            &units::pad(&gain, room.unwrap_or(0), true),
-            style,
-        );
+    let room = changes.iter().map(|it| units::width(&it.saves())).max();
+    for advice in changes {
+        let gain = units::pad(&advice.saves(), room.unwrap_or(0), true);
+        line(out, advice, &gain, style);
     }
     if let Some(together) = together(advised) {
         style.painted(out, Paint::Dim, &format!("  {together}"));
+    }
+}
+
+/// Writes the verdict.
+fn verdict(out: &mut String, advised: &Advised, style: &Style) {
+    if let Some(verdict) = &advised.verdict {
+        let mut text = String::new();
+        style.wrapped(&mut text, Paint::Plain, LEAD, &verdict.text());
+        let lead = style.paint(Paint::Bold, LEAD.trim_end());
+        out.push_str(&text.replacen(LEAD.trim_end(), &lead, 1));
     }
 }
 
@@ -105,16 +108,7 @@ fn together(advised: &Advised) -> Option<String> {
     ))
 }
 
-/// The words for a build without any change.
-fn nothing(advised: &Advised) -> Option<String> {
-    let (wall, bound) = advised.nothing?;
-    let share = bound.saturating_mul(100) / wall.max(1);
-    Some(format!(
-        "What to change: nothing; it takes {} and needs at least {} ({share} %)",
-        units::time(wall),
-        units::time(bound)
-    ))
-}
+const LEAD: &str = "Verdict  ";
 
 /// The title above the lines.
 const TITLE: &str = "What to change   (what it saves)";
@@ -122,14 +116,16 @@ const TITLE: &str = "What to change   (what it saves)";
 impl Report for AdviceReport<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
-        if self.all.changes.is_empty() {
-            let text = nothing(&self.all);
-            let short = || "What to change: nothing is known of this part".to_owned();
-            style.line(&mut out, &text.unwrap_or_else(short));
+        if self.all.verdict.is_none() {
+            style.line(&mut out, "What to change: nothing is known of this part");
             return out;
         }
-        style.painted(&mut out, Paint::Bold, TITLE);
-        for advice in &self.all.changes {
+        verdict(&mut out, &self.all, style);
+        if self.all.to_change().next().is_some() {
+            out.push('\n');
+            style.painted(&mut out, Paint::Bold, TITLE);
+        }
+        for advice in self.all.to_change() {
             line(&mut out, advice, &advice.saves(), style);
             if advice.processes.is_empty() {
                 continue;
@@ -148,7 +144,26 @@ impl Report for AdviceReport<'_> {
     }
 
     fn json(&self) -> Option<Value> {
+        let verdict = self.all.verdict.as_ref().map(|it| {
+            let names = it.names.iter();
+            let names = names.map(|(name, ns)| json!({"comm": name, "ns": ns}));
+            json!({
+                "blame": it.blame.name(),
+                "wall_ns": it.wall,
+                "alone_ns": it.alone,
+                "alone_at_least_ns": it.alone_at_least,
+                "alone_at_most_ns": it.alone_at_most,
+                "others_ns": it.others,
+                "others": names.collect::<Vec<_>>(),
+                "nobody_ns": it.nobody,
+                "quota_ns": it.quota,
+                "stolen_ns": it.stolen,
+                "changes_at_most_ns": it.changes,
+                "bound_ns": it.bound,
+            })
+        });
         Some(json!({
+            "verdict": verdict,
             "advice": self.table().rows(&self.all.changes),
             "together_at_most_ns": self.all.together,
             "nothing": self.all.nothing.map(|(wall, bound)| json!({

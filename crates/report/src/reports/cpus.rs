@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde_json::{json, Value};
 use tr_analyze::contention::{Contention, Division};
 use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::own::Own;
 use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::{Comm, CpuId};
 use tr_format::meta::Scope;
@@ -18,7 +19,7 @@ use crate::sort::Rows;
 use crate::style::Style;
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
-use crate::{label, query, units, who};
+use crate::{label, units, who};
 
 /// The figures of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -157,7 +158,8 @@ impl Cpus {
         let parts = parts.map(|(who, ns)| format!("{who} {}", units::time(ns)));
         style.line(
             out,
-            "During the run-queue wait of recorded tasks their CPU was that of:",
+            "During the run-queue wait of recorded tasks their CPU was that of (two that wait for a CPU at \
+             once count twice):",
         );
         style.items(out, "  ", &parts, " · ");
         let names = names.iter().take(self.shown).map(|(comm, ns)| {
@@ -240,16 +242,12 @@ pub(super) fn own(view: &View) -> (Vec<bool>, &'static str) {
         }
         return (own, "the chosen processes");
     }
-    let whole_machine = analysis.meta.scope == Scope::All;
-    let root = analysis.meta.root.filter(|_| whole_machine);
-    let root = analysis.processes.iter().find(|p| root == Some(p.pid));
-    match root {
-        Some(root) => (
-            query::with_descendants(analysis, |process| std::ptr::eq(process, root)),
-            "COMMAND and its descendants",
-        ),
-        None => (vec![true; all], "the recorded tasks"),
-    }
+    let own = Own::of(analysis);
+    let build = match own.is_part() {
+        true => "COMMAND and its descendants",
+        false => "the recorded tasks",
+    };
+    (own.into_list(), build)
 }
 
 /// The time of processes by program, the longest first.
@@ -335,7 +333,7 @@ impl Cpus {
             false => "idle or others",
         };
         let waited = |(.., cpu): &CpuRow| units::time(cpu.preempted_wait_ns);
-        Table::new("run queue, preempted", waited)
+        Table::new("then waited", waited)
             .data("cpu", |(.., cpu)| cpu.cpu)
             .words("CPU", |(name, ..)| Cell::Text(name.clone()))
             .fact("build", "build_ns", |(.., cpu)| Cell::Time(cpu.build_ns))
@@ -361,7 +359,7 @@ impl Cpus {
                 Cell::Count(cpu.migrations)
             })
             .spare()
-            .fact("preempted", "preempted", |(.., cpu)| {
+            .fact("preemptions", "preempted", |(.., cpu)| {
                 Cell::Count(cpu.preempted)
             })
             .data("preempted_wait_ns", |(.., cpu)| cpu.preempted_wait_ns)

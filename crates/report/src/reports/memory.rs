@@ -85,7 +85,8 @@ impl<'a> Memory<'a> {
             })
             .filter(|(_, sum)| !sum.is_empty())
             .collect();
-        rows.order_by_key(|(_, sum)| Reverse((sum.killed, sum.peak, sum.reclaimed)));
+        // Waits for memory say more than the size of a small process.
+        rows.order_by_key(|(_, sum)| Reverse((sum.killed, sum.waited_ms(), sum.peak)));
         let threads: Vec<ThreadIx> = view
             .processes()
             .flat_map(|it| it.threads.iter().copied())

@@ -22,7 +22,8 @@ impl NotKnown {
         NotKnown {
             title: kind.title(),
             why: format!(
-                "not known with --method {}: it records no scheduling events (--method bpf does)",
+                "not known with --method {}: it records no scheduling events ({TR} doctor tells \
+                 what this machine allows)",
                 escape::text(method.as_bytes())
             ),
         }
@@ -76,5 +77,9 @@ impl Report for NotKnown {
 
     fn warning(&self) -> Option<String> {
         Some(format!("{}: {}", self.title, self.why))
+    }
+
+    fn text_warns(&self) -> bool {
+        true
     }
 }

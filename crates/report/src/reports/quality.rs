@@ -1,7 +1,7 @@
 //! The quality of the trace: how far its numbers can be trusted.
 
 use serde_json::{json, Value};
-use tr_analyze::model::{Analysis, Import};
+use tr_analyze::model::Import;
 
 use crate::encode::text;
 use crate::imports;
@@ -102,29 +102,6 @@ fn known(ns: u64) -> String {
         0 => "none".into(),
         ns => units::time(ns),
     }
-}
-
-/// Writes the unknown time and the anomalies, if there are any.
-pub(super) fn line(out: &mut String, view: &View<'_>, style: &Style) {
-    let analysis = view.analysis;
-    let anomalies = count(analysis);
-    let mut parts = Vec::new();
-    if analysis.totals.times.unknown > 0 {
-        let unknown = units::time(analysis.totals.times.unknown);
-        parts.push(format!("{unknown} unknown"));
-    }
-    if anomalies > 0 {
-        parts.push(units::plural(anomalies, "anomaly", "anomalies"));
-    }
-    if !parts.is_empty() {
-        parts.push("see --report quality".into());
-        style.items(out, "Trace   ", &parts, " · ");
-    }
-}
-
-fn count(analysis: &Analysis) -> u64 {
-    let counts = analysis.quality.anomalies.iter();
-    counts.fold(0, |sum, (_, count)| sum.saturating_add(*count))
 }
 
 impl Report for QualityReport<'_> {

@@ -27,6 +27,18 @@ const LINES: usize = 30;
 /// The number of tests that have a sentence of their own.
 const SLOWEST: usize = 3;
 
+/// Test runners that run their tests in a process of their own; how each test gets a step.
+const EACH_TEST: &[(&str, &str)] = &[
+    (
+        "pytest",
+        "PYTHONPATH=integrations pytest -p pytest_tr_marks",
+    ),
+    (
+        "node --test",
+        "node --import ./integrations/node-marks.mjs --test",
+    ),
+];
+
 pub struct StepsReport<'a> {
     view: View<'a>,
     steps: Steps,
@@ -291,8 +303,28 @@ impl<'a> StepsReport<'a> {
                 .width
                 .saturating_sub(units::width(&spent) + 14)
                 .max(12);
-            let name = units::shorten(&step.name, room);
-            style.line(out, &format!("{wall}  {name}: {spent}"));
+            let failed = if step.failed() { " failed" } else { "" };
+            let room = room.saturating_sub(failed.len());
+            let name = units::shorten(&step.name, room) + failed;
+            let text = format!("{wall}  {name}: {spent}");
+            let mut lines = String::new();
+            style.line(&mut lines, &text);
+            for line in lines.lines() {
+                style.painted(out, Paint::bad_if(step.failed()), line);
+            }
+        }
+    }
+
+    /// How a runner that runs its tests itself tells each of them.
+    fn each_test(&self, out: &mut String, style: &Style) {
+        let all = || self.all().map(|(_, step, _)| step);
+        if all().any(|step| step.result.is_some()) {
+            return;
+        }
+        for (runner, how) in EACH_TEST {
+            if all().any(|step| step.kind == StepKind::Test && step.name == *runner) {
+                style.line(out, &format!("For each test: {how} (integrations/)"));
+            }
         }
     }
 
@@ -516,6 +548,7 @@ impl Report for StepsReport<'_> {
         out += &table.text(lines, style, 0);
         self.outside(&mut out, style);
         self.slowest(&mut out, style);
+        self.each_test(&mut out, style);
         out
     }
 

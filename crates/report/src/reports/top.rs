@@ -13,13 +13,14 @@ use crate::ci::Ci;
 use crate::encode::{self, Seen};
 use crate::exit;
 use crate::facts::path;
+use crate::facts::shares::CpuShares;
 use crate::query::{self, By, GroupRow, Sort};
-use crate::reports::{advice, critical_path, failed, quality};
+use crate::reports::{advice, critical_path, failed};
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
-use crate::warnings::{self, at_least, is_blank, is_much, lost, recorded};
-use crate::words::{RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UTILIZED};
+use crate::warnings::{self, is_blank, lost, recorded};
+use crate::words::{RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED};
 use crate::{escape, label, units, who};
 
 /// The lines of the first screen: one of a small terminal.
@@ -82,27 +83,32 @@ impl Report for Top<'_> {
         let path = self.path();
         let advice = path.as_ref().map(|path| advise(&self.view, path));
         let advice = advice.unwrap_or_default();
-        advice::lines(&mut above, &advice, FIRST, style);
-        if !above.is_empty() {
-            above.push('\n');
-        }
         header(&mut above, &self.view, style);
         if is_blank(analysis) {
+            trace(&mut above, &self.view, style);
             return above;
         }
+        if chosen.is_empty() && !analysis.processes.is_empty() {
+            let all = units::plural(analysis.totals.processes, "process", "processes");
+            style.line(&mut above, &format!("None of the {all} matches."));
+            return above;
+        }
+        failed::failed(&mut above, &self.view, style);
+        advice::lines(&mut above, &advice, FIRST, style);
+        above.push('\n');
         let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu, &[]);
         let mut middle = String::new();
         all_processes(&mut middle, analysis, style);
-        busy(&mut middle, analysis, style);
+        shares(&mut middle, analysis, style);
         let mut below = String::new();
         // The bars of the path name the programs already.
         if self.by != By::Program && path.is_none() {
             by_program(&mut below, &programs, style);
         }
-        failed::failed(&mut below, &self.view, style);
         peak(&mut below, &self.view, style);
-        quality::line(&mut below, &self.view, style);
-        next(&mut below, &self.view, advice.changes.is_empty(), style);
+        trace(&mut below, &self.view, style);
+        let advised = advice.to_change().next().is_some();
+        next(&mut below, &self.view, advised, style);
         match &path {
             Some(path) => {
                 let whole = path.length();
@@ -143,7 +149,8 @@ fn header(out: &mut String, view: &View, style: &Style) {
     let analysis = view.analysis;
     let meta = &analysis.meta;
     let wall = analysis.end.since(analysis.start);
-    let cpu = analysis.totals.times.on_cpu;
+    let shares = CpuShares::of(analysis);
+    let cpu = shares.build().unwrap_or(0);
     let busy = if wall > 0 {
         cpu as f64 / wall as f64
     } else {
@@ -157,7 +164,7 @@ fn header(out: &mut String, view: &View, style: &Style) {
         None => facts.push("no end".into()),
     }
     facts.push(units::time(wall));
-    let least = at_least(analysis);
+    let least = shares.least();
     facts.push(format!("{least}{} of CPU", units::time(cpu)));
     let cpus = units::cpus(meta.cpus.len() as u64);
     facts.push(format!("{least}{busy:.2} of {cpus} utilized"));
@@ -166,28 +173,36 @@ fn header(out: &mut String, view: &View, style: &Style) {
         facts = ["no end", "?", "? of CPU"].map(str::to_owned).into();
         facts.push(format!("? of {cpus} utilized"));
     }
+    let status = analysis.summary.as_ref().and_then(|it| it.status);
+    let failed = exit::failed(status);
+    let colored = |text: String| match facts.first().filter(|_| failed) {
+        Some(status) => text.replacen(status, &style.paint(Paint::Bad, status), 1),
+        None => text,
+    };
     let all = facts.join(" · ");
     let room = style.width.saturating_sub(units::width(&all) + 2);
     if units::width(&what) <= room {
         let space = " ".repeat(style.width - units::width(&what) - units::width(&all));
-        let _ = writeln!(out, "{}{space}{all}", style.paint(Paint::Bold, &what));
+        let what = style.paint(Paint::Bold, &what);
+        let _ = writeln!(out, "{what}{space}{}", colored(all));
     } else {
         style.painted(out, Paint::Bold, &units::shorten(&what, style.width));
-        style.items(out, "", &facts, " · ");
+        let mut lines = String::new();
+        style.items(&mut lines, "", &facts, " · ");
+        out.push_str(&colored(lines));
     }
-    trace(out, view, style);
-    // BPF's facts are the kernel's own: nothing is to be said of them.
-    if analysis.meta.origin.is_some() {
-        style.items(out, "Recorded   ", &recorded(analysis), " · ");
+    if analysis.is_part() {
+        let text = format!(
+            "only from {} s to {} s of {}; the events are counted in the whole trace",
+            units::at(view.since(analysis.start)),
+            units::at(view.since(analysis.end)),
+            units::time(analysis.whole)
+        );
+        style.painted(out, Paint::Dim, &text);
     }
-    let ci = Ci::new(meta).words();
-    if !ci.is_empty() {
-        style.items(out, "CI   ", &ci, " · ");
-    }
-    out.push('\n');
 }
 
-/// The trace's file, date, kernel and size.
+/// The trace's file, date, kernel and size, and how it was recorded.
 fn trace(out: &mut String, view: &View, style: &Style) {
     let analysis = view.analysis;
     let meta = &analysis.meta;
@@ -203,18 +218,17 @@ fn trace(out: &mut String, view: &View, style: &Style) {
         format!("{events} events, {}", lost(analysis)),
     ];
     let mut text = String::new();
-    style.items(&mut text, "", &facts, " · ");
-    if analysis.is_part() {
-        let _ = writeln!(
-            text,
-            "only from {} s to {} s of {}; the events are counted in the whole trace",
-            units::at(view.since(analysis.start)),
-            units::at(view.since(analysis.end)),
-            units::time(analysis.whole)
-        );
-    }
+    style.items(&mut text, "Trace   ", &facts, " · ");
     for line in text.lines() {
         style.painted(out, Paint::Dim, line);
+    }
+    // BPF's facts are the kernel's own: nothing is to be said of them.
+    if analysis.meta.origin.is_some() {
+        style.items(out, "Recorded   ", &recorded(analysis), " · ");
+    }
+    let ci = Ci::new(meta).words();
+    if !ci.is_empty() {
+        style.items(out, "CI   ", &ci, " · ");
     }
 }
 
@@ -259,41 +273,12 @@ fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
     style.items(out, &lead, &parts, " · ");
 }
 
-/// Writes the time by the number of busy CPUs.
-fn busy(out: &mut String, analysis: &Analysis, style: &Style) {
-    let known: u64 = analysis.concurrency.iter().sum();
-    if known == 0 {
-        return;
+/// Writes who had the CPUs.
+fn shares(out: &mut String, analysis: &Analysis, style: &Style) {
+    let words = CpuShares::of(analysis).words(analysis);
+    if !words.is_empty() {
+        style.items(out, "CPUs   ", &words, " · ");
     }
-    let unknown = analysis.concurrency_unknown;
-    let whole = known.saturating_add(unknown);
-    let cpus = analysis.meta.cpus.len();
-    let number = |n: usize| match n {
-        0 => "none".to_owned(),
-        1 => "one".to_owned(),
-        2 if cpus == 2 => "both".to_owned(),
-        n if n == cpus => format!("all {n}"),
-        n => n.to_string(),
-    };
-    let times = analysis.concurrency.iter().enumerate();
-    let times = times.filter(|(_, ns)| **ns > 0);
-    let parts = times.map(|(n, ns)| format!("{}: {}", number(n), units::share(*ns, whole)));
-    let parts: Vec<String> = parts.collect();
-    // Of a large machine, the ends show the shape.
-    let shown = match parts.len() {
-        0..=9 => parts,
-        n => {
-            let mut ends = parts.get(..4).unwrap_or_default().to_vec();
-            ends.push("…".into());
-            ends.extend_from_slice(parts.get(n - 4..).unwrap_or_default());
-            ends
-        }
-    };
-    // Less than 1 % stands with the other sums.
-    let unknown =
-        is_much(unknown, whole).then(|| format!("unknown: {}", units::share(unknown, whole)));
-    let shown: Vec<String> = shown.into_iter().chain(unknown).collect();
-    style.items(out, &format!("{UTILIZED}   "), &shown, " · ");
 }
 
 impl Top<'_> {
@@ -378,21 +363,19 @@ fn peak(out: &mut String, view: &View, style: &Style) {
     let earlier = |process: &Process| std::cmp::Reverse((process.start, process.pid));
     let largest = known.max_by_key(|(rss, process)| (*rss, earlier(process)));
     if let Some((rss, process)) = largest {
-        let text = format!(
-            "Peak memory   {} in {}",
-            units::bytes(rss),
-            label::label(process)
-        );
-        style.line(out, &text);
+        let lead = format!("Peak memory   {} in ", units::bytes(rss));
+        let room = style.width.saturating_sub(units::width(&lead)).max(20);
+        let text = lead + &units::shorten(&label::label(process), room);
+        style.painted(out, Paint::Plain, &text);
     }
 }
 
 /// Writes the command that shows more.
-fn next(out: &mut String, view: &View<'_>, no_advice: bool, style: &Style) {
-    let report = match (no_advice, view.analysis.meta.root) {
-        (false, _) => "advice",
-        (true, Some(_)) => "critical-path",
-        (true, None) => "tree",
+fn next(out: &mut String, view: &View<'_>, advised: bool, style: &Style) {
+    let report = match (advised, view.analysis.meta.root) {
+        (true, _) => "advice",
+        (false, Some(_)) => "critical-path",
+        (false, None) => "tree",
     };
     let file = escape::text(view.file.as_bytes());
     let text = format!("next: {TR} analyze {file} --report {report}");

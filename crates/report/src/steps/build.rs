@@ -6,6 +6,7 @@ use std::collections::{HashMap, HashSet};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
 use tr_format::event::Ktime;
 
+use super::recipe;
 use super::rules::{self, Found, Tests};
 use super::spans::{self, Span};
 use super::{at, Since, Step, StepIx, StepKind, Steps};
@@ -237,7 +238,9 @@ impl Build<'_> {
     ) -> Option<StepIx> {
         let process = self.analysis.process(ix);
         let args: Vec<&[u8]> = exec.argv.args().collect();
-        let is_test = || n == 0 && self.tests_of_parent(process) == Tests::Children;
+        // Of a program that is known something else than that it is a test.
+        let is_test =
+            || n == 0 && self.tests_of_parent(process) == Tests::Children && !rules::knows(&args);
         let found = rules::of(&args).or_else(|| {
             is_test().then(|| Found {
                 kind: StepKind::Test,
@@ -245,6 +248,18 @@ impl Build<'_> {
                 tests: Tests::None,
                 nests: false,
                 script: false,
+                wraps: None,
+            })
+        });
+        let found = found.or_else(|| {
+            let recipe = (n == 0).then(|| recipe::name(self.analysis, process))?;
+            recipe.map(|name| Found {
+                kind: StepKind::Target,
+                name,
+                tests: Tests::None,
+                nests: false,
+                script: false,
+                wraps: None,
             })
         });
         let tests = found.as_ref().map_or(Tests::None, |found| found.tests);
@@ -281,9 +296,23 @@ impl Build<'_> {
             process: Some(ix),
             thread: last,
             has_work: true,
-            status: process.status,
+            status: found.wraps.map_or(process.status, |at| {
+                self.wrapped(process, args.get(at..).unwrap_or_default())
+            }),
             result: None,
         }))
+    }
+
+    /// The status of the child that ran this program.
+    fn wrapped(&self, process: &Process, program: &[&[u8]]) -> Option<u32> {
+        let mut children = process.children.iter().map(|ix| self.analysis.process(*ix));
+        let ran = |child: &&Process| {
+            let args: Vec<&[u8]> = child.argv.args().collect();
+            !program.is_empty() && args.ends_with(program)
+        };
+        children
+            .rfind(ran)
+            .map_or(process.status, |child| child.status)
     }
 
     /// The first program that a script starts: the runner names a script after a random number, so

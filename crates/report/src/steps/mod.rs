@@ -6,6 +6,7 @@
 //! to the analysis.
 
 mod build;
+mod recipe;
 mod rules;
 mod spans;
 pub mod times;

@@ -22,6 +22,8 @@ pub(super) struct Found {
     pub nests: bool,
     /// A runner's script with a random name: the first program that it starts tells more.
     pub script: bool,
+    /// It ends with 0 whatever the program does that it starts, which begins at this argument.
+    pub wraps: Option<usize>,
 }
 
 /// The tests of a test runner.
@@ -369,6 +371,10 @@ const PATHS: &[(Read, &str)] = &[
         "./tests/sleep.sh 1 => test | tests/sleep.sh
          sh -e t/run.sh => test | t/run.sh
          /w/src/test/x.sh => test | test/x.sh
+         sh test_y.sh => test | test_y.sh
+         python3 -u test_io.py => test | test_io.py
+         sh test.sh => -
+         test_x => -
          ./build/url_test --gtest_color=no => test | url_test
          /w/out/test-malloc => test | test-malloc
          /usr/bin/test -f x => -
@@ -376,6 +382,20 @@ const PATHS: &[(Read, &str)] = &[
          test -f x => -",
     ),
 ];
+
+/// Whether a command line's program has a rule of its own, or answers questions: without a step it is
+/// no test that a runner starts (`ninja --version`).
+pub(super) fn knows(all: &[&[u8]]) -> bool {
+    let first = label::without_interpreter(all).first();
+    let path = first.and_then(|first| std::str::from_utf8(first).ok());
+    let family = path.and_then(|path| tools::by_name(label::base(path)).map(|tool| tool.family));
+    let has_rule = |family| {
+        RULES
+            .iter()
+            .any(|(families, ..)| families.contains(&family))
+    };
+    family.is_some_and(|family| family == Family::Query || has_rule(family))
+}
 
 /// The step that a command line is.
 pub(super) fn of(all: &[&[u8]]) -> Option<Found> {
@@ -447,6 +467,7 @@ fn found(kind: StepKind, name: impl Into<String>) -> Option<Found> {
         tests: Tests::None,
         nests: false,
         script: false,
+        wraps: None,
     })
 }
 
@@ -457,6 +478,7 @@ fn test_runner(name: impl Into<String>) -> Option<Found> {
         tests: Tests::Children,
         nests: false,
         script: false,
+        wraps: None,
     })
 }
 

@@ -44,6 +44,8 @@ const STATE_OF = Uint8Array.from(KINDS.map(([, state]) => state));
 
 type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: number[]; unknown: number[] };
 
+export type Failure = { process: number | null; name: string; end: string; after: number; above: Failure[] };
+
 export interface Doc {
   trace: {
     file: string; command: string; result: string | null; failed: boolean; date: string; host: string;
@@ -56,7 +58,12 @@ export interface Doc {
   };
   concurrency: number[];
   concurrency_unknown: number;
+  /** Who had the CPUs, in words. */
+  shares: string[];
   warnings: string[];
+  /** What failed and counts, the gravest first; whether the command did; the number of those that do not count. */
+  failures: { told: Failure[]; more: number; command: boolean; tolerated: number };
+  verdict: string | null;
   /** Changes that would save time; gain: the most that each saves. */
   advice: { text: string; gain: number; from: number; to: number; processes: number[] }[];
   anomalies: string[];

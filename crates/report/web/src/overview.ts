@@ -1,7 +1,7 @@
 // The first screen: what ran, how it ended, where the time went. A range of time, a
 // subtree, a cgroup or a search narrows every figure.
 
-import { KINDS, SOCKET, type Data } from "./data";
+import { KINDS, SOCKET, type Data, type Failure } from "./data";
 import { h } from "./dom";
 import { busy, figures, lives, reasons, sums } from "./figures";
 import { steps } from "./path";
@@ -54,8 +54,9 @@ export class Overview {
         figure(all(narrowed ? part.execs : totals.execs), "programs started", "f-execs")),
     );
     const failed = this.failed();
-    if (failed && (trace.failed || narrowed)) this.element.append(failed);
+    if (failed) this.element.append(failed);
     if (!narrowed) {
+      if (data.doc.verdict) this.element.append(h("p", { class: "verdict", id: "verdict" }, h("b", {}, "Verdict "), data.doc.verdict));
       const advice = this.advice();
       if (advice) this.element.append(advice);
     }
@@ -73,7 +74,6 @@ export class Overview {
     if (functions) cards.append(functions);
     cards.append(this.longest(), this.parallel());
     this.element.append(cards);
-    if (failed && !trace.failed && !narrowed) this.element.append(failed);
     this.element.append(this.quality());
   }
 
@@ -109,6 +109,7 @@ export class Overview {
     if (wall < trace.whole) facts.push(`Only from ${time(trace.from)} to ${time(trace.to)} of ${time(trace.whole)} is shown.`);
     if (doc.segments.grain > 0) facts.push(`Pictures put stretches shorter than ${time(doc.segments.grain)} together; the figures of the whole are exact.`);
     if (doc.anomalies.length > 0) facts.push(`Anomalies in the trace, whose time is unknown: ${doc.anomalies.join(" · ")}.`);
+    if (doc.failures.tolerated > 0) facts.push(`${count(doc.failures.tolerated)} processes failed without consequence (search is:failed in the table).`);
     if (doc.clocks.length > 0) facts.push(`Clocks: ${doc.clocks.join(" · ")}.`);
     facts.push(`${trace.file} · ${trace.date} · ${trace.host ? `${trace.host} · ` : ""}${trace.kernel} · ${count(trace.events)} events, ${trace.lost} · written by tr ${trace.version}`);
     if (trace.ci.length > 0) facts.push(`CI: ${trace.ci.join(" · ")}`);
@@ -277,51 +278,49 @@ export class Overview {
         () => store.set({ sel: ix, view: "timeline" }))));
   }
 
-  /** If the command succeeded, failures are one line; if not, the chain that leads to its failure. */
+  /** What failed and counts; of a part of the recording all that failed there. */
   private failed(): HTMLElement | null {
+    const { data, store } = this;
+    const { told, more, command, tolerated } = data.doc.failures;
+    if (store.narrowed) return this.failedInside();
+    if (told.length === 0) return null;
+    const row = (it: Failure, depth: number) => {
+      const process = it.process;
+      return h("button", { type: "button", class: "row failed", onclick: () => process === null ? store.set({ view: "table", q: "is:failed" }) : store.set({ sel: process, view: "timeline" }) },
+        h("span", { class: "bar-name", title: process === null ? it.name : data.argv(process) }, `${depth > 0 ? "→ " : "✕ "}${it.name}`),
+        h("span", { class: "num" }, it.end), h("span", { class: "num dim" }, `after ${time(it.after)}`));
+    };
+    const card = this.card("Failed", "", ...told.flatMap((it) => [row(it, 0), ...it.above.map((above) => row(above, 1))]));
+    card.id = "failed";
+    const rest = [more > 0 ? `${count(more)} more failed` : "", tolerated > 0 && command ? `${count(tolerated)} failed without consequence` : ""].filter((text) => text);
+    if (rest.length > 0) card.append(h("p", { class: "aside" }, `${rest.join(", ")} `, this.showFailed()));
+    return card;
+  }
+
+  private showFailed(): HTMLElement {
+    return h("button", { type: "button", class: "link", onclick: () => this.store.set({ view: "table", q: "is:failed" }) }, "Show all");
+  }
+
+  private failedInside(): HTMLElement | null {
     const { data, store } = this;
     const all: number[] = [];
     for (let ix = 0; ix < data.n; ix++) if (data.failed(ix) && store.shown(ix) && lives(data, store, ix)) all.push(ix);
     if (all.length === 0) return null;
-    const show = () => store.set({ view: "table", q: "is:failed" });
-    if (!data.doc.trace.failed) {
-      const names = all.slice(0, 3).map((ix) => `${data.label(ix)} ${data.exit(ix)}`);
-      return h("p", { class: "aside probes", id: "probes" }, `${count(all.length)} failed, ignored by the command: ${names.join(" · ")} `,
-        h("button", { type: "button", class: "link", onclick: show }, "Show"));
-    }
-    const chain = this.chain(all);
-    const rows = (chain.length > 0 ? chain : all.slice(0, 8)).map((ix, depth) => {
-      const row = h("button", { type: "button", class: "row failed", onclick: () => store.set({ sel: ix, view: "timeline" }) },
-        h("span", { class: "bar-name", title: data.argv(ix) }, `${depth > 0 && chain.length > 0 ? "└ " : "✕ "}${data.label(ix)}`),
-        h("span", { class: "num" }, data.exit(ix)), h("span", { class: "num dim" }, `after ${time(data.wall(ix))}`));
-      return row;
-    });
-    const more = all.length - rows.length;
-    const card = this.card("Failed", chain.length > 1 ? "from the command down to the cause" : "", ...rows);
+    const rows = all.slice(0, 8).map((ix) => h("button", { type: "button", class: "row failed", onclick: () => store.set({ sel: ix, view: "timeline" }) },
+      h("span", { class: "bar-name", title: data.argv(ix) }, `✕ ${data.label(ix)}`),
+      h("span", { class: "num" }, data.exit(ix)), h("span", { class: "num dim" }, `after ${time(data.wall(ix))}`)));
+    const card = this.card("Failed", "", ...rows);
     card.id = "failed";
-    if (more > 0) card.append(h("p", { class: "aside" }, `${count(more)} more failed `, h("button", { type: "button", class: "link", onclick: show }, "Show all")));
+    const more = all.length - rows.length;
+    if (more > 0) card.append(h("p", { class: "aside" }, `${count(more)} more failed `, this.showFailed()));
     return card;
-  }
-
-  /** From a failed root down: of the children that failed the one that ended last. */
-  private chain(failed: number[]): number[] {
-    const { data } = this;
-    const { end } = data.doc.processes;
-    const inside = new Set(failed);
-    const chain: number[] = [];
-    let at = data.roots.filter((ix) => inside.has(ix)).sort((a, b) => end[b] - end[a])[0];
-    while (at !== undefined) {
-      chain.push(at);
-      at = data.children[at].filter((ix) => inside.has(ix)).sort((a, b) => end[b] - end[a])[0];
-    }
-    return chain;
   }
 
   private parallel(): HTMLElement {
     const { data, store } = this;
     const { trace, concurrency, concurrency_unknown } = data.doc;
     const found = store.narrowed ? busy(data, store) : { known: concurrency, unknown: concurrency_unknown };
-    const card = (...rows: HTMLElement[]) => this.card("CPUs utilized", store.narrowed ? "with these processes" : "", ...rows);
+    const card = (...rows: HTMLElement[]) => this.card("CPUs utilized", store.narrowed ? "with these processes" : data.doc.shares.join(" · "), ...rows);
     if (!found) return card(h("p", { class: "aside" }, "Not known for a part: short stretches are put together."));
     const { known, unknown } = found;
     const whole = known.reduce((a, b) => a + b, 0) + unknown;

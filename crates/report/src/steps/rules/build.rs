@@ -29,6 +29,7 @@ pub(super) fn make(line: &Line) -> Option<Found> {
         tests: Tests::None,
         nests: true,
         script: false,
+        wraps: None,
     })
 }
 

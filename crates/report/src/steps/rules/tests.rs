@@ -58,7 +58,14 @@ pub(super) fn unittest(line: &Line) -> Option<Found> {
 }
 
 pub(super) fn automake_test(line: &Line) -> Option<Found> {
-    found(StepKind::Test, escape::text(line.value("--test-name")?))
+    let test = found(StepKind::Test, escape::text(line.value("--test-name")?))?;
+    let all = line.all.iter().position(|arg| *arg == b"--");
+    // An expected failure is none.
+    let expected = line.value("--expect-failure") == Some(b"yes");
+    Some(Found {
+        wraps: all.map(|at| at + 1).filter(|_| !expected),
+        ..test
+    })
 }
 
 pub(super) fn bazel_test(line: &Line) -> Option<Found> {
@@ -95,6 +102,7 @@ pub(super) fn cargo_test(line: &Line) -> Option<Found> {
             tests: Tests::Threads,
             nests: false,
             script: false,
+            wraps: None,
         }),
     }
 }
@@ -138,7 +146,16 @@ pub(super) fn gradle_worker(line: &Line) -> Option<Found> {
 
 /// A program in a directory of tests, or with the name of a test; not the system's.
 pub(super) fn named_test(line: &Line) -> Option<Found> {
-    let (directories, name) = line.path.rsplit_once('/')?;
+    // A script that an interpreter runs needs no directory.
+    let script = line
+        .all
+        .first()
+        .is_some_and(|first| *first != line.path.as_bytes());
+    let (directories, name) = match line.path.rsplit_once('/') {
+        Some(parts) => parts,
+        None if script => (".", line.path),
+        None => return None,
+    };
     let system = ["/usr/", "/bin/", "/lib", "/opt/", "/nix/"];
     if system.iter().any(|place| line.path.starts_with(place)) {
         return None;

@@ -1,0 +1,54 @@
+//! The processes that a recording is about.
+
+use tr_format::meta::Scope;
+
+use super::critical_path;
+use crate::arena::Ix;
+use crate::ids::ThreadIx;
+use crate::model::{Analysis, ProcessIx};
+
+/// The processes that came from COMMAND. In a recording of the whole machine the others are
+/// strangers; without COMMAND there are none.
+#[derive(Clone, Debug)]
+pub struct Own(Vec<bool>);
+
+impl Own {
+    /// The processes that the recording is about.
+    pub fn of(analysis: &Analysis) -> Own {
+        let all = analysis.processes.len();
+        let root = critical_path::root(analysis).ok();
+        let Some(root) = root.filter(|_| analysis.meta.scope == Scope::All) else {
+            return Own(vec![true; all]);
+        };
+        let mut own = vec![false; all];
+        let mut open = vec![root];
+        while let Some(process) = open.pop() {
+            match own.get_mut(process.place()) {
+                Some(known) if !*known => *known = true,
+                _ => continue,
+            }
+            open.extend(&analysis.process(process).children);
+        }
+        Own(own)
+    }
+
+    /// Whether a process came from COMMAND.
+    pub fn has(&self, process: ProcessIx) -> bool {
+        self.0.get(process.place()) == Some(&true)
+    }
+
+    /// Whether a thread's process did.
+    pub fn has_thread(&self, analysis: &Analysis, thread: ThreadIx) -> bool {
+        self.has(analysis.thread(thread).process)
+    }
+
+    /// There are strangers.
+    pub fn is_part(&self) -> bool {
+        self.0.contains(&false)
+    }
+
+    /// For each process, whether it came from COMMAND.
+    pub fn into_list(self) -> Vec<bool> {
+        self.0
+    }
+}

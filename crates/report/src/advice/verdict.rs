@@ -1,0 +1,228 @@
+//! The verdict: how much of a build's time is its own, and how much the machine withheld.
+
+use tr_analyze::contention::{Contention, Wait};
+use tr_analyze::critical_path::{CriticalPath, Kind as Time};
+use tr_analyze::model::Analysis;
+use tr_format::event::Comm;
+
+use crate::names::named;
+use crate::{units, who};
+
+named! {
+    /// Who can make the build shorter.
+    pub enum Blame {
+        /// Its developer.
+        Code = "code", "your code";
+        /// Who runs the machine.
+        Machine = "machine", "the machine";
+        Both = "both", "both";
+    }
+}
+
+/// The parts of the build's time. All times in ns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    pub blame: Blame,
+    /// The time of the critical path.
+    pub wall: u64,
+    /// The time that it takes on CPUs of its own, and the bounds of that.
+    pub alone: u64,
+    pub alone_at_least: u64,
+    pub alone_at_most: u64,
+    /// Others had the CPUs.
+    pub others: u64,
+    /// Of nobody is known that he had them: an idle CPU began late, or the task came to it late.
+    pub nobody: u64,
+    /// Those that had most of it, by name.
+    pub names: Vec<(String, u64)>,
+    /// A quota stopped it.
+    pub quota: u64,
+    /// The hypervisor took it, if that is much.
+    pub stolen: u64,
+    /// What all changes save together at most.
+    pub changes: u64,
+    /// Of a build without any change: the least that these CPUs need for it.
+    pub bound: Option<u64>,
+    cpus: u64,
+}
+
+/// The most programs that a verdict names.
+const NAMES: usize = 3;
+/// One that had a twentieth of the time explains nothing.
+const COUNTS: u64 = 20;
+
+/// What a verdict is made of, in ns.
+pub(super) struct Parts {
+    pub wall: u64,
+    pub cpus: u64,
+    /// Waits for a CPU that the build would not have on CPUs of its own.
+    pub others: u64,
+    pub quota: u64,
+    pub stolen: u64,
+    /// What the machine took is much.
+    pub machine: bool,
+    /// What the changes to the build save together; `None`: there are none.
+    pub changes: Option<u64>,
+    pub bound: Option<u64>,
+}
+
+impl Verdict {
+    pub(super) fn new(parts: Parts, had: Had) -> Verdict {
+        let lost = parts.others.saturating_add(parts.quota);
+        let alone = parts.wall.saturating_sub(lost);
+        let error = error(lost, alone);
+        Verdict {
+            blame: match (parts.machine, parts.changes) {
+                (true, Some(_)) => Blame::Both,
+                (true, None) => Blame::Machine,
+                (false, _) => Blame::Code,
+            },
+            wall: parts.wall,
+            alone,
+            alone_at_least: alone.saturating_sub(error),
+            alone_at_most: alone.saturating_add(error).min(parts.wall),
+            others: had.others,
+            nobody: had.nobody,
+            names: had.names,
+            quota: parts.quota,
+            stolen: parts.stolen,
+            changes: parts.changes.unwrap_or(0),
+            bound: parts.bound,
+            cpus: parts.cpus,
+        }
+    }
+
+    /// In one sentence.
+    pub fn text(&self) -> String {
+        let mut parts = Vec::new();
+        if self.blame == Blame::Code {
+            parts.push(self.own());
+        } else {
+            let range = units::interval(self.alone, (self.alone_at_least, self.alone_at_most));
+            let lost = self.others.saturating_add(self.nobody);
+            parts.push(match lost.saturating_add(self.quota) {
+                0 => format!("it takes {}", units::time(self.wall)),
+                _ if lost < self.quota => {
+                    format!("without its quota it takes {range}")
+                }
+                _ => format!("on its CPUs alone it takes {range}"),
+            });
+        }
+        let told = self.blame != Blame::Code;
+        if told && self.changes > 0 {
+            let changes = units::time(self.changes);
+            parts.push(format!("the changes below save up to {changes} of that"));
+        }
+        let small = self.wall / 50;
+        if self.others > small {
+            parts.push(self.who_had_the_cpus());
+        }
+        if self.nobody > small {
+            let nobody = units::time(self.nobody);
+            parts.push(format!("waited {nobody} for CPUs that nobody known had"));
+        }
+        if self.quota > small {
+            parts.push(format!(
+                "held back by the CPU quota for {}",
+                units::time(self.quota)
+            ));
+        }
+        if self.stolen > small {
+            parts.push(format!(
+                "the hypervisor took {} of CPU time",
+                units::time(self.stolen)
+            ));
+        }
+        format!("{}: {}", self.blame.title(), parts.join("; "))
+    }
+
+    /// The build's own part, of a build that the machine did not hold back much.
+    fn own(&self) -> String {
+        if let Some(bound) = self.bound {
+            let share = bound.saturating_mul(100) / self.alone.max(1);
+            let allow = match self.cpus {
+                1 => "1 CPU allows".to_owned(),
+                n => format!("{} allow", units::cpus(n)),
+            };
+            return format!(
+                "its own {} are at {} % of what {allow}; nothing stands out",
+                units::time(self.alone),
+                share.min(100),
+            );
+        }
+        format!(
+            "{} are its own; the changes below save up to {}",
+            units::time(self.alone),
+            units::time(self.changes)
+        )
+    }
+
+    fn who_had_the_cpus(&self) -> String {
+        let names = self.names.iter();
+        let names = names.map(|(name, ns)| format!("{name} {}", units::time(*ns)));
+        let names: Vec<String> = names.collect();
+        let names = match names.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", names.join(", ")),
+        };
+        format!(
+            "others had the CPUs for {}{names}",
+            units::time(self.others)
+        )
+    }
+}
+
+/// The forecast may be wrong by this. On a busy machine the build's own work takes longer, too:
+/// caches and cores are shared. Without others nothing is forecast.
+fn error(lost: u64, alone: u64) -> u64 {
+    (alone / 10).min(lost)
+}
+
+/// Who had the CPUs while the path waited for one, in ns.
+pub(super) struct Had {
+    /// Others.
+    others: u64,
+    /// Nobody known.
+    nobody: u64,
+    /// Those that had most of it, with their parts.
+    pub names: Vec<(String, u64)>,
+}
+
+impl Had {
+    /// Divides the time that others had as far as the waits tell.
+    pub fn of(analysis: &Analysis, path: &CriticalPath, others: u64) -> Had {
+        let Some(contention) = Contention::new(analysis) else {
+            return Had {
+                others,
+                nobody: 0,
+                names: Vec::new(),
+            };
+        };
+        let segments = path.segments.iter();
+        let waits = segments.filter(|it| it.kind == Time::RunQueue);
+        let waits = waits.filter_map(|it| -> Option<Wait> {
+            let (cpu, ..) = Contention::wait_at(analysis, it.thread, it.from)?;
+            Some((cpu, it.from, it.to))
+        });
+        let (sum, names) = contention.by_name(analysis, waits);
+        let part = |ns: u64, of: u64, whole: u64| {
+            let part = u128::from(of) * u128::from(ns) / u128::from(whole.max(1));
+            u64::try_from(part).unwrap_or(u64::MAX)
+        };
+        let told = match sum.others.saturating_add(sum.rest) {
+            0 => others,
+            all => part(sum.others, others, all),
+        };
+        let counts = |(comm, ns): &(Comm, u64)| {
+            !comm.bytes().is_empty() && ns.saturating_mul(COUNTS) >= sum.others
+        };
+        // The seconds of the names are part of those of all.
+        let names = names.into_iter().filter(counts).take(NAMES);
+        let names = names.map(|(comm, ns)| (who::comm(&comm), part(ns, told, sum.others)));
+        Had {
+            others: told,
+            nobody: others.saturating_sub(told),
+            names: names.filter(|(_, ns)| *ns > 0).collect(),
+        }
+    }
+}

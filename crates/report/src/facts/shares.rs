@@ -1,0 +1,129 @@
+//! The CPUs' time, divided by who had them.
+
+use tr_analyze::model::Analysis;
+use tr_analyze::own::Own;
+use tr_format::meta::Scope;
+
+use super::loads::{Load, Loads};
+use crate::{units, warnings};
+
+/// All CPUs' time in the span, in ns. `None`: not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuShares {
+    whole: u64,
+    /// The recorded tasks; of a recording of the whole machine COMMAND's.
+    build: Option<u64>,
+    /// Other tasks.
+    others: Option<u64>,
+    /// The hypervisor.
+    stolen: Option<u64>,
+    idle: Option<u64>,
+    /// The build may have used more.
+    least: bool,
+}
+
+impl CpuShares {
+    pub fn of(analysis: &Analysis) -> CpuShares {
+        let span = analysis.end.since(analysis.start);
+        let whole = span.saturating_mul(analysis.meta.cpus.len() as u64);
+        let loads = Loads::of(analysis);
+        let stolen = loads.load(Load::Stolen);
+        let known = CpuShares {
+            whole,
+            build: analysis.totals.times.on_cpu_known(),
+            stolen,
+            least: !warnings::at_least(analysis).is_empty(),
+            ..CpuShares::default()
+        };
+        if analysis.meta.scope == Scope::All {
+            return known.of_all(analysis);
+        }
+        // Of a lower bound no rest follows.
+        if known.least {
+            return known;
+        }
+        // The hypervisor's part is among the others.
+        let others = loads.load(Load::Others);
+        let others = others.map(|ns| ns.saturating_sub(stolen.unwrap_or(0)));
+        let used = |others| {
+            let build = known.build?.saturating_add(others);
+            Some(build.saturating_add(stolen.unwrap_or(0)))
+        };
+        let idle = others.and_then(used).map(|used| whole.saturating_sub(used));
+        CpuShares {
+            others,
+            idle,
+            ..known
+        }
+    }
+
+    /// Every task of the machine is recorded.
+    fn of_all(self, analysis: &Analysis) -> CpuShares {
+        let own = Own::of(analysis);
+        let (mut build, mut others) = (0u64, 0u64);
+        let mut unknown = 0u64;
+        for ix in analysis.process_ids() {
+            let sum = match own.has(ix) {
+                true => &mut build,
+                false => &mut others,
+            };
+            let times = &analysis.process(ix).times;
+            *sum = sum.saturating_add(times.on_cpu);
+            if own.has(ix) {
+                unknown = unknown.saturating_add(times.unknown);
+            }
+        }
+        let all = analysis.meta.options.cpus.is_empty();
+        let idle_known = all && analysis.cpus.iter().all(|(_, it)| it.idle_known);
+        let idle = analysis.cpus.iter().map(|(_, it)| it.idle);
+        CpuShares {
+            build: self.build.map(|_| build),
+            others: self.build.filter(|_| own.is_part()).map(|_| others),
+            idle: idle_known.then(|| idle.fold(0, u64::saturating_add)),
+            least: self.least && (!own.is_part() || warnings::is_much(unknown, build)),
+            ..self
+        }
+    }
+
+    /// The build's CPU time, in ns.
+    pub fn build(&self) -> Option<u64> {
+        self.build
+    }
+
+    /// The words before that.
+    pub fn least(&self) -> &'static str {
+        match self.least {
+            true => "at least ",
+            false => "",
+        }
+    }
+
+    /// The shares in words; a share that is not known is `?`.
+    pub fn words(&self, analysis: &Analysis) -> Vec<String> {
+        let own = match analysis.meta.root {
+            Some(_) => "this build",
+            None => "recorded tasks",
+        };
+        let share = |name: &str, ns: Option<u64>| {
+            let share = ns.map_or("?".to_owned(), |ns| units::share(ns, self.whole));
+            format!("{name} {share}")
+        };
+        if self.whole == 0 {
+            return Vec::new();
+        }
+        let own = format!("{own} {}", self.least());
+        let mut words = vec![share(own.trim_end(), self.build)];
+        let all = analysis.meta.scope == Scope::All && analysis.meta.root.is_none();
+        if !all {
+            words.push(share("others", self.others));
+        }
+        if self
+            .stolen
+            .is_some_and(|ns| ns.saturating_mul(100) >= self.whole)
+        {
+            words.push(share("hypervisor", self.stolen));
+        }
+        words.push(share("idle", self.idle));
+        words
+    }
+}

@@ -1,0 +1,62 @@
+//! Recipes of make and ninja that no compiler carries out: what they make is a target, too.
+
+use tr_analyze::model::{Analysis, Process};
+use tr_analyze::tools::{self, Family};
+
+use super::rules;
+use crate::label;
+
+/// A shorter recipe, in ns, has no step: every build has many (`mkdir`, `rm`, `touch`).
+const SHORTEST: u64 = 20_000_000;
+/// The most processes of a recipe that are looked at.
+const MOST: usize = 64;
+
+/// The name of the step that a child of make or ninja is, if the rules know little of what it does:
+/// the program of the process that takes the longest in it.
+pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
+    let wall = process.end.since(process.start);
+    if wall < SHORTEST || !is_recipe(analysis, process) {
+        return None;
+    }
+    // The time of the steps inside, which may overlap.
+    let mut steps = 0u64;
+    let mut open = vec![process];
+    let mut longest: Option<&Process> = None;
+    let mut seen = 0;
+    while let Some(at) = open.pop() {
+        seen += 1;
+        if seen > MOST {
+            return None;
+        }
+        let step = at.execs.iter().find(|exec| {
+            let args: Vec<&[u8]> = exec.argv.args().collect();
+            rules::of(&args).is_some()
+        });
+        let length = at.end.since(at.start);
+        if let Some(step) = step {
+            steps = steps.saturating_add(step.end.since(step.start));
+            continue;
+        }
+        let runs = |it: &&Process| !it.execs.is_empty() && it.children.is_empty();
+        if runs(&at) && longest.is_none_or(|it| length > it.end.since(it.start)) {
+            longest = Some(at);
+        }
+        open.extend(at.children.iter().map(|ix| analysis.process(*ix)));
+    }
+    let little = steps.saturating_mul(2) < wall;
+    // Without its arguments, which may hold the paths of this build.
+    little.then(|| label::program(longest.unwrap_or(process)))
+}
+
+/// A program that make or ninja starts.
+fn is_recipe(analysis: &Analysis, process: &Process) -> bool {
+    let parent = process.parent.map(|ix| analysis.process(ix));
+    let starts = |parent: &Process| {
+        let execs = parent.execs.iter().rev();
+        let exec = execs.into_iter().find(|exec| exec.start <= process.start)?;
+        let path = String::from_utf8_lossy(exec.argv.args().next()?).into_owned();
+        let family = tools::by_name(label::base(&path))?.family;
+        Some(matches!(family, Family::Make | Family::Ninja))
+    };
+    parent.and_then(starts) == Some(true)
+}
