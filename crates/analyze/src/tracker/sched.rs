@@ -88,9 +88,11 @@ impl Tracker {
             let task = self.task(tid).filter(|_| tid != Tid::IDLE);
             task.is_some_and(|ix| self.keeps(ix, tid))
         };
-        // While a recorded task waits for the CPU, the switches of others are recorded.
+        // While a recorded task waits for the CPU, the switches of others are recorded: each of
+        // them is told by name before.
+        let told = |tid| self.collectors.outside.knows(tid);
         if !self.open()
-            && !self.collectors.outside.is_told()
+            && !(told(one) && told(other))
             && self.gaps.lives_before(time).is_none()
             && !concerned(one)
             && !concerned(other)
