@@ -9,7 +9,8 @@
 //! distributed systems using kernel tracing" (IEEE TPDS 27(8), 2016), without its bound:
 //! there a resolved wait leads back to the waiting thread where the wait began. With that
 //! bound the first of two jobs counts only if a build waited for it, and not for the
-//! second. Here a job is followed back to its own beginning.
+//! second. Here a job is followed back to its own beginning. Between the threads of a process
+//! their bound holds where a timer had woken the waker before the wait began (`entries`).
 //!
 //! Without scheduling events the path goes over forks and ends only: from a parent to the
 //! child that ended last, and from a child's beginning to its parent.
@@ -20,6 +21,7 @@
 use tr_format::event::Ktime;
 use tr_format::meta::Scope;
 
+mod entries;
 mod evidence;
 mod sampled;
 mod walk;

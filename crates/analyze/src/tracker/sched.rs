@@ -91,8 +91,9 @@ impl Tracker {
         // While a recorded task waits for the CPU, the switches of others are recorded: each of
         // them is told by name before.
         let told = |tid| self.collectors.outside.knows(tid);
+        let others = told(one) && told(other);
         if !self.open()
-            && !(told(one) && told(other))
+            && !others
             && self.gaps.lives_before(time).is_none()
             && !concerned(one)
             && !concerned(other)
