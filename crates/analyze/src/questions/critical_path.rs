@@ -18,7 +18,7 @@
 //! The segments follow each other without a hole, so their lengths add up to
 //! the time from the exec to the exit, to the nanosecond.
 
-use tr_format::event::Ktime;
+use tr_format::event::{Ktime, Outsider};
 use tr_format::meta::Scope;
 
 mod entries;
@@ -34,6 +34,7 @@ pub use crate::kinds::Kind;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::questions::graph::Graph;
 use crate::questions::programs::{Program, Programs};
+use crate::timeline::Actor;
 
 /// The link from a segment's thread to the next segment's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,6 +83,18 @@ impl Segment {
     /// Its length in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
+    }
+
+    /// The task that is not recorded, and ended the wait of which the segment is a part, if it is
+    /// told by name.
+    pub fn ended_by<'a>(&self, analysis: &'a Analysis) -> Option<&'a Outsider> {
+        let timeline = analysis.timeline.as_ref()?;
+        let number = timeline.at(self.thread, self.from)?;
+        let stretch = timeline.get(self.thread, number)?;
+        match stretch.waker() {
+            Actor::Outside(tid) => analysis.outside.at(tid, stretch.to),
+            _ => None,
+        }
     }
 }
 
