@@ -156,6 +156,26 @@ fn peers() -> Result<(), Failed> {
         format!("{waited:?} of the path")
     })?;
     let hosts = list(&network, "hosts");
+    // The path tells the same other ends, and the server's name: its thread has that of this test.
+    let server = &hosts[0]["server"];
+    ensure(server.is_string(), || network.to_string())?;
+    ensure(hosts.iter().all(|it| it["server"] == *server), || {
+        network.to_string()
+    })?;
+    let path = crate::common::document(&trace, &["--report", "critical-path"])?;
+    let path = &path["critical_path"]["path"];
+    for (address, host) in addresses.iter().zip(hosts) {
+        let mut shares = list(path, "shares").iter();
+        let share = shares.find(|it| it["remote"] == address.to_string().as_str());
+        let same = share.is_some_and(|it| {
+            it["what"] == "network"
+                && it["by"] == *server
+                && hosts
+                    .iter()
+                    .any(|host| it["time_ns"] == host["path_wait_ns"])
+        });
+        ensure(same, || format!("{address} {host}: {}", path["shares"]))?;
+    }
     let each = hosts.iter().map(|host| int(host, "path_wait_ns"));
     let each: Vec<u64> = each.collect();
     ensure(

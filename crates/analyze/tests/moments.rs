@@ -683,6 +683,34 @@ fn a_program_has_its_own_memory() {
     }
 }
 
+fn outsider(tid: u32, comm: &[u8]) -> LifeKind {
+    LifeKind::Outsider(Box::new(Outsider {
+        tid: Tid(tid),
+        tgid: Tgid(tid),
+        comm: Comm::new(comm),
+        ..Outsider::default()
+    }))
+}
+
+/// A switch of two such tasks is in the trace while 10 waits for the CPU. Both have been told.
+#[test]
+fn a_switch_of_unknown_tasks_is_an_anomaly() {
+    for (next, anomalies) in [(91, 0), (92, 1)] {
+        let mut hand = Hand::new(Scope::Command, 1_000);
+        hand.snapshot(-10, 10, 10, 1, Some(0))
+            .lives(0, 90, outsider(90, b"rustc"))
+            .lives(0, 190, outsider(91, b"python3"))
+            .preempt(0, 100, 10, RUNNING, 90)
+            .preempt(0, 200, 90, RUNNING, next)
+            .preempt(0, 300, next, RUNNING, 10);
+        let found = analyze(&hand.trace(), &Options::default())
+            .quality
+            .anomalies;
+        let found: u64 = found.iter().map(|(_, count)| count).sum();
+        assert_eq!(found, anomalies, "to {next}");
+    }
+}
+
 /// ```text
 /// cpu0  =10=|-90-|-91-|-90-|=10=|==11==|=10=|____
 /// cpu1                       -90-|===11...
@@ -690,14 +718,6 @@ fn a_program_has_its_own_memory() {
 /// ```
 #[test]
 fn waits_are_divided_by_who_had_the_cpu() {
-    let outsider = |tid, comm: &[u8]| {
-        LifeKind::Outsider(Box::new(Outsider {
-            tid: Tid(tid),
-            tgid: Tgid(tid),
-            comm: Comm::new(comm),
-            ..Outsider::default()
-        }))
-    };
     let mut hand = Hand::new(Scope::Command, 1_000);
     hand.snapshot(-10, 10, 10, 1, Some(0))
         .lives(0, 90, outsider(90, b"rustc"))

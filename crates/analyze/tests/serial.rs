@@ -566,6 +566,91 @@ fn an_idle_thread_does_not_take_the_path() {
     assert_eq!(is.links("tool", Then::Waited), 1);
 }
 
+/// A thread's timer is a cause of the waits that began before it fired, and of no others.
+///
+/// ```text
+/// main    =======|....wait....|===       the service polls, and finds that main has stopped
+/// service zz|=|zz|=|zzz|======|          path: the service while main waited, then main
+/// ```
+#[test]
+fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
+    let sleep = |length| Op::Sleep(ms(length, length));
+    let (one, two) = (chan(0), chan(1));
+    // The thread begins once.
+    let main = |ops: &[Op]| {
+        let (slot, times, to) = (0, 3, 2);
+        let again = Op::Repeat { slot, times, to };
+        [&[Op::Thread(1, Arg::Same)], ops, &[again]].concat()
+    };
+    let poll = vec![
+        sleep(10),
+        Op::Poll(one, 0),
+        run(2),
+        Op::Post(two),
+        Op::Goto(0),
+    ];
+    let locks = vec![sleep(9), Op::Take(one), run(5), Op::Post(one), Op::Goto(0)];
+    let produces = vec![sleep(100), run(5), Op::Post(one), Op::Goto(0)];
+    let job = vec![sleep(30), run(20), Op::Post(one), Op::Exit(0)];
+    for (what, cpus, posts, main, service, slept) in [
+        // A JVM's VM thread waits by polling until all threads have stopped. On one CPU it has
+        // been woken long before main stops.
+        (
+            "vm thread",
+            1,
+            0,
+            main(&[run(60), Op::Post(one), Op::Take(two)]),
+            poll.clone(),
+            0..=30,
+        ),
+        // On two CPUs main waits for the poll at most 10 ms.
+        (
+            "poll",
+            2,
+            0,
+            main(&[run(26), Op::Post(one), Op::Take(two)]),
+            poll,
+            9..=15,
+        ),
+        // A watchdog has the lock when main wants it.
+        (
+            "watchdog",
+            2,
+            1,
+            main(&[Op::Take(one), run(1), Op::Post(one), run(10)]),
+            locks,
+            0..=1,
+        ),
+        (
+            "producer",
+            2,
+            0,
+            main(&[Op::Take(one), run(2)]),
+            produces,
+            294..=300,
+        ),
+        // A thread that main has started, and whose end it awaits.
+        (
+            "job",
+            2,
+            0,
+            vec![Op::Thread(1, Arg::Same), run(40), Op::Take(one), run(1)],
+            job,
+            30..=31,
+        ),
+    ] {
+        let main = [main, vec![run(4), Op::ExitGroup(0)]].concat();
+        let mut world = world(&[("tool", main)], &[posts, 0]);
+        world.programs.push(service);
+        let is = Answer::of(world, cpus);
+        let sum = is.time("tool", |kind| kind == Kind::Sleep);
+        assert!(
+            slept.contains(&(sum / MS)),
+            "{what}: {sum} ns, not {slept:?} ms"
+        );
+    }
+}
+
 /// Three workers on four CPUs use a byte in a pipe as their lock: one works at a time.
 #[test]
 fn a_convoy_through_a_pipe_is_serial() {

@@ -1,16 +1,17 @@
 //! The kernel's totals contradict an analysis of which a CPU's events are missing.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // of simulated recordings
 
+use tr_analyze::model::Analysis;
 use tr_analyze::{analyze, Options};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_report::facts::audit::{doubts, Doubt};
+use tr_report::facts::audit::{doubts, impossible, Doubt};
 use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::Config;
 use tr_sim::recording::Recording;
 use tr_sim::scenario;
 
-fn doubted(recording: &Recording) -> Vec<Doubt> {
+fn analyzed(recording: &Recording) -> Analysis {
     let cut = Cut {
         largest: 100,
         order: Order::Written,
@@ -18,7 +19,11 @@ fn doubted(recording: &Recording) -> Vec<Doubt> {
     };
     let file = recording.to_file(&cut).unwrap();
     let trace = Trace::open(Source::bytes(file)).unwrap();
-    doubts(&analyze(&trace, &Options::default()))
+    analyze(&trace, &Options::default())
+}
+
+fn doubted(recording: &Recording) -> Vec<Doubt> {
+    doubts(&analyzed(recording))
 }
 
 /// Unless most of the time is unknown anyway.
@@ -45,4 +50,34 @@ fn a_cpu_without_events_is_noticed() {
         );
     }
     assert!(noticed >= 6, "{noticed} of 8");
+}
+
+/// The kernel has counted sleeps as waits for a CPU: no fault of the events.
+#[test]
+fn an_impossible_run_delay_accuses_nobody() {
+    let config = Config::new(scenario::build(4, 12, 3), 2, 3_000_000_000);
+    let (recording, _) = Recording::record(&config);
+    let mut analysis = analyzed(&recording);
+    assert_eq!(impossible(&analysis), None);
+    let mut wrong = 0;
+    for thread in &mut analysis.threads {
+        let times = thread.times;
+        let kernel = thread.kernel.as_mut();
+        let kernel = kernel.filter(|it| it.is_final && times.sleep > 100_000_000);
+        let kernel = kernel.filter(|_| !thread.started_before && !thread.alive);
+        if let Some(delay) = kernel.and_then(|it| it.run_delay.as_mut()) {
+            *delay += times.sleep;
+            wrong += 1;
+        }
+    }
+    assert!(wrong > 0);
+    let found = impossible(&analysis).unwrap();
+    assert_eq!((doubts(&analysis), found.tasks), (Vec::new(), wrong));
+    assert!(found.kernel_ns > found.at_most_ns);
+    // With other switches than the kernel's it is the events that are in doubt.
+    for thread in &mut analysis.threads {
+        thread.switches.voluntary += 1;
+    }
+    assert_eq!(doubts(&analysis).len(), 1);
+    assert_eq!(impossible(&analysis), None);
 }

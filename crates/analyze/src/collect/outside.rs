@@ -68,6 +68,11 @@ impl Outside {
         others.iter().all(same).then_some(&first.1)
     }
 
+    /// A task of that tid has been told.
+    pub(crate) fn knows(&self, tid: Tid) -> bool {
+        self.names.contains_key(&tid)
+    }
+
     /// The recording has such names: a CPU for which a recorded task waits has an event for each
     /// switch.
     pub fn is_told(&self) -> bool {

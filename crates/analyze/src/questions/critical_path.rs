@@ -9,7 +9,8 @@
 //! distributed systems using kernel tracing" (IEEE TPDS 27(8), 2016), without its bound:
 //! there a resolved wait leads back to the waiting thread where the wait began. With that
 //! bound the first of two jobs counts only if a build waited for it, and not for the
-//! second. Here a job is followed back to its own beginning.
+//! second. Here a job is followed back to its own beginning. Between the threads of a process
+//! their bound holds where a timer had woken the waker before the wait began (`entries`).
 //!
 //! Without scheduling events the path goes over forks and ends only: from a parent to the
 //! child that ended last, and from a child's beginning to its parent.
@@ -17,9 +18,10 @@
 //! The segments follow each other without a hole, so their lengths add up to
 //! the time from the exec to the exit, to the nanosecond.
 
-use tr_format::event::Ktime;
+use tr_format::event::{Ktime, Outsider};
 use tr_format::meta::Scope;
 
+mod entries;
 mod evidence;
 mod sampled;
 mod walk;
@@ -32,6 +34,7 @@ pub use crate::kinds::Kind;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::questions::graph::Graph;
 use crate::questions::programs::{Program, Programs};
+use crate::timeline::Actor;
 
 /// The link from a segment's thread to the next segment's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,6 +83,18 @@ impl Segment {
     /// Its length in ns.
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
+    }
+
+    /// The task that is not recorded, and ended the wait of which the segment is a part, if it is
+    /// told by name.
+    pub fn ended_by<'a>(&self, analysis: &'a Analysis) -> Option<&'a Outsider> {
+        let timeline = analysis.timeline.as_ref()?;
+        let number = timeline.at(self.thread, self.from)?;
+        let stretch = timeline.get(self.thread, number)?;
+        match stretch.waker() {
+            Actor::Outside(tid) => analysis.outside.at(tid, stretch.to),
+            _ => None,
+        }
     }
 }
 

@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use tr_format::event::Comm;
+use tr_format::network::Address;
+
 use super::critical_path::{CriticalPath, Segment};
 use crate::collect::network::Connection;
 use crate::ids::ProcessIx;
@@ -15,6 +18,9 @@ pub struct Waited {
     pub process: ProcessIx,
     /// The connection, if all that its process had at that time lead to the same end.
     pub connection: Option<usize>,
+    /// The program at the other end, if that is in this machine and not recorded, and is told by
+    /// name: it ended the wait.
+    pub server: Option<Comm>,
     /// In ns.
     pub ns: u64,
 }
@@ -37,13 +43,31 @@ pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
     let waits = waits.map(|segment| {
         let process = analysis.thread(segment.thread).process;
         let candidates = of.get(&process).map_or(&[][..], Vec::as_slice);
+        let connection = during(analysis, candidates, segment);
+        let local = connection.is_some_and(|at| is_local(analysis, at));
+        let by = segment.ended_by(analysis).filter(|it| !it.kthread);
         Waited {
             process,
-            connection: during(analysis, candidates, segment),
+            connection,
+            server: by.filter(|_| local).map(|it| it.comm),
             ns: segment.length(),
         }
     });
     waits.collect()
+}
+
+/// The other end of a connection is in this machine, or its container.
+fn is_local(analysis: &Analysis, at: usize) -> bool {
+    let Some(it) = analysis.connections.get(at) else {
+        return false;
+    };
+    let remote = it.remote.address;
+    let loopback = match remote {
+        Address::V4(ip) => ip.is_loopback(),
+        Address::V6(ip) => ip.is_loopback(),
+        Address::Masked(_) => false,
+    };
+    loopback || it.local.is_some_and(|local| local.address == remote)
 }
 
 /// One of the connections that a process had at the time of a segment, if they lead to the same

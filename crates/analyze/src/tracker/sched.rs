@@ -88,9 +88,12 @@ impl Tracker {
             let task = self.task(tid).filter(|_| tid != Tid::IDLE);
             task.is_some_and(|ix| self.keeps(ix, tid))
         };
-        // While a recorded task waits for the CPU, the switches of others are recorded.
+        // While a recorded task waits for the CPU, the switches of others are recorded: each of
+        // them is told by name before.
+        let told = |tid| self.collectors.outside.knows(tid);
+        let others = told(one) && told(other);
         if !self.open()
-            && !self.collectors.outside.is_told()
+            && !others
             && self.gaps.lives_before(time).is_none()
             && !concerned(one)
             && !concerned(other)

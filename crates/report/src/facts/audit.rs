@@ -41,6 +41,8 @@ pub struct Audit {
     pub kernel_more_ns: u64,
     /// Time in run queues; absent where the kernel does not count it.
     pub run_queue: Option<RunQueueByKernel>,
+    /// Tasks whose `run_delay` cannot be right, which `run_queue` leaves out.
+    pub impossible: Option<Impossible>,
     /// The figures that differ by more than their stamps, interrupts and steal explain.
     pub beyond_bounds: Vec<Doubt>,
     /// The tasks with the largest differences.
@@ -86,7 +88,12 @@ struct AuditSums {
     /// Of the tasks to which the kernel gives more, less their unknown time.
     kernel_more: u64,
     run_queue: Option<RunQueueByKernel>,
+    impossible: Option<Impossible>,
 }
+
+/// Nothing follows from less in a task, and at a switch, in ns: the two stamps of a switch and
+/// of a waking differ.
+const NOISE: (u64, u64) = (1_000_000, 10_000);
 
 impl AuditSums {
     fn add(&mut self, thread: &Thread, kernel: &KernelFigures) {
@@ -105,7 +112,13 @@ impl AuditSums {
         for (sum, term) in sums {
             *sum = sum.saturating_add(term);
         }
-        if let Some(run_delay) = kernel.run_delay {
+        let Some(run_delay) = kernel.run_delay else {
+            return;
+        };
+        let most = most_delay(thread, kernel, &times);
+        if let Some(most) = most.filter(|most| run_delay > *most) {
+            self.impossible.get_or_insert_default().add(most, run_delay);
+        } else {
             self.run_queue
                 .get_or_insert_default()
                 .add(&times, run_delay);
@@ -120,7 +133,8 @@ impl AuditSums {
         let beyond =
             |more: u64, share: u64, noise: u64| more.saturating_sub(noise) > LEAST && more > share;
         let mut doubts = Vec::new();
-        let switches = self.switches.saturating_mul(10_000);
+        let (a_task, a_switch) = NOISE;
+        let switches = self.switches.saturating_mul(a_switch);
         if beyond(self.kernel_more, self.kernel / 10, switches) {
             doubts.push(Doubt {
                 figure: "on_cpu",
@@ -135,7 +149,7 @@ impl AuditSums {
                 queue.events_ns.saturating_sub(queue.kernel_ns),
                 queue.kernel_ns.saturating_sub(most),
             );
-            let noise = switches.saturating_add(self.tasks.saturating_mul(1_000_000));
+            let noise = switches.saturating_add(self.tasks.saturating_mul(a_task));
             let share = queue.kernel_ns / 4;
             if beyond(more, share, noise) || beyond(less, share, noise) {
                 doubts.push(Doubt {
@@ -150,6 +164,20 @@ impl AuditSums {
     }
 }
 
+/// The most time in ns that a task can have waited in run queues. `None`: events may be missing,
+/// because the kernel counted other switches. Else each of its sleeps has its switch-out and its
+/// waking: the task was in no run queue then.
+fn most_delay(thread: &Thread, kernel: &KernelFigures, times: &Times) -> Option<u64> {
+    let switches = thread.switches.voluntary + thread.switches.involuntary;
+    if switches != kernel.nvcsw.saturating_add(kernel.nivcsw) {
+        return None;
+    }
+    let (a_task, a_switch) = NOISE;
+    let noise = a_task.saturating_add(switches.saturating_mul(a_switch));
+    let most = times.run_queue.saturating_add(times.unknown);
+    Some(most.saturating_add(noise))
+}
+
 /// The threads that began and ended in the span, with the kernel's figures. Those of an older
 /// task contain time before the trace.
 fn whole(analysis: &Analysis) -> impl Iterator<Item = (&Thread, &KernelFigures)> {
@@ -160,11 +188,51 @@ fn whole(analysis: &Analysis) -> impl Iterator<Item = (&Thread, &KernelFigures)>
     })
 }
 
-/// The figures of an analysis that the kernel's totals contradict.
-pub fn doubts(analysis: &Analysis) -> Vec<Doubt> {
+fn sums(analysis: &Analysis) -> AuditSums {
     let mut sums = AuditSums::default();
     whole(analysis).for_each(|(thread, kernel)| sums.add(thread, kernel));
-    sums.doubts()
+    sums
+}
+
+/// The figures of an analysis that the kernel's totals contradict.
+pub fn doubts(analysis: &Analysis) -> Vec<Doubt> {
+    sums(analysis).doubts()
+}
+
+/// The kernel's figures that cannot be right.
+pub fn impossible(analysis: &Analysis) -> Option<Impossible> {
+    sums(analysis).impossible
+}
+
+/// Tasks for which the kernel counted more time in run queues than they had: they slept then, as
+/// the events of their sleeps show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Impossible {
+    /// Their number.
+    pub tasks: u64,
+    /// `run_delay` in ns, by the kernel.
+    pub kernel_ns: u64,
+    /// The most that it can have been, in ns.
+    pub at_most_ns: u64,
+}
+
+impl Impossible {
+    fn add(&mut self, most: u64, run_delay: u64) {
+        self.tasks = self.tasks.saturating_add(1);
+        self.kernel_ns = self.kernel_ns.saturating_add(run_delay);
+        self.at_most_ns = self.at_most_ns.saturating_add(most);
+    }
+
+    /// The kernel's error in words.
+    pub fn text(&self) -> String {
+        format!(
+            "impossible for {}: {} counted, {} at most, as {} slept",
+            units::plural(self.tasks, "task", "tasks"),
+            units::time(self.kernel_ns),
+            units::time(self.at_most_ns),
+            if self.tasks == 1 { "it" } else { "they" },
+        )
+    }
 }
 
 /// Time in run queues, of the tasks for which the kernel counts it.
@@ -210,9 +278,8 @@ pub fn audit(analysis: &Analysis) -> Audit {
     let mut out = Audit::default();
     let mut compared: Vec<(u64, &Thread, Worst)> = Vec::new();
     let mut by_switch: Vec<u64> = Vec::new();
-    let mut sums = AuditSums::default();
+    let sums = sums(analysis);
     for (thread, kernel) in whole(analysis) {
-        sums.add(thread, kernel);
         let (switches, times) = (thread.switches, thread.times_by_events());
         let task = Worst {
             tid: thread.tid.0,
@@ -239,7 +306,7 @@ pub fn audit(analysis: &Analysis) -> Audit {
     out.tasks = sums.tasks;
     (out.on_cpu_ns, out.unknown_ns, out.kernel_ns) = (sums.on_cpu, sums.unknown, sums.kernel);
     out.kernel_more_ns = sums.kernel_more;
-    out.run_queue = sums.run_queue;
+    (out.run_queue, out.impossible) = (sums.run_queue, sums.impossible);
     out.beyond_bounds = sums.doubts();
     compared.order_by_key(|(difference, thread, _)| (*difference, thread.start, thread.tid));
     by_switch.sort_unstable();

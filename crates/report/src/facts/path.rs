@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use tr_analyze::critical_path::{self, CriticalPath, NoPath, Segment};
 use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
+use tr_analyze::network;
 use tr_analyze::programs::{sleeper, Group, Groups};
-use tr_analyze::timeline::Actor;
 use tr_format::event::Comm;
 
+use super::network::{Host, Remotes};
 use crate::kinds;
 use crate::label;
 use crate::sort::Rows;
@@ -59,6 +60,8 @@ pub(crate) struct Part {
     pub program: Option<Group>,
     /// The task that is not recorded, and ended the wait.
     pub outside: Option<Comm>,
+    /// The other end of the connection.
+    pub remote: Option<Host>,
 }
 
 impl Part {
@@ -73,11 +76,12 @@ impl Part {
                 groups.at(sleeper, at).filter(|_| group.is_some()).or(group)
             }
             kind => {
-                let outside = (kind == Kind::Outside).then(|| outside(analysis, segment));
+                let outside = (kind == Kind::Outside).then(|| segment.ended_by(analysis));
                 return Part {
                     kind,
                     program: None,
-                    outside: outside.flatten(),
+                    outside: outside.flatten().map(|it| it.comm),
+                    remote: None,
                 };
             }
         };
@@ -87,11 +91,12 @@ impl Part {
             kind,
             program,
             outside: None,
+            remote: None,
         }
     }
 
     /// The name in text.
-    fn title(self, groups: &Groups) -> String {
+    fn title(self, groups: &Groups, remotes: &Remotes) -> String {
         let program = self.program.map_or("", |group| groups.name(group));
         match self.kind {
             Kind::OnCpu | Kind::Lived => program.to_owned(),
@@ -102,19 +107,11 @@ impl Part {
                 let task = self.outside.unwrap_or_default();
                 format!("wait for {}, not recorded", who::comm(&task))
             }
-            kind => kinds::title(kind).into(),
+            kind => match self.remote {
+                Some(host) => format!("wait for {}", remotes.text(host)),
+                None => kinds::title(kind).into(),
+            },
         }
-    }
-}
-
-/// The name of the task that is not recorded, and ended the wait of which the segment is a part.
-fn outside(analysis: &Analysis, segment: &Segment) -> Option<Comm> {
-    let timeline = analysis.timeline.as_ref()?;
-    let number = timeline.at(segment.thread, segment.from)?;
-    let stretch = timeline.get(segment.thread, number)?;
-    match stretch.waker() {
-        Actor::Outside(tid) => Some(analysis.outside.at(tid, stretch.to)?.comm),
-        _ => None,
     }
 }
 
@@ -128,14 +125,23 @@ pub(crate) struct Share {
     pub time: u64,
     /// The number of stays with a thread.
     pub count: u64,
+    /// The program that ended the waits, if it is not recorded.
+    pub by: Option<String>,
 }
 
 /// The path's time by use, the longest first.
 pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) -> Vec<Share> {
     let mut sums: BTreeMap<Part, (u64, u64)> = BTreeMap::new();
     let mut last: BTreeMap<Part, ThreadIx> = BTreeMap::new();
+    let waited = network::waited(analysis, path);
+    let remotes = Remotes::new(analysis, &waited);
+    let mut waited = waited.iter();
     for segment in &path.segments {
-        let part = Part::of(analysis, groups, segment);
+        let mut part = Part::of(analysis, groups, segment);
+        if segment.kind == Kind::Network {
+            let waited = waited.next();
+            part.remote = waited.and_then(|it| Host::waited(analysis, it));
+        }
         let (time, count) = sums.entry(part).or_default();
         *time += segment.length();
         if last.insert(part, segment.thread) != Some(segment.thread) {
@@ -144,9 +150,13 @@ pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) 
     }
     let named = |(part, (time, count)): (Part, (u64, u64))| Share {
         part,
-        name: part.title(groups),
+        name: part.title(groups, &remotes),
         time,
         count,
+        by: match part.remote {
+            Some(host) => remotes.server(host),
+            None => part.outside.map(|task| who::comm(&task)),
+        },
     };
     let mut shares: Vec<Share> = sums.into_iter().map(named).collect();
     shares.order_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));

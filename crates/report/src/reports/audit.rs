@@ -62,6 +62,9 @@ impl Report for Audit {
             let queue = beside(queue.events_ns, queue.unknown_ns, queue.kernel_ns);
             fact("run queue", &queue);
         }
+        if let Some(impossible) = &self.impossible {
+            fact("run_delay", &impossible.text());
+        }
         let [half, nine, most, all] = self.differences_ns.map(units::time);
         let task = format!(
             "differs by {half} (half of them), {nine} (9 of 10), {most} (99 of 100), {all} (all)"

@@ -15,6 +15,7 @@ use tr_format::stack::Doing;
 
 use super::path_functions::PathFunctions;
 use crate::called::TR;
+use crate::facts::network::Host;
 use crate::facts::path::{self, process_ix, shares, title, Part, Share};
 use crate::functions::Functions;
 use crate::kinds::COLUMNS;
@@ -371,6 +372,8 @@ impl<'a> PathReport<'a> {
             json!({
                 "what": share.part.kind.name(),
                 "program": share.part.program.map(name),
+                "remote": share.part.remote.map(Host::text),
+                "by": share.by,
                 "time_ns": share.time,
                 "steps": share.count,
             })

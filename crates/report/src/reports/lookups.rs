@@ -1,13 +1,12 @@
 //! DNS queries by name: a part of the report on the network.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{json, Value};
 use tr_analyze::dns::Lookup;
 use tr_analyze::model::ProcessIx;
 use tr_format::meta::Extra;
-use tr_format::network::Address;
 
 use super::not_known;
 use crate::sort::Rows;
@@ -46,17 +45,6 @@ impl<'a> Lookups<'a> {
             view: *view,
             chosen: known.then(|| analysis.lookups.iter().filter(mine).collect()),
         }
-    }
-
-    /// The names that processes asked for, by the addresses of the answers.
-    pub fn names(&self) -> HashMap<Address, String> {
-        let mut names = HashMap::new();
-        for it in self.chosen.iter().flatten() {
-            for address in &it.addresses {
-                names.entry(*address).or_insert_with(|| who::asked_name(it));
-            }
-        }
-        names
     }
 
     /// Those with the longest sum of times first.

@@ -7,10 +7,10 @@ use std::fmt::Write;
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::network::{self, Connection, Waited};
-use tr_format::network::{Address, Ending, Endpoint};
+use tr_format::network::Ending;
 
 use super::lookups::Lookups;
-use crate::facts::network::NetworkSum;
+use crate::facts::network::{Host, NetworkSum, Remotes};
 use crate::facts::path;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
@@ -30,52 +30,8 @@ pub struct Network<'a> {
     /// The time of the critical path in which a chosen process waited for the network; `None`
     /// without a path.
     path_wait: Option<u64>,
+    remotes: Remotes,
     lookups: Lookups<'a>,
-}
-
-/// The other end of connections.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Host {
-    /// Processes connected to this address and port.
-    To(Address, u16),
-    /// This address connected to this port of the recorded machine.
-    From(Address, u16),
-}
-
-impl Host {
-    fn of(connection: &Connection) -> Host {
-        let remote = connection.remote;
-        match connection.local.filter(|_| connection.accepted) {
-            Some(local) => Host::From(remote.address, local.port),
-            None => Host::To(remote.address, remote.port),
-        }
-    }
-
-    fn address(self) -> Address {
-        match self {
-            Host::To(address, _) | Host::From(address, _) => address,
-        }
-    }
-
-    fn port(self) -> u16 {
-        match self {
-            Host::To(_, port) | Host::From(_, port) => port,
-        }
-    }
-
-    fn direction(self) -> &'static str {
-        match self {
-            Host::To(..) => "out",
-            Host::From(..) => "in",
-        }
-    }
-
-    fn text(self) -> String {
-        match self {
-            Host::To(address, port) => Endpoint { address, port }.to_string(),
-            Host::From(address, port) => format!("from {address} to port {port}"),
-        }
-    }
 }
 
 /// A row of sums: its key, and the sum.
@@ -137,6 +93,7 @@ impl<'a> Network<'a> {
         }
         let path = path::path_of(view).ok();
         let waited = path.map(|path| network::waited(analysis, &path));
+        let remotes = Remotes::new(analysis, waited.as_deref().unwrap_or_default());
         let mine = waited.map(|all| {
             let mine = all.into_iter().filter(|it| is_chosen(it.process));
             mine.collect::<Vec<Waited>>()
@@ -157,6 +114,7 @@ impl<'a> Network<'a> {
             hosts: by_weight(hosts),
             processes: by_weight(processes),
             chosen,
+            remotes,
             path_wait: mine.map(sum),
             lookups: Lookups::new(view, all, is_chosen),
         }
@@ -198,14 +156,15 @@ impl<'a> Network<'a> {
 
     /// The remote hosts; `name`: in text.
     fn hosts<'r>(&'r self, name: impl Fn(Host) -> String + 'r) -> Table<'r, NetworkRow<'r, Host>> {
-        let names = self.lookups.names();
+        let names = &self.remotes;
         let table = Table::new("remote host", move |(host, _): &NetworkRow<'_, Host>| {
             name(*host)
         })
         .data("direction", |(host, _)| host.direction())
         .data("address", |(host, _)| host.address().to_string())
         .data("port", |(host, _)| host.port())
-        .data("name", move |(host, _)| names.get(&host.address()).cloned());
+        .data("name", move |(host, _)| names.name(*host))
+        .data("server", move |(host, _)| names.server(*host));
         self.table(table, &self.hosts)
     }
 
@@ -378,13 +337,11 @@ impl Report for Network<'_> {
                 *known = known.filter(|known| *known == peer);
             }
         }
-        let names = self.lookups.names();
-        let host = move |host: Host| match (peers.get(&host), names.get(&host.address())) {
-            (Some(Some(peer)), _) => {
+        let host = move |host: Host| match peers.get(&host) {
+            Some(Some(peer)) => {
                 format!("{} {}", host.text(), label::label(analysis.process(*peer)))
             }
-            (_, Some(name)) => format!("{} {name}", host.text()),
-            _ => host.text(),
+            _ => self.remotes.text(host),
         };
         self.rows_text(&mut out, &self.hosts(host), &self.hosts, style);
         self.rows_text(&mut out, &self.by_process(), &self.processes, style);

@@ -4,6 +4,7 @@ use serde_json::{json, Value};
 use tr_analyze::model::Import;
 
 use crate::encode::text;
+use crate::facts::audit;
 use crate::imports;
 use crate::style::{Paint, Style};
 use crate::table::Table;
@@ -48,6 +49,9 @@ impl<'a> QualityReport<'a> {
                 clocks(quality).unwrap_or_else(|| "no disagreement found".into()),
             ),
         ];
+        if let Some(impossible) = audit::impossible(analysis) {
+            facts.push(("the kernel's run_delay", impossible.text()));
+        }
         let summary = analysis.summary.as_ref();
         // Another program has not told its cost.
         let ours = summary.filter(|_| analysis.meta.recorder.is_none());
@@ -138,6 +142,7 @@ impl Report for QualityReport<'_> {
             "throttled_ns": machine.throttled_ns,
             "stolen_ns": machine.stolen_ns,
             "memory_stalled_ns": machine.memory_stalled_ns,
+            "impossible_run_delay": audit::impossible(self.view.analysis),
             "warnings": warnings(self.view.analysis),
             "imports": self.imports(),
         }))

@@ -7,6 +7,7 @@
 
 use tr_format::event::Ktime;
 
+use super::entries::{Entries, Entry, Waiter};
 use super::evidence::Evidence;
 use super::{Segment, Then};
 use crate::kinds::Kind;
@@ -36,6 +37,8 @@ pub(super) fn segments<'a>(
         from,
         to,
         waiters: Vec::new(),
+        entries: Entries::default(),
+        steps: 0,
         away: None,
         segments: Vec::new(),
         then: Then::Same,
@@ -49,6 +52,9 @@ pub(super) fn segments<'a>(
 /// The number of threads that the path may pass at one instant. A longer chain, or a
 /// cycle, is not followed.
 const AT_ONCE: usize = 64;
+
+/// The most stretches of a thread that ends, after it has woken the one that waits for its end.
+const LAST: usize = 8;
 
 /// A step back from a moment of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -68,14 +74,8 @@ enum Step {
     /// Through a wait down to a moment at which the walk goes on in the thread that had
     /// waited for this one.
     Waiter { begin: Ktime, kind: Kind },
-}
-
-/// A thread on the path that waited for another thread.
-#[derive(Clone, Copy)]
-struct Waiter {
-    thread: ThreadIx,
-    /// The beginning of its wait.
-    since: Ktime,
+    /// Up again, to the moment at which another thread began to wait: it goes on there.
+    Up(Entry),
 }
 
 struct Walk<'a> {
@@ -87,6 +87,10 @@ struct Walk<'a> {
     to: Ktime,
     /// The threads whose waits the walk is in, the outermost first.
     waiters: Vec<Waiter>,
+    /// The waits by which the walk came to its thread.
+    entries: Entries,
+    /// The number of steps.
+    steps: u64,
     /// The last thread inside, while the path is outside.
     away: Option<Waiter>,
     /// From the last to the first.
@@ -105,6 +109,7 @@ impl Walk<'_> {
             while self.waiters.last().is_some_and(|it| it.since >= now) {
                 self.waiters.pop();
             }
+            self.steps += 1;
             let mut waiter = None;
             let (begin, kind, inferred) = match self.step(thread, now) {
                 Step::To { thread: next, .. }
@@ -119,8 +124,8 @@ impl Walk<'_> {
                     then,
                     inferred,
                 } => {
+                    self.wait_for((thread, now), next, then);
                     self.away = self.away(thread, next, now);
-                    self.wait_for(thread, next, now);
                     (self.then, self.then_inferred) = (then, self.then_inferred | inferred);
                     passed.push(next);
                     thread = next;
@@ -135,12 +140,20 @@ impl Walk<'_> {
                     waiter = self.waiters.pop();
                     (begin, kind, false)
                 }
+                Step::Up(entry) => {
+                    self.cut(entry.waiter.since);
+                    (thread, now) = self.return_to(&entry);
+                    passed.clear();
+                    passed.push(thread);
+                    continue;
+                }
             };
             // Each step but one to another thread, of which there are few at once, goes back.
             debug_assert!(begin < now, "{thread:?} at {now:?}");
             let begin = begin.max(self.from).min(Ktime(now.0 - 1));
             if let Some(away) = self.away.take_if(|away| begin <= away.since) {
                 self.add(thread, (away.since.max(self.from), now), kind, inferred);
+                self.entries.truncate(away.since);
                 (thread, now) = (away.thread, away.since);
                 passed.clear();
                 passed.push(thread);
@@ -149,6 +162,7 @@ impl Walk<'_> {
             self.add(thread, (begin, now), kind, inferred);
             now = begin;
             if let Some(waiter) = waiter {
+                self.entries.truncate(waiter.since);
                 (thread, self.then) = (waiter.thread, Then::Waited);
             }
             passed.clear();
@@ -167,7 +181,25 @@ impl Walk<'_> {
         self.away.or(since.map(|since| Waiter { thread, since }))
     }
 
-    fn step(&self, thread: ThreadIx, now: Ktime) -> Step {
+    /// The walk goes on where a thread began to wait, before what it waited for.
+    fn return_to(&mut self, entry: &Entry) -> (ThreadIx, Ktime) {
+        let Waiter { thread, since } = entry.waiter;
+        self.entries.truncate(since);
+        self.waiters = self.entries.waiters().collect();
+        self.away = entry.away;
+        (self.then, self.then_inferred) = (Then::Waited, false);
+        (thread, since)
+    }
+
+    /// Takes the path before a time back.
+    fn cut(&mut self, since: Ktime) {
+        while self.segments.pop_if(|it| it.to <= since).is_some() {}
+        if let Some(last) = self.segments.last_mut() {
+            last.from = last.from.max(since);
+        }
+    }
+
+    fn step(&mut self, thread: ThreadIx, now: Ktime) -> Step {
         let Some(stretch) = self.graph.before(thread, now) else {
             return self.beginning(thread);
         };
@@ -188,7 +220,7 @@ impl Walk<'_> {
                     inferred: false,
                 },
                 Cause::Own(Kind::Unknown) => self.evidence_in(thread, now, &stretch),
-                Cause::Own(kind) => self.sleep(&stretch, kind),
+                Cause::Own(kind) => self.sleep(thread, &stretch, kind),
             },
             _ => match self.graph.cause(thread, &stretch) {
                 Cause::Own(kind) => own(kind),
@@ -223,7 +255,7 @@ impl Walk<'_> {
     }
 
     /// A wait that has not ended at this moment.
-    fn cut_off(&self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
+    fn cut_off(&mut self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
         let (next, then) = if now == self.to {
             (self.evidence.awaited(thread, now), Then::Awaited)
         } else {
@@ -238,12 +270,19 @@ impl Walk<'_> {
                 inferred: true,
             };
         }
-        self.sleep(stretch, self.graph.wait(thread, stretch, false))
+        let kind = self.graph.wait(thread, stretch, false);
+        self.sleep(thread, stretch, kind)
     }
 
     /// A wait of the thread's own. If another thread of its process waited for this one
     /// meanwhile, the time before that explains nothing.
-    fn sleep(&self, stretch: &Stretch, kind: Kind) -> Step {
+    fn sleep(&mut self, thread: ThreadIx, stretch: &Stretch, kind: Kind) -> Step {
+        if kind == Kind::Sleep {
+            let entry = self.entries.timer(thread, stretch.to, self.steps);
+            if let Some(entry) = entry {
+                return Step::Up(entry);
+            }
+        }
         match self.waiters.last() {
             Some(waiter) if stretch.from < waiter.since => Step::Waiter {
                 begin: waiter.since,
@@ -311,20 +350,47 @@ impl Walk<'_> {
     /// Notes that a thread waited for another thread of its process, which may have been
     /// asleep when that wait began: what was before its own waking then explains nothing.
     /// A thread of another process has a beginning of its own.
-    fn wait_for(&mut self, thread: ThreadIx, next: ThreadIx, now: Ktime) {
+    fn wait_for(&mut self, (thread, now): (ThreadIx, Ktime), next: ThreadIx, then: Then) {
         let process = |ix| self.graph.analysis.thread(ix).process;
-        if process(thread) != process(next) {
+        let same = process(thread) == process(next);
+        // A job's sleeps are parts of it.
+        let serves = same && then == Then::Woke && !self.is_done(next, now);
+        if !serves {
+            self.entries.clear();
+        }
+        if !same {
             self.waiters.clear();
             return;
         }
-        let Some(wait) = self.graph.before(thread, now) else {
+        let wait = self.graph.before(thread, now);
+        let Some(wait) = wait.filter(|it| matches!(it.doing, Bucket::Wait(_))) else {
             return;
         };
         let since = wait.from;
+        if serves {
+            self.entries.push(
+                next,
+                Entry {
+                    waiter: Waiter { thread, since },
+                    away: self.away,
+                    steps: self.steps,
+                },
+            );
+        }
         let inside = self.waiters.last().is_some_and(|it| it.since >= since);
-        if !inside && matches!(wait.doing, Bucket::Wait(_)) {
+        if !inside {
             self.waiters.push(Waiter { thread, since });
         }
+    }
+
+    /// Whether a thread ends without a further wait.
+    fn is_done(&self, thread: ThreadIx, now: Ktime) -> bool {
+        let timeline = self.graph.timeline;
+        let alive = self.graph.analysis.thread(thread).alive;
+        let from = timeline.at(thread, now).unwrap_or(0);
+        let count = timeline.count(thread);
+        let mut rest = (from..count.min(from + LAST)).filter_map(|at| timeline.get(thread, at));
+        !alive && count - from <= LAST && !rest.any(|it| matches!(it.doing, Bucket::Wait(_)))
     }
 
     /// Adds a thread's time, divided where its process executed another program.
