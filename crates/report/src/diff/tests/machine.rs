@@ -44,6 +44,7 @@ pub(in crate::diff) fn diff(base: Run, new: Run) -> Diff {
         top: 9,
         least: 1,
         gate: None,
+        strict: false,
     };
     Diff::new(vec![base], vec![new], ask)
 }

@@ -42,6 +42,7 @@ fn found(base: &[Run], new: &[Run]) -> Vec<(String, i128, Option<i128>)> {
         top: 9,
         least: 100,
         gate: None,
+        strict: false,
     };
     let changes = changes(base, new, &ask).into_iter();
     let row = |change: StepChange| {
