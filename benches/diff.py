@@ -60,7 +60,7 @@ app: $(OBJECTS) main.o
 %.o: %.c
 	$(CC) $(CFLAGS) -c -o $@ $<
 gen:
-	./work 200
+	./work 150
 check: gen app
 	./work 100
 #MORE
@@ -70,7 +70,7 @@ check: gen app
 def unit(name):
     """A C file that keeps a compiler busy."""
     yield "static double v[64];"
-    for i in range(20):
+    for i in range(30):
         yield (
             f"double {name}_{i}(int n) {{ double s = 0; for (int i = 0; i < n; i++) {{ v[i & 63] = v[(i * {i}) & 63] * 1.5 + s;"
             f" s += v[i & 7] * n; if (s > {i}) s -= v[3]; }} return s; }}"
@@ -140,6 +140,8 @@ def named(args, sides):
     if out["failure"]:
         return out["conclusion"], "failed" if done.returncode == 2 else "failed with status 0"
     causes = [it["cause"] for it in out["causes"]]
+    if "but CPU time" in out["conclusion"]:
+        causes.append("work")
     return out["conclusion"], (causes or [""])[0]
 
 

@@ -142,6 +142,23 @@ impl Parts {
         *sum = sum.saturating_add(ns);
     }
 
+    /// Parts for a test.
+    #[cfg(test)]
+    pub fn made(times: &[(Part, u64)], alone: u64) -> Parts {
+        Parts {
+            times: times.iter().copied().collect(),
+            alone,
+            ..Parts::default()
+        }
+    }
+
+    /// So many waits of a part, for a test.
+    #[cfg(test)]
+    pub fn with_waits(mut self, part: Part, waits: u64) -> Parts {
+        self.waits.insert(part, waits);
+        self
+    }
+
     /// A part in ns.
     pub fn get(&self, part: Part) -> u64 {
         self.times.get(&part).copied().unwrap_or(0)
