@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Plants a difference in a small build and asks `tr diff` for it: a table of docs/validation.md.
 
-usage: benches/diff.py [--tr TR] [--runs N] [--around idle,load,quota] [PLANT...]
+usage: benches/diff.py [--tr TR] [--runs N] [--around idle,load,quota] [--keep DIR] [PLANT...]
 
 Each build is recorded N times without and N times with the difference, by turns, alone, beside two
 tasks that spin, and in a cgroup with 30 % of a CPU (the surroundings of validate.py). What is named is
 held to what was planted: right, silent (nothing is named), or wrong. `runner` plants nothing: two tasks
-spin beside the new side alone, and `nothing` plants nothing at all. Needs root, cc and make.
+spin beside the new side alone, and `nothing` plants nothing at all. Needs root, cc and make. Recordings
+that are in DIR already are compared again.
 """
 import argparse
 import json
@@ -151,29 +152,32 @@ def result(plant, name):
     return "wrong" if name else "silent"
 
 
-def measure(args, name, around):
+def recorded(args, name, around):
+    """The recordings of both sides."""
     plant = PLANTS[name]
-    sides, sources = ([], []), []
-    for side, edit in zip("bn", plant.edits):
-        sources.append(os.path.join(args.work, side))
-        shutil.rmtree(sources[-1], ignore_errors=True)
-        prepare(sources[-1], edit)
+    kept = os.path.join(args.keep or args.work, f"{name}-{around}")
+    sides = [[os.path.join(kept, f"{side}-{run}.bin") for run in range(args.runs)] for side in (0, 1)]
+    if os.path.exists(kept):
+        return sides
+    os.makedirs(kept + ".part")
+    sources = [os.path.join(args.work, side) for side in ("base", "new")]
+    for source, edit in zip(sources, plant.edits):
+        shutil.rmtree(source, ignore_errors=True)
+        prepare(source, edit)
     with surrounding(around) as enter:
         for run in range(args.runs):
             for side in (0, 1):
-                trace = os.path.join(args.work, f"{side}-{run}.bin")
                 spin = "load" if name == "runner" and side else None
                 with surrounding(spin):
+                    trace = os.path.join(kept + ".part", os.path.basename(sides[side][run]))
                     build(args, sources[side], plant.commands[side], trace, enter)
-                sides[side].append(trace)
-    if args.keep:
-        kept = os.path.join(args.keep, f"{name}-{around}")
-        shutil.rmtree(kept, ignore_errors=True)
-        os.makedirs(kept)
-        for trace in sum(sides, []):
-            shutil.copy(trace, kept)
-    first, cause = named(args, sides)
-    return {"plant": name, "around": around, "first": first, "cause": cause, "result": result(plant, cause)}
+    os.rename(kept + ".part", kept)
+    return sides
+
+
+def measure(args, name, around):
+    first, cause = named(args, recorded(args, name, around))
+    return {"plant": name, "around": around, "first": first, "cause": cause, "result": result(PLANTS[name], cause)}
 
 
 def main():
@@ -192,7 +196,7 @@ def main():
             subprocess.run(compiler, input=text.encode(), check=True)
         server = subprocess.Popen([sys.executable, "-c", SERVER], cwd=args.disk)
         try:
-            print("| planted | around | named | | the first line |\n| --- | --- | --- | --- | --- |")
+            print("| planted | around | named | result | the first line |\n| --- | --- | --- | --- | --- |")
             for name in args.plants or PLANTS:
                 for around in args.around.split(","):
                     row = measure(args, name, around)

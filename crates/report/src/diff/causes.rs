@@ -166,12 +166,6 @@ impl Causes {
         parts.find(|(it, _)| *it == part).map(|(_, judged)| judged)
     }
 
-    /// The difference that the parts' medians do not add up to.
-    pub fn rest(&self, wall: &Judged) -> i128 {
-        let parts = self.parts.iter().map(|(_, judged)| judged.difference());
-        wall.difference() - parts.sum::<i128>()
-    }
-
     /// The causes: the parts that differ beyond their spread, large enough, and in the direction of
     /// the wall time's difference where it has one.
     fn shares(&self, sides: Sides<'_>, wall: &Judged) -> Vec<Share> {

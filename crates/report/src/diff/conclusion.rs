@@ -120,16 +120,13 @@ impl Diff {
             let note = if self.causes.beside { BESIDE } else { "" };
             but.push(format!("CPU time {}{note}", relative(work)));
         }
-        let alone = self.causes.alone.as_ref().filter(differs);
-        let mut shares = self.causes.shares.iter();
-        if let (Some(alone), None) = (alone, work) {
-            if shares.any(|share| share.cause == Cause::Order) {
-                but.push(format!("its time on CPUs of its own {}", relative(alone)));
-            }
-        }
         for share in &self.causes.shares {
-            match share.cause {
-                Cause::Work => {}
+            match (share.cause, &self.causes.alone) {
+                (Cause::Work, _) => {}
+                (Cause::Order, Some(alone)) => {
+                    let by = relative(alone);
+                    but.push(format!("{} ({by}, on CPUs of its own)", words(share)));
+                }
                 _ => but.push(self.share(share)),
             }
         }
@@ -153,16 +150,20 @@ impl Diff {
             Whose::Unclear => {
                 let work = self.causes.work.as_ref()?;
                 format!(
-                    "the runner, perhaps also the build (CPU time {})",
+                    "the runner, perhaps also the build: CPU time {}{BESIDE}",
                     relative(work)
                 )
             }
         })
     }
 
-    /// The largest change of a process.
+    /// The largest change of a process. The command's own is that of the wall time.
     fn most(&self, what: What) -> String {
-        let most = self.of_kind(what).next().filter(|most| most.size() > 0);
+        let several = self.matched > 1;
+        let mut changes = self
+            .of_kind(what)
+            .filter(|it| !several || !it.above.is_empty());
+        let most = changes.next().filter(|most| most.size() > 0);
         most.map_or(String::new(), |most| {
             let by = signed(most.value(Figure::Wall), units::time);
             format!("; most of all {} {by}", most.label)
@@ -176,6 +177,13 @@ impl Diff {
             return None;
         }
         let whose = self.causes.whose()?;
+        if let [Share {
+            cause: Cause::Work, ..
+        }] = self.causes.shares.as_slice()
+        {
+            // The first line has it.
+            return None;
+        }
         let shares: Vec<String> = self.causes.shares.iter().map(|it| self.share(it)).collect();
         let work = self.causes.work.as_ref()?;
         let equal = !is_noticeable(work, work.base.max(work.new));

@@ -29,6 +29,7 @@ struct Document {
     changes: Vec<OneChange>,
     programs: Vec<OneProgram>,
     steps: Vec<OneStep>,
+    explanation: Option<String>,
     runner: Option<String>,
     whose: Option<Whose>,
     causes: Vec<OneCause>,
@@ -178,7 +179,10 @@ impl Diff {
             changes: self.changes.iter().map(OneChange::new).collect(),
             programs: self.programs.iter().map(OneProgram::new).collect(),
             steps: self.steps.iter().map(OneStep::new).collect(),
-            runner: self.explanation(),
+            explanation: self.explanation(),
+            runner: self
+                .explanation()
+                .filter(|_| self.whose() == Some(Whose::Machine)),
             whose: self.whose(),
             causes: self.causes.shares.iter().map(OneCause::new).collect(),
             parts: {

@@ -23,13 +23,13 @@ named! {
         /// On a CPU that the hypervisor ran.
         Work = "work", "on a CPU";
         /// Other tasks of the build had the CPU.
-        Own = "own-tasks", "waits for a CPU: its own tasks";
+        Own = "own-tasks", "run-queue wait: its own tasks";
         /// Tasks that are no part of the build had the CPU.
-        Others = "others", "waits for a CPU: other tasks";
-        Quota = "quota", "waits for a CPU: the quota";
+        Others = "others", "run-queue wait: other tasks";
+        Quota = "quota", "run-queue wait: the quota";
         Hypervisor = "hypervisor", "the hypervisor";
         /// Nobody had the CPU of whom the recording knows.
-        Nobody = "run-queue", "waits for a CPU: unknown";
+        Nobody = "run-queue", "run-queue wait: unknown";
         Disk = "disk", "waits for disks and files";
         Network = "network", "waits for the network";
         /// Timers, and what is not known better.

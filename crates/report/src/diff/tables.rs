@@ -145,8 +145,7 @@ impl Diff {
         show(to, frame("the whole", None), table, rows, usize::MAX);
     }
 
-    /// The parts of the wall time that differ, with what their medians leave: the differences add up
-    /// to the wall time's.
+    /// The parts of the wall time that differ, and the rest: the differences add up to the wall time's.
     fn show_parts(&self, to: &mut impl Medium) {
         type PartRow = (&'static str, Option<Judged>, i128);
         let Some(wall) = self.whole(Figure::Wall) else {
@@ -154,7 +153,17 @@ impl Diff {
         };
         let parts = self.causes.parts.iter();
         let parts = parts.map(|(part, it)| (part.title(), Some(*it), it.difference()));
-        let rest = ("not in these medians", None, self.causes.rest(wall));
+        let all: u128 = parts.clone().map(|(.., by)| by.unsigned_abs()).sum();
+        // A hundredth of the differences is not worth a row.
+        let parts: Vec<PartRow> = parts
+            .filter(|(.., by)| by.unsigned_abs() * 100 >= all)
+            .collect();
+        if parts.is_empty() {
+            return;
+        }
+        let shown: i128 = parts.iter().map(|(.., by)| by).sum();
+        let rest = ("the rest", None, wall.difference() - shown);
+        let parts = parts.into_iter();
         let alone = self.causes.alone;
         let alone = alone.map(|it| ("all, on CPUs of its own", Some(it), it.difference()));
         let rows = parts.chain([rest]).chain(alone);
