@@ -36,7 +36,7 @@ SYNC = """
 #include <unistd.h>
 int main(int argc, char **argv) {
 	int file = open(argv[1], O_CREAT | O_WRONLY | O_TRUNC, 0600);
-	for (int i = 0; i < 150; i++) { if (write(file, argv, 4096) < 0 || fsync(file)) return 1; }
+	for (int i = 0; i < 3000; i++) { if (write(file, argv, 4096) < 0 || fsync(file)) return 1; }
 	return 0;
 }
 """
@@ -51,7 +51,7 @@ while True:
     c.sendall(b"done")
     c.close()
 """
-CLIENT = 'exec 3<>/dev/tcp/127.0.0.1/$(cat %s/port); printf %d >&3; read -r x <&3; true'
+CLIENT = 'exec 3<>/dev/tcp/127.0.0.1/$$(cat %s/port); printf %d >&3; read -r x <&3; true'
 
 MAKEFILE = """
 OBJECTS = u1.o u2.o u3.o u4.o u5.o u6.o

@@ -178,10 +178,8 @@ impl Causes {
             let size = share.ns.unsigned_abs();
             let of_wall = differs && size >= least;
             let of_own = match share.cause {
-                // What it takes from a build of this length.
-                Cause::Others | Cause::Quota | Cause::Hypervisor => {
-                    !differs && size * OF_WALL >= u128::from(wall.base.max(wall.new))
-                }
+                // Of a wall time that does not differ they explain nothing.
+                Cause::Others | Cause::Quota | Cause::Hypervisor => false,
                 // Of a wall time that differs, others may have made it so.
                 Cause::Work if self.beside => !differs,
                 _ => known && size * OF_OWN >= u128::from(alone),

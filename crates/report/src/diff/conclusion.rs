@@ -160,13 +160,21 @@ impl Diff {
     /// The largest change of a process. The command's own is that of the wall time.
     fn most(&self, what: What) -> String {
         let several = self.matched > 1;
-        let mut changes = self
-            .of_kind(what)
-            .filter(|it| !several || !it.above.is_empty());
-        let most = changes.next().filter(|most| most.size() > 0);
+        let only = match what {
+            What::Slower => What::New,
+            _ => What::Gone,
+        };
+        let mut changes = self.changes.iter();
+        let most = changes.find(|it| {
+            let side = it.what == what || it.what == only;
+            side && !it.through && it.size() > 0 && (!several || !it.above.is_empty())
+        });
         most.map_or(String::new(), |most| {
             let by = signed(most.value(Figure::Wall), units::time);
-            format!("; most of all {} {by}", most.label)
+            match most.what == only {
+                true => format!("; most of all {} ({}) {by}", most.label, only.title()),
+                false => format!("; most of all {} {by}", most.label),
+            }
         })
     }
 
