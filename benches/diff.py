@@ -68,6 +68,15 @@ check: gen app
 """
 
 
+HEAD = """
+## Two builds
+
+`benches/diff.py` plants a difference in a small build of C files, records it without and with the difference by turns, alone
+(`idle`), beside two tasks that spin, and under a quota of 30 % of a CPU, and asks `tr diff`. `silent`: no cause is named.
+`runner` plants no difference: two tasks spin beside the new side alone; `nothing` plants none at all.
+"""
+
+
 def unit(name):
     """A C file that keeps a compiler busy."""
     yield "static double v[64];"
@@ -86,7 +95,7 @@ class Plant:
 
 
 MORE = "\ncheck: more\nmore: app gen\n\t"
-LOCKED = "check: a b\na b: app gen\n\t%s./work 300\n@"
+LOCKED = "check: a b\na b: app gen\n\t%s./work 300\n"
 PLANTS = {
     "O2-O0": Plant("work", command=("make -s -j2 CFLAGS=-O2", "make -s -j2 CFLAGS=-O0")),
     "O0-O3": Plant("work", command=("make -s -j2 CFLAGS=-O0", "make -s -j2 CFLAGS=-O3")),
@@ -196,6 +205,7 @@ def main():
             subprocess.run(compiler, input=text.encode(), check=True)
         server = subprocess.Popen([sys.executable, "-c", SERVER], cwd=args.disk)
         try:
+            print(HEAD)
             print("| planted | around | named | result | the first line |\n| --- | --- | --- | --- | --- |")
             for name in args.plants or PLANTS:
                 for around in args.around.split(","):
