@@ -170,6 +170,12 @@ fn what_others_take_of_more_work_is_no_cause() {
     let busier = made(&[(Part::Work, 3500), (Part::Others, 7000)]).work(6500);
     let both = diff(&busy(2000), &busier, 4);
     assert_eq!(causes(&both), [Cause::Others, Cause::Work]);
+    // 7.0 s, of which they would have had 3.8 s as before.
+    let others = both.causes.shares[0].ns;
+    assert!(
+        others.abs_diff(3200 * i128::from(MS)) < 10 * u128::from(MS),
+        "{others}"
+    );
     assert_eq!(both.causes.whose(), Some(Whose::Both));
     let first = both.conclusion();
     assert!(
