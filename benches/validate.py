@@ -266,4 +266,5 @@ def main():
         print("\n".join(head))
 
 
-main()
+if __name__ == "__main__":
+    main()

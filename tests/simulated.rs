@@ -14,7 +14,7 @@ use tr_format::event::{CpuId, LossCause, Stream};
 use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::Config;
 use tr_sim::inject::{Loss, Plan};
-use tr_sim::program::{ms, Arg, Image, Op, World};
+use tr_sim::program::{ms, Arg, Image, Op, Resident, World};
 use tr_sim::recording::Recording;
 use tr_sim::truth::Truth;
 
@@ -451,6 +451,58 @@ fn several_runs_are_held_to_their_spread() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Tasks that spin beside the new builds alone: the first line and the gate say whose it is.
+#[test]
+fn others_on_the_cpus_are_the_runner() -> Result<(), Failure> {
+    let side = |name: &str, link: u64, spinners: u16| -> Vec<String> {
+        let mut world = build(link, None);
+        let spin = u16::try_from(world.programs.len()).unwrap();
+        world.programs.push(vec![run(4), Op::Goto(0)]);
+        let spinner = Resident {
+            program: spin,
+            arg: 0,
+            kthread: false,
+            pin: None,
+        };
+        world.residents = vec![spinner; spinners.into()];
+        let one = |seed| record(&format!("{name}{seed}"), world.clone(), seed).0;
+        let all = (1..5).map(one);
+        all.map(|file| file.to_string_lossy().into_owned())
+            .collect()
+    };
+    let (quiet, busy) = (side("quiet", 40, 0), side("busy", 40, 6));
+    let (more, both) = (side("more", 160, 0), side("both", 160, 6));
+    let compare = |new: &[String], options: &[&str]| -> Result<(Option<i32>, Value), Failure> {
+        let mut args = vec!["diff", "--format", "json", "--fail-over", "10%"];
+        args.extend(options);
+        args.push("--base");
+        args.extend(quiet.iter().map(String::as_str));
+        args.push("--new");
+        args.extend(new.iter().map(String::as_str));
+        let out = tr(&args);
+        let rules = include_str!("../crates/report/schema/diff.schema.json");
+        Ok((out.status.code(), valid(rules, &out.stdout)?))
+    };
+    for (new, whose, code) in [
+        (&busy, "machine", 0),
+        (&more, "build", 1),
+        (&both, "both", 1),
+    ] {
+        let (status, json) = compare(new, &[])?;
+        ensure(json["whose"] == whose && status == Some(code), || {
+            format!("{whose}: {status:?} {json}")
+        })?;
+        ensure(compare(new, &["--strict"])?.0 == Some(1), || whose.into())?;
+    }
+    let (_, json) = compare(&busy, &[])?;
+    let conclusion = json["conclusion"].as_str().unwrap_or("?");
+    ensure(
+        conclusion.starts_with("Slower: ") && conclusion.ends_with(": the runner, not your change"),
+        || conclusion.to_owned(),
+    )?;
+    ensure(json["gate"]["runner"] == true, || json["gate"].to_string())
+}
+
 /// A build that fails early is no faster build: the headline says so, and no gate passes.
 #[test]
 fn a_failed_build_passes_no_gate() -> Result<(), Failure> {
@@ -529,6 +581,9 @@ fn a_failed_build_passes_no_gate() -> Result<(), Failure> {
         let (code, said, json) = compare(&base, &new)?;
         ensure(said.starts_with(words), || format!("{said} is not {words}"))?;
         ensure(code == Some(2), || format!("{words}: {code:?}"))?;
+        // Without a gate, too.
+        let sides = [&["diff", "--base"][..], &base, &["--new"], &new].concat();
+        ensure(tr(&sides).status.code() == Some(2), || words.into())?;
         ensure(json.contains("--fail-over cannot judge it"), || {
             json.clone()
         })?;
@@ -559,21 +614,25 @@ fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
     std::fs::write(&cut, &bytes[..bytes.len() * 8 / 10])?;
     let (file, cut) = (file.to_string_lossy(), cut.to_string_lossy());
     let status = |args: &[&str]| tr(args).status.code();
+    let short = || {
+        let short = Config::new(build(20, None), 2, 10 * MS);
+        let short = write("short", &Recording::record(&short).0);
+        short.to_string_lossy().into_owned()
+    };
     assert_eq!(status(&["diff", &file, "/nowhere/x.bin"]), Some(2));
     assert_eq!(status(&["diff", &file, "/dev/null"]), Some(2));
     assert_eq!(status(&["diff", &file]), Some(2));
     assert_eq!(status(&["diff", "--base", &file]), Some(2));
     assert_eq!(status(&["diff", &file, &file, "--fail-over", "x"]), Some(2));
-    assert_eq!(status(&["diff", &file, &cut]), Some(0));
+    assert_eq!(status(&["diff", &file, &cut]), Some(2));
+    assert_eq!(status(&["diff", &short(), &file]), Some(2));
     assert_eq!(
         status(&["diff", &file, &cut, "--fail-over", "10%"]),
         Some(2)
     );
     // The recording ended while the command ran; equal lengths of it prove nothing.
-    let short = Config::new(build(20, None), 2, 10 * MS);
-    let short = write("short", &Recording::record(&short).0);
-    let short = short.to_string_lossy();
-    for sides in [[&short, &short], [&file, &short], [&short, &file]] {
+    let short = short();
+    for sides in [[&*short, &*short], [&*file, &*short], [&*short, &*file]] {
         let out = tr(&["diff", sides[0], sides[1], "--fail-over", "900%"]);
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!(out.status.code(), Some(2), "{said}");
@@ -611,7 +670,7 @@ fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
     };
     let gated = |most| status(&gate(most).each_ref().map(String::as_str));
     assert_eq!((gated("1%"), gated("1000%")), (Some(2), Some(0)));
-    let said = String::from_utf8(good(&["diff", &file, &cut])?)?;
+    let said = String::from_utf8(tr(&["diff", &file, &cut]).stdout)?;
     assert!(said.contains("is truncated"), "{said}");
     Ok(())
 }

@@ -62,7 +62,9 @@ async function compare(tr, trace, name, branch) {
   const bounds = ['--max-memory=1G', '--max-time=2m'];
   const diff = (format) => run(tr, ['diff', ...bounds, `--format=${format}`, ...gate, '--base', ...files, '--new', trace]);
   const done = diff('markdown');
-  if (done.status !== 0 && done.status !== 1) problem(`tr diff: ${done.stderr.replace(/^tr: /, '')}`);
+  // A command that failed fails its step, and the comment says so: it is no problem of the action.
+  const problematic = done.status !== 0 && done.status !== 1 && (gated || !commandFailed(diff));
+  if (problematic) problem(`tr diff: ${done.stderr.replace(/^tr: /, '')}`);
   return { markdown: done.stdout, fails: gated ? gateFails(done.status, diff) : undefined };
 }
 
@@ -71,8 +73,12 @@ async function compare(tr, trace, name, branch) {
 function gateFails(status, diff) {
   if (status === 1) return `the limit of fail-over (${runner.input('fail-over')}) is exceeded`;
   if (status !== 2) return undefined;
+  return commandFailed(diff) ? 'fail-over: the command failed' : undefined;
+}
+
+function commandFailed(diff) {
   const [run] = JSON.parse(diff('json').stdout || '{}').new ?? [];
-  return run?.exit && run.exit.code !== 0 ? 'fail-over: the command failed' : undefined;
+  return Boolean(run?.exit) && run.exit.code !== 0;
 }
 
 /** The comment's text: only output of tr, which is safe in Markdown. */

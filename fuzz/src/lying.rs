@@ -236,6 +236,7 @@ fn compare(analysis: &Analysis, style: &Style) {
         top: 10,
         least: 0,
         gate: None,
+        strict: false,
     };
     let diff = Diff::new(run(), run(), ask);
     diff.text(style);

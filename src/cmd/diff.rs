@@ -31,14 +31,20 @@ If all recordings have stacks (tr record --stacks), the functions on a CPU are
 compared, by program. Their times come from samples: a difference counts if it is
 also more than three standard deviations of the samples of both sides.
 
---fail-over compares the median of the new runs with the base's (the wall time, or
-the figure of --fail-on); a difference inside the spread does not fail. One run a
-side has no spread: use several, since equal builds on a busy machine differ.
+The wall time is divided along the critical path: the build's own work, its waits for
+disks, the network and timers, and what other tasks, a quota or the hypervisor took.
+The first line says whose a difference is: the build's, or the runner's.
 
-Exit status: 0; 1 when --fail-over is exceeded; 2 when a file cannot be read, or
---fail-over cannot be decided: a build failed, a recording is not traced, is truncated
-or ended before its command did, or too much of its time is unknown. Failed runs of
-the base are left out if others ended well.
+--fail-over compares the median of the new runs with the base's (the wall time, or
+the figure of --fail-on); a difference inside the spread does not fail, nor does one
+that the first line calls the runner's (with --strict, it does). One run a side has no
+spread: use several, since equal builds on a busy machine differ.
+
+Exit status: 0; 1 when --fail-over is exceeded; 2 when a file cannot be read, a build
+failed or one side's recording has a part of its build alone, or --fail-over cannot be
+decided: the methods differ, too much time is unknown, or the growth is one of CPU time
+that tasks beside the build can cause. Failed runs of the base are left out if others
+ended well.
 
 Examples:
   tr diff main.bin pr.bin
@@ -62,6 +68,9 @@ pub struct Args {
     /// The figure of --fail-over
     #[arg(long, value_name = "FIGURE", value_parser = figures(), default_value = "wall", requires = "fail_over")]
     fail_on: Figure,
+    /// Fail by the figure alone, even if the growth is the runner's
+    #[arg(long, requires = "fail_over")]
+    strict: bool,
     /// Leave out processes with a smaller difference
     #[arg(long, value_name = "T", value_parser = args::duration, default_value = "10ms")]
     min: Duration,
@@ -133,6 +142,7 @@ pub fn run(args: &Args) -> ExitCode {
         top: args.top,
         least: args::nanoseconds(args.min),
         gate: args.fail_over.map(|most| (args.fail_on, most)),
+        strict: args.strict,
     };
     let diff = Diff::new(base, new, ask);
     let printed = match args.format {
@@ -162,7 +172,13 @@ pub fn run(args: &Args) -> ExitCode {
         }
         // An output error must not look like a gate that has failed (1).
         _ if printed != ExitCode::SUCCESS => ExitCode::from(open::UNREADABLE),
-        _ => printed,
+        _ => match diff.comparable() {
+            Ok(()) => printed,
+            Err(why) => {
+                eprintln!("tr: {why}");
+                ExitCode::from(open::UNREADABLE)
+            }
+        },
     }
 }
 

@@ -189,6 +189,21 @@ impl Contention {
         })
     }
 
+    /// The part of a thread's wait in a run queue that lies in this time; `None`: it does not wait
+    /// there, or the CPU on which the wait ends is not known.
+    pub fn within(analysis: &Analysis, thread: ThreadIx, from: Ktime, to: Ktime) -> Option<Wait> {
+        let timeline = analysis.timeline.as_ref()?;
+        let number = timeline.at(thread, from)?;
+        let wait = timeline.get(thread, number)?;
+        let next = timeline.get(thread, number + 1)?;
+        match (wait.doing, next.doing) {
+            (Bucket::RunQueue { .. }, Bucket::OnCpu(Some(cpu))) => {
+                Some((cpu, from, to.min(wait.to)))
+            }
+            _ => None,
+        }
+    }
+
     /// Divides waits, and names the others: the time of each name in them, the longest first. Two
     /// tasks that wait for the same CPU at once both count.
     pub fn by_name(

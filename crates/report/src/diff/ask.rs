@@ -11,4 +11,6 @@ pub struct Ask {
     pub least: u64,
     /// A figure, and the most percent by which it may grow.
     pub gate: Option<(Figure, f64)>,
+    /// The gate judges the figure, whoever had the CPUs.
+    pub strict: bool,
 }

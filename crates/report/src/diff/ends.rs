@@ -73,6 +73,19 @@ impl Diff {
         partial("new", &self.new).or_else(|| partial("base", &self.base))
     }
 
+    /// # Errors
+    /// A build failed, or one side alone has whole builds: in words. No difference is one of the
+    /// build.
+    pub fn comparable(&self) -> Result<(), String> {
+        let partial =
+            [&self.base, &self.new].map(|runs| runs.iter().any(|run| run.partial().is_some()));
+        match (self.failure(), partial) {
+            (Some(failure), _) => Err(failure),
+            (None, [true, false] | [false, true]) => Err(self.partial().unwrap_or_default()),
+            (None, _) => Ok(()),
+        }
+    }
+
     /// The reason why the times measure no whole build, in words.
     pub(super) fn no_build(&self) -> Option<String> {
         self.failure().or_else(|| self.partial())

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::causes::{Cause, Share, Whose};
 use super::{
     CallChange, Change, Diff, Figure, FunctionChange, Gate, Judged, ProgramChange, Run, StepChange,
     Verdict,
@@ -28,7 +29,12 @@ struct Document {
     changes: Vec<OneChange>,
     programs: Vec<OneProgram>,
     steps: Vec<OneStep>,
+    explanation: Option<String>,
     runner: Option<String>,
+    whose: Option<Whose>,
+    causes: Vec<OneCause>,
+    parts: BTreeMap<String, Value>,
+    alone: Option<Value>,
     machine: BTreeMap<String, Value>,
     demands: BTreeMap<String, Value>,
     syscalls: Vec<OneCall>,
@@ -40,6 +46,7 @@ object! {
     OneRun(run: &Run) {
         file: String = run.file.clone(),
         command: String = run.command.clone(),
+        method: String = run.method.clone(),
         complete: bool = !run.cut,
         exit: Option<Exit> = run.status.map(Exit::from),
         processes: usize = run.processes.len(),
@@ -115,11 +122,18 @@ object! {
         total_noise_ns: u64 = change.total.noise,
     }
 
+    OneCause(share: &Share) {
+        cause: Cause = share.cause,
+        ns: i64 = small(share.ns),
+        machine: bool = share.is_machine(),
+    }
+
     OneGate(figure: Figure, most: f64, gate: Result<Gate, String>) {
         figure: String = key(figure),
         most_percent: f64 = most,
         percent: Option<f64> = gate.as_ref().ok().map(|gate| gate.percent),
         passed: bool = gate.as_ref().is_ok_and(|gate| !gate.failed()),
+        runner: bool = gate.as_ref().is_ok_and(Gate::excused),
         why: Option<String> = gate.err(),
     }
 }
@@ -165,7 +179,18 @@ impl Diff {
             changes: self.changes.iter().map(OneChange::new).collect(),
             programs: self.programs.iter().map(OneProgram::new).collect(),
             steps: self.steps.iter().map(OneStep::new).collect(),
-            runner: self.explanation(),
+            explanation: self.explanation(),
+            runner: self
+                .explanation()
+                .filter(|_| self.whose() == Some(Whose::Machine)),
+            whose: self.whose(),
+            causes: self.causes.shares.iter().map(OneCause::new).collect(),
+            parts: {
+                let parts = self.causes.parts.iter();
+                let parts = parts.map(|(part, it)| (part.name().replace('-', "_"), value(it)));
+                parts.collect()
+            },
+            alone: self.causes.alone.as_ref().map(value),
             machine: {
                 let loads = self.loads.iter();
                 let loads = loads.map(|(load, it)| (load.name().replace('-', "_"), value(it)));

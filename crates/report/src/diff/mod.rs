@@ -3,16 +3,21 @@
 
 mod align;
 mod ask;
+mod causes;
+mod conclusion;
 mod demands;
 mod ends;
 mod explain;
 mod flame;
 mod functions;
+mod gate;
 mod html;
 mod json;
 mod lanes;
 pub(crate) mod machine;
 mod markdown;
+mod methods;
+mod parts;
 mod profile;
 pub(crate) mod run;
 mod spread;
@@ -29,7 +34,9 @@ use crate::names::named;
 use crate::sort::Rows;
 use align::Slot;
 pub use ask::Ask;
+use causes::Causes;
 use functions::FunctionChange;
+pub use gate::Gate;
 use machine::CallChange;
 pub use run::{Figure, Figures, Run};
 use spread::{percent, signed};
@@ -63,6 +70,8 @@ pub struct Diff {
     /// Functions whose time on a CPU differs, the largest difference first; `None`: a run has
     /// no stacks.
     functions: Option<Vec<FunctionChange>>,
+    /// What the difference of the wall time consists of.
+    causes: Causes,
     /// The number of processes on both sides.
     matched: usize,
 }
@@ -115,9 +124,17 @@ struct ProgramChange {
 const TIMES: [Figure; 2] = [Figure::Wall, Figure::OnCpu];
 
 impl Change {
+    /// The difference of a figure that is known of both sides; a side without the process has 0.
+    fn known(&self, figure: Figure) -> Option<i128> {
+        let of = |side: &BTreeMap<Figure, u64>| match side.is_empty() {
+            true => Some(0),
+            false => side.get(&figure).copied().map(i128::from),
+        };
+        Some(of(&self.new)? - of(&self.base)?)
+    }
+
     fn value(&self, figure: Figure) -> i128 {
-        let of = |side: &BTreeMap<Figure, u64>| side.get(&figure).copied().map_or(0, i128::from);
-        of(&self.new) - of(&self.base)
+        self.known(figure).unwrap_or(0)
     }
 
     fn size(&self) -> u128 {
@@ -140,7 +157,9 @@ fn medians(runs: &[Option<Figures>]) -> BTreeMap<Figure, u64> {
 impl Diff {
     /// Compares the runs of two sides.
     pub fn new(base: Vec<Run>, new: Vec<Run>, ask: Ask) -> Diff {
-        let (base, left_out) = ends::sorted_out(base);
+        let (mut base, left_out) = ends::sorted_out(base);
+        let mut new = new;
+        methods::keep_common(&mut base, &mut new);
         let runs: Vec<&Run> = base.iter().chain(&new).collect();
         let slots = align::align(&runs);
         let of = |runs: &[Run], figure| -> Vec<u64> {
@@ -164,6 +183,7 @@ impl Diff {
             base.iter().any(Option::is_some) && new.iter().any(Option::is_some)
         };
         Diff {
+            causes: Causes::new((&base, &new), unmatched(&slots, base.len())),
             matched: slots.iter().filter(both).count(),
             whole,
             loads,
@@ -214,6 +234,9 @@ impl Diff {
             all.dedup();
             all
         };
+        said.extend(self.methods().map(|methods| {
+            format!("{methods}: waits for CPUs, disks and the network, the critical path and causes are not compared")
+        }));
         let kernels = all(|run| run.kernel.clone());
         if kernels.len() > 1 {
             said.push(format!("not the same kernel: {}", kernels.join("; ")));
@@ -248,49 +271,6 @@ impl Diff {
         said
     }
 
-    /// The failure of a build, a recording of a part of one, or the verdict on the wall time and
-    /// the largest change of a process.
-    fn conclusion(&self) -> String {
-        let Some(wall) = self.whole(Figure::Wall) else {
-            return "The wall times cannot be compared".into();
-        };
-        if let Some(failure) = self.no_build() {
-            let [base, new] = [wall.base, wall.new].map(crate::units::time);
-            let failure = crate::units::sentence(&failure);
-            return format!("{failure}; the wall times, {base} and {new}, measure no whole build");
-        }
-        let change = match wall.difference() {
-            0 => return format!("Equally fast: {}", crate::units::time(wall.base)),
-            more @ 1.. => (What::Slower, "Slower", more),
-            less => (What::Faster, "Faster", less),
-        };
-        let (what, word, difference) = change;
-        let figures = format!(
-            "{} → {} ({}, {})",
-            crate::units::time(wall.base),
-            crate::units::time(wall.new),
-            signed(difference, crate::units::time),
-            percent(wall)
-        );
-        if wall.verdict == Verdict::Inside {
-            return format!("No difference beyond normal variation: {figures}");
-        }
-        let most = self.of_kind(what).next().filter(|most| most.size() > 0);
-        let most = most.map_or(String::new(), |most| {
-            let by = signed(most.value(Figure::Wall), crate::units::time);
-            format!("; most of all {} {by}", most.label)
-        });
-        format!("{word}: {figures}{most}")
-    }
-
-    /// The machine explains the difference of the wall time: in words.
-    fn explanation(&self) -> Option<String> {
-        if self.no_build().is_some() {
-            return None;
-        }
-        self.runner().or_else(|| self.waited())
-    }
-
     /// The statistic, in words.
     fn statistic(&self) -> String {
         let runs = |n: usize| match n {
@@ -307,75 +287,6 @@ impl Diff {
             _ => format!(
                 "{sides}: medians; outside the spread where they differ by more than the runs of a side do"
             ),
-        }
-    }
-
-    /// The result of the gate, if there is one.
-    ///
-    /// It compares the medians. A difference inside a known spread passes. The
-    /// error names builds that failed, and a figure that cannot be compared: of a truncated
-    /// recording or of one that ended before COMMAND did, unknown, or with more unknown time
-    /// than it may grow.
-    pub fn gate(&self) -> Option<Result<Gate, String>> {
-        let (figure, most) = self.ask.gate?;
-        if let Some(failure) = self.failure() {
-            return Some(Err(format!("{failure}: --fail-over cannot judge it")));
-        }
-        let runs = || self.base.iter().chain(&self.new);
-        if let Some((file, why)) = runs().find_map(Run::partial) {
-            return Some(Err(format!("{file} {why}: --fail-over cannot judge it")));
-        }
-        let Some(judged) = self.whole(figure).filter(|judged| judged.base > 0) else {
-            return Some(Err(format!(
-                "{} of the base is unknown or 0: --fail-over cannot judge it",
-                figure.title()
-            )));
-        };
-        let unknown = self.base.iter().chain(&self.new);
-        let unknown = unknown.filter_map(|run| run.figures.get(Figure::Unknown));
-        let unknown = unknown.max().unwrap_or(0) as f64;
-        let hides = matches!(figure, Figure::OnCpu | Figure::RunQueue);
-        if hides && unknown > 0.0 && unknown > judged.base as f64 * most / 100.0 {
-            return Some(Err(format!(
-                "--fail-over cannot judge {}: {} of a recording's time is unknown",
-                figure.title(),
-                crate::units::time(unknown as u64)
-            )));
-        }
-        let percent = judged.difference() as f64 * 100.0 / judged.base as f64;
-        Some(Ok(Gate {
-            figure,
-            most,
-            percent,
-            inside: judged.verdict == Verdict::Inside,
-        }))
-    }
-}
-
-/// The result of a gate.
-#[derive(Clone, Copy, Debug)]
-pub struct Gate {
-    figure: Figure,
-    most: f64,
-    percent: f64,
-    /// The difference is inside the spread.
-    inside: bool,
-}
-
-impl Gate {
-    /// The figure grew too much: exit status 1.
-    pub fn failed(&self) -> bool {
-        self.percent > self.most && !self.inside
-    }
-
-    fn text(&self) -> String {
-        let (name, percent, most) = (self.figure.title(), self.percent, self.most);
-        match (self.percent > self.most, self.inside) {
-            (true, false) => format!("failed: {name} {percent:+.1} %, more than {most} %"),
-            (true, true) => format!(
-                "passed: {name} {percent:+.1} % is more than {most} %, but inside the spread"
-            ),
-            (false, _) => format!("passed: {name} {percent:+.1} %, not more than {most} %"),
         }
     }
 }
@@ -441,6 +352,20 @@ fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
     all
 }
 
+/// The CPU time in ns of the processes that only one side has: of the new ones, less that of those gone.
+fn unmatched(slots: &[Slot], base: usize) -> i128 {
+    let of = |slot: &Slot| {
+        let (base, new) = slot.runs.split_at(base.min(slot.runs.len()));
+        let side = |runs| spread::median(&known(runs, Figure::OnCpu)).map(i128::from);
+        match (side(base), side(new)) {
+            (None, Some(new)) => new,
+            (Some(base), None) => -base,
+            _ => 0,
+        }
+    };
+    slots.iter().map(of).sum()
+}
+
 /// The nearest programs above a slot, from the root on.
 fn above(slots: &[Slot], at: usize) -> Vec<String> {
     const NEAREST: usize = 4;
@@ -462,6 +387,8 @@ fn above(slots: &[Slot], at: usize) -> Vec<String> {
 struct ProgramSum {
     processes: u64,
     on_cpu: u64,
+    /// That of a process is not known.
+    unknown: bool,
     /// Time on the critical path.
     path: u64,
 }
@@ -479,9 +406,10 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChange> {
         for ((sum, figures), path) in of.iter_mut().zip(&slot.runs).zip(&mut has_path) {
             let Some(figures) = figures else { continue };
             sum.processes += 1;
-            sum.on_cpu = sum
-                .on_cpu
-                .saturating_add(figures.get(Figure::OnCpu).unwrap_or(0));
+            match figures.get(Figure::OnCpu) {
+                Some(ns) => sum.on_cpu = sum.on_cpu.saturating_add(ns),
+                None => sum.unknown = true,
+            }
             if let Some(ns) = figures.get(Figure::CriticalPath) {
                 *path = true;
                 sum.path = sum.path.saturating_add(ns);
@@ -506,7 +434,7 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChange> {
             Some(ProgramChange {
                 name: name.to_owned(),
                 count: (count.base, count.new),
-                on_cpu: judge(&|_, sum| Some(sum.on_cpu))?,
+                on_cpu: judge(&|_, sum| (!sum.unknown).then_some(sum.on_cpu))?,
                 // In a run without the program, its time on the path is 0.
                 path: judge(&|at, sum| {
                     has_path.get(at).filter(|has| **has)?;

@@ -5,6 +5,7 @@ use tr_analyze::model::{Analysis, Process, Times};
 use tr_format::event::Ktime;
 use tr_format::meta::EndReason;
 
+use super::parts::Parts;
 use super::profile::Profile;
 use crate::facts::demands::{self, Demands};
 use crate::facts::loads::Loads;
@@ -44,6 +45,13 @@ pub struct Figures([Option<u64>; Figure::ALL.len()]);
 impl Figures {
     pub fn get(&self, figure: Figure) -> Option<u64> {
         self.0.get(figure as usize).copied().flatten()
+    }
+
+    /// Forgets a figure.
+    pub(super) fn forget(&mut self, figure: Figure) {
+        if let Some(value) = self.0.get_mut(figure as usize) {
+            *value = None;
+        }
     }
 
     pub(super) fn new(wall: u64, times: &Times, rss: Option<u64>, path: Option<u64>) -> Figures {
@@ -86,6 +94,8 @@ pub struct Run {
     pub status: Option<u32>,
     pub cpus: usize,
     pub kernel: String,
+    /// How it was recorded.
+    pub method: String,
     /// The trace is truncated.
     pub cut: bool,
     /// The recording ended while COMMAND ran.
@@ -100,6 +110,8 @@ pub struct Run {
     pub path: Vec<Bar>,
     /// What the build asked of disks, the network and memory.
     pub demands: Demands,
+    /// What the wall time consists of; `None` without scheduling events.
+    pub parts: Option<Parts>,
     /// The machine, and the system calls.
     pub machine: Loads,
     /// The sampled stacks on a CPU, if they were recorded.
@@ -156,6 +168,7 @@ impl Run {
             status: analysis.summary.as_ref().and_then(|s| s.status),
             cpus: meta.cpus.len(),
             kernel: escape::text(meta.kernel.as_bytes()),
+            method: escape::text(meta.recorded_by().as_bytes()),
             cut: analysis.summary.is_none() || analysis.quality.truncated.is_some(),
             unfinished: is_unfinished(analysis),
             lost: !analysis.quality.lost.is_empty(),
@@ -166,6 +179,7 @@ impl Run {
                 .as_ref()
                 .map_or(Vec::new(), |path| bars(analysis, path)),
             demands: demands::of(analysis, path.as_ref()),
+            parts: Parts::of(analysis, path.as_ref()),
             machine: Loads::of(analysis),
             profile: Profile::of(analysis),
             timeline: timeline(analysis),

@@ -62,7 +62,7 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Vec<StepChange> {
             wall,
             on_cpu,
             starved: judged(&|sum| sum.starved),
-            path: judged(&|sum| Some(sum.path)),
+            path: judged(&|sum| sum.path),
         });
     }
     let size = |change: &StepChange| change.wall.difference().unsigned_abs();

@@ -59,20 +59,21 @@ pub(super) fn difference(figure: Figure, judged: &Judged) -> String {
     signed(judged.difference(), |size| value(figure, size))
 }
 
-/// The difference and the spread, in words.
-fn verdict(figure: Figure, judged: &Judged) -> String {
+/// Whether a difference is one, in words: `outside, p = 0.029`.
+fn verdict(judged: &Judged, show: impl Fn(u64) -> String) -> Cell {
+    let word = match judged.verdict {
+        Verdict::Unknown => return Cell::Empty,
+        Verdict::Outside => "outside",
+        Verdict::Inside => "inside",
+    };
     let spread = judged.spread.filter(|spread| *spread > 0);
-    let spread = spread.map(|spread| value(figure, spread));
-    match (judged.verdict, judged.p, spread) {
-        _ if judged.difference() == 0 => String::new(),
-        (Verdict::Unknown, ..) => String::new(),
-        (Verdict::Outside, None, None) => "outside the spread".into(),
-        (Verdict::Inside, None, None) => "inside the spread".into(),
-        (Verdict::Outside, Some(p), _) => format!("outside the spread, p = {p:.3}"),
-        (Verdict::Inside, Some(p), _) => format!("inside the spread, p = {p:.2}"),
-        (Verdict::Outside, None, Some(spread)) => format!("outside the spread ({spread})"),
-        (Verdict::Inside, None, Some(spread)) => format!("inside the spread ({spread})"),
-    }
+    let text = match (judged.verdict, judged.p, spread) {
+        (Verdict::Outside, Some(p), _) => format!("{word}, p = {p:.3}"),
+        (_, Some(p), _) => format!("{word}, p = {p:.2}"),
+        (_, None, Some(spread)) => format!("{word} ({})", show(spread)),
+        (_, None, None) => word.to_owned(),
+    };
+    text.into()
 }
 
 /// The number before and after.
@@ -92,6 +93,7 @@ impl Diff {
     /// The differences of the whole, of processes, steps and programs.
     pub(super) fn show_changes(&self, to: &mut impl Medium) {
         self.show_figures(to);
+        self.show_parts(to);
         for what in What::ALL {
             self.show_processes(to, what);
         }
@@ -131,28 +133,73 @@ impl Diff {
 
     fn show_figures(&self, to: &mut impl Medium) {
         type FigureRow<'a> = &'a (Figure, Judged);
-        let name = |(figure, judged): &FigureRow<'_>| {
-            let verdict = verdict(*figure, judged);
-            match verdict.is_empty() {
-                true => figure.title().to_owned(),
-                false => format!("{}: {verdict}", figure.title()),
-            }
-        };
-        let table = Table::new("", name)
+        let table = Table::new("", |(figure, _): &FigureRow<'_>| figure.title().to_owned())
             .column("base", |(f, it)| value(*f, it.base).into())
             .column("new", |(f, it)| value(*f, it.new).into())
             .column("difference", |(f, it)| difference(*f, it).into())
-            .column("", |(_, it)| percent(it).into());
+            .column("", |(_, it)| percent(it).into())
+            .words("spread", |(f, it)| verdict(it, |spread| value(*f, spread)))
+            .shown(self.several());
         let rows = self.whole.iter();
         let rows = rows.filter(|(_, judged)| judged.difference() != 0);
         show(to, frame("the whole", None), table, rows, usize::MAX);
     }
 
+    /// The parts of the wall time that differ, and the rest: the differences add up to the wall time's.
+    fn show_parts(&self, to: &mut impl Medium) {
+        type PartRow = (&'static str, Option<Judged>, i128);
+        let Some(wall) = self.whole(Figure::Wall) else {
+            return;
+        };
+        let parts = self.causes.parts.iter();
+        let parts = parts.map(|(part, it)| (part.title(), Some(*it), it.difference()));
+        let all: u128 = parts.clone().map(|(.., by)| by.unsigned_abs()).sum();
+        // A hundredth of the differences is not worth a row.
+        let parts: Vec<PartRow> = parts
+            .filter(|(.., by)| by.unsigned_abs() * 100 >= all)
+            .collect();
+        if parts.is_empty() {
+            return;
+        }
+        let shown: i128 = parts.iter().map(|(.., by)| by).sum();
+        let rest = ("the rest", None, wall.difference() - shown);
+        let parts = parts.into_iter();
+        let alone = self.causes.alone;
+        let alone = alone.map(|it| ("all, on CPUs of its own", Some(it), it.difference()));
+        let rows = parts.chain([rest]).chain(alone);
+        let rows = rows.filter(|(.., difference)| *difference != 0);
+        let side = |of: fn(&Judged) -> u64| {
+            move |(_, it, _): &PartRow| it.map_or(Cell::Empty, |it| Cell::Time(of(&it)))
+        };
+        let table = Table::new("", |(name, ..): &PartRow| (*name).to_owned())
+            .column("base", side(|it| it.base))
+            .column("new", side(|it| it.new))
+            .column("difference", |(_, _, by)| signed(*by, units::time).into())
+            .words("spread", |(_, it, _)| {
+                it.map_or(Cell::Empty, |it| verdict(&it, units::time))
+            })
+            .shown(self.several());
+        show(
+            to,
+            frame("the critical path", None),
+            table,
+            rows,
+            usize::MAX,
+        );
+    }
+
+    /// A side has several runs: their spread is known.
+    fn several(&self) -> bool {
+        self.base.len() + self.new.len() > 2
+    }
+
     fn show_processes(&self, to: &mut impl Medium, what: What) {
         let both = matches!(what, What::Slower | What::Faster);
-        let several = self.base.len() + self.new.len() > 2;
-        let time =
-            |figure| move |change: &&Change| Cell::Text(signed(change.value(figure), units::time));
+        let time = |figure| {
+            move |change: &&Change| {
+                Cell::known(change.known(figure), |ns| signed(ns, units::time).into())
+            }
+        };
         let wall = |side: &BTreeMap<Figure, u64>| {
             Cell::known(side.get(&Figure::Wall).copied(), Cell::Time)
         };
@@ -174,7 +221,7 @@ impl Diff {
                 };
                 Cell::Text(format!("{n} of {of}"))
             })
-            .shown(several && !both)
+            .shown(self.several() && !both)
             .column("memory", |change| {
                 let memory = change.judged.get(&Figure::Rss);
                 memory.map_or(Cell::Empty, |it| difference(Figure::Rss, it).into())
@@ -223,10 +270,7 @@ impl Diff {
             .column("CPU base", |program| Cell::Time(program.on_cpu.base))
             .column("new", |program| Cell::Time(program.on_cpu.new))
             .column("CPU", |program| time(Some(&program.on_cpu)))
-            .column("path", |program| {
-                let path = program.path.as_ref().map_or(0, Judged::difference);
-                signed(path, units::time).into()
-            })
+            .column("path", |program| time(program.path.as_ref()))
             .column("count", |program| count(program.count));
         let title = frame("by program", Some("program"));
         show(to, title, table, &self.programs, self.ask.top);

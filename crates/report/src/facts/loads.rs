@@ -29,13 +29,6 @@ named! {
     }
 }
 
-impl Load {
-    /// CPU time that the build did not get.
-    pub fn is_withheld(self) -> bool {
-        matches!(self, Load::Others | Load::Stolen | Load::Throttled)
-    }
-}
-
 /// What the machine withheld from a recording, and its system calls.
 #[derive(Clone, Debug, Default)]
 pub struct Loads {
@@ -96,15 +89,18 @@ fn loads(analysis: &Analysis) -> BTreeMap<Load, u64> {
     all.filter_map(|load| Some((load, value(load)?))).collect()
 }
 
-/// A task keeps the CPU while the hypervisor does not run that CPU: of the stolen time it has the
-/// part that it has of the CPUs.
 fn work(analysis: &Analysis) -> Option<u64> {
-    let own = analysis.totals.times.on_cpu_known()?;
+    run(analysis, analysis.totals.times.on_cpu_known()?)
+}
+
+/// Of a time on a CPU the part in which the hypervisor ran that CPU. A task keeps the CPU while it
+/// does not: of the stolen time it has the part that it has of the CPUs.
+pub(crate) fn run(analysis: &Analysis, on_cpu: u64) -> Option<u64> {
     let samples = Samples::of(analysis);
     let total = |counter| samples.increase(counter, (analysis.start, analysis.end));
     let (busy, stolen) = (total(Counter::Busy)?, total(Counter::Stolen)?);
     let whole = u128::from(busy.saturating_add(stolen)).max(1);
-    u64::try_from(u128::from(own) * u128::from(busy) / whole).ok()
+    u64::try_from(u128::from(on_cpu) * u128::from(busy) / whole).ok()
 }
 
 fn calls(analysis: &Analysis) -> BTreeMap<String, (u64, u64)> {

@@ -17,7 +17,7 @@ pub struct StepSum {
     pub wall: u64,
     pub on_cpu: Option<u64>,
     pub starved: Option<u64>,
-    pub path: u64,
+    pub path: Option<u64>,
 }
 
 /// The steps of a run by kind and name.
@@ -33,6 +33,7 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
         let sum = sums.entry(key).or_insert(StepSum {
             on_cpu: Some(0),
             starved: Some(0),
+            path: Some(0),
             ..StepSum::default()
         });
         let add = |sum: Option<u64>, more: Option<u64>| Some(sum?.saturating_add(more?));
@@ -40,7 +41,7 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
         sum.wall = sum.wall.saturating_add(step.wall());
         sum.on_cpu = add(sum.on_cpu, times.times.map(|times| times.on_cpu));
         sum.starved = add(sum.starved, times.spent.map(|it| it.of(Kind::RunQueue)));
-        sum.path = sum.path.saturating_add(times.on_path);
+        sum.path = add(sum.path, Some(times.on_path));
     }
     sums
 }

@@ -5,7 +5,6 @@ use std::slice::from_ref;
 use super::*;
 use crate::diff::machine::tests::{diff, run};
 
-const SECOND: u64 = 1_000_000_000;
 const MIB: u64 = 1 << 20;
 
 /// A run of so many seconds: wall time, CPU time; with these demands.
@@ -13,56 +12,6 @@ fn with(wall: u64, on_cpu: u64, demands: &[(Demand, u64)]) -> Run {
     let mut run = run([wall, on_cpu, 10, 5]);
     run.demands = demands.iter().copied().collect();
     run
-}
-
-#[test]
-fn a_slow_disk_explains_a_slower_build_of_equal_work() {
-    let disk = |wait: u64, read: u64| {
-        [
-            (Demand::DiskPath, wait * SECOND),
-            (Demand::Read, read * MIB),
-            (Demand::Written, 50 * MIB),
-        ]
-    };
-    let base = || with(100, 150, &disk(5, 500));
-    let said = |new| diff(base(), new).explanation();
-    let text = said(with(130, 151, &disk(30, 501))).unwrap();
-    assert!(
-        text.starts_with("The runner's disk, not your change"),
-        "{text}"
-    );
-    assert!(
-        text.ends_with("waits for disks on the critical path: +25.00 s"),
-        "{text}"
-    );
-    // It read more: a cold page cache, or more input.
-    let text = said(with(130, 150, &disk(30, 900))).unwrap();
-    assert!(text.contains("not the CPU work"), "{text}");
-    assert!(text.ends_with("+400 MiB read from disks"), "{text}");
-    // More work of its own; too short a wait; the other direction; equally fast.
-    assert_eq!(said(with(130, 180, &disk(30, 500))), None);
-    assert_eq!(said(with(130, 150, &disk(15, 500))), None);
-    assert_eq!(said(with(70, 150, &disk(30, 500))), None);
-    assert_eq!(said(with(101, 150, &disk(30, 500))), None);
-}
-
-#[test]
-fn a_slow_network_explains_a_slower_build_of_equal_work() {
-    let network = |wait: u64, received: u64| {
-        [
-            (Demand::DiskPath, SECOND),
-            (Demand::NetworkPath, wait * SECOND),
-            (Demand::Received, received * MIB),
-            (Demand::Sent, 1000),
-        ]
-    };
-    let text = diff(
-        with(100, 50, &network(10, 20)),
-        with(150, 50, &network(55, 20)),
-    );
-    let text = text.explanation().unwrap();
-    assert!(text.starts_with("The network, not your change"), "{text}");
-    assert!(text.ends_with("on the critical path: +45.00 s"), "{text}");
 }
 
 #[test]

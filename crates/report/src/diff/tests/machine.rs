@@ -21,6 +21,7 @@ pub(in crate::diff) fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
         status: None,
         cpus: 2,
         kernel: String::new(),
+        method: "bpf".into(),
         cut: false,
         unfinished: false,
         lost: false,
@@ -31,6 +32,7 @@ pub(in crate::diff) fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
         profile: None,
         timeline: Vec::new(),
         demands: Default::default(),
+        parts: None,
         machine: Loads {
             loads: [(Load::Others, others * SECOND)].into(),
             work: Some(on_cpu * SECOND),
@@ -44,40 +46,9 @@ pub(in crate::diff) fn diff(base: Run, new: Run) -> Diff {
         top: 9,
         least: 1,
         gate: None,
+        strict: false,
     };
     Diff::new(vec![base], vec![new], ask)
-}
-
-#[test]
-fn a_busy_runner_explains_a_slower_build_of_equal_work() {
-    let base = || run([100, 150, 10, 5]);
-    let said = |new| diff(base(), run(new)).runner();
-    let text = said([140, 151, 60, 80]).unwrap();
-    assert!(text.contains("2:30 min and 2:31 min"), "{text}");
-    assert!(text.contains("other tasks: +1:15 min"), "{text}");
-    // More work of its own; a sleep; more jobs at once; nothing withheld.
-    assert_eq!(said([140, 190, 60, 80]), None);
-    assert_eq!(said([140, 150, 10, 12]), None);
-    assert_eq!(said([140, 150, 10, 80]), None);
-    assert_eq!(said([140, 150, 60, 5]), None);
-    // The other way round, and equally fast.
-    let back = diff(run([140, 151, 60, 80]), base()).runner();
-    assert!(back.unwrap().contains("−1:15 min"));
-    assert_eq!(said([101, 150, 60, 80]), None);
-}
-
-#[test]
-fn what_the_hypervisor_takes_is_no_work() {
-    let mut new = run([140, 190, 10, 5]);
-    new.machine.work = Some(150 * SECOND);
-    new.machine.loads = [(Load::Others, 5 * SECOND), (Load::Stolen, 45 * SECOND)].into();
-    let mut base = run([100, 150, 10, 5]);
-    base.machine.loads.insert(Load::Stolen, 0);
-    let text = diff(base, new).runner().unwrap();
-    assert!(
-        text.contains("stolen by the hypervisor: +45.00 s"),
-        "{text}"
-    );
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
             wall: *wall,
             on_cpu: *on_cpu,
             starved: Some(0),
-            path: 0,
+            path: Some(0),
         };
         ((StepKind::Target, (*name).to_owned()), sum)
     };
@@ -23,6 +23,7 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
         status: None,
         cpus: 1,
         kernel: String::new(),
+        method: "bpf".into(),
         cut: false,
         unfinished: false,
         lost: false,
@@ -31,6 +32,7 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
         steps: steps.iter().map(step).collect(),
         path: Vec::new(),
         demands: Default::default(),
+        parts: None,
         machine: Loads::default(),
         profile: None,
         timeline: Vec::new(),
@@ -42,6 +44,7 @@ fn found(base: &[Run], new: &[Run]) -> Vec<(String, i128, Option<i128>)> {
         top: 9,
         least: 100,
         gate: None,
+        strict: false,
     };
     let changes = changes(base, new, &ask).into_iter();
     let row = |change: StepChange| {

@@ -1,0 +1,366 @@
+//! The causes of a difference: the parts of the wall time that differ, each with its share of it.
+//!
+//! Where a build works more beside other tasks, these have the CPUs for longer, too, as they had them
+//! before for each second of its work. So the machine counts only with what it took beyond that.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::machine::{is_noticeable, judge};
+use super::parts::Part;
+use super::run::{Figure, Run};
+use super::spread::{median, Judged, Verdict};
+use crate::facts::demands::Demand;
+use crate::facts::loads::Load;
+use crate::sort::Rows;
+
+/// The cause of a part of a difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// The build's tasks need more or less CPU time.
+    Work,
+    /// They need as much; less or more of it runs at once.
+    Order,
+    Others,
+    Quota,
+    Hypervisor,
+    Disk,
+    Network,
+    Sleep,
+    /// Waits for tasks that are not recorded.
+    Outside,
+    Other,
+}
+
+impl Cause {
+    /// In text.
+    pub fn title(self) -> &'static str {
+        match self {
+            Cause::Work => "CPU time of its own",
+            Cause::Order => "work that runs one after the other",
+            Cause::Others => "other tasks",
+            Cause::Quota => "the CPU quota",
+            Cause::Hypervisor => Part::Hypervisor.title(),
+            Cause::Disk => Part::Disk.title(),
+            Cause::Network => Part::Network.title(),
+            Cause::Sleep => Part::Sleep.title(),
+            Cause::Outside => Part::Outside.title(),
+            Cause::Other => Part::Other.title(),
+        }
+    }
+}
+
+/// Whose a difference is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Whose {
+    Build,
+    /// The runner's: of its CPUs, its disk, its network.
+    Machine,
+    Both,
+    /// The build needs more CPU time, as tasks beside it can make it.
+    Unclear,
+}
+
+/// A cause and its part of the difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Share {
+    pub cause: Cause,
+    /// In ns.
+    pub ns: i128,
+    /// Of waits: as many as before, each longer or shorter.
+    pub as_many: bool,
+}
+
+impl Share {
+    /// The machine's, not the build's.
+    pub fn is_machine(&self) -> bool {
+        match self.cause {
+            Cause::Others | Cause::Quota | Cause::Hypervisor => true,
+            Cause::Disk | Cause::Network | Cause::Outside => self.as_many,
+            Cause::Work | Cause::Order | Cause::Sleep | Cause::Other => false,
+        }
+    }
+}
+
+/// The difference of two sides by its parts.
+#[derive(Clone, Debug, Default)]
+pub struct Causes {
+    /// Each part, where all runs tell them.
+    pub parts: Vec<(Part, Judged)>,
+    /// The time on CPUs of its own.
+    pub alone: Option<Judged>,
+    /// The CPU time of all tasks of the build, without what the hypervisor took.
+    pub work: Option<Judged>,
+    /// The causes, the largest first.
+    pub shares: Vec<Share>,
+    /// Names of the other tasks, with the differences of their times.
+    pub names: Vec<(String, i128)>,
+    /// Tasks beside the build can explain the difference of its CPU time.
+    pub beside: bool,
+}
+
+/// A cause has at least this part of the difference of the wall time, a fifth; of the time on CPUs of its
+/// own, a twentieth; of a wall time that does not differ, a twentieth.
+const OF_DIFFERENCE: u128 = 5;
+const OF_OWN: u128 = 20;
+const OF_WALL: u128 = 20;
+/// Tasks that share cores and caches make equal work take up to two fifths more CPU time.
+const SHARED: (u128, u128) = (7, 5);
+/// Others have this much more of the machine's CPUs: a tenth, in thousandths.
+const MORE: i128 = 100;
+
+/// Both sides of a comparison.
+type Sides<'a> = (&'a [Run], &'a [Run]);
+
+/// The runs' CPU time, if hardly any of their time is unknown.
+fn work(run: &Run) -> Option<u64> {
+    let on_cpu = run.figures.get(Figure::OnCpu)?;
+    let unknown = run.figures.get(Figure::Unknown).unwrap_or(0);
+    let known = unknown.saturating_mul(20) <= on_cpu;
+    known.then(|| run.machine.work.unwrap_or(on_cpu))
+}
+
+/// Other tasks' part of the machine's CPU time, in thousandths.
+fn others(run: &Run) -> Option<u64> {
+    let others = run.machine.load(Load::Others)?;
+    let all = run
+        .figures
+        .get(Figure::Wall)?
+        .saturating_mul(run.cpus as u64);
+    Some(others.saturating_mul(1000) / all.max(1))
+}
+
+impl Causes {
+    /// Compares the parts of both sides. `changed`: CPU time in ns of processes that only one has.
+    pub fn new(sides: Sides<'_>, changed: i128) -> Causes {
+        let wall = judge(sides, |run| run.figures.get(Figure::Wall));
+        let all = || sides.0.iter().chain(sides.1);
+        let work = judge(sides, work).filter(|_| all().all(|run| work(run).is_some()));
+        let mut causes = Causes {
+            work,
+            ..Causes::default()
+        };
+        let Some(wall) = wall.filter(|_| all().all(|run| run.parts.is_some())) else {
+            return causes;
+        };
+        causes.alone = judge(sides, |run| Some(run.parts.as_ref()?.alone));
+        let part = |part| {
+            Some((
+                part,
+                judge(sides, |run| Some(run.parts.as_ref()?.get(part)))?,
+            ))
+        };
+        causes.parts = Part::ALL.into_iter().filter_map(part).collect();
+        causes.names = names(sides);
+        causes.beside = causes.beside(sides, changed);
+        causes.shares = causes.shares(sides, &wall);
+        causes
+    }
+
+    pub fn part(&self, part: Part) -> Option<&Judged> {
+        let mut parts = self.parts.iter();
+        parts.find(|(it, _)| *it == part).map(|(_, judged)| judged)
+    }
+
+    /// The causes: the parts that differ beyond their spread, large enough, and in the direction of
+    /// the wall time's difference where it has one.
+    fn shares(&self, sides: Sides<'_>, wall: &Judged) -> Vec<Share> {
+        let differs = wall.verdict != Verdict::Inside;
+        let known = wall.verdict != Verdict::Unknown;
+        let least = wall.difference().unsigned_abs().div_ceil(OF_DIFFERENCE);
+        let alone = self.alone.as_ref().map_or(0, |it| it.base.max(it.new));
+        let counts = |share: &Share| {
+            let with = !differs || share.ns.signum() == wall.difference().signum();
+            let size = share.ns.unsigned_abs();
+            let of_wall = differs && size >= least;
+            let of_own = match share.cause {
+                // Of a wall time that does not differ they explain nothing.
+                Cause::Others | Cause::Quota | Cause::Hypervisor => false,
+                // Of a wall time that differs, others may have made it so.
+                Cause::Work if self.beside => !differs,
+                _ => known && size * OF_OWN >= u128::from(alone),
+            };
+            with && size > 0 && (of_wall || of_own)
+        };
+        let waits = WAITS.into_iter().filter_map(|part| self.waits(sides, part));
+        let mut all: Vec<Share> = waits.collect();
+        let waited = all.iter().map(|share| share.ns).sum();
+        all.extend(self.run(sides, waited));
+        all.extend(withheld(sides));
+        all.retain(counts);
+        all.order_by_key(|share| (Reverse(share.ns.unsigned_abs()), share.cause));
+        all
+    }
+
+    /// The build's own need of CPUs; `waited`: the difference of its waits.
+    fn run(&self, sides: Sides<'_>, waited: i128) -> Option<Share> {
+        let run = judge(sides, |run| Some(run.parts.as_ref()?.sum(Part::is_run)))?;
+        let differs = |it: &&Judged| is_noticeable(it, it.base.max(it.new));
+        let share = |cause, ns| Share {
+            cause,
+            ns,
+            as_many: false,
+        };
+        let alone = self.alone.as_ref().filter(differs);
+        let alone = alone.map(|it| it.difference() - waited);
+        let run = Some(&run).filter(|it| it.verdict != Verdict::Inside);
+        let run = run.map(Judged::difference);
+        let with = |ns: &i128, of: i128| ns.signum() == of.signum();
+        if let Some(work) = self.work.as_ref().filter(differs) {
+            // Of both the one that shows more: what runs beside the path makes nothing longer.
+            let by = [run, alone].into_iter().flatten();
+            let by = by.filter(|ns| with(ns, work.difference()));
+            let most = by.max_by_key(|ns| ns.abs());
+            return most.map(|ns| share(Cause::Work, ns));
+        }
+        let against = |alone: &i128| run.is_some_and(|run| !with(alone, run));
+        alone
+            .filter(|it| !against(it))
+            .map(|ns| share(Cause::Order, ns))
+    }
+
+    /// Waits of a kind.
+    fn waits(&self, sides: Sides<'_>, part: Part) -> Option<Share> {
+        let judged = self.part(part)?;
+        let cause = match part {
+            Part::Disk => Cause::Disk,
+            Part::Network => Cause::Network,
+            Part::Sleep => Cause::Sleep,
+            Part::Outside => Cause::Outside,
+            _ => Cause::Other,
+        };
+        let count = judge(sides, |run| Some(run.parts.as_ref()?.waits(part)))?;
+        let moved = match part {
+            Part::Disk => &[Demand::Read, Demand::Written][..],
+            Part::Network => &[Demand::Received, Demand::Sent],
+            _ => &[],
+        };
+        let more = moved.iter().any(|demand| {
+            let bytes = judge(sides, |run| run.demands.get(demand).copied());
+            bytes.is_some_and(|it| demand.differs(&it, 0))
+        });
+        let (few, many) = (count.base.min(count.new), count.base.max(count.new));
+        (judged.verdict != Verdict::Inside).then_some(Share {
+            cause,
+            ns: judged.difference(),
+            // A fifth more of them, or other bytes, are other waits.
+            as_many: !more && many.saturating_mul(5) <= few.saturating_mul(6),
+        })
+    }
+
+    /// Others have more (less) of the CPUs than before, and the build's CPU time grew (fell) by no more
+    /// than these can cause; processes that only one side has do not explain half of it.
+    fn beside(&self, sides: Sides<'_>, changed: i128) -> bool {
+        let Some(work) = self.work.as_ref() else {
+            return false;
+        };
+        let with = |difference: i128| difference.signum() == work.difference().signum();
+        let wall = judge(sides, |run| run.figures.get(Figure::Wall));
+        let wall = wall.map_or(0, |it| u128::from(it.base.max(it.new)));
+        let machine = withheld(sides)
+            .any(|share| with(share.ns) && share.ns.unsigned_abs() * OF_WALL >= wall);
+        let more = judge(sides, others).is_some_and(|it| {
+            it.verdict != Verdict::Inside && it.difference().abs() >= MORE && with(it.difference())
+        });
+        let (few, many) = (work.base.min(work.new), work.base.max(work.new));
+        let small = u128::from(many) * SHARED.1 <= u128::from(few) * SHARED.0;
+        (machine || more) && small && changed.abs() * 2 < work.difference().abs()
+    }
+
+    /// Whose the difference is; `None`: no part of it stands out.
+    pub fn whose(&self) -> Option<Whose> {
+        let machine = self.shares.iter().any(Share::is_machine);
+        let own = self.shares.iter().filter(|share| !share.is_machine());
+        let mut own = own.peekable();
+        let any = own.peek().is_some();
+        let only_work = own.all(|share| matches!(share.cause, Cause::Work));
+        match (any, machine) {
+            (false, false) => None,
+            (false, true) => Some(Whose::Machine),
+            (true, _) if only_work && self.beside => Some(Whose::Unclear),
+            (true, true) => Some(Whose::Both),
+            (true, false) => Some(Whose::Build),
+        }
+    }
+}
+
+/// Waits of the build for something else than a CPU.
+const WAITS: [Part; 5] = [
+    Part::Disk,
+    Part::Network,
+    Part::Sleep,
+    Part::Outside,
+    Part::Other,
+];
+
+/// What the machine took beyond what it took before.
+fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
+    let all = [Part::Others, Part::Quota, Part::Hypervisor].into_iter();
+    all.filter_map(move |part| withheld_by(sides, part))
+}
+
+/// What the machine took beyond what it took before for each second of the build's work.
+fn withheld_by(sides: Sides<'_>, part: Part) -> Option<Share> {
+    const SCALE: u128 = 1_000_000;
+    let get = |run: &Run| Some(run.parts.as_ref()?.get(part));
+    let need = |run: &Run| Some(run.parts.as_ref()?.sum(Part::is_run));
+    let rate = judge(sides, |run| {
+        let rate = u128::from(get(run)?) * SCALE / u128::from(need(run)?).max(1);
+        u64::try_from(rate).ok()
+    })?;
+    if rate.verdict == Verdict::Inside {
+        return None;
+    }
+    let (part_of, need) = (judge(sides, get)?, judge(sides, need)?);
+    let as_before = u128::from(rate.base) * u128::from(need.new) / SCALE;
+    let as_before = i128::try_from(as_before).unwrap_or(i128::MAX);
+    Some(Share {
+        cause: match part {
+            Part::Quota => Cause::Quota,
+            Part::Hypervisor => Cause::Hypervisor,
+            _ => Cause::Others,
+        },
+        ns: i128::from(part_of.new) - as_before,
+        as_many: false,
+    })
+}
+
+/// The other tasks' names, with the differences of the medians of their times, the largest first.
+fn names((base, new): Sides<'_>) -> Vec<(String, i128)> {
+    let side = |runs: &[Run]| -> BTreeMap<String, u64> {
+        let all = runs.iter().filter_map(|run| run.parts.as_ref());
+        let known = all.clone().flat_map(|it| it.names.keys().cloned());
+        let known: std::collections::BTreeSet<String> = known.collect();
+        let of = |name: &String| {
+            let times = all
+                .clone()
+                .map(|it| it.names.get(name).copied().unwrap_or(0));
+            median(&times.collect::<Vec<_>>())
+        };
+        known
+            .into_iter()
+            .filter_map(|name| Some((name.clone(), of(&name)?)))
+            .collect()
+    };
+    let (base, new) = (side(base), side(new));
+    let mut names: BTreeMap<String, i128> = BTreeMap::new();
+    for (name, ns) in new {
+        *names.entry(name).or_default() += i128::from(ns);
+    }
+    for (name, ns) in base {
+        *names.entry(name).or_default() -= i128::from(ns);
+    }
+    let mut names: Vec<_> = names.into_iter().collect();
+    names.order_by(|a, b| {
+        (Reverse(a.1.unsigned_abs()), &a.0).cmp(&(Reverse(b.1.unsigned_abs()), &b.0))
+    });
+    names
+}
+
+#[cfg(test)]
+#[path = "tests/causes.rs"]
+mod tests;

@@ -1,0 +1,255 @@
+//! The first lines of a comparison: a failure, or what became slower, by how much, and whose it is.
+
+use super::causes::{Cause, Share, Whose};
+use super::machine::is_noticeable;
+use super::run::Figure;
+use super::spread::{percent, signed, Judged, Verdict};
+use super::{Diff, What};
+use crate::facts::demands::Demand;
+use crate::units;
+
+/// The cause of a difference in this direction, in words.
+fn words(share: &Share) -> &'static str {
+    match (share.cause, share.ns > 0) {
+        (Cause::Work, true) => "more CPU time of its own",
+        (Cause::Work, false) => "less CPU time of its own",
+        (Cause::Order, true) => "less of its work runs at once",
+        (Cause::Order, false) => "more of its work runs at once",
+        (Cause::Others, true) => "other tasks had the CPUs for longer",
+        (Cause::Others, false) => "other tasks had the CPUs for less time",
+        (Cause::Quota, true) => "the CPU quota stopped it for longer",
+        (Cause::Quota, false) => "the CPU quota stopped it for less time",
+        (Cause::Hypervisor, true) => "the hypervisor took more",
+        (Cause::Hypervisor, false) => "the hypervisor took less",
+        (Cause::Disk, true) => "longer waits for disks and files",
+        (Cause::Disk, false) => "shorter waits for disks and files",
+        (Cause::Network, true) => "longer waits for the network",
+        (Cause::Network, false) => "shorter waits for the network",
+        (Cause::Sleep, true) => "longer sleep",
+        (Cause::Sleep, false) => "shorter sleep",
+        (Cause::Outside, true) => "longer waits for tasks not recorded",
+        (Cause::Outside, false) => "shorter waits for tasks not recorded",
+        (Cause::Other, true) => "longer waits",
+        (Cause::Other, false) => "shorter waits",
+    }
+}
+
+/// The part of the machine, in words.
+fn not_yours(share: &Share) -> &'static str {
+    match share.cause {
+        Cause::Disk => "the runner's disk, not your change",
+        Cause::Network => "the network, not your change",
+        Cause::Outside => "tasks that are not recorded, not your change",
+        _ => "the runner, not your change",
+    }
+}
+
+/// `+69 %, p = 0.029`.
+fn relative(judged: &Judged) -> String {
+    match judged.p {
+        Some(p) => format!("{}, p = {p:.3}", percent(judged)),
+        None => percent(judged),
+    }
+}
+
+impl Diff {
+    /// The failure of a build, a recording of a part of one, or the verdict on the wall time with its
+    /// cause, and the largest change of a process.
+    pub(super) fn conclusion(&self) -> String {
+        let Some(wall) = self.whole(Figure::Wall) else {
+            return "The wall times cannot be compared".into();
+        };
+        if let Some(failure) = self.no_build() {
+            let [base, new] = [wall.base, wall.new].map(units::time);
+            let failure = units::sentence(&failure);
+            return format!("{failure}; the wall times, {base} and {new}, measure no whole build");
+        }
+        let change = match wall.difference() {
+            0 => None,
+            1.. => Some((What::Slower, "Slower")),
+            _ => Some((What::Faster, "Faster")),
+        };
+        let figures = format!(
+            "{} → {} ({}, {})",
+            units::time(wall.base),
+            units::time(wall.new),
+            signed(wall.difference(), units::time),
+            percent(wall)
+        );
+        let (what, word) = match (change, wall.verdict) {
+            (Some(change), Verdict::Outside | Verdict::Unknown) => change,
+            (change, _) => {
+                let inside = change.map(|_| figures);
+                return self.same_wall(wall, inside);
+            }
+        };
+        if let Some(methods) = self.methods() {
+            return format!("{word}: {figures}; {methods}");
+        }
+        let cause = self.cause().map_or(String::new(), |it| format!(": {it}"));
+        let most = match self.causes.whose() {
+            Some(Whose::Machine | Whose::Unclear) => String::new(),
+            _ => self.most(what),
+        };
+        format!("{word}: {figures}{cause}{most}")
+    }
+
+    /// The wall time does not differ; but what it consists of may.
+    fn same_wall(&self, wall: &Judged, inside: Option<String>) -> String {
+        let but = self.besides();
+        let but = match but.is_empty() {
+            true => String::new(),
+            false => format!("; but {}", but.join(", ")),
+        };
+        match (inside, but.is_empty()) {
+            (None, _) => format!("Equally fast: {}{but}", units::time(wall.base)),
+            (Some(figures), true) => format!("No difference beyond normal variation: {figures}"),
+            (Some(figures), false) => {
+                format!("No difference of the wall time beyond normal variation: {figures}{but}")
+            }
+        }
+    }
+
+    /// What differs beyond normal variation although the wall time does not.
+    fn besides(&self) -> Vec<String> {
+        let differs =
+            |it: &&Judged| is_noticeable(it, it.base.max(it.new)) && it.verdict == Verdict::Outside;
+        let mut but = Vec::new();
+        let work = self.causes.work.as_ref().filter(differs);
+        if let Some(work) = work {
+            let note = if self.causes.beside { BESIDE } else { "" };
+            but.push(format!("CPU time {}{note}", relative(work)));
+        }
+        for share in &self.causes.shares {
+            match (share.cause, &self.causes.alone) {
+                (Cause::Work, _) => {}
+                (Cause::Order, Some(alone)) => {
+                    let by = relative(alone);
+                    but.push(format!("{} ({by}, on CPUs of its own)", words(share)));
+                }
+                _ => but.push(self.share(share)),
+            }
+        }
+        but
+    }
+
+    /// Whose the difference of whole builds is.
+    pub(super) fn whose(&self) -> Option<Whose> {
+        self.causes.whose().filter(|_| self.no_build().is_none())
+    }
+
+    /// Whose the difference is, and its cause, in words.
+    fn cause(&self) -> Option<String> {
+        let shares = &self.causes.shares;
+        let machine = shares.iter().find(|share| share.is_machine());
+        let own = shares.iter().find(|share| !share.is_machine());
+        Some(match self.causes.whose()? {
+            Whose::Machine => not_yours(machine?).into(),
+            Whose::Build => words(own?).into(),
+            Whose::Both => format!("the build ({}) and the runner", words(own?)),
+            Whose::Unclear => {
+                let work = self.causes.work.as_ref()?;
+                format!(
+                    "the runner, perhaps also the build: CPU time {}{BESIDE}",
+                    relative(work)
+                )
+            }
+        })
+    }
+
+    /// The largest change of a process. The command's own is that of the wall time.
+    fn most(&self, what: What) -> String {
+        let several = self.matched > 1;
+        let only = match what {
+            What::Slower => What::New,
+            _ => What::Gone,
+        };
+        let mut changes = self.changes.iter();
+        let most = changes.find(|it| {
+            let side = it.what == what || it.what == only;
+            side && !it.through && it.size() > 0 && (!several || !it.above.is_empty())
+        });
+        most.map_or(String::new(), |most| {
+            let by = signed(most.value(Figure::Wall), units::time);
+            match most.what == only {
+                true => format!("; most of all {} ({}) {by}", most.label, only.title()),
+                false => format!("; most of all {} {by}", most.label),
+            }
+        })
+    }
+
+    /// The causes with their parts of the difference, and the build's CPU time: in words.
+    pub(super) fn explanation(&self) -> Option<String> {
+        let wall = self.whole(Figure::Wall)?;
+        if self.no_build().is_some() || wall.verdict == Verdict::Inside {
+            return None;
+        }
+        let whose = self.causes.whose()?;
+        if let [Share {
+            cause: Cause::Work, ..
+        }] = self.causes.shares.as_slice()
+        {
+            // The first line has it.
+            return None;
+        }
+        let shares: Vec<String> = self.causes.shares.iter().map(|it| self.share(it)).collect();
+        let work = self.causes.work.as_ref()?;
+        let equal = !is_noticeable(work, work.base.max(work.new));
+        let times = format!("{} and {}", units::time(work.base), units::time(work.new));
+        let work = match (equal, whose) {
+            (true, _) => format!("the build's CPU time is equal ({times})"),
+            (false, Whose::Machine | Whose::Unclear) if self.causes.beside => {
+                format!("the build's CPU time: {times} ({}{BESIDE})", percent(work))
+            }
+            (false, _) => format!("the build's CPU time: {times} ({})", percent(work)),
+        };
+        Some(units::sentence(&format!("{}; {work}", shares.join(", "))))
+    }
+
+    /// A cause and its part of the difference, in words.
+    fn share(&self, share: &Share) -> String {
+        let by = signed(share.ns, units::time);
+        let details = match share.cause {
+            Cause::Others => self.others(share.ns),
+            Cause::Disk => self.bytes(&[Demand::Read, Demand::Written]),
+            Cause::Network => self.bytes(&[Demand::Received, Demand::Sent]),
+            _ => Vec::new(),
+        };
+        let waits = matches!(share.cause, Cause::Disk | Cause::Network | Cause::Outside);
+        let mut details = details;
+        if waits && share.as_many {
+            details.push("as many".into());
+        }
+        let details = match details.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", details.join(", ")),
+        };
+        format!("{} {by}{details}", share.cause.title())
+    }
+
+    /// The other tasks that explain most of their part.
+    fn others(&self, ns: i128) -> Vec<String> {
+        const SHOWN: usize = 3;
+        let names = self.causes.names.iter();
+        let counts =
+            names.filter(|(_, by)| by.signum() == ns.signum() && by.abs() * 10 >= ns.abs());
+        let shown = counts.take(SHOWN);
+        shown
+            .map(|(name, by)| format!("{name} {}", signed(*by, units::time)))
+            .collect()
+    }
+
+    /// The bytes that differ.
+    fn bytes(&self, of: &[Demand]) -> Vec<String> {
+        let differ = self
+            .demands
+            .iter()
+            .filter(|(demand, _)| of.contains(demand));
+        differ
+            .map(|(demand, it)| format!("{} {}", demand.change(it), demand.title()))
+            .collect()
+    }
+}
+
+/// Why more CPU time need not be the build's.
+const BESIDE: &str = ", as tasks beside it can make it";

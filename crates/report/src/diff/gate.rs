@@ -1,0 +1,130 @@
+//! The gate of `--fail-over`: it follows the first line of the comparison.
+
+use super::causes::Whose;
+use super::run::{Figure, Run};
+use super::spread::Verdict;
+use super::Diff;
+use crate::units;
+
+/// The result of a gate.
+#[derive(Clone, Copy, Debug)]
+pub struct Gate {
+    pub(super) figure: Figure,
+    most: f64,
+    pub(super) percent: f64,
+    /// The difference is inside the spread.
+    inside: bool,
+    /// The growth without the runner's part, in percent, where the runner has one.
+    pub(super) own: Option<f64>,
+    /// All of it is the runner's.
+    runner: bool,
+}
+
+impl Gate {
+    /// The figure grew too much: exit status 1.
+    pub fn failed(&self) -> bool {
+        self.exceeded() && !self.inside && !self.excused()
+    }
+
+    fn exceeded(&self) -> bool {
+        self.percent > self.most
+    }
+
+    /// The growth beyond the limit is the runner's.
+    pub(super) fn excused(&self) -> bool {
+        self.runner || self.own.is_some_and(|own| own <= self.most)
+    }
+
+    pub(super) fn text(&self) -> String {
+        let (name, percent, most) = (self.figure.title(), self.percent, self.most);
+        let more = format!("{name} {percent:+.1} %");
+        match (self.exceeded(), self.inside) {
+            (true, false) if self.runner => {
+                format!("passed: {more} is more than {most} %, but the runner's, not your change's")
+            }
+            (true, false) if self.excused() => format!(
+                "passed: {more} is more than {most} %, but {:+.1} % without the runner's part",
+                self.own.unwrap_or(percent)
+            ),
+            (true, false) => format!("failed: {more}, more than {most} %"),
+            (true, true) => format!("passed: {more} is more than {most} %, but inside the spread"),
+            (false, _) => format!("passed: {more}, not more than {most} %"),
+        }
+    }
+}
+
+impl Diff {
+    /// The result of the gate, if there is one.
+    ///
+    /// It compares the medians. A difference inside a known spread passes, and so does one of the
+    /// wall time or of waits for a CPU that is the runner's alone, unless the gate is strict. The
+    /// error names builds that failed; a figure that cannot be compared: of a truncated recording or
+    /// of one that ended before COMMAND did, of recordings by different methods, unknown, or with more
+    /// unknown time than it may grow; and a growth that may be the build's or the runner's.
+    pub fn gate(&self) -> Option<Result<Gate, String>> {
+        let (figure, most) = self.ask.gate?;
+        let judged = self.judge_gate(figure, most);
+        Some(judged.map_err(|why| format!("{why}: --fail-over cannot judge it")))
+    }
+
+    fn judge_gate(&self, figure: Figure, most: f64) -> Result<Gate, String> {
+        if let Some(failure) = self.failure() {
+            return Err(failure);
+        }
+        let runs = || self.base.iter().chain(&self.new);
+        if let Some((file, why)) = runs().find_map(Run::partial) {
+            return Err(format!("{file} {why}"));
+        }
+        if let Some(methods) = self.methods() {
+            return Err(methods);
+        }
+        let judged = self.whole(figure).filter(|judged| judged.base > 0);
+        let judged =
+            judged.ok_or_else(|| format!("{} of the base is unknown or 0", figure.title()))?;
+        let unknown = runs().filter_map(|run| run.figures.get(Figure::Unknown));
+        let unknown = unknown.max().unwrap_or(0);
+        let hides = matches!(figure, Figure::OnCpu | Figure::RunQueue);
+        if hides && unknown > 0 && unknown as f64 > judged.base as f64 * most / 100.0 {
+            let (time, title) = (units::time(unknown), figure.title());
+            return Err(format!("{title}: {time} of a recording's time is unknown"));
+        }
+        let share = |ns: i128| ns as f64 * 100.0 / judged.base as f64;
+        let mut gate = Gate {
+            figure,
+            most,
+            percent: share(judged.difference()),
+            inside: judged.verdict == Verdict::Inside,
+            own: None,
+            runner: false,
+        };
+        if self.ask.strict {
+            return Ok(gate);
+        }
+        let whose = self.causes.whose();
+        let machine = self.causes.shares.iter().filter(|share| share.is_machine());
+        let machine: i128 = machine.map(|share| share.ns).sum();
+        gate.runner = figure.is_wait() && whose == Some(Whose::Machine);
+        gate.own = (figure == Figure::Wall && whose == Some(Whose::Both))
+            .then(|| share(judged.difference() - machine));
+        let unclear = match figure {
+            Figure::Wall => whose == Some(Whose::Unclear),
+            Figure::OnCpu => self.causes.beside,
+            _ => false,
+        };
+        if unclear && gate.failed() {
+            return Err(format!(
+                "{} {:+.1} %, as tasks beside the build can make it",
+                figure.title(),
+                gate.percent
+            ));
+        }
+        Ok(gate)
+    }
+}
+
+impl Figure {
+    /// Others on the CPUs make it longer.
+    fn is_wait(self) -> bool {
+        matches!(self, Figure::Wall | Figure::RunQueue)
+    }
+}

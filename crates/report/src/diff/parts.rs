@@ -1,0 +1,194 @@
+//! The parts of a run's wall time, along its critical path.
+//!
+//! The path's segments add up to the time from COMMAND's exec to its end. Each wait for a CPU on it is
+//! divided by who had that CPU meanwhile, so that the time which others took is a part of its own. The
+//! run is also simulated on CPUs of its own: that time has no such part.
+
+use std::collections::BTreeMap;
+
+use tr_analyze::contention::Contention;
+use tr_analyze::critical_path::{CriticalPath, Kind};
+use tr_analyze::machine;
+use tr_analyze::model::{Analysis, Basis};
+use tr_analyze::programs::Groups;
+use tr_analyze::schedule::{Effect, Schedule};
+
+use crate::facts::loads;
+use crate::names::named;
+use crate::who;
+
+named! {
+    /// A part of the wall time.
+    pub enum Part {
+        /// On a CPU that the hypervisor ran.
+        Work = "work", "on a CPU";
+        /// Other tasks of the build had the CPU.
+        Own = "own-tasks", "run-queue wait: its own tasks";
+        /// Tasks that are no part of the build had the CPU.
+        Others = "others", "run-queue wait: other tasks";
+        Quota = "quota", "run-queue wait: the quota";
+        Hypervisor = "hypervisor", "the hypervisor";
+        /// Nobody had the CPU of whom the recording knows.
+        Nobody = "run-queue", "run-queue wait: unknown";
+        Disk = "disk", "waits for disks and files";
+        Network = "network", "waits for the network";
+        /// Timers, and what is not known better.
+        Sleep = "sleep", "sleep";
+        /// Tasks that are not recorded.
+        Outside = "outside", "waits for tasks not recorded";
+        /// A terminal, a stop, another wait in the kernel.
+        Other = "other", "other waits";
+        Unknown = "unknown", "unknown";
+        /// Before COMMAND's exec and after its end.
+        Around = "around", "before and after the command";
+    }
+}
+
+impl Part {
+    /// The build ran, or its own tasks did: what it needs of CPUs.
+    pub fn is_run(self) -> bool {
+        matches!(self, Part::Work | Part::Own)
+    }
+}
+
+/// One run's parts, in ns: they add up to its wall time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parts {
+    times: BTreeMap<Part, u64>,
+    /// The number of waits of each part.
+    waits: BTreeMap<Part, u64>,
+    /// Of `Others` the tasks' names.
+    pub names: BTreeMap<String, u64>,
+    /// The time that the run takes on CPUs of its own, in ns.
+    pub alone: u64,
+}
+
+impl Parts {
+    /// Of a whole recording; `None` without scheduling events or without a path.
+    pub fn of(analysis: &Analysis, path: Option<&CriticalPath>) -> Option<Parts> {
+        let path = path.filter(|_| analysis.basis() == Basis::Events)?;
+        let mut parts = Parts::default();
+        let contention = Contention::new(analysis);
+        let mut waits = Vec::new();
+        // Who had the CPU is not told.
+        let mut undivided = 0u64;
+        for segment in &path.segments {
+            let (ns, part) = (segment.length(), part(segment.kind));
+            let wait = Contention::within(analysis, segment.thread, segment.from, segment.to);
+            match (part, &contention) {
+                (Part::Nobody, Some(contention)) => {
+                    let own = wait.map_or_else(Default::default, |wait| contention.divide(wait));
+                    parts.add(Part::Own, own.own);
+                    parts.add(Part::Others, own.others);
+                    parts.add(
+                        Part::Nobody,
+                        ns.saturating_sub(own.own.saturating_add(own.others)),
+                    );
+                    waits.extend(wait);
+                }
+                (Part::Nobody, None) => undivided = undivided.saturating_add(ns),
+                (part, _) => {
+                    parts.add(part, ns);
+                    *parts.waits.entry(part).or_default() += 1;
+                }
+            }
+        }
+        if let Some(contention) = contention {
+            let (_, names) = contention.by_name(analysis, waits.into_iter());
+            let names = names
+                .into_iter()
+                .filter(|(comm, _)| !comm.bytes().is_empty());
+            parts.names = names.map(|(comm, ns)| (who::comm(&comm), ns)).collect();
+        }
+        let groups = Groups::new(analysis, |_, _| String::new());
+        let schedule = Schedule::new(analysis, path, &groups, &[]).ok()?;
+        let around = analysis
+            .end
+            .since(analysis.start)
+            .saturating_sub(path.length());
+        parts.add(Part::Around, around);
+        // Slices and the choice of a CPU are not simulated: it is no longer than it was.
+        let alone = schedule.wall(0, Effect::Best).min(path.length());
+        parts.alone = alone.saturating_add(around);
+        // What the CPUs did not give to the run's own tasks, they gave to others.
+        let others = path.length().saturating_sub(alone).min(undivided);
+        parts.add(Part::Others, others);
+        parts.add(Part::Own, undivided - others);
+        parts.withhold(analysis);
+        Some(parts)
+    }
+
+    /// The parts of the hypervisor and of the quota, as the machine's counters tell them.
+    fn withhold(&mut self, analysis: &Analysis) {
+        let work = self.get(Part::Work);
+        let run = loads::run(analysis, work).unwrap_or(work);
+        self.take(Part::Work, work.saturating_sub(run), Part::Hypervisor);
+        // Throttled tasks wait for a CPU that is idle or has others, which do not keep them from it.
+        let throttled = machine::withheld(analysis).throttled_ns.unwrap_or(0);
+        let idle = throttled.min(self.get(Part::Nobody));
+        self.take(Part::Nobody, idle, Part::Quota);
+        self.take(Part::Others, throttled - idle, Part::Quota);
+    }
+
+    fn take(&mut self, from: Part, ns: u64, to: Part) {
+        let had = self.get(from);
+        let ns = ns.min(had);
+        self.times.insert(from, had - ns);
+        self.add(to, ns);
+    }
+
+    fn add(&mut self, part: Part, ns: u64) {
+        let sum = self.times.entry(part).or_default();
+        *sum = sum.saturating_add(ns);
+    }
+
+    /// Parts for a test.
+    #[cfg(test)]
+    pub fn made(times: &[(Part, u64)], alone: u64) -> Parts {
+        Parts {
+            times: times.iter().copied().collect(),
+            alone,
+            ..Parts::default()
+        }
+    }
+
+    /// So many waits of a part, for a test.
+    #[cfg(test)]
+    pub fn with_waits(mut self, part: Part, waits: u64) -> Parts {
+        self.waits.insert(part, waits);
+        self
+    }
+
+    /// A part in ns.
+    pub fn get(&self, part: Part) -> u64 {
+        self.times.get(&part).copied().unwrap_or(0)
+    }
+
+    /// The number of a part's waits.
+    pub fn waits(&self, part: Part) -> u64 {
+        self.waits.get(&part).copied().unwrap_or(0)
+    }
+
+    /// Several parts in ns.
+    pub fn sum(&self, of: impl Fn(Part) -> bool) -> u64 {
+        let parts = self.times.iter().filter(|(part, _)| of(**part));
+        parts.fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
+    }
+}
+
+fn part(kind: Kind) -> Part {
+    match kind {
+        Kind::OnCpu => Part::Work,
+        Kind::RunQueue => Part::Nobody,
+        Kind::Disk => Part::Disk,
+        Kind::Network => Part::Network,
+        Kind::Sleep => Part::Sleep,
+        Kind::Outside => Part::Outside,
+        Kind::Terminal | Kind::Stopped | Kind::Blocked | Kind::Others => Part::Other,
+        Kind::Lived | Kind::Unknown => Part::Unknown,
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/parts.rs"]
+mod tests;

@@ -1,0 +1,326 @@
+//! Unit tests of the causes, of the first lines and of the gate.
+
+use super::*;
+use crate::diff::machine::tests;
+use crate::diff::parts::Parts;
+use crate::diff::{Ask, Diff};
+use crate::style::Style;
+
+const STYLE: Style = Style {
+    width: 80,
+    color: false,
+    ascii: false,
+    markdown: false,
+};
+const MS: u64 = 1_000_000;
+
+/// What a run took, in ms: its parts, CPU time in all, time on CPUs of its own; of others on all CPUs.
+#[derive(Clone)]
+struct Made {
+    parts: Vec<(Part, u64)>,
+    work: u64,
+    alone: u64,
+    beside: u64,
+}
+
+/// A build that works for 2 s on its path, with 300 ms of waits for its own tasks.
+fn made(parts: &[(Part, u64)]) -> Made {
+    let mut all = vec![(Part::Work, 2000), (Part::Own, 300), (Part::Sleep, 100)];
+    for (part, ms) in parts {
+        all.retain(|(it, _)| it != part);
+        all.push((*part, *ms));
+    }
+    let withheld = [Part::Others, Part::Quota, Part::Hypervisor];
+    let own = all.iter().filter(|(part, _)| !withheld.contains(part));
+    Made {
+        alone: own.map(|(_, ms)| ms).sum(),
+        parts: all,
+        work: 3500,
+        beside: 0,
+    }
+}
+
+impl Made {
+    fn work(mut self, ms: u64) -> Made {
+        self.work = ms;
+        self
+    }
+
+    fn beside(mut self, ms: u64) -> Made {
+        self.beside = ms;
+        self
+    }
+
+    /// So many runs, each a ten-thousandth longer than the one before.
+    fn runs(&self, count: u64) -> Vec<Run> {
+        let run = |at: u64| {
+            let ns = |ms: u64| ms * MS + ms * at * 100;
+            let parts: Vec<(Part, u64)> =
+                self.parts.iter().map(|(it, ms)| (*it, ns(*ms))).collect();
+            let wall: u64 = parts.iter().map(|(_, ns)| ns).sum();
+            let mut run = tests::run([1, 1, 0, 0]);
+            let times = tr_analyze::model::Times {
+                on_cpu: ns(self.work),
+                ..Default::default()
+            };
+            run.figures = super::super::run::Figures::new(wall, &times, None, None);
+            run.machine.work = Some(ns(self.work));
+            run.machine.loads = [(Load::Others, ns(self.beside))].into();
+            let mut all = Parts::made(&parts, ns(self.alone)).with_waits(Part::Disk, 40);
+            all.names.insert("md5sum".into(), all.get(Part::Others));
+            run.parts = Some(all);
+            run
+        };
+        (0..count).map(run).collect()
+    }
+}
+
+/// The comparison, with a gate of 10 %.
+fn diff(base: &Made, new: &Made, runs: u64) -> Diff {
+    compare(base.runs(runs), new.runs(runs), Figure::Wall, false)
+}
+
+fn compare(base: Vec<Run>, new: Vec<Run>, gate: Figure, strict: bool) -> Diff {
+    let ask = Ask {
+        top: 9,
+        least: 1,
+        gate: Some((gate, 10.0)),
+        strict,
+    };
+    Diff::new(base, new, ask)
+}
+
+fn causes(diff: &Diff) -> Vec<Cause> {
+    diff.causes.shares.iter().map(|share| share.cause).collect()
+}
+
+/// Whether the gate fails; `None`: it cannot judge.
+fn fails(diff: &Diff) -> Option<bool> {
+    diff.gate().unwrap().ok().map(|gate| gate.failed())
+}
+
+#[test]
+fn others_on_the_new_side_are_the_runner() {
+    // Cores and caches that others share cost 11 % more CPU time.
+    let base = made(&[]);
+    for work in [3500, 3885] {
+        let new = made(&[(Part::Work, 2000 * work / 3500), (Part::Others, 5500)]);
+        let new = new.work(work).beside(12_000);
+        for runs in [1, 2, 4] {
+            let diff = diff(&base, &new, runs);
+            let first = diff.conclusion();
+            assert!(first.ends_with(": the runner, not your change"), "{first}");
+            let second = diff.explanation().unwrap();
+            assert!(
+                second.starts_with("Other tasks +5.50 s (md5sum +5.50 s)"),
+                "{second}"
+            );
+            let beside = second.contains("as tasks beside it can make it");
+            assert_eq!(beside, work > 3500, "{second}");
+            assert_eq!(fails(&diff), Some(false), "{runs} a side");
+            assert!(diff.text(&STYLE).contains("but the runner's"));
+            let strict = compare(base.runs(runs), new.runs(runs), Figure::Wall, true);
+            assert_eq!(fails(&strict), Some(true));
+        }
+    }
+    // The other way round.
+    let busy = made(&[(Part::Others, 5500)]).beside(12_000);
+    let first = diff(&busy, &base, 4).conclusion();
+    assert!(
+        first.starts_with("Faster: ") && first.ends_with(": the runner, not your change"),
+        "{first}"
+    );
+}
+
+#[test]
+fn cpu_time_that_neighbours_may_cost_is_no_proof() {
+    let base = made(&[]);
+    let new = |work: u64| made(&[(Part::Work, 2000 * work / 3500)]).work(work);
+    let whose = |new: &Made| diff(&base, new, 4).causes.whose();
+    // A task that spins on another CPU; nothing beside it; more than neighbours cost.
+    assert_eq!(whose(&new(4300).beside(2000)), Some(Whose::Unclear));
+    assert_eq!(whose(&new(4300)), Some(Whose::Build));
+    assert_eq!(whose(&new(6300).beside(2000)), Some(Whose::Build));
+    let unclear = diff(&base, &new(4300).beside(2000), 4);
+    assert_eq!(fails(&unclear), None);
+    let first = unclear.conclusion();
+    assert!(
+        first.ends_with(
+            ": the runner, perhaps also the build: CPU time +23 %, p = 0.029, as tasks beside it can make it"
+        ),
+        "{first}"
+    );
+    let gate = |beside| {
+        let new = new(4300).beside(beside);
+        fails(&compare(base.runs(4), new.runs(4), Figure::OnCpu, false))
+    };
+    assert_eq!((gate(2000), gate(0)), (None, Some(true)));
+}
+
+#[test]
+fn what_others_take_of_more_work_is_no_cause() {
+    // Others have half of the CPUs on both sides.
+    let busy =
+        |work: u64| made(&[(Part::Work, work), (Part::Others, work + 300)]).work(work + 1500);
+    let both = diff(&busy(2000), &busy(3500), 4);
+    assert_eq!(causes(&both), [Cause::Work]);
+    assert_eq!(both.causes.whose(), Some(Whose::Build));
+    assert_eq!(fails(&both), Some(true));
+    // They take twice as much of each second.
+    let busier = made(&[(Part::Work, 3500), (Part::Others, 7000)]).work(6500);
+    let both = diff(&busy(2000), &busier, 4);
+    assert_eq!(causes(&both), [Cause::Others, Cause::Work]);
+    // 7.0 s, of which they would have had 3.8 s as before.
+    let others = both.causes.shares[0].ns;
+    assert!(
+        others.abs_diff(3200 * i128::from(MS)) < 10 * u128::from(MS),
+        "{others}"
+    );
+    assert_eq!(both.causes.whose(), Some(Whose::Both));
+    let first = both.conclusion();
+    assert!(
+        first.contains(": the build (more CPU time of its own) and the runner"),
+        "{first}"
+    );
+}
+
+#[test]
+fn each_part_is_a_cause() {
+    let base = made(&[]);
+    let of = |new: &Made| {
+        let diff = diff(&base, new, 4);
+        (causes(&diff), diff.causes.whose())
+    };
+    for (part, cause) in [
+        (Part::Sleep, Cause::Sleep),
+        (Part::Other, Cause::Other),
+        (Part::Disk, Cause::Disk),
+        (Part::Network, Cause::Network),
+        (Part::Outside, Cause::Outside),
+    ] {
+        let whose = match part {
+            Part::Sleep | Part::Other => Whose::Build,
+            _ => Whose::Machine,
+        };
+        assert_eq!(of(&made(&[(part, 1000)])), (vec![cause], Some(whose)));
+    }
+    for (part, cause) in [
+        (Part::Quota, Cause::Quota),
+        (Part::Hypervisor, Cause::Hypervisor),
+    ] {
+        assert_eq!(
+            of(&made(&[(part, 1000)])),
+            (vec![cause], Some(Whose::Machine))
+        );
+    }
+    // As much CPU time in all, more of it on the path.
+    assert_eq!(
+        of(&made(&[(Part::Work, 3000)])),
+        (vec![Cause::Order], Some(Whose::Build))
+    );
+    assert_eq!(
+        of(&made(&[(Part::Work, 3000)]).work(4500)),
+        (vec![Cause::Work], Some(Whose::Build))
+    );
+}
+
+/// A disk that is slower, and a build that asks more of it.
+#[test]
+fn more_waits_for_a_disk_are_the_builds() {
+    let base = made(&[(Part::Disk, 200)]);
+    let slow = made(&[(Part::Disk, 1200)]).runs(4);
+    let whose = |new: Vec<Run>| {
+        compare(base.runs(4), new, Figure::Wall, false)
+            .causes
+            .whose()
+    };
+    assert_eq!(whose(slow.clone()), Some(Whose::Machine));
+    let mut more = slow.clone();
+    for run in &mut more {
+        let parts = run.parts.take().unwrap();
+        run.parts = Some(parts.with_waits(Part::Disk, 190));
+    }
+    assert_eq!(whose(more), Some(Whose::Build));
+    let mut bytes = (base.runs(4), slow);
+    for (at, run) in bytes.0.iter_mut().chain(&mut bytes.1).enumerate() {
+        let read = if at < 4 { 100 << 20 } else { 300 << 20 };
+        run.demands.insert(Demand::Read, read);
+    }
+    let diff = compare(bytes.0, bytes.1, Figure::Wall, false);
+    assert_eq!(diff.causes.whose(), Some(Whose::Build));
+    let second = diff.explanation().unwrap();
+    assert!(
+        second.starts_with("Waits for disks and files +1.00 s (+200 MiB read from disks)"),
+        "{second}"
+    );
+}
+
+#[test]
+fn cpu_time_is_told_where_the_wall_time_does_not_differ() {
+    // The wall times vary by what others take.
+    let noisy = |work: u64, runs: &[u64]| -> Vec<Run> {
+        let one = |others: &u64| {
+            let all = made(&[(Part::Work, work), (Part::Others, *others)]).work(work + 1500);
+            all.runs(1).remove(0)
+        };
+        runs.iter().map(one).collect()
+    };
+    let others = [300, 2500, 900, 4000];
+    let (base, new) = (noisy(1500, &others), noisy(2500, &[3000, 20, 2000, 500]));
+    let diff = compare(base, new, Figure::Wall, false);
+    assert_eq!(diff.whole(Figure::Wall).unwrap().verdict, Verdict::Inside);
+    let first = diff.conclusion();
+    assert!(
+        first.starts_with("No difference of the wall time beyond normal variation: "),
+        "{first}"
+    );
+    assert!(first.contains("; but CPU time +33 %, p = 0.029"), "{first}");
+    assert_eq!(causes(&diff), [Cause::Work]);
+    let (base, again) = (noisy(1500, &others), noisy(1500, &[3000, 20, 2000, 500]));
+    let first = compare(base, again, Figure::Wall, false).conclusion();
+    assert!(
+        first.starts_with("No difference beyond normal variation: "),
+        "{first}"
+    );
+}
+
+#[test]
+fn the_parts_and_the_rest_are_shown() {
+    let mut base = made(&[(Part::Others, 700)]).runs(4);
+    base.extend(made(&[(Part::Disk, 900)]).runs(1));
+    let new = made(&[(Part::Others, 3700)]).runs(4);
+    let diff = compare(base, new, Figure::Wall, false);
+    let text = diff.text(&STYLE);
+    assert!(text.contains("run-queue wait: other tasks"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&diff.json().unwrap()).unwrap();
+    assert_eq!(json["whose"], "machine");
+    assert_eq!(json["causes"][0]["cause"], "others");
+    let others = json["parts"]["others"]["base"].as_u64().unwrap();
+    assert!(others.abs_diff(700 * MS) < MS, "{others}");
+    assert_eq!(
+        (
+            json["gate"]["passed"].clone(),
+            json["gate"]["runner"].clone()
+        ),
+        (true.into(), true.into())
+    );
+}
+
+#[test]
+fn other_methods_are_not_compared() {
+    let base = made(&[]).runs(1);
+    let mut new = made(&[(Part::Others, 5500)]).runs(1);
+    for run in &mut new {
+        run.method = "ptrace".into();
+    }
+    let diff = compare(base.clone(), new.clone(), Figure::Wall, false);
+    assert_eq!((causes(&diff), fails(&diff)), (Vec::new(), None));
+    assert!(diff
+        .conclusion()
+        .ends_with("; not the same method: bpf and ptrace"));
+    assert!(diff.whole(Figure::OnCpu).is_some() && diff.whole(Figure::RunQueue).is_none());
+    // sudo attaches the same programs.
+    new[0].method = "sudo".into();
+    let diff = compare(base, new, Figure::Wall, false);
+    assert_eq!(causes(&diff), [Cause::Others]);
+}
