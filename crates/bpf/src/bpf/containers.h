@@ -37,6 +37,8 @@ static const struct {
 
 /* Bytes of an answer, or of a runtime's arguments, that are searched for ids. */
 #define SEARCHED 512
+/* Bytes that are read at once: the stack of an exec's program, with all that it calls, has 512. */
+#define PIECE 16
 /* Hexadecimal digits of a short id. */
 #define SHORT_ID 12
 
@@ -102,15 +104,15 @@ __noinline __u32 search_ids(__u64 address, __u64 length, __u32 teller)
 	__u32 found = 0;
 
 	barrier_var(run);
-	for (int at = 0; at < SEARCHED; at += 64) {
-		__u8 bytes[64] = {};
+	for (int at = 0; at < SEARCHED; at += PIECE) {
+		__u8 bytes[PIECE] = {};
 		__u64 some = length > at ? length - at : 0;
 
 		if (some > sizeof(bytes))
 			some = sizeof(bytes);
 		if (!some || bpf_probe_read_user(bytes, some, (void *)(address + at)))
 			break;
-		for (int i = 0; i < 64; i++) {
+		for (int i = 0; i < PIECE; i++) {
 			__u64 digit = hex_digits[bytes[i]];
 
 			run = (run + 1) * ((digit + 15) >> 4);
