@@ -12,7 +12,6 @@ mod build;
 mod clock_check;
 mod collect;
 mod concurrency;
-pub mod containers;
 mod gaps;
 mod ids;
 pub mod kinds;

@@ -103,8 +103,7 @@ impl Collector {
             self.offer(batch);
         }
         let flush = now >= self.next_flush;
-        let due = flush || self.source.bytes() >= BATCH || self.source.urgent();
-        if self.waiting.is_none() && due {
+        if self.waiting.is_none() && (flush || self.source.bytes() >= BATCH) {
             let batch = self.batch(flush);
             self.offer(batch);
         }

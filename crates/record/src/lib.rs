@@ -10,7 +10,6 @@ mod capabilities;
 mod collector;
 mod command;
 mod config;
-mod containers;
 mod disks;
 pub mod doctor;
 mod endings;
@@ -40,7 +39,7 @@ mod untraced;
 mod urgency;
 
 pub use command::{find, in_foreground};
-pub use config::{ring_sizes, Choice, Config, Containers, Follow};
+pub use config::{ring_sizes, Choice, Config, Follow};
 pub use error::{Error, SudoRefusal};
 pub use host::is_same_boot;
 pub use identity::user_name;
