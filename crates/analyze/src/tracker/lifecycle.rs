@@ -336,8 +336,7 @@ impl Tracker {
             Some(ix) if !self.tasks[ix].is_dead() => ix,
             // Its last switch-out has the same stamp.
             Some(ix) if self.tasks[ix].end == Some(time) => ix,
-            // One that ended while the recording began was not listed, and is no part of it.
-            None if self.open() && time >= self.start => self.appear(exit.tid, exit.tgid, time),
+            None if self.open() => self.appear(exit.tid, exit.tgid, time),
             _ => return,
         };
         self.settle(ix, exit.tgid, None, Argv::default());
