@@ -12,7 +12,7 @@ use tr_format::meta::Scope;
 use crate::ids::ThreadIx;
 use crate::model::Analysis;
 use crate::questions::own::Own;
-use crate::timeline::Bucket;
+use crate::timeline::{Bucket, Timeline};
 
 /// Waits for a CPU, divided by who had it, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,13 +73,23 @@ impl Slice {
 }
 
 /// Every CPU's slices, by time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Contention {
     cpus: BTreeMap<CpuId, Vec<Slice>>,
+    own: Own,
 }
 
 /// A wait in a run queue: the CPU on which the task runs after it, its begin, its end.
 pub type Wait = (CpuId, Ktime, Ktime);
+
+/// A stretch of a thread, if it is a wait in a run queue that ends on a known CPU.
+fn wait(timeline: &Timeline, thread: ThreadIx, number: usize) -> Option<Wait> {
+    let wait = timeline.get(thread, number)?;
+    match (wait.doing, timeline.get(thread, number + 1)?.doing) {
+        (Bucket::RunQueue { .. }, Bucket::OnCpu(Some(cpu))) => Some((cpu, wait.from, wait.to)),
+        _ => None,
+    }
+}
 
 impl Contention {
     /// `None`: the recording does not tell who had the CPUs.
@@ -125,7 +135,7 @@ impl Contention {
                 sums = slice.sums(slice.to.since(slice.from));
             }
         }
-        Some(Contention { cpus })
+        Some(Contention { cpus, own })
     }
 
     /// The times of recorded tasks and of others on a CPU before that moment.
@@ -142,22 +152,10 @@ impl Contention {
     /// who had the CPUs.
     pub fn of_all(analysis: &Analysis) -> Option<(Division, Vec<(Comm, u64)>)> {
         let contention = Contention::new(analysis)?;
-        let own = Own::of(analysis);
         let threads = analysis.thread_ids();
-        let threads = threads.filter(|ix| own.has_thread(analysis, *ix));
+        let threads = threads.filter(|ix| contention.own.has_thread(analysis, *ix));
         let waits = threads.flat_map(|thread| Contention::waits(analysis, thread));
         Some(contention.by_name(analysis, waits))
-    }
-
-    /// The wait of a thread in a run queue at that time, if it ends on a known CPU.
-    pub fn wait_at(analysis: &Analysis, thread: ThreadIx, time: Ktime) -> Option<Wait> {
-        let timeline = analysis.timeline.as_ref()?;
-        let number = timeline.at(thread, time)?;
-        let wait = timeline.get(thread, number)?;
-        match (wait.doing, timeline.get(thread, number + 1)?.doing) {
-            (Bucket::RunQueue { .. }, Bucket::OnCpu(Some(cpu))) => Some((cpu, wait.from, wait.to)),
-            _ => None,
-        }
     }
 
     /// Divides a wait.
@@ -176,32 +174,15 @@ impl Contention {
     pub fn waits(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Wait> + '_ {
         let timeline = analysis.timeline.as_ref();
         let count = timeline.map_or(0, |it| it.count(thread));
-        (1..count).filter_map(move |number| {
-            let timeline = timeline?;
-            let next = timeline.get(thread, number)?;
-            let wait = timeline.get(thread, number - 1)?;
-            match (wait.doing, next.doing) {
-                (Bucket::RunQueue { .. }, Bucket::OnCpu(Some(cpu))) => {
-                    Some((cpu, wait.from, wait.to))
-                }
-                _ => None,
-            }
-        })
+        (1..count).filter_map(move |next| wait(timeline?, thread, next - 1))
     }
 
     /// The part of a thread's wait in a run queue that lies in this time; `None`: it does not wait
     /// there, or the CPU on which the wait ends is not known.
     pub fn within(analysis: &Analysis, thread: ThreadIx, from: Ktime, to: Ktime) -> Option<Wait> {
         let timeline = analysis.timeline.as_ref()?;
-        let number = timeline.at(thread, from)?;
-        let wait = timeline.get(thread, number)?;
-        let next = timeline.get(thread, number + 1)?;
-        match (wait.doing, next.doing) {
-            (Bucket::RunQueue { .. }, Bucket::OnCpu(Some(cpu))) => {
-                Some((cpu, from, to.min(wait.to)))
-            }
-            _ => None,
-        }
+        let (cpu, _, end) = wait(timeline, thread, timeline.at(thread, from)?)?;
+        Some((cpu, from, to.min(end)))
     }
 
     /// Divides waits, and names the others: the time of each name in them, the longest first. Two

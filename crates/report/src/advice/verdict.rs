@@ -1,6 +1,6 @@
 //! The verdict: how much of a build's time is its own, and how much the machine withheld.
 
-use tr_analyze::contention::{Contention, Wait};
+use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::{CriticalPath, Kind as Time};
 use tr_analyze::model::Analysis;
 use tr_format::event::Comm;
@@ -201,10 +201,7 @@ impl Had {
         };
         let segments = path.segments.iter();
         let waits = segments.filter(|it| it.kind == Time::RunQueue);
-        let waits = waits.filter_map(|it| -> Option<Wait> {
-            let (cpu, ..) = Contention::wait_at(analysis, it.thread, it.from)?;
-            Some((cpu, it.from, it.to))
-        });
+        let waits = waits.filter_map(|it| Contention::within(analysis, it.thread, it.from, it.to));
         let (sum, names) = contention.by_name(analysis, waits);
         let part = |ns: u64, of: u64, whole: u64| {
             let part = u128::from(of) * u128::from(ns) / u128::from(whole.max(1));

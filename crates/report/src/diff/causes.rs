@@ -36,6 +36,20 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// Of a part that somebody or something else than the build's work makes longer.
+    fn of(part: Part) -> Cause {
+        match part {
+            Part::Others => Cause::Others,
+            Part::Quota => Cause::Quota,
+            Part::Hypervisor => Cause::Hypervisor,
+            Part::Disk => Cause::Disk,
+            Part::Network => Cause::Network,
+            Part::Sleep => Cause::Sleep,
+            Part::Outside => Cause::Outside,
+            _ => Cause::Other,
+        }
+    }
+
     /// In text.
     pub fn title(self) -> &'static str {
         match self {
@@ -226,13 +240,6 @@ impl Causes {
     /// Waits of a kind.
     fn waits(&self, sides: Sides<'_>, part: Part) -> Option<Share> {
         let judged = self.part(part)?;
-        let cause = match part {
-            Part::Disk => Cause::Disk,
-            Part::Network => Cause::Network,
-            Part::Sleep => Cause::Sleep,
-            Part::Outside => Cause::Outside,
-            _ => Cause::Other,
-        };
         let count = judge(sides, |run| Some(run.parts.as_ref()?.waits(part)))?;
         let moved = match part {
             Part::Disk => &[Demand::Read, Demand::Written][..],
@@ -245,7 +252,7 @@ impl Causes {
         });
         let (few, many) = (count.base.min(count.new), count.base.max(count.new));
         (judged.verdict != Verdict::Inside).then_some(Share {
-            cause,
+            cause: Cause::of(part),
             ns: judged.difference(),
             // A fifth more of them, or other bytes, are other waits.
             as_many: !more && many.saturating_mul(5) <= few.saturating_mul(6),
@@ -319,11 +326,7 @@ fn withheld_by(sides: Sides<'_>, part: Part) -> Option<Share> {
     let as_before = u128::from(rate.base) * u128::from(need.new) / SCALE;
     let as_before = i128::try_from(as_before).unwrap_or(i128::MAX);
     Some(Share {
-        cause: match part {
-            Part::Quota => Cause::Quota,
-            Part::Hypervisor => Cause::Hypervisor,
-            _ => Cause::Others,
-        },
+        cause: Cause::of(part),
         ns: i128::from(part_of.new) - as_before,
         as_many: false,
     })

@@ -209,14 +209,13 @@ impl Diff {
     /// A cause and its part of the difference, in words.
     fn share(&self, share: &Share) -> String {
         let by = signed(share.ns, units::time);
-        let details = match share.cause {
+        let mut details = match share.cause {
             Cause::Others => self.others(share.ns),
             Cause::Disk => self.bytes(&[Demand::Read, Demand::Written]),
             Cause::Network => self.bytes(&[Demand::Received, Demand::Sent]),
             _ => Vec::new(),
         };
         let waits = matches!(share.cause, Cause::Disk | Cause::Network | Cause::Outside);
-        let mut details = details;
         if waits && share.as_many {
             details.push("as many".into());
         }

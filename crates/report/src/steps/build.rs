@@ -242,25 +242,12 @@ impl Build<'_> {
         let is_test =
             || n == 0 && self.tests_of_parent(process) == Tests::Children && !rules::knows(&args);
         let found = rules::of(&args).or_else(|| {
-            is_test().then(|| Found {
-                kind: StepKind::Test,
-                name: label::label_of(&exec.argv, &exec.comm, false),
-                tests: Tests::None,
-                nests: false,
-                script: false,
-                wraps: None,
-            })
+            let name = || label::label_of(&exec.argv, &exec.comm, false);
+            is_test().then(|| Found::new(StepKind::Test, name()))
         });
         let found = found.or_else(|| {
             let recipe = (n == 0).then(|| recipe::name(self.analysis, process))?;
-            recipe.map(|name| Found {
-                kind: StepKind::Target,
-                name,
-                tests: Tests::None,
-                nests: false,
-                script: false,
-                wraps: None,
-            })
+            recipe.map(|name| Found::new(StepKind::Target, name))
         });
         let tests = found.as_ref().map_or(Tests::None, |found| found.tests);
         if let Some(all) = self.tests.get_mut(ix.0 as usize) {

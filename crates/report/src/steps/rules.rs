@@ -460,25 +460,28 @@ impl<'a> Line<'a> {
     }
 }
 
+impl Found {
+    /// A step without more to say of it.
+    pub(super) fn new(kind: StepKind, name: impl Into<String>) -> Found {
+        Found {
+            kind,
+            name: name.into(),
+            tests: Tests::None,
+            nests: false,
+            script: false,
+            wraps: None,
+        }
+    }
+}
+
 fn found(kind: StepKind, name: impl Into<String>) -> Option<Found> {
-    Some(Found {
-        kind,
-        name: name.into(),
-        tests: Tests::None,
-        nests: false,
-        script: false,
-        wraps: None,
-    })
+    Some(Found::new(kind, name))
 }
 
 fn test_runner(name: impl Into<String>) -> Option<Found> {
     Some(Found {
-        kind: StepKind::Test,
-        name: name.into(),
         tests: Tests::Children,
-        nests: false,
-        script: false,
-        wraps: None,
+        ..Found::new(StepKind::Test, name)
     })
 }
 

@@ -1,15 +1,12 @@
 //! Unit tests of the parts of the wall time.
 
-use tr_analyze::Options;
-use tr_format::reader::Trace;
-use tr_format::source::Source;
-use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::Config;
 use tr_sim::program::{ms, Op, Resident};
 use tr_sim::recording::Recording;
 use tr_sim::scenario;
 
 use super::*;
+use crate::diff::run::tests::analyzed;
 use crate::diff::run::{Figure, Run};
 
 /// A build of nine jobs on two CPUs, beside so many tasks that spin and are not recorded.
@@ -28,18 +25,7 @@ fn run(spinners: u16) -> Run {
     let mut config = Config::new(world, 2, 4_000_000_000);
     config.linger = Some(100_000);
     let (recording, _) = Recording::record(&config);
-    let cut = Cut {
-        largest: 100,
-        order: Order::Written,
-        seed: 1,
-    };
-    let file = recording.to_file(&cut).unwrap();
-    let trace = Trace::open(Source::bytes(file)).unwrap();
-    let options = Options {
-        timeline: true,
-        ..Options::default()
-    };
-    Run::new("x", &tr_analyze::analyze(&trace, &options))
+    Run::new("x", &analyzed(&recording))
 }
 
 #[test]

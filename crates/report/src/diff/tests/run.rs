@@ -12,6 +12,22 @@ use tr_sim::scenario;
 
 use super::*;
 
+/// A simulated recording with its timeline, written to a file and read.
+pub fn analyzed(recording: &Recording) -> Analysis {
+    let cut = Cut {
+        largest: 100,
+        order: Order::Written,
+        seed: 1,
+    };
+    let file = recording.to_file(&cut).unwrap();
+    let trace = Trace::open(Source::bytes(file)).unwrap();
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    tr_analyze::analyze(&trace, &options)
+}
+
 /// Unknown time on the path is no process's.
 #[test]
 fn the_path_of_a_process_has_no_unknown_time() {
@@ -30,18 +46,7 @@ fn the_path_of_a_process_has_no_unknown_time() {
         ..Plan::default()
     };
     plan.apply(&mut recording);
-    let cut = Cut {
-        largest: 100,
-        order: Order::Written,
-        seed: 1,
-    };
-    let file = recording.to_file(&cut).unwrap();
-    let trace = Trace::open(Source::bytes(file)).unwrap();
-    let options = Options {
-        timeline: true,
-        ..Options::default()
-    };
-    let analysis = tr_analyze::analyze(&trace, &options);
+    let analysis = analyzed(&recording);
     let root = critical_path::root(&analysis).unwrap();
     let path = critical_path::critical_path(&analysis, root).unwrap();
     let unknown = path.segments.iter().filter(|it| it.kind == Kind::Unknown);

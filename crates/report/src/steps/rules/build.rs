@@ -1,7 +1,7 @@
 //! Targets and units: make and its like, compilers, cargo and go.
 
 use super::super::StepKind;
-use super::{file, found, in_directory, of, test_runner, Found, Line, Tests};
+use super::{file, found, in_directory, of, test_runner, Found, Line};
 use crate::{escape, label};
 
 pub(super) fn make(line: &Line) -> Option<Found> {
@@ -24,12 +24,8 @@ pub(super) fn make(line: &Line) -> Option<Found> {
         .filter(|word| !word.contains(&b'=') && !number(word));
     let directory = line.value("-C").or_else(|| line.value("--directory"));
     Some(Found {
-        kind: StepKind::Target,
-        name: in_directory(line.tool, directory, goals),
-        tests: Tests::None,
         nests: true,
-        script: false,
-        wraps: None,
+        ..Found::new(StepKind::Target, in_directory(line.tool, directory, goals))
     })
 }
 

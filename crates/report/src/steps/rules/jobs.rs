@@ -124,8 +124,7 @@ pub(super) fn github(line: &Line) -> Option<Found> {
     let name = is.then(|| id.get(..8))??;
     Some(Found {
         script: true,
-        wraps: None,
-        ..found(StepKind::Job, format!("run {name}"))?
+        ..Found::new(StepKind::Job, format!("run {name}"))
     })
 }
 

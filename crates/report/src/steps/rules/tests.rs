@@ -97,12 +97,8 @@ pub(super) fn cargo_test(line: &Line) -> Option<Found> {
             found(StepKind::Test, format!("{name} {}", escape::text(test)))
         }
         _ => Some(Found {
-            kind: StepKind::Test,
-            name,
             tests: Tests::Threads,
-            nests: false,
-            script: false,
-            wraps: None,
+            ..Found::new(StepKind::Test, name)
         }),
     }
 }
