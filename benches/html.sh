@@ -30,5 +30,5 @@ case $page in
 	"$tr" report "$dir/trace.bin" -o "$page"
 	;;
 esac
-CHROMIUM=${CHROMIUM:-$(command -v chromium || command -v chromium-browser)} \
+CHROMIUM=${CHROMIUM:-$(command -v chromium-headless-shell || command -v chromium || command -v chromium-browser)} \
 	node crates/report/web/test/speed.mjs "$(realpath "$page")"

@@ -114,10 +114,11 @@ want python3-zstandard sh -c 'for python in python3 /usr/bin/python3; do $python
 want python3-venv sh -c 'for python in python3 /usr/bin/python3; do $python -c "import ensurepip" && exit; done; exit 1'
 if [ "$part" = long ]; then want default-jre-headless here java; fi
 # The page of `tr report` is tested in a browser. Ubuntu has Chromium only as a snap, which
-# containers cannot install: these tests are skipped there.
+# containers cannot install: these tests are skipped there. The shell without a window takes
+# a third of the time and of the room.
 want nodejs here node
 if grep -qs '^ID=debian' /etc/os-release; then
-	want chromium here chromium
+	want chromium-headless-shell here chromium-headless-shell
 	want fonts-dejavu-core test -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf
 fi
 install "testing tr" || echo "setup: tests that need them are skipped" >&2

@@ -34,7 +34,7 @@ screenshots)
 	page=$(mktemp -d)
 	trap 'rm -rf "$page"' EXIT
 	"$tr" report fixtures/traces/demo.bin -o "$page/demo.html"
-	CHROMIUM=${CHROMIUM:-$(command -v chromium || command -v chromium-browser)} \
+	CHROMIUM=${CHROMIUM:-$(command -v chromium-headless-shell || command -v chromium || command -v chromium-browser)} \
 		node "$web/test/screenshots.mjs" "$page/demo.html" "$root/docs"
 	;;
 *)

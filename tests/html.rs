@@ -42,10 +42,16 @@ fn web() -> PathBuf {
 /// The browser, by its name on PATH.
 fn chromium() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    let names = ["chromium", "chromium-browser", "google-chrome"];
-    std::env::split_paths(&path)
-        .flat_map(|directory| names.map(|name| directory.join(name)))
-        .find(|file| file.is_file())
+    let names = [
+        "chromium-headless-shell",
+        "chromium",
+        "chromium-browser",
+        "google-chrome",
+    ];
+    names.iter().find_map(|name| {
+        let mut files = std::env::split_paths(&path).map(|directory| directory.join(name));
+        files.find(|file| file.is_file())
+    })
 }
 
 /// The reason why the pages cannot be tested in a browser.

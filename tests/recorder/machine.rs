@@ -11,9 +11,13 @@ use serde_json::Value;
 use crate::support::{analyze, dump, ensure, int, list, record, report, scratch, text, Test};
 
 pub const TESTS: &[Test] = &[
-    ("counters_are_between_two_readings_of_proc", between),
     ("a_hog_outside_of_the_recording_is_others_time", others),
     ("a_hog_outside_of_the_recording_has_a_name", named),
+];
+
+/// Those that no other load disturbs.
+pub const BESIDE: &[Test] = &[
+    ("counters_are_between_two_readings_of_proc", between),
     (THROTTLED, throttled),
 ];
 

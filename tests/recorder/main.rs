@@ -47,6 +47,17 @@ use libtest_mimic::Arguments;
 
 /// Tests that wait, or look at outputs: some at a time.
 const BESIDE: &[&[support::Test]] = &[
+    // The longest first.
+    #[cfg(target_arch = "x86_64")]
+    start::TESTS,
+    ptrace::BESIDE,
+    #[cfg(target_arch = "x86_64")]
+    writes::TESTS,
+    chain::TESTS,
+    storm::TINY,
+    machine::BESIDE,
+    sudo::SILENT,
+    harm::TESTS,
     redact::TESTS,
     terminal::TESTS,
     options::TESTS,
@@ -56,34 +67,28 @@ const BESIDE: &[&[support::Test]] = &[
     signals::TESTS,
     limits::TESTS,
     network::TESTS,
-    #[cfg(target_arch = "x86_64")]
-    start::TESTS,
-    #[cfg(target_arch = "x86_64")]
-    writes::TESTS,
     ptrace::TESTS,
-    ptrace::BESIDE,
     kinds::TESTS,
     terminal::OTHER_METHODS,
-    chain::TESTS,
     chain::KILLED,
     containers::TESTS,
+    install::TESTS,
+    disk::TESTS,
+    syscalls::TESTS,
+    symbolize::TESTS,
+    functions::TESTS,
+    memory::TESTS,
 ];
 
 /// Tests that measure, load the machine or choose process ids, and those of sudo, whose user has one
 /// loader at a time: one after the other.
 const ALONE: &[&[support::Test]] = &[
     sudo::TESTS,
-    install::TESTS,
-    harm::TESTS,
+    harm::COUNTED,
     follow::TESTS,
-    disk::TESTS,
     machine::TESTS,
-    syscalls::TESTS,
     stacks::TESTS,
-    symbolize::TESTS,
-    functions::TESTS,
     stacks_beside_perf::TESTS,
-    memory::TESTS,
     cost::TESTS,
     storm::TESTS,
 ];
@@ -103,7 +108,7 @@ fn main() {
     let args = Arguments::from_args();
     let reason = support::why_not();
     let groups = [
-        (BESIDE, args.test_threads.or(Some(4))),
+        (BESIDE, args.test_threads.or(Some(6))),
         // Their times, or the kernel's objects that they count, are theirs alone.
         (ALONE, Some(1)),
     ];
