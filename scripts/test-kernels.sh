@@ -7,10 +7,10 @@
 #
 # A guest's 4 virtual CPUs share 2, so the host deschedules them at any point, also inside a
 # BPF program. Recordings stay in target/kernels/NAME.
-# LIMIT (s, default 240) is a kernel's time, SIZE (default 8) the load's.
+# LIMIT (s, default 600) is a kernel's time, SIZE (default 8) the load's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-limit=${LIMIT:-240}
+limit=${LIMIT:-600}
 size=${SIZE:-8}
 cache=$PWD/target/kernels
 skipped=()
