@@ -304,6 +304,7 @@ fn a_series_has_a_limit_that_names_the_interval() {
     );
     let printed = String::from_utf8(out.stdout).unwrap();
     assert!(printed.contains("(1.0 µs is too fine)"), "{printed}");
+    let trace = long(20_000, 0);
     for width in ["0", "1", "18446744073709551615"] {
         let out = run(
             &["analyze", "-", "--report", "all", "--width", width],
