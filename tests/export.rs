@@ -190,7 +190,7 @@ fn tracks() -> Result<(), Failure> {
         ],
     )?;
     let number = |at: usize, name: &str| rows[at][name].as_u64().unwrap();
-    let json = analysis("demo", &["--report", "critical-path,steps"])?;
+    let json = analysis("demo", &["--report", "top,critical-path,steps"])?;
     let processes = json["processes"].as_array().unwrap();
     ensure(number(0, "n") == processes.len() as u64, || {
         format!("{rows:?}")
@@ -306,7 +306,7 @@ fn spans() -> Result<(), Failure> {
     };
     let all = read("otlp", "protobuf")?;
     ensure(all == read("otlp-json", "json")?, || "not equal".into())?;
-    let json = analysis("demo", &["--report", "steps"])?;
+    let json = analysis("demo", &["--report", "top,steps"])?;
     let text = |span: &Value, name: &str| span[name].as_str().unwrap().to_owned();
     let ids: BTreeMap<String, &Value> = all.iter().map(|it| (text(it, "id"), it)).collect();
     ensure(ids.len() == all.len(), || "ids are not unique".into())?;

@@ -119,7 +119,7 @@ fn valid(rules: &str, document: &[u8]) -> Result<Value, Failure> {
 }
 
 fn reports(file: &Path, options: &[&str]) -> Result<Value, Failure> {
-    let (file, all) = (file.to_string_lossy(), REPORTS.join(","));
+    let (file, all) = (file.to_string_lossy(), format!("top,{}", REPORTS.join(",")));
     let mut args = vec!["analyze", &file, "--report", &all, "--format", "json"];
     args.extend(options);
     valid(

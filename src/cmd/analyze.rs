@@ -264,7 +264,10 @@ fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> 
             let warnings = warnings::markdown(&warnings::warnings(analysis));
             open::print_text(&(warnings + &texts))
         }
-        FormatArg::Json => printed(json::render(&view, &reports)),
+        FormatArg::Json => {
+            let all = kinds.contains(&ReportKind::Top);
+            printed(json::render(&view, &reports, all))
+        }
         FormatArg::Csv => match reports.first() {
             Some((_, report)) => {
                 let ci = Ci::new(&analysis.meta);

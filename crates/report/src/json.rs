@@ -27,6 +27,15 @@ use crate::warnings::{is_blank, is_cut, warnings};
 struct Document {
     schema: &'static str,
     trace: Trace,
+    #[serde(flatten)]
+    all: Option<All>,
+    #[serde(flatten)]
+    reports: BTreeMap<String, Value>,
+}
+
+/// What stands in the document beside the other reports: that of the report `top`.
+#[derive(Serialize)]
+struct All {
     totals: AllTotals,
     audit: Option<Audit>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,8 +43,6 @@ struct Document {
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<Value>,
     processes: Vec<Process>,
-    #[serde(flatten)]
-    reports: BTreeMap<String, Value>,
 }
 
 /// The sums over all processes.
@@ -203,35 +210,45 @@ fn processes(view: &View<'_>, has_rows: bool) -> Vec<usize> {
     }
 }
 
-/// The document of the chosen processes with these reports, each with its key.
+impl All {
+    fn new(view: &View<'_>) -> All {
+        let analysis = view.analysis;
+        let rows = rows(view);
+        let processes = processes(view, rows.is_some());
+        let chosen = processes
+            .iter()
+            .filter_map(|at| analysis.processes.get(*at));
+        All {
+            totals: match is_blank(analysis) {
+                true => AllTotals::Unknown(untraced::no_totals()),
+                false => AllTotals::Known(Totals::new(&analysis.totals)),
+            },
+            audit: by_events(analysis, audit(analysis)).filter(|_| !is_blank(analysis)),
+            processes: chosen
+                .map(|process| Process::new(analysis, process))
+                .collect(),
+            by: rows.as_ref().map(|(by, _)| by.name()),
+            rows: rows.map(|(_, rows)| rows),
+        }
+    }
+}
+
+/// The document of these reports, each with its key. `all`: with the totals and the chosen
+/// processes.
 ///
 /// # Errors
 /// None in practice: it writes to memory.
 pub fn render<'a>(
     view: &View<'a>,
     reports: &[(String, Box<dyn Report + 'a>)],
+    all: bool,
 ) -> io::Result<String> {
-    let analysis = view.analysis;
-    let rows = rows(view);
-    let processes = processes(view, rows.is_some());
-    let chosen = processes
-        .iter()
-        .filter_map(|at| analysis.processes.get(*at));
     let values = reports.iter();
     let values = values.filter_map(|(key, report)| Some((key.clone(), report.json()?)));
     let document = Document {
         schema: "tr.analysis/1",
-        trace: Trace::new(analysis),
-        totals: match is_blank(analysis) {
-            true => AllTotals::Unknown(untraced::no_totals()),
-            false => AllTotals::Known(Totals::new(&analysis.totals)),
-        },
-        audit: by_events(analysis, audit(analysis)).filter(|_| !is_blank(analysis)),
-        processes: chosen
-            .map(|process| Process::new(analysis, process))
-            .collect(),
-        by: rows.as_ref().map(|(by, _)| by.name()),
-        rows: rows.map(|(_, rows)| rows),
+        trace: Trace::new(view.analysis),
+        all: all.then(|| All::new(view)),
         reports: values.collect(),
     };
     Ok(encode::safe(&document, PrettyFormatter::new())? + "\n")
