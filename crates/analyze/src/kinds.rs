@@ -23,6 +23,8 @@ pub enum Kind {
     Outside,
     /// Of a step: work of tasks that are not in it, and their waits for a CPU.
     Others,
+    /// Off CPU and not in a run queue: totals do not tell what the thread waited for.
+    SleepOrBlocked,
     /// On a CPU or not: totals do not tell what the thread did when.
     Lived,
     /// Not known: events are missing, or the wait has not ended yet.
@@ -31,7 +33,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of the definition.
-    pub const ALL: [Kind; 12] = [
+    pub const ALL: [Kind; 13] = [
         Kind::OnCpu,
         Kind::RunQueue,
         Kind::Disk,
@@ -42,6 +44,7 @@ impl Kind {
         Kind::Blocked,
         Kind::Outside,
         Kind::Others,
+        Kind::SleepOrBlocked,
         Kind::Lived,
         Kind::Unknown,
     ];
@@ -59,6 +62,7 @@ impl Kind {
             Kind::Blocked => "blocked",
             Kind::Outside => "outside",
             Kind::Others => "others",
+            Kind::SleepOrBlocked => "asleep_or_blocked",
             Kind::Lived => "program",
             Kind::Unknown => "unknown",
         }
@@ -73,7 +77,8 @@ impl Kind {
             | Kind::Sleep
             | Kind::Stopped
             | Kind::Blocked
-            | Kind::Outside => true,
+            | Kind::Outside
+            | Kind::SleepOrBlocked => true,
             Kind::OnCpu | Kind::RunQueue | Kind::Others | Kind::Lived | Kind::Unknown => false,
         }
     }

@@ -13,7 +13,8 @@
 //! their bound holds where a timer had woken the waker before the wait began (`entries`).
 //!
 //! Without scheduling events the path goes over forks and ends only: from a parent to the
-//! child that ended last, and from a child's beginning to its parent.
+//! child that ended last, and from a child's beginning to its parent. The threads' totals divide
+//! that time (`totals`).
 //!
 //! The segments follow each other without a hole, so their lengths add up to
 //! the time from the exec to the exit, to the nanosecond.
@@ -24,6 +25,7 @@ use tr_format::meta::Scope;
 mod entries;
 mod evidence;
 mod sampled;
+mod totals;
 mod walk;
 
 use self::evidence::Evidence;
@@ -31,7 +33,7 @@ pub use self::sampled::OnPath;
 use crate::gaps::Spans;
 use crate::kinds::ByKind;
 pub use crate::kinds::Kind;
-use crate::model::{Analysis, ProcessIx, ThreadIx};
+use crate::model::{Analysis, Basis, ProcessIx, ThreadIx};
 use crate::questions::graph::Graph;
 use crate::questions::programs::{Program, Programs};
 use crate::timeline::Actor;
@@ -295,6 +297,10 @@ impl<'a> Paths<'a> {
     ) -> Vec<Segment> {
         let evidence = Evidence::new(self.graph, &self.lost, to);
         let span = (from, thread, to);
-        walk::segments(self.graph, &self.programs, evidence, inside, span)
+        let segments = walk::segments(self.graph, &self.programs, evidence, inside, span);
+        match self.graph.analysis.basis() {
+            Basis::Events => segments,
+            _ => totals::divided(self.graph.analysis, segments),
+        }
     }
 }

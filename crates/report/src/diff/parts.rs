@@ -185,7 +185,7 @@ fn part(kind: Kind) -> Part {
         Kind::Sleep => Part::Sleep,
         Kind::Outside => Part::Outside,
         Kind::Terminal | Kind::Stopped | Kind::Blocked | Kind::Others => Part::Other,
-        Kind::Lived | Kind::Unknown => Part::Unknown,
+        Kind::SleepOrBlocked | Kind::Lived | Kind::Unknown => Part::Unknown,
     }
 }
 
