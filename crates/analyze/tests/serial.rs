@@ -651,6 +651,38 @@ fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
     }
 }
 
+/// A thread that `exit_group` kills in the middle of its work did nothing that the end waited for.
+///
+/// ```text
+/// main  ==25==zzzz20zzzz==5==x      path: main's time, of COMMAND and of a child
+/// jit   ======================x
+/// ```
+#[test]
+fn a_killed_thread_does_not_take_the_path() {
+    let main = vec![
+        Op::Thread(2, Arg::Same),
+        run(25),
+        Op::Sleep(ms(20, 20)),
+        run(5),
+    ];
+    let make = vec![fork(1), Op::Wait, run(1)];
+    for (command, child) in [(main.clone(), None), (make, Some(main))] {
+        let both = [("tool", command), ("java", child.unwrap_or_default())];
+        let mut world = world(&both, &[]);
+        world.programs.push(vec![run(3), Op::Goto(0)]);
+        let is = Answer::of(world, 3);
+        let is_killed = |it: &Segment| {
+            let thread = is.analysis.thread(it.thread);
+            is.analysis.process(thread.process).pid.0 != thread.tid.0
+        };
+        let killed = is.path.segments.iter().filter(|it| is_killed(it));
+        let killed: u64 = killed.map(Segment::length).sum();
+        assert!(killed < MS, "{killed} ns of {:#?}", is.path);
+        let slept = |name| is.time(name, |kind| kind == Kind::Sleep);
+        about(slept("tool") + slept("java"), 20 * MS);
+    }
+}
+
 /// Three workers on four CPUs use a byte in a pipe as their lock: one works at a time.
 #[test]
 fn a_convoy_through_a_pipe_is_serial() {
