@@ -566,6 +566,33 @@ fn an_idle_thread_does_not_take_the_path() {
     assert_eq!(is.links("tool", Then::Waited), 1);
 }
 
+/// A service that had begun to wait for requests while its client slept explains nothing of that
+/// sleep.
+///
+/// ```text
+/// main    =10=zzzzzzzz50zzzzzzzz=>..=      asks the service to stop, and waits for that
+/// service zzzzz30zzzzz...........==>       path: main's time
+/// ```
+#[test]
+fn a_service_does_not_take_its_clients_sleep() {
+    let (ask, done) = (chan(0), chan(1));
+    let sleep = |length| Op::Sleep(ms(length, length));
+    let main = vec![
+        Op::Thread(1, Arg::Same),
+        run(10),
+        sleep(50),
+        Op::Post(ask),
+        Op::Take(done),
+        run(1),
+    ];
+    let mut world = world(&[("java", main)], &[0, 0]);
+    let service = vec![sleep(30), Op::Take(ask), Op::Post(done), Op::Exit(0)];
+    world.programs.push(service);
+    let is = Answer::of(world, 2);
+    about(is.on_cpu("java"), 11 * MS);
+    about(is.time("java", |kind| kind == Kind::Sleep), 50 * MS);
+}
+
 /// A thread's timer is a cause of the waits that began before it fired, and of no others.
 ///
 /// ```text

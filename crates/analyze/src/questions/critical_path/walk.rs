@@ -43,6 +43,7 @@ pub(super) fn segments<'a>(
         from,
         to,
         waiters: Vec::new(),
+        client: None,
         entries: Entries::default(),
         steps: 0,
         away: None,
@@ -94,6 +95,8 @@ struct Walk<'a> {
     to: Ktime,
     /// The threads whose waits the walk is in, the outermost first.
     waiters: Vec<Waiter>,
+    /// The thread that waits for the walk's one, of the same process: (it, the walk's one).
+    client: Option<(ThreadIx, ThreadIx)>,
     /// The waits by which the walk came to its thread.
     entries: Entries,
     /// The number of steps.
@@ -383,8 +386,16 @@ impl Walk<'_> {
         if !serves {
             self.entries.clear();
         }
+        // A service waits for requests; that a client's came late is a matter of the client alone.
+        let asked = self.client == Some((next, thread));
+        self.client = Some((thread, next)).filter(|_| same && !asked);
         if !same {
             self.waiters.clear();
+        }
+        if asked {
+            self.entries.return_to(next);
+        }
+        if !same || asked {
             return;
         }
         let wait = self.graph.before(thread, now);
