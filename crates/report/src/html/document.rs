@@ -477,7 +477,7 @@ pub fn document(
         concurrency_unknown: analysis.concurrency_unknown,
         warnings: warnings::warnings(analysis),
         shares: CpuShares::of(analysis).words(analysis),
-        failures: FailureRows::new(&Failures::new(analysis, &everything)),
+        failures: FailureRows::new(&Failures::new(analysis, &everything, Some(&steps.steps))),
         verdict: advised.verdict.as_ref().map(|it| it.text()),
         advice: changes.map(|it| Change::new(analysis, it)).collect(),
         anomalies: warnings::anomalies(analysis),
