@@ -9,6 +9,8 @@ pub enum Kind {
     RunQueue,
     /// Waiting for a disk or a file.
     Disk,
+    /// Waiting for memory: for reclaim, or for pages from swap.
+    Memory,
     /// Waiting for the network.
     Network,
     /// Waiting for a terminal.
@@ -33,10 +35,11 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of the definition.
-    pub const ALL: [Kind; 13] = [
+    pub const ALL: [Kind; 14] = [
         Kind::OnCpu,
         Kind::RunQueue,
         Kind::Disk,
+        Kind::Memory,
         Kind::Network,
         Kind::Terminal,
         Kind::Sleep,
@@ -55,6 +58,7 @@ impl Kind {
             Kind::OnCpu => "on_cpu",
             Kind::RunQueue => "run_queue",
             Kind::Disk => "disk",
+            Kind::Memory => "memory",
             Kind::Network => "network",
             Kind::Terminal => "terminal",
             Kind::Sleep => "sleep",
@@ -72,6 +76,7 @@ impl Kind {
     pub fn is_wait(self) -> bool {
         match self {
             Kind::Disk
+            | Kind::Memory
             | Kind::Network
             | Kind::Terminal
             | Kind::Sleep

@@ -19,6 +19,7 @@ pub(crate) fn title(kind: Kind) -> &'static str {
         Kind::SleepOrBlocked => SLEEP_OR_BLOCKED,
         Kind::Lived => "unknown",
         Kind::Disk
+        | Kind::Memory
         | Kind::Network
         | Kind::Terminal
         | Kind::Sleep
@@ -49,6 +50,7 @@ pub(crate) const COLUMNS: [Column; 7] = [
 ];
 
 const OTHER: &[Kind] = &[
+    Kind::Memory,
     Kind::Terminal,
     Kind::Stopped,
     Kind::Blocked,

@@ -105,6 +105,7 @@ impl Part {
             Kind::Sleep => format!("sleep in {program}"),
             Kind::RunQueue => RUN_QUEUE_WAIT.into(),
             Kind::Blocked => "blocked in the kernel".into(),
+            Kind::Memory => "wait for memory".into(),
             Kind::Outside if self.outside.is_some() => {
                 let task = self.outside.unwrap_or_default();
                 format!("wait for {}, not recorded", who::comm(&task))

@@ -626,7 +626,7 @@ fn path_kind(kind: Kind) -> u8 {
         Kind::Sleep => 4,
         Kind::Stopped => 5,
         Kind::Disk => 6,
-        Kind::Blocked => 8,
+        Kind::Blocked | Kind::Memory => 8,
         Kind::SleepOrBlocked => 9,
         Kind::Outside => 11,
         Kind::Network => 16,
