@@ -68,12 +68,13 @@ async function compare(tr, trace, name, branch) {
   return { markdown: done.stdout, fails: gated ? gateFails(done.status, diff) : undefined };
 }
 
-/** The reason why the gate fails. It passes no command that failed; another recording that cannot
- * be judged is a problem of the action alone. */
+/** The reason why the gate fails. What cannot be judged is no pass, unless that is allowed: then it is
+ * a problem of the action alone. */
 function gateFails(status, diff) {
+  if (status === 0) return undefined;
   if (status === 1) return `the limit of fail-over (${runner.input('fail-over')}) is exceeded`;
-  if (status !== 2) return undefined;
-  return commandFailed(diff) ? 'fail-over: the command failed' : undefined;
+  if (commandFailed(diff)) return 'fail-over: the command failed';
+  return runner.asked('allow-undecided') ? undefined : 'fail-over cannot judge these recordings';
 }
 
 function commandFailed(diff) {

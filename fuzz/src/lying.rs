@@ -174,7 +174,7 @@ fn reports(view: &View<'_>, style: &Style) {
         assert_eq!(escape::page(&text), text, "{name}");
         report.csv().unwrap();
     }
-    json::render(view, &reports).unwrap();
+    json::render(view, &reports, true).unwrap();
 }
 
 /// `tr summary`, and what stands for the reports of an untraced run.

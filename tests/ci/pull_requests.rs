@@ -15,6 +15,7 @@ pub fn trials() -> Vec<Trial> {
     vec![
         trial("a_pull_request_has_one_comment", node(), one_comment),
         trial("the_gate_compares_with_the_base", node(), gate),
+        trial("a_gate_that_cannot_judge_fails", node(), undecided),
         trial("a_fork_is_no_base", node(), fork_is_no_base),
         trial("hostile_strings_stay_text", node(), hostile),
         trial("a_run_of_a_fork_is_compared_afterwards", node(), of_run),
@@ -119,6 +120,30 @@ fn gate() -> Result<(), Failed> {
     assert!(text.contains("fail-over needs 4 recordings"), "{text}");
     let (status, _) = run("sleep 3", 2, "true");
     assert_eq!(status, Some(1));
+    Ok(())
+}
+
+/// Recordings that cannot be judged pass no gate, unless that is allowed.
+fn undecided() -> Result<(), Failed> {
+    for (allow, want) in [("false", Some(1)), ("true", Some(0))] {
+        let mut job = Job::new()
+            .input("run", "sleep 0.3")
+            .input("fail-over", "300%")
+            .input("allow-undecided", allow);
+        job.event(&pull_request("main"));
+        let mut bytes = recording(&job, &["sleep", "0.3"]);
+        bytes.truncate(bytes.len() * 2 / 3);
+        for id in 1..=5 {
+            job.forge
+                .keep(id, "tr-test-0.bin", "main", false, bytes.clone());
+        }
+        let out = job.step();
+        let text = said(&out);
+        assert_eq!(out.status.code(), want, "{text}");
+        assert!(text.contains("tr diff: "), "{text}");
+        let fails = text.contains("::error title=tr::fail-over cannot judge");
+        assert_eq!(fails, want == Some(1), "{text}");
+    }
     Ok(())
 }
 

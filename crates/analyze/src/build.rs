@@ -4,6 +4,7 @@ use rayon::prelude::*;
 use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
 
 use crate::arena::{Arena, Ix};
+use crate::collect::memory;
 use crate::collect::network::Online;
 use crate::model::{
     Analysis, Basis, ByKernel, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx,
@@ -71,11 +72,11 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.quality.anomalies.extend(beyond);
     analysis.stacks = stacks.finish(thread_ix);
     analysis.lookups = lookups.finish((start, end), thread_ix);
-    let memory = collected.memory;
+    let waits = collected.memory;
     analysis.waited_disks = collected.disks.finish(thread_ix);
     analysis.outside = collected.outside;
-    analysis.swap_told = memory.swap_told;
-    analysis.memory = memory.finish((start, end), thread_ix);
+    analysis.swap_told = waits.swap_told;
+    analysis.memory = waits.finish((start, end), thread_ix);
     let inside = |time: Ktime| time > start && time <= end;
     analysis.blocks = collected.blocks;
     analysis.blocks.retain(|(time, _)| inside(*time));
@@ -100,6 +101,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     }
     analysis.processes = processes(tracker, analysis, &order);
     link(analysis);
+    analysis.short_of_memory = memory::short_of_memory(analysis);
     analysis.totals = totals(analysis, counts);
     if analysis.totals.times.is_saturated() {
         let what = "times that add up to more than 584 years (the trace is damaged)";

@@ -9,6 +9,8 @@ pub enum Kind {
     RunQueue,
     /// Waiting for a disk or a file.
     Disk,
+    /// Waiting for memory: for reclaim, or for pages from swap.
+    Memory,
     /// Waiting for the network.
     Network,
     /// Waiting for a terminal.
@@ -23,6 +25,8 @@ pub enum Kind {
     Outside,
     /// Of a step: work of tasks that are not in it, and their waits for a CPU.
     Others,
+    /// Off CPU and not in a run queue: totals do not tell what the thread waited for.
+    SleepOrBlocked,
     /// On a CPU or not: totals do not tell what the thread did when.
     Lived,
     /// Not known: events are missing, or the wait has not ended yet.
@@ -31,10 +35,11 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds, in the order of the definition.
-    pub const ALL: [Kind; 12] = [
+    pub const ALL: [Kind; 14] = [
         Kind::OnCpu,
         Kind::RunQueue,
         Kind::Disk,
+        Kind::Memory,
         Kind::Network,
         Kind::Terminal,
         Kind::Sleep,
@@ -42,6 +47,7 @@ impl Kind {
         Kind::Blocked,
         Kind::Outside,
         Kind::Others,
+        Kind::SleepOrBlocked,
         Kind::Lived,
         Kind::Unknown,
     ];
@@ -52,6 +58,7 @@ impl Kind {
             Kind::OnCpu => "on_cpu",
             Kind::RunQueue => "run_queue",
             Kind::Disk => "disk",
+            Kind::Memory => "memory",
             Kind::Network => "network",
             Kind::Terminal => "terminal",
             Kind::Sleep => "sleep",
@@ -59,6 +66,7 @@ impl Kind {
             Kind::Blocked => "blocked",
             Kind::Outside => "outside",
             Kind::Others => "others",
+            Kind::SleepOrBlocked => "asleep_or_blocked",
             Kind::Lived => "program",
             Kind::Unknown => "unknown",
         }
@@ -68,12 +76,14 @@ impl Kind {
     pub fn is_wait(self) -> bool {
         match self {
             Kind::Disk
+            | Kind::Memory
             | Kind::Network
             | Kind::Terminal
             | Kind::Sleep
             | Kind::Stopped
             | Kind::Blocked
-            | Kind::Outside => true,
+            | Kind::Outside
+            | Kind::SleepOrBlocked => true,
             Kind::OnCpu | Kind::RunQueue | Kind::Others | Kind::Lived | Kind::Unknown => false,
         }
     }

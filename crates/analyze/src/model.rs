@@ -1,6 +1,7 @@
 //! The model: the result of an analysis. Lengths of time are in ns. Points in time are
 //! [`Ktime`], which reports show relative to [`Analysis::start`].
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tr_format::counters::Counters;
@@ -74,6 +75,9 @@ pub struct Analysis {
     pub stacks: Stacks,
     /// Waits for memory and kills for lack of it, in order of time.
     pub memory: Vec<MemoryEvent>,
+    /// The threads whose page faults waited for memory, and not for a file's pages: with
+    /// [`Options::timeline`](crate::Options::timeline).
+    pub short_of_memory: HashSet<ThreadIx>,
     /// The kernel counts waits for pages from swap (`kernel.task_delayacct`).
     pub swap_told: bool,
     /// The disks that threads waited for.

@@ -7,9 +7,10 @@ mod hand;
 
 use hand::{at, Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use tr_analyze::contention::Contention;
+use tr_analyze::critical_path::{by_kind, critical_path, Kind};
 use tr_analyze::model::{Analysis, Causes, Thread, Times};
 use tr_analyze::{analyze, Options};
-use tr_format::event::{Comm, LifeKind, Outsider, Tgid, Tid};
+use tr_format::event::{Comm, LifeKind, Outsider, Reason, Reclaim, SchedKind, Tgid, Tid};
 use tr_format::meta::Scope;
 
 /// The analysis of a trace, which has no anomalies.
@@ -757,4 +758,52 @@ fn waits_are_divided_by_who_had_the_cpu() {
         analysis.outside.only(Tid(91)).map(|it| it.comm),
         Some(python)
     );
+}
+
+/// A page fault of a thread that reclaims, of a process that has read nothing, waits for memory.
+#[test]
+fn reclaim_is_no_wait_for_a_disk() {
+    for (read, kind) in [
+        (Some(0), Kind::Memory),
+        (Some(4096), Kind::Disk),
+        (None, Kind::Disk),
+    ] {
+        let mut hand = Hand::new(Scope::Command, 1_000);
+        hand.meta.root = Some(Tgid(10));
+        hand.snapshot(0, 10, 10, 1, None);
+        let fault = SchedKind::Switch {
+            prev: Tid(10),
+            next: Tid(0),
+            prev_state: BLOCKED,
+            preempt: false,
+            iowait: true,
+            reason: Reason::PageFault,
+        };
+        hand.waking(0, 5, 0, 10)
+            .switch(0, 10, 0, RUNNING, 10)
+            .sched(0, 100, fault)
+            .waking(0, 400, 0, 10)
+            .switch(0, 410, 0, RUNNING, 10);
+        let reclaim = Reclaim {
+            tid: Tid(10),
+            tgid: Tgid(10),
+            count: 1,
+            ns: 320,
+        };
+        hand.lives(0, 420, LifeKind::Reclaim(reclaim))
+            .exit(0, 500, 10, 10, true);
+        if let Some(LifeKind::Exit(exit)) = hand.life.last_mut().map(|it| &mut it.kind) {
+            (exit.read_bytes, exit.write_bytes) = (read, read);
+        }
+        hand.switch(0, 510, 10, DEAD, 0);
+        let options = Options {
+            timeline: true,
+            ..Options::default()
+        };
+        let analysis = analyze(&hand.trace(), &options);
+        let process = analysis.process_ids().next().unwrap();
+        let path = critical_path(&analysis, process).unwrap();
+        let spent = by_kind(&path.segments);
+        assert_eq!(spent.of(kind), 300, "{path:?}");
+    }
 }

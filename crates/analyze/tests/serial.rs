@@ -566,6 +566,33 @@ fn an_idle_thread_does_not_take_the_path() {
     assert_eq!(is.links("tool", Then::Waited), 1);
 }
 
+/// A service that had begun to wait for requests while its client slept explains nothing of that
+/// sleep.
+///
+/// ```text
+/// main    =10=zzzzzzzz50zzzzzzzz=>..=      asks the service to stop, and waits for that
+/// service zzzzz30zzzzz...........==>       path: main's time
+/// ```
+#[test]
+fn a_service_does_not_take_its_clients_sleep() {
+    let (ask, done) = (chan(0), chan(1));
+    let sleep = |length| Op::Sleep(ms(length, length));
+    let main = vec![
+        Op::Thread(1, Arg::Same),
+        run(10),
+        sleep(50),
+        Op::Post(ask),
+        Op::Take(done),
+        run(1),
+    ];
+    let mut world = world(&[("java", main)], &[0, 0]);
+    let service = vec![sleep(30), Op::Take(ask), Op::Post(done), Op::Exit(0)];
+    world.programs.push(service);
+    let is = Answer::of(world, 2);
+    about(is.on_cpu("java"), 11 * MS);
+    about(is.time("java", |kind| kind == Kind::Sleep), 50 * MS);
+}
+
 /// A thread's timer is a cause of the waits that began before it fired, and of no others.
 ///
 /// ```text
@@ -648,6 +675,38 @@ fn a_periodic_sleeper_takes_the_path_for_the_waits_alone() {
             slept.contains(&(sum / MS)),
             "{what}: {sum} ns, not {slept:?} ms"
         );
+    }
+}
+
+/// A thread that `exit_group` kills in the middle of its work did nothing that the end waited for.
+///
+/// ```text
+/// main  ==25==zzzz20zzzz==5==x      path: main's time, of COMMAND and of a child
+/// jit   ======================x
+/// ```
+#[test]
+fn a_killed_thread_does_not_take_the_path() {
+    let main = vec![
+        Op::Thread(2, Arg::Same),
+        run(25),
+        Op::Sleep(ms(20, 20)),
+        run(5),
+    ];
+    let make = vec![fork(1), Op::Wait, run(1)];
+    for (command, child) in [(main.clone(), None), (make, Some(main))] {
+        let both = [("tool", command), ("java", child.unwrap_or_default())];
+        let mut world = world(&both, &[]);
+        world.programs.push(vec![run(3), Op::Goto(0)]);
+        let is = Answer::of(world, 3);
+        let is_killed = |it: &Segment| {
+            let thread = is.analysis.thread(it.thread);
+            is.analysis.process(thread.process).pid.0 != thread.tid.0
+        };
+        let killed = is.path.segments.iter().filter(|it| is_killed(it));
+        let killed: u64 = killed.map(Segment::length).sum();
+        assert!(killed < MS, "{killed} ns of {:#?}", is.path);
+        let slept = |name| is.time(name, |kind| kind == Kind::Sleep);
+        about(slept("tool") + slept("java"), 20 * MS);
     }
 }
 

@@ -5,7 +5,7 @@
 mod hand;
 
 use hand::{at, Hand};
-use tr_analyze::critical_path::{critical_path, Kind, Then};
+use tr_analyze::critical_path::{by_kind, critical_path, Kind, Segment, Then};
 use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, ThreadIx, Times};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{
@@ -270,10 +270,34 @@ fn the_path_follows_forks_and_ends() {
     assert_eq!(
         steps,
         [
-            (10, 100, Kind::Lived, Then::Forked),
-            (11, 100, Kind::Lived, Then::Same),
-            (11, 500, Kind::Lived, Then::Exited),
-            (10, 100, Kind::Lived, Then::Same),
+            (10, 50, Kind::OnCpu, Then::Same),
+            (10, 10, Kind::RunQueue, Then::Same),
+            (10, 40, Kind::SleepOrBlocked, Then::Forked),
+            (11, 40, Kind::OnCpu, Then::Same),
+            (11, 10, Kind::RunQueue, Then::Same),
+            (11, 50, Kind::SleepOrBlocked, Then::Same),
+            (11, 400, Kind::OnCpu, Then::Same),
+            (11, 50, Kind::RunQueue, Then::Same),
+            (11, 50, Kind::SleepOrBlocked, Then::Exited),
+            (10, 50, Kind::OnCpu, Then::Same),
+            (10, 10, Kind::RunQueue, Then::Same),
+            (10, 40, Kind::SleepOrBlocked, Then::Same),
         ]
     );
+    // It is inferred that make waited while its child is on the path.
+    let inferred = |it: &Segment| (analysis.thread(it.thread).tid.0, it.inferred);
+    let mut known: Vec<_> = path.segments.iter().map(inferred).collect();
+    known.dedup();
+    assert_eq!(known, [(10, true), (11, false), (10, true)]);
+}
+
+/// Of what totals do not tell, nothing is made up.
+#[test]
+fn without_run_delays_the_path_knows_times_on_a_cpu_alone() {
+    let analysis = analyzed(&build(Known::Absent, false));
+    let (root, _) = process(&analysis, 10);
+    let path = critical_path(&analysis, root).unwrap();
+    let spent = by_kind(&path.segments);
+    assert_eq!((spent.of(Kind::OnCpu), spent.of(Kind::Lived)), (540, 260));
+    assert_eq!(spent.sum(), 800);
 }

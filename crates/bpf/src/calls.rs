@@ -28,10 +28,10 @@ impl Calls {
     /// Empties the table that the programs do not fill; they fill `active`.
     pub(crate) fn take(&self, active: u32) -> Vec<CallSum> {
         let words = self.0.len() / size_of::<u64>();
+        let begin = self.0.as_ptr().cast::<AtomicU64>();
         // SAFETY: the mapping lives as long as `self`, has this many words at a page's boundary, and
         // both sides access them as atomics.
-        let words =
-            unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast::<AtomicU64>(), words) };
+        let words = unsafe { std::slice::from_raw_parts(begin, words) };
         let first = if active & 1 == 0 { CALL_SUMS } else { 0 };
         let table = words.chunks_exact(WORDS).skip(first).take(CALL_SUMS);
         let used = table.filter(|sum| {

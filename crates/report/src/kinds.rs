@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 
 use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::model::Basis;
 
 use crate::sort::Rows;
 use crate::units;
-use crate::words::RUN_QUEUE;
+use crate::words::{RUN_QUEUE, SLEEP_OR_BLOCKED};
 
 /// A kind's title in text.
 pub(crate) fn title(kind: Kind) -> &'static str {
@@ -15,8 +16,10 @@ pub(crate) fn title(kind: Kind) -> &'static str {
         Kind::RunQueue => RUN_QUEUE,
         Kind::Outside => "tasks not recorded",
         Kind::Others => "work of other steps",
+        Kind::SleepOrBlocked => SLEEP_OR_BLOCKED,
         Kind::Lived => "unknown",
         Kind::Disk
+        | Kind::Memory
         | Kind::Network
         | Kind::Terminal
         | Kind::Sleep
@@ -35,8 +38,7 @@ pub(crate) struct Column {
     pub kinds: &'static [Kind],
 }
 
-/// The columns. Each kind is in one of them, except time lived: a recording without scheduling
-/// events has that instead of all others.
+/// The columns. Each kind is in one of them. Of what totals do not divide no state is known.
 pub(crate) const COLUMNS: [Column; 7] = [
     column("CPU", &[Kind::OnCpu], "on_cpu"),
     column(RUN_QUEUE, &[Kind::RunQueue], "run_queue"),
@@ -44,16 +46,19 @@ pub(crate) const COLUMNS: [Column; 7] = [
     column("network", &[Kind::Network], "network"),
     column("sleep", &[Kind::Sleep], "sleep"),
     column("other", OTHER, "other"),
-    column("unknown", &[Kind::Unknown], "unknown"),
+    column("unknown", UNKNOWN, "unknown"),
 ];
 
 const OTHER: &[Kind] = &[
+    Kind::Memory,
     Kind::Terminal,
     Kind::Stopped,
     Kind::Blocked,
     Kind::Outside,
     Kind::Others,
 ];
+
+const UNKNOWN: &[Kind] = &[Kind::SleepOrBlocked, Kind::Lived, Kind::Unknown];
 
 const fn column(title: &'static str, kinds: &'static [Kind], name: &'static str) -> Column {
     Column { title, name, kinds }
@@ -64,11 +69,27 @@ impl Column {
     pub fn of(&self, times: &ByKind) -> u64 {
         times.of_all(self.kinds.iter().copied())
     }
+
+    /// The column's time, if a recording with times of that basis tells it.
+    pub fn told(&self, times: &ByKind, basis: Basis) -> Option<u64> {
+        let told = |kind: &Kind| is_told(*kind, basis);
+        self.kinds.iter().any(told).then(|| self.of(times))
+    }
+}
+
+/// Whether times of that basis tell the time of a kind.
+pub(crate) fn is_told(kind: Kind, basis: Basis) -> bool {
+    match basis {
+        Basis::Events => true,
+        Basis::Totals => matches!(kind, Kind::OnCpu | Kind::RunQueue | Kind::Unknown),
+        Basis::RunTime => matches!(kind, Kind::OnCpu | Kind::Unknown),
+    }
 }
 
 /// The kinds of a step's time: it is known, or it is not.
 pub fn of_steps() -> impl DoubleEndedIterator<Item = Kind> + Clone {
-    Kind::ALL.into_iter().filter(|kind| *kind != Kind::Lived)
+    let known = |kind: &Kind| !matches!(kind, Kind::SleepOrBlocked | Kind::Lived);
+    Kind::ALL.into_iter().filter(known)
 }
 
 /// The kinds in words, the longest first.
@@ -99,11 +120,7 @@ mod tests {
     fn each_kind_is_in_one_column() {
         for kind in Kind::ALL {
             let columns = COLUMNS.iter().filter(|it| it.kinds.contains(&kind));
-            assert_eq!(
-                columns.count(),
-                usize::from(kind != Kind::Lived),
-                "{kind:?}"
-            );
+            assert_eq!(columns.count(), 1, "{kind:?}");
         }
     }
 }

@@ -68,6 +68,7 @@ impl Summary {
         let advised = path.as_ref().map(|path| advise(view, path));
         let advised = advised.unwrap_or_default();
         let advice = advised.to_change().take(MOST).cloned().collect();
+        let all = Steps::new(analysis);
         let mut warnings = warnings::warnings(analysis);
         if warnings.len() > MOST {
             let more = warnings.len() - MOST;
@@ -81,9 +82,9 @@ impl Summary {
             warnings,
             verdict: advised.verdict.map(|it| it.text()),
             advice,
-            failures: Failures::new(analysis, view.chosen),
+            failures: Failures::new(analysis, view.chosen, Some(&all)),
             path: path.as_ref().map(|path| parts(analysis, path)),
-            steps: steps(analysis),
+            steps: steps(analysis, &all),
         }
     }
 
@@ -270,8 +271,7 @@ fn parts(analysis: &Analysis, path: &CriticalPath) -> (&'static str, Vec<String>
 }
 
 /// The longest steps of the first level on which no step takes nearly all of the time.
-fn steps(analysis: &Analysis) -> Vec<String> {
-    let steps = Steps::new(analysis);
+fn steps(analysis: &Analysis, steps: &Steps) -> Vec<String> {
     let list = steps.list();
     let mut children: HashMap<Option<usize>, Vec<(usize, &Step)>> = HashMap::new();
     for (at, step) in list.iter().enumerate().filter(|(_, it)| !it.is_moment()) {

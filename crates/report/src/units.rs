@@ -73,6 +73,7 @@ pub fn at(ns: u64) -> String {
 /// Bytes, in powers of 1024.
 pub fn bytes(count: u64) -> String {
     match count {
+        1024..10_240 if count.is_multiple_of(1024) => format!("{} KiB", count >> 10),
         0..10_240 => format!("{count} B"),
         10_240..10_485_760 => format!("{} KiB", count >> 10),
         10_485_760..10_737_418_240 => format!("{} MiB", count >> 20),

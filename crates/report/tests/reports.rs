@@ -214,7 +214,7 @@ fn the_schema_refuses_what_does_not_fit() {
     let (_, analysis) = worlds().remove(0);
     let document = with(&analysis, &ask(), |view| {
         let reports = ReportKind::ALL.map(|kind| (kind.key(), kind.make(view)));
-        renderer::render(view, &reports).unwrap()
+        renderer::render(view, &reports, true).unwrap()
     });
     let good: Value = serde_json::from_str(&document).unwrap();
     type Change = fn(&mut Value);
@@ -320,7 +320,7 @@ fn every_document_fits_the_schema() {
         let ask = ask();
         let document = with(&analysis, &ask, |view| {
             let reports = ReportKind::ALL.map(|kind| (kind.key(), kind.make(view)));
-            renderer::render(view, &reports).unwrap()
+            renderer::render(view, &reports, true).unwrap()
         });
         let document: Value = serde_json::from_str(&document).unwrap();
         assert!(document["tree"].is_array() && document["series"].is_object());
@@ -365,7 +365,10 @@ fn hostile_command_lines_are_escaped_in_every_output() {
             }
         }
         let reports = ReportKind::ALL.map(|kind| (kind.key(), kind.make(view)));
-        assert!(check("JSON", &renderer::render(view, &reports).unwrap()));
+        assert!(check(
+            "JSON",
+            &renderer::render(view, &reports, true).unwrap()
+        ));
         let stream = ci_tracer::render(view, &Series::new(view)).unwrap();
         assert!(check("ci-tracer", &String::from_utf8(stream).unwrap()));
     });

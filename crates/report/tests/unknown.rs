@@ -245,15 +245,12 @@ fn the_bytes_of_an_open_connection_are_unknown() {
     assert_eq!(bytes(&json), [Value::Null, Value::Null]);
     analysis.connections = vec![open, closed.clone()];
     let (text, json) = report(&analysis, ReportKind::Network);
-    let head = "2 TCP connections · at least 4096 B received, 2048 B sent\n";
-    assert!(
-        text.starts_with(head) && text.contains("≥ 4096 B"),
-        "{text}"
-    );
+    let head = "2 TCP connections · at least 4 KiB received, 2 KiB sent\n";
+    assert!(text.starts_with(head) && text.contains("≥ 4 KiB"), "{text}");
     assert_eq!(bytes(&json), [json!(4096), Value::Null, Value::Null]);
     analysis.connections = vec![refused, closed];
     let (text, json) = report(&analysis, ReportKind::Network);
-    let head = "2 TCP connections · 4096 B received, 2048 B sent\n";
+    let head = "2 TCP connections · 4 KiB received, 2 KiB sent\n";
     assert!(text.starts_with(head), "{text}");
     assert_eq!(bytes(&json), [json!(4096), json!(0), json!(4096)]);
 }

@@ -13,7 +13,8 @@
 //! their bound holds where a timer had woken the waker before the wait began (`entries`).
 //!
 //! Without scheduling events the path goes over forks and ends only: from a parent to the
-//! child that ended last, and from a child's beginning to its parent.
+//! child that ended last, and from a child's beginning to its parent. The threads' totals divide
+//! that time (`totals`).
 //!
 //! The segments follow each other without a hole, so their lengths add up to
 //! the time from the exec to the exit, to the nanosecond.
@@ -21,17 +22,21 @@
 use tr_format::event::{Ktime, Outsider};
 use tr_format::meta::Scope;
 
+mod enders;
 mod entries;
 mod evidence;
 mod sampled;
+mod totals;
 mod walk;
 
+use self::enders::Ender;
 use self::evidence::Evidence;
 pub use self::sampled::OnPath;
+use crate::arena::Arena;
 use crate::gaps::Spans;
 use crate::kinds::ByKind;
 pub use crate::kinds::Kind;
-use crate::model::{Analysis, ProcessIx, ThreadIx};
+use crate::model::{Analysis, Basis, ProcessIx, ThreadIx};
 use crate::questions::graph::Graph;
 use crate::questions::programs::{Program, Programs};
 use crate::timeline::Actor;
@@ -103,11 +108,12 @@ impl Segment {
 pub struct CriticalPath {
     /// The process.
     pub process: ProcessIx,
-    /// Its thread that ended last: the path ends there.
+    /// Its thread that ended it, or the last one: the path ends there.
     pub thread: ThreadIx,
     /// Its first exec; its beginning, or the span's, when that was not seen.
     pub from: Ktime,
-    /// Its end: the last switch-out of its last thread, or the span's end.
+    /// Its end: the last switch-out of that thread, or the span's end. Threads that it killed may
+    /// leave their CPUs a bit later.
     pub to: Ktime,
     /// In order of time; the first begins at `from`, the last ends at `to`.
     pub segments: Vec<Segment>,
@@ -245,11 +251,8 @@ pub fn root(analysis: &Analysis) -> Result<ProcessIx, NoPath> {
 pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<CriticalPath, NoPath> {
     let paths = Paths::new(analysis)?;
     let root = analysis.process(process);
-    let end_of = |ix: &ThreadIx| analysis.thread(*ix).end;
-    // Of several that end together the first one.
-    let thread = root.threads.iter().rev().copied().max_by_key(end_of);
-    let thread = thread.ok_or(NoPath::NotThere)?;
-    let to = end_of(&thread);
+    let thread = enders::last(analysis, root).ok_or(NoPath::NotThere)?;
+    let to = analysis.thread(thread).end;
     // The time of a program that was running before the span begins with the span.
     let exec = root.execs.first().filter(|exec| !exec.started_before);
     let from = exec.map_or(root.start, |exec| exec.start).min(to);
@@ -267,6 +270,7 @@ pub struct Paths<'a> {
     graph: Graph<'a>,
     programs: Programs,
     lost: Spans,
+    enders: Arena<ProcessIx, Option<Ender>>,
 }
 
 impl<'a> Paths<'a> {
@@ -275,8 +279,10 @@ impl<'a> Paths<'a> {
     /// # Errors
     /// No timeline was kept.
     pub fn new(analysis: &'a Analysis) -> Result<Paths<'a>, NoPath> {
+        let graph = Graph::new(analysis).ok_or(NoPath::NoTimeline)?;
         Ok(Paths {
-            graph: Graph::new(analysis).ok_or(NoPath::NoTimeline)?,
+            graph,
+            enders: enders::of_all(analysis, graph.timeline),
             programs: Programs::new(analysis),
             lost: evidence::lost_spans(analysis),
         })
@@ -295,6 +301,16 @@ impl<'a> Paths<'a> {
     ) -> Vec<Segment> {
         let evidence = Evidence::new(self.graph, &self.lost, to);
         let span = (from, thread, to);
-        walk::segments(self.graph, &self.programs, evidence, inside, span)
+        let segments = walk::segments(
+            self.graph,
+            &self.programs,
+            evidence,
+            (inside, &self.enders),
+            span,
+        );
+        match self.graph.analysis.basis() {
+            Basis::Events => segments,
+            _ => totals::divided(self.graph.analysis, segments),
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! A wait that a recorded thread ended has an edge to that thread, a new thread to the
 //! thread that forked it. All other stretches are time of the thread's own.
 
-use tr_format::event::Ktime;
+use tr_format::event::{Ktime, Reason};
 
 use super::awaited::Awaited;
 use crate::kinds::Kind;
@@ -65,6 +65,10 @@ impl<'a> Graph<'a> {
         let process = self.analysis.thread(thread).process;
         let online = self.analysis.online.covers(process, stretch.from);
         let awaited = self.analysis.awaited(thread, stretch);
+        let fault = stretch.reason == Reason::PageFault;
+        if fault && self.analysis.short_of_memory.contains(&thread) {
+            return Kind::Memory;
+        }
         awaited.unwrap_or(Awaited::Unknown).kind(by_task, online)
     }
 

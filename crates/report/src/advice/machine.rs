@@ -167,7 +167,12 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
             kind: Kind::Memory,
             finding: format!("tasks wait {} for memory", units::time(stalled)),
             action: "give it more memory, or run fewer jobs".into(),
-            without: all(|kind, _| matches!(kind, Time::Disk | Time::Blocked | Time::OnCpu)),
+            without: all(|kind, _| {
+                matches!(
+                    kind,
+                    Time::Disk | Time::Memory | Time::Blocked | Time::OnCpu
+                )
+            }),
             cap: stalled,
             jobs: Vec::new(),
             evidence: waited,

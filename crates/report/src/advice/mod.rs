@@ -11,6 +11,7 @@ mod facts;
 mod jobs;
 mod machine;
 mod programs;
+mod totals;
 mod verdict;
 mod waits;
 mod work;
@@ -151,10 +152,15 @@ impl Advised {
 
 /// The changes. None without a critical path, and with filters: they speak about the whole.
 pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> Advised {
-    // Totals do not say when a task ran: no gain can be shown.
-    let by_events = view.analysis.basis() == Basis::Events;
-    if !by_events || view.chosen.len() < view.analysis.processes.len() {
+    if view.chosen.len() < view.analysis.processes.len() {
         return Advised::default();
+    }
+    // Totals do not say when a task ran: no gain can be shown.
+    if view.analysis.basis() != Basis::Events {
+        return Advised {
+            verdict: totals::verdict(view.analysis, path),
+            ..Advised::default()
+        };
     }
     let facts = Facts::new(view, path).filter(|facts| facts.wall >= SHORTEST);
     facts

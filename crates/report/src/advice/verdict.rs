@@ -43,7 +43,7 @@ pub struct Verdict {
     pub changes: u64,
     /// Of a build without any change: the least that these CPUs need for it.
     pub bound: Option<u64>,
-    cpus: u64,
+    pub(super) cpus: u64,
 }
 
 /// The most programs that a verdict names.
@@ -175,7 +175,7 @@ impl Verdict {
 /// The forecast may be wrong by this. On a busy machine the build's own work takes longer, too:
 /// caches and cores are shared. Without others nothing is forecast. Of four builds of
 /// docs/validation.md that ran both ways a tenth would cover two, a fifth all.
-fn error(lost: u64, alone: u64) -> u64 {
+pub(super) fn error(lost: u64, alone: u64) -> u64 {
     (alone / 5).min(lost)
 }
 

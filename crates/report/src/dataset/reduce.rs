@@ -65,7 +65,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
     let command = normal_arguments(arguments, &cwd(analysis), &[root]);
     let quality = &analysis.quality;
     let on_path = path.map(|path| critical_path::by_kind(&path.segments));
-    let on_path = |column: &str| Some(in_column(&on_path?, column));
+    let on_path = |column: &str| told(analysis, &on_path?, column);
     Run {
         run: place.run.clone(),
         tool: escape::text(meta.tool_version.as_bytes()),
@@ -107,16 +107,16 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
     }
 }
 
-/// The column of a kind. Of time lived no state is known.
+/// The time of a column in ns, if the recording tells it.
+fn told(analysis: &Analysis, times: &ByKind, column: &str) -> Option<u64> {
+    let column = COLUMNS.iter().find(|it| it.name == column)?;
+    column.told(times, analysis.basis())
+}
+
+/// The column of a kind.
 fn column_of(kind: Kind) -> &'static str {
     let column = COLUMNS.iter().find(|it| it.kinds.contains(&kind));
     column.map_or(Kind::Unknown.name(), |it| it.name)
-}
-
-/// The time of a column's kinds, in ns.
-fn in_column(times: &ByKind, column: &str) -> u64 {
-    let kinds = Kind::ALL.into_iter();
-    times.of_all(kinds.filter(|kind| column_of(*kind) == column))
 }
 
 /// A raw status as exit code and signal.
@@ -202,7 +202,7 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
         let own = |of: fn(&Times) -> Option<u64>| times.times.as_ref().and_then(of);
         add(&mut sum.on_cpu_ns, own(Times::on_cpu_known));
         add(&mut sum.run_queue_ns, own(Times::run_queue_known));
-        let spent = |column: &str| Some(in_column(&times.spent?, column));
+        let spent = |column: &str| told(analysis, &times.spent?, column);
         add(&mut sum.spent_on_cpu_ns, spent("on_cpu"));
         add(&mut sum.spent_run_queue_ns, spent("run_queue"));
         add(&mut sum.spent_disk_ns, spent("disk"));

@@ -28,6 +28,7 @@ pub enum Cause {
     Quota,
     Hypervisor,
     Disk,
+    Memory,
     Network,
     Sleep,
     /// Waits for tasks that are not recorded.
@@ -43,6 +44,7 @@ impl Cause {
             Part::Quota => Cause::Quota,
             Part::Hypervisor => Cause::Hypervisor,
             Part::Disk => Cause::Disk,
+            Part::Memory => Cause::Memory,
             Part::Network => Cause::Network,
             Part::Sleep => Cause::Sleep,
             Part::Outside => Cause::Outside,
@@ -59,6 +61,7 @@ impl Cause {
             Cause::Quota => "the CPU quota",
             Cause::Hypervisor => Part::Hypervisor.title(),
             Cause::Disk => Part::Disk.title(),
+            Cause::Memory => Part::Memory.title(),
             Cause::Network => Part::Network.title(),
             Cause::Sleep => Part::Sleep.title(),
             Cause::Outside => Part::Outside.title(),
@@ -85,7 +88,8 @@ pub struct Share {
     pub cause: Cause,
     /// In ns.
     pub ns: i128,
-    /// Of waits: as many as before, each longer or shorter.
+    /// Of waits: as many as before, each longer or shorter; of those for memory: the build's
+    /// processes have no more of it than before.
     pub as_many: bool,
 }
 
@@ -94,7 +98,7 @@ impl Share {
     pub fn is_machine(&self) -> bool {
         match self.cause {
             Cause::Others | Cause::Quota | Cause::Hypervisor => true,
-            Cause::Disk | Cause::Network | Cause::Outside => self.as_many,
+            Cause::Disk | Cause::Memory | Cause::Network | Cause::Outside => self.as_many,
             Cause::Work | Cause::Order | Cause::Sleep | Cause::Other => false,
         }
     }
@@ -251,11 +255,16 @@ impl Causes {
             bytes.is_some_and(|it| demand.differs(&it, 0))
         });
         let (few, many) = (count.base.min(count.new), count.base.max(count.new));
+        // A fifth more of them, or other bytes, are other waits.
+        let as_many = match part {
+            Part::Memory => judge(sides, |run| run.demands.get(&Demand::Resident).copied())
+                .is_some_and(|it| !is_noticeable(&it, it.base.max(it.new))),
+            _ => !more && many.saturating_mul(5) <= few.saturating_mul(6),
+        };
         (judged.verdict != Verdict::Inside).then_some(Share {
             cause: Cause::of(part),
             ns: judged.difference(),
-            // A fifth more of them, or other bytes, are other waits.
-            as_many: !more && many.saturating_mul(5) <= few.saturating_mul(6),
+            as_many,
         })
     }
 
@@ -296,8 +305,9 @@ impl Causes {
 }
 
 /// Waits of the build for something else than a CPU.
-const WAITS: [Part; 5] = [
+const WAITS: [Part; 6] = [
     Part::Disk,
+    Part::Memory,
     Part::Network,
     Part::Sleep,
     Part::Outside,

@@ -23,6 +23,8 @@ fn words(share: &Share) -> &'static str {
         (Cause::Hypervisor, false) => "the hypervisor took less",
         (Cause::Disk, true) => "longer waits for disks and files",
         (Cause::Disk, false) => "shorter waits for disks and files",
+        (Cause::Memory, true) => "longer waits for memory",
+        (Cause::Memory, false) => "shorter waits for memory",
         (Cause::Network, true) => "longer waits for the network",
         (Cause::Network, false) => "shorter waits for the network",
         (Cause::Sleep, true) => "longer sleep",
@@ -38,6 +40,7 @@ fn words(share: &Share) -> &'static str {
 fn not_yours(share: &Share) -> &'static str {
     match share.cause {
         Cause::Disk => "the runner's disk, not your change",
+        Cause::Memory => "the runner's memory, not your change",
         Cause::Network => "the network, not your change",
         Cause::Outside => "tasks that are not recorded, not your change",
         _ => "the runner, not your change",
@@ -212,6 +215,7 @@ impl Diff {
         let mut details = match share.cause {
             Cause::Others => self.others(share.ns),
             Cause::Disk => self.bytes(&[Demand::Read, Demand::Written]),
+            Cause::Memory => self.bytes(&[Demand::Resident, Demand::Reclaim, Demand::Swap]),
             Cause::Network => self.bytes(&[Demand::Received, Demand::Sent]),
             _ => Vec::new(),
         };

@@ -31,6 +31,8 @@ named! {
         /// Nobody had the CPU of whom the recording knows.
         Nobody = "run-queue", "run-queue wait: unknown";
         Disk = "disk", "waits for disks and files";
+        /// Reclaim, and pages from swap.
+        Memory = "memory", "waits for memory";
         Network = "network", "waits for the network";
         /// Timers, and what is not known better.
         Sleep = "sleep", "sleep";
@@ -181,11 +183,12 @@ fn part(kind: Kind) -> Part {
         Kind::OnCpu => Part::Work,
         Kind::RunQueue => Part::Nobody,
         Kind::Disk => Part::Disk,
+        Kind::Memory => Part::Memory,
         Kind::Network => Part::Network,
         Kind::Sleep => Part::Sleep,
         Kind::Outside => Part::Outside,
         Kind::Terminal | Kind::Stopped | Kind::Blocked | Kind::Others => Part::Other,
-        Kind::Lived | Kind::Unknown => Part::Unknown,
+        Kind::SleepOrBlocked | Kind::Lived | Kind::Unknown => Part::Unknown,
     }
 }
 

@@ -71,8 +71,8 @@ enum Rank {
 
 impl Failures {
     /// The failures of these processes, by their places: of a recording of the whole machine those
-    /// of COMMAND's.
-    pub fn new(analysis: &Analysis, chosen: &[usize]) -> Failures {
+    /// of COMMAND's. `steps`: the recording's, where they are known already.
+    pub fn new(analysis: &Analysis, chosen: &[usize], steps: Option<&Steps>) -> Failures {
         let root = critical_path::root(analysis).ok();
         let sure = Sure::new(analysis);
         let is_any = |at: &usize| {
@@ -88,9 +88,12 @@ impl Failures {
         if failed.is_empty() && !marked {
             return Failures::default();
         }
-        let steps = Steps::new(analysis);
-        let tests = Tests::new(analysis, &steps);
-        Finder::new(analysis, (sure, tests), root).all(&failed, &steps)
+        let own = steps.is_none().then(|| Steps::new(analysis));
+        let Some(steps) = steps.or(own.as_ref()) else {
+            return Failures::default();
+        };
+        let tests = Tests::new(analysis, steps);
+        Finder::new(analysis, (sure, tests), root).all(&failed, steps)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::label;
 use crate::sort::Rows;
 use crate::view::View;
 use crate::who;
-use crate::words::RUN_QUEUE_WAIT;
+use crate::words::{RUN_QUEUE_WAIT, SLEEP_OR_BLOCKED};
 
 /// The most events of a trace whose critical path the first screen shows. The path
 /// needs the timeline, which takes some 60 bytes an event at the peak, while all
@@ -70,7 +70,7 @@ impl Part {
         let process = analysis.thread(segment.thread).process;
         let group = groups.at(process, segment.from);
         let program = match segment.kind {
-            Kind::OnCpu | Kind::Lived => group,
+            Kind::OnCpu | Kind::SleepOrBlocked | Kind::Lived => group,
             Kind::Sleep => {
                 let (sleeper, at) = sleeper(analysis, process, segment.from);
                 groups.at(sleeper, at).filter(|_| group.is_some()).or(group)
@@ -99,10 +99,13 @@ impl Part {
     fn title(self, groups: &Groups, remotes: &Remotes) -> String {
         let program = self.program.map_or("", |group| groups.name(group));
         match self.kind {
-            Kind::OnCpu | Kind::Lived => program.to_owned(),
+            Kind::OnCpu => program.to_owned(),
+            Kind::Lived => format!("{program}, on or off CPU"),
+            Kind::SleepOrBlocked => format!("{SLEEP_OR_BLOCKED} in {program}"),
             Kind::Sleep => format!("sleep in {program}"),
             Kind::RunQueue => RUN_QUEUE_WAIT.into(),
             Kind::Blocked => "blocked in the kernel".into(),
+            Kind::Memory => "wait for memory".into(),
             Kind::Outside if self.outside.is_some() => {
                 let task = self.outside.unwrap_or_default();
                 format!("wait for {}, not recorded", who::comm(&task))

@@ -7,6 +7,7 @@ use tr_analyze::kinds::Kind;
 use tr_analyze::model::Analysis;
 
 use super::normal::stable;
+use crate::kinds::is_told;
 use crate::steps::times::AllTimes;
 use crate::steps::{StepKind, Steps};
 
@@ -25,7 +26,7 @@ pub type StepSums = BTreeMap<(StepKind, String), StepSum>;
 
 /// The steps of a recording, of which `path` is the critical path.
 pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
-    let steps = Steps::new(analysis);
+    let (steps, basis) = (Steps::new(analysis), analysis.basis());
     let times = AllTimes::new(analysis, &steps, path);
     let mut sums = StepSums::new();
     for (step, times) in steps.list().iter().zip(&times.steps) {
@@ -40,7 +41,8 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
         sum.count += 1;
         sum.wall = sum.wall.saturating_add(step.wall());
         sum.on_cpu = add(sum.on_cpu, times.times.map(|times| times.on_cpu));
-        sum.starved = add(sum.starved, times.spent.map(|it| it.of(Kind::RunQueue)));
+        let spent = times.spent.filter(|_| is_told(Kind::RunQueue, basis));
+        sum.starved = add(sum.starved, spent.map(|it| it.of(Kind::RunQueue)));
         sum.path = add(sum.path, Some(times.on_path));
     }
     sums

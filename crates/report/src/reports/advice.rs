@@ -1,9 +1,10 @@
 //! The changes that would save time.
 
 use serde_json::{json, Value};
-use tr_analyze::model::ProcessIx;
+use tr_analyze::model::{Basis, ProcessIx};
 
 use crate::advice::{self, Advice, Advised};
+use crate::called::TR;
 use crate::facts::path;
 use crate::style::{Paint, Style};
 use crate::table::Table;
@@ -117,7 +118,11 @@ impl Report for AdviceReport<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
         if self.all.verdict.is_none() {
-            style.line(&mut out, "What to change: nothing is known of this part");
+            let why = match self.view.analysis.basis() {
+                Basis::Events => "nothing is known of this part".to_owned(),
+                _ => format!("not known without scheduling events ({TR} doctor)"),
+            };
+            style.line(&mut out, &format!("What to change: {why}"));
             return out;
         }
         verdict(&mut out, &self.all, style);

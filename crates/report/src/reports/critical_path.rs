@@ -329,7 +329,7 @@ impl<'a> PathReport<'a> {
 
     /// The columns of legs in JSON and CSV.
     fn legs(&self) -> Table<'_, &Leg> {
-        let events = self.view.analysis.basis() == Basis::Events;
+        let basis = self.view.analysis.basis();
         let found = |leg: &&Leg| who::thread(self.view.analysis, leg.thread);
         let mut table = Table::new("", |leg: &&Leg| self.who(leg))
             .data("from_ns", |leg| self.view.since(leg.from))
@@ -337,7 +337,7 @@ impl<'a> PathReport<'a> {
             .csv_data("length_ns", |leg| leg.length());
         for column in &COLUMNS {
             let key = format!("{}_ns", column.name);
-            table = table.data(key, move |leg| events.then(|| column.of(&leg.spent)));
+            table = table.data(key, move |leg| column.told(&leg.spent, basis));
         }
         table
             .data("inferred_ns", |leg| leg.inferred)

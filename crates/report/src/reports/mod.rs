@@ -89,6 +89,7 @@ impl ReportKind {
         !matches!(
             self,
             ReportKind::Top
+                | ReportKind::Advice
                 | ReportKind::Tree
                 | ReportKind::Execs
                 | ReportKind::Steps

@@ -18,7 +18,7 @@ use crate::steps::{Step, StepIx, StepKind, Steps};
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
-use crate::words::{OTHER_WAITS, RUN_QUEUE};
+use crate::words::{OTHER_WAITS, RUN_QUEUE, UNKNOWN};
 use crate::{kinds, units};
 
 /// The default number of lines.
@@ -332,11 +332,14 @@ impl<'a> StepsReport<'a> {
     fn table(&self, wide: bool) -> Table<'_, StepLine<'_>> {
         let known = |(.., times): (_, _, &StepTimes)| times.spent.map(|it| it.of(Kind::Unknown));
         let unknown = self.all().any(|it| known(it).is_some_and(|ns| ns > 0));
-        let whole = self.wall();
+        let (whole, basis) = (self.wall(), self.view.analysis.basis());
         let table = self.data(Table::new("", |line: &StepLine<'_>| self.name(line)));
-        let spent = |of: fn(ByKind) -> Cell| {
+        let spent = |kind: Kind, of: fn(ByKind) -> Cell| {
             move |line: &StepLine<'_>| match line.step {
-                Some((_, step, times)) if !step.is_moment() => Cell::known(times.spent, of),
+                Some((_, step, times)) if !step.is_moment() => {
+                    let told = times.spent.filter(|_| kinds::is_told(kind, basis));
+                    Cell::known(told, of)
+                }
                 _ => Cell::Empty,
             }
         };
@@ -358,15 +361,21 @@ impl<'a> StepsReport<'a> {
                 busy.map_or(Cell::Empty, |busy| Cell::from(format!("{busy:.2}")))
             })
             .shown(wide)
-            .column(RUN_QUEUE, spent(|it| Cell::Time(it.of(Kind::RunQueue))))
+            .column(
+                RUN_QUEUE,
+                spent(Kind::RunQueue, |it| Cell::Time(it.of(Kind::RunQueue))),
+            )
             .column(
                 OTHER_WAITS,
-                spent(|it| match kinds::waited(&it) {
+                spent(Kind::Sleep, |it| match kinds::waited(&it) {
                     (0, _) => Cell::Time(0),
                     (ns, what) => Cell::from(format!("{} {}", units::time(ns), short(what))),
                 }),
             )
-            .column("unknown", spent(|it| Cell::Time(it.of(Kind::Unknown))))
+            .column(
+                UNKNOWN,
+                spent(Kind::Unknown, |it| Cell::Time(it.of(Kind::Unknown))),
+            )
             .shown(wide && unknown)
             .column("path", move |line| match line.on_path {
                 0 => Cell::Empty,
@@ -387,6 +396,7 @@ impl<'a> StepsReport<'a> {
 
     /// Adds the columns of steps in JSON and CSV.
     fn data<'t>(&'t self, table: Table<'t, StepLine<'t>>) -> Table<'t, StepLine<'t>> {
+        let basis = self.view.analysis.basis();
         let table = table
             .data("id", |line| line.step.map(|(at, ..)| at))
             .data("parent", step(|it| json!(it.parent)))
@@ -415,21 +425,26 @@ impl<'a> StepsReport<'a> {
         let table = summed(
             table,
             |line| line.step.and_then(|(.., times)| times.times.as_ref()),
-            self.view.analysis.basis(),
+            basis,
         );
         let table = table.data("critical_path_ns", work(|times| times.on_path));
         let spent = |line: &StepLine<'_>| line.step.and_then(|(.., times)| times.spent);
         let table = table.json_data("spent", move |line| {
             let uses = |spent: ByKind| {
-                let uses =
-                    kinds::of_steps().map(|it| (format!("{}_ns", it.name()), spent.of(it).into()));
+                let uses = kinds::of_steps().map(|it| {
+                    let ns = kinds::is_told(it, basis).then(|| spent.of(it));
+                    (format!("{}_ns", it.name()), ns.into())
+                });
                 Value::Object(uses.collect())
             };
             json!(spent(line).map(uses))
         });
         kinds::of_steps().fold(table, |table, what| {
             let key = format!("path_{}_ns", what.name());
-            table.csv_data(key, move |line| spent(line).map(|it| it.of(what)))
+            table.csv_data(key, move |line| {
+                let told = spent(line).filter(|_| kinds::is_told(what, basis));
+                told.map(|it| it.of(what))
+            })
         })
     }
 

@@ -110,7 +110,7 @@ fn spent(
         let kind = match segment.kind {
             Kind::OnCpu | Kind::RunQueue if !inside(segment.thread, segment.to) => Kind::Others,
             // No state is known of it.
-            Kind::Lived => Kind::Unknown,
+            Kind::SleepOrBlocked | Kind::Lived => Kind::Unknown,
             kind => kind,
         };
         spent.add(kind, segment.length());

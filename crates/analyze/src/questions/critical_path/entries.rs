@@ -52,12 +52,16 @@ pub(super) struct Entries {
 impl Entries {
     /// The walk goes from a thread to another one, which ended its wait.
     pub fn push(&mut self, next: ThreadIx, entry: Entry) {
-        // There it is without its own wait.
-        while self.open.pop_if(|it| it.waiter.thread == next).is_some() {}
+        self.return_to(next);
         let last = self.open.last();
         if last.is_none_or(|last| last.waiter.since < entry.waiter.since) {
             self.open.push(entry);
         }
+    }
+
+    /// The walk goes to a thread whose own wait led to the present one: there it is without it.
+    pub fn return_to(&mut self, next: ThreadIx) {
+        while self.open.pop_if(|it| it.waiter.thread == next).is_some() {}
     }
 
     /// The walk is where these waits have no part.

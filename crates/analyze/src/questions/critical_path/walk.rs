@@ -7,11 +7,13 @@
 
 use tr_format::event::Ktime;
 
+use super::enders::Ender;
 use super::entries::{Entries, Entry, Waiter};
 use super::evidence::Evidence;
 use super::{Segment, Then};
+use crate::arena::Arena;
 use crate::kinds::Kind;
-use crate::model::{Basis, ThreadIx};
+use crate::model::{Basis, ProcessIx, ThreadIx};
 use crate::questions::awaited::Awaited;
 use crate::questions::graph::{Cause, Graph};
 use crate::questions::programs::{exec_of, Programs};
@@ -20,23 +22,28 @@ use crate::timeline::{Actor, Bucket, Stretch};
 /// Whether a thread is part of what a path is of, right before a time.
 pub(super) type Inside<'a> = &'a dyn Fn(ThreadIx, Ktime) -> bool;
 
+/// The leaders that ended their processes while other threads lived.
+type Enders = Arena<ProcessIx, Option<Ender>>;
+
 /// The segments of the path from `from` to `to`, where `thread` is; in order of time. It
 /// leaves the threads that are `inside` only for the length of a wait.
 pub(super) fn segments<'a>(
     graph: Graph<'a>,
     programs: &'a Programs,
     evidence: Evidence<'a>,
-    inside: Inside<'a>,
+    (inside, enders): (Inside<'a>, &'a Enders),
     (from, thread, to): (Ktime, ThreadIx, Ktime),
 ) -> Vec<Segment> {
     let mut walk = Walk {
         inside,
+        enders,
         graph,
         programs,
         evidence,
         from,
         to,
         waiters: Vec::new(),
+        client: None,
         entries: Entries::default(),
         steps: 0,
         away: None,
@@ -80,6 +87,7 @@ enum Step {
 
 struct Walk<'a> {
     inside: Inside<'a>,
+    enders: &'a Enders,
     graph: Graph<'a>,
     programs: &'a Programs,
     evidence: Evidence<'a>,
@@ -87,6 +95,8 @@ struct Walk<'a> {
     to: Ktime,
     /// The threads whose waits the walk is in, the outermost first.
     waiters: Vec<Waiter>,
+    /// The thread that waits for the walk's one, of the same process: (it, the walk's one).
+    client: Option<(ThreadIx, ThreadIx)>,
     /// The waits by which the walk came to its thread.
     entries: Entries,
     /// The number of steps.
@@ -150,7 +160,8 @@ impl Walk<'_> {
             };
             // Each step but one to another thread, of which there are few at once, goes back.
             debug_assert!(begin < now, "{thread:?} at {now:?}");
-            let begin = begin.max(self.from).min(Ktime(now.0 - 1));
+            let begin = begin.max(self.killed(thread, now)).max(self.from);
+            let begin = begin.min(Ktime(now.0 - 1));
             if let Some(away) = self.away.take_if(|away| begin <= away.since) {
                 self.add(thread, (away.since.max(self.from), now), kind, inferred);
                 self.entries.truncate(away.since);
@@ -199,7 +210,24 @@ impl Walk<'_> {
         }
     }
 
+    /// The leader's exit that killed a thread before a time: what the thread did before that,
+    /// nothing waited for.
+    fn killed(&self, thread: ThreadIx, now: Ktime) -> Ktime {
+        let process = self.graph.analysis.thread(thread).process;
+        let killed = self.enders[process].filter(|(by, at)| *by != thread && *at < now);
+        killed.map_or(Ktime(0), |(_, at)| at)
+    }
+
     fn step(&mut self, thread: ThreadIx, now: Ktime) -> Step {
+        let process = self.graph.analysis.thread(thread).process;
+        let ender = self.enders[process].filter(|(by, at)| *by != thread && *at == now);
+        if let Some((by, _)) = ender.filter(|(by, _)| self.graph.lives(*by, now)) {
+            return Step::To {
+                thread: by,
+                then: Then::Woke,
+                inferred: false,
+            };
+        }
         let Some(stretch) = self.graph.before(thread, now) else {
             return self.beginning(thread);
         };
@@ -358,8 +386,16 @@ impl Walk<'_> {
         if !serves {
             self.entries.clear();
         }
+        // A service waits for requests; that a client's came late is a matter of the client alone.
+        let asked = self.client == Some((next, thread));
+        self.client = Some((thread, next)).filter(|_| same && !asked);
         if !same {
             self.waiters.clear();
+        }
+        if asked {
+            self.entries.return_to(next);
+        }
+        if !same || asked {
             return;
         }
         let wait = self.graph.before(thread, now);

@@ -195,11 +195,13 @@ fn each_part_is_a_cause() {
         (Part::Sleep, Cause::Sleep),
         (Part::Other, Cause::Other),
         (Part::Disk, Cause::Disk),
+        (Part::Memory, Cause::Memory),
         (Part::Network, Cause::Network),
         (Part::Outside, Cause::Outside),
     ] {
         let whose = match part {
-            Part::Sleep | Part::Other => Whose::Build,
+            // How much memory the build has is not known.
+            Part::Memory | Part::Sleep | Part::Other => Whose::Build,
             _ => Whose::Machine,
         };
         assert_eq!(of(&made(&[(part, 1000)])), (vec![cause], Some(whose)));
@@ -253,6 +255,30 @@ fn more_waits_for_a_disk_are_the_builds() {
         second.starts_with("Waits for disks and files +1.00 s (+200 MiB read from disks)"),
         "{second}"
     );
+}
+
+/// A runner with less memory, and a build that needs more of it.
+#[test]
+fn waits_for_memory_are_in_the_first_line() {
+    let first = |new: u64| {
+        let mut sides = [made(&[]).runs(4), made(&[(Part::Memory, 1200)]).runs(4)];
+        for (run, resident) in sides
+            .iter_mut()
+            .zip([1 << 30, new])
+            .flat_map(|(runs, it)| runs.iter_mut().map(move |run| (run, it)))
+        {
+            run.demands.insert(Demand::Resident, resident);
+        }
+        let [base, new] = sides;
+        compare(base, new, Figure::Wall, false).conclusion()
+    };
+    let same = first(1 << 30);
+    assert!(
+        same.ends_with(": the runner's memory, not your change"),
+        "{same}"
+    );
+    let more = first(3 << 30);
+    assert!(more.ends_with(": longer waits for memory"), "{more}");
 }
 
 #[test]

@@ -1,0 +1,55 @@
+//! The thread that ended a process of several threads.
+//!
+//! The last one to leave its CPU need not be it: a thread that compiles, collects garbage or
+//! watches others is killed by `exit_group` in the middle of its work, which nothing waited for.
+//! The leader ended the process if no other thread slept after its exit: a killed thread does what is left to do
+//! in the kernel, and does not begin to wait for others. In doubt it is the leader.
+
+use tr_format::event::Ktime;
+
+use crate::arena::Arena;
+use crate::model::{Analysis, Basis, Process, ProcessIx, ThreadIx};
+use crate::timeline::{Bucket, Timeline, Wait};
+
+/// A leader that ended its process, and the moment of its exit.
+pub(super) type Ender = (ThreadIx, Ktime);
+
+/// A process goes on for so long after its leader: then its end is no matter of the kernel's.
+const TAIL: u64 = 20;
+
+/// The leaders that ended their processes while other threads lived.
+pub(super) fn of_all(analysis: &Analysis, timeline: &Timeline) -> Arena<ProcessIx, Option<Ender>> {
+    let processes = analysis.process_ids().map(|ix| analysis.process(ix));
+    processes
+        .map(|process| of(analysis, timeline, process))
+        .collect()
+}
+
+fn of(analysis: &Analysis, timeline: &Timeline, process: &Process) -> Option<Ender> {
+    let (leader, others) = process.threads.split_first()?;
+    if process.alive || others.is_empty() || analysis.basis() != Basis::Events {
+        return None;
+    }
+    let at = analysis.thread(*leader).exited?;
+    let slept = |thread: &ThreadIx| {
+        let from = timeline.at(*thread, at).unwrap_or(0);
+        let mut rest = (from..timeline.count(*thread)).filter_map(|at| timeline.get(*thread, at));
+        rest.any(|it| it.to > at && it.doing == Bucket::Wait(Wait::Sleep))
+    };
+    (!others.iter().any(slept)).then_some((*leader, at))
+}
+
+/// The thread at whose end the path of a process of several threads ends: the leader that ended it,
+/// unless the process went on for long.
+pub(super) fn last(analysis: &Analysis, process: &Process) -> Option<ThreadIx> {
+    let end_of = |ix: &ThreadIx| analysis.thread(*ix).end;
+    // Of several that end together the first one.
+    let last = process.threads.iter().rev().copied().max_by_key(end_of)?;
+    let timeline = analysis.timeline.as_ref();
+    let ender = timeline.and_then(|timeline| of(analysis, timeline, process));
+    let ender = ender.map(|(leader, _)| leader).filter(|leader| {
+        let tail = process.end.since(end_of(leader));
+        tail.saturating_mul(TAIL) <= process.end.since(process.start)
+    });
+    Some(ender.unwrap_or(last))
+}

@@ -1,0 +1,106 @@
+//! Time on the path of which only totals are known, divided by these totals.
+//!
+//! ```text
+//! totals     |------ 20 ms: 3 on CPU, 15 in a run queue ------|
+//! path        ....cc1....                    ......cc1......    the rest is in a child
+//! ```
+//!
+//! The order in which a thread ran, waited and slept between two totals is not known; the segments
+//! have one. Of totals of which only a part is on the path, the path itself says where the thread
+//! was: it waited while the path was elsewhere. What it ran is that of the path, as far as that
+//! has room for it, and inferred.
+
+use std::collections::HashMap;
+
+use tr_format::event::Ktime;
+
+use super::{Segment, Then};
+use crate::kinds::Kind;
+use crate::model::{Analysis, ThreadIx};
+use crate::timeline::Sample;
+
+/// The time of a thread's totals that is on the path, in ns, by the number of the sample.
+type Covered = HashMap<(ThreadIx, usize), u64>;
+
+/// Divides segments that a thread lived through by its totals.
+pub(super) fn divided(analysis: &Analysis, segments: Vec<Segment>) -> Vec<Segment> {
+    let mut covered = Covered::new();
+    for segment in segments.iter().filter(|it| it.kind == Kind::Lived) {
+        for (number, _, (from, to)) in samples(analysis, segment) {
+            let sum = covered.entry((segment.thread, number)).or_default();
+            *sum = sum.saturating_add(to.since(from));
+        }
+    }
+    let mut all = Vec::with_capacity(segments.len());
+    for segment in segments {
+        match segment.kind {
+            Kind::Lived => divide(analysis, &covered, segment, &mut all),
+            _ => all.push(segment),
+        }
+    }
+    all
+}
+
+/// The samples in a segment, with their numbers and the part inside, in order of time.
+fn samples<'a>(
+    analysis: &'a Analysis,
+    segment: &Segment,
+) -> impl Iterator<Item = (usize, &'a Sample, (Ktime, Ktime))> {
+    let all = analysis.samples_of(segment.thread);
+    let first = all.partition_point(|it| it.to <= segment.from);
+    let (from, to) = (segment.from, segment.to);
+    let inside = all.iter().enumerate().skip(first);
+    let inside = inside.take_while(move |(_, it)| it.from < to);
+    inside.map(move |(number, it)| (number, it, (it.from.max(from), it.to.min(to))))
+}
+
+fn divide(analysis: &Analysis, covered: &Covered, of: Segment, all: &mut Vec<Segment>) {
+    let begin = all.len();
+    let mut now = of.from;
+    let mut push = |to: Ktime, kind: Kind, inferred: bool| {
+        let last = all.get_mut(begin..).and_then(<[Segment]>::last_mut);
+        match last.filter(|it| (it.kind, it.inferred) == (kind, inferred)) {
+            Some(last) => last.to = to,
+            None if to > now => all.push(Segment {
+                from: now,
+                to,
+                kind,
+                inferred,
+                then: Then::Same,
+                then_inferred: false,
+                ..of
+            }),
+            None => {}
+        }
+        now = to;
+    };
+    for (number, sample, (from, to)) in samples(analysis, &of) {
+        push(from, of.kind, of.inferred);
+        let on_path = covered.get(&(of.thread, number)).copied().unwrap_or(0);
+        let inferred = of.inferred || on_path < sample.length();
+        let mut end = from;
+        for (kind, ns) in parts(sample, on_path) {
+            let part = u128::from(ns) * u128::from(to.since(from)) / u128::from(on_path.max(1));
+            let part = u64::try_from(part).unwrap_or(u64::MAX);
+            end = Ktime(end.0.saturating_add(part)).min(to);
+            push(end, kind, inferred);
+        }
+        push(to, of.kind, of.inferred);
+    }
+    push(of.to, of.kind, of.inferred);
+    if let Some(last) = all.get_mut(begin..).and_then(<[Segment]>::last_mut) {
+        (last.then, last.then_inferred) = (of.then, of.then_inferred);
+    }
+}
+
+/// What a sample tells of so many ns of it, in ns; the rest is not known.
+fn parts(sample: &Sample, length: u64) -> [(Kind, u64); 3] {
+    let on_cpu = sample.on_cpu.min(length);
+    let run_queue = sample.run_queue.min(length - on_cpu);
+    let off_cpu = sample.off_cpu.min(length - on_cpu - run_queue);
+    [
+        (Kind::OnCpu, on_cpu),
+        (Kind::RunQueue, run_queue),
+        (Kind::SleepOrBlocked, off_cpu),
+    ]
+}
