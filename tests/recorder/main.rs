@@ -9,6 +9,7 @@ mod chain;
 mod common;
 mod containers;
 mod cost;
+mod daemons;
 mod disk;
 mod doctor;
 mod failures;
@@ -67,6 +68,7 @@ const BESIDE: &[&[support::Test]] = &[
     chain::TESTS,
     chain::KILLED,
     containers::TESTS,
+    daemons::TESTS,
 ];
 
 /// Tests that measure, load the machine or choose process ids, and those of sudo, whose user has one

@@ -10,6 +10,7 @@ mod capabilities;
 mod collector;
 mod command;
 mod config;
+mod containers;
 mod disks;
 pub mod doctor;
 mod endings;
@@ -39,7 +40,7 @@ mod untraced;
 mod urgency;
 
 pub use command::{find, in_foreground};
-pub use config::{ring_sizes, Choice, Config, Follow};
+pub use config::{ring_sizes, Choice, Config, Containers, Follow};
 pub use error::{Error, SudoRefusal};
 pub use host::is_same_boot;
 pub use identity::user_name;

@@ -22,7 +22,7 @@ use crate::network::Connections;
 use crate::queue::Queue;
 use crate::source::{recorder, Drained, Take};
 use crate::stacks::{Stacked, Stacks};
-use crate::{host, urgency};
+use crate::{containers, host, urgency};
 use tr_redact::Redactor;
 use tr_symbols::Request;
 
@@ -327,7 +327,9 @@ impl State {
 
     fn store(&mut self, stream: Stream, mut event: LifeEvent) -> Result<(), tr_format::Error> {
         // Its own search needs the path as it is.
+        let mut container = None;
         if let LifeKind::Exec(exec) = &event.kind {
+            container = containers::of(exec);
             self.stacks.executed(&exec.filename);
             self.tally.argv_cut += u64::from(exec.argv.truncated());
         }
@@ -352,7 +354,14 @@ impl State {
             self.redactor.event(&mut path.kind);
             self.writer.life(Stream::Recorder, path)?;
         }
-        self.writer.life(stream, event)
+        let time = event.time;
+        self.writer.life(stream, event)?;
+        if let Some(container) = container {
+            let mut event = recorder(time, LifeKind::Container(Box::new(container)));
+            self.redactor.event(&mut event.kind);
+            self.writer.life(Stream::Recorder, event)?;
+        }
+        Ok(())
     }
 }
 
