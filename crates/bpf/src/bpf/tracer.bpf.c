@@ -1079,7 +1079,7 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 	if (is_followed(to)) {
 		await_cpu(FIELD(btf, wakee, wake_cpu));
 		if ((context == CONTEXT_TASK || context == CONTEXT_SEND) && meet(waker, from))
-			answer(waker, wakee);
+			answer((__u64)BPF_CORE_READ(wakee, group_leader));
 	}
 	emit_waking(cpu, SCHED_WAKING, pack(from, to, context, 0));
 	return 0;
@@ -1182,7 +1182,7 @@ PROGRAM(wakeup_new, sched_wakeup_new, on_wakeup_new(btf, (struct task_struct *)c
 
 /*
  * Writes a record with room for `filename_area` + `argv_area` bytes at its tail. A ring
- * record has a constant size, so there is one call for each, inlined: hence nine
+ * record has a constant size, so there is one call for each, inlined: hence ten
  * parameters. False: no room for it.
  *
  * argv is one copy of mm->arg_start..arg_end: the kernel has just written these pages, so
@@ -1190,7 +1190,7 @@ PROGRAM(wakeup_new, sched_wakeup_new, on_wakeup_new(btf, (struct task_struct *)c
  */
 static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32 old_tid,
 				     const char *filename, unsigned long arg_start,
-				     __u64 full_len, const __u32 filename_area,
+				     __u64 full_len, __u32 part, const __u32 filename_area,
 				     const __u32 argv_area, bool last)
 {
 	struct wire_exec *exec = reserve_life(time, LIFE_EXEC,
@@ -1212,7 +1212,7 @@ static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32
 	exec->old_tid = old_tid;
 	exec->argv_full_len = full_len;
 	exec->cgroup = task_cgroup(task);
-	exec->runtime = containers && part_of(task) == PART_RUNTIME;
+	exec->runtime = part == PART_RUNTIME;
 	/* exec_mmap has added the memory of the program before. */
 	exec->max_rss_pages = BPF_CORE_READ(task, signal, maxrss);
 	BPF_CORE_READ_INTO(&exec->comm, task, comm);
@@ -1225,31 +1225,28 @@ static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32
 		exec->argv_unknown = 1;
 	}
 	/* The recorder reads the container's name while the runtime has it. */
-	if (exec->runtime)
+	if (part == PART_RUNTIME)
 		bpf_ringbuf_submit(exec, BPF_RB_FORCE_WAKEUP);
 	else
 		submit_life(exec);
 	return true;
 }
 
-static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
-				   struct linux_binprm *bprm)
+/* The running task, which is followed, has executed a program. Not static: the verifier looks at it
+ * once, and not again for each way here. */
+__noinline int record_exec(__u64 name_address, __u32 old_tid)
 {
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	const char *filename = (const char *)name_address;
+	__u32 part = containers ? part_of(task) : PART_NONE;
 	__u32 tid = BPF_CORE_READ(task, pid);
-	const char *filename = BPF_CORE_READ(bprm, filename);
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	unsigned long start = BPF_CORE_READ(mm, arg_start);
 	unsigned long end = BPF_CORE_READ(mm, arg_end);
 	__u64 len = end > start ? end - start : 0;
 	__u64 want = len < argv_limit ? len : argv_limit;
-	__u64 time;
+	__u64 time = bpf_ktime_get_ns();
 
-	if (!is_followed(tid) && !is_followed(old_tid)) {
-		rename_outsider(tid);
-		if (!containers || !adopt(task))
-			return 0;
-	}
-	time = bpf_ktime_get_ns();
 	if (old_tid != tid) {
 		/* The former leader has the caller's old tid until its last switch-out. */
 		set_standing(old_tid, standing(tid) == ENDED ? ENDED : 0);
@@ -1260,7 +1257,7 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
 	count_life();
 #define TRY(filename_area, argv_area, last)                                                     \
 	if (want <= (argv_area) || (last)) {                                                    \
-		if (put_exec(time, task, old_tid, filename, start, len, filename_area,          \
+		if (put_exec(time, task, old_tid, filename, start, len, part, filename_area,    \
 			     argv_area, last))                                                  \
 			return 0;                                                               \
 	}
@@ -1283,6 +1280,19 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
 	TRY(FILENAME_SHORT, 256, true);
 #undef TRY
 	return 0;
+}
+
+static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
+				   struct linux_binprm *bprm)
+{
+	__u32 tid = BPF_CORE_READ(task, pid);
+
+	if (!is_followed(tid) && !is_followed(old_tid)) {
+		rename_outsider(tid);
+		if (!containers || !adopt())
+			return 0;
+	}
+	return record_exec((__u64)BPF_CORE_READ(bprm, filename), old_tid);
 }
 
 PROGRAM(exec, sched_process_exec,
