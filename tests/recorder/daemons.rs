@@ -160,6 +160,21 @@ fn one() -> Result<(), Failed> {
     )?;
     let found = containers(&trace)?;
     ensure(found == ["container web"], || format!("{found:?}"))?;
+    let groups = document(&trace, &["--by", "container"])?;
+    let rows = list(&groups, "rows").iter();
+    let mut names: Vec<&str> = rows.filter_map(|it| it["name"].as_str()).collect();
+    names.sort_unstable();
+    ensure(names == ["container web", "no container"], || {
+        format!("{groups}")
+    })?;
+    for (pattern, there) in [("^web$", true), ("alpine", false)] {
+        let chosen = document(&trace, &["--container", pattern])?;
+        let rows = list(&chosen, "processes");
+        let has = rows.iter().any(|it| int(it, "pid") == told.pid);
+        ensure(has == there, || format!("{chosen}"))?;
+    }
+    let spans = text(&tr(&["export", "--format", "otlp", "--min", "0"], &trace)?);
+    ensure(spans.contains("container.name"), || spans.clone())?;
     // The path goes through its first process, for which the daemon waited.
     let path = document(&trace, &["--report", "critical-path"])?;
     let inside = |it: &&Value| int(it, "pid") == told.pid || int(it, "ppid") == told.pid;
@@ -237,7 +252,10 @@ fn chosen() -> Result<(), Failed> {
         drop(tr.stdin.take());
         tr.wait()?;
         let found = containers(&daemon.trace(which))?;
-        ensure(found.len() == count, || format!("{which}: {found:?}"))?;
+        // Others may start containers here, too.
+        let name = format!("container {which}");
+        let own = found.iter().filter(|it| **it == name).count();
+        ensure(own == count, || format!("{which}: {found:?}"))?;
     }
     told(daemon.record("none", &["--containers=none"])?)?;
     let found = containers(&daemon.trace("none"))?;
@@ -258,6 +276,9 @@ impl Drop for Dockerd {
         let _ = std::fs::remove_dir_all(&self.dir);
     }
 }
+
+/// CPU time for several periods of a quota.
+const BUSY: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
 
 /// `docker run`, and the steps of `docker build` by the classic builder.
 fn docker() -> Result<(), Failed> {
@@ -363,6 +384,17 @@ fn docker() -> Result<(), Failed> {
     let ran = |it: &&Value| it["argv"] == serde_json::json!(["/bin/true"]);
     let count = list(&analysis, "processes").iter().filter(ran).count();
     ensure(count == 20, || format!("{count}"))?;
+    // The quota is the container's, and not that of COMMAND's cgroup.
+    let limited = [&run[..9], &["--cpus", "0.1", "bb:1", "sh", "-c", BUSY]].concat();
+    let out = recording(&trace, &["--force"], &limited).output()?;
+    ensure(out.status.success(), || format!("{out:?}"))?;
+    let machine = text(&crate::support::tr(
+        &["analyze", "--report", "machine"],
+        &trace,
+    )?);
+    ensure(machine.contains("throttled in container web"), || {
+        machine.clone()
+    })?;
     drop(dockerd);
     Ok(())
 }

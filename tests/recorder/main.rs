@@ -68,13 +68,13 @@ const BESIDE: &[&[support::Test]] = &[
     chain::TESTS,
     chain::KILLED,
     containers::TESTS,
-    daemons::TESTS,
 ];
 
 /// Tests that measure, load the machine or choose process ids, and those of sudo, whose user has one
 /// loader at a time: one after the other.
 const ALONE: &[&[support::Test]] = &[
     sudo::TESTS,
+    daemons::TESTS,
     install::TESTS,
     harm::TESTS,
     follow::TESTS,

@@ -39,6 +39,9 @@ pub struct Container {
     pub process: ProcessIx,
     /// Its first process: the one with pid 1 inside.
     pub main: Option<ProcessIx>,
+    /// The time in which a quota of its cgroup throttled it, in ns, all CPUs together; `None`:
+    /// unknown.
+    pub throttled: Option<u64>,
 }
 
 /// Fills in [`Analysis::containers`], and the parents of those that are no descendants of recorded
@@ -80,6 +83,7 @@ pub(crate) fn place(
                 client,
                 process,
                 main: None,
+                throttled: runtime.throttled,
             });
             if adopted {
                 analysis.process_mut(process).parent = client;
@@ -214,10 +218,28 @@ fn outlive(
         analysis.thread(*ix).end >= at && stretch.is_some_and(runs)
     };
     let inside = below(analysis, main);
-    let mut threads = inside.iter().flat_map(|ix| &analysis.process(*ix).threads);
-    if let Some(worker) = threads.find(|ix| runs(ix)).copied() {
+    let threads = || inside.iter().flat_map(|ix| &analysis.process(*ix).threads);
+    if let Some(worker) = threads().find(|ix| runs(ix)).copied() {
         timeline.end_by(thread, number, Actor::Thread(worker));
+        return;
     }
+    // None ran then, as that of a shell whose exit waits: the one that had run last.
+    let since = timeline.get(thread, number).map_or(begin, |it| it.from);
+    let ran = threads().filter_map(|ix| Some((*ix, ran_until(timeline, *ix, at)?)));
+    let last = ran.filter(|it| it.1 > since).max_by_key(|it| it.1);
+    if let Some((worker, until)) = last {
+        timeline.divide(thread, until, Actor::Thread(worker));
+    }
+}
+
+/// The end of a thread's last time on a CPU before a time.
+fn ran_until(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> Option<Ktime> {
+    let end = || timeline.count(thread).checked_sub(1);
+    let last = timeline.at(thread, at).or_else(end)?;
+    let back = (last.saturating_sub(BACK)..=last).rev();
+    let mut stretches = back.filter_map(|number| timeline.get(thread, number));
+    let found = stretches.find(|it| it.to <= at && matches!(it.doing, Bucket::OnCpu(_)));
+    found.map(|it| it.to)
 }
 
 /// A process and its descendants, in their order.

@@ -62,6 +62,9 @@ pub struct Container {
     /// Its image.
     #[serde(serialize_with = "show::text")]
     pub image: Arc<[u8]>,
+    /// The time in which a quota of its cgroup has throttled the container so far, in ns, all CPUs
+    /// together.
+    pub throttled: Option<u64>,
 }
 
 impl Stored for Container {
@@ -74,6 +77,7 @@ impl Stored for Container {
             id,
             name,
             image,
+            throttled,
         } = self;
         c.own_task(Col::Container, Col::Container, tid, tgid)?;
         c.narrow(Col::Container, &mut client.0)?;
@@ -84,7 +88,7 @@ impl Stored for Container {
         for text in [id, name, image] {
             c.text(Text::Container, text)?;
         }
-        Ok(())
+        c.optional(Col::Container, throttled)
     }
 
     fn weight(&self) -> usize {

@@ -29,25 +29,42 @@ struct Told<'a> {
     bundle: Option<&'a [u8]>,
 }
 
+/// What a runtime's exec tells of a container.
+#[derive(Debug)]
+pub struct Found {
+    /// What is stored of it.
+    pub container: Container,
+    /// The path of its cgroup, as the runtime is given it.
+    pub cgroup: Option<String>,
+}
+
 /// The container of a runtime's exec, if it is one that names a container.
-pub fn of(exec: &Exec) -> Option<Container> {
+pub fn of(exec: &Exec) -> Option<Found> {
     let told = told(exec)?;
     let bundle = told.bundle.map(|it| PathBuf::from(OsStr::from_bytes(it)));
-    let found = bundle.and_then(|bundle| names(&bundle, told.id));
+    let config = bundle
+        .as_ref()
+        .and_then(|bundle| json(&bundle.join("config.json")));
+    let cgroup = config.as_ref().and_then(|it| {
+        let path = it.get("linux")?.get("cgroupsPath")?.as_str()?;
+        Some(path.to_owned())
+    });
+    let found = bundle.and_then(|bundle| names(&bundle, told.id, config.as_ref()));
     let (name, image) = found.unwrap_or_default();
     let name = match told.name {
         [] => name.unwrap_or_default().into_bytes(),
         name => name.to_vec(),
     };
     let cut = |text: &[u8]| Arc::from(text.get(..NAME).unwrap_or(text));
-    Some(Container {
+    let container = Container {
         tid: exec.tid,
         tgid: exec.tgid,
         id: cut(told.id),
         name: cut(&name),
         image: cut(image.unwrap_or_default().as_bytes()),
         ..Container::default()
-    })
+    };
+    Some(Found { container, cgroup })
 }
 
 fn told(exec: &Exec) -> Option<Told<'_>> {
@@ -89,9 +106,7 @@ fn told(exec: &Exec) -> Option<Told<'_>> {
 /// A container's name and image, as far as they are known.
 type Names = (Option<String>, Option<String>);
 
-fn names(bundle: &Path, id: &[u8]) -> Option<Names> {
-    let config = json(&bundle.join("config.json"));
-    let config = config.as_ref();
+fn names(bundle: &Path, id: &[u8], config: Option<&Value>) -> Option<Names> {
     let docker = config.and_then(|config| docker_directory(config, id));
     if let Some(directory) = docker {
         return Some(of_docker(&json(&directory.join("config.v2.json"))?));

@@ -28,6 +28,7 @@ mod output;
 mod pace;
 mod passing;
 mod queue;
+mod quotas;
 mod session;
 mod signals;
 mod source;

@@ -21,6 +21,7 @@ pub(crate) struct Runtime {
     pub id: Arc<[u8]>,
     pub name: Arc<[u8]>,
     pub image: Arc<[u8]>,
+    pub throttled: Option<u64>,
 }
 
 /// The processes of containers' runtimes.
@@ -50,6 +51,13 @@ impl Containers {
         adopted.is_some()
     }
 
+    /// How long a quota has throttled a container so far.
+    pub fn throttle(&mut self, id: &[u8], ns: u64) {
+        if let Some(first) = self.runtimes.iter_mut().find(|it| *it.id == *id) {
+            first.throttled = first.throttled.max(Some(ns));
+        }
+    }
+
     /// What is known of a process of a runtime.
     pub fn take(&mut self, process: ProcIx, container: &Container) {
         let known = |text: &mut Arc<[u8]>, new: &Arc<[u8]>| {
@@ -69,6 +77,7 @@ impl Containers {
                 id: Arc::clone(&container.id),
                 name: Arc::clone(&container.name),
                 image: Arc::clone(&container.image),
+                throttled: None,
             });
         }
     }

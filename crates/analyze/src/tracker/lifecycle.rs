@@ -446,7 +446,9 @@ impl Tracker {
 
     /// What is told of a process of a container's runtime.
     fn container(&mut self, container: &Container) {
-        if container.id.is_empty() && container.evidence != Evidence::Descendant {
+        if let Some(ns) = container.throttled {
+            self.collectors.containers.throttle(&container.id, ns);
+        } else if container.id.is_empty() && container.evidence != Evidence::Descendant {
             self.collectors.containers.adopt(container);
         } else if let Some(ix) = self.task(container.tid) {
             let process = self.tasks[ix].process;

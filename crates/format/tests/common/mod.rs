@@ -390,6 +390,7 @@ fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 7] {
         id: [&b""[..], b"27dee3c4bc5e"][dice.below(2) as usize].into(),
         name: [&b""[..], b"web"][dice.below(2) as usize].into(),
         image: [&b""[..], b"alpine:3"][dice.below(2) as usize].into(),
+        throttled: (dice.below(2) == 0).then(|| dice.next() >> 1 >> dice.below(60)),
     };
     [
         life(time, Some(2), LifeKind::Reclaim(reclaim)),

@@ -85,26 +85,26 @@ fn a_runtimes_files_have_name_and_image() {
     );
     let pair = |name: &str, image: &str| Some((Some(name.to_owned()), Some(image.to_owned())));
     let id = ID.as_bytes();
-    assert_eq!(names(&at("bundle"), id), pair("web", "alpine:3"));
+    assert_eq!(named(&at("bundle"), id), pair("web", "alpine:3"));
     // Another container's mount.
-    assert_eq!(names(&at("bundle"), b"27"), None);
+    assert_eq!(named(&at("bundle"), b"27"), None);
     // A step of a build.
     write(
         &own,
         r#"{"Name":"/calm_fox","Config":{"Image":"sha256:1"}}"#.into(),
     );
-    assert_eq!(names(&at("bundle"), id), Some((None, None)));
+    assert_eq!(named(&at("bundle"), id), Some((None, None)));
 
     let metadata = r#"{\"image-name\":\"localhost/bb:latest\",\"name\":\"web\"}"#;
     let listed = format!(r#"[{{"id":"1"}},{{"id":"{ID}","metadata":"{metadata}"}}]"#);
     write("storage/containers.json", listed);
     let userdata = at(&format!("storage/{ID}/userdata"));
-    assert_eq!(names(&userdata, id), pair("web", "localhost/bb:latest"));
+    assert_eq!(named(&userdata, id), pair("web", "localhost/bb:latest"));
 
     write("cri/config.json", r#"{"annotations":{"io.kubernetes.cri.container-name":"job","io.kubernetes.cri.image-name":"busybox"}}"#.into());
-    assert_eq!(names(&at("cri"), id), pair("job", "busybox"));
+    assert_eq!(named(&at("cri"), id), pair("job", "busybox"));
     write("cri/config.json", "{".into());
-    assert_eq!(names(&at("cri"), id), None);
+    assert_eq!(named(&at("cri"), id), None);
 }
 
 #[test]
@@ -113,4 +113,8 @@ fn a_file_that_blocks_is_left() {
     let fifo = dir.path().join("config.json");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
     assert_eq!(json(&fifo), None);
+}
+
+fn named(bundle: &Path, id: &[u8]) -> Option<Names> {
+    names(bundle, id, json(&bundle.join("config.json")).as_ref())
 }
