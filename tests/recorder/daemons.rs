@@ -173,7 +173,10 @@ fn one() -> Result<(), Failed> {
         let has = rows.iter().any(|it| int(it, "pid") == told.pid);
         ensure(has == there, || format!("{chosen}"))?;
     }
-    let spans = text(&tr(&["export", "--format", "otlp", "--min", "0"], &trace)?);
+    let spans = text(&tr(
+        &["export", "--format", "otlp-json", "-o", "-"],
+        &trace,
+    )?);
     ensure(spans.contains("container.name"), || spans.clone())?;
     // The path goes through its first process, for which the daemon waited.
     let path = document(&trace, &["--report", "critical-path"])?;
