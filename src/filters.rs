@@ -26,6 +26,9 @@ pub struct Filters {
     /// Only processes whose cgroup's path matches
     #[arg(long, value_name = "RE")]
     cgroup: Option<Regex>,
+    /// Only processes in a container whose name, image or id matches
+    #[arg(long, value_name = "RE")]
+    container: Option<Regex>,
     /// Only this process and its descendants
     #[arg(long, value_name = "N")]
     pid: Option<u32>,
@@ -56,6 +59,7 @@ impl Filters {
             comm: self.comm.clone(),
             argv: self.argv.clone(),
             cgroup: self.cgroup.clone(),
+            container: self.container.clone(),
             pid: self.pid(),
             failed: self.failed,
             min: self.min(),

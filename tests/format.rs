@@ -126,6 +126,7 @@ fn fixtures_are_read_forever_and_by_both_readers() {
         ("format/3.6.bin", 1041, 2_960_417_728),
         ("format/3.7.bin", 359, 2_215_359_424),
         ("format/3.8.bin", 273, 1_968_697_035),
+        ("format/3.9.bin", 637, 1_628_173_855),
         ("traces/demo.bin", 2170, 3_612_610_818),
     ] {
         let path = fixture(name);

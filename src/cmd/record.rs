@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use tr_record::{Choice, Config, Error, Follow, Inherited, Target};
+use tr_record::{Choice, Config, Containers, Error, Follow, Inherited, Target};
 use tr_redact::Redactor;
 use tr_report::called::TR;
 
@@ -78,6 +78,10 @@ pub struct Args {
     /// Mask matches in command lines, names and paths: the first group, or the whole match
     #[arg(long, value_name = "REGEX", value_parser = tr_redact::pattern)]
     redact: Vec<regex::bytes::Regex>,
+    /// Containers that are recorded beside descendants of COMMAND: mine, that a recorded process
+    /// has asked a daemon for; all, that begin on this machine
+    #[arg(long, value_enum, value_name = "WHICH", default_value = "mine")]
+    containers: Which,
     /// Sum up the system calls of each process (report syscalls). Each call costs
     /// some 0.3 µs more
     #[arg(long)]
@@ -163,6 +167,7 @@ impl Args {
             duration: self.duration,
             buffer: self.buffer,
             argv_limit: u32::try_from(self.argv_limit).unwrap_or(u32::MAX),
+            containers: self.containers.into(),
             syscalls: self.syscalls,
             stacks: self.stacks,
             off_cpu_stacks: self.off_cpu_stacks,
@@ -205,6 +210,24 @@ impl From<Method> for Choice {
             Method::Sudo => Choice::Sudo,
             Method::Ptrace => Choice::Ptrace,
             Method::Poll => Choice::Poll,
+        }
+    }
+}
+
+/// `--containers`.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Which {
+    Mine,
+    All,
+    None,
+}
+
+impl From<Which> for Containers {
+    fn from(which: Which) -> Containers {
+        match which {
+            Which::Mine => Containers::Mine,
+            Which::All => Containers::All,
+            Which::None => Containers::None,
         }
     }
 }

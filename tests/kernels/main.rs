@@ -14,7 +14,7 @@ use tr_analyze::model::{Analysis, Thread};
 use tr_analyze::order::{self, Event};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{CpuId, LifeKind, SchedKind};
-use tr_format::meta::Scope;
+use tr_format::meta::{Method, Scope};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 
@@ -118,6 +118,8 @@ impl Recording {
         let quality = &self.analysis.quality;
         assert!(quality.lost.is_empty(), "{name}: {:?}", quality.lost);
         assert_eq!(quality.truncated, None, "{name}");
+        let method = self.trace.meta().method();
+        assert_eq!(method, Method::Bpf, "{name}: refused programs?");
         self.no_anomalies();
         self.counts_are_equal();
         if self.all() {

@@ -9,6 +9,7 @@ mod chain;
 mod common;
 mod containers;
 mod cost;
+mod daemons;
 mod disk;
 mod doctor;
 mod failures;
@@ -84,6 +85,7 @@ const BESIDE: &[&[support::Test]] = &[
 /// loader at a time: one after the other.
 const ALONE: &[&[support::Test]] = &[
     sudo::TESTS,
+    daemons::TESTS,
     harm::COUNTED,
     follow::TESTS,
     machine::TESTS,

@@ -6,6 +6,7 @@ use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
 use crate::arena::{Arena, Ix};
 use crate::collect::memory;
 use crate::collect::network::Online;
+use crate::containers;
 use crate::model::{
     Analysis, Basis, ByKernel, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx,
     Times, Totals, Tree,
@@ -33,7 +34,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     };
     let known: u64 = analysis.concurrency.iter().sum();
     analysis.concurrency_unknown = end.since(start).saturating_sub(known);
-    let collected = std::mem::take(&mut tracker.collectors);
+    let mut collected = std::mem::take(&mut tracker.collectors);
     let anomalies = std::mem::take(&mut tracker.anomalies);
     analysis.quality.anomalies = anomalies.into_iter().collect();
     analysis.quality.degraded = collected.degraded;
@@ -99,9 +100,16 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
         let of = threads.map(|(ix, _)| samples.remove(ix).unwrap_or_default());
         analysis.samples = of.collect();
     }
+    let runtimes = std::mem::take(&mut collected.containers.runtimes);
+    let of: Vec<Option<ProcessIx>> = runtimes
+        .iter()
+        .map(|it| order.process(&tracker, it.process))
+        .collect();
     analysis.processes = processes(tracker, analysis, &order);
+    containers::place(analysis, runtimes.into_iter().zip(of.iter().copied()));
     link(analysis);
     analysis.short_of_memory = memory::short_of_memory(analysis);
+    containers::link(analysis, &of);
     analysis.totals = totals(analysis, counts);
     if analysis.totals.times.is_saturated() {
         let what = "times that add up to more than 584 years (the trace is damaged)";
@@ -321,6 +329,7 @@ fn process_of(
         argv: entry.argv,
         cgroup: entry.cgroup,
         kthread: entry.kthread,
+        container: None,
         start: threads().map(|t| t.start).min().unwrap_or(analysis.start),
         started_before: threads().any(|t| t.started_before),
         end,

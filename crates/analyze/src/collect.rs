@@ -1,5 +1,6 @@
 //! The collectors: each takes the events of one subject, and has what the model keeps of them.
 
+pub(crate) mod containers;
 pub mod disks;
 pub mod dns;
 pub mod memory;
@@ -42,6 +43,8 @@ pub(crate) struct Collectors {
     pub memory: memory::Memory,
     /// The disks that tasks wait for.
     pub disks: disks::Disks,
+    /// Processes of containers' runtimes.
+    pub containers: containers::Containers,
     /// Tasks that are not recorded.
     pub outside: outside::Outside,
 }

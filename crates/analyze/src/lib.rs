@@ -12,6 +12,7 @@ mod build;
 mod clock_check;
 mod collect;
 mod concurrency;
+pub mod containers;
 mod gaps;
 mod ids;
 pub mod kinds;

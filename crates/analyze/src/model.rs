@@ -18,6 +18,7 @@ use crate::collect::network::{Connection, Connections, Online};
 use crate::collect::outside::Outside;
 use crate::collect::stacks::{Collected, Stacks};
 use crate::collect::syscalls::{Call, Calls};
+use crate::containers::{Called, Container};
 pub use crate::ids::{ProcessIx, ThreadIx};
 use crate::timeline::{Sample, Timeline};
 pub use crate::times::{Basis, Causes, Times};
@@ -84,6 +85,8 @@ pub struct Analysis {
     pub waited_disks: WaitedDisks,
     /// Tasks that are not recorded, as far as they met recorded ones.
     pub outside: Outside,
+    /// Containers of which processes are recorded, in order of their first one's start.
+    pub containers: Vec<Container>,
     /// Every thread's states in order, with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
@@ -455,6 +458,8 @@ pub struct Process {
     pub cgroup: CgroupId,
     /// It is a kernel thread.
     pub kthread: bool,
+    /// The container whose runtime's first recorded process it is.
+    pub container: Option<Arc<Called>>,
     /// Its start, or the span's start when it is older.
     pub start: Ktime,
     /// It was alive before the span's start.

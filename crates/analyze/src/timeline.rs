@@ -151,6 +151,16 @@ impl ActorRef {
             .map_or(ActorRef::UNKNOWN, ActorRef)
     }
 
+    fn of(actor: Actor) -> ActorRef {
+        match actor {
+            Actor::Unknown => ActorRef::UNKNOWN,
+            Actor::Interrupt => ActorRef::INTERRUPT,
+            Actor::SoftIrq => ActorRef::SOFTIRQ,
+            Actor::Thread(thread) => ActorRef::task(thread.0 as usize),
+            Actor::Outside(tid) => ActorRef::outside(tid),
+        }
+    }
+
     /// The index, if it has one.
     pub(crate) fn place(self) -> Option<usize> {
         (self.0 < ActorRef::OUTSIDE).then_some(self.0 as usize)
@@ -323,6 +333,27 @@ impl Timeline {
     /// inside the analyzed span.
     pub fn of(&self, thread: ThreadIx) -> impl Iterator<Item = Stretch> + '_ {
         (0..self.count(thread)).filter_map(move |number| self.get(thread, number))
+    }
+
+    /// Divides the stretch around a time: `actor` ended its first part, its own one the rest.
+    pub(crate) fn divide(&mut self, thread: ThreadIx, at: Ktime, actor: Actor) {
+        let Some(number) = self.at(thread, at) else {
+            return;
+        };
+        let changes = &mut self.0[thread].changes;
+        let Some(first) = changes.get_mut(number).filter(|it| it.from < at) else {
+            return;
+        };
+        let rest = Change { from: at, ..*first };
+        first.actor = ActorRef::of(actor);
+        changes.insert(number + 1, rest);
+    }
+
+    /// Sets who ended a stretch.
+    pub(crate) fn end_by(&mut self, thread: ThreadIx, number: usize, actor: Actor) {
+        if let Some(change) = self.0[thread].changes.get_mut(number) {
+            change.actor = ActorRef::of(actor);
+        }
     }
 
     /// The number of the stretch at a time: the last one that begins at or before it.

@@ -88,6 +88,7 @@ fn costs_of(storm: &Path) -> Costs {
         pid_max: 1 << 22,
         targets: vec![child.id()],
         target_cgroup: None,
+        containers: tr_bpf::Containers::default(),
         syscalls: false,
         stacks: None,
         count_emitted: false,

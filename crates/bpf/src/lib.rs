@@ -15,7 +15,7 @@ pub mod wire;
 
 pub use kernel::{Extras, Kernel};
 pub use living::Living;
-pub use programs::{log, Parts, Programs, Sampling, Settings, MEMORY};
+pub use programs::{log, Containers, Parts, Programs, Sampling, Settings, MEMORY};
 pub use refusal::{Missing, Refusal};
 pub use tracer::{CpuAccount, Helper, Receive, Record, Rings, Tracer, Usage};
 

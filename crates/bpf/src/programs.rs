@@ -50,6 +50,8 @@ pub struct Settings {
     pub targets: Vec<u32>,
     /// The cgroup (v2) to follow from the start.
     pub target_cgroup: Option<u64>,
+    /// The containers to follow.
+    pub containers: Containers,
     /// Sum up the system calls of the followed tasks.
     pub syscalls: bool,
     /// Samples of stacks.
@@ -58,6 +60,27 @@ pub struct Settings {
     pub count_emitted: bool,
     /// Ignore the switches of this task, as some guests' kernels do; 0 for none. For tests.
     pub hidden_tid: u32,
+}
+
+/// The containers to follow that are no descendants of the followed tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Containers {
+    /// None.
+    None = 0,
+    /// Those that begin because a followed task has asked a daemon for them.
+    #[default]
+    Mine = 1,
+    /// All that begin.
+    All = 2,
+}
+
+impl Containers {
+    /// By number.
+    pub fn of(number: u32) -> Option<Containers> {
+        let all = [Containers::None, Containers::Mine, Containers::All];
+        all.into_iter().find(|it| *it as u32 == number)
+    }
 }
 
 /// Stacks of followed tasks: samples on the CPUs that are online at the start and on those of
@@ -452,6 +475,10 @@ fn open<'a>(
         rodata.life_half = u64::from(settings.life_ring / 2);
         rodata.argv_limit = settings.argv_limit;
         rodata.target_cgroup = settings.target_cgroup.unwrap_or(0);
+        rodata.containers = match settings.all {
+            true => Containers::None,
+            false => settings.containers,
+        } as u32;
         rodata.count_emitted = settings.count_emitted;
         rodata.chosen_cpus = settings.later_cpus.is_none();
     }

@@ -132,6 +132,8 @@ pub const LIFE_SYNC_FILE: u32 = 21;
 pub const LIFE_PINNED: u32 = 22;
 /// `life_kind`: [`Outsider`].
 pub const LIFE_OUTSIDER: u32 = 23;
+/// `life_kind`: [`Container`].
+pub const LIFE_CONTAINER: u32 = 24;
 
 /// The most frames of a stack, in the kernel and in user mode each.
 pub const SAMPLE_DEPTH: usize = 127;
@@ -199,7 +201,7 @@ wire! {
     /// A successful exec; the file name and the arguments follow.
     Exec = "wire_exec" {
         head: Head, tid: u32, tgid: u32, old_tid: u32, filename_len: u32, filename_area: u32,
-        argv_len: u32, argv_full_len: u64, cgroup: u64, argv_unknown: u32, pad: u32,
+        argv_len: u32, argv_full_len: u64, cgroup: u64, argv_unknown: u32, runtime: u32,
         max_rss_pages: u64, comm: [u8; 16],
     }
     /// Times off CPU.
@@ -257,6 +259,8 @@ wire! {
         head: Head, tid: u32, tgid: u32, start_time: u64, cgroup: u64, kthread: u32, pad: u32,
         comm: [u8; 16],
     }
+    /// A container's first process that is followed.
+    Container = "wire_container" { head: Head, tid: u32, tgid: u32, client: u32, evidence: u32 }
     /// A DNS message by UDP.
     Dns = "wire_dns" {
         head: Head, tid: u32, tgid: u32, server: [u8; 16], family: u16, port: u16, length: u32,

@@ -32,6 +32,7 @@ fn main() {
             too_late,
         ),
         ("a_cpu_that_is_left_out_has_no_events", left_out),
+        ("the_verifier_is_quick", quick),
     ]);
 }
 
@@ -419,4 +420,16 @@ fn no_storage() -> Result<(), Failed> {
         })?;
     }
     Ok(())
+}
+
+/// 100,000 instructions are 50 ms of each recording's start.
+fn quick() -> Result<(), Failed> {
+    let settings = Settings {
+        all: false,
+        ..settings(4096)
+    };
+    let tracer = Tracer::start(&Kernel::detect()?, &settings)?;
+    let verified = tracer.verified();
+    let sum: u32 = verified.iter().map(|it| it.1).sum();
+    ensure(sum <= 70_000, || format!("{verified:?}"))
 }

@@ -60,7 +60,7 @@ columns! {
     BlockDevice Requests Buckets OomResident Reclaim Dns DnsBytes BlockName
     DiskWait Module ModuleBytes Frames FrameOffset SampleTask SampleFlags SampleTime
     SampleBase SampleStacks SampleFrames Symbol SymbolText SymbolBytes SyncFile Pinned
-    Outsider
+    Outsider Container
 }
 
 /// The number of columns.
@@ -82,10 +82,12 @@ pub enum Text {
     Symbol,
     /// Names of tasks that are not recorded.
     Outsider,
+    /// Ids, names and images of containers.
+    Container,
 }
 
 /// The number of kinds of texts.
-pub const TEXTS: usize = Text::Outsider as usize + 1;
+pub const TEXTS: usize = Text::Container as usize + 1;
 
 impl Text {
     /// The columns of a text's distance among the new ones, or 0; of the length of a new one;
@@ -98,6 +100,7 @@ impl Text {
             Text::File => [Col::SyncFile; 3],
             Text::Symbol => [Col::SymbolText, Col::SymbolText, Col::SymbolBytes],
             Text::Outsider => [Col::Outsider; 3],
+            Text::Container => [Col::Container; 3],
         }
     }
 }

@@ -20,6 +20,7 @@
 use serde::Serialize;
 
 use crate::codec::{Codec, Step, Stored};
+use crate::container::Container;
 use crate::counters::{Counters, SystemCalls};
 use crate::device::{Block, DiskWait, SyncFile};
 use crate::dns::{DnsAnswer, DnsQuery};
@@ -263,4 +264,6 @@ kinds! {
     Pinned(it: Pinned) = 35, "pinned", Ring;
     /// A task that is not recorded has this name.
     Outsider(it: Box<Outsider>) = 36, "outsider", Ring;
+    /// A process of a container's runtime has executed its program.
+    Container(it: Box<Container>) = 37, "container", Recorder;
 }

@@ -14,7 +14,7 @@ pub const MAGIC: [u8; 8] = *b"\x89tr\xb5\r\n\x1a\n";
 /// The major version of the format. A reader refuses others.
 pub const MAJOR: u16 = 3;
 /// The minor version that this crate writes. A reader skips unknown parts of a higher one.
-pub const MINOR: u16 = 8;
+pub const MINOR: u16 = 9;
 /// Bytes of the file header: magic, major, minor, CRC-32 of the twelve.
 pub const FILE_HEADER: u64 = 16;
 /// The mark of every frame. A reader searches for it after damage.

@@ -10,6 +10,7 @@ extern crate self as tr_format;
 
 mod block;
 mod codec;
+pub mod container;
 pub mod counters;
 pub mod device;
 pub mod dns;

@@ -52,6 +52,7 @@ fn recording(lines: &[Line]) -> Analysis {
             argv,
             cgroup: CgroupId(0),
             kthread: false,
+            container: None,
             start: at(*start),
             started_before: false,
             end: at(*end),

@@ -103,7 +103,8 @@ impl Collector {
             self.offer(batch);
         }
         let flush = now >= self.next_flush;
-        if self.waiting.is_none() && (flush || self.source.bytes() >= BATCH) {
+        let due = flush || self.source.bytes() >= BATCH || self.source.urgent();
+        if self.waiting.is_none() && due {
             let batch = self.batch(flush);
             self.offer(batch);
         }

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
+pub use tr_bpf::Containers;
 use tr_output::Target;
 use tr_redact::Redactor;
 
@@ -31,6 +32,8 @@ pub struct Config {
     pub duration: Option<Duration>,
     /// The memory of all rings in bytes; `None`: by the number of CPUs.
     pub buffer: Option<u64>,
+    /// The containers that are followed.
+    pub containers: Containers,
     /// Record system calls.
     pub syscalls: bool,
     /// Sample stacks, so many times a second on each CPU.

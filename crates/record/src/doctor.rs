@@ -94,6 +94,7 @@ fn try_bpf(loader: Loader) -> Result<Programs, Error> {
         pid_max: host::pid_max(),
         targets: Vec::new(),
         target_cgroup: None,
+        containers: tr_bpf::Containers::default(),
         syscalls: false,
         stacks: None,
         count_emitted: false,

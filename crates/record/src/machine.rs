@@ -167,6 +167,11 @@ impl Text {
     }
 }
 
+/// How long a quota has throttled a cgroup, in ns, from its `cpu.stat`.
+pub fn throttled(stat: &str) -> Option<u64> {
+    Text::Quota.parse(stat).get(Counter::Throttled)
+}
+
 /// The number after a name at the start of a line.
 fn value(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use tr_format::container::Container;
 use tr_format::event::{
     CgroupId, CgroupPath, CpuId, Degraded, Ktime, LifeEvent, LifeKind, SchedEvent, Stream,
 };
@@ -20,9 +21,10 @@ use crate::mappings::Mapped;
 use crate::marks::{self, Count as MarkCount};
 use crate::network::Connections;
 use crate::queue::Queue;
+use crate::quotas::Quotas;
 use crate::source::{recorder, Drained, Take};
 use crate::stacks::{Stacked, Stacks};
-use crate::{host, urgency};
+use crate::{containers, host, urgency};
 use tr_redact::Redactor;
 use tr_symbols::Request;
 
@@ -132,6 +134,7 @@ impl Output {
                     redactor,
                     tally: Tally::default(),
                     cgroups: Cgroups::default(),
+                    quotas: Quotas::default(),
                     marks: marks::Reader::new(start),
                     connections,
                     disks: Names::default(),
@@ -248,6 +251,7 @@ struct State {
     /// See [`Output::written`].
     so_far: Arc<AtomicU64>,
     stacks: Stacks,
+    quotas: Quotas,
 }
 
 impl State {
@@ -287,6 +291,7 @@ impl State {
                     let _ = reply.send(self.stacks.request());
                 }
                 Message::Finish(summary) => {
+                    self.quotas(summary.end, true)?;
                     if let Some(missing) = self.marks.count.missing() {
                         let what = missing.into_bytes().into();
                         let degraded = LifeKind::Degraded(Degraded { what });
@@ -306,6 +311,8 @@ impl State {
             self.store(Stream::Recorder, event.clone())?;
         }
         self.marks(&batch.marks)?;
+        self.quotas.read();
+        self.quotas(batch.drained_until, false)?;
         if batch.flush {
             let progress = recorder(batch.drained_until, LifeKind::Watermark);
             self.writer.life(Stream::Recorder, progress)?;
@@ -327,7 +334,9 @@ impl State {
 
     fn store(&mut self, stream: Stream, mut event: LifeEvent) -> Result<(), tr_format::Error> {
         // Its own search needs the path as it is.
+        let mut found = None;
         if let LifeKind::Exec(exec) = &event.kind {
+            found = containers::of(exec);
             self.stacks.executed(&exec.filename);
             self.tally.argv_cut += u64::from(exec.argv.truncated());
         }
@@ -352,7 +361,29 @@ impl State {
             self.redactor.event(&mut path.kind);
             self.writer.life(Stream::Recorder, path)?;
         }
-        self.writer.life(stream, event)
+        let time = event.time;
+        self.writer.life(stream, event)?;
+        if let Some(found) = found {
+            // A runtime removes the cgroup after its last exec.
+            self.quotas.read();
+            self.quotas.add(&found);
+            self.container(time, found.container)?;
+        }
+        Ok(())
+    }
+
+    fn container(&mut self, time: Ktime, container: Container) -> Result<(), tr_format::Error> {
+        let mut event = recorder(time, LifeKind::Container(Box::new(container)));
+        self.redactor.event(&mut event.kind);
+        self.writer.life(Stream::Recorder, event)
+    }
+
+    /// The quotas of containers that have ended; at the recording's end those of all.
+    fn quotas(&mut self, time: Ktime, all: bool) -> Result<(), tr_format::Error> {
+        for container in self.quotas.ended(all) {
+            self.container(time, container)?;
+        }
+        Ok(())
     }
 }
 

@@ -123,6 +123,12 @@ impl Redactor {
                     self.text(&mut function.file);
                 }
             }
+            LifeKind::Container(container) => {
+                let container = container.as_mut();
+                for text in [&mut container.name, &mut container.image] {
+                    self.text(text);
+                }
+            }
             LifeKind::SyncFile(file) => self.text(&mut file.name),
             _ => {}
         }

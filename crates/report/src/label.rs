@@ -4,6 +4,7 @@
 //! *label* tells one from its siblings (`cc1 lparser.c`). The table `TOOLS` has
 //! the arguments of the families of [`tr_analyze::tools`].
 
+use tr_analyze::containers::Called;
 use tr_analyze::model::{Process, Thread};
 use tr_analyze::tools::{self, Family};
 use tr_format::event::{Argv, Comm};
@@ -550,6 +551,9 @@ fn short(script: &[u8]) -> String {
 /// A process's program: the name of its file or script, or a tool and its verb
 /// (`git clone`); the comm of a process without arguments.
 pub fn program(process: &Process) -> String {
+    if process.container.is_some() {
+        return CONTAINER.to_owned();
+    }
     program_of(&process.argv, &process.comm)
 }
 
@@ -566,7 +570,30 @@ pub fn label(process: &Process) -> String {
     if process.kthread {
         return format!("[{}]", escape::text(process.comm.bytes()));
     }
+    if let Some(called) = &process.container {
+        return container(called);
+    }
     label_of(&process.argv, &process.comm, process.execs.is_empty())
+}
+
+/// The program of a container's first recorded process.
+const CONTAINER: &str = "container";
+
+/// The digits of a container's id that docker shows.
+const SHORT_ID: usize = 12;
+
+/// A container: `container web (alpine:3)`.
+pub fn container(called: &Called) -> String {
+    let short = called.id.get(..SHORT_ID).unwrap_or(&called.id);
+    let name = [&*called.name, short].into_iter().find(|it| !it.is_empty());
+    let mut out = CONTAINER.to_owned();
+    if let Some(name) = name {
+        out = format!("{out} {}", escape::text(name));
+    }
+    if !called.image.is_empty() {
+        out = format!("{out} ({})", escape::text(&called.image));
+    }
+    out
 }
 
 /// A thread's comm and its process's label.

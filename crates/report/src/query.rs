@@ -4,7 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
-use tr_analyze::model::{Analysis, Process, Thread, Times};
+use tr_analyze::containers::Called;
+use tr_analyze::model::{Analysis, Process, ProcessIx, Thread, Times};
 use tr_format::event::Tgid;
 
 use crate::ancestors::down;
@@ -21,6 +22,8 @@ pub struct Filter {
     pub argv: Option<Regex>,
     /// Matches the cgroup's path.
     pub cgroup: Option<Regex>,
+    /// Matches the name, the image or the id of the container that the process is in.
+    pub container: Option<Regex>,
     /// This process and its descendants.
     pub pid: Option<Tgid>,
     /// Only processes that ended with another status than 0.
@@ -54,6 +57,9 @@ pub const OTHER: &str = "other";
 
 /// The row of the processes outside of any step.
 const NO_STEP: &str = "no step";
+
+/// The row of the processes outside of any container.
+const NO_CONTAINER: &str = "no container";
 
 impl Group {
     /// From `NAME=WHAT:REGEX`, WHAT being argv, comm, program or cgroup.
@@ -144,6 +150,7 @@ named! {
         Program = "program", "program";
         Comm = "comm", "comm";
         Cgroup = "cgroup", "cgroup";
+        Container = "container", "container";
         Depth = "depth", "depth in the tree";
         Group = "group", "group";
         Step = "step", "step";
@@ -203,6 +210,20 @@ impl Filter {
                 .as_ref()
                 .is_none_or(|inside| inside.get(at) == Some(&true))
         };
+        let pattern = self.container.as_ref();
+        let contained = pattern.map(|pattern| {
+            let is = |it: &Called| {
+                [&it.name, &it.image, &it.id]
+                    .iter()
+                    .any(|it| pattern.is_match(it))
+            };
+            let all = containers(analysis).into_iter();
+            all.map(|it| it.is_some_and(is)).collect::<Vec<bool>>()
+        });
+        let contained = |at: usize| {
+            let contained = contained.as_ref();
+            contained.is_none_or(|it| it.get(at) == Some(&true))
+        };
         let is = |pattern: &Option<Regex>, text: &[u8]| {
             let pattern = pattern.as_ref();
             pattern.is_none_or(|pattern| pattern.is_match(text))
@@ -218,7 +239,7 @@ impl Filter {
                 && process.end.since(process.start) >= self.min
         };
         let all = analysis.processes.iter().enumerate();
-        all.filter(|(at, process)| matches(process) && below(*at) && inside(*at))
+        all.filter(|(at, process)| matches(process) && below(*at) && inside(*at) && contained(*at))
             .map(|(at, _)| at)
             .collect()
     }
@@ -253,6 +274,24 @@ pub(crate) fn with_descendants(
     below
 }
 
+/// The container that each process is in: its own, or that of the nearest ancestor that has one.
+pub fn containers(analysis: &Analysis) -> Vec<Option<&Called>> {
+    let all = down(analysis, |ix, above: Option<&Option<_>>| {
+        container_at(analysis, ix).or(above.copied().flatten())
+    });
+    all.into_iter().map(Option::flatten).collect()
+}
+
+fn container_at(analysis: &Analysis, ix: ProcessIx) -> Option<&Called> {
+    analysis.process(ix).container.as_deref()
+}
+
+/// The container that a process is in.
+pub fn container_of(analysis: &Analysis, ix: ProcessIx) -> Option<&Called> {
+    let above = std::iter::successors(Some(ix), |ix| analysis.process(*ix).parent);
+    above.into_iter().find_map(|ix| container_at(analysis, ix))
+}
+
 /// The number of recorded ancestors of each process.
 fn depths(analysis: &Analysis) -> Vec<usize> {
     let depths = down(analysis, |_, above| above.map_or(0, |depth| depth + 1));
@@ -266,6 +305,8 @@ pub struct Names<'a> {
     groups: &'a [Group],
     /// The depth of each process, for [`By::Depth`].
     depths: Vec<usize>,
+    /// The container of each process, for [`By::Container`].
+    containers: Vec<Option<String>>,
     /// For [`By::Step`].
     steps: Steps,
 }
@@ -275,6 +316,12 @@ impl<'a> Names<'a> {
     pub fn new(analysis: &'a Analysis, by: By, groups: &'a [Group]) -> Names<'a> {
         let depths = if by == By::Depth {
             depths(analysis)
+        } else {
+            Vec::new()
+        };
+        let containers = if by == By::Container {
+            let name = |called: Option<&Called>| called.map(label::container);
+            containers(analysis).into_iter().map(name).collect()
         } else {
             Vec::new()
         };
@@ -288,6 +335,7 @@ impl<'a> Names<'a> {
             by,
             groups,
             depths,
+            containers,
             steps,
         }
     }
@@ -306,6 +354,10 @@ impl<'a> Names<'a> {
                 let step = self.steps.of_process(self.analysis, at);
                 let step = step.and_then(|step| self.steps.list().get(step));
                 step.map_or(NO_STEP, |step| &step.name).to_owned()
+            }
+            By::Container => {
+                let name = self.containers.get(at).cloned().flatten();
+                name.unwrap_or_else(|| NO_CONTAINER.to_owned())
             }
             By::Depth => format!("depth {}", self.depths.get(at).copied().unwrap_or(0)),
         }

@@ -392,6 +392,7 @@ fn process(pid: u32, parent: Option<u32>, args: &[&str]) -> Process {
         argv: Argv::from_args(args),
         cgroup: CgroupId(0),
         kthread: false,
+        container: None,
         start,
         started_before: false,
         end,

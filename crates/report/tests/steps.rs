@@ -71,6 +71,7 @@ fn process(
             .map_or_else(|| Argv::from_args(["x"]), |exec| exec.argv.clone()),
         cgroup: CgroupId(0),
         kthread: false,
+        container: None,
         start: Ktime(start),
         started_before: false,
         end: Ktime(end),

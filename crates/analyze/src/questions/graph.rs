@@ -75,7 +75,9 @@ impl<'a> Graph<'a> {
     /// The thread that forked this one, if it lived then.
     pub fn forked_by(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let thread = self.analysis.thread(thread);
-        let parent = thread.parent.filter(|_| !thread.started_before);
+        // A container's runtime is recorded from its exec on.
+        let begins = !thread.started_before || thread.start > self.analysis.start;
+        let parent = thread.parent.filter(|_| begins);
         parent.filter(|parent| self.lives(*parent, thread.start))
     }
 

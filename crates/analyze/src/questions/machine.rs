@@ -4,6 +4,7 @@ use tr_format::counters::{Counter, Counters};
 use tr_format::event::Ktime;
 use tr_format::meta::Machine;
 
+use crate::containers::Container;
 use crate::model::Analysis;
 
 /// Samples of counters, in order of time.
@@ -80,6 +81,23 @@ impl<'a> Samples<'a> {
 /// The CPU time and the memory that the machine withheld in the analyzed span. A trace of before
 /// version 3.3 tells only those of the whole recording.
 pub fn withheld(analysis: &Analysis) -> Machine {
+    let mut machine = by_counters(analysis);
+    for (_, ns) in throttled_containers(analysis) {
+        machine.throttled_ns = Some(machine.throttled_ns.unwrap_or(0).saturating_add(ns));
+    }
+    machine
+}
+
+/// The containers of the analyzed time that a quota of theirs throttled, and the times, in ns.
+pub fn throttled_containers(analysis: &Analysis) -> impl Iterator<Item = (&Container, u64)> {
+    let span = analysis.start..=analysis.end;
+    let all = analysis.containers.iter();
+    let within = move |it: &&Container| span.contains(&analysis.process(it.process).start);
+    let times = all.filter(within).map(|it| (it, it.throttled.unwrap_or(0)));
+    times.filter(|(_, ns)| *ns > 0)
+}
+
+fn by_counters(analysis: &Analysis) -> Machine {
     let span = (analysis.start, analysis.end);
     let samples = Samples::of(analysis);
     if samples.0.is_empty() {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use tr_format::container::{Container, Evidence};
 use tr_format::counters::SystemCalls;
 use tr_format::event::{
     Argv, CgroupMove, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Pinned,
@@ -55,6 +56,7 @@ impl Tracker {
                 self.end(time, end);
             }
             LifeKind::Pinned(pinned) => self.pin(pinned, event.cpu),
+            LifeKind::Container(container) => self.container(container),
             // The collectors', and what is read apart.
             LifeKind::CgroupPath(_)
             | LifeKind::Degraded(_)
@@ -442,6 +444,18 @@ impl Tracker {
         }
     }
 
+    /// What is told of a process of a container's runtime.
+    fn container(&mut self, container: &Container) {
+        if let Some(ns) = container.throttled {
+            self.collectors.containers.throttle(&container.id, ns);
+        } else if container.id.is_empty() && container.evidence != Evidence::Descendant {
+            self.collectors.containers.adopt(container);
+        } else if let Some(ix) = self.task(container.tid) {
+            let process = self.tasks[ix].process;
+            self.collectors.containers.take(process, container);
+        }
+    }
+
     /// A task that was there when the recording began.
     fn snapshot(&mut self, time: Ktime, snapshot: &Snapshot) {
         self.names.insert(snapshot.tid, snapshot.comm);
@@ -477,11 +491,20 @@ impl Tracker {
                 })
             }
         };
-        self.snapshot_process(self.tasks[ix].process, time, snapshot);
+        let process = self.tasks[ix].process;
+        let adopted = self.collectors.containers.begin(snapshot.tgid, process);
+        self.snapshot_process(process, time, snapshot, adopted);
         self.snapshot_state(ix, time, snapshot);
     }
 
-    fn snapshot_process(&mut self, process: ProcIx, time: Ktime, snapshot: &Snapshot) {
+    /// `executes`: the process's exec comes next.
+    fn snapshot_process(
+        &mut self,
+        process: ProcIx,
+        time: Ktime,
+        snapshot: &Snapshot,
+        executes: bool,
+    ) {
         let parent = self.listed(snapshot.parent_tgid);
         self.flush(process);
         let entry = &mut self.processes[process];
@@ -492,13 +515,14 @@ impl Tracker {
         entry.kthread = snapshot.kthread;
         entry.cgroup = snapshot.cgroup;
         let is_leader = snapshot.tid.0 == snapshot.tgid.0;
+        let known = executes || self.root == Some(snapshot.tgid);
         let executes = is_leader && !snapshot.kthread && entry.execs.is_empty();
         // A thread's argv is taken when its leader was gone before its snapshot.
         if executes || entry.argv == Argv::default() && entry.execs.is_empty() {
             entry.argv = snapshot.argv.clone();
         }
         // COMMAND is still a copy of the recorder here; its program comes.
-        if executes && self.root != Some(snapshot.tgid) {
+        if executes && !known {
             let span = (time.max(self.start), self.end);
             let program = program_before(span, snapshot.argv.clone(), snapshot.comm);
             push_first(&mut entry.execs, program);

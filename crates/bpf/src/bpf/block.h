@@ -48,8 +48,9 @@ static __always_inline __u32 group_of(__u32 operation)
 	return operation & 1 ? BLOCK_WRITE : BLOCK_READ;
 }
 
-/* The place of a device in block_devices; BLOCK_DEVICES if there is no room. */
-static __always_inline __u32 place_of(__u32 number)
+/* The place of a device in block_devices; BLOCK_DEVICES if there is no room. Not static: the verifier
+ * looks at what follows once, and not for each place. */
+__noinline __u32 place_of(__u32 number)
 {
 	__u32 place;
 

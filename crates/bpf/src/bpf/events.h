@@ -107,6 +107,7 @@ enum life_kind {
 	LIFE_SYNC_FILE = 21,
 	LIFE_PINNED = 22,
 	LIFE_OUTSIDER = 23,
+	LIFE_CONTAINER = 24,
 };
 
 struct wire_head {
@@ -142,7 +143,7 @@ struct wire_exec {
 	__u64 argv_full_len; /* true length */
 	__u64 cgroup;
 	__u32 argv_unknown; /* the memory could not be read */
-	__u32 pad;
+	__u32 runtime;	    /* the program is a container's runtime */
 	__u64 max_rss_pages;
 	char comm[16];
 	char tail[];
@@ -331,6 +332,34 @@ struct wire_outsider {
 	__u32 kthread;
 	__u32 pad;
 	char comm[16];
+};
+
+enum containers {
+	CONTAINERS_NONE = 0,
+	CONTAINERS_MINE = 1,
+	CONTAINERS_ALL = 2,
+};
+
+/* Why a container is followed. The numbers are the trace format's. */
+enum evidence {
+	EVIDENCE_NONE = 0,
+	/* A daemon has told the client its id. */
+	EVIDENCE_TOLD = 1,
+	/* No other client of a daemon lives. */
+	EVIDENCE_ONLY = 2,
+	/* It can be another client's. */
+	EVIDENCE_AMBIGUOUS = 3,
+	/* All containers are. */
+	EVIDENCE_ANY = 4,
+};
+
+/* A container's first process that is followed has executed the runtime. */
+struct wire_container {
+	struct wire_head head;
+	__u32 tid;
+	__u32 tgid;
+	__u32 client; /* the process; 0: unknown */
+	__u32 evidence; /* enum evidence */
 };
 
 #define DNS_MESSAGE 512

@@ -219,12 +219,15 @@ struct task_delay_info {
 
 /* x86. */
 struct pt_regs {
+	unsigned long dx;
+	unsigned long si;
 	unsigned long di;
 	unsigned long orig_ax;
 	unsigned long cs;
 };
 
 struct pt_regs___arm64 {
+	__u64 regs[31];
 	__u64 pstate;
 	__u64 orig_x0;
 	int syscallno;

@@ -38,6 +38,8 @@ const volatile __u64 life_half = 0;
 const volatile __u32 argv_limit = 16384;
 /* The cgroup whose tasks are followed, or 0. */
 const volatile __u64 target_cgroup = 0;
+/* The containers that are followed (enum containers). */
+const volatile __u32 containers = CONTAINERS_NONE;
 /* From a CPU's run queue to its preemption count and to its pointer to the running task, in
  * bytes; 0: unknown. */
 const volatile __s64 preempt_count_distance = 0;
@@ -162,6 +164,7 @@ union wire_types {
 	struct wire_sync_file sync_file;
 	struct wire_pinned pinned;
 	struct wire_outsider outsider;
+	struct wire_container container;
 	struct wire_dns dns;
 	struct wire_frame frame;
 	struct wire_sample sample;
@@ -483,12 +486,15 @@ enum standing {
 	LEFT = 3,  /* a leader after its last switch-out, whose tid an exec by another thread takes */
 };
 
-#define STANDING 0x3f
+#define STANDING 0x0f
 
 /* Beside it, also with `follow_all`: the task's last event says that it may run on one CPU alone. */
 #define PINNED 0x80
-/* Of a task that is not followed: a record tells its present name. */
+/* Of a task that is not followed: a record tells its present name; that is the name of a daemon that
+ * starts containers; it is a client of one. */
 #define NAMED 0x40
+#define DAEMON 0x20
+#define STRANGER 0x10
 
 static __always_inline __u8 *follow_slot(__u32 tid)
 {
@@ -869,6 +875,8 @@ static __noinline int note_pinned(__u32 cpu, struct task_struct *task)
 	return 0;
 }
 
+#include "containers.h"
+
 /*
  * ---- Tasks that are not followed, beside those that are ----
  *
@@ -876,20 +884,21 @@ static __noinline int note_pinned(__u32 cpu, struct task_struct *task)
  * a followed task, is told by name: once, until another task has its tid, or it has another name.
  */
 
-/* Out of line: it is rare. */
+/* Out of line: it is rare. True: the task is a daemon's. */
 static __noinline int name_outsider(struct task_struct *task)
 {
 	__u32 tid = BPF_CORE_READ(task, pid);
+	bool daemon = containers && part_of(task) == PART_DAEMON;
 	struct wire_outsider *record;
 	__u8 *slot = follow_slot(tid);
 
 	if (!slot)
 		return 0;
-	*slot |= NAMED;
+	*slot |= daemon ? NAMED | DAEMON : NAMED;
 	count_life();
 	record = reserve_life(bpf_ktime_get_ns(), LIFE_OUTSIDER, sizeof(*record), true);
 	if (!record)
-		return 0;
+		return daemon;
 	record->tid = tid;
 	record->tgid = BPF_CORE_READ(task, tgid);
 	record->start_time = BPF_CORE_READ(task, start_time);
@@ -898,19 +907,20 @@ static __noinline int name_outsider(struct task_struct *task)
 	record->pad = 0;
 	BPF_CORE_READ_INTO(&record->comm, task, comm);
 	submit_life(record);
-	return 0;
+	return daemon;
 }
 
-/* A followed task meets this one. */
-static __always_inline void meet(struct task_struct *task, __u32 tid)
+/* A followed task meets this one. True: it is a daemon's. */
+static __always_inline bool meet(struct task_struct *task, __u32 tid)
 {
 	__u8 *slot;
 
 	if (follow_all || !tid)
-		return;
+		return false;
 	slot = follow_slot(tid);
-	if (slot && !(*slot & (STANDING | NAMED)))
-		name_outsider(task);
+	if (!slot || *slot & STANDING)
+		return false;
+	return *slot & NAMED ? *slot & DAEMON : name_outsider(task);
 }
 
 /* The task has another name. */
@@ -919,7 +929,7 @@ static __always_inline void rename_outsider(__u32 tid)
 	__u8 *slot = follow_all ? NULL : follow_slot(tid);
 
 	if (slot && *slot & NAMED)
-		*slot &= ~NAMED;
+		*slot &= ~(NAMED | DAEMON);
 }
 
 /* A followed task waits in a run queue. */
@@ -1068,8 +1078,8 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 	context = waking_context(cpu, waker, wakee);
 	if (is_followed(to)) {
 		await_cpu(FIELD(btf, wakee, wake_cpu));
-		if (context == CONTEXT_TASK || context == CONTEXT_SEND)
-			meet(waker, from);
+		if ((context == CONTEXT_TASK || context == CONTEXT_SEND) && meet(waker, from))
+			answer((__u64)BPF_CORE_READ(wakee, group_leader));
 	}
 	emit_waking(cpu, SCHED_WAKING, pack(from, to, context, 0));
 	return 0;
@@ -1172,7 +1182,7 @@ PROGRAM(wakeup_new, sched_wakeup_new, on_wakeup_new(btf, (struct task_struct *)c
 
 /*
  * Writes a record with room for `filename_area` + `argv_area` bytes at its tail. A ring
- * record has a constant size, so there is one call for each, inlined: hence nine
+ * record has a constant size, so there is one call for each, inlined: hence ten
  * parameters. False: no room for it.
  *
  * argv is one copy of mm->arg_start..arg_end: the kernel has just written these pages, so
@@ -1180,7 +1190,7 @@ PROGRAM(wakeup_new, sched_wakeup_new, on_wakeup_new(btf, (struct task_struct *)c
  */
 static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32 old_tid,
 				     const char *filename, unsigned long arg_start,
-				     __u64 full_len, const __u32 filename_area,
+				     __u64 full_len, __u32 part, const __u32 filename_area,
 				     const __u32 argv_area, bool last)
 {
 	struct wire_exec *exec = reserve_life(time, LIFE_EXEC,
@@ -1202,7 +1212,7 @@ static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32
 	exec->old_tid = old_tid;
 	exec->argv_full_len = full_len;
 	exec->cgroup = task_cgroup(task);
-	exec->pad = 0;
+	exec->runtime = part == PART_RUNTIME;
 	/* exec_mmap has added the memory of the program before. */
 	exec->max_rss_pages = BPF_CORE_READ(task, signal, maxrss);
 	BPF_CORE_READ_INTO(&exec->comm, task, comm);
@@ -1214,27 +1224,29 @@ static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32
 		exec->argv_len = 0;
 		exec->argv_unknown = 1;
 	}
-	submit_life(exec);
+	/* The recorder reads the container's name while the runtime has it. */
+	if (part == PART_RUNTIME)
+		bpf_ringbuf_submit(exec, BPF_RB_FORCE_WAKEUP);
+	else
+		submit_life(exec);
 	return true;
 }
 
-static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
-				   struct linux_binprm *bprm)
+/* The running task, which is followed, has executed a program. Not static: the verifier looks at it
+ * once, and not again for each way here. */
+__noinline int record_exec(__u64 name_address, __u32 old_tid)
 {
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	const char *filename = (const char *)name_address;
+	__u32 part = containers ? part_of(task) : PART_NONE;
 	__u32 tid = BPF_CORE_READ(task, pid);
-	const char *filename = BPF_CORE_READ(bprm, filename);
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	unsigned long start = BPF_CORE_READ(mm, arg_start);
 	unsigned long end = BPF_CORE_READ(mm, arg_end);
 	__u64 len = end > start ? end - start : 0;
 	__u64 want = len < argv_limit ? len : argv_limit;
-	__u64 time;
+	__u64 time = bpf_ktime_get_ns();
 
-	if (!is_followed(tid) && !is_followed(old_tid)) {
-		rename_outsider(tid);
-		return 0;
-	}
-	time = bpf_ktime_get_ns();
 	if (old_tid != tid) {
 		/* The former leader has the caller's old tid until its last switch-out. */
 		set_standing(old_tid, standing(tid) == ENDED ? ENDED : 0);
@@ -1245,7 +1257,7 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
 	count_life();
 #define TRY(filename_area, argv_area, last)                                                     \
 	if (want <= (argv_area) || (last)) {                                                    \
-		if (put_exec(time, task, old_tid, filename, start, len, filename_area,          \
+		if (put_exec(time, task, old_tid, filename, start, len, part, filename_area,    \
 			     argv_area, last))                                                  \
 			return 0;                                                               \
 	}
@@ -1268,6 +1280,19 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
 	TRY(FILENAME_SHORT, 256, true);
 #undef TRY
 	return 0;
+}
+
+static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
+				   struct linux_binprm *bprm)
+{
+	__u32 tid = BPF_CORE_READ(task, pid);
+
+	if (!is_followed(tid) && !is_followed(old_tid)) {
+		rename_outsider(tid);
+		if (!containers || !adopt())
+			return 0;
+	}
+	return record_exec((__u64)BPF_CORE_READ(bprm, filename), old_tid);
 }
 
 PROGRAM(exec, sched_process_exec,
@@ -1297,8 +1322,13 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 	struct wire_exit *exit;
 	__u64 time;
 
-	if (!is_followed(tid))
+	if (!is_followed(tid)) {
+		if (containers)
+			end_stranger(tid);
 		return 0;
+	}
+	if (group_dead)
+		end_client(BPF_CORE_READ(task, tgid));
 	set_standing(tid, ENDED);
 	end_reclaim(tid, BPF_CORE_READ(task, tgid));
 	time = bpf_ktime_get_ns();
@@ -1651,6 +1681,9 @@ int snapshot(struct bpf_iter__task *ctx)
 		}
 	}
 	record.followed = is_followed(record.tid);
+	if (containers && !record.followed && record.tid == record.tgid &&
+	    part_of(task) == PART_CLIENT)
+		note_stranger(record.tid);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;
 }

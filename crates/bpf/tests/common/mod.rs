@@ -39,6 +39,7 @@ pub fn settings(ring: u32) -> Settings {
         pid_max: 1 << 22,
         targets: Vec::new(),
         target_cgroup: None,
+        containers: tr_bpf::Containers::default(),
         syscalls: false,
         stacks: None,
         count_emitted: true,

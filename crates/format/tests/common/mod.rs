@@ -1,6 +1,7 @@
 //! A small artificial recording with every kind of event.
 #![allow(dead_code, clippy::unwrap_used)]
 
+use tr_format::container::{Container, Evidence};
 use tr_format::counters::{CallSum, Counter, Counters, SystemCalls};
 use tr_format::device::{Block, Device, DiskWait, SyncFile, BUCKETS};
 use tr_format::dns::{DnsAnswer, DnsQuery};
@@ -341,7 +342,7 @@ fn connections(time: u64, task: (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
 }
 
 /// Memory reclaimed, a kill for lack of it, a wait for a disk, a task that is not recorded.
-fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 6] {
+fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 7] {
     let device = (dice.below(3) > 0).then(|| Device {
         major: 259,
         minor: dice.below(2) as u32,
@@ -381,6 +382,16 @@ fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 6] {
         kthread: dice.below(2) == 0,
         comm: Comm::new([&b"rustc"[..], b"", b"kworker/0:1"][dice.below(3) as usize]),
     };
+    let container = Container {
+        tid,
+        tgid,
+        client: Tgid(dice.below(3) as u32 * 1000),
+        evidence: Evidence::ALL[dice.below(5) as usize],
+        id: [&b""[..], b"27dee3c4bc5e"][dice.below(2) as usize].into(),
+        name: [&b""[..], b"web"][dice.below(2) as usize].into(),
+        image: [&b""[..], b"alpine:3"][dice.below(2) as usize].into(),
+        throttled: (dice.below(2) == 0).then(|| dice.next() >> 1 >> dice.below(60)),
+    };
     [
         life(time, Some(2), LifeKind::Reclaim(reclaim)),
         life(time + 20, Some(1), LifeKind::OomKill(kill)),
@@ -388,6 +399,7 @@ fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 6] {
         life(time + 26, Some(1), LifeKind::SyncFile(Box::new(file))),
         life(time + 27, Some(1), LifeKind::Pinned(pinned)),
         life(time + 28, Some(1), LifeKind::Outsider(Box::new(outsider))),
+        life(time + 29, None, LifeKind::Container(Box::new(container))),
     ]
 }
 

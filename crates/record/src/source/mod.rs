@@ -49,6 +49,11 @@ pub trait Source {
     /// The memory of the collected events, in bytes.
     fn bytes(&self) -> usize;
 
+    /// One of them has to be written soon.
+    fn urgent(&self) -> bool {
+        false
+    }
+
     /// Hands the collected events on.
     fn take(&mut self) -> Box<dyn Drained>;
 

@@ -1,14 +1,14 @@
 //! The machine: CPU time that the build did not get.
 
 use tr_analyze::critical_path::Kind as Time;
-use tr_analyze::machine::{withheld, Samples};
+use tr_analyze::machine::{throttled_containers, withheld, Samples};
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
 use tr_format::counters::Counter;
 
 use super::facts::Facts;
 use super::{least, Advice, Candidate, Kind};
-use crate::units;
+use crate::{label, units};
 
 /// A shorter wait, in ns, may be the time that an idle CPU takes to begin.
 const WAKE_UP: u64 = 500_000;
@@ -25,6 +25,8 @@ pub(super) struct Withheld {
     /// Other tasks, or a quota, have so much of the CPUs that the number of jobs decides about
     /// nothing, or about what others get.
     pub contended: bool,
+    /// Whose quota it is.
+    whose: String,
 }
 
 /// The number of jobs is not advised from this part of the wall time on that others have: a
@@ -48,6 +50,7 @@ impl Withheld {
             error: own / 10,
             waiting,
             contended: taken || foreign(facts),
+            whose: whose(facts, all),
         }
     }
 
@@ -82,20 +85,23 @@ impl Withheld {
             (false, false) => return None,
             (true, false) => (
                 Kind::Throttled,
-                "the cgroup's CPU quota stops the build",
+                format!("{} stops the build", self.whose),
                 without("without it", quota),
                 quota,
             ),
             (false, true) => (
                 Kind::Others,
-                "other tasks have the CPUs",
+                "other tasks have the CPUs".to_owned(),
                 without("on an idle machine", others),
                 others,
             ),
             // Without one of both the other one would take more.
             (true, true) => (
                 Kind::Throttled,
-                "the cgroup's CPU quota and other tasks keep the build from the CPUs",
+                format!(
+                    "{} and other tasks keep the build from the CPUs",
+                    self.whose
+                ),
                 without("without both", lost),
                 lost,
             ),
@@ -105,9 +111,21 @@ impl Withheld {
                 let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
                 format!("{finding}: {}", names.join(", "))
             }
-            _ => finding.to_owned(),
+            _ => finding,
         };
         Some(line(kind, finding, action, gain))
+    }
+}
+
+/// The quota that throttled the build for most of `all` ns: COMMAND's cgroup's, or a container's.
+fn whose(facts: &Facts<'_>, all: u64) -> String {
+    let containers = throttled_containers(facts.analysis);
+    match containers.max_by_key(|it| it.1) {
+        Some((container, ns)) if ns > all / 2 => {
+            let name = label::container(&container.called);
+            format!("the CPU quota of {name} ({} throttled)", units::time(ns))
+        }
+        _ => "the cgroup's CPU quota".to_owned(),
     }
 }
 

@@ -21,7 +21,7 @@ use super::memory::samples;
 use crate::ancestors::down;
 use crate::sort::Rows;
 use crate::steps::{Step, StepKind, Steps};
-use crate::{exit, label, units};
+use crate::{exit, label, query, units};
 
 /// A process or a step that failed.
 #[derive(Clone, Debug)]
@@ -125,19 +125,23 @@ impl Sure {
     }
 
     /// What became of a process.
-    fn end(&self, ix: ProcessIx, process: &Process) -> String {
+    fn end(&self, analysis: &Analysis, ix: ProcessIx, process: &Process) -> String {
         let Some(resident) = self.out_of_memory.get(&ix) else {
             return exit::words(process.status.unwrap_or(0));
         };
+        let container = query::container_of(analysis, ix);
         let limit = self
             .limit
-            .filter(|limit| resident.is_none_or(|it| it <= *limit));
-        let killed = "killed: out of memory";
+            .filter(|limit| container.is_none() && resident.is_none_or(|it| it <= *limit));
+        let killed = match container {
+            Some(called) => format!("killed in {}: out of memory", label::container(called)),
+            None => "killed: out of memory".to_owned(),
+        };
         match (resident.map(units::bytes), limit.map(units::bytes)) {
             (Some(resident), Some(limit)) => format!("{killed} at {resident} of {limit}"),
             (Some(resident), None) => format!("{killed} at {resident}"),
             (None, Some(limit)) => format!("{killed}, limit {limit}"),
-            (None, None) => killed.to_owned(),
+            (None, None) => killed,
         }
     }
 
@@ -371,7 +375,7 @@ impl<'a> Finder<'a> {
                 true => name,
                 false => format!("{name} (not COMMAND's)"),
             },
-            end: self.sure.end(ix, process),
+            end: self.sure.end(self.analysis, ix, process),
             after: process.end.since(process.start),
             pid: Some(process.pid.0),
             process: Some(ix),
@@ -382,7 +386,7 @@ impl<'a> Finder<'a> {
     fn step(&self, step: &Step) -> Failed {
         let own = step.process.filter(|_| step.result.is_none());
         let killed = own.filter(|ix| self.sure.out_of_memory.contains_key(ix));
-        let killed = killed.map(|ix| self.sure.end(ix, self.analysis.process(ix)));
+        let killed = killed.map(|ix| self.sure.end(self.analysis, ix, self.analysis.process(ix)));
         let status = || step.status.filter(|status| *status != 0).map(exit::words);
         let reported = step.result.clone();
         Failed {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tr_analyze::machine::Samples;
+use tr_analyze::machine::{withheld, Samples};
 use tr_analyze::model::Analysis;
 use tr_format::counters::Counter;
 use tr_format::meta::{Extra, Scope};
@@ -80,7 +80,7 @@ fn loads(analysis: &Analysis) -> BTreeMap<Load, u64> {
     let value = |load| match load {
         Load::Others => others(),
         Load::Stolen => total(Counter::Stolen),
-        Load::Throttled => total(Counter::Throttled),
+        Load::Throttled => withheld(analysis).throttled_ns,
         Load::Cpu => total(Counter::CpuSome),
         Load::Memory => total(Counter::MemorySome),
         Load::Io => total(Counter::IoSome),

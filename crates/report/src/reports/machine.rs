@@ -1,7 +1,7 @@
 //! The machine: the CPU time of the build and of others, pressure, memory, frequency.
 
 use serde_json::{json, Value};
-use tr_analyze::machine::{Range, Samples};
+use tr_analyze::machine::{throttled_containers, Range, Samples};
 use tr_format::counters::{Counter, Unit};
 use tr_format::event::Ktime;
 
@@ -10,9 +10,9 @@ use super::series::{self, fit, shade};
 use crate::encode::with;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
-use crate::units;
 use crate::view::{Report, View};
 use crate::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
+use crate::{label, units};
 
 pub struct MachineReport<'a> {
     view: View<'a>,
@@ -238,6 +238,10 @@ impl<'a> MachineReport<'a> {
         ] {
             let fact = self.fact(name, cpus, |it| it.total(counter));
             facts.push(fact.filter(|it| it.value != Cell::Time(0)));
+        }
+        for (container, ns) in throttled_containers(self.view.analysis) {
+            let name = format!("throttled in {}", label::container(&container.called));
+            facts.push(self.fact(&name, cpus, |_| Some(ns)));
         }
         for (name, counter) in [
             (STALLED_CPU, CpuSome),

@@ -3,7 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
+use tr_analyze::containers::Container;
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
+use tr_format::container::Evidence;
 use tr_format::event::Ktime;
 
 use super::recipe;
@@ -24,6 +26,11 @@ pub(super) fn steps(analysis: &Analysis) -> Steps {
         list: Vec::new(),
         first: 0,
         threads: vec![Vec::new(); analysis.threads.len()],
+        containers: analysis
+            .containers
+            .iter()
+            .filter_map(|it| Some((it.main?, it)))
+            .collect(),
     };
     for span in &spans {
         match (span.process, span.thread) {
@@ -96,6 +103,8 @@ struct Build<'a> {
     /// The first step of the process in work: those before it are of others.
     first: StepIx,
     threads: Vec<Vec<Since>>,
+    /// The containers by their first processes.
+    containers: HashMap<ProcessIx, &'a Container>,
 }
 
 /// A change of a process's step.
@@ -249,6 +258,7 @@ impl Build<'_> {
             let recipe = (n == 0).then(|| recipe::name(self.analysis, process))?;
             recipe.map(|name| Found::new(StepKind::Target, name))
         });
+        let found = found.or_else(|| self.container(ix, n));
         let tests = found.as_ref().map_or(Tests::None, |found| found.tests);
         if let Some(all) = self.tests.get_mut(ix.0 as usize) {
             all.push((exec.start, tests));
@@ -300,6 +310,33 @@ impl Build<'_> {
         children
             .rfind(ran)
             .map_or(process.status, |child| child.status)
+    }
+
+    /// The step that a container's first program is: a line of a Dockerfile, if a build has made the
+    /// container, else the container.
+    fn container(&self, ix: ProcessIx, n: usize) -> Option<Found> {
+        let container = self.containers.get(&ix)?;
+        let mut execs = self.analysis.process(ix).execs.iter();
+        // The runtime's own program comes before.
+        let is_own = |exec: &ExecSpan| exec.argv.args().nth(1) != Some(b"init");
+        let (first, exec) = execs.by_ref().enumerate().find(|(_, exec)| is_own(exec))?;
+        let args: Vec<&[u8]> = exec.argv.args().collect();
+        let built = container.evidence != Evidence::Descendant
+            || container.called.id.starts_with(b"buildah-");
+        let name = match args.as_slice() {
+            [_, b"-c", line] if built && container.called.name.is_empty() => {
+                format!("RUN {}", escape::text(line))
+            }
+            _ => label::container(&container.called),
+        };
+        (first == n).then_some(Found {
+            kind: StepKind::Job,
+            name,
+            tests: Tests::None,
+            nests: true,
+            script: false,
+            wraps: None,
+        })
     }
 
     /// The first program that a script starts: the runner names a script after a random number, so

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use tr_bpf::wire;
+use tr_format::container::{Container, Evidence};
 use tr_format::device::{DiskWait, SyncFile};
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{
@@ -109,6 +110,7 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
         wire::LIFE_DISK_WAIT => parse(record).map(disk_wait),
         wire::LIFE_PINNED => parse(record).map(pinned),
         wire::LIFE_OUTSIDER => parse(record).map(outsider),
+        wire::LIFE_CONTAINER => parse(record).map(container),
         wire::LIFE_SYNC_FILE => parse(record).map(|event| sync_file(&event)),
         wire::LIFE_JOIN => return join(record).into_iter().collect(),
         wire::LIFE_LOST => {
@@ -324,6 +326,17 @@ fn outsider(event: wire::Outsider) -> LifeKind {
         cgroup: CgroupId(event.cgroup),
         kthread: event.kthread != 0,
         comm: Comm::new(&event.comm),
+    }))
+}
+
+/// Without its id and names, which come with the exec.
+fn container(event: wire::Container) -> LifeKind {
+    LifeKind::Container(Box::new(Container {
+        tid: Tid(event.tid),
+        tgid: Tgid(event.tgid),
+        client: Tgid(event.client),
+        evidence: Evidence::of(event.evidence).unwrap_or(Evidence::Ambiguous),
+        ..Container::default()
     }))
 }
 

@@ -96,6 +96,7 @@ pub fn start(
         pid_max: host::pid_max(),
         targets: targets.pids,
         target_cgroup: targets.cgroup,
+        containers: config.containers,
         syscalls: config.syscalls,
         stacks,
         count_emitted: false,
@@ -395,6 +396,10 @@ impl Source for Bpf {
 
     fn bytes(&self) -> usize {
         self.sink.bytes()
+    }
+
+    fn urgent(&self) -> bool {
+        self.sink.urgent()
     }
 
     fn take(&mut self) -> Box<dyn Drained> {

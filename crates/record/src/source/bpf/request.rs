@@ -3,11 +3,11 @@
 
 use std::io;
 
-use tr_bpf::{wire, Living, Parts, Sampling, Settings};
+use tr_bpf::{wire, Containers, Living, Parts, Sampling, Settings};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Of this version of the messages.
-const MAGIC: [u8; 8] = *b"trload04";
+const MAGIC: [u8; 8] = *b"trload05";
 /// The programs' map of targets has as many entries.
 const MOST_TARGETS: usize = 4096;
 /// The words of a bit for each CPU.
@@ -23,6 +23,8 @@ const ALL: u32 = 1;
 const LATER_CPUS: u32 = 2;
 const CGROUP: u32 = 4;
 const SYSCALLS: u32 = 8;
+/// The place of the containers' number in the flags.
+const CONTAINERS: u32 = 16;
 
 /// The settings of the programs.
 #[derive(Clone, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -81,6 +83,7 @@ impl Request {
         for (is, flag) in flags {
             request.flags |= if is { flag } else { 0 };
         }
+        request.flags |= settings.containers as u32 * CONTAINERS;
         for cpu in &settings.cpus {
             *request.cpus.get_mut(usize::from(cpu / 64))? |= 1 << (cpu % 64);
         }
@@ -109,8 +112,8 @@ impl Request {
         let ring = |bytes: u32| bytes.is_power_of_two() && (4096..=LARGEST_RING).contains(&bytes);
         let targets = self.targets.get(..self.target_count as usize);
         let has_stacks = self.sample_hz > 0 || self.wait_least > 0;
-        let valid = self.flags & !(ALL | LATER_CPUS | CGROUP | SYSCALLS) == 0
-            && !cpus.is_empty()
+        let containers = Containers::of(self.flags / CONTAINERS);
+        let valid = !cpus.is_empty()
             && self.later_cpus as usize <= wire::MAX_CPUS
             && self.possible_cpus as usize <= wire::MAX_CPUS
             && (1..=PID_MAX).contains(&self.pid_max)
@@ -118,7 +121,7 @@ impl Request {
             && ring(self.life_ring)
             && self.sample_hz <= Sampling::MOST
             && (!has_stacks || ring(self.sample_ring));
-        let (true, Some(targets)) = (valid, targets) else {
+        let (true, Some(targets), Some(containers)) = (valid, targets, containers) else {
             return Err("a setting is out of its range");
         };
         let has = |flag| self.flags & flag != 0;
@@ -133,6 +136,7 @@ impl Request {
             pid_max: self.pid_max,
             targets: targets.to_vec(),
             target_cgroup: has(CGROUP).then_some(self.cgroup),
+            containers,
             syscalls: has(SYSCALLS),
             stacks: has_stacks.then_some(Sampling {
                 hz: self.sample_hz,
@@ -254,6 +258,7 @@ mod tests {
             pid_max: 32_768,
             targets: vec![7, 4711],
             target_cgroup: Some(99),
+            containers: Containers::All,
             syscalls: true,
             stacks: Some(Sampling {
                 hz: 99,

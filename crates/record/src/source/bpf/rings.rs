@@ -31,6 +31,8 @@ pub struct Records {
     mapped: Vec<Mapped>,
     /// Memory of the records, in bytes.
     bytes: usize,
+    /// A container's runtime was executed: its files tell the name now.
+    urgent: bool,
     /// The size of a page in bytes.
     page: u32,
 }
@@ -54,6 +56,7 @@ impl Records {
                 let Ok(len) = u32::try_from(record.len()) else {
                     return;
                 };
+                self.urgent |= is_runtime(record);
                 self.life.extend_from_slice(&len.to_ne_bytes());
                 self.life.extend_from_slice(record);
                 self.bytes += record.len() + 4;
@@ -96,7 +99,9 @@ impl Drained for Records {
             for event in convert::life(record, u64::from(self.page)) {
                 // Losses of any ring and snapshots belong to the recorder's stream.
                 let stream = match event.kind {
-                    LifeKind::Lost(_) | LifeKind::Snapshot(_) => Stream::Recorder,
+                    LifeKind::Lost(_) | LifeKind::Snapshot(_) | LifeKind::Container(_) => {
+                        Stream::Recorder
+                    }
                     _ => Stream::Lifecycle,
                 };
                 to.life(stream, event)?;
@@ -110,6 +115,12 @@ impl Drained for Records {
         }
         Ok(())
     }
+}
+
+/// The exec of a container's runtime.
+fn is_runtime(record: &[u8]) -> bool {
+    let exec = wire::Exec::read_from_prefix(record);
+    exec.is_ok_and(|(exec, _)| exec.head.kind == wire::LIFE_EXEC && exec.runtime != 0)
 }
 
 /// A record without the unused end of its argv area.
@@ -260,6 +271,11 @@ impl Sink {
     /// Memory of the waiting events, in bytes.
     pub fn bytes(&self) -> usize {
         self.0.borrow().0.bytes
+    }
+
+    /// One of the waiting events has to be written soon.
+    pub fn urgent(&self) -> bool {
+        self.0.borrow().0.urgent
     }
 
     /// Takes the waiting events.

@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use serde_json::{json, Value};
+use tr_analyze::containers::Called;
 use tr_analyze::model::{Analysis, Process, ProcessIx, Times};
 use tr_format::event::Ktime;
 
@@ -22,7 +23,7 @@ use crate::exit::{self, Exit};
 use crate::facts::path;
 use crate::steps::{Step, StepIx, StepKind, Steps};
 use crate::view::View;
-use crate::{escape, label};
+use crate::{escape, label, query};
 
 /// The least length of a step or a process with a span of its own, unless the user gives one.
 pub const LEAST: Duration = Duration::from_millis(100);
@@ -322,6 +323,11 @@ impl<'a> Spans<'a> {
                 .map(|pid| int("process.parent_pid", u64::from(pid.0))),
         );
         facts.extend(program(process));
+        facts.extend(
+            query::container_of(self.view.analysis, ix)
+                .into_iter()
+                .flat_map(container),
+        );
         facts.extend(times(&process.times));
         if let Some(ns) = self.path.get(ix.0 as usize).filter(|ns| **ns > 0) {
             facts.push(int("tr.critical_path_ns", *ns));
@@ -359,6 +365,17 @@ fn program(process: &Process) -> Vec<KeyValue> {
     let file = file.filter(|file| !file.is_empty());
     facts.extend(file.map(|file| text("process.executable.path", &file)));
     facts
+}
+
+/// The container that a process is in, as far as it is known.
+fn container(called: &Called) -> impl Iterator<Item = KeyValue> + '_ {
+    let all = [
+        ("container.id", &called.id),
+        ("container.name", &called.name),
+        ("container.image.name", &called.image),
+    ];
+    let known = all.into_iter().filter(|(_, value)| !value.is_empty());
+    known.map(|(name, value)| text(name, &escape::text(value)))
 }
 
 fn times(times: &Times) -> impl Iterator<Item = KeyValue> {

@@ -1,0 +1,84 @@
+//! Containers: what events tell of their runtimes' processes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tr_format::container::{Container, Evidence};
+use tr_format::event::Tgid;
+
+use crate::ids::ProcIx;
+
+/// The most processes of runtimes that an analysis keeps.
+const MOST: usize = 1 << 16;
+
+/// A process of a container's runtime.
+#[derive(Clone, Debug)]
+pub(crate) struct Runtime {
+    pub process: ProcIx,
+    /// The process that asked for it.
+    pub client: Option<Tgid>,
+    pub evidence: Evidence,
+    pub id: Arc<[u8]>,
+    pub name: Arc<[u8]>,
+    pub image: Arc<[u8]>,
+    pub throttled: Option<u64>,
+}
+
+/// The processes of containers' runtimes.
+#[derive(Debug, Default)]
+pub(crate) struct Containers {
+    /// Those that are recorded though they are no descendants, before their snapshot.
+    adopted: HashMap<Tgid, Box<Container>>,
+    /// In order of time.
+    pub runtimes: Vec<Runtime>,
+}
+
+impl Containers {
+    /// A process is recorded from now on; its snapshot comes next.
+    pub fn adopt(&mut self, container: &Container) {
+        if self.adopted.len() < MOST {
+            self.adopted
+                .insert(container.tgid, Box::new(container.clone()));
+        }
+    }
+
+    /// The snapshot of a process; whether it is such a one.
+    pub fn begin(&mut self, pid: Tgid, process: ProcIx) -> bool {
+        let adopted = self.adopted.remove(&pid);
+        if let Some(container) = &adopted {
+            self.take(process, container);
+        }
+        adopted.is_some()
+    }
+
+    /// How long a quota has throttled a container so far.
+    pub fn throttle(&mut self, id: &[u8], ns: u64) {
+        if let Some(first) = self.runtimes.iter_mut().find(|it| *it.id == *id) {
+            first.throttled = first.throttled.max(Some(ns));
+        }
+    }
+
+    /// What is known of a process of a runtime.
+    pub fn take(&mut self, process: ProcIx, container: &Container) {
+        let known = |text: &mut Arc<[u8]>, new: &Arc<[u8]>| {
+            if !new.is_empty() {
+                *text = Arc::clone(new);
+            }
+        };
+        if let Some(last) = self.runtimes.iter_mut().rfind(|it| it.process == process) {
+            known(&mut last.id, &container.id);
+            known(&mut last.name, &container.name);
+            known(&mut last.image, &container.image);
+        } else if self.runtimes.len() < MOST {
+            self.runtimes.push(Runtime {
+                process,
+                client: Some(container.client).filter(|client| client.0 != 0),
+                evidence: container.evidence,
+                id: Arc::clone(&container.id),
+                name: Arc::clone(&container.name),
+                image: Arc::clone(&container.image),
+                throttled: None,
+            });
+        }
+    }
+}

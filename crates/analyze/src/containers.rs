@@ -1,0 +1,308 @@
+//! Containers in the model: whose they are, and the links between a client's waits for a daemon
+//! and the work of the containers that the daemon started for it.
+//!
+//! The daemon is not recorded, so no waking leads from a client to its container or back. Two
+//! moments stand for them: a container begins in a wait of its client for the daemon, and in the
+//! wait in which the container's first process has ended, the client waited for that end.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use tr_format::container::Evidence;
+use tr_format::event::{Ktime, Reason, Tgid};
+
+use crate::collect::containers::Runtime;
+use crate::model::{Analysis, ProcessIx, ThreadIx};
+use crate::timeline::{Actor, Bucket, Stretch, Timeline};
+
+/// What a container is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Called {
+    /// Its id; empty: unknown, as are the next ones.
+    pub id: Arc<[u8]>,
+    /// Its name.
+    pub name: Arc<[u8]>,
+    /// Its image.
+    pub image: Arc<[u8]>,
+}
+
+/// A container of which processes are recorded.
+#[derive(Clone, Debug)]
+pub struct Container {
+    /// What it is called.
+    pub called: Arc<Called>,
+    /// Why its processes are recorded.
+    pub evidence: Evidence,
+    /// The process that asked a daemon for it, if one did.
+    pub client: Option<ProcessIx>,
+    /// Its runtime's first recorded process. All others of the container are below it.
+    pub process: ProcessIx,
+    /// Its first process: the one with pid 1 inside.
+    pub main: Option<ProcessIx>,
+    /// The time in which a quota of its cgroup throttled it, in ns, all CPUs together; `None`:
+    /// unknown.
+    pub throttled: Option<u64>,
+}
+
+/// Fills in [`Analysis::containers`], and the parents of those that are no descendants of recorded
+/// processes. Comes before the tree is summed up.
+pub(crate) fn place(
+    analysis: &mut Analysis,
+    runtimes: impl ExactSizeIterator<Item = (Runtime, Option<ProcessIx>)>,
+) {
+    let mut by_pid: HashMap<Tgid, Vec<ProcessIx>> = HashMap::new();
+    for ix in analysis.process_ids().filter(|_| runtimes.len() > 0) {
+        by_pid.entry(analysis.process(ix).pid).or_default().push(ix);
+    }
+    let mut by_id: HashMap<Arc<[u8]>, usize> = HashMap::new();
+    for (runtime, process) in runtimes {
+        let Some(process) = process else { continue };
+        let start = analysis.process(process).start;
+        let lived = |ix: &ProcessIx| {
+            let client = analysis.process(*ix);
+            *ix != process && client.start <= start && start <= client.end
+        };
+        let client = runtime.client.and_then(|pid| by_pid.get(&pid));
+        let client = client.and_then(|all| all.iter().copied().rfind(lived));
+        let adopted = runtime.evidence != Evidence::Descendant;
+        if runtime.id.is_empty() {
+            // It tells no id, and is its client's program like others.
+            if adopted {
+                analysis.process_mut(process).parent = client;
+            }
+            continue;
+        }
+        let known = by_id.get(&runtime.id).copied();
+        let first = known.and_then(|at| analysis.containers.get_mut(at));
+        let Some(first) = first else {
+            by_id.insert(Arc::clone(&runtime.id), analysis.containers.len());
+            let (id, name, image) = (runtime.id, runtime.name, runtime.image);
+            analysis.containers.push(Container {
+                called: Arc::new(Called { id, name, image }),
+                evidence: runtime.evidence,
+                client,
+                process,
+                main: None,
+                throttled: runtime.throttled,
+            });
+            if adopted {
+                analysis.process_mut(process).parent = client;
+            }
+            continue;
+        };
+        let called = Arc::make_mut(&mut first.called);
+        for (text, new) in [
+            (&mut called.name, runtime.name),
+            (&mut called.image, runtime.image),
+        ] {
+            if text.is_empty() {
+                *text = new;
+            }
+        }
+        // A further program of the same container's runtime.
+        let parent = Some(first.process).filter(|_| adopted);
+        if let Some(parent) = parent.filter(|parent| *parent != process) {
+            analysis.process_mut(process).parent = Some(parent);
+        }
+    }
+    for at in 0..analysis.containers.len() {
+        let Some(container) = analysis.containers.get(at) else {
+            break;
+        };
+        let (process, called) = (container.process, Arc::clone(&container.called));
+        analysis.process_mut(process).container = Some(called);
+    }
+}
+
+/// Finds the containers' first processes, and divides their clients' waits where they begin and
+/// end. `runtimes`: the processes of their runtimes. Comes after the tree.
+pub(crate) fn link(analysis: &mut Analysis, runtimes: &[Option<ProcessIx>]) {
+    let mut containers = std::mem::take(&mut analysis.containers);
+    for container in &mut containers {
+        container.main = main_of(analysis, container.process, runtimes);
+    }
+    let timeline = analysis.timeline.take();
+    if let Some(mut timeline) = timeline {
+        for container in &containers {
+            link_one(analysis, &mut timeline, container);
+        }
+        analysis.timeline = Some(timeline);
+    }
+    analysis.containers = containers;
+}
+
+/// The first process below a runtime's whose pid is 1 in its own pid namespace. If the container has
+/// none: the first that has executed a program after the runtime's, or one that is no runtime's.
+fn main_of(
+    analysis: &Analysis,
+    runtime: ProcessIx,
+    runtimes: &[Option<ProcessIx>],
+) -> Option<ProcessIx> {
+    let below = below(analysis, runtime);
+    let inside = |ix: &ProcessIx| analysis.process(*ix).ns_pid.0 == 1;
+    let is_init = |argv: &tr_format::event::Argv| argv.args().nth(1) == Some(b"init");
+    let executes = |ix: &ProcessIx| {
+        let execs = &analysis.process(*ix).execs;
+        execs.len() > 1 && execs.iter().any(|exec| is_init(&exec.argv))
+    };
+    let other = |ix: &ProcessIx| {
+        let execs = &analysis.process(*ix).execs;
+        !runtimes.contains(&Some(*ix)) && execs.last().is_some_and(|exec| !is_init(&exec.argv))
+    };
+    let find = |is: &dyn Fn(&ProcessIx) -> bool| below.iter().copied().find(is);
+    find(&inside)
+        .or_else(|| find(&executes))
+        .or_else(|| find(&other))
+}
+
+fn link_one(analysis: &mut Analysis, timeline: &mut Timeline, container: &Container) {
+    let Some(client) = container.client else {
+        return;
+    };
+    let begin = analysis.process(container.process).start;
+    let end = container.main.and_then(|main| end_of(analysis, main));
+    // The end first: both may be in one wait. Any of the client's threads may be the one that goes on.
+    if let Some((last, at)) = end {
+        let waits = waiters(analysis, timeline, client, at);
+        for (waiter, _) in &waits {
+            timeline.divide(*waiter, at, Actor::Thread(last));
+        }
+        if let Some(main) = container.main {
+            for thread in analysis.process(client).threads.clone() {
+                if !waits.iter().any(|(waiter, _)| *waiter == thread) {
+                    outlive(analysis, timeline, (thread, main), (begin, at));
+                }
+            }
+        }
+    }
+    let waits = waiters(analysis, timeline, client, begin);
+    if let Some((waiter, wait)) = waits.into_iter().min_by_key(|it| it.1.to) {
+        let actor = match wait.waker() {
+            by @ Actor::Outside(_) => by,
+            by => daemon(analysis, timeline, client, begin).unwrap_or(by),
+        };
+        timeline.divide(waiter, begin, actor);
+        let first = analysis.process(container.process).threads.first().copied();
+        if let Some(thread) = first.and_then(|ix| analysis.threads.get_mut(ix.0 as usize)) {
+            thread.parent = Some(waiter);
+        }
+    }
+}
+
+/// The most stretches of a thread that are searched.
+const BACK: usize = 64;
+
+/// A thread of the client that did not wait when the container's first process ended: the daemon had
+/// ended its last wait before, with output of the container's. What ran in the container then had
+/// led to that.
+fn outlive(
+    analysis: &Analysis,
+    timeline: &mut Timeline,
+    (thread, main): (ThreadIx, ProcessIx),
+    (begin, end): (Ktime, Ktime),
+) {
+    let Some(last) = timeline.at(thread, end) else {
+        return;
+    };
+    let found = (last.saturating_sub(BACK)..=last).rev().find_map(|number| {
+        let stretch = timeline.get(thread, number)?;
+        let outside = matches!(stretch.waker(), Actor::Outside(_));
+        let waits = matches!(stretch.doing, Bucket::Wait(_)) && outside;
+        (waits && stretch.to > begin && stretch.to <= end).then_some((number, stretch.to))
+    });
+    let Some((number, at)) = found else { return };
+    let runs = |ix: &ThreadIx| {
+        let before = timeline.at(*ix, Ktime(at.0.saturating_sub(1)));
+        let stretch = before.and_then(|number| timeline.get(*ix, number));
+        let runs = |it: Stretch| matches!(it.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. });
+        analysis.thread(*ix).end >= at && stretch.is_some_and(runs)
+    };
+    let inside = below(analysis, main);
+    let threads = || inside.iter().flat_map(|ix| &analysis.process(*ix).threads);
+    if let Some(worker) = threads().find(|ix| runs(ix)).copied() {
+        timeline.end_by(thread, number, Actor::Thread(worker));
+        return;
+    }
+    // None ran then, as that of a shell whose exit waits: the one that had run last.
+    let since = timeline.get(thread, number).map_or(begin, |it| it.from);
+    let ran = threads().filter_map(|ix| Some((*ix, ran_until(timeline, *ix, at)?)));
+    let last = ran.filter(|it| it.1 > since).max_by_key(|it| it.1);
+    if let Some((worker, until)) = last {
+        timeline.divide(thread, until, Actor::Thread(worker));
+    }
+}
+
+/// The end of a thread's last time on a CPU before a time.
+fn ran_until(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> Option<Ktime> {
+    let end = || timeline.count(thread).checked_sub(1);
+    let last = timeline.at(thread, at).or_else(end)?;
+    let back = (last.saturating_sub(BACK)..=last).rev();
+    let mut stretches = back.filter_map(|number| timeline.get(thread, number));
+    let found = stretches.find(|it| it.to <= at && matches!(it.doing, Bucket::OnCpu(_)));
+    found.map(|it| it.to)
+}
+
+/// A process and its descendants, in their order.
+fn below(analysis: &Analysis, process: ProcessIx) -> Vec<ProcessIx> {
+    let (mut below, mut next) = (Vec::new(), vec![process]);
+    while let Some(ix) = next.pop() {
+        below.push(ix);
+        next.extend(&analysis.process(ix).children);
+    }
+    below.sort_unstable();
+    below
+}
+
+/// The task that is not recorded and ends a wait of the client as the next one: the daemon's.
+fn daemon(
+    analysis: &Analysis,
+    timeline: &Timeline,
+    client: ProcessIx,
+    after: Ktime,
+) -> Option<Actor> {
+    let threads = analysis.process(client).threads.iter().copied();
+    let ended = threads.filter_map(|thread| {
+        let from = timeline.at(thread, after).unwrap_or(0);
+        let stretches = (from..timeline.count(thread)).filter_map(|at| timeline.get(thread, at));
+        let mut waits = stretches.filter(|it| matches!(it.doing, Bucket::Wait(_)));
+        waits.find(|it| it.to > after && matches!(it.waker(), Actor::Outside(_)))
+    });
+    ended.min_by_key(|it| it.to).map(|it| it.waker())
+}
+
+/// The last thread of a process that has ended, and its end.
+fn end_of(analysis: &Analysis, process: ProcessIx) -> Option<(ThreadIx, Ktime)> {
+    let process = analysis.process(process);
+    let threads = process.threads.iter().copied();
+    let last = threads.max_by_key(|ix| analysis.thread(*ix).end)?;
+    (!process.alive).then_some((last, analysis.thread(last).end))
+}
+
+/// The threads of a client that waited for the daemon at a time, and their waits: those that a task
+/// which is not recorded ended. If there is none: those that waited for a descriptor.
+fn waiters(
+    analysis: &Analysis,
+    timeline: &Timeline,
+    client: ProcessIx,
+    at: Ktime,
+) -> Vec<(ThreadIx, Stretch)> {
+    let threads = analysis.process(client).threads.iter().copied();
+    let waits = threads.filter_map(|thread| {
+        let stretch = timeline.get(thread, timeline.at(thread, at)?)?;
+        let waits = matches!(stretch.doing, Bucket::Wait(_));
+        (waits && stretch.from < at && at < stretch.to).then_some((thread, stretch))
+    });
+    let outside = |it: &Stretch| matches!(it.waker(), Actor::Outside(_));
+    let polls = |it: &Stretch| {
+        matches!(
+            it.reason,
+            Reason::Poll | Reason::SocketRead | Reason::SocketWrite
+        )
+    };
+    let (told, mut rest): (Vec<_>, Vec<_>) = waits.partition(|it| outside(&it.1));
+    if !told.is_empty() {
+        return told;
+    }
+    rest.retain(|it| polls(&it.1));
+    rest
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ---- Containers ----
+ *
+ * A daemon starts a container for its client, so the container's processes are no descendants of
+ * the client's. The program of the runtime (a shim, runc, conmon) that the daemon executes is
+ * followed from that exec on, with its descendants, if a followed client has asked for it. docs/recording.md
+ * has the rules.
+ */
+
+/* What a task's name says of it. */
+enum part {
+	PART_NONE = 0,
+	PART_DAEMON = 1,  /* starts containers for clients */
+	PART_RUNTIME = 2, /* is executed for each container */
+	PART_CLIENT = 3,  /* asks a daemon */
+};
+
+#define PARTS 18
+
+/* The names as the kernel has them, cut after 15 bytes. podman is its own daemon
+ * (podman-system-service). */
+static const struct {
+	char comm[16];
+	__u64 part;
+} parts[PARTS] = {
+	{ "dockerd", PART_DAEMON },	    { "containerd", PART_DAEMON },
+	{ "podman", PART_DAEMON },	    { "buildkitd", PART_DAEMON },
+	{ "containerd-shim", PART_RUNTIME }, { "runc", PART_RUNTIME },
+	{ "crun", PART_RUNTIME },	    { "youki", PART_RUNTIME },
+	{ "conmon", PART_RUNTIME },	    { "buildkit-runc", PART_RUNTIME },
+	{ "docker", PART_CLIENT },	    { "docker-compose", PART_CLIENT },
+	{ "docker-buildx", PART_CLIENT },   { "podman-remote", PART_CLIENT },
+	{ "nerdctl", PART_CLIENT },	    { "buildctl", PART_CLIENT },
+	{ "ctr", PART_CLIENT },		    { "crictl", PART_CLIENT },
+};
+
+/* Bytes of an answer, or of a runtime's arguments, that are searched for ids. */
+#define SEARCHED 512
+/* Of these, the bytes that are read at once: the stack of an exec's program, with all that it calls,
+ * has 512. */
+#define PIECE 32
+/* The most ids in them. */
+#define MOST_IDS 8
+
+/* The followed clients that live, by their process: those that a daemon has answered. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u32);
+} clients SEC(".maps");
+
+/* The processes of the daemons that have answered them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 64);
+	__type(key, __u32);
+	__type(value, __u32);
+} answerers SEC(".maps");
+
+/* The ids in these answers: the first 16 digits as they stand there, and the client's process. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u64[2]);
+	__type(value, __u32);
+} told_ids SEC(".maps");
+
+/* The number of `clients`, the last one, and the living clients that are not followed. */
+__u32 client_count, last_client, strangers;
+
+/*
+ * The verifier follows both ways of a branch, and both of the next one from each: half a million
+ * instructions for a loop over bytes, 0.3 s of each recording's start. So the two searches have no
+ * branch that depends on what they read, and are not static: it looks at each once.
+ */
+
+/* 1 for 0, else 0. */
+static __always_inline __u64 is_zero(__u64 value)
+{
+	value = ~value & (value - 1);
+	barrier_var(value);
+	return value >> 63;
+}
+
+/* What a name says (enum part). */
+__noinline __u32 part_named(__u64 begin, __u64 rest)
+{
+	__u64 part = PART_NONE;
+
+	for (int i = 0; i < PARTS; i++) {
+		const __u64 *known = (const __u64 *)parts[i].comm;
+
+		part += parts[i].part * is_zero((known[0] ^ begin) | (known[1] ^ rest));
+	}
+	return part;
+}
+
+/* Out of line: it is asked at execs and at first meetings. */
+static __noinline __u32 part_of(struct task_struct *task)
+{
+	__u64 name[2] = {};
+
+	bpf_probe_read_kernel_str(name, sizeof(name),
+				  (void *)task + bpf_core_field_offset(task->comm));
+	return part_named(name[0], name[1]);
+}
+
+/* The number of the only bit in a word. */
+static __always_inline __u32 bit_number(__u64 bit)
+{
+	static const __u64 odd[] = {
+		0xaaaaaaaaaaaaaaaa, 0xcccccccccccccccc, 0xf0f0f0f0f0f0f0f0,
+		0xff00ff00ff00ff00, 0xffff0000ffff0000, 0xffffffff00000000,
+	};
+	__u64 number = 0;
+
+	for (int i = 0; i < 6; i++)
+		number |= (1 - is_zero(bit & odd[i])) << i;
+	return number;
+}
+
+/* The same byte 8 times. */
+#define EIGHT(byte) ((byte) * 0x0101010101010101ULL)
+
+/* 0x80 for each of 8 characters that is no lower-case hexadecimal digit. */
+static __always_inline __u64 no_digits(__u64 word)
+{
+	__u64 low = word & EIGHT(0x7f);
+	__u64 digits = (low + EIGHT(0x80 - '0')) & ~(low + EIGHT(0x7f - '9'));
+	__u64 letters = (low + EIGHT(0x80 - 'a')) & ~(low + EIGHT(0x7f - 'f'));
+
+	return (~(digits | letters) | word) & EIGHT(0x80);
+}
+
+/* The id that has the digits at `at`, and up to 7 before, but not before `from`: notes it for the
+ * client `teller`, or, for 0, returns the client that it was noted for. */
+__noinline __u32 take_id(__u64 at, __u64 from, __u32 teller)
+{
+	__u64 id[2], before = 0;
+	__u32 *client;
+
+	if (at > from)
+		bpf_probe_read_user(&before, sizeof(before), (void *)(at - sizeof(before)));
+	before = no_digits(before);
+	for (int i = 0; i < 7 && !(before >> 63); i++) {
+		before <<= 8;
+		at--;
+	}
+	if (bpf_probe_read_user(id, sizeof(id), (void *)at))
+		return 0;
+	if (teller) {
+		bpf_map_update_elem(&told_ids, id, &teller, 0);
+		return 0;
+	}
+	client = bpf_map_lookup_elem(&told_ids, id);
+	return client ? *client : 0;
+}
+
+/* A bit for each word of 8 bytes of the running task's memory that has digits alone. */
+__noinline __u64 digit_words(__u64 address, __u64 length)
+{
+	__u64 words = 0, piece[PIECE / 8];
+
+	for (int at = 0; at < SEARCHED && at < length; at += PIECE) {
+		/* The end of the last one is not looked at. */
+		if (bpf_probe_read_user(piece, sizeof(piece), (void *)(address + at)))
+			break;
+		for (int i = 0; i < PIECE / 8; i++)
+			words |= is_zero(no_digits(piece[i])) << (at / 8 + i);
+	}
+	return words;
+}
+
+/*
+ * Searches the ids in the running task's memory: 16 digits in two of its words of 8 bytes, at least.
+ * `teller` is the client to note them for; 0: finds the client that one of them was noted for, and
+ * else returns 1 if there is a long id, of 64 digits.
+ */
+__noinline __u32 search_ids(__u64 address, __u64 length, __u32 teller)
+{
+	__u64 words = digit_words(address, length), pairs;
+	__u32 found = 0;
+
+	if (length < SEARCHED)
+		words &= (1ULL << length / 8) - 1;
+	pairs = words & words >> 1;
+	for (int i = 0; i < MOST_IDS && pairs; i++) {
+		__u64 first = pairs & -pairs;
+		__u32 client = take_id(address + 8 * bit_number(first), address, teller);
+
+		found = client + found * is_zero(client);
+		pairs &= pairs + first;
+	}
+	if (teller || found)
+		return found;
+	words &= words >> 1;
+	words &= words >> 2;
+	return !!(words & words >> 3);
+}
+
+/* Ids that a task sends in its present system call: those of containers that the daemon has made for
+ * this client. */
+static __always_inline void note_ids(struct task_struct *waker, __u32 client)
+{
+	__u64 regs = user_regs(false, waker), at, length;
+
+	if (!regs)
+		return;
+	if (bpf_core_field_exists(struct pt_regs, si)) {
+		at = PEEK(struct pt_regs, regs, si);
+		length = PEEK(struct pt_regs, regs, dx);
+	} else {
+		at = PEEK(struct pt_regs___arm64, regs, regs[1]);
+		length = PEEK(struct pt_regs___arm64, regs, regs[2]);
+	}
+	search_ids(at, length, client);
+}
+
+/* A daemon's task, which runs here, wakes a task of the followed process of `client_leader`. If that
+ * is by what it sends to a socket, that process is a client. Not static, as above. */
+__noinline int answer(__u64 client_leader)
+{
+	struct task_struct *waker = (struct task_struct *)bpf_get_current_task();
+	struct task_struct *leader = (struct task_struct *)client_leader;
+	__u32 daemon = BPF_CORE_READ(waker, tgid);
+	__u32 client = BPF_CORE_READ(leader, pid);
+	__u32 one = 1;
+
+	/* A shim serves its daemon. */
+	if (!sends(waker) || part_of(leader) == PART_RUNTIME)
+		return 0;
+	if (!bpf_map_lookup_elem(&clients, &client) &&
+	    !bpf_map_update_elem(&clients, &client, &one, BPF_NOEXIST))
+		__sync_fetch_and_add(&client_count, 1);
+	last_client = client;
+	if (!bpf_map_lookup_elem(&answerers, &daemon))
+		bpf_map_update_elem(&answerers, &daemon, &one, 0);
+	note_ids(waker, client);
+	return 0;
+}
+
+/* A followed process ends. */
+static __always_inline void end_client(__u32 tgid)
+{
+	if (client_count && !bpf_map_delete_elem(&clients, &tgid))
+		__sync_fetch_and_add(&client_count, -1);
+}
+
+/* A client that is not followed begins. */
+static __always_inline void note_stranger(__u32 tid)
+{
+	__u8 *slot = follow_slot(tid);
+
+	if (slot && !(*slot & (STANDING | STRANGER))) {
+		*slot |= STRANGER;
+		__sync_fetch_and_add(&strangers, 1);
+	}
+}
+
+/* It ends, or executes another program. */
+static __always_inline void end_stranger(__u32 tid)
+{
+	__u8 *slot = follow_slot(tid);
+
+	if (slot && *slot & STRANGER) {
+		*slot &= ~STRANGER;
+		__sync_fetch_and_add(&strangers, -1);
+	}
+}
+
+/* A daemon that has answered a followed client has executed the task's runtime, or the system's
+ * containerd has. One that a shim executes is for a container that is not followed: its health
+ * check, or `docker exec`, whose id is told. */
+static __always_inline bool is_asked(struct task_struct *task)
+{
+	struct task_struct *parent = BPF_CORE_READ(task, real_parent);
+
+	for (int up = 0; up < 3; up++) {
+		__u32 tgid = BPF_CORE_READ(parent, tgid);
+
+		if (bpf_map_lookup_elem(&answerers, &tgid))
+			return true;
+		if (part_of(parent) != PART_DAEMON)
+			return false;
+		parent = BPF_CORE_READ(parent, real_parent);
+		if (BPF_CORE_READ(parent, tgid) <= 1)
+			return true;
+	}
+	return false;
+}
+
+/* Whose a container is (enum evidence), by the arguments of its runtime, which the task has just
+ * executed. */
+static __noinline __u32 judge(struct task_struct *task, __u32 *client)
+{
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	unsigned long start = BPF_CORE_READ(mm, arg_start);
+	unsigned long end = BPF_CORE_READ(mm, arg_end);
+	__u32 found;
+
+	*client = last_client;
+	if (!client_count || end <= start)
+		return containers == CONTAINERS_ALL ? EVIDENCE_ANY : EVIDENCE_NONE;
+	found = search_ids(start, end - start, 0);
+	if (found > 1) {
+		*client = found;
+		return EVIDENCE_TOLD;
+	}
+	if (!is_asked(task))
+		return containers == CONTAINERS_ALL ? EVIDENCE_ANY : EVIDENCE_NONE;
+	if (!strangers)
+		return EVIDENCE_ONLY;
+	/* A daemon tells its client ids of this length. */
+	if (found && containers != CONTAINERS_ALL)
+		return EVIDENCE_NONE;
+	return EVIDENCE_AMBIGUOUS;
+}
+
+static __always_inline int put_join(struct task_struct *task, bool born, const __u32 area);
+
+/* The running task, which is not followed, has executed a program. True: it is followed from now on.
+ * Not static, as above. */
+__noinline int adopt(void)
+{
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u32 tid = BPF_CORE_READ(task, pid);
+	struct wire_container *record;
+	__u32 evidence, client = 0;
+	__u32 part = part_of(task);
+
+	end_stranger(tid);
+	if (part == PART_CLIENT)
+		note_stranger(tid);
+	if (part != PART_RUNTIME)
+		return false;
+	evidence = judge(task, &client);
+	if (evidence == EVIDENCE_NONE)
+		return false;
+	follow(tid);
+	count_life();
+	record = reserve_life(bpf_ktime_get_ns(), LIFE_CONTAINER, sizeof(*record), true);
+	if (record) {
+		record->tid = tid;
+		record->tgid = BPF_CORE_READ(task, tgid);
+		record->client = evidence == EVIDENCE_ANY ? 0 : client;
+		record->evidence = evidence;
+		submit_life(record);
+	}
+	put_join(task, false, 0);
+	return true;
+}

@@ -1,0 +1,183 @@
+//! The quotas of containers: how long each one's cgroup was throttled. A runtime removes the cgroup with
+//! the container, so its file is kept open and read until then.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tr_format::container::Container;
+
+use crate::containers::Found;
+use crate::machine;
+
+/// The most containers at a time.
+const MOST: usize = 1024;
+/// The most bytes of a `cpu.stat` that are read; the figures stand before.
+const LONGEST: usize = 4096;
+
+/// The containers of recorded runtimes that have a cgroup, by id.
+#[derive(Debug, Default)]
+pub struct Quotas(BTreeMap<Arc<[u8]>, Quota>);
+
+#[derive(Debug)]
+struct Quota {
+    container: Container,
+    /// The path in its hierarchy.
+    path: String,
+    /// Its `cpu.stat`, once the runtime has made the cgroup.
+    file: Option<File>,
+    /// The last figure, in ns.
+    throttled: Option<u64>,
+    ended: bool,
+}
+
+impl Quotas {
+    /// A runtime has been executed for a container.
+    pub fn add(&mut self, found: &Found) {
+        let container = &found.container;
+        let Some(path) = found.cgroup.as_deref().and_then(relative) else {
+            return;
+        };
+        if self.0.len() < MOST && !self.0.contains_key(&container.id) {
+            let quota = Quota {
+                container: Container {
+                    name: Arc::default(),
+                    image: Arc::default(),
+                    ..container.clone()
+                },
+                path,
+                file: None,
+                throttled: None,
+                ended: false,
+            };
+            self.0.insert(Arc::clone(&container.id), quota);
+        }
+    }
+
+    /// Reads the figures of all.
+    pub fn read(&mut self) {
+        for quota in self.0.values_mut().filter(|it| !it.ended) {
+            quota.read(Path::new("/sys/fs/cgroup"));
+        }
+    }
+
+    /// The figures of those whose cgroup is gone, which are forgotten; of `all`, at the end.
+    pub fn ended(&mut self, all: bool) -> Vec<Container> {
+        let mut told = Vec::new();
+        self.0.retain(|_, quota| {
+            let ends = quota.ended || all;
+            if let Some(ns) = quota.throttled.filter(|_| ends) {
+                let throttled = Some(ns);
+                told.push(Container {
+                    throttled,
+                    ..quota.container.clone()
+                });
+            }
+            !ends
+        });
+        told
+    }
+}
+
+impl Quota {
+    fn read(&mut self, mounts: &Path) {
+        let places = || ["cpu", "", "unified"].into_iter();
+        let file = |it: &str| File::open(mounts.join(it).join(&self.path).join("cpu.stat"));
+        if self.file.is_none() {
+            self.file = places().find_map(|it| file(it).ok());
+        }
+        let Some(file) = &self.file else { return };
+        let mut bytes = [0; LONGEST];
+        let read = file.read_at(&mut bytes, 0).ok();
+        match read.and_then(|length| bytes.get(..length)) {
+            Some(bytes) => {
+                let now = machine::throttled(&String::from_utf8_lossy(bytes));
+                self.throttled = now.or(self.throttled);
+            }
+            // ENODEV: the cgroup is gone.
+            None => self.ended = true,
+        }
+    }
+}
+
+/// A container's cgroup below the mount point. A runtime is given a path, or, for systemd, a slice, a
+/// prefix and a name (opencontainers/runc, docs/systemd.md).
+fn relative(path: &str) -> Option<String> {
+    let parts: Vec<&str> = path.split(':').collect();
+    let below = match parts[..] {
+        [path] => PathBuf::from(path.trim_start_matches('/')),
+        [slice, prefix, name] => slices(slice).join(format!("{prefix}-{name}.scope")),
+        _ => return None,
+    };
+    let plain = below
+        .components()
+        .all(|it| matches!(it, std::path::Component::Normal(_)));
+    (plain && below.file_name().is_some()).then(|| below.display().to_string())
+}
+
+/// `a-b.slice` is in `a.slice`.
+fn slices(slice: &str) -> PathBuf {
+    let name = slice.strip_suffix(".slice").unwrap_or(slice);
+    let ends = name.match_indices('-').map(|(at, _)| at);
+    let names = ends.chain([name.len()]).filter_map(|end| name.get(..end));
+    names.map(|name| format!("{name}.slice")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(path: &str) -> Found {
+        Found {
+            container: Container {
+                id: Arc::from(&b"web"[..]),
+                ..Container::default()
+            },
+            cgroup: Some(path.to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_quota_is_read_until_its_cgroup_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut quotas = Quotas::default();
+        quotas.add(&found("/docker/web"));
+        let read = |quotas: &mut Quotas| {
+            for quota in quotas.0.values_mut() {
+                quota.read(dir.path());
+            }
+        };
+        read(&mut quotas);
+        assert!(quotas.ended(false).is_empty());
+        let group = dir.path().join("cpu/docker/web");
+        std::fs::create_dir_all(&group).unwrap();
+        std::fs::write(group.join("cpu.stat"), "nr_throttled 2\nthrottled_time 7\n").unwrap();
+        read(&mut quotas);
+        assert!(quotas.ended(false).is_empty());
+        let told: Vec<Option<u64>> = quotas.ended(true).iter().map(|it| it.throttled).collect();
+        assert_eq!(told, [Some(7)]);
+        assert!(quotas.0.is_empty());
+    }
+
+    #[test]
+    fn cgroups_of_both_kinds_have_a_path() {
+        for (given, path) in [
+            ("/docker/27de", Some("docker/27de")),
+            (
+                "machine.slice:libpod:27de",
+                Some("machine.slice/libpod-27de.scope"),
+            ),
+            (
+                "user-a.slice:x:y",
+                Some("user.slice/user-a.slice/x-y.scope"),
+            ),
+            ("/", None),
+            ("../../etc", None),
+            ("a:b", None),
+        ] {
+            assert_eq!(relative(given).as_deref(), path, "{given}");
+        }
+    }
+}

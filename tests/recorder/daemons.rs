@@ -1,0 +1,403 @@
+//! Containers that a daemon starts for recorded clients. The daemon, the runtime and the client are
+//! `fixtures/programs/daemon.py` under the names of real ones; the oracle is the runtime's account of
+//! its container.
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::common::{document, lacks, long, python};
+use crate::support::{
+    analyze, copy_program, dump, ensure, int, list, recording, scratch, text, tr, Test,
+};
+
+pub const TESTS: &[Test] = &[
+    ("a_container_is_its_clients", one),
+    ("two_clients_have_their_own_containers", two),
+    ("a_strangers_container_is_not_recorded", stranger),
+    ("containers_says_which_are_recorded", chosen),
+    ("dockers_containers_are_recorded", docker),
+];
+
+/// A daemon, which is killed at its end.
+struct Daemon {
+    process: Child,
+    dir: PathBuf,
+    script: String,
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// What the runtime says of its container: the pid of its first process, CPU time and wall time in ns.
+struct Told {
+    pid: u64,
+    cpu: u64,
+    wall: u64,
+}
+
+impl Daemon {
+    fn start(name: &str, how: &[&str]) -> Result<Daemon, Failed> {
+        let dir = scratch(name);
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir)?;
+        // Not a link to another interpreter's wrapper.
+        let asked = Command::new(python()?)
+            .args([
+                "-c",
+                "import os, sys; print(os.path.realpath(sys.executable))",
+            ])
+            .output()?;
+        let python = text(&asked.stdout).trim().to_owned();
+        for program in ["podman", "conmon", "docker", "client"] {
+            symlink(&python, dir.join(program))?;
+        }
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let script = root.join("fixtures/programs/daemon.py");
+        let script = script.display().to_string();
+        let mut process = Command::new(dir.join("podman"))
+            .args([&script, "serve"])
+            .args([dir.join("socket"), dir.join("conmon")])
+            .args(how)
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let out = process.stdout.take().ok_or("no output")?;
+        BufReader::new(out).read_line(&mut String::new())?;
+        Ok(Daemon {
+            process,
+            dir,
+            script,
+        })
+    }
+
+    /// The command line of a client of this name.
+    fn client(&self, program: &str, name: &str, seconds: &str) -> Vec<String> {
+        let path = |file: &str| self.dir.join(file).display().to_string();
+        let args = [
+            &path(program),
+            &self.script,
+            "ask",
+            &path("socket"),
+            name,
+            seconds,
+        ];
+        args.map(str::to_owned).to_vec()
+    }
+
+    fn trace(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Records a client.
+    fn record(&self, name: &str, options: &[&str]) -> Result<Child, Failed> {
+        let command = self.client("client", name, "0.2");
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let mut tr = recording(&self.trace(name), options, &command);
+        tr.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(tr.spawn()?)
+    }
+}
+
+fn told(client: Child) -> Result<Told, Failed> {
+    let out = client.wait_with_output()?;
+    let said = text(&out.stdout);
+    let numbers: Vec<u64> = said.split_whitespace().flat_map(str::parse).collect();
+    let [pid, cpu, wall] = numbers[..] else {
+        return Err(format!("{out:?}").into());
+    };
+    Ok(Told { pid, cpu, wall })
+}
+
+/// The events of containers: name and evidence.
+fn events(trace: &Path) -> Result<Vec<(String, String)>, Failed> {
+    let events = dump(trace)?;
+    let containers = events.iter().filter(|it| it["kind"] == "container");
+    let field = |event: &Value, name: &str| event[name].as_str().unwrap_or_default().to_owned();
+    Ok(containers
+        .map(|it| (field(it, "name"), field(it, "evidence")))
+        .collect())
+}
+
+/// The recorded containers, as the tree names them.
+fn containers(trace: &Path) -> Result<Vec<String>, Failed> {
+    let tree = text(&tr(&["analyze", "--report", "tree"], trace)?);
+    let names = tree
+        .lines()
+        .filter_map(|line| line.find("container ").and_then(|at| line.get(at..)));
+    Ok(names.map(|name| name.trim().to_owned()).collect())
+}
+
+fn one() -> Result<(), Failed> {
+    let daemon = Daemon::start("daemon-one", &[])?;
+    let told = told(daemon.record("web", &[])?)?;
+    let trace = daemon.trace("web");
+    let evidence: Vec<String> = events(&trace)?.into_iter().map(|(_, it)| it).collect();
+    ensure(evidence == ["told", "descendant"], || {
+        format!("{evidence:?}")
+    })?;
+    let analysis = analyze(&trace)?;
+    let processes = list(&analysis, "processes");
+    let of = |pid: u64| processes.iter().find(|it| int(it, "pid") == pid);
+    let shell = of(told.pid).ok_or_else(|| format!("{analysis}"))?;
+    // Its CPU time, and its sleep's.
+    let below: u64 = processes
+        .iter()
+        .filter(|it| int(it, "pid") == told.pid || int(it, "ppid") == told.pid)
+        .map(|it| int(it, "on_cpu_ns"))
+        .sum();
+    ensure(
+        below.abs_diff(told.cpu) <= told.cpu / 100 + 5_000_000,
+        || format!("{below} {} {shell}", told.cpu),
+    )?;
+    let found = containers(&trace)?;
+    ensure(found == ["container web"], || format!("{found:?}"))?;
+    let groups = document(&trace, &["--by", "container"])?;
+    let rows = list(&groups, "rows").iter();
+    let mut names: Vec<&str> = rows.filter_map(|it| it["name"].as_str()).collect();
+    names.sort_unstable();
+    ensure(names == ["container web", "no container"], || {
+        format!("{groups}")
+    })?;
+    for (pattern, there) in [("^web$", true), ("alpine", false)] {
+        let chosen = document(&trace, &["--container", pattern])?;
+        let rows = list(&chosen, "processes");
+        let has = rows.iter().any(|it| int(it, "pid") == told.pid);
+        ensure(has == there, || format!("{chosen}"))?;
+    }
+    let spans = text(&tr(
+        &["export", "--format", "otlp-json", "-o", "-"],
+        &trace,
+    )?);
+    ensure(spans.contains("container.name"), || spans.clone())?;
+    // The path goes through its first process, for which the daemon waited.
+    let path = document(&trace, &["--report", "critical-path"])?;
+    let inside = |it: &&Value| int(it, "pid") == told.pid || int(it, "ppid") == told.pid;
+    let pids: Vec<u64> = processes
+        .iter()
+        .filter(inside)
+        .map(|it| int(it, "pid"))
+        .collect();
+    let legs = list(&path["critical_path"]["path"], "steps").iter();
+    let legs = legs.filter(|leg| pids.contains(&int(leg, "pid")));
+    let on_path: u64 = legs
+        .map(|leg| int(leg, "to_ns") - int(leg, "from_ns"))
+        .sum();
+    ensure(
+        on_path >= told.wall / 100 * 95 && on_path <= told.wall,
+        || format!("{on_path} {} {path}", told.wall),
+    )
+}
+
+fn two() -> Result<(), Failed> {
+    let daemon = Daemon::start("daemon-two", &[])?;
+    let clients = [daemon.record("one", &[])?, daemon.record("two", &[])?];
+    for (client, name) in clients.into_iter().zip(["one", "two"]) {
+        told(client)?;
+        let found = containers(&daemon.trace(name))?;
+        ensure(found == [format!("container {name}")], || {
+            format!("{name}: {found:?}")
+        })?;
+    }
+    Ok(())
+}
+
+fn stranger() -> Result<(), Failed> {
+    // The daemon does not tell ids, so another client's container can be anyone's.
+    for (how, evidence) in [
+        (&["untold"][..], None),
+        (&["untold", "short"][..], Some("ambiguous")),
+    ] {
+        let daemon = Daemon::start("daemon-stranger", how)?;
+        let other = daemon.client("docker", "theirs", "1");
+        let (program, args) = other.split_first().ok_or("no client")?;
+        let mut other = Command::new(program)
+            .args(args)
+            .stdout(Stdio::null())
+            .spawn()?;
+        told(daemon.record("mine", &[])?)?;
+        other.wait()?;
+        let events = events(&daemon.trace("mine"))?;
+        let found = events.first().map(|it| it.1.as_str());
+        ensure(found == evidence, || format!("{how:?}: {events:?}"))?;
+    }
+    // Nobody else's.
+    let daemon = Daemon::start("daemon-alone", &["untold"])?;
+    told(daemon.record("mine", &[])?)?;
+    let events = events(&daemon.trace("mine"))?;
+    ensure(events.first().is_some_and(|it| it.1 == "only"), || {
+        format!("{events:?}")
+    })
+}
+
+fn chosen() -> Result<(), Failed> {
+    let daemon = Daemon::start("daemon-chosen", &[])?;
+    for (which, count) in [("none", 0), ("mine", 0), ("all", 1)] {
+        let options = ["--containers", which];
+        let mut tr = recording(&daemon.trace(which), &options, &["sh", "-c", "echo; cat"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        let out = tr.stdout.as_mut().ok_or("no output")?;
+        BufReader::new(out).read_line(&mut String::new())?;
+        let other = daemon.client("client", which, "0");
+        let (program, args) = other.split_first().ok_or("no client")?;
+        Command::new(program).args(args).output()?;
+        drop(tr.stdin.take());
+        tr.wait()?;
+        let found = containers(&daemon.trace(which))?;
+        // Others may start containers here, too.
+        let name = format!("container {which}");
+        let own = found.iter().filter(|it| **it == name).count();
+        ensure(own == count, || format!("{which}: {found:?}"))?;
+    }
+    told(daemon.record("none", &["--containers=none"])?)?;
+    let found = containers(&daemon.trace("none"))?;
+    ensure(found.is_empty(), || format!("{found:?}"))
+}
+
+/// A daemon of Docker's of its own, without a network.
+struct Dockerd {
+    process: Child,
+    dir: PathBuf,
+}
+
+impl Drop for Dockerd {
+    fn drop(&mut self) {
+        let pid = self.process.id().to_string();
+        let _ = crate::support::kill().args(["-TERM", &pid]).status();
+        let _ = self.process.wait();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// CPU time for several periods of a quota.
+const BUSY: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+
+/// `docker run`, and the steps of `docker build` by the classic builder.
+fn docker() -> Result<(), Failed> {
+    let missing = ["dockerd", "docker", "busybox"].into_iter().find_map(lacks);
+    if !long() || missing.is_some() {
+        return Ok(());
+    }
+    let dir = std::env::temp_dir().join(format!("tr-docker-{}", std::process::id()));
+    std::fs::create_dir_all(dir.join("image/bin"))?;
+    std::fs::create_dir_all(dir.join("context"))?;
+    let path = |name: &str| dir.join(name).display().to_string();
+    let socket = format!("unix://{}", path("socket"));
+    let process = Command::new("dockerd")
+        .args([
+            "--iptables=false",
+            "--ip6tables=false",
+            "--bridge=none",
+            "-H",
+            &socket,
+        ])
+        .args(["--data-root", &path("data"), "--exec-root", &path("exec")])
+        .args(["--pidfile", &path("pid")])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let dockerd = Dockerd {
+        process,
+        dir: dir.clone(),
+    };
+    let docker = |args: &[&str]| {
+        let mut docker = Command::new("docker");
+        docker.args(["-H", &socket]).args(args);
+        docker
+    };
+    crate::support::eventually("dockerd answers", || {
+        docker(&["version"])
+            .output()
+            .is_ok_and(|out| out.status.success())
+    })?;
+    copy_program("/usr/bin/busybox", dir.join("image/bin/busybox"))?;
+    for name in ["sh", "sleep", "true"] {
+        symlink("busybox", dir.join("image/bin").join(name))?;
+    }
+    let tar = format!(
+        "tar -C {} -c . | docker -H {socket} import - bb:1",
+        path("image")
+    );
+    let imported = Command::new("sh").args(["-c", &tar]).output()?;
+    ensure(imported.status.success(), || format!("{imported:?}"))?;
+    std::fs::write(
+        dir.join("context/Dockerfile"),
+        "FROM bb:1\nRUN sleep 0.3\nRUN /bin/true && /bin/true\n",
+    )?;
+    let trace = dir.join("trace.bin");
+    let build = [
+        "docker",
+        "-H",
+        &socket,
+        "build",
+        "--no-cache",
+        "--network",
+        "none",
+        &path("context"),
+    ];
+    let mut tr = recording(&trace, &["--force"], &build);
+    let out = tr.env("DOCKER_BUILDKIT", "0").output()?;
+    ensure(out.status.success(), || format!("{out:?}"))?;
+    let steps = text(&crate::support::tr(
+        &["analyze", "--report", "steps"],
+        &trace,
+    )?);
+    for step in ["RUN sleep 0.3", "RUN /bin/"] {
+        ensure(steps.contains(step), || steps.clone())?;
+    }
+    let run = [
+        "docker",
+        "-H",
+        &socket,
+        "run",
+        "--rm",
+        "--network",
+        "none",
+        "--name",
+        "web",
+        "bb:1",
+    ];
+    let run = [
+        &run[..],
+        &[
+            "sh",
+            "-c",
+            "i=0; while [ $i -lt 20 ]; do /bin/true; i=$((i+1)); done",
+        ],
+    ]
+    .concat();
+    let out = recording(&trace, &["--force"], &run).output()?;
+    ensure(out.status.success(), || format!("{out:?}"))?;
+    let found = containers(&trace)?;
+    ensure(found.contains(&"container web (bb:1)".into()), || {
+        format!("{found:?}")
+    })?;
+    let analysis = analyze(&trace)?;
+    let ran = |it: &&Value| it["argv"] == serde_json::json!(["/bin/true"]);
+    let count = list(&analysis, "processes").iter().filter(ran).count();
+    ensure(count == 20, || format!("{count}"))?;
+    // The quota is the container's, and not that of COMMAND's cgroup.
+    let limited = [&run[..9], &["--cpus", "0.1", "bb:1", "sh", "-c", BUSY]].concat();
+    let out = recording(&trace, &["--force"], &limited).output()?;
+    ensure(out.status.success(), || format!("{out:?}"))?;
+    let machine = text(&crate::support::tr(
+        &["analyze", "--report", "machine"],
+        &trace,
+    )?);
+    ensure(machine.contains("throttled in container web"), || {
+        machine.clone()
+    })?;
+    drop(dockerd);
+    Ok(())
+}
