@@ -28,6 +28,15 @@ pub const PAGE: Kind = Kind {
     },
 };
 
+/// JUnit XML.
+pub const JUNIT: Kind = Kind {
+    name: "JUnit XML",
+    is: |bytes| {
+        let xml = matches!(bytes.trim_ascii_start().first(), Some(b'<' | b'\xef'));
+        xml && has(bytes, "<testsuite")
+    },
+};
+
 /// A table of a dataset.
 pub const PARQUET: Kind = Kind {
     name: "a Parquet file",
