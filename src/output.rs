@@ -28,6 +28,12 @@ pub const PAGE: Kind = Kind {
     },
 };
 
+/// Figures for services that follow them over time.
+pub const BENCHMARKS: Kind = Kind {
+    name: "figures of benchmarks",
+    is: |bytes| is_json(bytes) && (has(bytes, "\"lower_value\"") || has(bytes, "\"range\"")),
+};
+
 /// JUnit XML.
 pub const JUNIT: Kind = Kind {
     name: "JUnit XML",

@@ -1,5 +1,6 @@
 //! `tr export`: a recording for other tools, or as a run of a dataset.
 
+mod benchmarks;
 mod dataset;
 mod junit;
 
@@ -12,6 +13,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use tr_analyze::Options;
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
+use tr_report::diff::benchmarks::Service;
 use tr_report::export::{self, otlp, Format, Settings, Weight};
 use tr_report::reports::{Ask, View};
 
@@ -98,6 +100,8 @@ enum To {
     Dataset,
     /// The JUnit report of `--with`.
     Junit,
+    /// Figures for a service that follows them over time.
+    Benchmarks(Service),
 }
 
 /// All formats, with a line of help each.
@@ -113,7 +117,8 @@ fn formats() -> impl TypedValueParser<Value = To> {
         "junit",
         "the JUnit XML of --with, each test with its CPU time and verdict",
     );
-    let all = files.into_iter().chain([dataset, junit]);
+    let services = Service::ALL.map(|it| (To::Benchmarks(it), it.name(), it.title()));
+    let all = files.into_iter().chain([dataset, junit]).chain(services);
     args::words(all.map(|(value, name, help)| (value, PossibleValue::new(name).help(help))))
 }
 
@@ -138,7 +143,7 @@ fn has_date(trace: &Trace, args: &Args) -> bool {
 fn misplaced(args: &Args, to: To) -> Option<&'static str> {
     let format = match to {
         To::File(format) => Some(format),
-        To::Dataset | To::Junit => None,
+        To::Dataset | To::Junit | To::Benchmarks(_) => None,
     };
     let is_otlp = format.is_some_and(Format::is_otlp);
     if args.endpoint.is_some() && !is_otlp {
@@ -178,7 +183,7 @@ impl Args {
 pub fn run(args: &Args) -> ExitCode {
     let Some(to) = args.format.or_else(|| by_suffix(args.output.as_deref()?)) else {
         let names = Format::ALL.map(|it| it.name()).join(", ");
-        eprintln!("tr: export: name the format: --format {names}, parquet or junit");
+        eprintln!("tr: export: name the format: --format {names}, parquet, junit, benchmark-action or bencher");
         return ExitCode::from(open::UNREADABLE);
     };
     if let Some(why) = misplaced(args, to) {
@@ -189,6 +194,7 @@ pub fn run(args: &Args) -> ExitCode {
         To::File(format) => format,
         To::Dataset => return dataset::run(args),
         To::Junit => return junit::run(args),
+        To::Benchmarks(service) => return benchmarks::run(args, service),
     };
     let trace = match open::trace(&args.file) {
         Ok(trace) => trace,

@@ -1,5 +1,7 @@
 //! `tr summary`: ten lines for the page of a CI job.
 
+mod ci;
+
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -41,8 +43,8 @@ pub struct Summary {
     verdict: Option<String>,
     advice: Vec<Advice>,
     failures: Failures,
-    /// Tests that passed and were held back more than their neighbours.
-    slow: Vec<String>,
+    /// Tests that passed and were held back more than their neighbours: names and verdicts.
+    slow: Vec<(String, String)>,
     /// The title of the path, and its longest parts.
     path: Option<(&'static str, Vec<String>)>,
     steps: Vec<String>,
@@ -108,8 +110,9 @@ impl Summary {
         for failure in self.failed(|name| name.to_owned(), |text| text.to_owned()) {
             style.wrapped(&mut out, Paint::Bad, "Failed: ", &failure);
         }
-        for slow in &self.slow {
-            style.wrapped(&mut out, Paint::Plain, "Slow: ", slow);
+        for (name, held) in self.slow.iter().take(MOST) {
+            let slow = format!("{}: {held}", units::shorten(name, NAME));
+            style.wrapped(&mut out, Paint::Plain, "Slow: ", &slow);
         }
         if let Some(verdict) = &self.verdict {
             style.wrapped(&mut out, Paint::Plain, "Verdict: ", verdict);
@@ -148,8 +151,9 @@ impl Summary {
         for failure in &failed {
             let _ = writeln!(out, "- ❌ {failure}");
         }
-        for slow in &self.slow {
-            let _ = writeln!(out, "- Slow: {}", escape::markdown(slow));
+        for (name, held) in self.slow.iter().take(MOST) {
+            let name = escape::code(&units::shorten(name, NAME));
+            let _ = writeln!(out, "- Slow: {name}: {}", escape::markdown(held));
         }
         if !failed.is_empty() || !self.slow.is_empty() {
             out.push('\n');
@@ -282,7 +286,7 @@ fn parts(analysis: &Analysis, path: &CriticalPath) -> (&'static str, Vec<String>
 }
 
 /// The longest tests that passed and were held back more than their neighbours.
-fn slow(analysis: &Analysis) -> Vec<String> {
+fn slow(analysis: &Analysis) -> Vec<(String, String)> {
     let steps = Steps::new(analysis);
     if steps.list().iter().all(|step| step.kind != StepKind::Test) {
         return Vec::new();
@@ -297,10 +301,9 @@ fn slow(analysis: &Analysis) -> Vec<String> {
         .filter_map(|(at, step)| Some((std::cmp::Reverse(step.wall()), at, verdicts.told(at)?)))
         .collect();
     slow.order_by_key(|(wall, at, _)| (*wall, *at));
-    let named = slow.into_iter().take(MOST).filter_map(|(_, at, verdict)| {
-        let name = units::shorten(&steps.list().get(at)?.name, NAME);
-        Some(format!("{name}: {}", verdict.text()))
-    });
+    let named = slow
+        .into_iter()
+        .filter_map(|(_, at, verdict)| Some((steps.list().get(at)?.name.clone(), verdict.text())));
     named.collect()
 }
 

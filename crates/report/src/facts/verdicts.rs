@@ -23,7 +23,7 @@ use crate::who;
 
 /// A part is the verdict if it has two fifths of the wall time, and this much, in ns.
 const OF_WALL: (u64, u64) = (2, 5);
-const LEAST: u64 = 50_000_000;
+const LEAST: u64 = 200_000_000;
 /// A step of whose time a tenth is unknown has no verdict.
 const UNKNOWN: u64 = 10;
 /// A suite has a median if it has so many other tests.

@@ -8,7 +8,7 @@ use tr_analyze::critical_path::{Kind, Segment};
 use tr_analyze::memory::MemoryKind;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::network::Ends;
-use tr_analyze::timeline::{Bucket, Stretch};
+use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 
@@ -251,20 +251,18 @@ impl<'a> Divider<'a> {
         for (thread, it) in self.busiest(at, segment).into_iter().flatten() {
             let ns = it.length().min(slept);
             slept -= ns;
-            match (it.doing, self.analysis.awaited(thread, &it)) {
-                (Bucket::OnCpu(_), _) => divided.add(Part::Work, ns),
-                (Bucket::RunQueue { .. }, _) => {
+            match self.explains(at, thread, &it) {
+                None => slept += ns,
+                Some(Part::Nobody) => {
                     let wait = Contention::within(self.analysis, thread, it.from, it.to);
                     self.run_queue(wait, ns, divided);
                 }
-                (_, Some(Awaited::Disk | Awaited::File)) => divided.add(Part::Disk, ns),
-                (_, Some(Awaited::Lock)) => divided.add(Part::Lock, ns),
-                (_, Some(Awaited::Socket)) => divided.add(Part::Server, ns),
-                (_, Some(Awaited::Kernel)) => {
-                    divided.blocked = divided.blocked.saturating_add(ns);
-                    divided.add(Part::Other, ns);
+                Some(part) => {
+                    if part == Part::Other {
+                        divided.blocked = divided.blocked.saturating_add(ns);
+                    }
+                    divided.add(part, ns);
                 }
-                _ => slept += ns,
             }
         }
         divided.add(Part::Sleep, slept);
@@ -284,7 +282,9 @@ impl<'a> Divider<'a> {
         };
         let all = others.filter(lives).map(|thread| {
             let stretches = self.stretches(thread, segment);
-            let counts = stretches.iter().filter(|it| self.explains(thread, it));
+            let counts = stretches
+                .iter()
+                .filter(|it| self.explains(at, thread, it).is_some());
             let ns = counts.fold(0u64, |sum, it| sum.saturating_add(it.length()));
             (ns, thread, stretches)
         });
@@ -308,22 +308,26 @@ impl<'a> Divider<'a> {
         cut.filter(|it| it.from < it.to).collect()
     }
 
-    fn explains(&self, thread: ThreadIx, it: &Stretch) -> bool {
-        let held = [
-            Awaited::Disk,
-            Awaited::File,
-            Awaited::Lock,
-            Awaited::Socket,
-            Awaited::Kernel,
-        ];
-        match it.doing {
-            Bucket::OnCpu(_) | Bucket::RunQueue { .. } => true,
-            Bucket::Wait(_) => self
-                .analysis
-                .awaited(thread, it)
-                .is_some_and(|it| held.contains(&it)),
-            Bucket::Unknown => false,
-        }
+    /// The part of a stretch that explains why another thread of the step slept; of a wait for a CPU
+    /// it is to be divided.
+    fn explains(&self, at: StepIx, thread: ThreadIx, it: &Stretch) -> Option<Part> {
+        let part = match it.doing {
+            Bucket::OnCpu(_) => return Some(Part::Work),
+            Bucket::RunQueue { .. } => return Some(Part::Nobody),
+            Bucket::Unknown => return None,
+            Bucket::Wait(_) => match self.analysis.awaited(thread, it)? {
+                Awaited::Disk | Awaited::File => return Some(Part::Disk),
+                Awaited::Kernel => return Some(Part::Other),
+                Awaited::Lock => Part::Lock,
+                Awaited::Socket => Part::Server,
+                _ => return None,
+            },
+        };
+        // What a thread of the step ended was a wait for the step itself, unless it killed the thread.
+        let killed = self.analysis.thread(thread).status;
+        let killed = killed.is_some_and(|status| status & 0x7f != 0);
+        let own = matches!(it.waker(), Actor::Thread(waker) if self.is_inside(at, waker, it.to));
+        (!own || killed).then_some(part)
     }
 
     /// The parts of the hypervisor, the quota and of memory, as counters and sums tell them.
