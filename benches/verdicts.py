@@ -17,6 +17,7 @@ import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -58,9 +59,9 @@ def subject(plant):
         f = os.open(at("file"), os.O_RDONLY | os.O_DIRECT); m = mmap.mmap(-1, 1 << 20)
         for _ in range(4): os.readv(f, [m])
     elif plant == "memory":
-        held = bytearray(40 << 20)
+        held = bytearray(48 << 20)
         for i in range(0, len(held), 4096): held[i] = 1
-        for _ in range(3):
+        for _ in range(9):
             with open(at("file"), "rb") as f:
                 m = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ)
                 for i in range(0, len(m), 4096): m[i]
@@ -190,8 +191,8 @@ class Groups:
         # All that runs here has most of the CPUs.
         self.all, self.suite = [], None
         group = f"/sys/fs/cgroup/cpu/tr-verdicts-{os.getpid()}"
-        self.suite, self.plant = group + "/suite", group + "/plant"
-        for it in (group, self.suite, self.plant):
+        self.suite = group + "/suite"
+        for it in (group, self.suite):
             os.makedirs(it, exist_ok=True)
             self.all.insert(0, it)
         self.limit(group, "cpu.shares", 262144)
@@ -205,7 +206,7 @@ class Groups:
         with open(f"{disk}/dev") as f:
             device = f.read().strip()
         limits = {
-            "memory": ("memory", "memory.limit_in_bytes", 72 << 20),
+            "memory": ("memory", "memory.limit_in_bytes", 96 << 20),
             "disk": ("blkio", "blkio.throttle.read_bps_device", f"{device} 3000000"),
         }
         self.group = None
@@ -235,7 +236,7 @@ def record(args, suite, plant, trace):
     put(place, {"op.py": OP})
     if plant in ("disk", "memory"):
         with open(os.path.join(place, "file"), "wb") as out:
-            out.write(os.urandom(1 << 20) * (5 if plant == "disk" else 60))
+            out.write(os.urandom(1 << 20) * (5 if plant == "disk" else 120))
             os.fsync(out.fileno())
             # Its pages would be this process's.
             os.posix_fadvise(out.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -248,21 +249,21 @@ def record(args, suite, plant, trace):
     try:
         if plant in ("hogs", "timeout", "server", "lock"):
             what = "hogs" if plant == "timeout" else plant
-            daemon = subprocess.Popen([sys.executable, "-c", DAEMON, place, what], preexec_fn=lambda: put_into(groups.plant))
+            daemon = subprocess.Popen([sys.executable, "-c", DAEMON, place, what], start_new_session=True, preexec_fn=lambda: put_into(groups.suite))
             wanted = {"server": "port", "lock": "ready"}.get(what)
             while wanted and not os.path.exists(os.path.join(place, wanted)):
                 time.sleep(0.01)
             time.sleep(0.05)
         # The recorder stays outside of the limits.
         entry = "import os, sys; " + (f"open({groups.group + '/cgroup.procs'!r}, 'w').write(str(os.getpid())); " if groups.group else "") + "os.execvp(sys.argv[1], sys.argv[1:])"
-        run = subprocess.run([args.tr, "record", "--force", "-o", trace, "--", sys.executable, "-c", entry, *command], cwd=place, capture_output=True, text=True, timeout=120, preexec_fn=lambda: put_into(groups.suite))
+        run = subprocess.run([args.tr, "record", "--force", "-o", trace, "--", sys.executable, "-c", entry, *command], cwd=place, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, preexec_fn=lambda: put_into(groups.suite))
         oracle = None
         with contextlib.suppress(OSError), open(os.path.join(place, "oracle")) as f:
             oracle = [float(it) for it in f.read().split()]
         return run, oracle
     finally:
         if daemon:
-            daemon.kill()
+            os.killpg(daemon.pid, signal.SIGKILL)
             daemon.wait()
         groups.leave()
         shutil.rmtree(place, ignore_errors=True)

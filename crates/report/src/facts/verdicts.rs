@@ -90,7 +90,7 @@ impl Verdicts {
             Some(divider.divide(at, &path))
         });
         let divided: Vec<Option<Divided>> = divided.collect();
-        let medians = Medians::new(steps, &divided);
+        let medians = Medians::of_all(steps.list().iter(), &divided);
         let list = steps.list().iter().zip(&divided).enumerate();
         let verdicts = list.map(|(at, (step, divided))| {
             let divided = divided.as_ref()?;
@@ -172,9 +172,9 @@ fn judge(step: &Step, divided: &Divided, median: Option<u64>) -> Option<Verdict>
 struct Medians(BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>>);
 
 impl Medians {
-    fn new(steps: &Steps, divided: &[Option<Divided>]) -> Medians {
+    fn of_all<'s>(steps: impl Iterator<Item = &'s Step>, divided: &[Option<Divided>]) -> Medians {
         let mut suites: BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>> = BTreeMap::new();
-        for (at, (step, divided)) in steps.list().iter().zip(divided).enumerate() {
+        for (at, (step, divided)) in steps.zip(divided).enumerate() {
             let Some(divided) = divided.as_ref().filter(|_| step.kind == StepKind::Test) else {
                 continue;
             };

@@ -10,7 +10,7 @@ use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::network::Ends;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::counters::Counter;
-use tr_format::event::Ktime;
+use tr_format::event::{Ktime, Reason};
 
 use crate::facts::loads;
 use crate::facts::network::Host;
@@ -25,6 +25,8 @@ const TIMERS: usize = 100;
 const THREADS: usize = 1_000;
 /// A timer that is shorter, in ns, hides nothing.
 const SHORT: u64 = 1_000_000;
+/// A step whose threads reclaim so often is short of memory.
+const SHORT_OF_MEMORY: u64 = 100;
 
 /// A step's wall time by part, in ns.
 #[derive(Clone, Debug, Default)]
@@ -33,11 +35,22 @@ pub(super) struct Divided {
     by: BTreeMap<(Part, String), u64>,
     /// Of `Other`, in uninterruptible waits.
     blocked: u64,
+    /// Of `Disk`, for pages that were not in memory.
+    faults: u64,
 }
 
 impl Divided {
     pub fn get(&self, part: Part) -> u64 {
         self.times.get(&part).copied().unwrap_or(0)
+    }
+
+    /// One for a test.
+    #[cfg(test)]
+    pub fn made(parts: &[(Part, u64)]) -> Divided {
+        Divided {
+            times: parts.iter().copied().collect(),
+            ..Divided::default()
+        }
     }
 
     pub fn sum(&self, of: impl Fn(Part) -> bool) -> u64 {
@@ -82,8 +95,8 @@ pub(super) struct Divider<'a> {
     ends: Ends,
     /// For each step the threads that were in it.
     threads: HashMap<StepIx, Vec<ThreadIx>>,
-    /// For each step the waits of its threads for memory, in ns.
-    memory: HashMap<StepIx, u64>,
+    /// For each step the waits of its threads for memory.
+    memory: HashMap<StepIx, Waits>,
 }
 
 impl<'a> Divider<'a> {
@@ -226,12 +239,24 @@ impl<'a> Divider<'a> {
                 divided.add_by(part, by, ns);
             }
             part => {
-                if segment.kind == Kind::Blocked {
-                    divided.blocked = divided.blocked.saturating_add(ns);
-                }
+                let sum = match segment.kind {
+                    Kind::Blocked => Some(&mut divided.blocked),
+                    Kind::Disk if self.is_fault(segment) => Some(&mut divided.faults),
+                    _ => None,
+                };
+                sum.into_iter()
+                    .for_each(|sum| *sum = sum.saturating_add(ns));
                 divided.add(part, ns);
             }
         }
+    }
+
+    /// A wait for a page of a file or from swap.
+    fn is_fault(&self, segment: &Segment) -> bool {
+        let timeline = self.analysis.timeline.as_ref();
+        let stretch =
+            timeline.and_then(|it| it.get(segment.thread, it.at(segment.thread, segment.from)?));
+        stretch.is_some_and(|it| it.reason == Reason::PageFault)
     }
 
     /// A wait for a CPU, by who had it.
@@ -344,12 +369,18 @@ impl<'a> Divider<'a> {
         let idle = around.min(divided.get(Part::Nobody));
         divided.take(Part::Nobody, idle, Part::Quota);
         divided.take(Part::Others, inside.saturating_sub(idle), Part::Quota);
-        let memory = self.memory.get(&at).copied().unwrap_or(0);
-        if memory > 0 {
+        let memory = self.memory.get(&at).copied().unwrap_or_default();
+        if memory.ns > 0 {
             // A task above `memory.high` is made to wait, too.
             let blocked = divided.blocked;
             divided.take(Part::Other, blocked, Part::Memory);
-            let rest = memory.saturating_sub(blocked);
+            let mut rest = memory.ns.saturating_sub(blocked);
+            if memory.reclaims >= SHORT_OF_MEMORY {
+                // The pages that it evicts it reads again.
+                let faults = divided.faults;
+                divided.take(Part::Disk, faults, Part::Memory);
+                rest = rest.saturating_sub(faults);
+            }
             let rest = divided.take(Part::Work, rest, Part::Memory);
             divided.take(Part::Disk, rest, Part::Memory);
         }
@@ -371,19 +402,25 @@ impl<'a> Divider<'a> {
     }
 }
 
-/// The waits for memory of each step's threads, in ns: an event tells those since the thread's event
-/// before.
-fn memory(analysis: &Analysis, steps: &Steps) -> HashMap<StepIx, u64> {
-    let mut sums: HashMap<StepIx, u64> = HashMap::new();
+/// Waits for memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waits {
+    ns: u64,
+    reclaims: u64,
+}
+
+/// The waits for memory of each step's threads: an event tells those since the thread's event before.
+fn memory(analysis: &Analysis, steps: &Steps) -> HashMap<StepIx, Waits> {
+    let mut sums: HashMap<StepIx, Waits> = HashMap::new();
     let mut before: HashMap<ThreadIx, Ktime> = HashMap::new();
     for event in &analysis.memory {
         let start = analysis.thread(event.thread).start;
-        let (since, ns) = match event.kind {
-            MemoryKind::Reclaimed(_, ns) => {
+        let (since, count, ns) = match event.kind {
+            MemoryKind::Reclaimed(count, ns) => {
                 let last = before.insert(event.thread, event.time);
-                (last.unwrap_or(start), ns)
+                (last.unwrap_or(start), count, ns)
             }
-            MemoryKind::Swapped(ns) => (start, ns),
+            MemoryKind::Swapped(ns) => (start, 0, ns),
             MemoryKind::Killed(_) => continue,
         };
         let whole = event.time.since(since).max(1);
@@ -391,11 +428,14 @@ fn memory(analysis: &Analysis, steps: &Steps) -> HashMap<StepIx, u64> {
             let part = to
                 .min(event.time)
                 .since(from.max(since).min(to.min(event.time)));
-            let part = u128::from(ns) * u128::from(part) / u128::from(whole);
-            let part = u64::try_from(part).unwrap_or(u64::MAX);
+            let of = |sum: u64| {
+                let of = u128::from(sum) * u128::from(part) / u128::from(whole);
+                u64::try_from(of).unwrap_or(u64::MAX)
+            };
             for step in steps.around(step).filter(|_| part > 0) {
                 let sum = sums.entry(step).or_default();
-                *sum = sum.saturating_add(part);
+                sum.ns = sum.ns.saturating_add(of(ns));
+                sum.reclaims = sum.reclaims.saturating_add(of(count));
             }
         }
     }
