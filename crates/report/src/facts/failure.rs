@@ -18,7 +18,7 @@ use tr_format::event::Ktime;
 use tr_format::meta::Extra;
 
 use super::memory::samples;
-use super::verdicts::Verdicts;
+use super::verdicts::{Verdict, Verdicts};
 use crate::ancestors::down;
 use crate::sort::Rows;
 use crate::steps::{Step, StepIx, StepKind, Steps};
@@ -353,7 +353,17 @@ impl<'a> Finder<'a> {
         for (_, it) in found {
             let step = it.step.or_else(|| of.get(&it.process?).copied());
             let verdict = step.and_then(|step| verdicts.told(step));
-            it.held = verdict.map(|verdict| verdict.text());
+            it.held = verdict.map(Verdict::text);
+            if it.held.is_none() && it.step.is_none() {
+                // Of a runner that does not say which test failed: the longest one held back.
+                let inside = list.iter().enumerate().filter(|(_, step)| {
+                    let silent = step.status.is_none() && step.result.is_none();
+                    silent && step.kind == StepKind::Test && step.process == it.process
+                });
+                let inside = inside.filter_map(|(at, step)| Some((step, verdicts.told(at)?)));
+                let longest = inside.max_by_key(|(step, _)| (step.wall(), Reverse(step.from)));
+                it.held = longest.map(|(step, held)| format!("{}: {}", step.name, held.text()));
+            }
         }
     }
 

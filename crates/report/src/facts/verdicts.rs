@@ -94,7 +94,8 @@ impl Verdicts {
         let list = steps.list().iter().zip(&divided).enumerate();
         let verdicts = list.map(|(at, (step, divided))| {
             let divided = divided.as_ref()?;
-            judge(step, divided, medians.of(step, at))
+            let failed = step.failed() || may_have_failed(steps, step);
+            judge((step, failed), divided, medians.of(step, at))
         });
         let mut all = Verdicts(verdicts.collect());
         let told = all.0.iter_mut().enumerate();
@@ -129,7 +130,15 @@ impl Verdicts {
     }
 }
 
-fn judge(step: &Step, divided: &Divided, median: Option<u64>) -> Option<Verdict> {
+/// A test of which no result is known, in a process that failed (libtest's threads).
+fn may_have_failed(steps: &Steps, step: &Step) -> bool {
+    let around = step.parent.and_then(|at| steps.list().get(at));
+    let around = around.filter(|it| it.process == step.process && it.failed());
+    let silent = step.status.is_none() && step.result.is_none();
+    step.kind == StepKind::Test && silent && around.is_some()
+}
+
+fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) -> Option<Verdict> {
     let wall = step.wall();
     if wall == 0 || divided.get(Part::Unknown).saturating_mul(UNKNOWN) > wall {
         return None;
@@ -164,7 +173,7 @@ fn judge(step: &Step, divided: &Divided, median: Option<u64>) -> Option<Verdict>
     let slow = median.zip(held.share());
     let slow = slow.is_some_and(|(median, share)| share.saturating_mul(2) < median);
     let slow = slow && part.is_starved() && step.kind == StepKind::Test;
-    let told = !held.is_own() && part != Part::Steps && (step.failed() || slow);
+    let told = !held.is_own() && part != Part::Steps && (failed || slow);
     Some(Verdict { told, ..held })
 }
 

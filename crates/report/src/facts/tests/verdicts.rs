@@ -78,7 +78,7 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     let (passed, failed) = (step(StepKind::Test, 0), step(StepKind::Test, 256));
     let starved = divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)]);
     let told = |step: &Step, parts: &Divided, median| {
-        let it = judge(step, parts, median).unwrap();
+        let it = judge((step, step.failed()), parts, median).unwrap();
         (it.part, it.told)
     };
     assert_eq!(told(&failed, &starved, None), (Part::Others, true));
@@ -103,13 +103,13 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     let even = [Part::Work, Part::Disk, Part::Network, Part::Sleep].map(|it| (it, 250 * MS));
     assert_eq!(told(&failed, &divided(&even), None), (Part::Unknown, false));
     let unknown = divided(&[(Part::Unknown, 200 * MS), (Part::Others, 800 * MS)]);
-    assert_eq!(judge(&failed, &unknown, None), None);
+    assert_eq!(judge((&failed, true), &unknown, None), None);
 }
 
 #[test]
 fn the_sentence_has_its_evidence() {
     let starved = divided(&[(Part::Work, 120_000_000), (Part::Others, 880_000_000)]);
-    let mut it = judge(&step(StepKind::Test, 256), &starved, Some(91)).unwrap();
+    let mut it = judge((&step(StepKind::Test, 256), true), &starved, Some(91)).unwrap();
     it.by = vec![("cc1".into(), 800_000_000)];
     assert_eq!(
         it.text(),
