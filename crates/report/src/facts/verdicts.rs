@@ -90,11 +90,13 @@ impl Verdicts {
             Some(divider.divide(at, &path))
         });
         let divided: Vec<Option<Divided>> = divided.collect();
+        let has_inner = has_inner(steps);
         let medians = Medians::of_all(steps.list().iter(), &divided);
         let list = steps.list().iter().zip(&divided).enumerate();
         let verdicts = list.map(|(at, (step, divided))| {
             let divided = divided.as_ref()?;
             let failed = step.failed() || may_have_failed(steps, step);
+            let failed = failed && has_inner.get(at) != Some(&true);
             judge((step, failed), divided, medians.of(step, at))
         });
         let mut all = Verdicts(verdicts.collect());
@@ -128,6 +130,21 @@ impl Verdicts {
     pub fn told(&self, step: StepIx) -> Option<&Verdict> {
         self.of(step).filter(|it| it.told)
     }
+}
+
+/// For each step, whether a test or a failed step is in it: that is what failed.
+fn has_inner(steps: &Steps) -> Vec<bool> {
+    let list = steps.list();
+    let mut has_inner = vec![false; list.len()];
+    let inner = list
+        .iter()
+        .filter(|it| it.kind == StepKind::Test || it.failed());
+    for outer in inner.flat_map(|step| steps.around(step.parent)) {
+        if let Some(has) = has_inner.get_mut(outer) {
+            *has = true;
+        }
+    }
+    has_inner
 }
 
 /// A test of which no result is known, in a process that failed (libtest's threads).

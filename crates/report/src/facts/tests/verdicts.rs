@@ -113,7 +113,7 @@ fn the_sentence_has_its_evidence() {
     it.by = vec![("cc1".into(), 800_000_000)];
     assert_eq!(
         it.text(),
-        "starved by other tasks for 88 % of its 1.00 s (cc1 800 ms); wanted 1.00 s of CPU, had 120 ms \
+        "88 % of its 1.00 s went to run-queue wait: other tasks (cc1 800 ms); wanted 1.00 s of CPU, had 120 ms \
          (12 %; its suite's median 91 %)"
     );
 }

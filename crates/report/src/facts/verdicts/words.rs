@@ -3,23 +3,9 @@
 use serde_json::{json, Value};
 
 use super::Verdict;
-use crate::facts::parts::Part;
 use crate::units;
 
 impl Verdict {
-    /// What most of the time went to: `starved by other tasks`.
-    pub fn title(&self) -> &'static str {
-        match self.part {
-            Part::Work => "its own work",
-            Part::Own => "starved by this build's own tasks",
-            Part::Others => "starved by other tasks",
-            Part::Quota => "starved by the CPU quota",
-            Part::Hypervisor => "starved by the hypervisor",
-            Part::Nobody => "starved, by whom is not known",
-            part => part.title(),
-        }
-    }
-
     /// Its name in JSON, CSV and exports.
     pub fn name(&self) -> String {
         self.part.name().replace('-', "_")
@@ -46,7 +32,7 @@ impl Verdict {
     pub fn text(&self) -> String {
         let share = units::share(self.ns, self.wall);
         let wall = units::time(self.wall);
-        let mut text = format!("{} for {share} of its {wall}", self.title());
+        let mut text = format!("{share} of its {wall} went to {}", self.part.title());
         if !self.by.is_empty() {
             let by = self.by.iter();
             let by = by.map(|(name, ns)| format!("{name} {}", units::time(*ns)));
