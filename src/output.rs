@@ -28,6 +28,21 @@ pub const PAGE: Kind = Kind {
     },
 };
 
+/// Figures for services that follow them over time.
+pub const BENCHMARKS: Kind = Kind {
+    name: "figures of benchmarks",
+    is: |bytes| is_json(bytes) && (has(bytes, "\"lower_value\"") || has(bytes, "\"range\"")),
+};
+
+/// JUnit XML.
+pub const JUNIT: Kind = Kind {
+    name: "JUnit XML",
+    is: |bytes| {
+        let xml = matches!(bytes.trim_ascii_start().first(), Some(b'<' | b'\xef'));
+        xml && has(bytes, "<testsuite")
+    },
+};
+
 /// A table of a dataset.
 pub const PARQUET: Kind = Kind {
     name: "a Parquet file",

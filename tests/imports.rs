@@ -23,6 +23,7 @@ fn main() {
         recorded("cargo", lacks("cargo").or(lacks("cc")), cargo),
         recorded("pytest", lacks_pytest(), pytest),
         common::trial("stored", None, stored),
+        common::trial("junit_out", None, junit_out),
         common::trial("paths", None, paths),
         common::trial("directories", None, directories),
         common::trial("hostile_names", None, hostile),
@@ -40,6 +41,55 @@ fn lacks_pytest() -> Option<String> {
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/imports")
+}
+
+/// `--format junit` writes the report back: its tests have properties, and all else is as it was.
+fn junit_out() -> Result<(), Failed> {
+    let place = scratch("junit-out")?;
+    let (trace, report) = (fixtures().join("all.bin"), fixtures().join("tests.xml"));
+    let export = |with: &Path, out: &Path| {
+        let mut command = Command::new(TR);
+        command.args(["export", "--format", "junit", "-o"]).arg(out);
+        command.arg("--with").arg(with).arg(&trace).output()
+    };
+    let out = place.join("out.xml");
+    let done = export(&report, &out)?;
+    ensure(done.status.success(), || said(&done))?;
+    let (before, after) = (
+        std::fs::read_to_string(&report)?,
+        std::fs::read_to_string(&out)?,
+    );
+    let sleeps =
+        "<testcase classname=\"test_small\" name=\"test_sleeps\" time=\"0.308\"><properties>";
+    for wanted in [
+        sleeps,
+        "name=\"tr.verdict\" value=\"sleep\"",
+        "name=\"tr.cpu_s\" value=\"0.027\"",
+    ] {
+        ensure(after.contains(wanted), || format!("no {wanted} in {after}"))?;
+    }
+    let mut rest = after.clone();
+    while let (Some(from), Some(to)) = (rest.find("<properties>"), rest.find("</properties>")) {
+        rest.replace_range(from..to + "</properties>".len(), "");
+    }
+    // An element without contents has an end of its own now.
+    let rest = rest.replace("\"></testcase>", "\" />");
+    ensure(rest == before, || format!("{rest}\ninstead of\n{before}"))?;
+    // Again, in place.
+    let done = export(&out, &out)?;
+    ensure(done.status.success(), || said(&done))?;
+    ensure(std::fs::read_to_string(&out)? == after, || {
+        "written twice".into()
+    })?;
+    // No report, and one that is damaged.
+    let damaged = place.join("damaged.xml");
+    std::fs::write(&damaged, &before[..before.len() / 2])?;
+    for with in [damaged, fixtures().join("main.json")] {
+        let done = export(&with, &place.join("none.xml"))?;
+        ensure(done.status.code() == Some(2), || said(&done))?;
+        ensure(!place.join("none.xml").exists(), || "an output".into())?;
+    }
+    Ok(())
 }
 
 fn scratch(name: &str) -> std::io::Result<PathBuf> {

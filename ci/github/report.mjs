@@ -97,6 +97,12 @@ function summary(tr, trace, links) {
   return done.stdout;
 }
 
+/** Warnings at the files of tests that failed or were slow while something held them back. */
+function annotate(tr, trace) {
+  const done = run(tr, ['summary', '--format=github', trace]);
+  if (done.status === 0) process.stdout.write(done.stdout);
+}
+
 async function artifacts(name, trace, page) {
   if (!runner.asked('upload')) return {};
   const keep = (file, ending, type) =>
@@ -129,6 +135,7 @@ export async function report(tr, { trace, page }) {
   const name = runner.recordingName();
   const links = await artifacts(name, trace, page);
   const text = summary(tr, trace, links);
+  if (runner.asked('annotations')) annotate(tr, trace);
   const pull = runner.event().pull_request;
   const branch = runner.input('base') || pull?.base?.ref;
   const diff = (branch && (await attempt(() => compare(tr, trace, name, branch)))) || {};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::ValueEnum;
 use tr_analyze::Options;
+use tr_report::diff::benchmarks::Service;
 use tr_report::diff::{Ask, Diff, Figure, Run};
 
 use crate::budget::Budget;
@@ -93,6 +94,10 @@ enum FormatArg {
     Markdown,
     /// A page: both critical paths over one time axis, and the differences
     Html,
+    /// The new runs for github-action-benchmark: customSmallerIsBetter
+    BenchmarkAction,
+    /// The new runs for Bencher: Bencher Metric Format
+    Bencher,
     /// Stacks on a CPU with the µs of both sides, as difffolded.pl writes them
     Folded,
 }
@@ -149,6 +154,8 @@ pub fn run(args: &Args) -> ExitCode {
         FormatArg::Text => open::print_text(&diff.text(&args.layout.style())),
         FormatArg::Markdown => open::print(diff.markdown().as_bytes()),
         FormatArg::Html => open::print(diff.html().as_bytes()),
+        FormatArg::BenchmarkAction => open::print(diff.benchmarks(Service::Action).as_bytes()),
+        FormatArg::Bencher => open::print(diff.benchmarks(Service::Bencher).as_bytes()),
         FormatArg::Folded => match diff.folded() {
             Ok(stacks) => open::print(stacks.as_bytes()),
             Err(why) => {

@@ -1,6 +1,8 @@
 //! `tr export`: a recording for other tools, or as a run of a dataset.
 
+mod benchmarks;
 mod dataset;
+mod junit;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -11,6 +13,7 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use tr_analyze::Options;
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
+use tr_report::diff::benchmarks::Service;
 use tr_report::export::{self, otlp, Format, Settings, Weight};
 use tr_report::reports::{Ask, View};
 
@@ -31,6 +34,9 @@ task, \"not recorded\". Perfetto reads gzip, too: -o - | gzip > build.pftrace.gz
 otlp: a span for the recording, and for each step and process of at least --min (100ms).
 The span around the recording is that of TRACEPARENT, or the GitHub job's.
 
+junit: --with names one JUnit file; it is written to OUT as it is, with properties for each
+test that the recording has: tr.cpu_s, tr.starved_s, tr.verdict, ...
+
 parquet: OUT is a directory, a dataset of runs. The recording is added to it as
 TABLE/repo=PROJECT/date=DAY/RUN.parquet; a run that is there already stays as it is. Filters
 choose rows of the table of processes alone, of at least --min (100ms).
@@ -43,6 +49,7 @@ Examples:
   tr export trace.bin --format folded -o - | flamegraph.pl > build.svg
   tr export trace.bin --format speedscope --weight waiting -o waits.speedscope.json
   tr export trace.bin --format otlp --endpoint http://localhost:4318
+  tr export trace.bin --format junit --with junit.xml -o junit.xml
   tr export trace.bin --format parquet -o runs")]
 pub struct Args {
     /// The trace; - is standard input
@@ -91,6 +98,10 @@ enum To {
     File(Format),
     /// A dataset of many runs.
     Dataset,
+    /// The JUnit report of `--with`.
+    Junit,
+    /// Figures for a service that follows them over time.
+    Benchmarks(Service),
 }
 
 /// All formats, with a line of help each.
@@ -101,7 +112,13 @@ fn formats() -> impl TypedValueParser<Value = To> {
         "parquet",
         "a run of a dataset, for DuckDB and Spark",
     );
-    let all = files.into_iter().chain([dataset]);
+    let junit = (
+        To::Junit,
+        "junit",
+        "the JUnit XML of --with, each test with its CPU time and verdict",
+    );
+    let services = Service::ALL.map(|it| (To::Benchmarks(it), it.name(), it.title()));
+    let all = files.into_iter().chain([dataset, junit]).chain(services);
     args::words(all.map(|(value, name, help)| (value, PossibleValue::new(name).help(help))))
 }
 
@@ -126,7 +143,7 @@ fn has_date(trace: &Trace, args: &Args) -> bool {
 fn misplaced(args: &Args, to: To) -> Option<&'static str> {
     let format = match to {
         To::File(format) => Some(format),
-        To::Dataset => None,
+        To::Dataset | To::Junit | To::Benchmarks(_) => None,
     };
     let is_otlp = format.is_some_and(Format::is_otlp);
     if args.endpoint.is_some() && !is_otlp {
@@ -135,7 +152,7 @@ fn misplaced(args: &Args, to: To) -> Option<&'static str> {
         Some("--weight takes --format folded or speedscope")
     } else if args.flows && format != Some(Format::Perfetto) {
         Some("--flows takes --format perfetto")
-    } else if args.repo.is_some() && format.is_some() {
+    } else if args.repo.is_some() && !matches!(to, To::Dataset) {
         Some("--repo takes --format parquet")
     } else {
         None
@@ -166,7 +183,7 @@ impl Args {
 pub fn run(args: &Args) -> ExitCode {
     let Some(to) = args.format.or_else(|| by_suffix(args.output.as_deref()?)) else {
         let names = Format::ALL.map(|it| it.name()).join(", ");
-        eprintln!("tr: export: name the format: --format {names} or parquet");
+        eprintln!("tr: export: name the format: --format {names}, parquet, junit, benchmark-action or bencher");
         return ExitCode::from(open::UNREADABLE);
     };
     if let Some(why) = misplaced(args, to) {
@@ -176,6 +193,8 @@ pub fn run(args: &Args) -> ExitCode {
     let format = match to {
         To::File(format) => format,
         To::Dataset => return dataset::run(args),
+        To::Junit => return junit::run(args),
+        To::Benchmarks(service) => return benchmarks::run(args, service),
     };
     let trace = match open::trace(&args.file) {
         Ok(trace) => trace,
@@ -239,7 +258,10 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let write = |out: &mut dyn Write| export::write(settings, &view, &trace, out);
     match (&args.output, &args.endpoint) {
-        (Some(output), _) => to_file((output, args.force), &args.file, format, write),
+        (Some(output), _) => {
+            let kind = output::export(format);
+            to_file((output, args.force), &args.file, kind, write)
+        }
         (None, Some(url)) => send::otlp(url, format, write),
         // clap asks for one of them.
         (None, None) => ExitCode::from(open::UNREADABLE),
@@ -263,10 +285,9 @@ fn by_suffix(output: &Path) -> Option<To> {
 fn to_file(
     (output, force): (&Path, Force),
     trace: &Path,
-    format: Format,
+    kind: (tr_output::Kind, bool),
     write: impl Fn(&mut dyn Write) -> io::Result<()>,
 ) -> ExitCode {
-    let kind = output::export(format);
     if output.as_os_str() == "-" && !(kind.1 && io::stdout().is_terminal()) {
         let out = open::stdout().map(std::io::BufWriter::new);
         return open::printed(out.and_then(|mut out| {

@@ -26,6 +26,7 @@ and stand in the summary.
 
 Examples:
   tr summary trace.bin
+  tr summary trace.bin --format metrics > metrics.txt
   tr summary trace.bin --format markdown >> \"$GITHUB_STEP_SUMMARY\"")]
 pub struct Args {
     /// The trace; - is standard input
@@ -52,6 +53,10 @@ pub struct Args {
 enum FormatArg {
     Text,
     Markdown,
+    /// Workflow commands of GitHub Actions: a warning for each test that was held back
+    Github,
+    /// OpenMetrics, for a metrics report of GitLab
+    Metrics,
 }
 
 impl Args {
@@ -100,5 +105,7 @@ pub fn run(args: &Args) -> ExitCode {
     match args.format {
         FormatArg::Text => open::print_text(&summary.text(&args.layout.style(), links)),
         FormatArg::Markdown => open::print(summary.markdown(links).as_bytes()),
+        FormatArg::Github => open::print(summary.github().as_bytes()),
+        FormatArg::Metrics => open::print(summary.metrics(&analysis).as_bytes()),
     }
 }

@@ -139,21 +139,7 @@ fn is_known(path: &Path) -> bool {
 /// # Errors
 /// It cannot be read, is larger than a limit, damaged, or named and of no known tool.
 pub fn open(found: &Found, room: &mut u64) -> Result<Option<File>, Error> {
-    let file = std::fs::File::open(&found.path)?;
-    let meta = file.metadata()?;
-    if !meta.is_file() {
-        return Err(Error::NoFile);
-    }
-    let limit = FILE.min(*room);
-    let too_large = |found| Error::Size { found, limit };
-    if meta.len() > limit {
-        return Err(too_large(meta.len()));
-    }
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        return Err(too_large(bytes.len() as u64));
-    }
+    let bytes = bytes(found, *room)?;
     let read = read(&bytes)?;
     if read.is_none() && found.named {
         return Err(Error::Unknown);
@@ -165,4 +151,27 @@ pub fn open(found: &Found, room: &mut u64) -> Result<Option<File>, Error> {
         0
     };
     Ok(read)
+}
+
+/// Reads a file of at most `room` bytes.
+///
+/// # Errors
+/// It cannot be read, or is larger than a limit.
+pub fn bytes(found: &Found, room: u64) -> Result<Vec<u8>, Error> {
+    let file = std::fs::File::open(&found.path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() {
+        return Err(Error::NoFile);
+    }
+    let limit = FILE.min(room);
+    let too_large = |found| Error::Size { found, limit };
+    if meta.len() > limit {
+        return Err(too_large(meta.len()));
+    }
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(too_large(bytes.len() as u64));
+    }
+    Ok(bytes)
 }

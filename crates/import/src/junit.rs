@@ -2,6 +2,7 @@
 //! tool writes them.
 
 mod place;
+pub mod write;
 
 use quick_xml::events::attributes::Attributes;
 use quick_xml::events::{BytesStart, Event};

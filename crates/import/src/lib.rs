@@ -21,7 +21,7 @@ mod recording;
 use tr_analyze::model::{Analysis, Import, Imported};
 
 pub use error::Error;
-pub use files::{find, open, Files, Found, Skipped};
+pub use files::{bytes, find, open, Files, Found, Skipped};
 use recording::Recording;
 
 /// The most bytes of a file.

@@ -1,5 +1,7 @@
 //! `tr summary`: ten lines for the page of a CI job.
 
+mod ci;
+
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -11,8 +13,9 @@ use crate::called::TR;
 use crate::facts::failure::{Failed, Failures};
 use crate::facts::path;
 use crate::facts::shares::CpuShares;
+use crate::facts::verdicts::Verdicts;
 use crate::sort::Rows;
-use crate::steps::{Step, Steps};
+use crate::steps::{Step, StepKind, Steps};
 use crate::style::{Paint, Style};
 use crate::view::View;
 use crate::words::RUN_QUEUE_WAIT;
@@ -40,6 +43,8 @@ pub struct Summary {
     verdict: Option<String>,
     advice: Vec<Advice>,
     failures: Failures,
+    /// Tests that passed and were held back more than their neighbours: names and verdicts.
+    slow: Vec<(String, String)>,
     /// The title of the path, and its longest parts.
     path: Option<(&'static str, Vec<String>)>,
     steps: Vec<String>,
@@ -61,6 +66,7 @@ impl Summary {
                 verdict: None,
                 advice: Vec::new(),
                 failures: Failures::default(),
+                slow: Vec::new(),
                 path: None,
                 steps: Vec::new(),
             };
@@ -83,6 +89,7 @@ impl Summary {
             verdict: advised.verdict.map(|it| it.text()),
             advice,
             failures: Failures::new(analysis, view.chosen, Some(&all)),
+            slow: slow(analysis, &all),
             path: path.as_ref().map(|path| parts(analysis, path)),
             steps: steps(analysis, &all),
         }
@@ -103,6 +110,10 @@ impl Summary {
         }
         for failure in self.failed(|name| name.to_owned(), |text| text.to_owned()) {
             style.wrapped(&mut out, Paint::Bad, "Failed: ", &failure);
+        }
+        for (name, held) in self.slow.iter().take(MOST) {
+            let slow = format!("{}: {held}", units::shorten(name, NAME));
+            style.wrapped(&mut out, Paint::Plain, "Slow: ", &slow);
         }
         if let Some(verdict) = &self.verdict {
             style.wrapped(&mut out, Paint::Plain, "Verdict: ", verdict);
@@ -141,7 +152,11 @@ impl Summary {
         for failure in &failed {
             let _ = writeln!(out, "- ❌ {failure}");
         }
-        if !failed.is_empty() {
+        for (name, held) in self.slow.iter().take(MOST) {
+            let name = escape::code(&units::shorten(name, NAME));
+            let _ = writeln!(out, "- Slow: {name}: {}", escape::markdown(held));
+        }
+        if !failed.is_empty() || !self.slow.is_empty() {
             out.push('\n');
         }
         if let Some(verdict) = &self.verdict {
@@ -178,7 +193,8 @@ impl Summary {
             let mut words = vec![format!("{} {}", label(it), text(&it.fact()))];
             let above = it.above.iter();
             words.extend(above.map(|it| format!("{} {}", label(it), text(&it.end))));
-            words.join(" → ")
+            let held = it.held.iter().map(|held| format!(": {}", text(held)));
+            words.join(" → ") + &held.collect::<String>()
         });
         let mut lines: Vec<String> = lines.collect();
         if let Some(more @ 1..) = told.len().checked_sub(MOST) {
@@ -268,6 +284,27 @@ fn parts(analysis: &Analysis, path: &CriticalPath) -> (&'static str, Vec<String>
         )
     });
     (path::title(analysis), parts.collect())
+}
+
+/// The longest tests that passed and were held back more than their neighbours.
+fn slow(analysis: &Analysis, steps: &Steps) -> Vec<(String, String)> {
+    if steps.list().iter().all(|step| step.kind != StepKind::Test) {
+        return Vec::new();
+    }
+    let verdicts = Verdicts::new(analysis, steps);
+    let passed = steps
+        .list()
+        .iter()
+        .enumerate()
+        .filter(|(_, step)| !step.failed());
+    let mut slow: Vec<_> = passed
+        .filter_map(|(at, step)| Some((std::cmp::Reverse(step.wall()), at, verdicts.told(at)?)))
+        .collect();
+    slow.order_by_key(|(wall, at, _)| (*wall, *at));
+    let named = slow
+        .into_iter()
+        .filter_map(|(_, at, verdict)| Some((steps.list().get(at)?.name.clone(), verdict.text())));
+    named.collect()
 }
 
 /// The longest steps of the first level on which no step takes nearly all of the time.

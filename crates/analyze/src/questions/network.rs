@@ -18,6 +18,8 @@ pub struct Waited {
     pub process: ProcessIx,
     /// The connection, if all that its process had at that time lead to the same end.
     pub connection: Option<usize>,
+    /// The other end of that connection is in this machine, or its container.
+    pub local: bool,
     /// The program at the other end, if that is in this machine and not recorded, and is told by
     /// name: it ended the wait.
     pub server: Option<Comm>,
@@ -31,29 +33,46 @@ const LOOK_BACK: usize = 1000;
 
 /// The waits for the network on a critical path.
 pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
-    let mut of: HashMap<ProcessIx, Vec<usize>> = HashMap::new();
-    for (at, it) in analysis.connections.iter().enumerate() {
-        if let Some(thread) = it.thread {
-            let process = analysis.thread(thread).process;
-            of.entry(process).or_default().push(at);
-        }
-    }
+    let ends = Ends::new(analysis);
     let segments = path.segments.iter();
     let waits = segments.filter(|it| it.kind == Kind::Network);
-    let waits = waits.map(|segment| {
+    waits
+        .map(|segment| ends.waited(analysis, segment))
+        .collect()
+}
+
+/// The connections of each process.
+#[derive(Debug)]
+pub struct Ends(HashMap<ProcessIx, Vec<usize>>);
+
+impl Ends {
+    /// Those of a recording.
+    pub fn new(analysis: &Analysis) -> Ends {
+        let mut of: HashMap<ProcessIx, Vec<usize>> = HashMap::new();
+        for (at, it) in analysis.connections.iter().enumerate() {
+            if let Some(thread) = it.thread {
+                let process = analysis.thread(thread).process;
+                of.entry(process).or_default().push(at);
+            }
+        }
+        Ends(of)
+    }
+
+    /// What a segment that waits for the network waited for.
+    pub fn waited(&self, analysis: &Analysis, segment: &Segment) -> Waited {
         let process = analysis.thread(segment.thread).process;
-        let candidates = of.get(&process).map_or(&[][..], Vec::as_slice);
+        let candidates = self.0.get(&process).map_or(&[][..], Vec::as_slice);
         let connection = during(analysis, candidates, segment);
         let local = connection.is_some_and(|at| is_local(analysis, at));
         let by = segment.ended_by(analysis).filter(|it| !it.kthread);
         Waited {
             process,
             connection,
+            local,
             server: by.filter(|_| local).map(|it| it.comm),
             ns: segment.length(),
         }
-    });
-    waits.collect()
+    }
 }
 
 /// The other end of a connection is in this machine, or its container.

@@ -172,7 +172,7 @@ impl Causes {
                 judge(sides, |run| Some(run.parts.as_ref()?.get(part)))?,
             ))
         };
-        causes.parts = Part::ALL.into_iter().filter_map(part).collect();
+        causes.parts = Part::of_runs().filter_map(part).collect();
         causes.names = names(sides);
         causes.beside = causes.beside(sides, changed);
         causes.shares = causes.shares(sides, &wall);

@@ -3,6 +3,7 @@
 
 mod align;
 mod ask;
+pub mod benchmarks;
 mod causes;
 mod conclusion;
 mod demands;

@@ -7,51 +7,15 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::contention::Contention;
-use tr_analyze::critical_path::{CriticalPath, Kind};
+use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::machine;
 use tr_analyze::model::{Analysis, Basis};
 use tr_analyze::programs::Groups;
 use tr_analyze::schedule::{Effect, Schedule};
 
 use crate::facts::loads;
-use crate::names::named;
+pub use crate::facts::parts::Part;
 use crate::who;
-
-named! {
-    /// A part of the wall time.
-    pub enum Part {
-        /// On a CPU that the hypervisor ran.
-        Work = "work", "on a CPU";
-        /// Other tasks of the build had the CPU.
-        Own = "own-tasks", "run-queue wait: its own tasks";
-        /// Tasks that are no part of the build had the CPU.
-        Others = "others", "run-queue wait: other tasks";
-        Quota = "quota", "run-queue wait: the quota";
-        Hypervisor = "hypervisor", "the hypervisor";
-        /// Nobody had the CPU of whom the recording knows.
-        Nobody = "run-queue", "run-queue wait: unknown";
-        Disk = "disk", "waits for disks and files";
-        /// Reclaim, and pages from swap.
-        Memory = "memory", "waits for memory";
-        Network = "network", "waits for the network";
-        /// Timers, and what is not known better.
-        Sleep = "sleep", "sleep";
-        /// Tasks that are not recorded.
-        Outside = "outside", "waits for tasks not recorded";
-        /// A terminal, a stop, another wait in the kernel.
-        Other = "other", "other waits";
-        Unknown = "unknown", "unknown";
-        /// Before COMMAND's exec and after its end.
-        Around = "around", "before and after the command";
-    }
-}
-
-impl Part {
-    /// The build ran, or its own tasks did: what it needs of CPUs.
-    pub fn is_run(self) -> bool {
-        matches!(self, Part::Work | Part::Own)
-    }
-}
 
 /// One run's parts, in ns: they add up to its wall time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,7 +39,7 @@ impl Parts {
         // Who had the CPU is not told.
         let mut undivided = 0u64;
         for segment in &path.segments {
-            let (ns, part) = (segment.length(), part(segment.kind));
+            let (ns, part) = (segment.length(), Part::of(segment.kind));
             let wait = Contention::within(analysis, segment.thread, segment.from, segment.to);
             match (part, &contention) {
                 (Part::Nobody, Some(contention)) => {
@@ -175,20 +139,6 @@ impl Parts {
     pub fn sum(&self, of: impl Fn(Part) -> bool) -> u64 {
         let parts = self.times.iter().filter(|(part, _)| of(**part));
         parts.fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
-    }
-}
-
-fn part(kind: Kind) -> Part {
-    match kind {
-        Kind::OnCpu => Part::Work,
-        Kind::RunQueue => Part::Nobody,
-        Kind::Disk => Part::Disk,
-        Kind::Memory => Part::Memory,
-        Kind::Network => Part::Network,
-        Kind::Sleep => Part::Sleep,
-        Kind::Outside => Part::Outside,
-        Kind::Terminal | Kind::Stopped | Kind::Blocked | Kind::Others => Part::Other,
-        Kind::SleepOrBlocked | Kind::Lived | Kind::Unknown => Part::Unknown,
     }
 }
 

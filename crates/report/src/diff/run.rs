@@ -281,4 +281,4 @@ fn keys(process: &Process, cwd: &str, pids: &[u32]) -> [u64; WAYS] {
 
 #[cfg(test)]
 #[path = "tests/run.rs"]
-pub(super) mod tests;
+pub(crate) mod tests;

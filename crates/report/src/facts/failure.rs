@@ -18,9 +18,10 @@ use tr_format::event::Ktime;
 use tr_format::meta::Extra;
 
 use super::memory::samples;
+use super::verdicts::{Verdict, Verdicts};
 use crate::ancestors::down;
 use crate::sort::Rows;
-use crate::steps::{Step, StepKind, Steps};
+use crate::steps::{Step, StepIx, StepKind, Steps};
 use crate::{exit, label, query, units};
 
 /// A process or a step that failed.
@@ -36,6 +37,10 @@ pub(crate) struct Failed {
     pub process: Option<ProcessIx>,
     /// Those that it made fail, up to COMMAND.
     pub above: Vec<Failed>,
+    /// The step, if it is one.
+    step: Option<StepIx>,
+    /// What held it back meanwhile, with the evidence.
+    pub held: Option<String>,
 }
 
 impl Failed {
@@ -322,15 +327,50 @@ impl<'a> Finder<'a> {
                 self.sure.own.has(ix) && chosen
             });
             if is_chosen && !ix.is_some_and(is_told) {
-                found.push((test, self.step(step)));
+                found.push((test, self.step(*at, step)));
             }
         }
         found.extend(self.cause(&chain).map(|cause| (Rank::Command, cause)));
+        self.held(&mut found, steps);
         found.order_by_key(|(rank, it)| (*rank, Reverse(it.after), it.pid));
         Failures {
             told: found.into_iter().map(|(_, it)| it).collect(),
             command: !chain.is_empty(),
             tolerated,
+        }
+    }
+
+    /// Adds what held the steps back that failed: of a process its own step, if that has no tests.
+    fn held(&self, found: &mut [(Rank, Failed)], steps: &Steps) {
+        if found.is_empty() {
+            return;
+        }
+        let list = steps.list();
+        let mut of: BTreeMap<ProcessIx, StepIx> = BTreeMap::new();
+        for (at, step) in list.iter().enumerate() {
+            if let Some(ix) = step.process.filter(|_| step.result.is_none()) {
+                of.entry(ix).or_insert(at);
+            }
+        }
+        let tests = list.iter().filter(|step| step.kind == StepKind::Test);
+        let runners = tests.filter_map(|step| list.get(step.parent?)?.process);
+        let runners: BTreeSet<ProcessIx> = runners.collect();
+        of.retain(|ix, _| !runners.contains(ix));
+        let verdicts = Verdicts::new(self.analysis, steps);
+        for (_, it) in found {
+            let step = it.step.or_else(|| of.get(&it.process?).copied());
+            let verdict = step.and_then(|step| verdicts.told(step));
+            it.held = verdict.map(Verdict::text);
+            if it.held.is_none() && it.step.is_none() {
+                // Of a runner that does not say which test failed: the longest one held back.
+                let inside = list.iter().enumerate().filter(|(_, step)| {
+                    let silent = step.status.is_none() && step.result.is_none();
+                    silent && step.kind == StepKind::Test && step.process == it.process
+                });
+                let inside = inside.filter_map(|(at, step)| Some((step, verdicts.told(at)?)));
+                let longest = inside.max_by_key(|(step, _)| (step.wall(), Reverse(step.from)));
+                it.held = longest.map(|(step, held)| format!("{}: {}", step.name, held.text()));
+            }
         }
     }
 
@@ -380,10 +420,12 @@ impl<'a> Finder<'a> {
             pid: Some(process.pid.0),
             process: Some(ix),
             above: Vec::new(),
+            step: None,
+            held: None,
         }
     }
 
-    fn step(&self, step: &Step) -> Failed {
+    fn step(&self, at: StepIx, step: &Step) -> Failed {
         let own = step.process.filter(|_| step.result.is_none());
         let killed = own.filter(|ix| self.sure.out_of_memory.contains_key(ix));
         let killed = killed.map(|ix| self.sure.end(self.analysis, ix, self.analysis.process(ix)));
@@ -399,6 +441,8 @@ impl<'a> Finder<'a> {
             pid: own.map(|ix| self.analysis.process(ix).pid.0),
             process: step.process,
             above: Vec::new(),
+            step: Some(at),
+            held: None,
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tr_analyze::machine::{withheld, Samples};
 use tr_analyze::model::Analysis;
 use tr_format::counters::Counter;
+use tr_format::event::Ktime;
 use tr_format::meta::{Extra, Scope};
 
 use super::calls::name_of;
@@ -96,8 +97,13 @@ fn work(analysis: &Analysis) -> Option<u64> {
 /// Of a time on a CPU the part in which the hypervisor ran that CPU. A task keeps the CPU while it
 /// does not: of the stolen time it has the part that it has of the CPUs.
 pub(crate) fn run(analysis: &Analysis, on_cpu: u64) -> Option<u64> {
+    run_within(analysis, (analysis.start, analysis.end), on_cpu)
+}
+
+/// [`run`] of a time in that span.
+pub(crate) fn run_within(analysis: &Analysis, span: (Ktime, Ktime), on_cpu: u64) -> Option<u64> {
     let samples = Samples::of(analysis);
-    let total = |counter| samples.increase(counter, (analysis.start, analysis.end));
+    let total = |counter| samples.increase(counter, span);
     let (busy, stolen) = (total(Counter::Busy)?, total(Counter::Stolen)?);
     let whole = u128::from(busy.saturating_add(stolen)).max(1);
     u64::try_from(u128::from(on_cpu) * u128::from(busy) / whole).ok()

@@ -10,10 +10,12 @@ pub(crate) mod loads;
 pub(crate) mod memory;
 pub(crate) mod network;
 pub(crate) mod normal;
+pub mod parts;
 pub mod path;
 pub(crate) mod reason;
 pub(crate) mod shares;
 pub(crate) mod step_sums;
+pub mod verdicts;
 
 use tr_analyze::model::{Analysis, Basis};
 

@@ -19,6 +19,7 @@ use crate::ci::Ci;
 use crate::encode::object;
 use crate::facts::failure::{Failed, Failures};
 use crate::facts::shares::CpuShares;
+use crate::facts::verdicts::{Verdict, Verdicts};
 use crate::facts::{by_events, by_tr, path};
 use crate::html::segments::Segments;
 use crate::html::stacks::{Function, Stacks};
@@ -141,6 +142,8 @@ object! {
         end: String = failed.end.clone(),
         after: u64 = failed.after,
         above: Vec<FailureRow> = failed.above.iter().map(FailureRow::new).collect(),
+        // What held it back meanwhile.
+        held: Option<String> = failed.held.clone(),
     }
 
     // A change that would save time.
@@ -254,13 +257,13 @@ columns!(Execs(start: Ktime, exec: &ExecSpan, strings: &mut Strings) {
     on_cpu: Option<u64> = exec.times.on_cpu_known(),
 });
 
-columns!(StepColumns(zero: Ktime, step: &steps::Step, times: &StepTimes, strings: &mut Strings) {
+columns!(StepColumns(zero: Ktime, step: &steps::Step, judged: (&StepTimes, Option<&Verdict>), strings: &mut Strings) {
     name: u32 = strings.add(step.name.clone()),
     kind: u32 = strings.add(step.kind.title().to_owned()),
     from: u64 = step.from.since(zero),
     to: u64 = step.to.since(zero),
     failed: u8 = step.failed().into(),
-    spent: u32 = strings.add(spent(step, times)),
+    spent: u32 = strings.add(spent(step, judged)),
 });
 
 columns!(Connections(analysis: &Analysis, bar: &Bar, strings: &mut Strings) {
@@ -361,11 +364,12 @@ fn counters(analysis: &Analysis) -> Counters {
 }
 
 /// What a step's time went to, in words.
-fn spent(step: &steps::Step, times: &StepTimes) -> String {
+fn spent(step: &steps::Step, (times, verdict): (&StepTimes, Option<&Verdict>)) -> String {
     let result = step.result.clone();
     let spent = times.spent.filter(|_| !step.is_moment());
     let spent = spent.map(|spent| kinds::sentence(&spent));
-    let parts: Vec<String> = result.into_iter().chain(spent).collect();
+    let held = verdict.map(Verdict::text);
+    let parts: Vec<String> = result.into_iter().chain(spent).chain(held).collect();
     parts.join(" · ")
 }
 
@@ -414,9 +418,11 @@ impl Chosen {
     ) -> StepColumns {
         let path = path.map_or(&[][..], |path| &path.segments);
         let times = AllTimes::new(analysis, &self.steps, path);
+        let verdicts = Verdicts::new(analysis, &self.steps);
         let mut columns = StepColumns::default();
         for at in &self.rows {
             if let Some((step, times)) = self.steps.list().get(*at).zip(times.steps.get(*at)) {
+                let times = (times, verdicts.told(*at));
                 columns.push(analysis.meta.start, step, times, strings);
             }
         }

@@ -23,6 +23,9 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     let mut count = 0;
     for (_, failure) in shown {
         line(out, failure, style);
+        if let Some(held) = &failure.held {
+            style.wrapped(out, Paint::Dim, &indent(), held);
+        }
         if !failure.above.is_empty() {
             let _ = writeln!(out, "{}{}", indent(), to_the_root(&failure.above, style));
         }

@@ -10,6 +10,7 @@ use crate::called::TR;
 use crate::encode::{self, with, Seen};
 use crate::exit;
 use crate::facts::path;
+use crate::facts::verdicts::{Verdict, Verdicts};
 use crate::query::Sort;
 use crate::reports::tree::Levels;
 use crate::sort::Rows;
@@ -27,6 +28,9 @@ const LINES: usize = 30;
 /// The number of tests that have a sentence of their own.
 const SLOWEST: usize = 3;
 
+/// The number of steps that were held back and have a sentence.
+const HELD: usize = 5;
+
 /// Test runners that run their tests in a process of their own; how each test gets a step.
 const EACH_TEST: &[(&str, &str)] = &[
     (
@@ -43,6 +47,7 @@ pub struct StepsReport<'a> {
     view: View<'a>,
     steps: Steps,
     times: AllTimes,
+    verdicts: Verdicts,
     /// The steps that the filters leave, and those around them.
     kept: Vec<bool>,
     /// The kept steps inside each step, in order; the last list has the outermost.
@@ -61,6 +66,7 @@ impl<'a> StepsReport<'a> {
             view: *view,
             kept: Vec::new(),
             inside: vec![Vec::new(); steps.list().len() + 1],
+            verdicts: Verdicts::new(analysis, &steps),
             steps,
             times,
         };
@@ -315,6 +321,26 @@ impl<'a> StepsReport<'a> {
         }
     }
 
+    /// A sentence for each of the longest steps that failed or were slow while they were held back.
+    fn held(&self, out: &mut String, style: &Style) {
+        let told = self.all().filter(|(at, ..)| self.is_kept(*at));
+        let told = told.filter_map(|(at, step, _)| Some((at, step, self.verdicts.told(at)?)));
+        let mut told: Vec<_> = told.collect();
+        told.order_by_key(|(at, step, _)| (Reverse(step.failed()), Reverse(step.wall()), *at));
+        if told.is_empty() {
+            return;
+        }
+        out.push('\n');
+        let title = units::top("Failed or slow while held back", HELD, told.len());
+        style.painted(out, Paint::Bold, &title);
+        for (_, step, verdict) in told.into_iter().take(HELD) {
+            let name = units::shorten(&step.name, style.width.max(40) / 2);
+            let failed = if step.failed() { " failed" } else { "" };
+            let text = format!("{name}{failed}: {}", verdict.text());
+            style.wrapped(out, Paint::bad_if(step.failed()), "    ", &text);
+        }
+    }
+
     /// How a runner that runs its tests itself tells each of them.
     fn each_test(&self, out: &mut String, style: &Style) {
         let all = || self.all().map(|(_, step, _)| step);
@@ -428,6 +454,7 @@ impl<'a> StepsReport<'a> {
             basis,
         );
         let table = table.data("critical_path_ns", work(|times| times.on_path));
+        let table = self.judged(table);
         let spent = |line: &StepLine<'_>| line.step.and_then(|(.., times)| times.spent);
         let table = table.json_data("spent", move |line| {
             let uses = |spent: ByKind| {
@@ -446,6 +473,18 @@ impl<'a> StepsReport<'a> {
                 told.map(|it| it.of(what))
             })
         })
+    }
+
+    /// Adds the verdicts in JSON and CSV.
+    fn judged<'t>(&'t self, table: Table<'t, StepLine<'t>>) -> Table<'t, StepLine<'t>> {
+        let of = |line: &StepLine<'_>| line.step.and_then(|(at, ..)| self.verdicts.of(at));
+        table
+            .json_data("verdict", move |line| of(line).map(Verdict::json))
+            .csv_data("verdict", move |line| of(line).map(Verdict::name))
+            .csv_data("verdict_ns", move |line| of(line).map(|it| it.ns))
+            .csv_data("had_cpu_ns", move |line| of(line).map(|it| it.had))
+            .csv_data("wanted_cpu_ns", move |line| of(line).map(|it| it.wanted))
+            .csv_data("held_back", move |line| of(line).map(|it| it.told))
     }
 
     fn name(&self, line: &StepLine<'_>) -> String {
@@ -563,6 +602,7 @@ impl Report for StepsReport<'_> {
         out += &table.text(lines, style, 0);
         self.outside(&mut out, style);
         self.slowest(&mut out, style);
+        self.held(&mut out, style);
         self.each_test(&mut out, style);
         out
     }

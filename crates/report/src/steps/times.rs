@@ -80,10 +80,8 @@ impl AllTimes {
         for (at, (step, times)) in list.iter().zip(&mut own).enumerate() {
             if !step.has_work {
                 *times = StepTimes::default();
-            } else if let (Some(paths), Some(thread)) = (&paths, step.thread) {
-                times.spent = Some(spent(steps, at, |inside| {
-                    paths.between(step.from, thread, step.to, inside)
-                }));
+            } else if let Some(paths) = &paths {
+                times.spent = own_path(paths, steps, at).map(|path| spent(&path));
             }
         }
         AllTimes {
@@ -94,21 +92,28 @@ impl AllTimes {
     }
 }
 
-/// What the time of a step's own critical path went to.
-fn spent(
-    steps: &Steps,
-    of: StepIx,
-    path: impl FnOnce(&dyn Fn(ThreadIx, Ktime) -> bool) -> Vec<Segment>,
-) -> ByKind {
+/// A segment of a step's own critical path, and whether its thread was in the step.
+pub(crate) type OwnSegment = (Segment, bool);
+
+/// A step's own critical path; `None` for one without work of its own.
+pub(crate) fn own_path(paths: &Paths<'_>, steps: &Steps, of: StepIx) -> Option<Vec<OwnSegment>> {
+    let step = steps.list().get(of).filter(|step| step.has_work)?;
     let inside = |thread: ThreadIx, time: Ktime| {
         let before = Ktime(time.0.saturating_sub(1));
         steps.is_within(steps.at(thread, before), of)
     };
+    let path = paths.between(step.from, step.thread?, step.to, &inside);
+    let with = |segment: Segment| (segment, inside(segment.thread, segment.to));
+    Some(path.into_iter().map(with).collect())
+}
+
+/// What the time of a step's own critical path went to.
+fn spent(path: &[OwnSegment]) -> ByKind {
     let mut spent = ByKind::default();
-    for segment in path(&inside) {
+    for (segment, inside) in path {
         // Waits count for what they were for.
         let kind = match segment.kind {
-            Kind::OnCpu | Kind::RunQueue if !inside(segment.thread, segment.to) => Kind::Others,
+            Kind::OnCpu | Kind::RunQueue if !inside => Kind::Others,
             // No state is known of it.
             Kind::SleepOrBlocked | Kind::Lived => Kind::Unknown,
             kind => kind,

@@ -44,7 +44,7 @@ const STATE_OF = Uint8Array.from(KINDS.map(([, state]) => state));
 
 type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: number[]; unknown: number[] };
 
-export type Failure = { process: number | null; name: string; end: string; after: number; above: Failure[] };
+export type Failure = { process: number | null; name: string; end: string; after: number; above: Failure[]; held: string | null };
 
 export interface Doc {
   trace: {

@@ -290,7 +290,8 @@ export class Overview {
         h("span", { class: "bar-name", title: process === null ? it.name : data.argv(process) }, `${depth > 0 ? "→ " : "✕ "}${it.name}`),
         h("span", { class: "num" }, it.end), h("span", { class: "num dim" }, `after ${time(it.after)}`));
     };
-    const card = this.card("Failed", "", ...told.flatMap((it) => [row(it, 0), ...it.above.map((above) => row(above, 1))]));
+    const held = (it: Failure) => (it.held === null ? [] : [h("p", { class: "aside" }, it.held)]);
+    const card = this.card("Failed", "", ...told.flatMap((it) => [row(it, 0), ...held(it), ...it.above.map((above) => row(above, 1))]));
     card.id = "failed";
     const rest = [more > 0 ? `${count(more)} more failed` : "", tolerated > 0 && command ? `${count(tolerated)} failed without consequence` : ""].filter((text) => text);
     if (rest.length > 0) card.append(h("p", { class: "aside" }, `${rest.join(", ")} `, this.showFailed()));

@@ -1,0 +1,324 @@
+//! Writes a JUnit report back with what a recording tells of its tests, as properties. All else of
+//! the file stays as it is, byte by byte.
+
+use std::collections::{HashMap, VecDeque};
+
+use quick_xml::events::{BytesStart, Event};
+use quick_xml::Reader;
+use tr_analyze::model::Analysis;
+use tr_report::facts::verdicts::Verdicts;
+use tr_report::steps::{StepIx, StepKind, Steps};
+
+use super::{Facts, Report, DEPTH, FORMAT};
+use crate::Error;
+
+/// The prefix of our properties: older ones of a file are replaced.
+const OURS: &str = "tr.";
+
+/// The file with properties, and the number of its tests that have some.
+///
+/// # Errors
+/// It is no JUnit report, or damaged, or larger than a limit.
+pub fn write(bytes: &[u8], analysis: &Analysis) -> Result<(Vec<u8>, u64), Error> {
+    let start = bytes.trim_ascii_start();
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
+    // What is read here has passed all limits.
+    Report::read(start)?.ok_or(Error::Unknown)?;
+    let text = std::str::from_utf8(start).map_err(|_| Error::Unknown)?;
+    let steps = Steps::new(analysis);
+    let mut tests = Tests::new(&steps);
+    let verdicts = Verdicts::new(analysis, &steps);
+    let mut writer = Writer {
+        text,
+        out: bytes
+            .get(..bytes.len() - start.len())
+            .unwrap_or_default()
+            .to_vec(),
+        copied: 0,
+        open: Vec::new(),
+        count: 0,
+    };
+    writer.all(&mut |class, name| match tests.find(class, name) {
+        Some(step) => properties(&verdicts, step),
+        None => String::new(),
+    })?;
+    Ok((writer.out, writer.count))
+}
+
+/// The steps that are tests, by the names that reports give them.
+struct Tests(HashMap<String, VecDeque<StepIx>>);
+
+impl Tests {
+    fn new(steps: &Steps) -> Tests {
+        let mut tests: HashMap<String, VecDeque<StepIx>> = HashMap::new();
+        for (at, step) in steps.list().iter().enumerate() {
+            if step.kind == StepKind::Test && step.has_work {
+                tests.entry(dotted(&step.name)).or_default().push_back(at);
+            }
+        }
+        Tests(tests)
+    }
+
+    /// The next step of a test's name: runs of one test follow each other.
+    fn find(&mut self, class: &str, name: &str) -> Option<StepIx> {
+        let names = [
+            format!("{class} {name}"),
+            format!("{class}.{name}"),
+            name.to_owned(),
+        ];
+        names.iter().find_map(|name| {
+            let steps = self.0.get_mut(&dotted(name))?;
+            steps.pop_front()
+        })
+    }
+}
+
+/// A name as JUnit writes it: pytest's `tests/test_a.py::Test::test_x[1/2]` is
+/// `tests.test_a.Test.test_x[1/2]`.
+fn dotted(name: &str) -> String {
+    let name = tr_report::escape::text(name.as_bytes());
+    let (path, rest) = name.split_at(name.find('[').unwrap_or(name.len()));
+    if !path.contains("::") {
+        return name;
+    }
+    path.replace(".py::", ".")
+        .replace("::", ".")
+        .replace('/', ".")
+        + rest
+}
+
+/// A test's properties as XML.
+fn properties(verdicts: &Verdicts, step: StepIx) -> String {
+    let Some(it) = verdicts.figures(step) else {
+        return String::new();
+    };
+    let seconds = |ns: u64| format!("{:.3}", ns as f64 / 1e9);
+    let mut all = vec![
+        ("cpu_s", seconds(it.had)),
+        ("starved_s", seconds(it.starved())),
+        ("wanted_cpu_s", seconds(it.wanted)),
+    ];
+    if verdicts.of(step).is_some() {
+        all.push(("verdict", it.name()));
+        all.push(("verdict_s", seconds(it.ns)));
+    }
+    if verdicts.told(step).is_some() {
+        all.push(("held_back", it.text()));
+    }
+    let property = |(name, value): (&str, String)| {
+        let value = quick_xml::escape::escape(&value);
+        format!("<property name=\"{OURS}{name}\" value=\"{value}\"/>")
+    };
+    all.into_iter().map(property).collect()
+}
+
+/// An element that is open.
+enum Open {
+    /// A test with the end of its tag, and the properties that it gets.
+    Case(usize, String),
+    /// Properties of a test.
+    Properties,
+    Other,
+}
+
+struct Writer<'a> {
+    text: &'a str,
+    out: Vec<u8>,
+    /// So much of the text is written or left out.
+    copied: usize,
+    open: Vec<Open>,
+    count: u64,
+}
+
+impl Writer<'_> {
+    fn all(&mut self, of: &mut dyn FnMut(&str, &str) -> String) -> Result<(), Error> {
+        let mut reader = Reader::from_str(self.text);
+        loop {
+            let damaged = |what: String| Error::Damaged {
+                format: FORMAT,
+                what,
+            };
+            let at = place(reader.buffer_position());
+            let event = reader
+                .read_event()
+                .map_err(|error| damaged(error.to_string()))?;
+            let end = place(reader.buffer_position());
+            match event {
+                Event::Start(element) => {
+                    let open = self.start(&element, end, of).map_err(damaged)?;
+                    self.open.push(open);
+                    if self.open.len() > DEPTH {
+                        return Err(damaged(format!("more than {DEPTH} nested elements")));
+                    }
+                }
+                Event::Empty(element) => {
+                    self.empty(&element, (at, end), of).map_err(damaged)?;
+                }
+                Event::End(_) => {
+                    if let Some(Open::Case(tag, properties)) = self.open.pop() {
+                        self.insert(tag, &wrapped(&properties));
+                    }
+                }
+                Event::Eof => break,
+                _ => {}
+            }
+        }
+        self.copy(self.text.len());
+        Ok(())
+    }
+
+    fn start(
+        &mut self,
+        element: &BytesStart<'_>,
+        end: usize,
+        of: &mut dyn FnMut(&str, &str) -> String,
+    ) -> Result<Open, String> {
+        match (element.name().as_ref(), self.open.last_mut()) {
+            ("testcase", _) => {
+                let it = Facts::read(element.attributes())?;
+                let properties = of(&it.class, &it.name);
+                self.count += u64::from(!properties.is_empty());
+                Ok(Open::Case(end, properties))
+            }
+            ("properties", Some(Open::Case(_, properties))) => {
+                let properties = std::mem::take(properties);
+                self.insert(end, &properties);
+                Ok(Open::Properties)
+            }
+            _ => Ok(Open::Other),
+        }
+    }
+
+    fn empty(
+        &mut self,
+        element: &BytesStart<'_>,
+        (at, end): (usize, usize),
+        of: &mut dyn FnMut(&str, &str) -> String,
+    ) -> Result<(), String> {
+        match (element.name().as_ref(), self.open.last_mut()) {
+            ("testcase", _) => {
+                let it = Facts::read(element.attributes())?;
+                let properties = of(&it.class, &it.name);
+                if !properties.is_empty() {
+                    self.count += 1;
+                    self.fill((at, end), "testcase", &wrapped(&properties));
+                }
+            }
+            ("properties", Some(Open::Case(_, properties))) => {
+                let properties = std::mem::take(properties);
+                if !properties.is_empty() {
+                    self.fill((at, end), "properties", &properties);
+                }
+            }
+            ("property", Some(Open::Properties)) => {
+                let it = Facts::read(element.attributes())?;
+                if it.name.starts_with(OURS) {
+                    self.copy(at);
+                    self.copied = end;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn copy(&mut self, to: usize) {
+        let text = self.text.as_bytes().get(self.copied..to);
+        self.out.extend_from_slice(text.unwrap_or_default());
+        self.copied = to.max(self.copied);
+    }
+
+    fn insert(&mut self, at: usize, text: &str) {
+        if !text.is_empty() {
+            self.copy(at);
+            self.out.extend_from_slice(text.as_bytes());
+        }
+    }
+
+    /// Makes an element with contents of one without.
+    fn fill(&mut self, (at, end): (usize, usize), name: &str, text: &str) {
+        let tag = self.text.get(at..end).unwrap_or_default();
+        let tag = tag.strip_suffix("/>").unwrap_or(tag).trim_ascii_end();
+        self.copy(at);
+        let filled = format!("{tag}>{text}</{name}>");
+        self.out.extend_from_slice(filled.as_bytes());
+        self.copied = end;
+    }
+}
+
+fn wrapped(properties: &str) -> String {
+    match properties {
+        "" => String::new(),
+        _ => format!("<properties>{properties}</properties>"),
+    }
+}
+
+fn place(at: u64) -> usize {
+    usize::try_from(at).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(text: &str) -> String {
+        let mut writer = Writer {
+            text,
+            out: Vec::new(),
+            copied: 0,
+            open: Vec::new(),
+            count: 0,
+        };
+        let mut of = |class: &str, name: &str| match name {
+            "x" => format!("<property name=\"tr.v\" value=\"{class}\"/>"),
+            _ => String::new(),
+        };
+        writer
+            .all(&mut of)
+            .map(|()| String::from_utf8(writer.out).unwrap_or_default())
+            .unwrap_or_else(|it| it.to_string())
+    }
+
+    #[test]
+    fn properties_are_added_and_all_else_stays() {
+        let cases = [
+            ("<testcase name='x' classname=\"c\" />", "<testcase name='x' classname=\"c\"><properties><property name=\"tr.v\" value=\"c\"/></properties></testcase>"),
+            ("<testcase name='x'>\n <failure>&lt;a&#10;</failure></testcase>", "<testcase name='x'><properties><property name=\"tr.v\" value=\"\"/></properties>\n <failure>&lt;a&#10;</failure></testcase>"),
+            ("<testcase name='x'><system-out/><properties><property name='a' value='1'/></properties></testcase>", "<testcase name='x'><system-out/><properties><property name=\"tr.v\" value=\"\"/><property name='a' value='1'/></properties></testcase>"),
+            ("<testcase name='x'><properties/></testcase>", "<testcase name='x'><properties><property name=\"tr.v\" value=\"\"/></properties></testcase>"),
+            ("<testcase name='y'><properties><property name='tr.v' value='old'/></properties></testcase>", "<testcase name='y'><properties></properties></testcase>"),
+            ("<testcase name='y'/><!-- <testcase name='x'/> --><![CDATA[<testcase name='x'/>]]>", "<testcase name='y'/><!-- <testcase name='x'/> --><![CDATA[<testcase name='x'/>]]>"),
+        ];
+        for (before, after) in cases {
+            let (head, foot) = (
+                "<?xml version='1.0'?>\r\n<testsuite  name=\"é\">\t",
+                "</testsuite>\n",
+            );
+            assert_eq!(
+                written(&format!("{head}{before}{foot}")),
+                format!("{head}{after}{foot}")
+            );
+            let twice = written(&written(&format!("{head}{before}{foot}")));
+            assert_eq!(
+                twice,
+                written(&format!("{head}{before}{foot}")),
+                "written twice"
+            );
+        }
+    }
+
+    #[test]
+    fn names_of_marks_are_those_of_reports() {
+        let names = [
+            (
+                "tests/test_a.py::TestX::test_b[a/b::c]",
+                "tests.test_a.TestX.test_b[a/b::c]",
+            ),
+            ("test_a.py::test_b", "test_a.test_b"),
+            ("a/b", "a/b"),
+        ];
+        for (mark, junit) in names {
+            assert_eq!(dotted(mark), junit);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Runs as the JSON of services that follow figures over time: github-action-benchmark and Bencher.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde_json::{json, Map, Value};
+
+use super::run::{Figure, Run};
+use super::spread::median;
+use super::Diff;
+use crate::names::named;
+use crate::sort::Rows;
+use crate::steps::StepKind;
+
+named! {
+    /// A service's format.
+    pub enum Service {
+        /// Of github-action-benchmark: `customSmallerIsBetter`.
+        Action = "benchmark-action", "for github-action-benchmark: customSmallerIsBetter";
+        Bencher = "bencher", "for Bencher: Bencher Metric Format";
+    }
+}
+
+/// The most steps: each is a line of a chart.
+const STEPS: usize = 100;
+/// A shorter step, in ns, is noise.
+const LEAST: u64 = 100_000_000;
+
+/// A figure of several runs, in ns.
+struct Measured {
+    least: u64,
+    median: u64,
+    most: u64,
+}
+
+impl Measured {
+    fn of(values: &[u64]) -> Option<Measured> {
+        Some(Measured {
+            least: *values.iter().min()?,
+            median: median(values)?,
+            most: *values.iter().max()?,
+        })
+    }
+}
+
+/// The runs of one build as JSON: their medians, with the least and the most.
+pub fn json(runs: &[Run], service: Service) -> String {
+    let mut figures: Vec<(String, &str, Measured)> = Vec::new();
+    let whole = [
+        (Figure::Wall, "latency"),
+        (Figure::OnCpu, "cpu-time"),
+        (Figure::RunQueue, "run-queue-wait"),
+    ];
+    let command = runs.first().map_or("", |run| &run.command);
+    for (figure, measure) in whole {
+        let values = runs.iter().filter_map(|run| run.figures.get(figure));
+        let values: Vec<u64> = values.collect();
+        // A median of some runs alone would be another figure.
+        let all = Measured::of(&values).filter(|_| values.len() == runs.len());
+        figures.extend(all.map(|it| (command.to_owned(), measure, it)));
+    }
+    let mut walls: BTreeMap<&(StepKind, String), Vec<u64>> = BTreeMap::new();
+    for (key, sum) in runs.iter().flat_map(|run| &run.steps) {
+        walls.entry(key).or_default().push(sum.wall);
+    }
+    walls.retain(|_, walls| walls.len() == runs.len());
+    let steps = walls.into_iter().filter_map(|(key, walls)| {
+        let name = format!("{} {}", key.0.name(), key.1);
+        Some((name, "latency", Measured::of(&walls)?))
+    });
+    let mut steps: Vec<_> = steps.filter(|(.., it)| it.median >= LEAST).collect();
+    steps.order_by(|a, b| (Reverse(a.2.median), &a.0).cmp(&(Reverse(b.2.median), &b.0)));
+    steps.truncate(STEPS);
+    figures.extend(steps);
+    let document = match service {
+        Service::Action => action(&figures),
+        Service::Bencher => bencher(&figures),
+    };
+    format!("{document:#}\n")
+}
+
+impl Diff {
+    /// The new runs for a service.
+    pub fn benchmarks(&self, service: Service) -> String {
+        json(&self.new, service)
+    }
+}
+
+fn action(figures: &[(String, &str, Measured)]) -> Value {
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let one = |(name, measure, it): &(String, &str, Measured)| {
+        let name = match *measure {
+            "latency" => name.clone(),
+            measure => format!("{name}: {measure}"),
+        };
+        json!({
+            "name": name,
+            "unit": "ms",
+            "value": ms(it.median),
+            "range": format!("{} to {}", ms(it.least), ms(it.most)),
+        })
+    };
+    figures.iter().map(one).collect()
+}
+
+fn bencher(figures: &[(String, &str, Measured)]) -> Value {
+    let mut all: Map<String, Value> = Map::new();
+    for (name, measure, it) in figures {
+        let measures = all.entry(name.clone()).or_insert_with(|| json!({}));
+        if let Some(measures) = measures.as_object_mut() {
+            let value = json!({
+                "value": it.median,
+                "lower_value": it.least,
+                "upper_value": it.most,
+            });
+            measures.insert((*measure).to_owned(), value);
+        }
+    }
+    Value::Object(all)
+}

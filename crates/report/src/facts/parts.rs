@@ -1,0 +1,75 @@
+//! The parts of a wall time: what a chain of work and waits went to, and who or what caused it.
+
+use tr_analyze::kinds::Kind;
+
+use crate::names::named;
+
+named! {
+    /// A part of a wall time.
+    pub enum Part {
+        /// On a CPU that the hypervisor ran.
+        Work = "work", "on a CPU";
+        /// Other tasks of the build had the CPU.
+        Own = "own-tasks", "run-queue wait: its own tasks";
+        /// Tasks that are no part of the build had the CPU.
+        Others = "others", "run-queue wait: other tasks";
+        Quota = "quota", "run-queue wait: the quota";
+        Hypervisor = "hypervisor", "the hypervisor";
+        /// Nobody had the CPU of whom the recording knows.
+        Nobody = "run-queue", "run-queue wait: unknown";
+        Disk = "disk", "waits for disks and files";
+        /// Reclaim, and pages from swap.
+        Memory = "memory", "waits for memory";
+        Network = "network", "waits for the network";
+        /// Timers, and what is not known better.
+        Sleep = "sleep", "sleep";
+        /// Tasks that are not recorded.
+        Outside = "outside", "waits for tasks not recorded";
+        /// A terminal, a stop, another wait in the kernel.
+        Other = "other", "other waits";
+        Unknown = "unknown", "unknown";
+        /// Before COMMAND's exec and after its end.
+        Around = "around", "before and after the command";
+        /// Of a step: a lock that a task outside of it held.
+        Lock = "lock", "waits for a lock";
+        /// Of a step: a program of this machine at the other end of a socket.
+        Server = "server", "waits for a server";
+        /// Of a step: other work of tasks outside of it.
+        Steps = "steps", "waits for work of other steps";
+    }
+}
+
+impl Part {
+    /// The parts of a whole run, in the order of the definition.
+    pub fn of_runs() -> impl Iterator<Item = Part> {
+        let of_steps = [Part::Lock, Part::Server, Part::Steps];
+        let all = Part::ALL.into_iter();
+        all.filter(move |part| !of_steps.contains(part))
+    }
+
+    /// Of a kind of time, as far as that tells; a wait for a CPU is divided by who had it.
+    pub fn of(kind: Kind) -> Part {
+        match kind {
+            Kind::OnCpu => Part::Work,
+            Kind::RunQueue => Part::Nobody,
+            Kind::Disk => Part::Disk,
+            Kind::Memory => Part::Memory,
+            Kind::Network => Part::Network,
+            Kind::Sleep => Part::Sleep,
+            Kind::Outside => Part::Outside,
+            Kind::Terminal | Kind::Stopped | Kind::Blocked | Kind::Others => Part::Other,
+            Kind::SleepOrBlocked | Kind::Lived | Kind::Unknown => Part::Unknown,
+        }
+    }
+
+    /// The build ran, or its own tasks did: what it needs of CPUs.
+    pub fn is_run(self) -> bool {
+        matches!(self, Part::Work | Part::Own)
+    }
+
+    /// It could run and had no CPU.
+    pub fn is_starved(self) -> bool {
+        use Part::{Hypervisor, Nobody, Others, Own, Quota};
+        matches!(self, Own | Others | Quota | Hypervisor | Nobody)
+    }
+}

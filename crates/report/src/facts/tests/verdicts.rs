@@ -1,0 +1,139 @@
+//! Unit tests of the verdicts: the suite's median, and a simulated build beside tasks that spin.
+
+use tr_sim::config::Config;
+use tr_sim::program::{ms, Op, Resident};
+use tr_sim::recording::Recording;
+use tr_sim::scenario;
+
+use super::*;
+use crate::diff::run::tests::analyzed;
+
+/// A build of nine jobs on two CPUs, beside so many tasks that spin and are not recorded.
+fn build(spinners: u16) -> Analysis {
+    let mut world = scenario::make(2, 9);
+    let spin = u16::try_from(world.programs.len()).unwrap();
+    world.programs.push(vec![Op::Run(ms(4, 4)), Op::Goto(0)]);
+    world.residents = (0..spinners)
+        .map(|_| Resident {
+            program: spin,
+            arg: 0,
+            kthread: false,
+            pin: None,
+        })
+        .collect();
+    let mut config = Config::new(world, 2, 4_000_000_000);
+    config.linger = Some(100_000);
+    analyzed(&Recording::record(&config).0)
+}
+
+#[test]
+fn a_step_beside_tasks_that_spin_has_little_of_what_it_wants() {
+    let (idle, busy) = (build(0), build(8));
+    let whole = |analysis: &Analysis| {
+        let steps = Steps::new(analysis);
+        let verdicts = Verdicts::new(analysis, &steps);
+        let it = verdicts.figures(0).cloned().unwrap();
+        assert!(
+            it.wanted <= it.wall && it.had <= it.wanted && it.ns <= it.wall,
+            "{it:?}"
+        );
+        it
+    };
+    let (idle, busy) = (whole(&idle), whole(&busy));
+    // This recording does not tell who had the CPUs.
+    assert_eq!(busy.part, Part::Nobody, "{busy:?}");
+    assert!(
+        busy.share() < Some(50) && idle.share() > busy.share(),
+        "{busy:?}"
+    );
+    // Nothing failed.
+    assert!(!busy.told && busy.by.is_empty(), "{busy:?}");
+}
+
+fn step(kind: StepKind, status: u32) -> Step {
+    Step {
+        name: "x".into(),
+        kind,
+        parent: None,
+        depth: 0,
+        from: tr_format::event::Ktime(0),
+        to: tr_format::event::Ktime(1_000_000_000),
+        started_before: false,
+        ended: true,
+        process: None,
+        thread: None,
+        has_work: true,
+        status: Some(status),
+        result: None,
+    }
+}
+
+fn divided(parts: &[(Part, u64)]) -> Divided {
+    Divided::made(parts)
+}
+
+#[test]
+fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
+    const MS: u64 = 1_000_000;
+    let (passed, failed) = (step(StepKind::Test, 0), step(StepKind::Test, 256));
+    let starved = divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)]);
+    let told = |step: &Step, parts: &Divided, median| {
+        let it = judge((step, step.failed()), parts, median).unwrap();
+        (it.part, it.told)
+    };
+    assert_eq!(told(&failed, &starved, None), (Part::Others, true));
+    assert_eq!(told(&passed, &starved, None), (Part::Others, false));
+    assert_eq!(told(&passed, &starved, Some(91)), (Part::Others, true));
+    // All of the suite had as little.
+    assert_eq!(told(&passed, &starved, Some(15)), (Part::Others, false));
+    let own = divided(&[(Part::Work, 700 * MS), (Part::Others, 300 * MS)]);
+    assert_eq!(told(&failed, &own, Some(99)), (Part::Work, false));
+    let slept = divided(&[(Part::Sleep, 900 * MS), (Part::Disk, 100 * MS)]);
+    assert_eq!(told(&failed, &slept, None), (Part::Sleep, false));
+    let disk = divided(&[(Part::Sleep, 300 * MS), (Part::Disk, 700 * MS)]);
+    assert_eq!(told(&failed, &disk, None), (Part::Disk, true));
+    // Of several that kept it from a CPU the one that did so for longest; together they count.
+    let both = divided(&[
+        (Part::Work, 400 * MS),
+        (Part::Own, 250 * MS),
+        (Part::Quota, 350 * MS),
+    ]);
+    assert_eq!(told(&failed, &both, None), (Part::Quota, true));
+    // Nothing stands out, or too little is known.
+    let even = [Part::Work, Part::Disk, Part::Network, Part::Sleep].map(|it| (it, 250 * MS));
+    assert_eq!(told(&failed, &divided(&even), None), (Part::Unknown, false));
+    let unknown = divided(&[(Part::Unknown, 200 * MS), (Part::Others, 800 * MS)]);
+    assert_eq!(judge((&failed, true), &unknown, None), None);
+}
+
+#[test]
+fn the_sentence_has_its_evidence() {
+    let starved = divided(&[(Part::Work, 120_000_000), (Part::Others, 880_000_000)]);
+    let mut it = judge((&step(StepKind::Test, 256), true), &starved, Some(91)).unwrap();
+    it.by = vec![("cc1".into(), 800_000_000)];
+    assert_eq!(
+        it.text(),
+        "88 % of its 1.00 s went to run-queue wait: other tasks (cc1 800 ms); wanted 1.00 s of CPU, had 120 ms \
+         (12 %; its suite's median 91 %)"
+    );
+}
+
+#[test]
+fn the_median_is_that_of_the_other_tests() {
+    let mut steps = [10, 20, 30, 90]
+        .map(|had| (step(StepKind::Test, 0), had))
+        .to_vec();
+    let shares = |steps: &[(Step, u64)]| {
+        let all: Vec<Option<Divided>> = steps
+            .iter()
+            .map(|(_, had)| Some(divided(&[(Part::Work, *had), (Part::Others, 100 - had)])))
+            .collect();
+        let medians = Medians::of_all(steps.iter().map(|(step, _)| step), &all);
+        let of = steps.iter().enumerate();
+        of.map(|(at, (step, _))| medians.of(step, at))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(shares(&steps), [Some(30), Some(30), Some(20), Some(20)]);
+    steps.pop();
+    assert_eq!(shares(&steps), [None; 3], "too few");
+}

@@ -1,0 +1,444 @@
+//! A step's own critical path, divided into parts.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tr_analyze::awaited::Awaited;
+use tr_analyze::contention::{Contention, Wait};
+use tr_analyze::critical_path::{Kind, Segment};
+use tr_analyze::memory::MemoryKind;
+use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::network::Ends;
+use tr_analyze::timeline::{Actor, Bucket, Stretch};
+use tr_format::counters::Counter;
+use tr_format::event::{Ktime, Reason};
+
+use crate::facts::loads;
+use crate::facts::network::Host;
+use crate::facts::parts::Part;
+use crate::label;
+use crate::steps::times::OwnSegment;
+use crate::steps::{StepIx, Steps};
+use crate::who;
+
+/// The most timers of a step, and the most of its threads, whose other work is looked at.
+const TIMERS: usize = 100;
+const THREADS: usize = 1_000;
+/// A timer that is shorter, in ns, hides nothing.
+const SHORT: u64 = 1_000_000;
+/// A step whose threads reclaim so often is short of memory.
+const SHORT_OF_MEMORY: u64 = 100;
+
+/// A step's wall time by part, in ns.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Divided {
+    times: BTreeMap<Part, u64>,
+    by: BTreeMap<(Part, String), u64>,
+    /// Of `Other`, in uninterruptible waits.
+    blocked: u64,
+    /// Of `Disk`, for pages that were not in memory.
+    faults: u64,
+}
+
+impl Divided {
+    pub fn get(&self, part: Part) -> u64 {
+        self.times.get(&part).copied().unwrap_or(0)
+    }
+
+    /// One for a test.
+    #[cfg(test)]
+    pub fn made(parts: &[(Part, u64)]) -> Divided {
+        Divided {
+            times: parts.iter().copied().collect(),
+            ..Divided::default()
+        }
+    }
+
+    pub fn sum(&self, of: impl Fn(Part) -> bool) -> u64 {
+        let parts = self.times.iter().filter(|(part, _)| of(**part));
+        parts.fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
+    }
+
+    /// Who was waited for.
+    pub fn by(&self, part: Part) -> Vec<(String, u64)> {
+        let by = self.by.iter().filter(|((of, _), _)| *of == part);
+        by.map(|((_, name), ns)| (name.clone(), *ns)).collect()
+    }
+
+    fn add(&mut self, part: Part, ns: u64) {
+        let sum = self.times.entry(part).or_default();
+        *sum = sum.saturating_add(ns);
+    }
+
+    fn add_by(&mut self, part: Part, name: Option<String>, ns: u64) {
+        self.add(part, ns);
+        if let Some(name) = name {
+            let sum = self.by.entry((part, name)).or_default();
+            *sum = sum.saturating_add(ns);
+        }
+    }
+
+    /// Moves time from a part to another one; what that part did not have stays.
+    fn take(&mut self, from: Part, ns: u64, to: Part) -> u64 {
+        let had = self.get(from);
+        let taken = ns.min(had);
+        self.times.insert(from, had - taken);
+        self.add(to, taken);
+        ns - taken
+    }
+}
+
+/// Divides the paths of a recording's steps.
+pub(super) struct Divider<'a> {
+    analysis: &'a Analysis,
+    steps: &'a Steps,
+    contention: Option<&'a Contention>,
+    ends: Ends,
+    /// For each step the threads that were in it.
+    threads: HashMap<StepIx, Vec<ThreadIx>>,
+    /// For each step the waits of its threads for memory.
+    memory: HashMap<StepIx, Waits>,
+}
+
+impl<'a> Divider<'a> {
+    pub fn new(
+        analysis: &'a Analysis,
+        steps: &'a Steps,
+        contention: Option<&'a Contention>,
+    ) -> Divider<'a> {
+        let mut threads: HashMap<StepIx, Vec<ThreadIx>> = HashMap::new();
+        for thread in analysis.thread_ids() {
+            for (.., step) in steps.parts(analysis, thread) {
+                for step in steps.around(step) {
+                    let all = threads.entry(step).or_default();
+                    if all.last() != Some(&thread) && all.len() < THREADS {
+                        all.push(thread);
+                    }
+                }
+            }
+        }
+        Divider {
+            analysis,
+            steps,
+            contention,
+            ends: Ends::new(analysis),
+            threads,
+            memory: memory(analysis, steps),
+        }
+    }
+
+    fn is_inside(&self, of: StepIx, thread: ThreadIx, time: Ktime) -> bool {
+        let before = Ktime(time.0.saturating_sub(1));
+        self.steps.is_within(self.steps.at(thread, before), of)
+    }
+
+    /// Divides a step's own critical path.
+    pub fn divide(&self, at: StepIx, path: &[OwnSegment]) -> Divided {
+        let mut divided = Divided::default();
+        let mut timers = 0;
+        let mut rest = path;
+        while let Some((segment, inside)) = rest.first() {
+            let count = match inside {
+                true => 1,
+                false => rest.iter().take_while(|(_, inside)| !inside).count(),
+            };
+            let (run, after) = rest.split_at(count.min(rest.len()));
+            rest = after;
+            if !*inside {
+                self.outside(run, after.first(), &mut divided);
+            } else if segment.kind == Kind::Sleep && segment.length() >= SHORT && timers < TIMERS {
+                timers += 1;
+                self.timer(at, segment, &mut divided);
+            } else {
+                self.own(segment, &mut divided);
+            }
+        }
+        self.withhold(at, &mut divided);
+        divided
+    }
+
+    /// The waits for a CPU of a step's own critical path.
+    pub fn waits(&self, at: StepIx, path: &[OwnSegment]) -> Vec<Wait> {
+        let own = path.iter().filter(|(_, inside)| *inside);
+        let mut waits = Vec::new();
+        for (segment, _) in own {
+            match segment.kind {
+                Kind::RunQueue => waits.extend(self.wait(segment)),
+                Kind::Sleep if segment.length() >= SHORT => {
+                    let busiest = self.busiest(at, segment).into_iter().flatten();
+                    let queued =
+                        busiest.filter(|(_, it)| matches!(it.doing, Bucket::RunQueue { .. }));
+                    waits.extend(queued.filter_map(|(thread, it)| {
+                        Contention::within(self.analysis, thread, it.from, it.to)
+                    }));
+                }
+                _ => {}
+            }
+        }
+        waits
+    }
+
+    fn wait(&self, segment: &Segment) -> Option<Wait> {
+        Contention::within(self.analysis, segment.thread, segment.from, segment.to)
+    }
+
+    /// Tasks outside of the step, until they ended the wait of `then`.
+    fn outside(&self, run: &[OwnSegment], then: Option<&OwnSegment>, divided: &mut Divided) {
+        let ns = run
+            .iter()
+            .fold(0u64, |sum, (it, _)| sum.saturating_add(it.length()));
+        let last = run
+            .last()
+            .map(|(it, _)| self.analysis.thread(it.thread).process);
+        let name = last.map(|process| label::label(self.analysis.process(process)));
+        let awaited = then.and_then(|(it, _)| self.awaited(it.thread, it.from));
+        let unknown = run
+            .iter()
+            .filter(|(it, _)| matches!(it.kind, Kind::Unknown | Kind::Lived));
+        let unknown = unknown.fold(0u64, |sum, (it, _)| sum.saturating_add(it.length()));
+        divided.add(Part::Unknown, unknown);
+        let part = match awaited {
+            Some(Awaited::Lock) => Part::Lock,
+            Some(Awaited::Socket) => Part::Server,
+            _ => Part::Steps,
+        };
+        divided.add_by(part, name, ns.saturating_sub(unknown));
+    }
+
+    /// What a thread waited for right before that time.
+    fn awaited(&self, thread: ThreadIx, time: Ktime) -> Option<Awaited> {
+        let timeline = self.analysis.timeline.as_ref()?;
+        let number = timeline.at(thread, Ktime(time.0.checked_sub(1)?))?;
+        let stretch = timeline.get(thread, number)?;
+        self.analysis.awaited(thread, &stretch)
+    }
+
+    /// A segment of a thread of the step.
+    fn own(&self, segment: &Segment, divided: &mut Divided) {
+        let ns = segment.length();
+        match Part::of(segment.kind) {
+            Part::Nobody => self.run_queue(self.wait(segment), ns, divided),
+            Part::Network => {
+                let waited = self.ends.waited(self.analysis, segment);
+                let host = Host::waited(self.analysis, &waited).map(Host::text);
+                let server = waited.server.map(|comm| who::comm(&comm));
+                let part = match waited.local {
+                    true => Part::Server,
+                    false => Part::Network,
+                };
+                divided.add_by(part, server.or(host), ns);
+            }
+            Part::Outside => {
+                let by = segment
+                    .ended_by(self.analysis)
+                    .map(|it| who::comm(&it.comm));
+                let part = match self.awaited(segment.thread, segment.to) {
+                    Some(Awaited::Lock) => Part::Lock,
+                    Some(Awaited::Socket) => Part::Server,
+                    _ => Part::Outside,
+                };
+                divided.add_by(part, by, ns);
+            }
+            part => {
+                let sum = match segment.kind {
+                    Kind::Blocked => Some(&mut divided.blocked),
+                    Kind::Disk if self.is_fault(segment) => Some(&mut divided.faults),
+                    _ => None,
+                };
+                sum.into_iter()
+                    .for_each(|sum| *sum = sum.saturating_add(ns));
+                divided.add(part, ns);
+            }
+        }
+    }
+
+    /// A wait for a page of a file or from swap.
+    fn is_fault(&self, segment: &Segment) -> bool {
+        let timeline = self.analysis.timeline.as_ref();
+        let stretch =
+            timeline.and_then(|it| it.get(segment.thread, it.at(segment.thread, segment.from)?));
+        stretch.is_some_and(|it| it.reason == Reason::PageFault)
+    }
+
+    /// A wait for a CPU, by who had it.
+    fn run_queue(&self, wait: Option<Wait>, ns: u64, divided: &mut Divided) {
+        let known = wait.zip(self.contention).map(|(wait, it)| it.divide(wait));
+        let known = known.unwrap_or_default();
+        divided.add(Part::Own, known.own);
+        divided.add(Part::Others, known.others);
+        let rest = ns.saturating_sub(known.own.saturating_add(known.others));
+        divided.add(Part::Nobody, rest);
+    }
+
+    /// A time until a timer: what another thread of the step did meanwhile explains it better, as of
+    /// a timeout.
+    fn timer(&self, at: StepIx, segment: &Segment, divided: &mut Divided) {
+        let mut slept = segment.length();
+        for (thread, it) in self.busiest(at, segment).into_iter().flatten() {
+            let ns = it.length().min(slept);
+            slept -= ns;
+            match self.explains(at, thread, &it) {
+                None => slept += ns,
+                Some(Part::Nobody) => {
+                    let wait = Contention::within(self.analysis, thread, it.from, it.to);
+                    self.run_queue(wait, ns, divided);
+                }
+                Some(part) => {
+                    if part == Part::Other {
+                        divided.blocked = divided.blocked.saturating_add(ns);
+                    }
+                    divided.add(part, ns);
+                }
+            }
+        }
+        divided.add(Part::Sleep, slept);
+    }
+
+    /// Of the step's other threads the one that did or waited for the most in the time of a segment,
+    /// with its stretches, cut to that time.
+    fn busiest(&self, at: StepIx, segment: &Segment) -> Option<Vec<(ThreadIx, Stretch)>> {
+        let others = self.threads.get(&at)?.iter().copied();
+        let others = others.filter(|it| {
+            *it != segment.thread
+                && self.is_inside(at, *it, segment.to.min(self.analysis.thread(*it).end))
+        });
+        let lives = |it: &ThreadIx| {
+            let thread = self.analysis.thread(*it);
+            thread.start < segment.to && segment.from < thread.end
+        };
+        let all = others.filter(lives).map(|thread| {
+            let stretches = self.stretches(thread, segment);
+            let counts = stretches
+                .iter()
+                .filter(|it| self.explains(at, thread, it).is_some());
+            let ns = counts.fold(0u64, |sum, it| sum.saturating_add(it.length()));
+            (ns, thread, stretches)
+        });
+        let (_, thread, stretches) =
+            all.max_by_key(|(ns, thread, _)| (*ns, std::cmp::Reverse(*thread)))?;
+        Some(stretches.into_iter().map(|it| (thread, it)).collect())
+    }
+
+    fn stretches(&self, thread: ThreadIx, segment: &Segment) -> Vec<Stretch> {
+        let Some(timeline) = &self.analysis.timeline else {
+            return Vec::new();
+        };
+        let first = timeline.at(thread, segment.from).unwrap_or(0);
+        let all = (first..timeline.count(thread)).map_while(|number| timeline.get(thread, number));
+        let all = all.take_while(|it| it.from < segment.to);
+        let cut = all.map(|it| Stretch {
+            from: it.from.max(segment.from),
+            to: it.to.min(segment.to),
+            ..it
+        });
+        cut.filter(|it| it.from < it.to).collect()
+    }
+
+    /// The part of a stretch that explains why another thread of the step slept; of a wait for a CPU
+    /// it is to be divided.
+    fn explains(&self, at: StepIx, thread: ThreadIx, it: &Stretch) -> Option<Part> {
+        let part = match it.doing {
+            Bucket::OnCpu(_) => return Some(Part::Work),
+            Bucket::RunQueue { .. } => return Some(Part::Nobody),
+            Bucket::Unknown => return None,
+            Bucket::Wait(_) => match self.analysis.awaited(thread, it)? {
+                Awaited::Disk | Awaited::File => return Some(Part::Disk),
+                Awaited::Kernel => return Some(Part::Other),
+                Awaited::Lock => Part::Lock,
+                Awaited::Socket => Part::Server,
+                _ => return None,
+            },
+        };
+        // What a thread of the step ended was a wait for the step itself, unless it killed the thread.
+        let killed = self.analysis.thread(thread).status;
+        let killed = killed.is_some_and(|status| status & 0x7f != 0);
+        let own = matches!(it.waker(), Actor::Thread(waker) if self.is_inside(at, waker, it.to));
+        (!own || killed).then_some(part)
+    }
+
+    /// The parts of the hypervisor, the quota and of memory, as counters and sums tell them.
+    fn withhold(&self, at: StepIx, divided: &mut Divided) {
+        let Some(step) = self.steps.list().get(at) else {
+            return;
+        };
+        let span = (step.from, step.to);
+        let work = divided.get(Part::Work);
+        let run = loads::run_within(self.analysis, span, work).unwrap_or(work);
+        divided.take(Part::Work, work.saturating_sub(run), Part::Hypervisor);
+        // Between two samples a quota may have throttled at any time; waits for an idle CPU tell when.
+        let (around, inside) = self.throttled(span);
+        let idle = around.min(divided.get(Part::Nobody));
+        divided.take(Part::Nobody, idle, Part::Quota);
+        divided.take(Part::Others, inside.saturating_sub(idle), Part::Quota);
+        let memory = self.memory.get(&at).copied().unwrap_or_default();
+        if memory.ns > 0 {
+            // A task above `memory.high` is made to wait, too.
+            let (blocked, known) = (divided.blocked, divided.get(Part::Memory));
+            divided.take(Part::Other, blocked, Part::Memory);
+            // The path tells the page faults of a thread that is short of memory itself.
+            let mut rest = memory.ns.saturating_sub(known).saturating_sub(blocked);
+            if memory.reclaims >= SHORT_OF_MEMORY {
+                // The pages that it evicts it reads again.
+                let faults = divided.faults;
+                divided.take(Part::Disk, faults, Part::Memory);
+                rest = rest.saturating_sub(faults);
+            }
+            let rest = divided.take(Part::Work, rest, Part::Memory);
+            divided.take(Part::Disk, rest, Part::Memory);
+        }
+    }
+
+    /// For how long a quota throttled: between the samples around a span, and in the span.
+    fn throttled(&self, (from, to): (Ktime, Ktime)) -> (u64, u64) {
+        let samples = tr_analyze::machine::Samples::of(self.analysis);
+        let all = samples.0;
+        let first = all.partition_point(|(at, _)| *at <= from).saturating_sub(1);
+        let last = all.partition_point(|(at, _)| *at < to);
+        let ends = (all.get(first), all.get(last).or(all.last()));
+        let around = match ends {
+            (Some((first, _)), Some((last, _))) => (*first, *last),
+            _ => (from, to),
+        };
+        let total = |span| samples.increase(Counter::Throttled, span).unwrap_or(0);
+        (total(around), total((from, to)))
+    }
+}
+
+/// Waits for memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waits {
+    ns: u64,
+    reclaims: u64,
+}
+
+/// The waits for memory of each step's threads: an event tells those since the thread's event before.
+fn memory(analysis: &Analysis, steps: &Steps) -> HashMap<StepIx, Waits> {
+    let mut sums: HashMap<StepIx, Waits> = HashMap::new();
+    let mut before: HashMap<ThreadIx, Ktime> = HashMap::new();
+    for event in &analysis.memory {
+        let start = analysis.thread(event.thread).start;
+        let (since, count, ns) = match event.kind {
+            MemoryKind::Reclaimed(count, ns) => {
+                let last = before.insert(event.thread, event.time);
+                (last.unwrap_or(start), count, ns)
+            }
+            MemoryKind::Swapped(ns) => (start, 0, ns),
+            MemoryKind::Killed(_) => continue,
+        };
+        let whole = event.time.since(since).max(1);
+        for (from, to, step) in steps.parts(analysis, event.thread) {
+            let part = to
+                .min(event.time)
+                .since(from.max(since).min(to.min(event.time)));
+            let of = |sum: u64| {
+                let of = u128::from(sum) * u128::from(part) / u128::from(whole);
+                u64::try_from(of).unwrap_or(u64::MAX)
+            };
+            for step in steps.around(step).filter(|_| part > 0) {
+                let sum = sums.entry(step).or_default();
+                sum.ns = sum.ns.saturating_add(of(ns));
+                sum.reclaims = sum.reclaims.saturating_add(of(count));
+            }
+        }
+    }
+    sums
+}

@@ -1,0 +1,60 @@
+//! A verdict in words.
+
+use serde_json::{json, Value};
+
+use super::Verdict;
+use crate::units;
+
+impl Verdict {
+    /// Its name in JSON, CSV and exports.
+    pub fn name(&self) -> String {
+        self.part.name().replace('-', "_")
+    }
+
+    /// In JSON.
+    pub fn json(&self) -> Value {
+        let by = self.by.iter();
+        let by: Vec<Value> = by
+            .map(|(name, ns)| json!({ "name": name, "ns": ns }))
+            .collect();
+        json!({
+            "is": self.name(),
+            "ns": self.ns,
+            "had_cpu_ns": self.had,
+            "wanted_cpu_ns": self.wanted,
+            "suite_percent": self.median,
+            "by": by,
+            "held_back": self.told,
+        })
+    }
+
+    /// The verdict with its evidence, in one sentence.
+    pub fn text(&self) -> String {
+        let share = units::share(self.ns, self.wall);
+        let wall = units::time(self.wall);
+        let mut text = format!("{share} of its {wall} went to {}", self.part.title());
+        if !self.by.is_empty() {
+            let by = self.by.iter();
+            let by = by.map(|(name, ns)| format!("{name} {}", units::time(*ns)));
+            text += &format!(" ({})", by.collect::<Vec<_>>().join(", "));
+        }
+        if self.part.is_starved() {
+            text += &self.cpu();
+        }
+        text
+    }
+
+    /// What it had of the CPU time that it wanted.
+    fn cpu(&self) -> String {
+        let (had, wanted) = (units::time(self.had), units::time(self.wanted));
+        let mut text = format!("; wanted {wanted} of CPU, had {had}");
+        if let Some(share) = self.share() {
+            text += &format!(" ({share} %");
+            if let Some(median) = self.median {
+                text += &format!("; its suite's median {median} %");
+            }
+            text.push(')');
+        }
+        text
+    }
+}

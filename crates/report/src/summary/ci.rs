@@ -1,0 +1,152 @@
+//! What CI systems show beside the summary: annotations and metrics.
+
+use std::fmt::Write;
+
+use tr_analyze::model::Analysis;
+
+use super::Summary;
+
+/// GitHub shows ten warnings of a step.
+const ANNOTATIONS: usize = 10;
+/// The most metrics of single tests.
+const TESTS: usize = 50;
+/// The most bytes of a file's name.
+const FILE: usize = 200;
+
+impl Summary {
+    /// The steps that were held back, those that failed first: names, and what it was.
+    fn held(&self) -> impl Iterator<Item = (&str, String)> {
+        let failed = self.failures.told.iter();
+        let failed = failed.filter_map(|it| {
+            let held = it.held.as_ref()?;
+            Some((it.name.as_str(), format!("{}; {held}", it.fact())))
+        });
+        let slow = self.slow.iter();
+        failed.chain(slow.map(|(name, held)| (name.as_str(), format!("slow; {held}"))))
+    }
+
+    /// Workflow commands of GitHub Actions.
+    pub fn github(&self) -> String {
+        let mut out = String::new();
+        for (name, held) in self.held().take(ANNOTATIONS) {
+            let file = file(name).map(|it| format!("file={},", property(it)));
+            let file = file.unwrap_or_default();
+            let text = format!("{name}: {held}");
+            let _ = writeln!(out, "::warning {file}title=Held back::{}", data(&text));
+        }
+        out
+    }
+
+    /// OpenMetrics. An unknown figure has no line.
+    pub fn metrics(&self, analysis: &Analysis) -> String {
+        let mut out = String::new();
+        let mut figure = |name: &str, ns: Option<u64>| {
+            if let Some(ns) = ns {
+                let _ = writeln!(out, "# TYPE {name} gauge");
+                let _ = writeln!(out, "{name} {:.3}", ns as f64 / 1e9);
+            }
+        };
+        let times = &analysis.totals.times;
+        figure("tr_wall_seconds", Some(analysis.end.since(analysis.start)));
+        figure("tr_cpu_seconds", times.on_cpu_known());
+        figure("tr_run_queue_seconds", times.run_queue_known());
+        let _ = writeln!(out, "# TYPE tr_held_back gauge");
+        let _ = writeln!(out, "tr_held_back {}", self.held().count());
+        let _ = writeln!(out, "# TYPE tr_test_held_back gauge");
+        for (name, _) in self.held().take(TESTS) {
+            let name = name.replace('\\', "\\\\").replace('"', "\\\"");
+            let _ = writeln!(out, "tr_test_held_back{{test=\"{name}\"}} 1");
+        }
+        out + "# EOF\n"
+    }
+}
+
+/// The file of a test whose name begins with one: `tests/test_a.py::test_b`, `t/a.t`.
+fn file(name: &str) -> Option<&str> {
+    let path = name.split("::").next()?.split(' ').next()?;
+    let safe = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    let (_, suffix) = path.rsplit_once('.')?;
+    let relative = !path.starts_with('/') && path.split('/').all(|part| part != "..");
+    let known = !suffix.is_empty() && !suffix.contains('/') && path.len() <= FILE;
+    (known && relative && path.chars().all(safe)).then_some(path)
+}
+
+/// The text of a workflow command: no text of a recording ends it or begins another one.
+fn data(text: &str) -> String {
+    let text = text.replace('%', "%25");
+    text.replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// A value among a command's properties.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::failure::Failures;
+
+    fn summary(name: &str) -> Summary {
+        Summary {
+            command: String::new(),
+            outcome: String::new(),
+            facts: Vec::new(),
+            warnings: Vec::new(),
+            verdict: None,
+            advice: Vec::new(),
+            failures: Failures::default(),
+            slow: vec![(name.to_owned(), "50 %\n::error::x".to_owned())],
+            path: None,
+            steps: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_end_a_workflow_command() {
+        let text = summary("t/a.py::b\r\n::stop-commands::x").github();
+        assert_eq!(
+            text,
+            "::warning file=t/a.py,title=Held back::t/a.py::b%0D%0A::stop-commands::x: slow; 50 %25%0A::error::x\n"
+        );
+    }
+
+    #[test]
+    fn only_relative_files_are_files() {
+        let files = [
+            "t/a.t",
+            "x.bats test_a",
+            "test_a.py::b[x]",
+            "/etc/passwd.x",
+            "../a.b",
+            "pytest",
+            "v1.2/x",
+            "a,b.c",
+        ];
+        let found = files.map(file);
+        let wanted = [
+            Some("t/a.t"),
+            Some("x.bats"),
+            Some("test_a.py"),
+            None,
+            None,
+            None,
+            None,
+            None,
+        ];
+        assert_eq!(found, wanted);
+    }
+
+    #[test]
+    fn metrics_escape_names() {
+        let text = summary("a\"b\\c").metrics(&Analysis::default());
+        assert!(
+            text.contains("tr_test_held_back{test=\"a\\\"b\\\\c\"} 1\n"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with("# EOF\n") && text.contains("tr_held_back 1\n"),
+            "{text}"
+        );
+    }
+}
