@@ -35,6 +35,11 @@ pub struct Job {
     pub needs: Option<ProcessIx>,
     /// The job that ended right before it: it may have needed that, or its slot.
     pub released: Option<ProcessIx>,
+    /// Its number among the jobs of its tool.
+    pub number: u32,
+    /// So many of its tool's first jobs had ended, and none ran, when a job started that no slot
+    /// kept back: it, and those after it, may need all of them.
+    pub barrier: u32,
 }
 
 /// The build tools of a recording whose jobs are known.
@@ -160,7 +165,13 @@ fn of_tool(
             end: ended(analysis, process),
             needs: None,
             released: None,
+            number: u32::try_from(jobs.len()).unwrap_or(u32::MAX),
+            barrier: jobs.last().map_or(0, |job| job.barrier),
         };
+        let alone = limit > 1 && lives.ended_by(start) == jobs.len();
+        if alone && matches!(family, Family::Make | Family::Ninja) {
+            job.barrier = job.number;
+        }
         if matches!(family, Family::Make | Family::Ninja) {
             let server = family == Family::Make && limit > 1;
             (job.needs, job.released) = order(&jobs, &waits, &lives, (start, server, limit));
@@ -223,6 +234,8 @@ fn order(
         return (last.needs, last.released);
     }
     let ended = lives.latest(start);
+    // Older recordings have no system calls.
+    let server = server && wait.reason != Reason::Unknown;
     let by_slot = match server {
         true => wait.reason != Reason::Child,
         false => lives.living(wait.from) >= limit,

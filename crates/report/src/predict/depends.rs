@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tr_analyze::jobs::{Job, Tools};
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::schedule::{Plan, Planned};
+use tr_analyze::tools::Role;
 
 use crate::advice::facts::Facts;
 use crate::advice::programs;
@@ -33,7 +34,9 @@ pub(super) fn tools(facts: &Facts<'_>) -> Tools {
     for (group, it) in facts.all() {
         if let Some(known) = programs::known(&it.program) {
             let jobs = known.jobs(&facts.args(group));
-            limits.insert(it.process, jobs);
+            // Its last program that has the option counts.
+            let limit = limits.entry(it.process).or_default();
+            *limit = jobs.or(*limit);
         }
     }
     Tools::new(facts.analysis, |process| {
@@ -68,6 +71,10 @@ fn of_owner(
     jobs: &[usize],
     after: &mut [[BTreeSet<ProcessIx>; 3]],
 ) {
+    let numbers = jobs
+        .iter()
+        .filter_map(|at| Some((tools.jobs.get(*at)?.process, *at)));
+    let numbers: HashMap<ProcessIx, usize> = numbers.collect();
     let mut makers: HashMap<&str, Vec<&Job>> = HashMap::new();
     let mut naming: HashMap<&str, Vec<&Job>> = HashMap::new();
     for at in jobs {
@@ -94,14 +101,11 @@ fn of_owner(
         }
         likely.extend(best.iter());
         worst.extend(likely.iter());
-        let other = |it: &ProcessIx| {
-            let of = jobs.iter().find(|at| {
-                let job = tools.jobs.get(**at);
-                job.is_some_and(|job| job.process == *it)
-            });
-            let of = of.and_then(|at| files.get(*at));
-            of.is_none_or(|of| of.program.1 != its.program.1)
-        };
+        // Two compilations do not need each other.
+        let compiles = programs::role(&its.program.1) == Some(Role::Compiler);
+        let of = |it: &ProcessIx| numbers.get(it).and_then(|at| files.get(*at));
+        let other =
+            |it: &ProcessIx| of(it).is_none_or(|of| !compiles || of.program.1 != its.program.1);
         worst.extend(job.released.filter(other));
     }
 }

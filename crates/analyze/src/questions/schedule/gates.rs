@@ -2,7 +2,7 @@
 //! there is a slot for it.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
 use tr_format::event::Ktime;
 
@@ -121,6 +121,10 @@ pub(super) struct Gates<'a> {
     done: Arena<ProcessIx, bool>,
     /// The jobs that wait for a process's end.
     dependents: HashMap<ProcessIx, Vec<usize>>,
+    /// The first jobs of each tool that have ended, and those that ended after them.
+    ended: HashMap<ProcessIx, (u32, BTreeSet<u32>)>,
+    /// The jobs that wait for so many first ones.
+    behind: BTreeMap<(ProcessIx, u32), Vec<usize>>,
     free: BTreeMap<u32, u64>,
     waiting: BTreeMap<u32, Waiting>,
 }
@@ -135,6 +139,8 @@ impl<'a> Gates<'a> {
             states: vec![State::default(); plan.jobs.len()],
             done: (0..processes).map(|_| false).collect(),
             dependents: HashMap::new(),
+            ended: HashMap::new(),
+            behind: BTreeMap::new(),
             free: plan.jobs.iter().map(|it| (it.job.pool, slots)).collect(),
             waiting: BTreeMap::new(),
         }
@@ -155,6 +161,13 @@ impl<'a> Gates<'a> {
         for other in after.iter().filter(|it| !self.done[**it]) {
             state.missing += 1;
             self.dependents.entry(*other).or_default().push(at);
+        }
+        let job = planned.job;
+        let first = self.ended.get(&job.owner).map_or(0, |(first, _)| *first);
+        if self.effect != Effect::Best && first < job.barrier {
+            state.missing += 1;
+            let behind = self.behind.entry((job.owner, job.barrier)).or_default();
+            behind.push(at);
         }
         if state.missing > 0 {
             return false;
@@ -208,18 +221,13 @@ impl<'a> Gates<'a> {
         if self.plan.jobs.is_empty() || std::mem::replace(&mut self.done[process], true) {
             return Vec::new();
         }
-        let mut pools = Vec::new();
-        let job = self.plan.of.get(&process).copied();
-        if let Some(state) = job.and_then(|at| self.states.get_mut(at)) {
-            let pool = job.and_then(|at| Some(self.plan.jobs.get(at)?.job.pool));
-            if std::mem::replace(&mut state.has_slot, false) {
-                if let Some(free) = pool.and_then(|pool| self.free.get_mut(&pool)) {
-                    *free = free.saturating_add(1);
-                }
-                pools.extend(pool);
-            }
+        let mut pools = BTreeSet::new();
+        let mut go_on = self.dependents.remove(&process).unwrap_or_default();
+        if let Some(at) = self.plan.of.get(&process).copied() {
+            pools.extend(self.give_back(at));
+            go_on.extend(self.passed(at));
         }
-        for at in self.dependents.remove(&process).unwrap_or_default() {
+        for at in go_on {
             let Some(state) = self.states.get_mut(at) else {
                 continue;
             };
@@ -229,10 +237,36 @@ impl<'a> Gates<'a> {
                 pools.extend(self.plan.jobs.get(at).map(|it| it.job.pool));
             }
         }
-        pools.sort_unstable();
-        pools.dedup();
         let started = pools.into_iter().flat_map(|pool| self.grant(pool));
         started.collect()
+    }
+
+    /// A job's slot is free again. Returns its pool.
+    fn give_back(&mut self, at: usize) -> Option<u32> {
+        let pool = self.plan.jobs.get(at)?.job.pool;
+        let had = std::mem::replace(&mut self.states.get_mut(at)?.has_slot, false);
+        let free = self.free.get_mut(&pool).filter(|_| had)?;
+        *free = free.saturating_add(1);
+        Some(pool)
+    }
+
+    /// A job has ended. Returns the jobs that waited for it and all before it.
+    fn passed(&mut self, at: usize) -> Vec<usize> {
+        let Some(Planned { job, .. }) = self.plan.jobs.get(at) else {
+            return Vec::new();
+        };
+        let (first, others) = self.ended.entry(job.owner).or_default();
+        others.insert(job.number);
+        while others.remove(first) {
+            *first += 1;
+        }
+        let until = (job.owner, *first);
+        let passed = self.behind.range((job.owner, 0)..=until);
+        let passed: Vec<_> = passed.map(|(key, _)| *key).collect();
+        let passed = passed
+            .into_iter()
+            .filter_map(|key| self.behind.remove(&key));
+        passed.flatten().collect()
     }
 
     /// A thread goes on though it has no slot.
