@@ -283,16 +283,34 @@ proptest! {
         prop_assert!(best <= real + real / 6 + 12 * MS && worst + real / 6 + 12 * MS >= real,
             "{real} not in {best} to {worst}");
     }
+}
 
-    /// Other tasks that never sleep, and are kept.
-    #[test]
-    fn others_are_kept(jobs in lengths(), at_once in 1u16..6, others in 1u16..4) {
-        let [alone, busy] = [0, others].map(|it| Answer::of(beside(build(&jobs, at_once, 10), it), 2));
-        let machine = Machine { others: u64::from(others) * 1000, ..Machine::of(2) };
-        let is = alone.schedule(&[]).run(machine, 0, Effect::Likely).wall;
-        let was = busy.path.length();
-        // Who is woken has less of its part so far.
-        prop_assert!(is.abs_diff(was) <= was / 3 + 30 * MS, "{is} of {was}");
+/// Other tasks that never sleep have even parts of the CPUs.
+#[test]
+fn others_are_kept() {
+    let programs = [
+        ("make", vec![fork(1), Op::Wait, Op::ExitGroup(0)]),
+        (
+            "cc1",
+            vec![run(100), Op::Sleep(ms(50, 50)), Op::ExitGroup(0)],
+        ),
+    ];
+    let answer = Answer::of(world(&programs, &[]), 2);
+    let schedule = answer.schedule(&[]);
+    for (cpus, others, want) in [
+        (1, 0, 150),
+        (1, 1, 250),
+        (1, 3, 450),
+        (2, 1, 150),
+        (2, 3, 250),
+    ] {
+        let others = others * 1000;
+        let machine = Machine {
+            others,
+            ..Machine::of(cpus)
+        };
+        let is = schedule.run(machine, 0, Effect::Likely).wall;
+        assert!(is.abs_diff(want * MS) < 3 * MS, "{is} {want}");
     }
 }
 

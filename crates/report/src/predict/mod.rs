@@ -16,8 +16,8 @@ use tr_analyze::schedule::{Change, Changes, Done, Effect, Machine, Schedule, PER
 use tr_analyze::what_if::Without;
 
 use crate::advice::facts::Facts;
-use crate::label;
 use crate::view::View;
+use crate::{label, units};
 pub use render::{table, Row};
 
 /// What a user asks for.
@@ -86,8 +86,11 @@ pub struct Forecast {
 #[derive(Clone, Debug)]
 pub enum NoForecast {
     Path(NoPath),
-    /// The recording has totals only.
-    Totals,
+    /// The recording has totals only: no less than its CPU time in ns, on so many CPUs.
+    Totals {
+        at_best: u64,
+        cpus: u64,
+    },
     /// Nothing matches a name or a regular expression.
     NoMatch(String),
     /// No tool in it has jobs that are known.
@@ -119,7 +122,7 @@ impl Predictor {
     pub fn new(view: &View<'_>, wanted: Wanted) -> Result<Predictor, NoForecast> {
         let analysis = view.analysis;
         if analysis.basis() != Basis::Events {
-            return Err(NoForecast::Totals);
+            return Err(totals(analysis, &wanted));
         }
         let path = critical_path::root(analysis)
             .and_then(|root| critical_path::critical_path(analysis, root))
@@ -202,12 +205,21 @@ impl Predictor {
         let low = self.schedule.run(machine, best, Effect::Best);
         let done = self.schedule.trace(machine, likely, Effect::Likely);
         let high = self.schedule.run(machine, worst, Effect::Worst);
+        // A cgroup with a quota may have its own part of the CPUs, beside any others.
+        let alone = machine.quota.filter(|_| machine.others > 0).map(|_| {
+            let machine = Machine {
+                others: 0,
+                ..machine
+            };
+            self.schedule.run(machine, best, Effect::Best).wall
+        });
+        let least = alone.map_or(low.wall, |ns| ns.min(low.wall));
         let error = self.error(&done);
         let part = |ns: u64, thousandths: u64| {
             u64::try_from(u128::from(ns) * u128::from(thousandths) / 1000).unwrap_or(u64::MAX)
         };
         let interval = Interval {
-            low: part(low.wall.min(done.wall), 1000u64.saturating_sub(error.0)),
+            low: part(least.min(done.wall), 1000u64.saturating_sub(error.0)),
             likely: done.wall,
             high: part(high.wall.max(done.wall), 1000 + error.1),
         };
@@ -233,7 +245,13 @@ impl Predictor {
             true => (0, shared),
             false => (shared, 0),
         };
-        ((own + others + less).min(900), own + others + more)
+        // A cgroup with a quota has its own part of the CPUs beside others.
+        let held = match self.wanted.quota {
+            Some(_) => (self.others / 4).min(500),
+            None => 0,
+        };
+        let least = (own + others + less).min(900);
+        (least, own + others + more + held)
     }
 
     /// The forecast.
@@ -320,6 +338,18 @@ const SHARED: u64 = 100;
 pub const MOST_CPUS: u64 = 64;
 /// The parts of a path that are told.
 const PARTS: usize = 6;
+
+/// A bound that totals allow: the CPU time, if it were divided evenly.
+fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
+    let cpus = wanted
+        .cpus
+        .unwrap_or(analysis.meta.cpus.len() as u64)
+        .max(1);
+    let all = analysis.processes.iter().map(|it| it.times.on_cpu);
+    let all = all.fold(0, u64::saturating_add);
+    let at_best = all / cpus;
+    NoForecast::Totals { at_best, cpus }
+}
 
 /// The tasks of others with which the run takes as long as recorded, in thousandths of a task.
 fn others(schedule: &Schedule, same: Machine, (recorded, alone): (u64, u64)) -> u64 {
@@ -481,13 +511,13 @@ impl std::fmt::Display for NoForecast {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             NoForecast::Path(why) => write!(f, "no forecast: {why}"),
-            NoForecast::Totals => f.write_str(
-                "no forecast: the recording has totals only, no switches of tasks (tr record --method bpf has them)",
-            ),
+            NoForecast::Totals { at_best, cpus } => {
+                write!(f, "no forecast: the recording has totals, no switches of tasks; at best its CPU time takes {} on {}", units::time(*at_best), units::cpus(*cpus))
+            }
             NoForecast::NoMatch(what) => write!(f, "{what}: no program of the recording matches"),
-            NoForecast::NoJobs => f.write_str(
-                "--jobs: the recording has no make, ninja, xargs or parallel with jobs",
-            ),
+            NoForecast::NoJobs => {
+                f.write_str("--jobs: the recording has no make, ninja, xargs or parallel with jobs")
+            }
         }
     }
 }
