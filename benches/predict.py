@@ -189,12 +189,16 @@ class Runs:
 
     def __init__(self, args, name, work):
         self.tr, self.build, self.work, self.number = args.tr, BUILDS_OF[name], work, 0
+        self.name, self.again, self.keep = name, args.again, args.keep
         self.source = os.path.join(work, "source")
-        self.there = self.build.make(self.source)
+        self.there = bool(self.again) or self.build.make(self.source)
 
     def run(self, jobs=2, cpus=2, enter=None, env=None, before=None):
-        """Records a run. Returns the file and the seconds by the clock."""
+        """Records a run. Returns the file; with --again that of before, if there is one."""
         self.number += 1
+        if self.again:
+            kept = os.path.join(self.again, "%s-%d.bin" % (self.name, self.number))
+            return kept if os.path.exists(kept) else None
         # The same place each time: command lines are the same.
         place = os.path.join(self.work, "run")
         shutil.rmtree(place, ignore_errors=True)
@@ -205,13 +209,15 @@ class Runs:
         command = [self.tr, "record", "-q", "-o", trace, "--"]
         if cpus == 1:
             command += ["taskset", "-c", "0"]
-        start = time.monotonic()
         done = subprocess.run(
             command + self.build.command(jobs), cwd=place, check=False, preexec_fn=enter, env={**os.environ, **(env or {})}, **QUIET
         )
         if done.returncode:
             print("  exit status %d" % done.returncode, file=sys.stderr)
-        return trace, time.monotonic() - start
+        if self.keep:
+            os.makedirs(self.keep, exist_ok=True)
+            shutil.copy(trace, os.path.join(self.keep, "%s-%d.bin" % (self.name, self.number)))
+        return trace
 
     def predict(self, trace, *options):
         command = [self.tr, "predict", trace, "--format", "json", *options]
@@ -221,17 +227,21 @@ class Runs:
             return None
         return json.loads(done.stdout)
 
+    def clock(self, trace):
+        """The time of a real run by the clock."""
+        return self.predict(trace)["recorded"]["wall_ns"] if trace else None
+
     def own(self, trace, cpus=2):
         """The time of a real run without other tasks."""
-        return self.predict(trace, "--alone", "--cpus", str(cpus))["wall"]["likely_ns"]
+        return self.predict(trace, "--alone", "--cpus", str(cpus))["wall"]["likely_ns"] if trace else None
 
 
 def rows(runs, name):
     build = runs.build
-    base, _ = runs.run()
+    base = runs.run()
 
-    def row(what, options, real, recorded=base):
-        forecast = runs.predict(recorded, *options)
+    def row(what, options, real, recorded=base, clock=False):
+        forecast = runs.predict(recorded, *options) if recorded and real else None
         if forecast is None:
             return None
         wall = forecast["wall"]
@@ -239,6 +249,7 @@ def rows(runs, name):
         return {
             "build": name,
             "what": what,
+            "clock": clock,
             "recorded": forecast["recorded"]["wall_ns"],
             "low": wall["low_ns"],
             "likely": wall["likely_ns"],
@@ -248,35 +259,35 @@ def rows(runs, name):
             "covered": wall["low_ns"] <= real <= wall["high_ns"],
         }
 
-    yield row("-j2, again", ["--alone"], runs.own(runs.run()[0]))
+    yield row("-j2, again", ["--alone"], runs.own(runs.run()))
     if "jobs" in build.tries:
         for word, jobs in FEW:
             if jobs != 2:
-                yield row("-j2 → " + word, ["--alone", "--jobs", str(jobs)], runs.own(runs.run(jobs)[0]))
+                yield row("-j2 → " + word, ["--alone", "--jobs", str(jobs)], runs.own(runs.run(jobs)))
     if "one" in build.tries:
-        one, _ = runs.run(1)
+        one = runs.run(1)
         for jobs in (2, 4):
-            yield row("-j1 → -j%d" % jobs, ["--alone", "--jobs", str(jobs)], runs.own(runs.run(jobs)[0]), one)
+            yield row("-j1 → -j%d" % jobs, ["--alone", "--jobs", str(jobs)], runs.own(runs.run(jobs)), one)
     if "cpus" in build.tries:
-        single, _ = runs.run(cpus=1)
+        single = runs.run(cpus=1)
         yield row("2 CPUs → 1", ["--alone", "--cpus", "1"], runs.own(single, 1))
-        yield row("1 CPU → 2", ["--alone", "--cpus", "2"], runs.own(runs.run()[0]), single)
+        yield row("1 CPU → 2", ["--alone", "--cpus", "2"], runs.own(runs.run()), single)
     if "quota" in build.tries:
         for percent in (25, 60):
             with quota(percent) as enter:
-                _, seconds = runs.run(enter=enter)
-            yield row("quota of %d %%" % percent, ["--quota", str(percent)], seconds * 1e9)
+                held = runs.run(enter=enter)
+            yield row("quota of %d %%" % percent, ["--quota", str(percent)], runs.clock(held), clock=True)
     if "faster" in build.tries:
         for scale in (2, 0.5):
-            slow, _ = runs.run(env={"BURN_SCALE": str(scale)})
+            slow = runs.run(env={"BURN_SCALE": str(scale)})
             yield row("%s × %g" % (build.fast, scale), ["--alone", "--faster", "%s=%g" % (build.fast, 1 / scale)], runs.own(slow))
     if "sleep" in build.tries:
-        less, _ = runs.run(env={"NO_SLEEP": "1"})
+        less = runs.run(env={"NO_SLEEP": "1"})
         yield row("without sleep", ["--alone", "--without", "^sleep 0.7"], runs.own(less))
     if "cached" in build.tries:
         # Every other one is there already.
-        less, _ = runs.run(before="touch gen; for n in a c e g i; do echo > $n; done")
-        yield row("gen and 5 of 10 cached", ["--alone", "--without", "burn 200|^cp [acegi]|burn (60|140|220|300|380) > [acegi]"], runs.own(less))
+        less = runs.run(before="touch gen; for n in a c e g i; do echo > $n; done")
+        yield row("gen and 5 of 10 cached", ["--alone", "--without", "burn 200|^cp [acegi] |burn (60|140|220|300|380) > [acegi]$"], runs.own(less))
 
 
 def table(all_rows):
@@ -310,6 +321,7 @@ def main():
     parser.add_argument("--tr", default=os.path.join(HERE, "target/release/tr"))
     parser.add_argument("--seconds", type=int, default=1 << 30, help="start no further build after so many")
     parser.add_argument("--out")
+    parser.add_argument("--again", help="forecast with the recordings kept in this directory, and run nothing")
     parser.add_argument("--keep", help="a directory for the recordings")
     parser.add_argument("builds", nargs="*")
     args = parser.parse_args()
@@ -328,11 +340,12 @@ def main():
                 if row:
                     found.append(row)
                     print(list(table([row]))[-1], flush=True)
-            if args.keep:
-                os.makedirs(args.keep, exist_ok=True)
-                for trace in glob.glob(os.path.join(work, "*.bin")):
-                    shutil.copy(trace, os.path.join(args.keep, name + "-" + os.path.basename(trace)))
-    lines = ["## Forecasts", "", *summary(found), "", *table(found), ""]
+    lines = ["## Forecasts", ""]
+    for clock, title in ((False, "Without other tasks"), (True, "By the clock, beside whatever else ran")):
+        part = [row for row in found if row["clock"] == clock]
+        if part:
+            lines += [title + ": " + next(iter(summary(part))), ""]
+    lines += [list(summary([row for row in found if not row["clock"]] or found))[-1], "", *table(found), ""]
     lines.insert(2, "By `benches/predict.py` on %s, %d CPUs, load of the last 15 minutes %.1f." % (time.strftime("%Y-%m-%d"), os.cpu_count(), os.getloadavg()[2]))
     if args.out:
         with open(args.out, "a") as out:

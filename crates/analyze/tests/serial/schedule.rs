@@ -341,6 +341,29 @@ fn a_quota_stops_its_tasks() {
     near(wall(50), 460);
 }
 
+/// Tasks that use up a quota together end, however little of it is left.
+#[test]
+fn a_quota_is_used_up_by_several_tasks() {
+    let driver = [1, 2, 3].map(fork);
+    let mut programs = vec![(
+        "make",
+        [&driver[..], &[Op::WaitAll, Op::ExitGroup(0)]].concat(),
+    )];
+    programs.extend(["a", "b", "c"].map(|name| (name, vec![run(70), Op::ExitGroup(0)])));
+    let answer = Answer::of(world(&programs, &[]), 3);
+    let schedule = answer.schedule(&[]);
+    for others in [0, 700, 7_333] {
+        let machine = Machine {
+            quota: Some(PERIOD * 60 / 100),
+            others,
+            ..Machine::of(3)
+        };
+        // 60 ms in each period: the last 30 ms after three of them.
+        let is = schedule.run(machine, 0, Effect::Likely).wall;
+        assert!(is >= 305 * MS && is < 800 * MS, "{is}");
+    }
+}
+
 /// The path in the new schedule adds up to its time.
 #[test]
 fn the_path_adds_up() {

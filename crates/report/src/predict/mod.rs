@@ -110,6 +110,8 @@ pub struct Predictor {
     others: u64,
     /// The simulated time of the recorded run on its own machine.
     replayed: u64,
+    /// The part of the recorded time that others took, in thousandths.
+    taken: u64,
     /// The recorded mean of running tasks, in thousandths.
     occupancy: u64,
 }
@@ -158,6 +160,7 @@ impl Predictor {
             false => others(&schedule, same, (recorded, replay.wall)),
         };
         Predictor {
+            taken: recorded.saturating_sub(replay.wall).saturating_mul(1000) / recorded.max(1),
             occupancy: replay.on_cpu.saturating_mul(1000) / recorded.max(1),
             replayed: match others {
                 0 => replay.wall,
@@ -237,6 +240,8 @@ impl Predictor {
         };
         // What others had is taken to be the same.
         let others = (self.others / 20).min(150);
+        // Beside others work took more CPU time than alone, by an unknown part.
+        let (beside_less, beside_more) = (self.taken / 6, self.taken / 10);
         // Caches and cores are shared by the tasks that run at once.
         let occupancy = done.on_cpu.saturating_mul(1000) / done.wall.max(1);
         let change = occupancy.abs_diff(self.occupancy).saturating_mul(1000);
@@ -250,8 +255,9 @@ impl Predictor {
             Some(_) => (self.others / 4).min(500),
             None => 0,
         };
-        let least = (own + others + less).min(900);
-        (least, own + others + more + held)
+        let least = own + others + less + beside_less;
+        let most = own + others + more + held + beside_more;
+        (least.min(900), most)
     }
 
     /// The forecast.

@@ -72,6 +72,7 @@ impl Clock {
         let work = work.map(|served| scaled(served.saturating_sub(self.served), share, cpus));
         let work = work.map(|ns| self.now.saturating_add(ns));
         let mut runs = tasks > 0;
+        let mut exhausted = u64::MAX;
         let to = match self.machine.quota.filter(|_| runs) {
             None => work.into_iter().chain(delay).min(),
             Some(quota) => {
@@ -82,10 +83,8 @@ impl Clock {
                 runs = self.budget > 0;
                 // All tasks together use it up.
                 let rate = cpus.saturating_mul(tasks);
-                let used = self.now.saturating_add(scaled(self.budget, share, rate));
-                let work = work
-                    .filter(|_| runs)
-                    .map(|at| at.min(used.max(self.now + 1)));
+                exhausted = self.now.saturating_add(scaled(self.budget, share, rate));
+                let work = work.filter(|_| runs).map(|at| at.min(exhausted));
                 let next = work.into_iter().chain(delay).min();
                 Some(next.map_or(self.period, |at| at.min(self.period)))
             }
@@ -100,7 +99,11 @@ impl Clock {
             self.served = self.served.saturating_add(passed);
             let used = passed.saturating_mul(tasks);
             self.on_cpu = self.on_cpu.saturating_add(used);
-            self.budget = self.budget.saturating_sub(used);
+            // What is left is less than a nanosecond of each task.
+            self.budget = match to >= exhausted {
+                true => 0,
+                false => self.budget.saturating_sub(used),
+            };
         }
         self.now = to;
         true
