@@ -15,6 +15,7 @@
 //! With more it may differ, by what time slices and the choice of a CPU cost.
 
 mod build;
+mod change;
 mod cpus;
 mod gates;
 mod path;
@@ -27,6 +28,7 @@ use super::graph::Graph;
 use super::programs::Groups;
 use super::what_if::Without;
 use crate::model::{Analysis, ProcessIx};
+pub use change::{Changes, Effect};
 pub use cpus::{Machine, PERIOD};
 pub use gates::{Plan, Planned};
 pub use path::Leg;
@@ -57,22 +59,8 @@ pub struct Jobs {
     pub at_once: u64,
 }
 
-/// A set of changes, by their numbers.
-pub type Changes = u32;
-
 /// The most changes of a [`Schedule`].
 pub const MOST: usize = 31;
-
-/// Whether changes have their best effect or their worst, and jobs need few others or many.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// [`Change::remains`] at best; jobs need what they surely need.
-    Best,
-    /// The same; jobs need what they probably need.
-    Likely,
-    /// [`Change::remains`] at worst; jobs need all that they may need.
-    Worst,
-}
 
 /// The run, to be simulated with any of some changes.
 #[derive(Debug)]

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
 
 use tr_format::event::Ktime;
 
+use super::change::{Changes, Effect};
 use super::cpus::Machine;
-use super::{Changes, Effect};
 use crate::arena::Arena;
-use crate::awaited::Awaited;
-use crate::jobs::Job;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
+use crate::questions::awaited::Awaited;
+use crate::questions::jobs::Job;
 
 /// The change that all of a plan is.
 pub(super) const PLANNED: Changes = 1 << 31;

@@ -7,10 +7,10 @@ use std::collections::{BinaryHeap, VecDeque};
 use tr_format::event::Ktime;
 
 use super::build::{Op, Threads, What};
+use super::change::{Changes, Effect};
 use super::cpus::{Clock, Machine};
 use super::gates::{Gates, Plan};
 use super::path::{Leg, Log};
-use super::{Changes, Effect};
 use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 
