@@ -31,8 +31,7 @@ use crate::model::{Analysis, ProcessIx};
 pub use change::{Changes, Effect};
 pub use cpus::{Machine, PERIOD};
 pub use gates::{Plan, Planned};
-pub use path::Leg;
-pub use run::Done;
+pub use path::{Done, Leg};
 
 /// A part of the recorded time that a change makes shorter, or jobs that it runs at once.
 #[derive(Clone, Debug)]

@@ -5,6 +5,17 @@ use tr_format::event::Ktime;
 use crate::arena::Arena;
 use crate::model::ThreadIx;
 
+/// A run, simulated. Times in ns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// The time at which its last thread was done.
+    pub wall: u64,
+    /// The CPU time of all its threads.
+    pub on_cpu: u64,
+    /// The chain of threads that decided about the end, in order of time, if it was asked for.
+    pub legs: Vec<Leg>,
+}
+
 /// The time of one thread in the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {

@@ -10,7 +10,7 @@ use super::build::{Op, Threads, What};
 use super::change::{Changes, Effect};
 use super::cpus::{Clock, Machine};
 use super::gates::{Gates, Plan};
-use super::path::{Leg, Log};
+use super::path::{Done, Log};
 use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 
@@ -62,17 +62,6 @@ struct Run<'a, F> {
     blocked: Arena<ThreadIx, bool>,
     /// The blocked threads by the end of their waits in the recording, once none could go on.
     stuck: Option<BinaryHeap<Reverse<(Ktime, ThreadIx)>>>,
-}
-
-/// A run, simulated. Times in ns.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Done {
-    /// The time at which its last thread was done.
-    pub wall: u64,
-    /// The CPU time of all its threads.
-    pub on_cpu: u64,
-    /// The chain of threads that decided about the end, in order of time, if it was asked for.
-    pub legs: Vec<Leg>,
 }
 
 /// Simulates a run.
