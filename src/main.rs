@@ -62,6 +62,7 @@ static ALLOCATOR: limits::Allocator = limits::Allocator;
         tr analyze --report tree           the process tree\n  \
         tr analyze --report execs --failed\n  \
         tr diff main.bin pr.bin            changes between two builds\n  \
+        tr predict --cpus 16 --jobs 16     the time that it takes on another machine\n  \
         tr report                          the analysis as an HTML page\n  \
         tr export --format perfetto -o build.pftrace\n  \
         tr summary                         ten lines for the page of a CI job\n  \
@@ -73,7 +74,7 @@ static ALLOCATOR: limits::Allocator = limits::Allocator;
         tr mark tests -- make check        name a part of a recording\n  \
         tr completions bash > /etc/bash_completion.d/tr\n  \
         tr man /usr/local/share/man/man1\n\n\
-        Without a file, analyze, report, summary, export, symbolize, info, dump and verify read trace.bin.\n\
+        Without a file, analyze, report, summary, predict, export, symbolize, info, dump and verify read trace.bin.\n\
         tr help COMMAND says more."
 )]
 struct Cli {
@@ -89,6 +90,7 @@ enum Command {
     Report(cmd::report::Args),
     Summary(cmd::summary::Args),
     Diff(cmd::diff::Args),
+    Predict(cmd::predict::Args),
     Export(cmd::export::Args),
     Info(cmd::info::Args),
     Dump(cmd::dump::Args),
@@ -114,6 +116,7 @@ impl Command {
             Command::Summary(args) => Some(args.files()),
             Command::Verify(args) => Some(vec![args.file()]),
             Command::Diff(args) => Some(args.files()),
+            Command::Predict(args) => Some(vec![args.file()]),
             _ => None,
         }
     }
@@ -125,6 +128,7 @@ impl Command {
             Command::Report(args) => (args.budget(), false),
             Command::Summary(args) => (args.budget(), false),
             Command::Diff(args) => (args.budget(), false),
+            Command::Predict(args) => (args.budget(), false),
             Command::Export(args) => (args.budget(), false),
             Command::Info(args) => (args.budget(), false),
             Command::Verify(args) => (args.budget(), false),
@@ -148,7 +152,9 @@ fn hint(said: &clap::Error, subcommand: Option<&std::ffi::OsStr>) -> Option<Stri
         return None;
     }
     let subcommand = subcommand?.to_str()?;
-    let json = ["analyze", "analyse", "info", "diff", "doctor", "summary"];
+    let json = [
+        "analyze", "analyse", "info", "diff", "doctor", "summary", "predict",
+    ];
     let option = wrong
         .split_once('=')
         .map_or(wrong.as_str(), |(name, _)| name);
@@ -221,6 +227,7 @@ fn main() -> ExitCode {
         Command::Report(args) => cmd::report::run(&args),
         Command::Summary(args) => cmd::summary::run(&args),
         Command::Diff(args) => cmd::diff::run(&args),
+        Command::Predict(args) => cmd::predict::run(&args),
         Command::Export(args) => cmd::export::run(&args),
         Command::Info(args) => cmd::info::run(&args),
         Command::Dump(args) => cmd::dump::run(&args),

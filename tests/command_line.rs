@@ -197,3 +197,58 @@ fn a_recording_destroys_no_other_file_and_keeps_the_one_before() {
     assert!(record("-o empty").status.success());
     assert!(record("-o /dev/null").status.success());
 }
+
+#[test]
+fn a_forecast_has_an_interval() {
+    let demo = demo();
+    let demo = demo.to_str().unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let forecast = |options: &[&str]| {
+        let args = [&["predict", demo, "--format", "json"], options].concat();
+        let out = run(dir.path(), &args);
+        assert!(out.status.success(), "{options:?}: {}", said(&out));
+        let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        let wall = |key: &str| json["wall"][key].as_u64().unwrap();
+        let (low, likely, high) = (wall("low_ns"), wall("likely_ns"), wall("high_ns"));
+        assert!(low < likely && likely < high, "{options:?}: {json}");
+        (likely, json)
+    };
+    let (same, json) = forecast(&[]);
+    let recorded = json["recorded"]["wall_ns"].as_u64().unwrap();
+    assert!(same.abs_diff(recorded) < recorded / 50, "{same} {recorded}");
+    let longer = [
+        &["--cpus", "1"][..],
+        &["--jobs", "1"],
+        &["--quota", "100%"],
+        &["--faster", "cc1=0.5"],
+    ];
+    let shorter = [
+        &["--cpus", "8", "--jobs", "8"][..],
+        &["--faster", "cc1=2"],
+        &["--without", "^sleep "],
+        &["--cached", "^cc =0.5"],
+    ];
+    for options in longer {
+        assert!(forecast(options).0 > same + same / 5, "{options:?}");
+    }
+    for options in shorter {
+        assert!(forecast(options).0 < same - same / 20, "{options:?}");
+    }
+    // More CPUs than jobs gain nothing.
+    let [some, many] = ["16", "64"].map(|cpus| forecast(&["--jobs", "2", "--cpus", cpus]).0);
+    assert_eq!(some, many);
+    for wrong in [["--without", "no such"], ["--faster", "none=2"]] {
+        let out = run(dir.path(), &[&["predict", demo][..], &wrong].concat());
+        assert_eq!(out.status.code(), Some(2), "{wrong:?}");
+        assert!(said(&out).contains("no program of the recording matches"));
+    }
+    for wrong in [
+        ["--cpus", "0"],
+        ["--faster", "cc1"],
+        ["--cached", "x=2"],
+        ["--quota", "0"],
+    ] {
+        let out = run(dir.path(), &[&["predict", demo][..], &wrong].concat());
+        assert_eq!(out.status.code(), Some(2), "{wrong:?}");
+    }
+}

@@ -285,6 +285,7 @@ fn the_second_name_passes_nothing_on() {
         "summary",
         "export",
         "diff",
+        "predict",
         "info",
         "dump",
         "verify",

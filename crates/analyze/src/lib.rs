@@ -33,7 +33,7 @@ use tr_format::reader::Trace;
 pub use crate::collect::{disks, dns, memory, outside, stacks, syscalls};
 pub use crate::model::Analysis;
 pub use crate::questions::{
-    awaited, contention, critical_path, machine, own, parallelism, programs, schedule, waits,
+    awaited, contention, critical_path, jobs, machine, own, parallelism, programs, schedule, waits,
     what_if,
 };
 pub use crate::reading::Watch;

@@ -4,6 +4,7 @@ pub mod awaited;
 pub mod contention;
 pub mod critical_path;
 mod graph;
+pub mod jobs;
 pub mod machine;
 pub mod network;
 pub mod own;

@@ -15,6 +15,10 @@
 //! With more it may differ, by what time slices and the choice of a CPU cost.
 
 mod build;
+mod change;
+mod cpus;
+mod gates;
+mod path;
 mod run;
 
 use tr_format::event::Ktime;
@@ -24,6 +28,10 @@ use super::graph::Graph;
 use super::programs::Groups;
 use super::what_if::Without;
 use crate::model::{Analysis, ProcessIx};
+pub use change::{Changes, Effect};
+pub use cpus::{Machine, PERIOD};
+pub use gates::{Plan, Planned};
+pub use path::{Done, Leg};
 
 /// A part of the recorded time that a change makes shorter, or jobs that it runs at once.
 #[derive(Clone, Debug)]
@@ -50,26 +58,15 @@ pub struct Jobs {
     pub at_once: u64,
 }
 
-/// A set of changes, by their numbers.
-pub type Changes = u32;
-
 /// The most changes of a [`Schedule`].
-pub const MOST: usize = 32;
-
-/// Whether changes have their best effect or their worst.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
-    /// [`Change::remains`] at best.
-    Best,
-    /// [`Change::remains`] at worst.
-    Worst,
-}
+pub const MOST: usize = 31;
 
 /// The run, to be simulated with any of some changes.
 #[derive(Debug)]
 pub struct Schedule {
     threads: build::Threads,
     remains: Vec<(u64, u64)>,
+    plan: Plan,
     cpus: u64,
 }
 
@@ -85,33 +82,65 @@ impl Schedule {
         groups: &Groups,
         changes: &[Change],
     ) -> Result<Schedule, NoPath> {
+        Schedule::planned(analysis, path, groups, (changes, Plan::default()))
+    }
+
+    /// The same with the jobs of build tools, which [`Machine::jobs`] plans anew.
+    ///
+    /// # Errors
+    /// No timeline was kept.
+    pub fn planned(
+        analysis: &Analysis,
+        path: &CriticalPath,
+        groups: &Groups,
+        (changes, plan): (&[Change], Plan),
+    ) -> Result<Schedule, NoPath> {
         let graph = Graph::new(analysis).ok_or(NoPath::NoTimeline)?;
         let changes = changes.get(..MOST).unwrap_or(changes);
         Ok(Schedule {
-            threads: build::threads(graph, path, groups, changes),
+            threads: build::threads(graph, path, groups, (changes, &plan)),
             remains: changes.iter().map(|change| change.remains).collect(),
+            plan,
             cpus: (analysis.meta.cpus.len() as u64).max(1),
         })
     }
 
     /// The time from the path's beginning to its end in ns, on these CPUs, with a set of changes.
     pub fn wall(&self, changes: Changes, effect: Effect) -> u64 {
-        let on = run::On {
-            cpus: self.cpus,
-            changes,
-            length: |mask, ns| self.shortened(mask, ns, effect),
-        };
-        run::wall(&self.threads, on)
+        self.run(Machine::of(self.cpus), changes, effect).wall
     }
 
     /// The same without changes on another number of CPUs.
     pub fn on(&self, cpus: u64) -> u64 {
-        let on = run::On {
-            cpus: cpus.max(1),
-            changes: 0,
-            length: |_, ns| ns,
-        };
-        run::wall(&self.threads, on)
+        self.run(Machine::of(cpus), 0, Effect::Best).wall
+    }
+
+    /// The run on a machine, with a set of changes.
+    pub fn run(&self, machine: Machine, changes: Changes, effect: Effect) -> Done {
+        run::run(&self.threads, self.mode(machine, changes, effect, false))
+    }
+
+    /// The same with the path that decides about its end: 40 bytes for each end of a wait.
+    pub fn trace(&self, machine: Machine, changes: Changes, effect: Effect) -> Done {
+        run::run(&self.threads, self.mode(machine, changes, effect, true))
+    }
+
+    fn mode(
+        &self,
+        machine: Machine,
+        changes: Changes,
+        effect: Effect,
+        traced: bool,
+    ) -> run::On<'_, impl Fn(Changes, u64) -> u64 + '_> {
+        let planned = machine.jobs.map_or(0, |_| gates::PLANNED);
+        run::On {
+            machine,
+            plan: &self.plan,
+            effect,
+            changes: changes & !gates::PLANNED | planned,
+            traced,
+            length: move |mask, ns| self.shortened(mask & !gates::PLANNED, ns, effect),
+        }
     }
 
     /// The length of a piece of time that some changes concern.
@@ -122,7 +151,7 @@ impl Schedule {
         let concerned = self.remains.iter().zip(0..);
         let concerned = concerned.filter(|(_, bit)| mask & (1 << *bit) != 0);
         let parts = concerned.map(|((best, worst), _)| match effect {
-            Effect::Best => *best,
+            Effect::Best | Effect::Likely => *best,
             Effect::Worst => *worst,
         });
         // The one that shortens it the most has the effect of all.

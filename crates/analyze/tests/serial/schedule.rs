@@ -1,8 +1,11 @@
 //! The recorded run simulated on CPUs of its own, beside the simulator that made the recording.
 
 use proptest::prelude::*;
+use tr_analyze::jobs::{Job, Tools};
 use tr_analyze::kinds::Kind;
-use tr_analyze::schedule::{Change, Effect, Jobs, Schedule};
+use tr_analyze::schedule::{
+    Change, Effect, Jobs, Machine, Plan as Schedules, Planned, Schedule, PERIOD,
+};
 use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
@@ -211,4 +214,168 @@ fn a_circle_of_waits_is_left() {
     ];
     let answer = Answer::of(world(&programs, &[0, 0]), 2);
     assert_eq!(answer.alone_on_its_cpus(), answer.path.length());
+}
+
+/// The same build with ninja for its driver: without a job server.
+fn by_ninja(mut world: World) -> World {
+    for image in &mut world.images {
+        if image.path == "/bin/make" {
+            image.path = "/bin/ninja".into();
+        }
+    }
+    world
+}
+
+impl Answer {
+    /// The schedule with the jobs of a driver that runs `limit` at once.
+    fn planned(&self, limit: u64) -> Schedule {
+        let tools = Tools::new(&self.analysis, |_| Some(Some(limit)));
+        let planned = |job: Job| {
+            let needs: Vec<_> = job.needs.into_iter().collect();
+            let worst = needs.iter().copied().chain(job.released).collect();
+            Planned {
+                after: [needs.clone(), needs, worst],
+                length: job.end.since(job.start),
+                job,
+            }
+        };
+        let jobs = tools.jobs.into_iter().map(planned).collect();
+        let changes: (&[Change], _) = (&[], Schedules::new(jobs));
+        Schedule::planned(&self.analysis, &self.path, &self.groups, changes).unwrap()
+    }
+}
+
+/// The bound of a forecast's error where tasks share CPUs: slices are not simulated.
+fn near(is: u64, was: u64) -> bool {
+    is.abs_diff(was) <= was / 6 + 12 * MS
+}
+
+proptest! {
+    #![proptest_config(tr_sim::strategy::cases(40))]
+
+    /// Recorded on some CPUs, forecast for others, and simulated with those.
+    #[test]
+    fn other_cpus_are_forecast(
+        jobs in lengths(), at_once in 1u16..6, from in 1u16..5, to in 1u16..8, wait in 1u64..30,
+    ) {
+        let [recorded, real] = [from, to].map(|cpus| Answer::of(build(&jobs, at_once, wait), cpus));
+        let (is, was) = (recorded.schedule(&[]).on(to.into()), real.path.length());
+        prop_assert!(near(is, was), "{is} of {was}");
+        // No task waits for a CPU in either: the model is complete.
+        if from > at_once + 1 && to > at_once + 1 {
+            prop_assert!(is.abs_diff(was) <= was / 100 + MS, "{is} of {was}");
+        }
+    }
+
+    /// The same for other numbers of jobs at once.
+    #[test]
+    fn other_jobs_are_forecast(
+        jobs in lengths(), from in 2u16..5, to in 1u16..8, cpus in 1u16..5, wait in 1u64..30,
+    ) {
+        let real = |at_once| Answer::of(by_ninja(build(&jobs, at_once, wait)), cpus);
+        let (recorded, real) = (real(from), real(to).path.length());
+        let schedule = recorded.planned(from.into());
+        let machine = Machine { jobs: Some(to.into()), ..Machine::of(cpus.into()) };
+        let wall = |effect| schedule.run(machine, 0, effect).wall;
+        let [best, likely, worst] = [Effect::Best, Effect::Likely, Effect::Worst].map(wall);
+        prop_assert!(near(likely, real), "{likely} of {real}");
+        // Of jobs that all are independent no more than the slots is needed.
+        prop_assert!(best <= real + real / 6 + 12 * MS && worst + real / 6 + 12 * MS >= real,
+            "{real} not in {best} to {worst}");
+    }
+}
+
+/// Other tasks that never sleep have even parts of the CPUs.
+#[test]
+fn others_are_kept() {
+    let programs = [
+        ("make", vec![fork(1), Op::Wait, Op::ExitGroup(0)]),
+        (
+            "cc1",
+            vec![run(100), Op::Sleep(ms(50, 50)), Op::ExitGroup(0)],
+        ),
+    ];
+    let answer = Answer::of(world(&programs, &[]), 2);
+    let schedule = answer.schedule(&[]);
+    for (cpus, others, want) in [
+        (1, 0, 150),
+        (1, 1, 250),
+        (1, 3, 450),
+        (2, 1, 150),
+        (2, 3, 250),
+    ] {
+        let others = others * 1000;
+        let machine = Machine {
+            others,
+            ..Machine::of(cpus)
+        };
+        let is = schedule.run(machine, 0, Effect::Likely).wall;
+        assert!(is.abs_diff(want * MS) < 3 * MS, "{is} {want}");
+    }
+}
+
+/// A quota stops all tasks until its period ends, and no task that does not use it up.
+#[test]
+fn a_quota_stops_its_tasks() {
+    let programs = [
+        ("make", vec![fork(1), Op::Wait, Op::ExitGroup(0)]),
+        (
+            "cc1",
+            vec![run(120), Op::Sleep(ms(200, 200)), run(40), Op::ExitGroup(0)],
+        ),
+    ];
+    let answer = Answer::of(world(&programs, &[]), 2);
+    let schedule = answer.schedule(&[]);
+    let wall = |percent: u64| {
+        let quota = Some(percent * PERIOD / 100);
+        let machine = Machine {
+            quota,
+            ..Machine::of(2)
+        };
+        schedule.run(machine, 0, Effect::Likely).wall
+    };
+    let near = |is: u64, want: u64| assert!(is.abs_diff(want * MS) < 3 * MS, "{is} {want}");
+    near(wall(200), 360);
+    near(wall(100), 360);
+    // 50 of 100 ms, twice; 20 ms at 200; the sleep ends at 420, and 40 ms fit.
+    near(wall(50), 460);
+}
+
+/// Tasks that use up a quota together end, however little of it is left.
+#[test]
+fn a_quota_is_used_up_by_several_tasks() {
+    let driver = [1, 2, 3].map(fork);
+    let mut programs = vec![(
+        "make",
+        [&driver[..], &[Op::WaitAll, Op::ExitGroup(0)]].concat(),
+    )];
+    programs.extend(["a", "b", "c"].map(|name| (name, vec![run(70), Op::ExitGroup(0)])));
+    let answer = Answer::of(world(&programs, &[]), 3);
+    let schedule = answer.schedule(&[]);
+    for others in [0, 700, 7_333] {
+        let machine = Machine {
+            quota: Some(PERIOD * 60 / 100),
+            others,
+            ..Machine::of(3)
+        };
+        // 60 ms in each period: the last 30 ms after three of them.
+        let is = schedule.run(machine, 0, Effect::Likely).wall;
+        assert!(is >= 305 * MS && is < 800 * MS, "{is}");
+    }
+}
+
+/// The path in the new schedule adds up to its time.
+#[test]
+fn the_path_adds_up() {
+    let answer = Answer::of(by_ninja(build(&[30, 10, 20, 40, 5], 2, 10)), 2);
+    let schedule = answer.planned(2);
+    for jobs in 1..5 {
+        let machine = Machine {
+            jobs: Some(jobs),
+            ..Machine::of(4)
+        };
+        let done = schedule.trace(machine, 0, Effect::Likely);
+        let sum: u64 = done.legs.iter().map(|leg| leg.ns).sum();
+        assert_eq!((sum, done.legs.first().unwrap().from), (done.wall, 0));
+    }
 }

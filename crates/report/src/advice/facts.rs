@@ -19,7 +19,7 @@ use crate::{label, units};
 const NAME: usize = 24;
 
 /// One program of one process; of a process without an exec all of it.
-pub(super) struct Execution {
+pub(crate) struct Execution {
     pub process: ProcessIx,
     pub exec: Option<usize>,
     pub start: Ktime,
@@ -33,14 +33,14 @@ pub(super) struct Execution {
 
 /// The numbers of running tasks, and of those and the waiting ones, from a moment on.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Load {
+pub(crate) struct Load {
     pub from: Ktime,
     pub running: usize,
     pub demand: usize,
 }
 
 /// The facts. Each execution is a group of its own.
-pub(super) struct Facts<'a> {
+pub(crate) struct Facts<'a> {
     pub analysis: &'a Analysis,
     pub path: &'a CriticalPath,
     pub groups: Groups,
@@ -365,7 +365,7 @@ fn worked(path: &CriticalPath) -> u64 {
 }
 
 /// Adds to a group's sum.
-pub(super) fn add(sums: &mut BTreeMap<Group, u64>, group: Group, ns: u64) {
+pub(crate) fn add(sums: &mut BTreeMap<Group, u64>, group: Group, ns: u64) {
     let sum = sums.entry(group).or_default();
     *sum = sum.saturating_add(ns);
 }

@@ -7,10 +7,10 @@
 //! path that is almost as long limits it. Of candidates that explain the same part of the critical
 //! path, the most specific one stays.
 
-mod facts;
+pub(crate) mod facts;
 mod jobs;
 mod machine;
-mod programs;
+pub(crate) mod programs;
 mod totals;
 mod verdict;
 mod waits;
@@ -102,7 +102,7 @@ impl Advice {
 }
 
 /// A change whose gain is not known yet.
-struct Candidate {
+pub(crate) struct Candidate {
     kind: Kind,
     finding: String,
     action: String,

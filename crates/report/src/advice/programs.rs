@@ -54,7 +54,7 @@ fn of_role(role: Role) -> &'static str {
 
 /// What is known of a program.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(crate) struct Known {
     pub role: Role,
     pub family: Family,
     options: &'static str,
@@ -63,7 +63,7 @@ pub(super) struct Known {
 }
 
 /// What is known of a program as [`crate::label::program_of`] names it, with its verb.
-pub(super) fn known(program: &str) -> Option<Known> {
+pub(crate) fn known(program: &str) -> Option<Known> {
     let (name, verb) = match program.split_once(' ') {
         Some((name, verb)) => (name, Some(verb)),
         None => (program, None),
@@ -88,7 +88,7 @@ pub(super) fn known(program: &str) -> Option<Known> {
 }
 
 /// The role of a program.
-pub(super) fn role(program: &str) -> Option<Role> {
+pub(crate) fn role(program: &str) -> Option<Role> {
     known(program).map(|known| known.role)
 }
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use tr_format::event::{Ktime, Reason};
 
+use super::gates::{Plan, PLANNED};
 use super::{Change, Changes, Jobs};
 use crate::arena::{Arena, Ix};
 use crate::awaited::Awaited;
@@ -36,8 +37,11 @@ pub(super) enum What {
     Children,
     /// The same, if there is one of the changes.
     AtOnce,
-    /// A child of the process with this number has ended.
+    /// The process with this number has ended.
     Ended,
+    /// Waits for the slot of the job with this number, and for the jobs before it, if jobs are
+    /// planned anew.
+    Gate,
 }
 
 /// An operation.
@@ -56,11 +60,11 @@ pub(super) struct Op {
 pub(super) struct Threads {
     pub ops: Arena<ThreadIx, Vec<Op>>,
     pub process: Arena<ThreadIx, ProcessIx>,
+    pub parent: Arena<ProcessIx, Option<ProcessIx>>,
     /// Those that no other thread starts.
     pub first: Vec<ThreadIx>,
     /// The run ends with this one.
     pub last: ThreadIx,
-    pub processes: usize,
     /// The number of different wakings.
     pub wakings: usize,
 }
@@ -77,6 +81,7 @@ struct Builder<'a> {
     graph: Graph<'a>,
     groups: &'a Groups,
     changes: &'a [Change],
+    plan: &'a Plan,
     from: Ktime,
     to: Ktime,
     /// The processes of the run.
@@ -98,7 +103,7 @@ pub(super) fn threads(
     graph: Graph<'_>,
     path: &CriticalPath,
     groups: &Groups,
-    changes: &[Change],
+    (changes, plan): (&[Change], &Plan),
 ) -> Threads {
     let analysis = graph.analysis;
     let lists = || analysis.process_ids().map(|_| Vec::new()).collect();
@@ -106,6 +111,7 @@ pub(super) fn threads(
         graph,
         groups,
         changes,
+        plan,
         from: path.from,
         to: path.to,
         own: descendants(graph, path.process),
@@ -124,9 +130,12 @@ pub(super) fn threads(
             .thread_ids()
             .map(|it| analysis.thread(it).process)
             .collect(),
+        parent: analysis
+            .process_ids()
+            .map(|it| analysis.process(it).parent)
+            .collect(),
         first,
         last: path.thread,
-        processes: analysis.processes.len(),
         wakings: builder.wakings.len(),
     }
 }
@@ -240,7 +249,7 @@ impl Builder<'_> {
             let last = last.filter(|_| !process.alive).map(|it| (it, end_of(&it)));
             if let Some((thread, at)) = ended[child].or(last).filter(|(_, at)| *at <= self.to) {
                 self.ends[parent].push(at);
-                self.marks[thread].push((at, Mark::Ended(parent)));
+                self.marks[thread].push((at, Mark::Ended(child)));
             }
         }
         for process in analysis.process_ids() {
@@ -268,6 +277,9 @@ impl Builder<'_> {
         if shown.is_none() && start > self.from {
             // The time before its start is not known.
             list.push(What::Delay, 0, start.min(self.to).since(self.from), start);
+        }
+        if let Some(job) = self.plan.job_of(self.graph.analysis, thread) {
+            list.push(What::Gate, PLANNED, job, start);
         }
         let timeline = self.graph.timeline;
         for stretch in timeline.of(thread) {
@@ -306,6 +318,12 @@ impl Builder<'_> {
             if change.jobs.iter().any(inside) && self.own_child(process, by) {
                 mask |= bit;
             }
+        }
+        if self
+            .plan
+            .replaces(self.graph.analysis, (thread, by), at, awaited)
+        {
+            mask |= PLANNED;
         }
         if self.awaits_child(thread, (by, at), awaited) {
             let ended = count(&self.ends[process], at);
@@ -396,7 +414,7 @@ impl Builder<'_> {
         while let Some((at, mark)) = list.marks.next_if(|(at, _)| *at <= until) {
             match mark {
                 Mark::Wake(number) => list.push(What::Wake, 0, number, at),
-                Mark::Ended(parent) => list.push(What::Ended, 0, parent.place() as u64, at),
+                Mark::Ended(child) => list.push(What::Ended, 0, child.place() as u64, at),
                 Mark::Start(child) => {
                     self.before_start(list, thread, child, at);
                     list.push(What::Start, 0, child.place() as u64, at);
@@ -429,6 +447,9 @@ impl Builder<'_> {
             let before = count(&self.ends[process], jobs.from);
             list.push(What::AtOnce, bit, before + over, at);
             mask |= bit;
+        }
+        if self.plan.starts(own) {
+            mask |= PLANNED;
         }
         if ended > 0 {
             list.push(What::Children, mask, ended, at);

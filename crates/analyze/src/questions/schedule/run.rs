@@ -7,7 +7,10 @@ use std::collections::{BinaryHeap, VecDeque};
 use tr_format::event::Ktime;
 
 use super::build::{Op, Threads, What};
-use super::Changes;
+use super::change::{Changes, Effect};
+use super::cpus::{Clock, Machine};
+use super::gates::{Gates, Plan};
+use super::path::{Done, Log};
 use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
 
@@ -26,20 +29,27 @@ struct Children {
 }
 
 /// What a run is like.
-pub(super) struct On<F> {
-    pub cpus: u64,
+pub(super) struct On<'p, F> {
+    pub machine: Machine,
+    /// The jobs, and what is assumed about them.
+    pub plan: &'p Plan,
+    pub effect: Effect,
     /// The changes that are made.
     pub changes: Changes,
+    /// Whether the path is asked for.
+    pub traced: bool,
     /// The length of a piece of time, of which it gets the changes that concern it.
     pub length: F,
 }
 
 struct Run<'a, F> {
     threads: &'a Threads,
-    on: On<F>,
-    now: u64,
-    /// The service that a task has got which wanted a CPU all the time.
-    served: u64,
+    on: On<'a, F>,
+    clock: Clock,
+    gates: Gates<'a>,
+    log: Option<Log>,
+    /// The thread that does its operations now.
+    current: Option<ThreadIx>,
     /// The next operation of each thread.
     next: Arena<ThreadIx, usize>,
     /// The threads that have something to do at this moment.
@@ -54,26 +64,36 @@ struct Run<'a, F> {
     stuck: Option<BinaryHeap<Reverse<(Ktime, ThreadIx)>>>,
 }
 
-/// The time at which the last thread is done.
-pub(super) fn wall<F: Fn(Changes, u64) -> u64>(threads: &Threads, on: On<F>) -> u64 {
+/// Simulates a run.
+pub(super) fn run<'a, F>(threads: &'a Threads, on: On<'a, F>) -> Done
+where
+    F: Fn(Changes, u64) -> u64,
+{
     let each = || threads.ops.ids();
     let mut run = Run {
         threads,
+        clock: Clock::new(on.machine),
+        gates: Gates::new(on.plan, on.machine, on.effect, threads.parent.len()),
+        log: on.traced.then(|| Log::new(threads.ops.len())),
+        current: None,
         on,
-        now: 0,
-        served: 0,
         next: each().map(|_| 0).collect(),
         ready: threads.first.iter().rev().copied().collect(),
         working: BinaryHeap::new(),
         delayed: BinaryHeap::new(),
         wakings: vec![Waking::default(); threads.wakings],
-        children: (0..threads.processes)
-            .map(|_| Children::default())
-            .collect(),
+        children: threads.parent.ids().map(|_| Children::default()).collect(),
         blocked: each().map(|_| false).collect(),
         stuck: None,
     };
-    run.all()
+    let wall = run.all();
+    Done {
+        wall,
+        on_cpu: run.clock.on_cpu,
+        legs: run
+            .log
+            .map_or(Vec::new(), |log| log.legs(threads.last, wall)),
+    }
 }
 
 impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
@@ -85,7 +105,7 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
                 self.go_on(thread);
             }
             if self.next[last] >= count || !(self.advance() || self.release()) {
-                return self.now;
+                return self.clock.now;
             }
         }
     }
@@ -93,6 +113,7 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
     /// Does a thread's operations until it has to wait. An operation that takes time is passed
     /// when its time begins.
     fn go_on(&mut self, thread: ThreadIx) {
+        self.current = Some(thread);
         while let Some(op) = self.threads.ops[thread].get(self.next[thread]) {
             if !self.does(thread, op) {
                 return;
@@ -113,8 +134,8 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
                     return true;
                 }
                 let (list, from) = match op.what {
-                    What::Work => (&mut self.working, self.served),
-                    _ => (&mut self.delayed, self.now),
+                    What::Work => (&mut self.working, self.clock.served),
+                    _ => (&mut self.delayed, self.clock.now),
                 };
                 list.push(Reverse((from.saturating_add(ns), thread)));
                 false
@@ -145,19 +166,22 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
                 false
             }
             What::Start => {
-                self.ready.push(ThreadIx::new(op.value as usize));
+                let child = ThreadIx::new(op.value as usize);
+                self.note(child, op.at);
+                self.ready.push(child);
                 true
             }
             What::Ended => {
-                let parent = &mut self.children[ProcessIx::new(op.value as usize)];
-                parent.ended += 1;
-                let ended = parent.ended;
-                let enough = |(wants, _): &mut (u64, ThreadIx)| *wants <= ended;
-                let woken: Vec<_> = parent.waiting.extract_if(.., enough).collect();
-                for (_, other) in woken {
-                    self.unblock(other);
-                }
+                self.ended(ProcessIx::new(op.value as usize));
                 true
+            }
+            What::Gate if !concerned => true,
+            What::Gate => {
+                if self.gates.arrives(op.value as usize, thread) {
+                    return true;
+                }
+                self.block(thread, op.at);
+                false
             }
             What::Children if concerned => true,
             What::AtOnce if !concerned => true,
@@ -172,6 +196,30 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
         }
     }
 
+    /// A process has ended: its parent may go on, and so may jobs.
+    fn ended(&mut self, process: ProcessIx) {
+        if let Some(parent) = self.threads.parent[process] {
+            let parent = &mut self.children[parent];
+            parent.ended += 1;
+            let ended = parent.ended;
+            let enough = |(wants, _): &mut (u64, ThreadIx)| *wants <= ended;
+            let woken: Vec<_> = parent.waiting.extract_if(.., enough).collect();
+            for (_, other) in woken {
+                self.unblock(other);
+            }
+        }
+        for other in self.gates.ended(process) {
+            self.unblock(other);
+        }
+    }
+
+    /// Notes that the present thread let another one go on.
+    fn note(&mut self, thread: ThreadIx, at: Ktime) {
+        if let Some(log) = &mut self.log {
+            log.note(thread, self.current, self.clock.now, at);
+        }
+    }
+
     fn block(&mut self, thread: ThreadIx, at: Ktime) {
         self.blocked[thread] = true;
         if let Some(stuck) = &mut self.stuck {
@@ -181,6 +229,8 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
 
     fn unblock(&mut self, thread: ThreadIx) {
         if std::mem::replace(&mut self.blocked[thread], false) {
+            let op = self.threads.ops[thread].get(self.next[thread]);
+            self.note(thread, op.map_or(Ktime(0), |op| op.at));
             self.next[thread] += 1;
             self.ready.push(thread);
         }
@@ -189,24 +239,13 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
     /// Goes to the next moment at which a thread is done with its work or its wait; `false`:
     /// none has any.
     fn advance(&mut self) -> bool {
-        let tasks = self.working.len() as u64;
-        let share = u128::from(tasks.max(self.on.cpus));
-        let work = self.working.peek().map(|Reverse((served, _))| {
-            let ns = u128::from(served.saturating_sub(self.served));
-            let ns = (ns * share).div_ceil(u128::from(self.on.cpus));
-            self.now
-                .saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
-        });
+        let work = self.working.peek().map(|Reverse((served, _))| *served);
         let delay = self.delayed.peek().map(|Reverse((at, _))| *at);
-        let Some(to) = work.into_iter().chain(delay).min() else {
+        let tasks = self.working.len() as u64;
+        if !self.clock.advance(tasks, work, delay) {
             return false;
-        };
-        let passed = u128::from(to.saturating_sub(self.now)) * u128::from(self.on.cpus) / share;
-        self.served = self
-            .served
-            .saturating_add(u64::try_from(passed).unwrap_or(u64::MAX));
-        self.now = to;
-        let (served, now) = (self.served, self.now);
+        }
+        let (served, now) = (self.clock.served, self.clock.now);
         for (list, until) in [(&mut self.working, served), (&mut self.delayed, now)] {
             while let Some(Reverse((_, thread))) = list.peek().filter(|it| it.0 .0 <= until) {
                 let thread = *thread;
@@ -230,10 +269,12 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
             };
             blocked.map(end).collect()
         });
+        self.current = None;
         while let Some(Reverse((at, thread))) = stuck.pop() {
             let op = self.threads.ops[thread].get(self.next[thread]);
             if let Some(op) = op.filter(|op| self.blocked[thread] && op.at == at) {
                 // The waking comes too late.
+                self.gates.forget(thread);
                 let waking = self.wakings.get_mut(op.value as usize);
                 if let Some(waking) = waking.filter(|_| op.what == What::Await) {
                     waking.waiting.retain(|other| *other != thread);

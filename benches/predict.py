@@ -1,0 +1,358 @@
+#!/usr/bin/env python3
+"""Holds forecasts of tr predict against real runs: a section of docs/validation.md.
+
+usage: benches/predict.py [--tr TR] [--seconds N] [--out FILE] [BUILD...]
+
+Each build is recorded once at one setting (two CPUs, or one by taskset; a number of jobs), and
+then really run, and recorded, at others. The recordings of before forecast those. The machine may
+have other work: so a forecast without other tasks (--alone) is held against the real run without
+other tasks, which is its recording simulated with nothing changed. That takes away what others
+took and keeps what the build did. Rows with a quota are held against the clock. Every file is
+made anew; needs root for recording and for a cgroup with a quota.
+"""
+import argparse
+import contextlib
+import glob
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from validate import BUILDS, HERE, QUIET, prepare  # noqa: E402
+
+# Spins for CPU time: with BURN_SCALE a compiler that is so many times as slow.
+BURN = r"""
+#include <stdlib.h>
+#include <time.h>
+int main(int n, char **arg) {
+    char *by = getenv("BURN_SCALE");
+    double ms = atof(arg[1]) * (by ? atof(by) : 1);
+    struct timespec now;
+    volatile unsigned long sum = 0;
+    do {
+        for (int i = 0; i < 20000; i++) sum += i * sum;
+        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    } while (now.tv_sec * 1e3 + now.tv_nsec / 1e6 < ms);
+    return 0;
+}
+"""
+REGISTRY = os.path.expanduser("~/.cargo/registry/src/*/")
+ZLIB = REGISTRY + "libbpf-sys-*/zlib"
+ZSTD = REGISTRY + "zstd-sys-*/zstd/lib"
+MAKE_BURN = "".join(
+    ["all: app\n\t./burn 60\n", "app: %s\n\t./burn 300 > app\n" % " ".join("abcdefghij")]
+    + ["%s: gen\n\t./burn %d > $@\n\tcp $@ $@.2\n" % (name, 60 + 40 * at) for at, name in enumerate("abcdefghij")]
+    + ["gen:\n\t./burn 200 > gen\n"]
+)
+MAKE_TESTS = "check: %s\n" % " ".join("t%d" % n for n in range(12)) + "".join(
+    "t%d:\n\t./burn %d\n\tsleep 0.%d\n" % (n, 50 + 30 * (n % 5), 1 + n % 3) for n in range(12)
+)
+MAKE_ZSTD = """
+SOURCES = $(wildcard common/*.c compress/zstd_comp*.c compress/zstd_[dflo]*.c compress/[fh]*.c decompress/*.c)
+libzstd.a: $(SOURCES:.c=.o)
+\trm -f $@
+\tar rc $@ $^
+%.o: %.c
+\tcc -O1 -DZSTD_DISABLE_ASM -I. -Icommon -c -o $@ $<
+"""
+PYTESTS = """
+import hashlib, pytest, time
+@pytest.mark.parametrize("n", range(8))
+def test_hash(n):
+    h = b"x"
+    for i in range(60000 * (1 + n % 3)): h = hashlib.md5(h).digest()
+def test_sleep(): time.sleep(0.3)
+"""
+NODE = "let s=0; for (let i=0;i<%d;i++) s+=Math.sqrt(i)*Math.sin(i); console.log(s)\n"
+SHELL = """
+if test -z "$NO_SLEEP"; then sleep 0.7; fi
+./burn 150 &
+./burn 250 &
+wait
+./burn 100 | cat
+for n in 1 2 3 4 5 6; do ./burn 30; done
+"""
+PROVE = "system('./burn', %d); print \"1..1\\nok 1\\n\";\n"
+
+MAKE = lambda jobs: ["make", "-s", "-j%d" % jobs]  # noqa: E731
+FEW = [("-j1", 1), ("-j2", 2), ("-j3", 3), ("-j4", 4), ("-j8", 8)]
+
+
+class Build:
+    """Its files, its command for a number of jobs, and what is tried with it."""
+
+    def __init__(self, files=None, base=None, copy=None, setup=None, command=MAKE, tries=("jobs", "cpus"), fast="burn"):
+        self.files, self.base, self.copy, self.setup = files or {}, base, copy, setup
+        self.command, self.tries, self.fast = command, tries, fast
+
+    def make(self, place):
+        if self.copy:
+            found = sorted(glob.glob(self.copy))
+            if not found:
+                return False
+            shutil.copytree(found[-1], place, symlinks=True)
+        elif self.base:
+            prepare(self.base, place)
+        else:
+            os.mkdir(place)
+        for file, text in self.files.items():
+            with open(os.path.join(place, file), "w") as out:
+                out.write(text)
+        if any("burn" in text for text in self.files.values()):
+            with open(os.path.join(place, "burn.c"), "w") as out:
+                out.write(BURN)
+            subprocess.run(["cc", "-O2", "-o", "burn", "burn.c"], cwd=place, check=True)
+        for command in self.setup or []:
+            if subprocess.run(command, cwd=place, shell=True, check=False, **QUIET).returncode:
+                return False
+        return True
+
+
+def fixed(*command):
+    return lambda jobs: list(command)
+
+
+PACKAGE = json.dumps({"name": "x", "version": "1.0.0", "scripts": {"test": "node a.js && node b.js & node c.js; wait"}})
+CARGO = '[package]\nname = "x"\nversion = "0.1.0"\nedition = "2021"\n[workspace]\nmembers = ["a", "b", "c"]\n[dependencies]\na = { path = "a" }\nb = { path = "b" }\nc = { path = "c" }\n'
+RUST = "".join("pub fn f%d(v: &mut Vec<String>) { v.sort(); v.dedup(); v.push(format!(\"{v:?}{}\", %d)); }\n" % (n, n) for n in range(150))
+
+BUILDS_OF = {
+    "make-chain": Build({"Makefile": MAKE_BURN}, tries=("jobs", "one", "cpus", "quota", "faster", "cached")),
+    "make-tests": Build({"Makefile": MAKE_TESTS}, command=lambda jobs: ["make", "-s", "-j%d" % jobs, "check"], tries=("jobs", "cpus", "faster")),
+    "zlib": Build(copy=ZLIB, setup=["./configure"], tries=("jobs", "one", "cpus", "quota")),
+    "zlib-cmake": Build(copy=ZLIB, setup=["cmake -B out ."], command=lambda jobs: ["make", "-s", "-C", "out", "-j%d" % jobs]),
+    "zlib-configure": Build(copy=ZLIB, command=fixed("./configure"), tries=("cpus", "quota")),
+    "zstd": Build({"Makefile": MAKE_ZSTD}, copy=ZSTD, tries=("jobs", "one", "cpus")),
+    "many-jobs": Build(base="many-jobs"),
+    "recursive": Build(base="clean-recursive"),
+    "generator": Build(base="generator"),
+    "big-last": Build(base="big-last"),
+    "xargs": Build(
+        {"x": "burn"},
+        command=lambda jobs: ["sh", "-c", "seq 60 20 260 | xargs -P %d -n 1 ./burn" % jobs],
+        tries=("jobs", "one", "cpus", "faster"),
+    ),
+    "shell": Build({"run.sh": SHELL}, command=fixed("sh", "run.sh"), tries=("cpus", "sleep", "faster", "quota")),
+    "prove": Build({"%d.t" % n: PROVE % (50 + 40 * n) for n in range(6)}, command=fixed("prove", "-j2", "."), tries=("cpus", "faster")),
+    "bats": Build(
+        {"a.bats": "".join('@test "%d" { ./burn %d; }\n' % (n, 40 * n + 40) for n in range(5))}, command=fixed("bats", "a.bats"), tries=("cpus", "faster")
+    ),
+    "pytest": Build({"test_x.py": PYTESTS}, command=fixed("/usr/bin/pytest", "-q", "test_x.py"), tries=("cpus",)),
+    "npm": Build({"package.json": PACKAGE, **{f: NODE % n for f, n in (("a.js", 9e6), ("b.js", 5e6), ("c.js", 12e6))}}, command=fixed("npm", "test"), tries=("cpus",)),
+    "cargo": Build(
+        {"Cargo.toml": CARGO, "src.rs": RUST},
+        setup=[
+            "mkdir -p src && cp src.rs src/lib.rs",
+            'for n in a b c; do mkdir -p $n/src; cp src.rs $n/src/lib.rs; printf \'[package]\\nname = "%s"\\nversion = "0.1.0"\\n\' $n > $n/Cargo.toml; done',
+        ],
+        command=fixed("cargo", "build", "--offline", "-q"),
+        tries=("cpus",),
+    ),
+}
+
+
+@contextlib.contextmanager
+def quota(percent):
+    """Yields what a child does to be in a cgroup with a quota."""
+    for root, file, value in (
+        ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "%d" % (percent * 1000)),
+        ("/sys/fs/cgroup", "cpu.max", "%d 100000" % (percent * 1000)),
+    ):
+        group = os.path.join(root, "tr-predict-%d" % os.getpid())
+        with contextlib.suppress(OSError):
+            os.makedirs(group, exist_ok=True)
+            with open(os.path.join(group, file), "w") as out:
+                out.write(value)
+            break
+    else:
+        sys.exit("no cgroup for a quota")
+
+    def enter():
+        with open(os.path.join(group, "cgroup.procs"), "w") as procs:
+            procs.write(str(os.getpid()))
+
+    try:
+        yield enter
+    finally:
+        time.sleep(0.2)
+        with contextlib.suppress(OSError):
+            os.rmdir(group)
+
+
+class Runs:
+    """The real runs of one build."""
+
+    def __init__(self, args, name, work):
+        self.tr, self.build, self.work, self.number = args.tr, BUILDS_OF[name], work, 0
+        self.name, self.again, self.keep = name, args.again, args.keep
+        self.source = os.path.join(work, "source")
+        self.there = bool(self.again) or self.build.make(self.source)
+
+    def run(self, jobs=2, cpus=2, enter=None, env=None, before=None):
+        """Records a run. Returns the file; with --again that of before, if there is one."""
+        self.number += 1
+        if self.again:
+            kept = os.path.join(self.again, "%s-%d.bin" % (self.name, self.number))
+            return kept if os.path.exists(kept) else None
+        # The same place each time: command lines are the same.
+        place = os.path.join(self.work, "run")
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(self.source, place, symlinks=True)
+        if before:
+            subprocess.run(before, cwd=place, shell=True, check=True, **QUIET)
+        trace = os.path.join(self.work, "%d.bin" % self.number)
+        command = [self.tr, "record", "-q", "-o", trace, "--"]
+        if cpus == 1:
+            command += ["taskset", "-c", "0"]
+        done = subprocess.run(
+            command + self.build.command(jobs), cwd=place, check=False, preexec_fn=enter, env={**os.environ, **(env or {})}, **QUIET
+        )
+        if done.returncode:
+            print("  exit status %d" % done.returncode, file=sys.stderr)
+        if self.keep:
+            os.makedirs(self.keep, exist_ok=True)
+            shutil.copy(trace, os.path.join(self.keep, "%s-%d.bin" % (self.name, self.number)))
+        return trace
+
+    def predict(self, trace, *options):
+        command = [self.tr, "predict", trace, "--format", "json", *options]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print("  %s: %s" % (" ".join(options), done.stderr.strip()), file=sys.stderr)
+            return None
+        return json.loads(done.stdout)
+
+    def clock(self, trace):
+        """The time of a real run by the clock."""
+        return self.predict(trace)["recorded"]["wall_ns"] if trace else None
+
+    def own(self, trace, cpus=2):
+        """The time of a real run without other tasks."""
+        return self.predict(trace, "--alone", "--cpus", str(cpus))["wall"]["likely_ns"] if trace else None
+
+
+def rows(runs, name):
+    build = runs.build
+    base = runs.run()
+
+    def row(what, options, real, recorded=base, clock=False):
+        forecast = runs.predict(recorded, *options) if recorded and real else None
+        if forecast is None:
+            return None
+        wall = forecast["wall"]
+        error = wall["likely_ns"] / real - 1
+        return {
+            "build": name,
+            "what": what,
+            "clock": clock,
+            "recorded": forecast["recorded"]["wall_ns"],
+            "low": wall["low_ns"],
+            "likely": wall["likely_ns"],
+            "high": wall["high_ns"],
+            "real": real,
+            "error": error,
+            "covered": wall["low_ns"] <= real <= wall["high_ns"],
+        }
+
+    yield row("-j2, again", ["--alone"], runs.own(runs.run()))
+    if "jobs" in build.tries:
+        for word, jobs in FEW:
+            if jobs != 2:
+                yield row("-j2 → " + word, ["--alone", "--jobs", str(jobs)], runs.own(runs.run(jobs)))
+    if "one" in build.tries:
+        one = runs.run(1)
+        for jobs in (2, 4):
+            yield row("-j1 → -j%d" % jobs, ["--alone", "--jobs", str(jobs)], runs.own(runs.run(jobs)), one)
+    if "cpus" in build.tries:
+        single = runs.run(cpus=1)
+        yield row("2 CPUs → 1", ["--alone", "--cpus", "1"], runs.own(single, 1))
+        yield row("1 CPU → 2", ["--alone", "--cpus", "2"], runs.own(runs.run()), single)
+    if "quota" in build.tries:
+        for percent in (25, 60):
+            with quota(percent) as enter:
+                held = runs.run(enter=enter)
+            yield row("quota of %d %%" % percent, ["--quota", str(percent)], runs.clock(held), clock=True)
+    if "faster" in build.tries:
+        for scale in (2, 0.5):
+            slow = runs.run(env={"BURN_SCALE": str(scale)})
+            yield row("%s × %g" % (build.fast, scale), ["--alone", "--faster", "%s=%g" % (build.fast, 1 / scale)], runs.own(slow))
+    if "sleep" in build.tries:
+        less = runs.run(env={"NO_SLEEP": "1"})
+        yield row("without sleep", ["--alone", "--without", "^sleep 0.7"], runs.own(less))
+    if "cached" in build.tries:
+        # Every other one is there already.
+        less = runs.run(before="touch gen; for n in a c e g i; do echo > $n; done")
+        yield row("gen and 5 of 10 cached", ["--alone", "--without", "burn 200|^cp [acegi] |burn (60|140|220|300|380) > [acegi]$"], runs.own(less))
+
+
+def table(all_rows):
+    yield "| build | what | recorded | forecast | real | error | covered |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for row in all_rows:
+        seconds = {key: row[key] / 1e9 for key in ("recorded", "low", "likely", "high", "real")}
+        yield "| {build} | {what} | {recorded:.2f} s | {likely:.2f} s ({low:.2f} to {high:.2f}) | {real:.2f} s | {error:+.0%} | {covered} |".format(
+            **{**row, **seconds, "covered": "yes" if row["covered"] else "no"}
+        )
+
+
+def summary(all_rows):
+    errors = sorted(abs(row["error"]) for row in all_rows)
+    covered = sum(row["covered"] for row in all_rows)
+    worst = sorted(all_rows, key=lambda row: -abs(row["error"]))[:5]
+    yield "%d forecasts of %d builds: median error %.1f %%, 90th percentile %.1f %%; %d of %d real times (%.0f %%) are in the interval." % (
+        len(errors),
+        len({row["build"] for row in all_rows}),
+        100 * statistics.median(errors),
+        100 * errors[int(0.9 * (len(errors) - 1))],
+        covered,
+        len(errors),
+        100 * covered / len(errors),
+    )
+    yield "The five worst: " + "; ".join("%s, %s (%+.0f %%)" % (row["build"], row["what"], 100 * row["error"]) for row in worst) + "."
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tr", default=os.path.join(HERE, "target/release/tr"))
+    parser.add_argument("--seconds", type=int, default=1 << 30, help="start no further build after so many")
+    parser.add_argument("--out")
+    parser.add_argument("--again", help="forecast with the recordings kept in this directory, and run nothing")
+    parser.add_argument("--keep", help="a directory for the recordings")
+    parser.add_argument("builds", nargs="*")
+    args = parser.parse_args()
+    args.tr = os.path.abspath(args.tr)
+    start, found = time.monotonic(), []
+    for name in args.builds or BUILDS_OF:
+        if time.monotonic() - start > args.seconds:
+            print("%s: no time is left" % name, file=sys.stderr)
+            continue
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as work:
+            runs = Runs(args, name, work)
+            if not runs.there:
+                print("%s: its sources or tools are not there" % name, file=sys.stderr)
+                continue
+            for row in rows(runs, name):
+                if row:
+                    found.append(row)
+                    print(list(table([row]))[-1], flush=True)
+    lines = ["## Forecasts", ""]
+    for clock, title in ((False, "Without other tasks"), (True, "By the clock, beside whatever else ran")):
+        part = [row for row in found if row["clock"] == clock]
+        if part:
+            lines += [title + ": " + next(iter(summary(part))), ""]
+    lines += [list(summary([row for row in found if not row["clock"]] or found))[-1], "", *table(found), ""]
+    lines.insert(2, "By `benches/predict.py` on %s, %d CPUs, load of the last 15 minutes %.1f." % (time.strftime("%Y-%m-%d"), os.cpu_count(), os.getloadavg()[2]))
+    if args.out:
+        with open(args.out, "a") as out:
+            out.write("\n".join(lines))
+    else:
+        print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()

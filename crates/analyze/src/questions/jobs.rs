@@ -1,0 +1,287 @@
+//! The jobs of build tools, and what the recording tells about their order.
+//!
+//! make, ninja, xargs and parallel start a job as soon as it can start and a slot is free. So a
+//! job that started when another had ended, while a slot was free before, needed that one. GNU
+//! make with a job server waits for a slot in another system call than for a job's end: before
+//! that wait it had a job that could start. Where no slot was free, and the call says nothing, the
+//! job may have waited for either.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_format::event::{Ktime, Reason};
+
+use super::awaited::Awaited;
+use super::graph::{Cause, Graph};
+use crate::model::{Analysis, ProcessIx};
+use crate::timeline::Bucket;
+use crate::tools::{self, Family};
+
+/// A job of a build tool: one of its children.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The job.
+    pub process: ProcessIx,
+    /// The tool that started it.
+    pub owner: ProcessIx,
+    /// The tools that share slots have one number.
+    pub pool: u32,
+    /// It takes a slot: not a make that hands its own one to its first job.
+    pub slot: bool,
+    /// Its start.
+    pub start: Ktime,
+    /// Its end.
+    pub end: Ktime,
+    /// The job that had to end before it.
+    pub needs: Option<ProcessIx>,
+    /// The job that ended right before it: it may have needed that, or its slot.
+    pub released: Option<ProcessIx>,
+    /// Its number among the jobs of its tool.
+    pub number: u32,
+    /// So many of its tool's first jobs had ended, and none ran, when a job started that no slot
+    /// kept back: it, and those after it, may need all of them.
+    pub barrier: u32,
+}
+
+/// The build tools of a recording whose jobs are known.
+#[derive(Clone, Debug, Default)]
+pub struct Tools {
+    /// The jobs in the order of their starts.
+    pub jobs: Vec<Job>,
+    /// The tools that start jobs, with the most that each may run at once.
+    pub limits: BTreeMap<ProcessIx, u64>,
+}
+
+/// A wait of a tool that a thread of a job of it, or of another tool, ended.
+struct Wait {
+    from: Ktime,
+    to: Ktime,
+    reason: Reason,
+    awaited: Option<Awaited>,
+    child: Option<ProcessIx>,
+}
+
+fn family(analysis: &Analysis, process: ProcessIx) -> Option<Family> {
+    let family = tools::of(analysis.process(process))?.family;
+    let starts = matches!(
+        family,
+        Family::Make | Family::Ninja | Family::Xargs | Family::Parallel
+    );
+    starts.then_some(family)
+}
+
+fn above(analysis: &Analysis, process: ProcessIx) -> impl Iterator<Item = ProcessIx> + '_ {
+    let first = analysis.process(process).parent;
+    std::iter::successors(first, |ix| analysis.process(*ix).parent)
+}
+
+impl Tools {
+    /// Those of an analysis. `limit` reads the number of jobs among a tool's arguments;
+    /// `Some(None)`: any number.
+    pub fn new(analysis: &Analysis, limit: impl Fn(ProcessIx) -> Option<Option<u64>>) -> Tools {
+        let Some(graph) = Graph::new(analysis) else {
+            return Tools::default();
+        };
+        let cpus = analysis.meta.cpus.len() as u64;
+        let mut found = Tools::default();
+        for owner in analysis.process_ids() {
+            let Some(family) = family(analysis, owner) else {
+                continue;
+            };
+            let root = root(analysis, owner, family);
+            let limit = match (limit(root), family) {
+                (Some(limit), _) => limit.unwrap_or(u64::MAX),
+                (None, Family::Ninja) => {
+                    if cpus < 3 {
+                        cpus + 1
+                    } else {
+                        cpus + 2
+                    }
+                }
+                (None, Family::Parallel) => cpus,
+                (None, _) => 1,
+            };
+            let jobs = of_tool(&graph, owner, (family, root, limit.max(1)));
+            if !jobs.is_empty() {
+                found.limits.insert(owner, limit.max(1));
+                found.jobs.extend(jobs);
+            }
+        }
+        // A job that runs a make of the same pool lends it its slot.
+        let mut lends = BTreeSet::new();
+        for owner in found.limits.keys() {
+            if family(analysis, *owner) == Some(Family::Make) {
+                lends.extend(above(analysis, *owner));
+                lends.insert(*owner);
+            }
+        }
+        for job in &mut found.jobs {
+            let make = family(analysis, job.owner) == Some(Family::Make);
+            job.slot = !(make && lends.contains(&job.process));
+        }
+        found.jobs.sort_by_key(|job| (job.start, job.process));
+        found
+    }
+}
+
+/// The tool whose slots a tool has.
+fn root(analysis: &Analysis, owner: ProcessIx, family: Family) -> ProcessIx {
+    if family != Family::Make {
+        return owner;
+    }
+    let is_make =
+        |ix: &ProcessIx| tools::of(analysis.process(*ix)).is_some_and(|it| it.family == family);
+    above(analysis, owner)
+        .filter(is_make)
+        .last()
+        .unwrap_or(owner)
+}
+
+fn of_tool(
+    graph: &Graph<'_>,
+    owner: ProcessIx,
+    (family, root, limit): (Family, ProcessIx, u64),
+) -> Vec<Job> {
+    let analysis = graph.analysis;
+    let waits = waits(graph, owner);
+    // $(shell): make reads what one child writes, and starts no other one meanwhile.
+    let read = waits.iter().filter(|wait| {
+        family == Family::Make
+            && wait.reason == Reason::PipeRead
+            && wait.awaited != Some(Awaited::Slot)
+    });
+    let read: BTreeSet<ProcessIx> = read.filter_map(|wait| wait.child).collect();
+    let mut children = analysis.process(owner).children.clone();
+    children.retain(|it| !read.contains(it));
+    let lives = Lives::new(analysis, &children);
+    let mut jobs: Vec<Job> = Vec::new();
+    for process in children {
+        let start = analysis.process(process).start;
+        let mut job = Job {
+            process,
+            owner,
+            pool: root.0,
+            slot: true,
+            start,
+            end: ended(analysis, process),
+            needs: None,
+            released: None,
+            number: u32::try_from(jobs.len()).unwrap_or(u32::MAX),
+            barrier: jobs.last().map_or(0, |job| job.barrier),
+        };
+        let alone = limit > 1 && lives.ended_by(start) == jobs.len();
+        if alone && matches!(family, Family::Make | Family::Ninja) {
+            job.barrier = job.number;
+        }
+        if matches!(family, Family::Make | Family::Ninja) {
+            let server = family == Family::Make && limit > 1;
+            (job.needs, job.released) = order(&jobs, &waits, &lives, (start, server, limit));
+        }
+        jobs.push(job);
+    }
+    jobs
+}
+
+/// The starts and ends of a tool's jobs, in order.
+struct Lives {
+    starts: Vec<Ktime>,
+    ends: Vec<(Ktime, ProcessIx)>,
+}
+
+impl Lives {
+    fn new(analysis: &Analysis, children: &[ProcessIx]) -> Lives {
+        let starts = children.iter().map(|it| analysis.process(*it).start);
+        let ends = children.iter().map(|it| (ended(analysis, *it), *it));
+        let (mut starts, mut ends): (Vec<_>, Vec<_>) = (starts.collect(), ends.collect());
+        starts.sort_unstable();
+        ends.sort_unstable();
+        Lives { starts, ends }
+    }
+
+    fn ended_by(&self, at: Ktime) -> usize {
+        self.ends.partition_point(|(end, _)| *end <= at)
+    }
+
+    /// The last one that has ended.
+    fn latest(&self, at: Ktime) -> Option<ProcessIx> {
+        let ended = self.ends.get(..self.ended_by(at))?;
+        ended.last().map(|(_, process)| *process)
+    }
+
+    fn living(&self, at: Ktime) -> u64 {
+        let started = self.starts.partition_point(|start| *start <= at);
+        started.saturating_sub(self.ended_by(at)) as u64
+    }
+}
+
+/// The job that one needs which starts at a moment, and the one that it may need. `server`: it
+/// has a job server.
+fn order(
+    jobs: &[Job],
+    waits: &[Wait],
+    lives: &Lives,
+    (start, server, limit): (Ktime, bool, u64),
+) -> (Option<ProcessIx>, Option<ProcessIx>) {
+    let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else {
+        return (None, None);
+    };
+    let before = waits.partition_point(|wait| wait.to <= start);
+    let wait = waits.get(..before).and_then(<[Wait]>::last);
+    let Some(wait) = wait.filter(|wait| wait.to > first.start) else {
+        return (last.needs, None);
+    };
+    if last.start >= wait.to {
+        // It started with that one.
+        return (last.needs, last.released);
+    }
+    let ended = lives.latest(start);
+    // Older recordings have no system calls.
+    let server = server && wait.reason != Reason::Unknown;
+    let by_slot = match server {
+        true => wait.reason != Reason::Child,
+        false => lives.living(wait.from) >= limit,
+    };
+    match by_slot {
+        true if server => (last.needs, None),
+        true => (last.needs, ended),
+        false => (wait.child.filter(|_| server).or(ended), None),
+    }
+}
+
+/// The moment at which a process's end was known.
+fn ended(analysis: &Analysis, process: ProcessIx) -> Ktime {
+    let process = analysis.process(process);
+    let first = process.threads.first().map(|it| analysis.thread(*it));
+    first.and_then(|it| it.exited).unwrap_or(process.end)
+}
+
+/// The waits of a tool for others, in order of their ends.
+fn waits(graph: &Graph<'_>, owner: ProcessIx) -> Vec<Wait> {
+    let analysis = graph.analysis;
+    let mut waits = Vec::new();
+    for thread in &analysis.process(owner).threads {
+        for stretch in graph.timeline.of(*thread) {
+            let Cause::Thread(by) = graph.cause(*thread, &stretch) else {
+                continue;
+            };
+            if !matches!(stretch.doing, Bucket::Wait(_)) {
+                continue;
+            }
+            let awaited = analysis.awaited(*thread, &stretch);
+            if awaited == Some(Awaited::Vfork) {
+                continue;
+            }
+            let by = analysis.thread(by).process;
+            let mut chain = std::iter::once(by).chain(above(analysis, by));
+            let child = chain.find(|ix| analysis.process(*ix).parent == Some(owner));
+            waits.push(Wait {
+                from: stretch.from,
+                to: stretch.to,
+                reason: stretch.reason,
+                awaited,
+                child,
+            });
+        }
+    }
+    waits.sort_by_key(|wait| wait.to);
+    waits
+}

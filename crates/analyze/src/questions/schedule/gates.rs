@@ -1,0 +1,279 @@
+//! The jobs of build tools, planned anew: each starts once the jobs that it needs have ended and
+//! there is a slot for it.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap};
+
+use tr_format::event::Ktime;
+
+use super::change::{Changes, Effect};
+use super::cpus::Machine;
+use crate::arena::Arena;
+use crate::model::{Analysis, ProcessIx, ThreadIx};
+use crate::questions::awaited::Awaited;
+use crate::questions::jobs::Job;
+
+/// The change that all of a plan is.
+pub(super) const PLANNED: Changes = 1 << 31;
+
+/// A job, and the jobs that have to end before it.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    /// The job.
+    pub job: Job,
+    /// Those that it needs at best, probably, and at worst.
+    pub after: [Vec<ProcessIx>; 3],
+    /// Its length in the recording, in ns.
+    pub length: u64,
+}
+
+/// The jobs of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    jobs: Vec<Planned>,
+    of: HashMap<ProcessIx, usize>,
+    /// The starts of the first and of the last job of each tool.
+    windows: HashMap<ProcessIx, (Ktime, Ktime)>,
+}
+
+impl Plan {
+    /// A plan of these jobs, in the order of their starts.
+    pub fn new(jobs: Vec<Planned>) -> Plan {
+        let mut windows: HashMap<ProcessIx, (Ktime, Ktime)> = HashMap::new();
+        for Planned { job, .. } in &jobs {
+            let window = windows.entry(job.owner).or_insert((job.start, job.start));
+            *window = (window.0.min(job.start), window.1.max(job.start));
+        }
+        let of = jobs.iter().zip(0..).map(|(it, at)| (it.job.process, at));
+        Plan {
+            of: of.collect(),
+            windows,
+            jobs,
+        }
+    }
+
+    /// The jobs.
+    pub fn jobs(&self) -> &[Planned] {
+        &self.jobs
+    }
+
+    /// The number of the job that begins with a thread.
+    pub(super) fn job_of(&self, analysis: &Analysis, thread: ThreadIx) -> Option<u64> {
+        let process = analysis.thread(thread).process;
+        let job = self.of.get(&process)?;
+        let first = analysis.process(process).threads.first();
+        (first == Some(&thread)).then_some(*job as u64)
+    }
+
+    /// Whether a process is a job.
+    pub(super) fn starts(&self, process: ProcessIx) -> bool {
+        self.of.contains_key(&process)
+    }
+
+    /// Whether a wait of a tool is one for its jobs, or for a slot: the jobs wait themselves.
+    pub(super) fn replaces(
+        &self,
+        analysis: &Analysis,
+        (thread, by): (ThreadIx, ThreadIx),
+        at: Ktime,
+        awaited: Option<Awaited>,
+    ) -> bool {
+        let owner = analysis.thread(thread).process;
+        let Some((from, to)) = self.windows.get(&owner) else {
+            return false;
+        };
+        let inside = at > *from && at <= *to;
+        match awaited {
+            Some(Awaited::Slot) => return inside,
+            // That of the last job ends after its start.
+            Some(Awaited::Vfork) => {}
+            _ if !inside => return false,
+            _ => {}
+        }
+        let by = analysis.thread(by).process;
+        let above = |ix: &ProcessIx| analysis.process(*ix).parent;
+        let mut chain = std::iter::successors(Some(by), above);
+        chain
+            .find(|ix| above(ix) == Some(owner))
+            .is_some_and(|child| self.starts(child))
+    }
+}
+
+/// The state of a job.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    thread: Option<ThreadIx>,
+    /// The jobs that it still waits for.
+    missing: usize,
+    runs: bool,
+    has_slot: bool,
+}
+
+/// The jobs of a pool that wait for a slot: the first one is the next.
+type Waiting = BinaryHeap<(u64, Reverse<usize>)>;
+
+/// The jobs in a simulated run.
+pub(super) struct Gates<'a> {
+    plan: &'a Plan,
+    effect: Effect,
+    longest_first: bool,
+    states: Vec<State>,
+    done: Arena<ProcessIx, bool>,
+    /// The jobs that wait for a process's end.
+    dependents: HashMap<ProcessIx, Vec<usize>>,
+    /// The first jobs of each tool that have ended, and those that ended after them.
+    ended: HashMap<ProcessIx, (u32, BTreeSet<u32>)>,
+    /// The jobs that wait for so many first ones.
+    behind: BTreeMap<(ProcessIx, u32), Vec<usize>>,
+    free: BTreeMap<u32, u64>,
+    waiting: BTreeMap<u32, Waiting>,
+}
+
+impl<'a> Gates<'a> {
+    pub fn new(plan: &'a Plan, machine: Machine, effect: Effect, processes: usize) -> Gates<'a> {
+        let slots = machine.jobs.unwrap_or(u64::MAX).max(1);
+        Gates {
+            plan,
+            effect,
+            longest_first: machine.longest_first,
+            states: vec![State::default(); plan.jobs.len()],
+            done: (0..processes).map(|_| false).collect(),
+            dependents: HashMap::new(),
+            ended: HashMap::new(),
+            behind: BTreeMap::new(),
+            free: plan.jobs.iter().map(|it| (it.job.pool, slots)).collect(),
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// A job could start, but for others; `true`: it starts.
+    pub fn arrives(&mut self, at: usize, thread: ThreadIx) -> bool {
+        let (Some(planned), Some(state)) = (self.plan.jobs.get(at), self.states.get_mut(at)) else {
+            return true;
+        };
+        let [best, likely, worst] = &planned.after;
+        let after = match self.effect {
+            Effect::Best => best,
+            Effect::Likely => likely,
+            Effect::Worst => worst,
+        };
+        state.thread = Some(thread);
+        for other in after.iter().filter(|it| !self.done[**it]) {
+            state.missing += 1;
+            self.dependents.entry(*other).or_default().push(at);
+        }
+        let job = planned.job;
+        let first = self.ended.get(&job.owner).map_or(0, |(first, _)| *first);
+        if self.effect != Effect::Best && first < job.barrier {
+            state.missing += 1;
+            let behind = self.behind.entry((job.owner, job.barrier)).or_default();
+            behind.push(at);
+        }
+        if state.missing > 0 {
+            return false;
+        }
+        self.queue(at);
+        let next = self.grant(planned.job.pool);
+        // No other one can be first: slots that are free have no queue.
+        debug_assert!(next.iter().all(|it| *it == thread));
+        self.states.get(at).is_some_and(|state| state.runs)
+    }
+
+    fn queue(&mut self, at: usize) {
+        let Some(planned) = self.plan.jobs.get(at) else {
+            return;
+        };
+        let weight = if self.longest_first {
+            planned.length
+        } else {
+            0
+        };
+        let waiting = self.waiting.entry(planned.job.pool).or_default();
+        waiting.push((weight, Reverse(at)));
+    }
+
+    /// Starts the jobs for which there are slots.
+    fn grant(&mut self, pool: u32) -> Vec<ThreadIx> {
+        let mut started = Vec::new();
+        let (Some(free), Some(waiting)) = (self.free.get_mut(&pool), self.waiting.get_mut(&pool))
+        else {
+            return started;
+        };
+        while let Some((_, Reverse(at))) = waiting.peek() {
+            let at = *at;
+            let slot = self.plan.jobs.get(at).is_some_and(|it| it.job.slot);
+            if slot && *free == 0 {
+                break;
+            }
+            waiting.pop();
+            if let Some(state) = self.states.get_mut(at).filter(|state| !state.runs) {
+                state.runs = true;
+                state.has_slot = slot;
+                *free -= u64::from(slot);
+                started.extend(state.thread);
+            }
+        }
+        started
+    }
+
+    /// A process has ended. Returns the threads of the jobs that start.
+    pub fn ended(&mut self, process: ProcessIx) -> Vec<ThreadIx> {
+        if self.plan.jobs.is_empty() || std::mem::replace(&mut self.done[process], true) {
+            return Vec::new();
+        }
+        let mut pools = BTreeSet::new();
+        let mut go_on = self.dependents.remove(&process).unwrap_or_default();
+        if let Some(at) = self.plan.of.get(&process).copied() {
+            pools.extend(self.give_back(at));
+            go_on.extend(self.passed(at));
+        }
+        for at in go_on {
+            let Some(state) = self.states.get_mut(at) else {
+                continue;
+            };
+            state.missing = state.missing.saturating_sub(1);
+            if state.missing == 0 && !state.runs {
+                self.queue(at);
+                pools.extend(self.plan.jobs.get(at).map(|it| it.job.pool));
+            }
+        }
+        let started = pools.into_iter().flat_map(|pool| self.grant(pool));
+        started.collect()
+    }
+
+    /// A job's slot is free again. Returns its pool.
+    fn give_back(&mut self, at: usize) -> Option<u32> {
+        let pool = self.plan.jobs.get(at)?.job.pool;
+        let had = std::mem::replace(&mut self.states.get_mut(at)?.has_slot, false);
+        let free = self.free.get_mut(&pool).filter(|_| had)?;
+        *free = free.saturating_add(1);
+        Some(pool)
+    }
+
+    /// A job has ended. Returns the jobs that waited for it and all before it.
+    fn passed(&mut self, at: usize) -> Vec<usize> {
+        let Some(Planned { job, .. }) = self.plan.jobs.get(at) else {
+            return Vec::new();
+        };
+        let (first, others) = self.ended.entry(job.owner).or_default();
+        others.insert(job.number);
+        while others.remove(first) {
+            *first += 1;
+        }
+        let until = (job.owner, *first);
+        let passed = self.behind.range((job.owner, 0)..=until);
+        let passed: Vec<_> = passed.map(|(key, _)| *key).collect();
+        let passed = passed
+            .into_iter()
+            .filter_map(|key| self.behind.remove(&key));
+        passed.flatten().collect()
+    }
+
+    /// A thread goes on though it has no slot.
+    pub fn forget(&mut self, thread: ThreadIx) {
+        let its = |state: &&mut State| state.thread == Some(thread);
+        if let Some(state) = self.states.iter_mut().find(its) {
+            state.runs = true;
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The jobs that a job needs, by their command lines: one names a file that another one makes.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use tr_analyze::jobs::{Job, Tools};
+use tr_analyze::model::{Analysis, ProcessIx};
+use tr_analyze::schedule::{Plan, Planned};
+use tr_analyze::tools::Role;
+
+use crate::advice::facts::Facts;
+use crate::advice::programs;
+
+/// Programs that make or change the files among their arguments.
+const MAKERS: &[&str] = &[
+    "touch", "mkdir", "rm", "mv", "cp", "ln", "ranlib", "install", "strip", "objcopy", "chmod",
+];
+/// Options before the name of a file that is made.
+const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
+/// A file that so many jobs name, and none makes, ties them together: the lines of a recipe.
+const RARE: usize = 3;
+
+/// The files of a job.
+#[derive(Default)]
+struct Files {
+    made: BTreeSet<String>,
+    named: BTreeSet<String>,
+    /// The program with the most CPU time.
+    program: (u64, String),
+}
+
+/// The tools of a recording, with the limits that their arguments tell.
+pub(super) fn tools(facts: &Facts<'_>) -> Tools {
+    let mut limits: BTreeMap<ProcessIx, Option<Option<u64>>> = BTreeMap::new();
+    for (group, it) in facts.all() {
+        if let Some(known) = programs::known(&it.program) {
+            let jobs = known.jobs(&facts.args(group));
+            // Its last program that has the option counts.
+            let limit = limits.entry(it.process).or_default();
+            *limit = jobs.or(*limit);
+        }
+    }
+    Tools::new(facts.analysis, |process| {
+        limits.get(&process).copied().flatten()
+    })
+}
+
+/// The plan of some tools' jobs.
+pub(super) fn plan(facts: &Facts<'_>, tools: &Tools) -> Plan {
+    let files = files(facts, &tools.jobs);
+    let mut by_owner: BTreeMap<ProcessIx, Vec<usize>> = BTreeMap::new();
+    for (at, job) in tools.jobs.iter().enumerate() {
+        by_owner.entry(job.owner).or_default().push(at);
+    }
+    let mut after: Vec<[BTreeSet<ProcessIx>; 3]> = Vec::new();
+    after.resize_with(tools.jobs.len(), Default::default);
+    for jobs in by_owner.values() {
+        of_owner(tools, &files, jobs, &mut after);
+    }
+    let jobs = tools.jobs.iter().zip(after);
+    let planned = jobs.map(|(job, after)| Planned {
+        job: *job,
+        length: job.end.since(job.start),
+        after: after.map(|set| set.into_iter().collect()),
+    });
+    Plan::new(planned.collect())
+}
+
+fn of_owner(
+    tools: &Tools,
+    files: &[Files],
+    jobs: &[usize],
+    after: &mut [[BTreeSet<ProcessIx>; 3]],
+) {
+    let numbers = jobs
+        .iter()
+        .filter_map(|at| Some((tools.jobs.get(*at)?.process, *at)));
+    let numbers: HashMap<ProcessIx, usize> = numbers.collect();
+    let mut makers: HashMap<&str, Vec<&Job>> = HashMap::new();
+    let mut naming: HashMap<&str, Vec<&Job>> = HashMap::new();
+    for at in jobs {
+        let (Some(job), Some(its), Some(after)) =
+            (tools.jobs.get(*at), files.get(*at), after.get_mut(*at))
+        else {
+            continue;
+        };
+        let ended = |other: &&&Job| other.end <= job.start;
+        let [best, likely, worst] = after;
+        best.extend(job.needs);
+        for name in its.named.iter().chain(&its.made) {
+            let made = makers.get(name.as_str()).into_iter().flatten();
+            // The last one that made it had waited for those before, if it had to.
+            best.extend(made.filter(ended).map(|it| it.process).next_back());
+            let named = naming.entry(name).or_default();
+            if named.len() < RARE {
+                likely.extend(named.iter().filter(ended).map(|it| it.process));
+            }
+            named.push(job);
+        }
+        for name in &its.made {
+            makers.entry(name).or_default().push(job);
+        }
+        likely.extend(best.iter());
+        worst.extend(likely.iter());
+        // Two compilations do not need each other.
+        let compiles = programs::role(&its.program.1) == Some(Role::Compiler);
+        let of = |it: &ProcessIx| numbers.get(it).and_then(|at| files.get(*at));
+        let other =
+            |it: &ProcessIx| of(it).is_none_or(|of| !compiles || of.program.1 != its.program.1);
+        worst.extend(job.released.filter(other));
+    }
+}
+
+/// The files of each job, from the command lines of all processes below it.
+fn files(facts: &Facts<'_>, jobs: &[Job]) -> Vec<Files> {
+    let of: HashMap<ProcessIx, usize> = jobs
+        .iter()
+        .zip(0..)
+        .map(|(job, at)| (job.process, at))
+        .collect();
+    let mut files: Vec<Files> = Vec::new();
+    files.resize_with(jobs.len(), Files::default);
+    for (group, it) in facts.all() {
+        let args = facts.args(group);
+        let words: Vec<String> = words(&args);
+        for at in jobs_of(facts.analysis, &of, it.process) {
+            if let Some(files) = files.get_mut(at) {
+                files.add(&words);
+                if it.on_cpu >= files.program.0 {
+                    files.program = (it.on_cpu, it.program.clone());
+                }
+            }
+        }
+    }
+    files
+}
+
+/// The jobs that a process is part of: of a make in a make several.
+fn jobs_of<'a>(
+    analysis: &'a Analysis,
+    of: &'a HashMap<ProcessIx, usize>,
+    process: ProcessIx,
+) -> impl Iterator<Item = usize> + 'a {
+    let above = |ix: &ProcessIx| analysis.process(*ix).parent;
+    let chain = std::iter::successors(Some(process), above);
+    chain.filter_map(|ix| of.get(&ix).copied())
+}
+
+/// The words of a command line, those of a shell's command among them.
+fn words(args: &[&[u8]]) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut command = false;
+    for arg in args {
+        let arg = String::from_utf8_lossy(arg);
+        if command && arg.contains(char::is_whitespace) {
+            let apart = |c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')');
+            let parts = arg.split(apart).filter(|it| !it.is_empty());
+            words.extend(parts.map(|it| it.trim_matches(['"', '\'']).to_owned()));
+        } else {
+            words.push(arg.to_string());
+        }
+        command = arg.starts_with('-') && !arg.starts_with("--") && arg.ends_with('c');
+    }
+    words
+}
+
+impl Files {
+    fn add(&mut self, words: &[String]) {
+        let program = words.first().map_or("", String::as_str);
+        let program = program.rsplit('/').next().unwrap_or(program);
+        let makes_all = MAKERS.contains(&program);
+        let archives = program.ends_with("ar") && words.len() > 2;
+        let mut made = false;
+        for (at, word) in words.iter().enumerate() {
+            let glued = ["-o", ">>", ">"]
+                .iter()
+                .find_map(|it| word.strip_prefix(it));
+            let output = OUTPUT.contains(&word.as_str());
+            let name = glued.filter(|_| !output).unwrap_or(word);
+            let name = name.trim_start_matches("./").trim_end_matches('/');
+            let archive = archives && at == 2;
+            if !output && name.len() > 2 && !name.starts_with('-') && !name.starts_with("/tmp/") {
+                let is_made = made || glued.is_some() || archive || (makes_all && at > 0);
+                match is_made {
+                    true => self.made.insert(name.to_owned()),
+                    // A program's name, too: what was built may be executed.
+                    false if at > 0 || word.contains('/') => self.named.insert(name.to_owned()),
+                    false => false,
+                };
+            }
+            made = output;
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! A forecast as text, JSON and CSV.
+
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use serde_json::{json, Value};
+use tr_analyze::Analysis;
+
+use super::{Forecast, Interval, Part, Predictor, MOST_CPUS};
+use crate::style::{Paint, Style};
+use crate::table::{Cell, Table};
+use crate::units;
+
+/// A forecast for a machine of a table.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub cpus: u64,
+    pub jobs: Option<u64>,
+    pub wall: Interval,
+    /// The price of the CPUs' time.
+    pub cost: Option<f64>,
+    /// What decides then.
+    pub decides: String,
+}
+
+/// Forecasts for 1 to [`MOST_CPUS`] CPUs and as many jobs. `price`: of a CPU's minute.
+pub fn table(
+    predictor: &Predictor,
+    analysis: &Analysis,
+    (jobs, price): (Option<u64>, Option<f64>),
+) -> Vec<Row> {
+    let powers = || (0..).map(|it| 1u64 << it).take_while(|it| *it <= MOST_CPUS);
+    let all = powers().flat_map(|cpus| {
+        // More jobs than twice the CPUs gain nothing but what waits.
+        let counts: Vec<Option<u64>> = match (jobs, predictor.has_jobs()) {
+            (Some(jobs), true) => vec![Some(jobs)],
+            (None, true) => powers().filter(|it| *it <= cpus * 2).map(Some).collect(),
+            (_, false) => vec![None],
+        };
+        counts.into_iter().map(move |jobs| (cpus, jobs))
+    });
+    let all: Vec<_> = all.collect();
+    all.into_par_iter()
+        .map(|(cpus, jobs)| {
+            let (wall, done) = predictor.interval(cpus, jobs);
+            let parts = super::parts(analysis, &done);
+            Row {
+                cpus,
+                jobs,
+                wall,
+                cost: price.map(|price| cost(wall.likely, cpus, price)),
+                decides: told(&parts, 1),
+            }
+        })
+        .collect()
+}
+
+/// What a time on so many CPUs costs.
+pub fn cost(ns: u64, cpus: u64, price: f64) -> f64 {
+    ns as f64 / 60e9 * cpus as f64 * price
+}
+
+fn columns<'a>() -> Table<'a, Row> {
+    Table::new("DECIDES", |row: &Row| row.decides.clone())
+        .named("decides")
+        .fact("CPUS", "cpus", |row| Cell::Count(row.cpus))
+        .fact("JOBS", "jobs", |row| {
+            row.jobs.map_or(Cell::Note("as recorded"), Cell::Count)
+        })
+        .fact("TIME", "wall_ns", |row| Cell::Time(row.wall.likely))
+        .fact("LOW", "low_ns", |row| Cell::Time(row.wall.low))
+        .fact("HIGH", "high_ns", |row| Cell::Time(row.wall.high))
+        .data("cost", |row| json!(row.cost))
+}
+
+fn interval(wall: Interval) -> Value {
+    json!({"low_ns": wall.low, "likely_ns": wall.likely, "high_ns": wall.high})
+}
+
+fn parts(parts: &[Part]) -> Value {
+    let parts = parts.iter();
+    parts
+        .map(|part| json!({"name": part.name, "ns": part.ns}))
+        .collect()
+}
+
+/// The longest parts in words.
+fn told(parts: &[Part], most: usize) -> String {
+    let parts = parts.iter().take(most);
+    let parts = parts.map(|part| {
+        format!(
+            "{} {}",
+            units::shorten(&part.name, 30),
+            units::time(part.ns)
+        )
+    });
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+impl Forecast {
+    /// As an object of JSON.
+    pub fn json(&self, rows: &[Row], price: Option<f64>) -> Value {
+        let knee = self.knee.as_ref();
+        json!({
+            "schema": "tr.predict/1",
+            "recorded": {"wall_ns": self.recorded, "cpus": self.recorded_cpus},
+            "cpus": self.cpus,
+            "jobs": self.jobs,
+            "wall": interval(self.wall),
+            "on_cpu_ns": self.on_cpu,
+            "cost": price.map(|price| cost(self.wall.likely, self.cpus, price)),
+            "path": parts(&self.path),
+            "knee": knee.map(|knee| json!({"cpus": knee.cpus, "path": parts(&knee.because)})),
+            "assumed": self.assumed,
+            "table": columns().rows(rows.iter().cloned()),
+        })
+    }
+
+    /// As text.
+    pub fn text(&self, rows: &[Row], price: Option<f64>, style: &Style) -> String {
+        let mut out = String::new();
+        let wall = units::interval(self.wall.likely, (self.wall.low, self.wall.high));
+        let first = format!("{} → {wall}", units::time(self.recorded));
+        style.painted(&mut out, Paint::Bold, &first);
+        let line = |out: &mut String, lead: &str, text: &str| {
+            style.wrapped(out, Paint::Plain, lead, text);
+        };
+        line(&mut out, "  path: ", &told(&self.path, 4));
+        let most = u128::from(self.wall.likely) * u128::from(self.cpus);
+        let most = u64::try_from(most).unwrap_or(u64::MAX);
+        let used = units::share(self.on_cpu, most);
+        line(
+            &mut out,
+            "  CPUs: ",
+            &format!("{} of {} are in use", used, units::cpus(self.cpus)),
+        );
+        if let Some(knee) = &self.knee {
+            let more = format!(
+                "more than {} gain nothing: {} decide",
+                units::cpus(knee.cpus),
+                told(&knee.because, 2)
+            );
+            line(&mut out, "  ", &more);
+        }
+        if let Some(price) = price {
+            let cost = cost(self.wall.likely, self.cpus, price);
+            line(&mut out, "  cost: ", &format!("{cost:.4}"));
+        }
+        for assumed in &self.assumed {
+            style.wrapped(&mut out, Paint::Dim, "  assumed: ", assumed);
+        }
+        if !rows.is_empty() {
+            out.push('\n');
+            self.table_text(&mut out, rows, style);
+        }
+        out
+    }
+
+    fn table_text(&self, out: &mut String, rows: &[Row], style: &Style) {
+        let mut table = columns();
+        if rows.iter().any(|row| row.cost.is_some()) {
+            table = table.column("COST", |row| {
+                row.cost.map_or(Cell::Empty, |it| format!("{it:.4}").into())
+            });
+        }
+        *out += &table.text(rows.iter().cloned(), style, 0);
+        let cheapest = rows.iter().filter_map(|row| Some((row.cost?, row)));
+        let cheapest = cheapest.min_by(|(a, _), (b, _)| a.total_cmp(b));
+        if let Some((cost, row)) = cheapest {
+            let text = format!(
+                "cheapest: {}{}, {}, {cost:.4}",
+                units::cpus(row.cpus),
+                row.jobs
+                    .map_or(String::new(), |it| format!(" with {it} jobs")),
+                units::time(row.wall.likely)
+            );
+            style.line(out, &text);
+        }
+    }
+
+    /// The rows as CSV; without a table the forecast itself.
+    ///
+    /// # Errors
+    /// None that is known: it writes into memory.
+    pub fn csv(&self, rows: &[Row], price: Option<f64>) -> Result<Vec<u8>, csv::Error> {
+        let own = Row {
+            cpus: self.cpus,
+            jobs: self.jobs,
+            wall: self.wall,
+            cost: price.map(|price| cost(self.wall.likely, self.cpus, price)),
+            decides: told(&self.path, 1),
+        };
+        let rows = match rows {
+            [] => std::slice::from_ref(&own),
+            rows => rows,
+        };
+        columns().csv(rows.iter().cloned())
+    }
+}

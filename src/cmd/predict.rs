@@ -1,0 +1,193 @@
+//! `tr predict`: the time that a recorded run takes on another machine, or with changes.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use regex::bytes::Regex;
+use tr_analyze::Options;
+use tr_report::predict::{table, Predictor, Wanted};
+use tr_report::query::Filter;
+use tr_report::reports::{Ask, View};
+
+use crate::budget::Budget;
+use crate::layout::Layout;
+use crate::{args, open, progress};
+
+/// Forecast the time of a recorded run on another machine, or with changes
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The recorded run is simulated: its own work, its waits, and the order of its jobs, on
+other CPUs and with the changes that are asked for. A forecast is an interval: it is wider
+where the recording does not tell what a job waited for, where other tasks had the CPUs,
+and where more or fewer tasks share them. The recording needs events of the scheduler.
+
+Exit status: 0; 2 when FILE cannot be read, has no such events, or nothing in it matches.
+
+Examples:
+  tr predict trace.bin --cpus 16 --jobs 16
+  tr predict trace.bin --faster cc1=1.5 --without 'sleep 1'
+  tr predict trace.bin --cached '-c .*\\.c$=0.8'
+  tr predict trace.bin --table --price 0.004")]
+pub struct Args {
+    /// The trace; - is standard input
+    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
+    file: PathBuf,
+    /// Number of CPUs [default: those of the recording]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
+    cpus: Option<u64>,
+    /// Number of jobs that make, ninja, xargs and parallel run at once [default: as recorded]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65536))]
+    jobs: Option<u64>,
+    /// Quota of CPU time, in percent of one CPU, e.g. 150%
+    #[arg(long, value_name = "PCT", value_parser = quota)]
+    quota: Option<f64>,
+    /// A program whose work takes this part of its time: cc1=1.5 is half as fast again
+    #[arg(long, value_name = "NAME=FACTOR", value_parser = faster)]
+    faster: Vec<(String, f64)>,
+    /// Leave out the processes whose command line matches, and all below them
+    #[arg(long, value_name = "RE")]
+    without: Vec<Regex>,
+    /// Leave out a share of the processes whose command line matches, as a cache does
+    #[arg(long, value_name = "RE=SHARE", value_parser = cached)]
+    cached: Vec<(Regex, f64)>,
+    /// Waits for disks are so many times as fast
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    disk: Option<f64>,
+    /// Waits for the network are so many times as fast
+    #[arg(long, value_name = "FACTOR", value_parser = factor)]
+    network: Option<f64>,
+    /// Other tasks take no CPU time [default: as much as in the recording]
+    #[arg(long)]
+    alone: bool,
+    /// Of the jobs that can start, start the one that took longest first
+    #[arg(long)]
+    longest_first: bool,
+    /// Add a table of 1 to 64 CPUs, and of as many jobs
+    #[arg(long)]
+    table: bool,
+    /// Price of a minute of a CPU, for the cost of each forecast
+    #[arg(long, value_name = "COST", value_parser = price)]
+    price: Option<f64>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = FormatArg::Text)]
+    format: FormatArg,
+    #[command(flatten)]
+    budget: Budget,
+    #[command(flatten)]
+    layout: Layout,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FormatArg {
+    Text,
+    Json,
+    Csv,
+}
+
+impl Args {
+    /// The limits of its memory and time.
+    pub fn budget(&self) -> Budget {
+        self.budget
+    }
+
+    /// The trace.
+    pub fn file(&self) -> &std::path::Path {
+        &self.file
+    }
+
+    fn wanted(&self) -> Wanted {
+        Wanted {
+            cpus: self.cpus,
+            jobs: self.jobs,
+            quota: self.quota.map(|percent| (percent * 10.0).round() as u64),
+            faster: self.faster.clone(),
+            without: self.without.clone(),
+            cached: self.cached.clone(),
+            disk: self.disk,
+            network: self.network,
+            alone: self.alone,
+            longest_first: self.longest_first,
+        }
+    }
+}
+
+fn number(text: &str, (least, most): (f64, f64)) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
+    match number >= least && number <= most {
+        true => Ok(number),
+        false => Err(format!("not between {least} and {most}")),
+    }
+}
+
+fn factor(text: &str) -> Result<f64, String> {
+    number(text, (0.01, 1000.0))
+}
+
+fn price(text: &str) -> Result<f64, String> {
+    number(text, (0.0, 1e9))
+}
+
+fn quota(text: &str) -> Result<f64, String> {
+    let percent = args::percent(text)?;
+    number(&percent.to_string(), (1.0, 1e6))
+}
+
+fn faster(text: &str) -> Result<(String, f64), String> {
+    let (name, by) = text.rsplit_once('=').ok_or("not NAME=FACTOR")?;
+    Ok((name.to_owned(), factor(by)?))
+}
+
+fn cached(text: &str) -> Result<(Regex, f64), String> {
+    let (regex, share) = text.rsplit_once('=').ok_or("not RE=SHARE")?;
+    let regex = Regex::new(regex).map_err(|why| why.to_string())?;
+    Ok((regex, number(share, (0.0, 1.0))?))
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> ExitCode {
+    let trace = match open::trace(&args.file) {
+        Ok(trace) => trace,
+        Err(error) => return open::unreadable(&args.file, &error),
+    };
+    let name = args.file.to_string_lossy();
+    open::warn(&trace, &name);
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    let analysis = progress::analyze(&trace, &options, args.budget);
+    let chosen = Filter::default().apply(&analysis);
+    let ask = Ask::default();
+    let view = View {
+        analysis: &analysis,
+        chosen: &chosen,
+        file: &name,
+        ask: &ask,
+    };
+    let predictor = match Predictor::new(&view, args.wanted()) {
+        Ok(predictor) => predictor,
+        Err(why) => {
+            eprintln!("tr: {why}");
+            return ExitCode::from(open::UNREADABLE);
+        }
+    };
+    let forecast = predictor.forecast(&analysis);
+    let rows = match args.table {
+        true => table(&predictor, &analysis, (args.jobs, args.price)),
+        false => Vec::new(),
+    };
+    match args.format {
+        FormatArg::Text => {
+            open::print_text(&forecast.text(&rows, args.price, &args.layout.style()))
+        }
+        FormatArg::Json => open::print_json(&forecast.json(&rows, args.price)),
+        FormatArg::Csv => match forecast.csv(&rows, args.price) {
+            Ok(table) => open::print(&table),
+            Err(error) => {
+                eprintln!("tr: cannot write the forecast: {error}");
+                ExitCode::FAILURE
+            }
+        },
+    }
+}
