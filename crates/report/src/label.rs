@@ -573,6 +573,9 @@ pub fn label(process: &Process) -> String {
     if let Some(called) = &process.container {
         return container(called);
     }
+    if process.shared {
+        return server(process);
+    }
     label_of(&process.argv, &process.comm, process.execs.is_empty())
 }
 
@@ -594,6 +597,14 @@ pub fn container(called: &Called) -> String {
         out = format!("{out} ({})", escape::text(&called.image));
     }
     out
+}
+
+/// A server: `server postgres (shared)`.
+pub fn server(process: &Process) -> String {
+    format!(
+        "server {} (shared)",
+        program_of(&process.argv, &process.comm)
+    )
 }
 
 /// A thread's comm and its process's label.

@@ -10,6 +10,7 @@ use crate::advice::{advise, Advice};
 use crate::called::TR;
 use crate::facts::failure::{Failed, Failures};
 use crate::facts::path;
+use crate::facts::servers;
 use crate::facts::shares::CpuShares;
 use crate::sort::Rows;
 use crate::steps::{Step, Steps};
@@ -250,6 +251,7 @@ fn facts(analysis: &Analysis) -> Vec<String> {
     }
     let processes = analysis.totals.processes;
     facts.push(units::plural(processes, "process", "processes"));
+    facts.extend(servers::words(analysis, None));
     facts
 }
 

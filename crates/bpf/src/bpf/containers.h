@@ -14,16 +14,17 @@ enum part {
 	PART_DAEMON = 1,  /* starts containers for clients */
 	PART_RUNTIME = 2, /* is executed for each container */
 	PART_CLIENT = 3,  /* asks a daemon */
+	PART_SYSTEM = 4,  /* serves the machine or a session: no server of a build */
 };
 
-#define PARTS 18
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
 
 /* The names as the kernel has them, cut after 15 bytes. podman is its own daemon
  * (podman-system-service). */
 static const struct {
 	char comm[16];
 	__u64 part;
-} parts[PARTS] = {
+} parts[] = {
 	{ "dockerd", PART_DAEMON },	    { "containerd", PART_DAEMON },
 	{ "podman", PART_DAEMON },	    { "buildkitd", PART_DAEMON },
 	{ "containerd-shim", PART_RUNTIME }, { "runc", PART_RUNTIME },
@@ -33,6 +34,37 @@ static const struct {
 	{ "docker-buildx", PART_CLIENT },   { "podman-remote", PART_CLIENT },
 	{ "nerdctl", PART_CLIENT },	    { "buildctl", PART_CLIENT },
 	{ "ctr", PART_CLIENT },		    { "crictl", PART_CLIENT },
+	/* The machine's own: init, its message bus, its log, its names. */
+	{ "init", PART_SYSTEM },	    { "systemd", PART_SYSTEM },
+	{ "systemd-journal", PART_SYSTEM }, { "systemd-resolve", PART_SYSTEM },
+	{ "systemd-logind", PART_SYSTEM },  { "systemd-udevd", PART_SYSTEM },
+	{ "systemd-userdbd", PART_SYSTEM }, { "systemd-userwor", PART_SYSTEM },
+	{ "systemd-network", PART_SYSTEM }, { "systemd-machine", PART_SYSTEM },
+	{ "systemd-hostnam", PART_SYSTEM }, { "systemd-timedat", PART_SYSTEM },
+	{ "dbus-daemon", PART_SYSTEM },	    { "dbus-broker", PART_SYSTEM },
+	{ "dbus-broker-lau", PART_SYSTEM }, { "polkitd", PART_SYSTEM },
+	{ "rsyslogd", PART_SYSTEM },	    { "nscd", PART_SYSTEM },
+	{ "sssd", PART_SYSTEM },	    { "sssd_nss", PART_SYSTEM },
+	{ "sssd_pam", PART_SYSTEM },	    { "sssd_be", PART_SYSTEM },
+	{ "nslcd", PART_SYSTEM },	    { "winbindd", PART_SYSTEM },
+	{ "NetworkManager", PART_SYSTEM },  { "dnsmasq", PART_SYSTEM },
+	{ "lxcfs", PART_SYSTEM },	    { "docker-proxy", PART_SYSTEM },
+	/* Sessions, terminals, displays. */
+	{ "sshd", PART_SYSTEM },	    { "sshd-session", PART_SYSTEM },
+	{ "ssh-agent", PART_SYSTEM },	    { "gpg-agent", PART_SYSTEM },
+	{ "gnome-keyring-d", PART_SYSTEM }, { "tmux: server", PART_SYSTEM },
+	{ "screen", PART_SYSTEM },	    { "gnome-terminal-", PART_SYSTEM },
+	{ "konsole", PART_SYSTEM },	    { "xterm", PART_SYSTEM },
+	{ "alacritty", PART_SYSTEM },	    { "kitty", PART_SYSTEM },
+	{ "wezterm-gui", PART_SYSTEM },	    { "foot", PART_SYSTEM },
+	{ "Xorg", PART_SYSTEM },	    { "Xwayland", PART_SYSTEM },
+	{ "Xvfb", PART_SYSTEM },	    { "gnome-shell", PART_SYSTEM },
+	{ "kwin_wayland", PART_SYSTEM },    { "kwin_x11", PART_SYSTEM },
+	{ "sway", PART_SYSTEM },	    { "weston", PART_SYSTEM },
+	{ "pipewire", PART_SYSTEM },	    { "pulseaudio", PART_SYSTEM },
+	/* CI's agents, beside those that are ancestors of COMMAND. */
+	{ "Runner.Listener", PART_SYSTEM }, { "Runner.Worker", PART_SYSTEM },
+	{ "gitlab-runner", PART_SYSTEM },   { "buildkite-agent", PART_SYSTEM },
 };
 
 /* Bytes of an answer, or of a runtime's arguments, that are searched for ids. */

@@ -22,6 +22,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* ---- Settings, fixed before loading ---- */
 
+#define ANY_USER (~0U)
+
 /* Position of `prev` in sched_switch's arguments. The loader reads it from BTF: 5.18 moved
  * it (fa2c3254d7cf) and a later fix moved it again (9c2136be0878). */
 const volatile __u32 switch_prev_arg = 1;
@@ -40,6 +42,9 @@ const volatile __u32 argv_limit = 16384;
 const volatile __u64 target_cgroup = 0;
 /* The containers that are followed (enum containers). */
 const volatile __u32 containers = CONTAINERS_NONE;
+/* Servers of followed tasks are followed: those of this user, or of any. */
+const volatile bool servers = false;
+const volatile __u32 servers_uid = ANY_USER;
 /* From a CPU's run queue to its preemption count and to its pointer to the running task, in
  * bytes; 0: unknown. */
 const volatile __s64 preempt_count_distance = 0;
@@ -124,6 +129,8 @@ __u32 block_numbers[BLOCK_DEVICES] TOLD;
 struct block_device block_devices[BLOCK_DEVICES] TOLD __attribute__((aligned(64)));
 /* Requests that found no room. */
 __u64 block_overflow TOLD;
+/* Answers of servers beyond MAX_SERVERS. */
+__u64 server_overflow TOLD;
 /* Tasks that found no room in `reclaimers` and in `submitters`. */
 __u64 reclaim_overflow TOLD, submitter_overflow TOLD;
 
@@ -165,6 +172,7 @@ union wire_types {
 	struct wire_pinned pinned;
 	struct wire_outsider outsider;
 	struct wire_container container;
+	struct wire_server server;
 	struct wire_dns dns;
 	struct wire_frame frame;
 	struct wire_sample sample;
@@ -486,15 +494,16 @@ enum standing {
 	LEFT = 3,  /* a leader after its last switch-out, whose tid an exec by another thread takes */
 };
 
-#define STANDING 0x0f
+#define STANDING 0x03
 
 /* Beside it, also with `follow_all`: the task's last event says that it may run on one CPU alone. */
 #define PINNED 0x80
 /* Of a task that is not followed: a record tells its present name; that is the name of a daemon that
- * starts containers; it is a client of one. */
+ * starts containers; it is a client of one; it can be a server's. */
 #define NAMED 0x40
 #define DAEMON 0x20
 #define STRANGER 0x10
+#define SERVES 0x08
 
 static __always_inline __u8 *follow_slot(__u32 tid)
 {
@@ -876,6 +885,7 @@ static __noinline int note_pinned(__u32 cpu, struct task_struct *task)
 }
 
 #include "containers.h"
+#include "servers.h"
 
 /*
  * ---- Tasks that are not followed, beside those that are ----
@@ -884,21 +894,34 @@ static __noinline int note_pinned(__u32 cpu, struct task_struct *task)
  * a followed task, is told by name: once, until another task has its tid, or it has another name.
  */
 
-/* Out of line: it is rare. True: the task is a daemon's. */
+/* What a task can be for followed ones: DAEMON or SERVES. Its process's name decides. */
+static __always_inline __u32 can_be(struct task_struct *task)
+{
+	__u32 part;
+
+	if (!containers && !servers)
+		return 0;
+	part = part_of(BPF_CORE_READ(task, group_leader));
+	if (part == PART_DAEMON)
+		return containers ? DAEMON : 0;
+	return servers && part == PART_NONE && may_serve(task) ? SERVES : 0;
+}
+
+/* Out of line: it is rare. Returns what the task can be. */
 static __noinline int name_outsider(struct task_struct *task)
 {
 	__u32 tid = BPF_CORE_READ(task, pid);
-	bool daemon = containers && part_of(task) == PART_DAEMON;
+	__u32 is = can_be(task);
 	struct wire_outsider *record;
 	__u8 *slot = follow_slot(tid);
 
 	if (!slot)
 		return 0;
-	*slot |= daemon ? NAMED | DAEMON : NAMED;
+	*slot |= NAMED | is;
 	count_life();
 	record = reserve_life(bpf_ktime_get_ns(), LIFE_OUTSIDER, sizeof(*record), true);
 	if (!record)
-		return daemon;
+		return is;
 	record->tid = tid;
 	record->tgid = BPF_CORE_READ(task, tgid);
 	record->start_time = BPF_CORE_READ(task, start_time);
@@ -907,20 +930,20 @@ static __noinline int name_outsider(struct task_struct *task)
 	record->pad = 0;
 	BPF_CORE_READ_INTO(&record->comm, task, comm);
 	submit_life(record);
-	return daemon;
+	return is;
 }
 
-/* A followed task meets this one. True: it is a daemon's. */
-static __always_inline bool meet(struct task_struct *task, __u32 tid)
+/* A followed task meets this one. Returns what it can be for that. */
+static __always_inline __u32 meet(struct task_struct *task, __u32 tid)
 {
 	__u8 *slot;
 
 	if (follow_all || !tid)
-		return false;
+		return 0;
 	slot = follow_slot(tid);
 	if (!slot || *slot & STANDING)
-		return false;
-	return *slot & NAMED ? *slot & DAEMON : name_outsider(task);
+		return 0;
+	return *slot & NAMED ? *slot & (DAEMON | SERVES) : name_outsider(task);
 }
 
 /* The task has another name. */
@@ -929,7 +952,7 @@ static __always_inline void rename_outsider(__u32 tid)
 	__u8 *slot = follow_all ? NULL : follow_slot(tid);
 
 	if (slot && *slot & NAMED)
-		*slot &= ~(NAMED | DAEMON);
+		*slot &= ~(NAMED | DAEMON | SERVES);
 }
 
 /* A followed task waits in a run queue. */
@@ -1072,14 +1095,23 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 	__u32 from = PEEK(struct task_struct, waker, pid);
 	__u32 to = FIELD(btf, wakee, pid);
 	__u64 context;
+	__u32 is;
 
 	if (!is_followed(from) && !is_followed(to))
 		return 0;
 	context = waking_context(cpu, waker, wakee);
 	if (is_followed(to)) {
 		await_cpu(FIELD(btf, wakee, wake_cpu));
-		if ((context == CONTEXT_TASK || context == CONTEXT_SEND) && meet(waker, from))
-			answer((__u64)BPF_CORE_READ(wakee, group_leader));
+		if (context == CONTEXT_TASK || context == CONTEXT_SEND) {
+			is = meet(waker, from);
+			if (is & DAEMON)
+				answer((__u64)BPF_CORE_READ(wakee, group_leader));
+			else if (is)
+				serve((__u64)wakee, context);
+		}
+	} else if (server_count && (context == CONTEXT_TASK || context == CONTEXT_SEND)) {
+		if (share((__u64)wakee, context))
+			meet(wakee, to);
 	}
 	emit_waking(cpu, SCHED_WAKING, pack(from, to, context, 0));
 	return 0;
@@ -1327,8 +1359,10 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 			end_stranger(tid);
 		return 0;
 	}
-	if (group_dead)
+	if (group_dead) {
 		end_client(BPF_CORE_READ(task, tgid));
+		end_server(BPF_CORE_READ(task, tgid));
+	}
 	set_standing(tid, ENDED);
 	end_reclaim(tid, BPF_CORE_READ(task, tgid));
 	time = bpf_ktime_get_ns();
@@ -1681,6 +1715,8 @@ int snapshot(struct bpf_iter__task *ctx)
 		}
 	}
 	record.followed = is_followed(record.tid);
+	if (record.followed && is_server(record.tgid))
+		record.followed = 2;
 	if (containers && !record.followed && record.tid == record.tgid &&
 	    part_of(task) == PART_CLIENT)
 		note_stranger(record.tid);

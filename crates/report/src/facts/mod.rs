@@ -12,6 +12,7 @@ pub(crate) mod network;
 pub(crate) mod normal;
 pub mod path;
 pub(crate) mod reason;
+pub(crate) mod servers;
 pub(crate) mod shares;
 pub(crate) mod step_sums;
 
