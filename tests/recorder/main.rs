@@ -28,6 +28,7 @@ mod options;
 mod ptrace;
 mod redact;
 mod rights;
+mod servers;
 mod signals;
 mod stacks;
 mod stacks_beside_perf;
@@ -68,6 +69,7 @@ const BESIDE: &[&[support::Test]] = &[
     chain::TESTS,
     chain::KILLED,
     containers::TESTS,
+    servers::TESTS,
 ];
 
 /// Tests that measure, load the machine or choose process ids, and those of sudo, whose user has one

@@ -599,12 +599,12 @@ pub fn container(called: &Called) -> String {
     out
 }
 
-/// A server: `server postgres (shared)`.
+/// A server: `server postgres (shared)`. Some change their command line to their name, a colon and
+/// what they do.
 pub fn server(process: &Process) -> String {
-    format!(
-        "server {} (shared)",
-        program_of(&process.argv, &process.comm)
-    )
+    let program = program_of(&process.argv, &process.comm);
+    let name = program.split_once(": ").map_or(&*program, |(name, _)| name);
+    format!("server {name} (shared)")
 }
 
 /// A thread's comm and its process's label.

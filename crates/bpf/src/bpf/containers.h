@@ -14,7 +14,6 @@ enum part {
 	PART_DAEMON = 1,  /* starts containers for clients */
 	PART_RUNTIME = 2, /* is executed for each container */
 	PART_CLIENT = 3,  /* asks a daemon */
-	PART_SYSTEM = 4,  /* serves the machine or a session: no server of a build */
 };
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
@@ -34,37 +33,24 @@ static const struct {
 	{ "docker-buildx", PART_CLIENT },   { "podman-remote", PART_CLIENT },
 	{ "nerdctl", PART_CLIENT },	    { "buildctl", PART_CLIENT },
 	{ "ctr", PART_CLIENT },		    { "crictl", PART_CLIENT },
+};
+
+/* Processes that serve the machine or a session, not a build. */
+static const char system_names[][16] __attribute__((aligned(8))) = {
 	/* The machine's own: init, its message bus, its log, its names. */
-	{ "init", PART_SYSTEM },	    { "systemd", PART_SYSTEM },
-	{ "systemd-journal", PART_SYSTEM }, { "systemd-resolve", PART_SYSTEM },
-	{ "systemd-logind", PART_SYSTEM },  { "systemd-udevd", PART_SYSTEM },
-	{ "systemd-userdbd", PART_SYSTEM }, { "systemd-userwor", PART_SYSTEM },
-	{ "systemd-network", PART_SYSTEM }, { "systemd-machine", PART_SYSTEM },
-	{ "systemd-hostnam", PART_SYSTEM }, { "systemd-timedat", PART_SYSTEM },
-	{ "dbus-daemon", PART_SYSTEM },	    { "dbus-broker", PART_SYSTEM },
-	{ "dbus-broker-lau", PART_SYSTEM }, { "polkitd", PART_SYSTEM },
-	{ "rsyslogd", PART_SYSTEM },	    { "nscd", PART_SYSTEM },
-	{ "sssd", PART_SYSTEM },	    { "sssd_nss", PART_SYSTEM },
-	{ "sssd_pam", PART_SYSTEM },	    { "sssd_be", PART_SYSTEM },
-	{ "nslcd", PART_SYSTEM },	    { "winbindd", PART_SYSTEM },
-	{ "NetworkManager", PART_SYSTEM },  { "dnsmasq", PART_SYSTEM },
-	{ "lxcfs", PART_SYSTEM },	    { "docker-proxy", PART_SYSTEM },
+	"init", "systemd", "systemd-journal", "systemd-resolve", "systemd-logind",
+	"systemd-udevd", "systemd-userdbd", "systemd-userwor", "systemd-network",
+	"systemd-machine", "systemd-hostnam", "systemd-timedat", "dbus-daemon",
+	"dbus-broker", "dbus-broker-lau", "polkitd", "rsyslogd", "nscd", "sssd", "sssd_nss",
+	"sssd_pam", "sssd_be", "nslcd", "winbindd", "NetworkManager", "dnsmasq", "lxcfs",
+	"docker-proxy",
 	/* Sessions, terminals, displays. */
-	{ "sshd", PART_SYSTEM },	    { "sshd-session", PART_SYSTEM },
-	{ "ssh-agent", PART_SYSTEM },	    { "gpg-agent", PART_SYSTEM },
-	{ "gnome-keyring-d", PART_SYSTEM }, { "tmux: server", PART_SYSTEM },
-	{ "screen", PART_SYSTEM },	    { "gnome-terminal-", PART_SYSTEM },
-	{ "konsole", PART_SYSTEM },	    { "xterm", PART_SYSTEM },
-	{ "alacritty", PART_SYSTEM },	    { "kitty", PART_SYSTEM },
-	{ "wezterm-gui", PART_SYSTEM },	    { "foot", PART_SYSTEM },
-	{ "Xorg", PART_SYSTEM },	    { "Xwayland", PART_SYSTEM },
-	{ "Xvfb", PART_SYSTEM },	    { "gnome-shell", PART_SYSTEM },
-	{ "kwin_wayland", PART_SYSTEM },    { "kwin_x11", PART_SYSTEM },
-	{ "sway", PART_SYSTEM },	    { "weston", PART_SYSTEM },
-	{ "pipewire", PART_SYSTEM },	    { "pulseaudio", PART_SYSTEM },
+	"sshd", "sshd-session", "ssh-agent", "gpg-agent", "gnome-keyring-d", "tmux: server",
+	"screen", "gnome-terminal-", "konsole", "xterm", "alacritty", "kitty", "wezterm-gui",
+	"foot", "Xorg", "Xwayland", "Xvfb", "gnome-shell", "kwin_wayland", "kwin_x11",
+	"sway", "weston", "pipewire", "pulseaudio",
 	/* CI's agents, beside those that are ancestors of COMMAND. */
-	{ "Runner.Listener", PART_SYSTEM }, { "Runner.Worker", PART_SYSTEM },
-	{ "gitlab-runner", PART_SYSTEM },   { "buildkite-agent", PART_SYSTEM },
+	"Runner.Listener", "Runner.Worker", "gitlab-runner", "buildkite-agent",
 };
 
 /* Bytes of an answer, or of a runtime's arguments, that are searched for ids. */
@@ -127,6 +113,19 @@ __noinline __u32 part_named(__u64 begin, __u64 rest)
 		part += parts[i].part * is_zero((known[0] ^ begin) | (known[1] ^ rest));
 	}
 	return part;
+}
+
+/* 1: the name is one of `system_names`. */
+__noinline __u32 is_system(__u64 begin, __u64 rest)
+{
+	__u64 found = 0;
+
+	for (int i = 0; i < sizeof(system_names) / sizeof(system_names[0]); i++) {
+		const __u64 *known = (const __u64 *)system_names[i];
+
+		found |= is_zero((known[0] ^ begin) | (known[1] ^ rest));
+	}
+	return found;
 }
 
 /* Out of line: it is asked at execs and at first meetings. */
@@ -261,7 +260,7 @@ __noinline int answer(__u64 client_leader)
 	__u32 one = 1;
 
 	/* A shim serves its daemon. */
-	if (!sends(waker) || part_of(leader) == PART_RUNTIME)
+	if (!sends() || part_of(leader) == PART_RUNTIME)
 		return 0;
 	if (!bpf_map_lookup_elem(&clients, &client) &&
 	    !bpf_map_update_elem(&clients, &client, &one, BPF_NOEXIST))

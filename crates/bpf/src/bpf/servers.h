@@ -56,19 +56,24 @@ static __always_inline void note_begun(struct sock *sk)
 		bpf_map_update_elem(&begun, &key, &one, 0);
 }
 
-/* The socket that is the first argument of a task's system call; NULL: there is none. */
-static __always_inline struct sock *socket_of(struct task_struct *task)
+/* The address of the socket that the running task sends to, in a system call; 0: it does not. Not
+ * static: the verifier looks at it once. */
+__noinline __u64 sent_to(void)
 {
-	__u64 regs = user_regs(false, task), file, inode, socket;
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+	__u64 regs = user_regs(false, task), file, inode;
+	struct socket *socket;
 
+	if (!sends())
+		return 0;
 	file = regs ? descriptor_file((__u64)BPF_CORE_READ(task, files), regs) : 0;
 	if (!file)
-		return NULL;
+		return 0;
 	inode = (__u64)PEEK(struct file, file, f_inode);
 	if ((PEEK(struct inode, inode, i_mode) & S_IFMT) != S_IFSOCK)
-		return NULL;
-	socket = (__u64)PEEK(struct file, file, private_data);
-	return (struct sock *)(__u64)PEEK(struct socket, socket, sk);
+		return 0;
+	socket = BPF_CORE_READ((struct file *)file, private_data);
+	return (__u64)BPF_CORE_READ(socket, sk);
 }
 
 /* A Unix socket that its process has accepted: it has the listener's name, and the one that has
@@ -102,9 +107,11 @@ static __always_inline bool may_serve(struct task_struct *task)
 /* The levels of ancestors that are searched. */
 #define ANCESTORS 32
 
-/* COMMAND's shell, terminal and CI agent are no servers. */
-static __always_inline bool is_ancestor(__u32 tgid, struct task_struct *task)
+/* COMMAND's shell, terminal and CI agent are no servers. Not static, as above. */
+__noinline __u32 is_ancestor(__u32 tgid, __u64 of)
 {
+	struct task_struct *task = (struct task_struct *)of;
+
 	for (int up = 0; up < ANCESTORS; up++) {
 		task = BPF_CORE_READ(task, real_parent);
 		if (BPF_CORE_READ(task, tgid) == tgid)
@@ -132,24 +139,18 @@ static __always_inline void put_server(struct task_struct *task, __u32 client, _
 	submit_life(record);
 }
 
-/* Whether the running task sends to a socket now, for which a task waits. NULL: no. */
-static __always_inline struct sock *sent_to(struct task_struct *waker, struct task_struct *wakee)
-{
-	return sends(waker) && receives(wakee) ? socket_of(waker) : NULL;
-}
-
 /* A task that can be a server's, which runs here, wakes a followed one. Not static: the verifier
  * looks at it once. */
 __noinline int serve(__u64 wakee, __u64 context)
 {
 	struct task_struct *waker = (struct task_struct *)bpf_get_current_task();
 	struct task_struct *client = (struct task_struct *)wakee;
-	struct sock *sk = sent_to(waker, client);
+	struct sock *sk = (struct sock *)sent_to();
 	__u32 tgid = BPF_CORE_READ(waker, tgid), key;
 	struct server new = {};
 	__u8 *slot;
 
-	if (!sk)
+	if (!sk || !receives(wakee))
 		return 0;
 	new.port = tcp_port(sk);
 	if (new.port) {
@@ -159,7 +160,7 @@ __noinline int serve(__u64 wakee, __u64 context)
 	} else if (context != CONTEXT_TASK || !is_accepted(sk)) {
 		return 0;
 	}
-	if (is_ancestor(tgid, client) || bpf_map_update_elem(&served, &tgid, &new, BPF_NOEXIST)) {
+	if (is_ancestor(tgid, wakee) || bpf_map_update_elem(&served, &tgid, &new, BPF_NOEXIST)) {
 		if (server_count >= MAX_SERVERS)
 			__sync_fetch_and_add(&server_overflow, 1);
 		slot = follow_slot(BPF_CORE_READ(waker, pid));
@@ -184,8 +185,8 @@ __noinline int share(__u64 wakee, __u64 context)
 
 	if (!server || server->shared)
 		return false;
-	sk = sent_to(waker, other);
-	if (!sk)
+	sk = (struct sock *)sent_to();
+	if (!sk || !receives(wakee))
 		return false;
 	if (server->port ? tcp_port(sk) != server->port :
 			   context != CONTEXT_TASK || !is_accepted(sk))
@@ -202,8 +203,8 @@ static __always_inline void end_server(__u32 tgid)
 		__sync_fetch_and_add(&server_count, -1);
 }
 
-/* A followed task is one of a server's own. */
-static __always_inline bool is_server(__u32 tgid)
+/* 1: the process is a server. Not static, as above. */
+__noinline __u32 is_server(__u32 tgid)
 {
 	return server_count && bpf_map_lookup_elem(&served, &tgid);
 }

@@ -85,7 +85,8 @@ struct {
 	__u32 busy; /* a slot is being written */
 	/* A followed task waits, or has waited, in the run queue, and the CPU has not been idle since. */
 	__u32 awaited;
-	__u64 pad[6]; /* a cache line for each CPU */
+	__u64 address; /* see `address_of` */
+	__u64 pad[5]; /* a cache line for each CPU */
 } cpus[MAX_CPUS] __attribute__((aligned(64)));
 /* From a task's stack to the user's registers on it, in bytes; 0: unknown. */
 __u64 regs_offset, own_regs;
@@ -302,6 +303,14 @@ static __always_inline struct task_struct *current(__u32 cpu)
 	return (struct task_struct *)PEEK(struct list_head, rq + current_distance, next);
 }
 
+/* The address of a task as a number, for functions that are not static: the verifier takes a pointer
+ * for one only after it has been in memory. */
+static __always_inline __u64 address_of(__u32 cpu, struct task_struct *task)
+{
+	*(volatile __u64 *)&cpus[cpu].address = (__u64)task;
+	return *(volatile __u64 *)&cpus[cpu].address;
+}
+
 /* include/linux/preempt.h: the preemption count's bits of NMI and hardirq, and the bit of the
  * softirq count that means that one is being served. The others disable softirqs. */
 #define IN_HARDIRQ 0x00ff0000
@@ -410,10 +419,11 @@ static __always_inline __u64 sleep_reason(bool btf, struct task_struct *task)
 	return reason_of(btf, task, syscall_entry(number), regs);
 }
 
-/* Whether a task is in a system call that sends to a socket. Out of line: it is asked in
- * softirqs only. */
-static __noinline bool sends(struct task_struct *task)
+/* Whether the running task is in a system call that sends to a socket. Not static, like the next
+ * one: the verifier follows each of their ways once. */
+__noinline __u32 sends(void)
 {
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u64 regs = user_regs(false, task);
 	__u32 entry;
 
@@ -428,9 +438,9 @@ static __noinline bool sends(struct task_struct *task)
 
 /* Whether a task can wait for a socket. The softirq that a send raises is not the only one
  * that can run in it: others complete block I/O. */
-static __noinline bool receives(struct task_struct *task)
+__noinline __u32 receives(__u64 task)
 {
-	__u32 reason = sleep_reason(false, task);
+	__u32 reason = sleep_reason(false, (struct task_struct *)task);
 
 	return reason == REASON_SOCKET_READ || reason == REASON_SOCKET_READ + 1 ||
 	       reason == REASON_POLL || reason == REASON_IO_URING;
@@ -457,7 +467,7 @@ static __always_inline __u64 waking_context(__u32 cpu, struct task_struct *waker
 	if (count & IN_HARDIRQ)
 		return CONTEXT_HARDIRQ;
 	if (count & SERVING_SOFTIRQ)
-		return sends(waker) && receives(wakee) ? CONTEXT_SEND : CONTEXT_SOFTIRQ;
+		return sends() && receives(address_of(cpu, wakee)) ? CONTEXT_SEND : CONTEXT_SOFTIRQ;
 	return CONTEXT_TASK;
 }
 
@@ -894,24 +904,31 @@ static __noinline int note_pinned(__u32 cpu, struct task_struct *task)
  * a followed task, is told by name: once, until another task has its tid, or it has another name.
  */
 
-/* What a task can be for followed ones: DAEMON or SERVES. Its process's name decides. */
-static __always_inline __u32 can_be(struct task_struct *task)
+/* What a process can be for followed ones: DAEMON or SERVES. Its leader's name decides. Not static:
+ * the verifier looks at it once. */
+__noinline __u32 can_be(__u64 leader)
 {
+	struct task_struct *task = (struct task_struct *)leader;
+	__u64 name[2] = {};
 	__u32 part;
 
 	if (!containers && !servers)
 		return 0;
-	part = part_of(BPF_CORE_READ(task, group_leader));
+	bpf_probe_read_kernel_str(name, sizeof(name),
+				  (void *)task + bpf_core_field_offset(task->comm));
+	part = part_named(name[0], name[1]);
 	if (part == PART_DAEMON)
 		return containers ? DAEMON : 0;
-	return servers && part == PART_NONE && may_serve(task) ? SERVES : 0;
+	if (!servers || part || is_system(name[0], name[1]) || !may_serve(task))
+		return 0;
+	return SERVES;
 }
 
 /* Out of line: it is rare. Returns what the task can be. */
 static __noinline int name_outsider(struct task_struct *task)
 {
 	__u32 tid = BPF_CORE_READ(task, pid);
-	__u32 is = can_be(task);
+	__u32 is = can_be((__u64)BPF_CORE_READ(task, group_leader));
 	struct wire_outsider *record;
 	__u8 *slot = follow_slot(tid);
 
@@ -1107,10 +1124,10 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 			if (is & DAEMON)
 				answer((__u64)BPF_CORE_READ(wakee, group_leader));
 			else if (is)
-				serve((__u64)wakee, context);
+				serve(address_of(cpu, wakee), context);
 		}
 	} else if (server_count && (context == CONTEXT_TASK || context == CONTEXT_SEND)) {
-		if (share((__u64)wakee, context))
+		if (share(address_of(cpu, wakee), context))
 			meet(wakee, to);
 	}
 	emit_waking(cpu, SCHED_WAKING, pack(from, to, context, 0));
@@ -1567,24 +1584,40 @@ __noinline int join(__u64 address, __u32 born)
 /* The most threads of a process that are followed into the cgroup. */
 #define JOINING 1024
 
+/* The threads that are followed at once. */
+#define JOINING_ONCE 32
+
+/* Follows threads of a process, the first one by its place in their list, which ends at `head`; returns
+ * the next one's place. Not static, as above. */
+__noinline __u64 join_some(__u64 node, __u64 head)
+{
+	const __u64 in_task = bpf_core_field_offset(struct task_struct, thread_node);
+
+	for (int i = 0; i < JOINING_ONCE; i++) {
+		struct list_head *at = (struct list_head *)node;
+
+		if (!node || node == head)
+			return head;
+		join(node - in_task, false);
+		node = (__u64)BPF_CORE_READ(at, next);
+	}
+	return node;
+}
+
 /* Follows the threads of a process; `counted`: those that are left are a loss. Not static, as
  * above. */
 __noinline int join_threads(__u64 address, __u32 counted)
 {
-	const __u64 in_task = bpf_core_field_offset(struct task_struct, thread_node);
 	struct signal_struct *signal = (struct signal_struct *)address;
 	__u64 head = address + bpf_core_field_offset(struct signal_struct, thread_head);
 	__u64 node = (__u64)BPF_CORE_READ(signal, thread_head.next);
 
-	for (int i = 0; i < JOINING; i++) {
-		struct list_head *at = (struct list_head *)node;
-
-		if (!node || node == head)
+	for (int i = 0; i < JOINING / JOINING_ONCE; i++) {
+		node = join_some(node, head);
+		if (node == head)
 			return 0;
-		join(node - in_task, false);
-		node = (__u64)BPF_CORE_READ(at, next);
 	}
-	if (counted && node && node != head)
+	if (counted)
 		__sync_fetch_and_add(&follow_overflow,
 				     BPF_CORE_READ(signal, nr_threads) - JOINING);
 	return 0;
@@ -1715,11 +1748,10 @@ int snapshot(struct bpf_iter__task *ctx)
 		}
 	}
 	record.followed = is_followed(record.tid);
-	if (record.followed && is_server(record.tgid))
-		record.followed = 2;
 	if (containers && !record.followed && record.tid == record.tgid &&
 	    part_of(task) == PART_CLIENT)
 		note_stranger(record.tid);
+	record.followed += is_server(record.tgid);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;
 }
