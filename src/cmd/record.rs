@@ -82,6 +82,9 @@ pub struct Args {
     /// has asked a daemon for; all, that begin on this machine
     #[arg(long, value_enum, value_name = "WHICH", default_value = "mine")]
     containers: Which,
+    /// Do not record servers that COMMAND asks on this machine (sccache, a database)
+    #[arg(long)]
+    no_servers: bool,
     /// Sum up the system calls of each process (report syscalls). Each call costs
     /// some 0.3 µs more
     #[arg(long)]
@@ -168,6 +171,7 @@ impl Args {
             buffer: self.buffer,
             argv_limit: u32::try_from(self.argv_limit).unwrap_or(u32::MAX),
             containers: self.containers.into(),
+            servers: !self.no_servers,
             syscalls: self.syscalls,
             stacks: self.stacks,
             off_cpu_stacks: self.off_cpu_stacks,

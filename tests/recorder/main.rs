@@ -28,6 +28,7 @@ mod options;
 mod ptrace;
 mod redact;
 mod rights;
+mod servers;
 mod signals;
 mod stacks;
 mod stacks_beside_perf;
@@ -79,6 +80,7 @@ const BESIDE: &[&[support::Test]] = &[
     symbolize::TESTS,
     functions::TESTS,
     memory::TESTS,
+    servers::TESTS,
 ];
 
 /// Tests that measure, load the machine or choose process ids, and those of sudo, whose user has one

@@ -11,6 +11,7 @@ use crate::model::{
     Analysis, Basis, ByKernel, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx,
     Times, Totals, Tree,
 };
+use crate::servers;
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
 /// The least number of processes or threads that is worth a thread of its own.
@@ -105,11 +106,18 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
         .iter()
         .map(|it| order.process(&tracker, it.process))
         .collect();
+    let found = std::mem::take(&mut collected.servers.list);
+    let served: Vec<Option<ProcessIx>> = found
+        .iter()
+        .map(|it| order.process(&tracker, it.process?))
+        .collect();
     analysis.processes = processes(tracker, analysis, &order);
     containers::place(analysis, runtimes.into_iter().zip(of.iter().copied()));
+    servers::place(analysis, found.into_iter().zip(served));
     link(analysis);
     analysis.short_of_memory = memory::short_of_memory(analysis);
     containers::link(analysis, &of);
+    servers::link(analysis);
     analysis.totals = totals(analysis, counts);
     if analysis.totals.times.is_saturated() {
         let what = "times that add up to more than 584 years (the trace is damaged)";
@@ -330,6 +338,7 @@ fn process_of(
         cgroup: entry.cgroup,
         kthread: entry.kthread,
         container: None,
+        shared: false,
         start: threads().map(|t| t.start).min().unwrap_or(analysis.start),
         started_before: threads().any(|t| t.started_before),
         end,

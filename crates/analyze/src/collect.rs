@@ -6,6 +6,7 @@ pub mod dns;
 pub mod memory;
 pub mod network;
 pub mod outside;
+pub(crate) mod servers;
 pub mod stacks;
 pub mod syscalls;
 
@@ -45,6 +46,8 @@ pub(crate) struct Collectors {
     pub disks: disks::Disks,
     /// Processes of containers' runtimes.
     pub containers: containers::Containers,
+    /// Servers.
+    pub servers: servers::Servers,
     /// Tasks that are not recorded.
     pub outside: outside::Outside,
 }

@@ -44,26 +44,44 @@ pub struct Container {
     pub throttled: Option<u64>,
 }
 
+/// The processes by their ids.
+pub(crate) struct ByPid(HashMap<Tgid, Vec<ProcessIx>>);
+
+impl ByPid {
+    pub fn new(analysis: &Analysis) -> ByPid {
+        let mut all: HashMap<Tgid, Vec<ProcessIx>> = HashMap::new();
+        for ix in analysis.process_ids() {
+            all.entry(analysis.process(ix).pid).or_default().push(ix);
+        }
+        ByPid(all)
+    }
+
+    /// The client of a process: the one of that id that lived at the process's start.
+    pub fn client(&self, analysis: &Analysis, pid: Tgid, of: ProcessIx) -> Option<ProcessIx> {
+        let start = analysis.process(of).start;
+        let lived = |ix: &ProcessIx| {
+            let client = analysis.process(*ix);
+            *ix != of && client.start <= start && start <= client.end
+        };
+        self.0.get(&pid)?.iter().copied().rfind(lived)
+    }
+}
+
 /// Fills in [`Analysis::containers`], and the parents of those that are no descendants of recorded
 /// processes. Comes before the tree is summed up.
 pub(crate) fn place(
     analysis: &mut Analysis,
     runtimes: impl ExactSizeIterator<Item = (Runtime, Option<ProcessIx>)>,
 ) {
-    let mut by_pid: HashMap<Tgid, Vec<ProcessIx>> = HashMap::new();
-    for ix in analysis.process_ids().filter(|_| runtimes.len() > 0) {
-        by_pid.entry(analysis.process(ix).pid).or_default().push(ix);
+    if runtimes.len() == 0 {
+        return;
     }
+    let by_pid = ByPid::new(analysis);
     let mut by_id: HashMap<Arc<[u8]>, usize> = HashMap::new();
     for (runtime, process) in runtimes {
         let Some(process) = process else { continue };
-        let start = analysis.process(process).start;
-        let lived = |ix: &ProcessIx| {
-            let client = analysis.process(*ix);
-            *ix != process && client.start <= start && start <= client.end
-        };
-        let client = runtime.client.and_then(|pid| by_pid.get(&pid));
-        let client = client.and_then(|all| all.iter().copied().rfind(lived));
+        let client = runtime.client;
+        let client = client.and_then(|pid| by_pid.client(analysis, pid, process));
         let adopted = runtime.evidence != Evidence::Descendant;
         if runtime.id.is_empty() {
             // It tells no id, and is its client's program like others.
@@ -175,8 +193,7 @@ fn link_one(analysis: &mut Analysis, timeline: &mut Timeline, container: &Contai
             }
         }
     }
-    let waits = waiters(analysis, timeline, client, begin);
-    if let Some((waiter, wait)) = waits.into_iter().min_by_key(|it| it.1.to) {
+    if let Some((waiter, wait)) = first_waiter(analysis, timeline, client, begin) {
         let actor = match wait.waker() {
             by @ Actor::Outside(_) => by,
             by => daemon(analysis, timeline, client, begin).unwrap_or(by),
@@ -187,6 +204,17 @@ fn link_one(analysis: &mut Analysis, timeline: &mut Timeline, container: &Contai
             thread.parent = Some(waiter);
         }
     }
+}
+
+/// The thread of a client that waited at a time and goes on first, and its wait.
+pub(crate) fn first_waiter(
+    analysis: &Analysis,
+    timeline: &Timeline,
+    client: ProcessIx,
+    at: Ktime,
+) -> Option<(ThreadIx, Stretch)> {
+    let waits = waiters(analysis, timeline, client, at);
+    waits.into_iter().min_by_key(|it| it.1.to)
 }
 
 /// The most stretches of a thread that are searched.

@@ -20,6 +20,7 @@ pub mod model;
 pub mod order;
 mod questions;
 mod reading;
+pub mod servers;
 mod state;
 mod tid_map;
 pub mod timeline;

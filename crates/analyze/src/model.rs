@@ -20,6 +20,7 @@ use crate::collect::stacks::{Collected, Stacks};
 use crate::collect::syscalls::{Call, Calls};
 use crate::containers::{Called, Container};
 pub use crate::ids::{ProcessIx, ThreadIx};
+use crate::servers::Server;
 use crate::timeline::{Sample, Timeline};
 pub use crate::times::{Basis, Causes, Times};
 
@@ -87,6 +88,8 @@ pub struct Analysis {
     pub outside: Outside,
     /// Containers of which processes are recorded, in order of their first one's start.
     pub containers: Vec<Container>,
+    /// Servers that recorded processes have asked, in order of their first answer.
+    pub servers: Vec<Server>,
     /// Every thread's states in order, with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
@@ -460,6 +463,8 @@ pub struct Process {
     pub kthread: bool,
     /// The container whose runtime's first recorded process it is.
     pub container: Option<Arc<Called>>,
+    /// It is a server that a recorded process has asked ([`Analysis::servers`]).
+    pub shared: bool,
     /// Its start, or the span's start when it is older.
     pub start: Ktime,
     /// It was alive before the span's start.

@@ -89,6 +89,7 @@ fn costs_of(storm: &Path) -> Costs {
         targets: vec![child.id()],
         target_cgroup: None,
         containers: tr_bpf::Containers::default(),
+        servers: true,
         syscalls: false,
         stacks: None,
         count_emitted: false,

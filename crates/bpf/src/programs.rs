@@ -52,6 +52,8 @@ pub struct Settings {
     pub target_cgroup: Option<u64>,
     /// The containers to follow.
     pub containers: Containers,
+    /// Follow servers that answer followed tasks: of this process's user, or for root of any.
+    pub servers: bool,
     /// Sum up the system calls of the followed tasks.
     pub syscalls: bool,
     /// Samples of stacks.
@@ -479,6 +481,11 @@ fn open<'a>(
             true => Containers::None,
             false => settings.containers,
         } as u32;
+        rodata.servers = settings.servers && !settings.all;
+        // The loader is the caller's process by now.
+        // SAFETY: plain system calls, which cannot fail.
+        let user = unsafe { libc::getuid() };
+        rodata.servers_uid = if user == 0 { u32::MAX } else { user };
         rodata.count_emitted = settings.count_emitted;
         rodata.chosen_cpus = settings.later_cpus.is_none();
     }

@@ -257,6 +257,11 @@ impl Tracer {
         self.read(|told| &told.submitter_overflow)
     }
 
+    /// Threads of servers beyond those that are followed at a time.
+    pub fn server_overflow(&self) -> u64 {
+        self.read(|told| &told.server_overflow)
+    }
+
     /// The reader of the records, which outlives the programs; `receiver` gets every record.
     ///
     /// # Errors

@@ -134,6 +134,10 @@ pub const LIFE_PINNED: u32 = 22;
 pub const LIFE_OUTSIDER: u32 = 23;
 /// `life_kind`: [`Container`].
 pub const LIFE_CONTAINER: u32 = 24;
+/// `life_kind`: [`Server`].
+pub const LIFE_SERVER: u32 = 25;
+/// `followed` of a [`Snapshot`]: the process is a server's.
+pub const FOLLOWED_SERVER: u32 = 2;
 
 /// The most frames of a stack, in the kernel and in user mode each.
 pub const SAMPLE_DEPTH: usize = 127;
@@ -261,6 +265,8 @@ wire! {
     }
     /// A container's first process that is followed.
     Container = "wire_container" { head: Head, tid: u32, tgid: u32, client: u32, evidence: u32 }
+    /// A server's first answer to a process that is followed, or to one that is not.
+    Server = "wire_server" { head: Head, tid: u32, tgid: u32, client: u32, other: u32 }
     /// A DNS message by UDP.
     Dns = "wire_dns" {
         head: Head, tid: u32, tgid: u32, server: [u8; 16], family: u16, port: u16, length: u32,

@@ -60,7 +60,7 @@ columns! {
     BlockDevice Requests Buckets OomResident Reclaim Dns DnsBytes BlockName
     DiskWait Module ModuleBytes Frames FrameOffset SampleTask SampleFlags SampleTime
     SampleBase SampleStacks SampleFrames Symbol SymbolText SymbolBytes SyncFile Pinned
-    Outsider Container
+    Outsider Container Server
 }
 
 /// The number of columns.

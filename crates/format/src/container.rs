@@ -1,4 +1,4 @@
-//! Containers: the processes of their runtimes, their names, and why they are recorded.
+//! Containers: the processes of their runtimes, their names, and why they are recorded; servers.
 
 use std::sync::Arc;
 
@@ -93,5 +93,33 @@ impl Stored for Container {
 
     fn weight(&self) -> usize {
         size_of_val(self) + self.id.len() + self.name.len() + self.image.len()
+    }
+}
+
+/// A server has answered a recorded process and is recorded from now on, or it has answered one that
+/// is not recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Server {
+    /// The task that has answered.
+    pub tid: Tid,
+    /// The server's process.
+    pub tgid: Tgid,
+    /// The recorded process that has the first answer; 0: none, it is `other`'s.
+    pub client: Tgid,
+    /// The process that is not recorded; 0: none.
+    pub other: Tgid,
+}
+
+impl Stored for Server {
+    fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
+        let Server {
+            tid,
+            tgid,
+            client,
+            other,
+        } = self;
+        c.own_task(Col::Server, Col::Server, tid, tgid)?;
+        c.narrow(Col::Server, &mut client.0)?;
+        c.narrow(Col::Server, &mut other.0)
     }
 }

@@ -20,7 +20,7 @@
 use serde::Serialize;
 
 use crate::codec::{Codec, Step, Stored};
-use crate::container::Container;
+use crate::container::{Container, Server};
 use crate::counters::{Counters, SystemCalls};
 use crate::device::{Block, DiskWait, SyncFile};
 use crate::dns::{DnsAnswer, DnsQuery};
@@ -266,4 +266,6 @@ kinds! {
     Outsider(it: Box<Outsider>) = 36, "outsider", Ring;
     /// A process of a container's runtime has executed its program.
     Container(it: Box<Container>) = 37, "container", Recorder;
+    /// A server has answered a task.
+    Server(it: Server) = 38, "server", Recorder;
 }

@@ -53,6 +53,7 @@ fn recording(lines: &[Line]) -> Analysis {
             cgroup: CgroupId(0),
             kthread: false,
             container: None,
+            shared: false,
             start: at(*start),
             started_before: false,
             end: at(*end),

@@ -34,6 +34,8 @@ pub struct Config {
     pub buffer: Option<u64>,
     /// The containers that are followed.
     pub containers: Containers,
+    /// Servers that answer followed tasks are followed.
+    pub servers: bool,
     /// Record system calls.
     pub syscalls: bool,
     /// Sample stacks, so many times a second on each CPU.

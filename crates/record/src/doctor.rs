@@ -95,6 +95,7 @@ fn try_bpf(loader: Loader) -> Result<Programs, Error> {
         targets: Vec::new(),
         target_cgroup: None,
         containers: tr_bpf::Containers::default(),
+        servers: true,
         syscalls: false,
         stacks: None,
         count_emitted: false,

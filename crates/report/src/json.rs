@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::ser::PrettyFormatter;
 use serde_json::Value;
 use tr_analyze::model::{self, Analysis, ExecSpan, LostSpan, Thread};
+use tr_analyze::servers;
 use tr_format::event::{Ktime, Stream};
 
 use crate::ci::Ci;
@@ -149,8 +150,17 @@ object! {
         max_off_cpu_ns: Option<u64> = process.max_off_cpu.map(|stretch| stretch.length),
         max_rss_bytes: Option<u64> = process.max_rss,
         tree: Tree = Tree::new(&process.tree),
+        // Only of a server.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        server: Option<Server> = Server::of(analysis, process),
         execs: Vec<Exec> =
             process.execs.iter().map(|exec| Exec::new(exec, analysis.meta.start)).collect(),
+    }
+
+    // Whom it answered: first, and first of those that are not recorded.
+    Server(client: Option<u32>, other: Option<u32>) {
+        client_pid: Option<u32> = client,
+        also_answered_pid: Option<u32> = other,
     }
 
     Switches(switches: &model::Switches) {
@@ -171,6 +181,18 @@ object! {
         argv_truncated: bool = exec.argv.truncated(),
         on_cpu_ns: Option<u64> = exec.times.on_cpu_known(),
         max_rss_bytes: Option<u64> = exec.max_rss,
+    }
+}
+
+impl Server {
+    fn of(analysis: &Analysis, process: &model::Process) -> Option<Server> {
+        if !process.shared {
+            return None;
+        }
+        let is_own = |it: &&servers::Server| std::ptr::eq(analysis.process(it.process), process);
+        let server = analysis.servers.iter().find(is_own)?;
+        let client = server.client.map(|ix| analysis.process(ix).pid.0);
+        Some(Server::new(client, server.other.map(|pid| pid.0)))
     }
 }
 

@@ -573,6 +573,9 @@ pub fn label(process: &Process) -> String {
     if let Some(called) = &process.container {
         return container(called);
     }
+    if process.shared {
+        return server(process);
+    }
     label_of(&process.argv, &process.comm, process.execs.is_empty())
 }
 
@@ -594,6 +597,14 @@ pub fn container(called: &Called) -> String {
         out = format!("{out} ({})", escape::text(&called.image));
     }
     out
+}
+
+/// A server: `server postgres (shared)`. Some change their command line to their name, a colon and
+/// what they do.
+pub fn server(process: &Process) -> String {
+    let program = program_of(&process.argv, &process.comm);
+    let name = program.split_once(": ").map_or(&*program, |(name, _)| name);
+    format!("server {name} (shared)")
 }
 
 /// A thread's comm and its process's label.

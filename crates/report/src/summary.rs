@@ -12,6 +12,7 @@ use crate::advice::{advise, Advice};
 use crate::called::TR;
 use crate::facts::failure::{Failed, Failures};
 use crate::facts::path;
+use crate::facts::servers;
 use crate::facts::shares::CpuShares;
 use crate::facts::verdicts::Verdicts;
 use crate::sort::Rows;
@@ -267,6 +268,7 @@ fn facts(analysis: &Analysis) -> Vec<String> {
     }
     let processes = analysis.totals.processes;
     facts.push(units::plural(processes, "process", "processes"));
+    facts.extend(servers::words(analysis, None));
     facts
 }
 

@@ -393,6 +393,7 @@ fn process(pid: u32, parent: Option<u32>, args: &[&str]) -> Process {
         cgroup: CgroupId(0),
         kthread: false,
         container: None,
+        shared: false,
         start,
         started_before: false,
         end,

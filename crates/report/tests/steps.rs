@@ -72,6 +72,7 @@ fn process(
         cgroup: CgroupId(0),
         kthread: false,
         container: None,
+        shared: false,
         start: Ktime(start),
         started_before: false,
         end: Ktime(end),

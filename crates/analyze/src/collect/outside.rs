@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use tr_format::event::{CpuId, Ktime, Outsider, Tid};
+use tr_format::event::{CpuId, Ktime, Outsider, Tgid, Tid};
 
 /// The most names that an analysis keeps, with some 80 bytes for each.
 const MOST: usize = 1 << 20;
@@ -66,6 +66,14 @@ impl Outside {
         let (first, others) = self.names.get(&tid)?.split_first()?;
         let same = |(_, it): &(Ktime, Outsider)| it == &first.1;
         others.iter().all(same).then_some(&first.1)
+    }
+
+    /// The first told task of a process.
+    pub fn of_process(&self, tgid: Tgid) -> Option<&Outsider> {
+        let all = self.names.values().flatten();
+        let of = all.filter(|(_, task)| task.tgid == tgid);
+        of.min_by_key(|(time, task)| (*time, task.tid))
+            .map(|(_, task)| task)
     }
 
     /// A task of that tid has been told.

@@ -75,10 +75,12 @@ impl<'a> Graph<'a> {
     /// The thread that forked this one, if it lived then.
     pub fn forked_by(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let thread = self.analysis.thread(thread);
-        // A container's runtime is recorded from its exec on.
+        // A container's runtime is recorded from its exec on, a server from its first answer on, for
+        // which its client waits.
         let begins = !thread.started_before || thread.start > self.analysis.start;
         let parent = thread.parent.filter(|_| begins);
-        parent.filter(|parent| self.lives(*parent, thread.start))
+        let serves = thread.started_before && self.analysis.process(thread.process).shared;
+        parent.filter(|parent| serves || self.lives(*parent, thread.start))
     }
 
     /// Whether a thread lived at that moment, and did not wait. A thread that forks or wakes

@@ -57,6 +57,7 @@ impl Tracker {
             }
             LifeKind::Pinned(pinned) => self.pin(pinned, event.cpu),
             LifeKind::Container(container) => self.container(container),
+            LifeKind::Server(server) => self.collectors.servers.take(server),
             // The collectors', and what is read apart.
             LifeKind::CgroupPath(_)
             | LifeKind::Degraded(_)
@@ -493,6 +494,7 @@ impl Tracker {
         };
         let process = self.tasks[ix].process;
         let adopted = self.collectors.containers.begin(snapshot.tgid, process);
+        self.collectors.servers.begin(snapshot.tgid, process);
         self.snapshot_process(process, time, snapshot, adopted);
         self.snapshot_state(ix, time, snapshot);
     }

@@ -16,14 +16,14 @@ enum part {
 	PART_CLIENT = 3,  /* asks a daemon */
 };
 
-#define PARTS 18
+#define PARTS (sizeof(parts) / sizeof(parts[0]))
 
 /* The names as the kernel has them, cut after 15 bytes. podman is its own daemon
  * (podman-system-service). */
 static const struct {
 	char comm[16];
 	__u64 part;
-} parts[PARTS] = {
+} parts[] = {
 	{ "dockerd", PART_DAEMON },	    { "containerd", PART_DAEMON },
 	{ "podman", PART_DAEMON },	    { "buildkitd", PART_DAEMON },
 	{ "containerd-shim", PART_RUNTIME }, { "runc", PART_RUNTIME },
@@ -33,6 +33,24 @@ static const struct {
 	{ "docker-buildx", PART_CLIENT },   { "podman-remote", PART_CLIENT },
 	{ "nerdctl", PART_CLIENT },	    { "buildctl", PART_CLIENT },
 	{ "ctr", PART_CLIENT },		    { "crictl", PART_CLIENT },
+};
+
+/* Processes that serve the machine or a session, not a build. */
+static const char system_names[][16] __attribute__((aligned(8))) = {
+	/* The machine's own: init, its message bus, its log, its names. */
+	"init", "systemd", "systemd-journal", "systemd-resolve", "systemd-logind",
+	"systemd-udevd", "systemd-userdbd", "systemd-userwor", "systemd-network",
+	"systemd-machine", "systemd-hostnam", "systemd-timedat", "dbus-daemon",
+	"dbus-broker", "dbus-broker-lau", "polkitd", "rsyslogd", "nscd", "sssd", "sssd_nss",
+	"sssd_pam", "sssd_be", "nslcd", "winbindd", "NetworkManager", "dnsmasq", "lxcfs",
+	"docker-proxy",
+	/* Sessions, terminals, displays. */
+	"sshd", "sshd-session", "ssh-agent", "gpg-agent", "gnome-keyring-d", "tmux: server",
+	"screen", "gnome-terminal-", "konsole", "xterm", "alacritty", "kitty", "wezterm-gui",
+	"foot", "Xorg", "Xwayland", "Xvfb", "gnome-shell", "kwin_wayland", "kwin_x11",
+	"sway", "weston", "pipewire", "pulseaudio",
+	/* CI's agents, beside those that are ancestors of COMMAND. */
+	"Runner.Listener", "Runner.Worker", "gitlab-runner", "buildkite-agent",
 };
 
 /* Bytes of an answer, or of a runtime's arguments, that are searched for ids. */
@@ -95,6 +113,19 @@ __noinline __u32 part_named(__u64 begin, __u64 rest)
 		part += parts[i].part * is_zero((known[0] ^ begin) | (known[1] ^ rest));
 	}
 	return part;
+}
+
+/* 1: the name is one of `system_names`. */
+__noinline __u32 is_system(__u64 begin, __u64 rest)
+{
+	__u64 found = 0;
+
+	for (int i = 0; i < sizeof(system_names) / sizeof(system_names[0]); i++) {
+		const __u64 *known = (const __u64 *)system_names[i];
+
+		found |= is_zero((known[0] ^ begin) | (known[1] ^ rest));
+	}
+	return found;
 }
 
 /* Out of line: it is asked at execs and at first meetings. */
@@ -229,7 +260,7 @@ __noinline int answer(__u64 client_leader)
 	__u32 one = 1;
 
 	/* A shim serves its daemon. */
-	if (!sends(waker) || part_of(leader) == PART_RUNTIME)
+	if (!sends() || part_of(leader) == PART_RUNTIME)
 		return 0;
 	if (!bpf_map_lookup_elem(&clients, &client) &&
 	    !bpf_map_update_elem(&clients, &client, &one, BPF_NOEXIST))

@@ -108,6 +108,7 @@ enum life_kind {
 	LIFE_PINNED = 22,
 	LIFE_OUTSIDER = 23,
 	LIFE_CONTAINER = 24,
+	LIFE_SERVER = 25,
 };
 
 struct wire_head {
@@ -235,7 +236,7 @@ struct wire_snapshot {
 	__u16 state;
 	__u8 on_cpu;
 	__u8 kthread;
-	__u32 followed;
+	__u32 followed; /* 2: because it is a server's */
 	__u32 pad;
 	char comm[16];
 };
@@ -360,6 +361,16 @@ struct wire_container {
 	__u32 tgid;
 	__u32 client; /* the process; 0: unknown */
 	__u32 evidence; /* enum evidence */
+};
+
+/* A server has answered a followed process and is followed from now on; or it has answered one that
+ * is not followed. */
+struct wire_server {
+	struct wire_head head;
+	__u32 tid;
+	__u32 tgid;
+	__u32 client; /* the process; 0: see the next */
+	__u32 other; /* the process that is not followed; 0: none */
 };
 
 #define DNS_MESSAGE 512

@@ -88,6 +88,7 @@ enum {
 	TCP_LISTEN = 10,
 	TCP_CLOSING = 11,
 };
+#define AF_UNIX 1
 #define AF_INET 2
 #define AF_INET6 10
 #define IPPROTO_TCP 6
@@ -253,6 +254,7 @@ struct path {
 struct file {
 	struct inode *f_inode;
 	struct path f_path;
+	void *private_data;
 };
 
 struct fdtable {
@@ -304,6 +306,15 @@ struct cpumask {
 	unsigned long bits[1]; /* of the kernel's CONFIG_NR_CPUS */
 };
 
+typedef struct {
+	__u32 val;
+} kuid_t;
+
+struct cred {
+	kuid_t uid;
+	kuid_t euid;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -330,6 +341,7 @@ struct task_struct {
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
 	struct list_head thread_node;
+	const struct cred *cred;
 	void *vfork_done;
 	__u64 utime;
 	__u64 stime;
@@ -391,6 +403,17 @@ struct sock {
 
 struct inet_sock {
 	__be16 inet_sport;
+};
+
+/* include/linux/net.h */
+struct socket {
+	struct sock *sk;
+};
+
+/* include/net/af_unix.h */
+struct unix_sock {
+	void *addr;
+	struct sock *peer;
 };
 
 struct tcp_sock {

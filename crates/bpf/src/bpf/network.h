@@ -46,12 +46,6 @@ struct {
 	__type(value, struct listener);
 } listeners SEC(".maps");
 
-/* The local port. The kernel clears skc_num before the state CLOSE. */
-static __always_inline __u16 local_port(struct sock *sk)
-{
-	return __builtin_bswap16(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
-}
-
 static __always_inline __u64 listener_key(struct sock *sk)
 {
 	__u64 namespace = 0;
@@ -75,7 +69,7 @@ static __always_inline struct wire_connection *reserve_connection(struct sock *s
 	record->socket = number;
 	record->family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	record->local_port = local_port(sk);
-	record->remote_port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	record->remote_port = remote_port(sk);
 	if (record->family == AF_INET) {
 		*(__be32 *)record->local = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
 		*(__be32 *)record->remote = BPF_CORE_READ(sk, __sk_common.skc_daddr);
@@ -168,6 +162,7 @@ static __always_inline int on_established(struct sock *sk, int old)
 		known = bpf_map_lookup_elem(&connections, &key);
 		if (!known)
 			return 0;
+		note_begun(sk);
 		record = reserve_connection(sk, known->number, LIFE_CONNECTED);
 		if (record)
 			submit_life(record);

@@ -22,6 +22,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* ---- Settings, fixed before loading ---- */
 
+#define ANY_USER (~0U)
+
 /* Position of `prev` in sched_switch's arguments. The loader reads it from BTF: 5.18 moved
  * it (fa2c3254d7cf) and a later fix moved it again (9c2136be0878). */
 const volatile __u32 switch_prev_arg = 1;
@@ -40,6 +42,9 @@ const volatile __u32 argv_limit = 16384;
 const volatile __u64 target_cgroup = 0;
 /* The containers that are followed (enum containers). */
 const volatile __u32 containers = CONTAINERS_NONE;
+/* Servers of followed tasks are followed: those of this user, or of any. */
+const volatile bool servers = false;
+const volatile __u32 servers_uid = ANY_USER;
 /* From a CPU's run queue to its preemption count and to its pointer to the running task, in
  * bytes; 0: unknown. */
 const volatile __s64 preempt_count_distance = 0;
@@ -80,7 +85,8 @@ struct {
 	__u32 busy; /* a slot is being written */
 	/* A followed task waits, or has waited, in the run queue, and the CPU has not been idle since. */
 	__u32 awaited;
-	__u64 pad[6]; /* a cache line for each CPU */
+	__u64 address; /* see `address_of` */
+	__u64 pad[5]; /* a cache line for each CPU */
 } cpus[MAX_CPUS] __attribute__((aligned(64)));
 /* From a task's stack to the user's registers on it, in bytes; 0: unknown. */
 __u64 regs_offset, own_regs;
@@ -124,6 +130,8 @@ __u32 block_numbers[BLOCK_DEVICES] TOLD;
 struct block_device block_devices[BLOCK_DEVICES] TOLD __attribute__((aligned(64)));
 /* Requests that found no room. */
 __u64 block_overflow TOLD;
+/* Answers of servers beyond MAX_SERVERS. */
+__u64 server_overflow TOLD;
 /* Tasks that found no room in `reclaimers` and in `submitters`. */
 __u64 reclaim_overflow TOLD, submitter_overflow TOLD;
 
@@ -165,6 +173,7 @@ union wire_types {
 	struct wire_pinned pinned;
 	struct wire_outsider outsider;
 	struct wire_container container;
+	struct wire_server server;
 	struct wire_dns dns;
 	struct wire_frame frame;
 	struct wire_sample sample;
@@ -294,6 +303,14 @@ static __always_inline struct task_struct *current(__u32 cpu)
 	return (struct task_struct *)PEEK(struct list_head, rq + current_distance, next);
 }
 
+/* The address of a task as a number, for functions that are not static: the verifier takes a pointer
+ * for one only after it has been in memory. */
+static __always_inline __u64 address_of(__u32 cpu, struct task_struct *task)
+{
+	*(volatile __u64 *)&cpus[cpu].address = (__u64)task;
+	return *(volatile __u64 *)&cpus[cpu].address;
+}
+
 /* include/linux/preempt.h: the preemption count's bits of NMI and hardirq, and the bit of the
  * softirq count that means that one is being served. The others disable softirqs. */
 #define IN_HARDIRQ 0x00ff0000
@@ -402,10 +419,11 @@ static __always_inline __u64 sleep_reason(bool btf, struct task_struct *task)
 	return reason_of(btf, task, syscall_entry(number), regs);
 }
 
-/* Whether a task is in a system call that sends to a socket. Out of line: it is asked in
- * softirqs only. */
-static __noinline bool sends(struct task_struct *task)
+/* Whether the running task is in a system call that sends to a socket. Not static, like the next
+ * one: the verifier follows each of their ways once. */
+__noinline __u32 sends(void)
 {
+	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u64 regs = user_regs(false, task);
 	__u32 entry;
 
@@ -420,9 +438,9 @@ static __noinline bool sends(struct task_struct *task)
 
 /* Whether a task can wait for a socket. The softirq that a send raises is not the only one
  * that can run in it: others complete block I/O. */
-static __noinline bool receives(struct task_struct *task)
+__noinline __u32 receives(__u64 task)
 {
-	__u32 reason = sleep_reason(false, task);
+	__u32 reason = sleep_reason(false, (struct task_struct *)task);
 
 	return reason == REASON_SOCKET_READ || reason == REASON_SOCKET_READ + 1 ||
 	       reason == REASON_POLL || reason == REASON_IO_URING;
@@ -449,7 +467,7 @@ static __always_inline __u64 waking_context(__u32 cpu, struct task_struct *waker
 	if (count & IN_HARDIRQ)
 		return CONTEXT_HARDIRQ;
 	if (count & SERVING_SOFTIRQ)
-		return sends(waker) && receives(wakee) ? CONTEXT_SEND : CONTEXT_SOFTIRQ;
+		return sends() && receives(address_of(cpu, wakee)) ? CONTEXT_SEND : CONTEXT_SOFTIRQ;
 	return CONTEXT_TASK;
 }
 
@@ -486,15 +504,16 @@ enum standing {
 	LEFT = 3,  /* a leader after its last switch-out, whose tid an exec by another thread takes */
 };
 
-#define STANDING 0x0f
+#define STANDING 0x03
 
 /* Beside it, also with `follow_all`: the task's last event says that it may run on one CPU alone. */
 #define PINNED 0x80
 /* Of a task that is not followed: a record tells its present name; that is the name of a daemon that
- * starts containers; it is a client of one. */
+ * starts containers; it is a client of one; it can be a server's. */
 #define NAMED 0x40
 #define DAEMON 0x20
 #define STRANGER 0x10
+#define SERVES 0x08
 
 static __always_inline __u8 *follow_slot(__u32 tid)
 {
@@ -876,6 +895,7 @@ static __noinline int note_pinned(__u32 cpu, struct task_struct *task)
 }
 
 #include "containers.h"
+#include "servers.h"
 
 /*
  * ---- Tasks that are not followed, beside those that are ----
@@ -884,21 +904,41 @@ static __noinline int note_pinned(__u32 cpu, struct task_struct *task)
  * a followed task, is told by name: once, until another task has its tid, or it has another name.
  */
 
-/* Out of line: it is rare. True: the task is a daemon's. */
+/* What a process can be for followed ones: DAEMON or SERVES. Its leader's name decides. Not static:
+ * the verifier looks at it once. */
+__noinline __u32 can_be(__u64 leader)
+{
+	struct task_struct *task = (struct task_struct *)leader;
+	__u64 name[2] = {};
+	__u32 part;
+
+	if (!containers && !servers)
+		return 0;
+	bpf_probe_read_kernel_str(name, sizeof(name),
+				  (void *)task + bpf_core_field_offset(task->comm));
+	part = part_named(name[0], name[1]);
+	if (part == PART_DAEMON)
+		return containers ? DAEMON : 0;
+	if (!servers || part || is_system(name[0], name[1]) || !may_serve(task))
+		return 0;
+	return SERVES;
+}
+
+/* Out of line: it is rare. Returns what the task can be. */
 static __noinline int name_outsider(struct task_struct *task)
 {
 	__u32 tid = BPF_CORE_READ(task, pid);
-	bool daemon = containers && part_of(task) == PART_DAEMON;
+	__u32 is = can_be((__u64)BPF_CORE_READ(task, group_leader));
 	struct wire_outsider *record;
 	__u8 *slot = follow_slot(tid);
 
 	if (!slot)
 		return 0;
-	*slot |= daemon ? NAMED | DAEMON : NAMED;
+	*slot |= NAMED | is;
 	count_life();
 	record = reserve_life(bpf_ktime_get_ns(), LIFE_OUTSIDER, sizeof(*record), true);
 	if (!record)
-		return daemon;
+		return is;
 	record->tid = tid;
 	record->tgid = BPF_CORE_READ(task, tgid);
 	record->start_time = BPF_CORE_READ(task, start_time);
@@ -907,20 +947,20 @@ static __noinline int name_outsider(struct task_struct *task)
 	record->pad = 0;
 	BPF_CORE_READ_INTO(&record->comm, task, comm);
 	submit_life(record);
-	return daemon;
+	return is;
 }
 
-/* A followed task meets this one. True: it is a daemon's. */
-static __always_inline bool meet(struct task_struct *task, __u32 tid)
+/* A followed task meets this one. Returns what it can be for that. */
+static __always_inline __u32 meet(struct task_struct *task, __u32 tid)
 {
 	__u8 *slot;
 
 	if (follow_all || !tid)
-		return false;
+		return 0;
 	slot = follow_slot(tid);
 	if (!slot || *slot & STANDING)
-		return false;
-	return *slot & NAMED ? *slot & DAEMON : name_outsider(task);
+		return 0;
+	return *slot & NAMED ? *slot & (DAEMON | SERVES) : name_outsider(task);
 }
 
 /* The task has another name. */
@@ -929,7 +969,7 @@ static __always_inline void rename_outsider(__u32 tid)
 	__u8 *slot = follow_all ? NULL : follow_slot(tid);
 
 	if (slot && *slot & NAMED)
-		*slot &= ~(NAMED | DAEMON);
+		*slot &= ~(NAMED | DAEMON | SERVES);
 }
 
 /* A followed task waits in a run queue. */
@@ -1072,14 +1112,23 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 	__u32 from = PEEK(struct task_struct, waker, pid);
 	__u32 to = FIELD(btf, wakee, pid);
 	__u64 context;
+	__u32 is;
 
 	if (!is_followed(from) && !is_followed(to))
 		return 0;
 	context = waking_context(cpu, waker, wakee);
 	if (is_followed(to)) {
 		await_cpu(FIELD(btf, wakee, wake_cpu));
-		if ((context == CONTEXT_TASK || context == CONTEXT_SEND) && meet(waker, from))
-			answer((__u64)BPF_CORE_READ(wakee, group_leader));
+		if (context == CONTEXT_TASK || context == CONTEXT_SEND) {
+			is = meet(waker, from);
+			if (is & DAEMON)
+				answer((__u64)BPF_CORE_READ(wakee, group_leader));
+			else if (is)
+				serve(address_of(cpu, wakee), context);
+		}
+	} else if (server_count && (context == CONTEXT_TASK || context == CONTEXT_SEND)) {
+		if (share(address_of(cpu, wakee), context))
+			meet(wakee, to);
 	}
 	emit_waking(cpu, SCHED_WAKING, pack(from, to, context, 0));
 	return 0;
@@ -1327,8 +1376,10 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 			end_stranger(tid);
 		return 0;
 	}
-	if (group_dead)
+	if (group_dead) {
 		end_client(BPF_CORE_READ(task, tgid));
+		end_server(BPF_CORE_READ(task, tgid));
+	}
 	set_standing(tid, ENDED);
 	end_reclaim(tid, BPF_CORE_READ(task, tgid));
 	time = bpf_ktime_get_ns();
@@ -1533,24 +1584,40 @@ __noinline int join(__u64 address, __u32 born)
 /* The most threads of a process that are followed into the cgroup. */
 #define JOINING 1024
 
+/* The threads that are followed at once. */
+#define JOINING_ONCE 32
+
+/* Follows threads of a process, the first one by its place in their list, which ends at `head`; returns
+ * the next one's place. Not static, as above. */
+__noinline __u64 join_some(__u64 node, __u64 head)
+{
+	const __u64 in_task = bpf_core_field_offset(struct task_struct, thread_node);
+
+	for (int i = 0; i < JOINING_ONCE; i++) {
+		struct list_head *at = (struct list_head *)node;
+
+		if (!node || node == head)
+			return head;
+		join(node - in_task, false);
+		node = (__u64)BPF_CORE_READ(at, next);
+	}
+	return node;
+}
+
 /* Follows the threads of a process; `counted`: those that are left are a loss. Not static, as
  * above. */
 __noinline int join_threads(__u64 address, __u32 counted)
 {
-	const __u64 in_task = bpf_core_field_offset(struct task_struct, thread_node);
 	struct signal_struct *signal = (struct signal_struct *)address;
 	__u64 head = address + bpf_core_field_offset(struct signal_struct, thread_head);
 	__u64 node = (__u64)BPF_CORE_READ(signal, thread_head.next);
 
-	for (int i = 0; i < JOINING; i++) {
-		struct list_head *at = (struct list_head *)node;
-
-		if (!node || node == head)
+	for (int i = 0; i < JOINING / JOINING_ONCE; i++) {
+		node = join_some(node, head);
+		if (node == head)
 			return 0;
-		join(node - in_task, false);
-		node = (__u64)BPF_CORE_READ(at, next);
 	}
-	if (counted && node && node != head)
+	if (counted)
 		__sync_fetch_and_add(&follow_overflow,
 				     BPF_CORE_READ(signal, nr_threads) - JOINING);
 	return 0;
@@ -1684,6 +1751,7 @@ int snapshot(struct bpf_iter__task *ctx)
 	if (containers && !record.followed && record.tid == record.tgid &&
 	    part_of(task) == PART_CLIENT)
 		note_stranger(record.tid);
+	record.followed += is_server(record.tgid);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;
 }

@@ -40,6 +40,7 @@ pub fn settings(ring: u32) -> Settings {
         targets: Vec::new(),
         target_cgroup: None,
         containers: tr_bpf::Containers::default(),
+        servers: true,
         syscalls: false,
         stacks: None,
         count_emitted: true,

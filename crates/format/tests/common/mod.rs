@@ -1,7 +1,7 @@
 //! A small artificial recording with every kind of event.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use tr_format::container::{Container, Evidence};
+use tr_format::container::{Container, Evidence, Server};
 use tr_format::counters::{CallSum, Counter, Counters, SystemCalls};
 use tr_format::device::{Block, Device, DiskWait, SyncFile, BUCKETS};
 use tr_format::dns::{DnsAnswer, DnsQuery};
@@ -342,7 +342,7 @@ fn connections(time: u64, task: (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
 }
 
 /// Memory reclaimed, a kill for lack of it, a wait for a disk, a task that is not recorded.
-fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 7] {
+fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 8] {
     let device = (dice.below(3) > 0).then(|| Device {
         major: 259,
         minor: dice.below(2) as u32,
@@ -392,6 +392,13 @@ fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 7] {
         image: [&b""[..], b"alpine:3"][dice.below(2) as usize].into(),
         throttled: (dice.below(2) == 0).then(|| dice.next() >> 1 >> dice.below(60)),
     };
+    let is_first = dice.below(2) == 0;
+    let server = Server {
+        tid,
+        tgid,
+        client: Tgid(u32::from(is_first) * 1000),
+        other: Tgid(u32::from(!is_first) * 2000),
+    };
     [
         life(time, Some(2), LifeKind::Reclaim(reclaim)),
         life(time + 20, Some(1), LifeKind::OomKill(kill)),
@@ -400,6 +407,7 @@ fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 7] {
         life(time + 27, Some(1), LifeKind::Pinned(pinned)),
         life(time + 28, Some(1), LifeKind::Outsider(Box::new(outsider))),
         life(time + 29, None, LifeKind::Container(Box::new(container))),
+        life(time + 30, None, LifeKind::Server(server)),
     ]
 }
 

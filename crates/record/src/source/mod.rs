@@ -112,6 +112,10 @@ pub struct Alive {
     pub comm: Comm,
 }
 
+/// What only the programs see.
+pub(crate) const NEEDS_PROGRAMS: &str =
+    "containers and servers that work for COMMAND: recorded only with BPF rights (tr doctor)";
+
 /// The end of a source.
 #[derive(Debug, Default)]
 pub struct Last {

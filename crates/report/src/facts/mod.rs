@@ -13,6 +13,7 @@ pub(crate) mod normal;
 pub mod parts;
 pub mod path;
 pub(crate) mod reason;
+pub(crate) mod servers;
 pub(crate) mod shares;
 pub(crate) mod step_sums;
 pub mod verdicts;

@@ -13,6 +13,7 @@ use crate::ci::Ci;
 use crate::encode::{self, Seen};
 use crate::exit;
 use crate::facts::path;
+use crate::facts::servers;
 use crate::facts::shares::CpuShares;
 use crate::query::{self, By, GroupRow, Sort};
 use crate::reports::{advice, critical_path, failed};
@@ -100,6 +101,10 @@ impl Report for Top<'_> {
         let mut middle = String::new();
         all_processes(&mut middle, analysis, style);
         shares(&mut middle, analysis, style);
+        let served = servers::words(analysis, path.as_ref());
+        if !served.is_empty() {
+            style.items(&mut middle, "Servers   ", &served, " · ");
+        }
         let mut below = String::new();
         // The bars of the path name the programs already.
         if self.by != By::Program && path.is_none() {

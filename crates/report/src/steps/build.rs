@@ -118,7 +118,8 @@ impl Build<'_> {
     fn process(&mut self, ix: ProcessIx) {
         let process = self.analysis.process(ix);
         self.first = self.list.len();
-        let around = self.forked_in(process);
+        // A server works for other steps than the one that asked it first.
+        let around = self.forked_in(process).filter(|_| !process.shared);
         let changes = self.changes(ix, process, around);
         let (leader, others) = match process.threads.split_first() {
             Some((leader, others)) => (*leader, others),

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tr_bpf::wire;
-use tr_format::container::{Container, Evidence};
+use tr_format::container::{Container, Evidence, Server};
 use tr_format::device::{DiskWait, SyncFile};
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{
@@ -111,6 +111,7 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
         wire::LIFE_PINNED => parse(record).map(pinned),
         wire::LIFE_OUTSIDER => parse(record).map(outsider),
         wire::LIFE_CONTAINER => parse(record).map(container),
+        wire::LIFE_SERVER => parse(record).map(server),
         wire::LIFE_SYNC_FILE => parse(record).map(|event| sync_file(&event)),
         wire::LIFE_JOIN => return join(record).into_iter().collect(),
         wire::LIFE_LOST => {
@@ -338,6 +339,15 @@ fn container(event: wire::Container) -> LifeKind {
         evidence: Evidence::of(event.evidence).unwrap_or(Evidence::Ambiguous),
         ..Container::default()
     }))
+}
+
+fn server(event: wire::Server) -> LifeKind {
+    LifeKind::Server(Server {
+        tid: Tid(event.tid),
+        tgid: Tgid(event.tgid),
+        client: Tgid(event.client),
+        other: Tgid(event.other),
+    })
 }
 
 fn oom_kill(event: wire::OomKill, page: u64) -> LifeKind {

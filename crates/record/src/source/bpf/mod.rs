@@ -12,6 +12,7 @@ mod rings;
 pub mod sudo;
 mod unlisted;
 
+use std::collections::HashSet;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
@@ -97,6 +98,7 @@ pub fn start(
         targets: targets.pids,
         target_cgroup: targets.cgroup,
         containers: config.containers,
+        servers: config.servers,
         syscalls: config.syscalls,
         stacks,
         count_emitted: false,
@@ -140,6 +142,20 @@ pub fn start(
             sudo: attached.sudo,
         }),
     })
+}
+
+/// The processes of servers and their descendants.
+fn servers(tasks: &[wire::Snapshot]) -> HashSet<u32> {
+    let is_one = |task: &&wire::Snapshot| task.followed == wire::FOLLOWED_SERVER;
+    let mut all: HashSet<u32> = tasks.iter().filter(is_one).map(|it| it.tgid).collect();
+    let mut count = 0;
+    while count < all.len() {
+        count = all.len();
+        let below = tasks.iter().filter(|it| all.contains(&it.parent_tgid));
+        let below: Vec<u32> = below.map(|it| it.tgid).collect();
+        all.extend(below);
+    }
+    all
 }
 
 /// The living tasks as events; of the whole machine with those that the kernel's list lacks.
@@ -418,12 +434,15 @@ impl Source for Bpf {
         }
     }
 
-    /// The kernel lists them: a count kept from the events would be wrong after a loss.
+    /// The kernel lists them: a count kept from the events would be wrong after a loss. Servers and
+    /// what they have started go on for others.
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
         let tasks = self.tracer.snapshot().unwrap_or_default();
+        let servers = servers(&tasks);
         tasks
             .iter()
             .filter(|t| t.followed != 0 && t.tid == t.tgid && Some(t.seen_tid) != command)
+            .filter(|t| !servers.contains(&t.tgid))
             .map(|task| Alive {
                 pid: task.seen_tid,
                 comm: Comm::new(&task.comm),
@@ -453,6 +472,10 @@ impl Source for Bpf {
             (
                 self.tracer.submitter_overflow(),
                 "tasks that sent requests to disks",
+            ),
+            (
+                self.tracer.server_overflow(),
+                "threads of servers, which are not recorded",
             ),
             (
                 self.tracer.reclaim_overflow(),

@@ -23,8 +23,9 @@ const ALL: u32 = 1;
 const LATER_CPUS: u32 = 2;
 const CGROUP: u32 = 4;
 const SYSCALLS: u32 = 8;
+const SERVERS: u32 = 16;
 /// The place of the containers' number in the flags.
-const CONTAINERS: u32 = 16;
+const CONTAINERS: u32 = 32;
 
 /// The settings of the programs.
 #[derive(Clone, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -78,6 +79,7 @@ impl Request {
             (settings.all, ALL),
             (settings.later_cpus.is_some(), LATER_CPUS),
             (settings.target_cgroup.is_some(), CGROUP),
+            (settings.servers, SERVERS),
             (settings.syscalls, SYSCALLS),
         ];
         for (is, flag) in flags {
@@ -137,6 +139,7 @@ impl Request {
             targets: targets.to_vec(),
             target_cgroup: has(CGROUP).then_some(self.cgroup),
             containers,
+            servers: has(SERVERS),
             syscalls: has(SYSCALLS),
             stacks: has_stacks.then_some(Sampling {
                 hz: self.sample_hz,
@@ -259,6 +262,7 @@ mod tests {
             targets: vec![7, 4711],
             target_cgroup: Some(99),
             containers: Containers::All,
+            servers: true,
             syscalls: true,
             stacks: Some(Sampling {
                 hz: 99,

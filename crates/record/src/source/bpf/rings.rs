@@ -99,9 +99,10 @@ impl Drained for Records {
             for event in convert::life(record, u64::from(self.page)) {
                 // Losses of any ring and snapshots belong to the recorder's stream.
                 let stream = match event.kind {
-                    LifeKind::Lost(_) | LifeKind::Snapshot(_) | LifeKind::Container(_) => {
-                        Stream::Recorder
-                    }
+                    LifeKind::Lost(_)
+                    | LifeKind::Snapshot(_)
+                    | LifeKind::Container(_)
+                    | LifeKind::Server(_) => Stream::Recorder,
                     _ => Stream::Lifecycle,
                 };
                 to.life(stream, event)?;

@@ -7,12 +7,12 @@ use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tr_format::event::{Ktime, LifeKind};
-use tr_format::meta::{Facts, Known, Method, Origin, Scope};
+use tr_format::meta::{Facts, Known, Method, Missing, Origin, Scope};
 
 use self::scan::State;
 use super::proc::{self, Id};
 use super::sampler::Sampler;
-use super::{Alive, Drained, Last, Source, Started};
+use super::{Alive, Drained, Last, Source, Started, NEEDS_PROGRAMS};
 use crate::config::{Config, Follow};
 use crate::error::Error;
 
@@ -63,7 +63,7 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
                 memory: Known::Absent,
             },
         }),
-        missing: Vec::new(),
+        missing: vec![Missing::new(None, NEEDS_PROGRAMS)],
         irq_known: false,
         buffer: 0,
         living: Vec::new(),

@@ -17,13 +17,14 @@ use tr_format::meta::{Facts, Known, Method, Missing, Origin, Scope};
 use self::tracer::{State, Thread};
 use super::proc::{self, Id};
 use super::sampler::Sampler;
-use super::{Alive, Drained, Last, Reaped, Source, Started};
+use super::{Alive, Drained, Last, Reaped, Source, Started, NEEDS_PROGRAMS};
 use crate::config::{Config, Follow};
 use crate::error::Error;
 use crate::{host, urgency};
 
 /// What a recording by ptrace lacks, or changes in COMMAND, by the kernel's rules.
-const LIMITS: [&str; 2] = [
+const LIMITS: [&str; 3] = [
+    NEEDS_PROGRAMS,
     "what another tracer follows (gdb, strace, LSan): a task has one tracer",
     "programs that install a seccomp listener: they get EBUSY, as the kernel allows one a tree",
 ];

@@ -1,0 +1,80 @@
+//! Servers in the model: processes of this machine that recorded ones have asked, recorded from their
+//! first answer on. Their later work is linked to their clients by wakings, as any other; the first
+//! answer divides the wait that it ended.
+
+use tr_format::event::{Tgid, Tid};
+
+use crate::collect::servers::Found;
+use crate::containers::{first_waiter, ByPid};
+use crate::model::{Analysis, ProcessIx};
+use crate::timeline::Actor;
+
+/// A server.
+#[derive(Clone, Copy, Debug)]
+pub struct Server {
+    /// Its process.
+    pub process: ProcessIx,
+    /// The process that it answered first.
+    pub client: Option<ProcessIx>,
+    /// A process that is not recorded, and that it has answered, too; `None`: none is known.
+    pub other: Option<Tgid>,
+    /// The task that answered first.
+    tid: Tid,
+}
+
+/// Fills in [`Analysis::servers`], and the parents of those that have none. Comes before the tree is
+/// summed up.
+pub(crate) fn place(
+    analysis: &mut Analysis,
+    found: impl ExactSizeIterator<Item = (Found, Option<ProcessIx>)>,
+) {
+    if found.len() == 0 {
+        return;
+    }
+    let by_pid = ByPid::new(analysis);
+    for (found, process) in found {
+        let Some(process) = process else { continue };
+        let client = by_pid.client(analysis, found.client, process);
+        if analysis.process(process).shared {
+            continue; // a damaged trace
+        }
+        let is_new = analysis.process(process).parent.is_none();
+        let adopted = analysis.process_mut(process);
+        adopted.shared = true;
+        if is_new {
+            adopted.parent = client;
+        }
+        analysis.servers.push(Server {
+            process,
+            client,
+            other: found.other,
+            tid: found.tid,
+        });
+    }
+}
+
+/// Divides the clients' waits where the servers begin: before, they are not recorded. Comes after the
+/// tree.
+pub(crate) fn link(analysis: &mut Analysis) {
+    let Some(mut timeline) = analysis.timeline.take() else {
+        return;
+    };
+    for server in analysis.servers.clone() {
+        let Some(client) = server.client else {
+            continue;
+        };
+        let begin = analysis.process(server.process).start;
+        let Some((waiter, _)) = first_waiter(analysis, &timeline, client, begin) else {
+            continue;
+        };
+        timeline.divide(waiter, begin, Actor::Outside(server.tid));
+        for ix in analysis.process(server.process).threads.clone() {
+            if let Some(thread) = analysis.threads.get_mut(ix.0 as usize) {
+                if thread.started_before {
+                    thread.parent = Some(waiter);
+                }
+            }
+        }
+    }
+    analysis.timeline = Some(timeline);
+}

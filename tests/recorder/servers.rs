@@ -1,0 +1,366 @@
+//! Servers of this machine that recorded processes ask: `fixtures/programs/server.py`. The oracles are the
+//! server's account of its compilers, and of its own CPU time.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::common::{document, lacks, long, python};
+use crate::support::{analyze, dump, ensure, eventually, int, list, recording, text, tr, Test};
+
+pub const TESTS: &[Test] = &[
+    ("a_server_is_recorded_from_its_first_answer_on", followed),
+    ("a_server_that_others_ask_as_well_is_called_so", shared),
+    (
+        "strangers_that_ask_a_recorded_server_are_not_recorded",
+        asked,
+    ),
+    ("no_servers_are_recorded_if_not_asked_for", refused),
+    ("a_server_that_sleeps_is_the_first_advice", advised),
+    ("postgres_is_recorded_for_its_client", postgres),
+];
+
+const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/programs/server.py");
+
+/// A server, which is killed at its end.
+struct Server {
+    process: Child,
+    pid: u64,
+    address: String,
+    dir: PathBuf,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// A compiler by the server's account: its pid and its CPU time in ns.
+struct Compiler {
+    pid: u64,
+    cpu: u64,
+}
+
+/// Not below the tests' directory: the path of a Unix socket has 108 bytes at most.
+fn place(name: &str) -> Result<PathBuf, Failed> {
+    let dir = std::env::temp_dir().join(format!("tr-{name}-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir)?;
+    Ok(dir)
+}
+
+/// The interpreter itself: a wrapper would be the server's parent.
+fn interpreter() -> Result<String, Failed> {
+    let asked = Command::new(python()?)
+        .args([
+            "-c",
+            "import os, sys; print(os.path.realpath(sys.executable))",
+        ])
+        .output()?;
+    Ok(text(&asked.stdout).trim().to_owned())
+}
+
+/// What a server says when it listens: its pid and its address.
+fn listens(process: &mut Child) -> Result<(u64, String), Failed> {
+    let out = process.stdout.as_mut().ok_or("no output")?;
+    let mut line = String::new();
+    BufReader::new(out).read_line(&mut line)?;
+    let (pid, address) = line.trim().split_once(' ').ok_or("no address")?;
+    Ok((pid.parse()?, address.to_owned()))
+}
+
+impl Server {
+    /// `tcp`: on 127.0.0.1, else on a Unix socket.
+    fn start(name: &str, tcp: bool) -> Result<Server, Failed> {
+        let dir = place(name)?;
+        let socket = dir.join("socket").display().to_string();
+        let address = if tcp { "tcp" } else { &socket };
+        let mut process = Command::new(interpreter()?)
+            .args([SCRIPT, "serve", address])
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let (pid, address) = listens(&mut process)?;
+        Ok(Server {
+            process,
+            pid,
+            address,
+            dir,
+        })
+    }
+
+    fn trace(&self) -> PathBuf {
+        self.dir.join("trace.bin")
+    }
+
+    /// The command line of a client.
+    fn ask(&self, requests: &[&str]) -> Result<Vec<String>, Failed> {
+        ask(&self.address, requests)
+    }
+
+    /// Records a client; its output.
+    fn record(&self, options: &[&str], requests: &[&str]) -> Result<String, Failed> {
+        let client = self.ask(requests)?;
+        let client: Vec<&str> = client.iter().map(String::as_str).collect();
+        let out = recording(&self.trace(), options, &client).output()?;
+        ensure(out.status.success(), || format!("{out:?}"))?;
+        let said = text(&out.stderr);
+        ensure(!said.contains("still running"), || said.clone())?;
+        Ok(text(&out.stdout))
+    }
+}
+
+fn ask(address: &str, requests: &[&str]) -> Result<Vec<String>, Failed> {
+    let mut command = [&interpreter()?, SCRIPT, "ask", address]
+        .map(str::to_owned)
+        .to_vec();
+    command.extend(requests.iter().map(|it| (*it).to_owned()));
+    Ok(command)
+}
+
+fn compilers(said: &str) -> Result<Vec<Compiler>, Failed> {
+    let lines = said.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let works = lines.filter(|words| words.len() == 3);
+    let compilers = works.map(|words| {
+        let [pid, cpu, _] = words[..] else {
+            return Err(Failed::from("no account"));
+        };
+        Ok(Compiler {
+            pid: pid.parse()?,
+            cpu: cpu.parse()?,
+        })
+    });
+    compilers.collect()
+}
+
+fn process(analysis: &Value, pid: u64) -> Result<&Value, Failed> {
+    let mut all = list(analysis, "processes").iter();
+    let found = all.find(|it| int(it, "pid") == pid);
+    found.ok_or_else(|| format!("{pid} is not in {analysis}").into())
+}
+
+fn servers(trace: &Path) -> Result<Vec<Value>, Failed> {
+    let events = dump(trace)?.into_iter();
+    Ok(events.filter(|it| it["kind"] == "server").collect())
+}
+
+/// On both kinds of sockets: the server, its compilers and their CPU times; the path goes through them.
+fn followed() -> Result<(), Failed> {
+    for tcp in [false, true] {
+        let server = Server::start("server-followed", tcp)?;
+        // It does not hold up a recording that waits for all descendants.
+        let said = server.record(&["--wait-all"], &["cpu", "work 0.2", "work 0", "cpu"])?;
+        let compilers = compilers(&said)?;
+        let own = said.lines().filter_map(|line| line.strip_prefix("cpu "));
+        let own: Vec<u64> = own.flat_map(str::parse).collect();
+        let [before, after] = own[..] else {
+            return Err(said.into());
+        };
+        let cpu = after - before;
+        ensure(compilers.len() == 2, || "no work".to_owned())?;
+        let trace = server.trace();
+        let analysis = analyze(&trace)?;
+        let own = process(&analysis, server.pid)?;
+        let client = list(&analysis, "processes").first().ok_or("no client")?;
+        ensure(
+            own["server"]["client_pid"] == client["pid"]
+                && own["server"]["also_answered_pid"].is_null()
+                && own["end_ns"].is_null(),
+            || own.to_string(),
+        )?;
+        // And what it did before the first of these answers, and after the last one.
+        let ours = int(own, "on_cpu_ns");
+        ensure(ours >= cpu / 100 * 99 && ours <= cpu + 5_000_000, || {
+            format!("{ours} {cpu}")
+        })?;
+        for compiler in &compilers {
+            let found = process(&analysis, compiler.pid)?;
+            let shell = int(&found["tree"], "on_cpu_ns");
+            ensure(
+                shell.abs_diff(compiler.cpu) <= compiler.cpu / 100 + 3_000_000,
+                || format!("{shell} {}", compiler.cpu),
+            )?;
+        }
+        let path = document(&trace, &["--report", "critical-path"])?;
+        let steps = list(&path["critical_path"]["path"], "steps");
+        let sum = |key: &str| steps.iter().map(|it| int(it, key)).sum::<u64>();
+        let length = sum("to_ns") - sum("from_ns");
+        ensure(sum("unknown_ns") <= length / 20, || path.to_string())?;
+        for compiler in &compilers {
+            let on_path = steps.iter().any(|it| int(it, "pid") == compiler.pid);
+            ensure(on_path, || path.to_string())?;
+        }
+        let screen = text(&tr(&["analyze"], &trace)?);
+        let named = "Servers   server server.py (shared): ";
+        ensure(screen.contains(named), || screen.clone())?;
+        let tree = text(&tr(&["analyze", "--report", "tree"], &trace)?);
+        ensure(tree.contains("└─ server server.py (shared)"), || {
+            tree.clone()
+        })?;
+    }
+    Ok(())
+}
+
+/// A client that is not recorded is told by name, and its compiler is the server's.
+fn shared() -> Result<(), Failed> {
+    for tcp in [false, true] {
+        let server = Server::start("server-shared", tcp)?;
+        let mut tr = recording(
+            &server.trace(),
+            &[],
+            &["sh", "-c", "read a; \"$@\"; read b", "sh"],
+        );
+        let tr = tr.args(server.ask(&["work 0"])?);
+        let mut tr = tr.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut to = tr.stdin.take().ok_or("no input")?;
+        let out = tr.stdout.take().ok_or("no output")?;
+        std::io::Write::write_all(&mut to, b"\n")?;
+        let mut lines = BufReader::new(out).lines();
+        lines.by_ref().take(2).for_each(drop);
+        let other = server.ask(&["work 0"])?;
+        let (program, args) = other.split_first().ok_or("no client")?;
+        let mut other = Command::new(program)
+            .args(args)
+            .stdout(Stdio::null())
+            .spawn()?;
+        let stranger = u64::from(other.id());
+        other.wait()?;
+        std::io::Write::write_all(&mut to, b"\n")?;
+        tr.wait()?;
+        let analysis = analyze(&server.trace())?;
+        let own = process(&analysis, server.pid)?;
+        ensure(own["server"]["also_answered_pid"] == stranger, || {
+            own.to_string()
+        })?;
+        ensure(process(&analysis, stranger).is_err(), || {
+            "the stranger is recorded".to_owned()
+        })?;
+        let screen = text(&crate::support::tr(&["analyze"], &server.trace())?);
+        ensure(screen.contains("this build and for"), || screen.clone())?;
+    }
+    Ok(())
+}
+
+/// A server that is recorded answers a stranger, who is none for that.
+fn asked() -> Result<(), Failed> {
+    let dir = place("server-asked")?;
+    let trace = dir.join("trace.bin");
+    let socket = dir.join("socket").display().to_string();
+    for address in [socket.as_str(), "tcp"] {
+        let command = [&interpreter()?, SCRIPT, "listen", address];
+        let mut tr = recording(&trace, &["--force"], &command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let (_, address) = listens(&mut tr)?;
+        let other = ask(&address, &["sleep 0.01", "work 0", "sleep 0.01"])?;
+        let (program, args) = other.split_first().ok_or("no client")?;
+        let out = Command::new(program).args(args).output()?;
+        ensure(out.status.success(), || format!("{out:?}"))?;
+        drop(tr.stdin.take());
+        tr.wait()?;
+        let found = servers(&trace)?;
+        ensure(found.is_empty(), || format!("{found:?}"))?;
+        // Its compiler is recorded, as a descendant.
+        let compilers = compilers(&text(&out.stdout))?;
+        let compiler = compilers.first().ok_or("no compiler")?;
+        process(&analyze(&trace)?, compiler.pid)?;
+    }
+    Ok(std::fs::remove_dir_all(&dir)?)
+}
+
+fn refused() -> Result<(), Failed> {
+    let server = Server::start("server-refused", false)?;
+    server.record(&["--no-servers"], &["sleep 0.2"])?;
+    let found = servers(&server.trace())?;
+    ensure(found.is_empty(), || format!("{found:?}"))?;
+    let path = text(&tr(
+        &["analyze", "--report", "critical-path"],
+        &server.trace(),
+    )?);
+    ensure(path.contains("not recorded"), || path.clone())
+}
+
+fn advised() -> Result<(), Failed> {
+    let server = Server::start("server-advised", false)?;
+    server.record(&[], &["sleep 0.4"])?;
+    let advice = document(&server.trace(), &["--report", "advice"])?;
+    let first = &advice["advice"]["advice"][0];
+    let finding = first["finding"].as_str().unwrap_or_default();
+    ensure(
+        finding.contains("server.py") && finding.contains("sleeps 40"),
+        || advice.to_string(),
+    )
+}
+
+/// A database server of its own, by user postgres.
+struct Postgres {
+    process: Child,
+    dir: PathBuf,
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        let pid = self.process.id().to_string();
+        let _ = crate::support::kill().args(["-INT", &pid]).status();
+        let _ = self.process.wait();
+        let _ = std::fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Each connection has a process of its own, which the client's recording has.
+fn postgres() -> Result<(), Failed> {
+    let programs = ["psql", "initdb", "postgres", "setpriv"];
+    if !long() || programs.into_iter().find_map(lacks).is_some() {
+        return Ok(());
+    }
+    let dir = std::env::temp_dir().join(format!("tr-postgres-{}", std::process::id()));
+    std::fs::create_dir_all(&dir)?;
+    let user = ["--reuid=postgres", "--regid=postgres", "--clear-groups"];
+    let data = dir.join("data").display().to_string();
+    let at = dir.display().to_string();
+    let chown = Command::new("chown").args(["postgres", &at]).status()?;
+    ensure(chown.success(), || at.clone())?;
+    let made = Command::new("setpriv")
+        .args(user)
+        .args(["initdb", "-A", "trust", "-D", &data])
+        .output()?;
+    ensure(made.status.success(), || format!("{made:?}"))?;
+    let process = Command::new("setpriv")
+        .args(user)
+        .args([
+            "postgres",
+            "-D",
+            &data,
+            "-k",
+            &at,
+            "-c",
+            "listen_addresses=",
+        ])
+        .stderr(Stdio::null())
+        .spawn()?;
+    let server = Postgres { process, dir };
+    let psql = |query| ["psql", "-h", &at, "-U", "postgres", "-c", query];
+    eventually("postgres answers", || {
+        let [program, args @ ..] = psql("select 1");
+        let out = Command::new(program).args(args).output();
+        out.is_ok_and(|out| out.status.success())
+    })?;
+    let trace = server.dir.join("trace.bin");
+    let query =
+        "select pg_sleep(0.3), count(*) from generate_series(1, 300000) a, pg_backend_pid()";
+    let out = recording(&trace, &[], &psql(query)).output()?;
+    ensure(out.status.success(), || format!("{out:?}"))?;
+    let tree = text(&tr(&["analyze", "--report", "tree"], &trace)?);
+    ensure(tree.contains("server postgres"), || tree.clone())?;
+    let path = document(&trace, &["--report", "critical-path"])?;
+    let steps = list(&path["critical_path"]["path"], "steps");
+    let sum = |key: &str| steps.iter().map(|it| int(it, key)).sum::<u64>();
+    let length = sum("to_ns") - sum("from_ns");
+    ensure(sum("unknown_ns") <= length / 20, || path.to_string())
+}
