@@ -4,13 +4,13 @@ use rayon::prelude::*;
 use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
 
 use crate::arena::{Arena, Ix};
-use crate::collect::memory;
 use crate::collect::network::Online;
 use crate::containers;
 use crate::model::{
     Analysis, Basis, ByKernel, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx,
     Times, Totals, Tree,
 };
+use crate::questions::shortage;
 use crate::servers;
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
@@ -115,7 +115,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     containers::place(analysis, runtimes.into_iter().zip(of.iter().copied()));
     servers::place(analysis, found.into_iter().zip(served));
     link(analysis);
-    analysis.short_of_memory = memory::short_of_memory(analysis);
+    analysis.short_of_memory = shortage::short_of_memory(analysis);
     containers::link(analysis, &of);
     servers::link(analysis);
     analysis.totals = totals(analysis, counts);

@@ -11,5 +11,6 @@ pub mod own;
 pub mod parallelism;
 pub mod programs;
 pub mod schedule;
+pub(crate) mod shortage;
 pub mod waits;
 pub mod what_if;
