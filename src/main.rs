@@ -72,6 +72,7 @@ static ALLOCATOR: limits::Allocator = limits::Allocator;
         tr symbolize                       name the functions of stacks later\n  \
         tr doctor                          what recording this machine allows\n  \
         tr mark tests -- make check        name a part of a recording\n  \
+        tr schema summary                  the schema of a document in JSON\n  \
         tr completions bash > /etc/bash_completion.d/tr\n  \
         tr man /usr/local/share/man/man1\n\n\
         Without a file, analyze, report, summary, predict, export, symbolize, info, dump and verify read trace.bin.\n\
@@ -102,6 +103,7 @@ enum Command {
     #[cfg(feature = "record")]
     Doctor(cmd::doctor::Args),
     Mark(cmd::mark::Args),
+    Schema(cmd::schema::Args),
     Completions(cmd::manual::CompletionsArgs),
     Man(cmd::manual::ManArgs),
 }
@@ -239,6 +241,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "record")]
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Mark(args) => cmd::mark::run(&args),
+        Command::Schema(args) => cmd::schema::run(&args),
         Command::Completions(args) => cmd::manual::completions(&args),
         Command::Man(args) => cmd::manual::man(&args),
     }

@@ -91,7 +91,7 @@ fn page(trace: &Path, directory: &Path, name: &str) -> Result<(), Failed> {
         "analyze",
         &trace,
         "--report",
-        "advice,critical-path,off-cpu,disk,network,machine,flame",
+        "top,advice,critical-path,off-cpu,disk,network,machine,flame",
         "--format",
         "json",
     ])?;

@@ -642,3 +642,45 @@ fn completions_and_pages_know_every_subcommand() -> Result<(), Failure> {
     }
     Ok(())
 }
+
+/// Whatever a recording holds, its summary is short; `tr schema` prints the rules of each document.
+#[test]
+fn documents_keep_to_their_schemas() -> Result<(), Failure> {
+    let rules = |name: &str| -> Result<Value, Failure> {
+        Ok(serde_json::from_str(&output(&["schema", name])?)?)
+    };
+    let summaries = rules("summary")?;
+    let mut told = 0;
+    for directory in [
+        traces(),
+        traces().join("../format"),
+        traces().join("../forged"),
+    ] {
+        for entry in std::fs::read_dir(directory)? {
+            let path = entry?.path();
+            if path.extension().is_none_or(|it| it != "bin") {
+                continue;
+            }
+            let out = run(&["summary", &path.to_string_lossy(), "--format", "json"])?;
+            if out.status.code() == Some(2) {
+                continue;
+            }
+            let json: Value = serde_json::from_slice(&out.stdout)?;
+            schema::validate(&summaries, &json).map_err(|why| format!("{path:?}: {why}"))?;
+            ensure(out.stdout.len() <= 8 << 10, || format!("{path:?}"))?;
+            told += 1;
+        }
+    }
+    assert!(told > 20, "{told}");
+    for (name, args) in [
+        ("analyze", &["demo.bin", "--report", "advice"][..]),
+        ("predict", &["demo.bin", "--table", "--price", "0.01"]),
+        ("diff", &["demo.bin", "demo.bin"]),
+    ] {
+        let args = [&[name][..], args, &["--format", "json"]].concat();
+        let json: Value = serde_json::from_str(&output(&args)?)?;
+        schema::validate(&rules(name)?, &json).map_err(|why| format!("{name}: {why}"))?;
+        assert!(name != "analyze" || json["processes"].is_null());
+    }
+    Ok(())
+}

@@ -196,6 +196,11 @@ pub fn run(args: &Args) -> ExitCode {
         To::Junit => return junit::run(args),
         To::Benchmarks(service) => return benchmarks::run(args, service),
     };
+    convert(args, format)
+}
+
+/// Writes the recording in another format.
+fn convert(args: &Args, format: Format) -> ExitCode {
     let trace = match open::trace(&args.file) {
         Ok(trace) => trace,
         Err(error) => return open::unreadable(&args.file, &error),

@@ -20,6 +20,7 @@ pub mod record;
 pub mod recover;
 pub mod redact;
 pub mod report;
+pub mod schema;
 pub mod secrets;
 pub mod summary;
 #[cfg(feature = "record")]

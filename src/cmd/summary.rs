@@ -27,6 +27,7 @@ and stand in the summary.
 Examples:
   tr summary trace.bin
   tr summary trace.bin --format metrics > metrics.txt
+  tr summary trace.bin --format json
   tr summary trace.bin --format markdown >> \"$GITHUB_STEP_SUMMARY\"")]
 pub struct Args {
     /// The trace; - is standard input
@@ -53,6 +54,8 @@ pub struct Args {
 enum FormatArg {
     Text,
     Markdown,
+    /// For scripts and agents: at most 8 KiB (tr.summary/1)
+    Json,
     /// Workflow commands of GitHub Actions: a warning for each test that was held back
     Github,
     /// OpenMetrics, for a metrics report of GitLab
@@ -105,6 +108,13 @@ pub fn run(args: &Args) -> ExitCode {
     match args.format {
         FormatArg::Text => open::print_text(&summary.text(&args.layout.style(), links)),
         FormatArg::Markdown => open::print(summary.markdown(links).as_bytes()),
+        FormatArg::Json => match summary.json(&analysis) {
+            Ok(document) => open::print(document.as_bytes()),
+            Err(error) => {
+                eprintln!("tr: cannot write the summary: {error}");
+                ExitCode::FAILURE
+            }
+        },
         FormatArg::Github => open::print(summary.github().as_bytes()),
         FormatArg::Metrics => open::print(summary.metrics(&analysis).as_bytes()),
     }

@@ -86,6 +86,28 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let process = |thread: ThreadIx| analysis.thread(thread).process;
     analysis.online = Online::new(&analysis.connections, &analysis.lookups, process);
     analysis.calls = calls.finish(|ix| order.process(&tracker, ix));
+    histories(&mut tracker, analysis, &order);
+    let runtimes = std::mem::take(&mut collected.containers.runtimes);
+    let found = std::mem::take(&mut collected.servers.list);
+    let process = |ix| order.process(&tracker, ix);
+    let of: Vec<_> = runtimes.iter().map(|it| process(it.process)).collect();
+    let served: Vec<_> = found.iter().map(|it| process(it.process?)).collect();
+    analysis.processes = processes(tracker, analysis, &order);
+    containers::place(analysis, runtimes.into_iter().zip(of.iter().copied()));
+    servers::place(analysis, found.into_iter().zip(served));
+    link(analysis);
+    analysis.short_of_memory = shortage::short_of_memory(analysis);
+    containers::link(analysis, &of);
+    servers::link(analysis);
+    analysis.totals = totals(analysis, counts);
+    if analysis.totals.times.is_saturated() {
+        let what = "times that add up to more than 584 years (the trace is damaged)";
+        analysis.quality.anomalies.push((what, 1));
+    }
+}
+
+/// What the threads did over time.
+fn histories(tracker: &mut Tracker, analysis: &mut Analysis, order: &Order) {
     let timeline = tracker.timeline.take();
     analysis.timeline = timeline.map(|timeline| {
         let tasks = order.threads.iter().map(|(ix, _)| ix.place());
@@ -100,28 +122,6 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
         let threads = order.threads.iter();
         let of = threads.map(|(ix, _)| samples.remove(ix).unwrap_or_default());
         analysis.samples = of.collect();
-    }
-    let runtimes = std::mem::take(&mut collected.containers.runtimes);
-    let of: Vec<Option<ProcessIx>> = runtimes
-        .iter()
-        .map(|it| order.process(&tracker, it.process))
-        .collect();
-    let found = std::mem::take(&mut collected.servers.list);
-    let served: Vec<Option<ProcessIx>> = found
-        .iter()
-        .map(|it| order.process(&tracker, it.process?))
-        .collect();
-    analysis.processes = processes(tracker, analysis, &order);
-    containers::place(analysis, runtimes.into_iter().zip(of.iter().copied()));
-    servers::place(analysis, found.into_iter().zip(served));
-    link(analysis);
-    analysis.short_of_memory = shortage::short_of_memory(analysis);
-    containers::link(analysis, &of);
-    servers::link(analysis);
-    analysis.totals = totals(analysis, counts);
-    if analysis.totals.times.is_saturated() {
-        let what = "times that add up to more than 584 years (the trace is damaged)";
-        analysis.quality.anomalies.push((what, 1));
     }
 }
 

@@ -49,24 +49,7 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
         lives: Events::default(),
     };
     let mut batches = order::batches(trace);
-    let mut stopped = None;
-    // One thread reads the next batch while another one feeds the tracker.
-    rayon::scope(|_| {
-        let mut batch = batches.next_batch();
-        while let Some(runs) = batch {
-            let (next, used) = rayon::join(
-                || batches.next_batch(),
-                || {
-                    let runs = runs.into_iter();
-                    runs.map(|run| keeper.take(run)).collect::<Vec<_>>()
-                },
-            );
-            used.into_iter().for_each(|run| batches.spare(run));
-            let (done, all) = batches.progress();
-            stopped = watch(done, all).filter(|_| next.is_some());
-            batch = next.filter(|_| stopped.is_none());
-        }
-    });
+    let mut stopped = feed(&mut keeper, &mut batches, watch);
     if let Some(why) = &mut stopped {
         let reached = Ktime(keeper.reached).max(start).min(end);
         keeper.unknown_from(trace, reached, end);
@@ -105,6 +88,33 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
     };
     build::build(keeper.tracker, &mut analysis);
     analysis
+}
+
+/// Feeds the tracker with all events. The reason why `watch` has stopped that.
+fn feed(
+    keeper: &mut Keeper,
+    batches: &mut order::TraceBatches<'_>,
+    watch: Watch<'_>,
+) -> Option<String> {
+    let mut stopped = None;
+    // One thread reads the next batch while another one feeds the tracker.
+    rayon::scope(|_| {
+        let mut batch = batches.next_batch();
+        while let Some(runs) = batch {
+            let (next, used) = rayon::join(
+                || batches.next_batch(),
+                || {
+                    let runs = runs.into_iter();
+                    runs.map(|run| keeper.take(run)).collect::<Vec<_>>()
+                },
+            );
+            used.into_iter().for_each(|run| batches.spare(run));
+            let (done, all) = batches.progress();
+            stopped = watch(done, all).filter(|_| next.is_some());
+            batch = next.filter(|_| stopped.is_none());
+        }
+    });
+    stopped
 }
 
 /// The end of a truncated trace, in words.

@@ -154,16 +154,7 @@ pub fn secret(name: &[u8]) -> Sure {
     let Some((last, before)) = parts.split_last() else {
         return Sure::No;
     };
-    let switch = parts.first().is_some_and(|first| is(&SWITCH, first));
-    // `--with-db-password=X` sets one.
-    let switch = switch && !(parts.len() > 2 && parts.first().is_some_and(|first| first == "with"));
-    if switch || is(&HARMLESS_LAST, last) || before.iter().any(|p| p == "existing") {
-        return Sure::No;
-    }
-    // `checksum/secret`; `secret.passwordKey`, the name of a field.
-    let sum = parts.first().is_some_and(|first| first == "checksum");
-    let field = last == "key" && before.last().is_some_and(|kind| kind.ends_with("password"));
-    if sum || field {
+    if is_about(&parts, last, before) {
         return Sure::No;
     }
     let root = |part: &String| {
@@ -216,6 +207,19 @@ pub fn secret(name: &[u8]) -> Sure {
     } else {
         Sure::No
     }
+}
+
+/// Whether the name is about a secret, and none itself, whichever words its parts have.
+fn is_about(parts: &[String], last: &String, before: &[String]) -> bool {
+    let first = parts.first().map(String::as_str).unwrap_or_default();
+    // `--with-db-password=X` sets one.
+    let switch = is(&SWITCH, first) && !(parts.len() > 2 && first == "with");
+    if switch || is(&HARMLESS_LAST, last) || before.iter().any(|p| p == "existing") {
+        return true;
+    }
+    // `checksum/secret`; `secret.passwordKey`, the name of a field.
+    let field = last == "key" && before.last().is_some_and(|kind| kind.ends_with("password"));
+    first == "checksum" || field
 }
 
 /// Names of one tool.

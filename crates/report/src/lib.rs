@@ -28,6 +28,7 @@ mod names;
 pub mod predict;
 pub mod query;
 pub mod reports;
+pub mod schemas;
 mod sort;
 pub mod steps;
 pub mod style;

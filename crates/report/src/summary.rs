@@ -1,6 +1,7 @@
 //! `tr summary`: ten lines for the page of a CI job.
 
 mod ci;
+mod json;
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -46,9 +47,44 @@ pub struct Summary {
     failures: Failures,
     /// Tests that passed and were held back more than their neighbours: names and verdicts.
     slow: Vec<(String, String)>,
-    /// The title of the path, and its longest parts.
-    path: Option<(&'static str, Vec<String>)>,
-    steps: Vec<String>,
+    path: Option<Path>,
+    /// The longest steps.
+    steps: Vec<Timed>,
+    /// The tests, and those of them that failed.
+    tests: (usize, usize),
+}
+
+/// The critical path.
+struct Path {
+    title: &'static str,
+    /// Its length in ns.
+    whole: u64,
+    /// The longest ones.
+    parts: Vec<Timed>,
+}
+
+impl Path {
+    fn words(&self) -> Vec<String> {
+        let words = self.parts.iter().map(|part| {
+            let share = units::share(part.ns, self.whole);
+            format!("{} {} ({share})", part.name, units::time(part.ns))
+        });
+        words.collect()
+    }
+}
+
+/// A part of the path, or a step.
+struct Timed {
+    name: String,
+    ns: u64,
+    failed: bool,
+}
+
+impl Timed {
+    fn words(&self) -> String {
+        let failed = if self.failed { ", failed" } else { "" };
+        format!("{} {}{failed}", self.name, units::time(self.ns))
+    }
 }
 
 impl Summary {
@@ -70,6 +106,7 @@ impl Summary {
                 slow: Vec::new(),
                 path: None,
                 steps: Vec::new(),
+                tests: (0, 0),
             };
         }
         let advised = path.as_ref().map(|path| advise(view, path));
@@ -93,6 +130,7 @@ impl Summary {
             slow: slow(analysis, &all),
             path: path.as_ref().map(|path| parts(analysis, path)),
             steps: steps(analysis, &all),
+            tests: tests(&all),
         }
     }
 
@@ -123,16 +161,20 @@ impl Summary {
             let lead = if at == 0 { "Change: " } else { "        " };
             style.wrapped(&mut out, Paint::Plain, lead, &said(advice));
         }
-        if let Some((title, parts)) = &self.path {
-            style.items(&mut out, &format!("{title}: "), parts, " · ");
+        if let Some(path) = &self.path {
+            style.items(&mut out, &format!("{}: ", path.title), &path.words(), " · ");
         }
         if !self.steps.is_empty() {
-            style.items(&mut out, "Longest steps: ", &self.steps, " · ");
+            style.items(&mut out, "Longest steps: ", &self.longest(), " · ");
         }
         for (name, link) in links.named() {
             let _ = writeln!(out, "{name}: {}", escape::text(link.as_bytes()));
         }
         out
+    }
+
+    fn longest(&self) -> Vec<String> {
+        self.steps.iter().map(Timed::words).collect()
     }
 
     /// For a forge's page: nothing of the trace can mention, link or end an element there.
@@ -174,11 +216,11 @@ impl Summary {
         for advice in &self.advice {
             let _ = writeln!(out, "- {}", escape::markdown(&said(advice)));
         }
-        if let Some((title, parts)) = &self.path {
-            let _ = writeln!(out, "- {title}: {}", list(parts));
+        if let Some(path) = &self.path {
+            let _ = writeln!(out, "- {}: {}", path.title, list(&path.words()));
         }
         if !self.steps.is_empty() {
-            let _ = writeln!(out, "- Longest steps: {}", list(&self.steps));
+            let _ = writeln!(out, "- Longest steps: {}", list(&self.longest()));
         }
         out
     }
@@ -272,20 +314,28 @@ fn facts(analysis: &Analysis) -> Vec<String> {
     facts
 }
 
-/// The path's title and its longest parts with their shares.
-fn parts(analysis: &Analysis, path: &CriticalPath) -> (&'static str, Vec<String>) {
+/// The path with its longest parts.
+fn parts(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
     let shares = path::shares(analysis, &groups, path);
-    let whole = path.length();
-    let parts = shares.iter().take(MOST).map(|it| {
-        let name = units::shorten(&it.name, NAME);
-        format!(
-            "{name} {} ({})",
-            units::time(it.time),
-            units::share(it.time, whole)
-        )
+    let parts = shares.iter().take(MOST).map(|it| Timed {
+        name: units::shorten(&it.name, NAME),
+        ns: it.time,
+        failed: false,
     });
-    (path::title(analysis), parts.collect())
+    Path {
+        title: path::title(analysis),
+        whole: path.length(),
+        parts: parts.collect(),
+    }
+}
+
+fn tests(steps: &Steps) -> (usize, usize) {
+    let tests = steps.list().iter();
+    let tests = tests.filter(|step| step.kind == StepKind::Test);
+    tests.fold((0, 0), |(all, failed), step| {
+        (all + 1, failed + usize::from(step.failed()))
+    })
 }
 
 /// The longest tests that passed and were held back more than their neighbours.
@@ -310,7 +360,7 @@ fn slow(analysis: &Analysis, steps: &Steps) -> Vec<(String, String)> {
 }
 
 /// The longest steps of the first level on which no step takes nearly all of the time.
-fn steps(analysis: &Analysis, steps: &Steps) -> Vec<String> {
+fn steps(analysis: &Analysis, steps: &Steps) -> Vec<Timed> {
     let list = steps.list();
     let mut children: HashMap<Option<usize>, Vec<(usize, &Step)>> = HashMap::new();
     for (at, step) in list.iter().enumerate().filter(|(_, it)| !it.is_moment()) {
@@ -330,10 +380,10 @@ fn steps(analysis: &Analysis, steps: &Steps) -> Vec<String> {
         }
         found = below;
     }
-    let words = found.into_iter().take(MOST).map(|(_, step)| {
-        let failed = if step.failed() { ", failed" } else { "" };
-        let name = units::shorten(&step.name, NAME);
-        format!("{name} {}{failed}", units::time(step.wall()))
+    let longest = found.into_iter().take(MOST).map(|(_, step)| Timed {
+        name: units::shorten(&step.name, NAME),
+        ns: step.wall(),
+        failed: step.failed(),
     });
-    words.collect()
+    longest.collect()
 }

@@ -220,7 +220,7 @@ fn the_schema_refuses_what_does_not_fit() {
     type Change = fn(&mut Value);
     let changes: [(&str, Change); 9] = [
         ("required", |d| {
-            drop(d.as_object_mut().unwrap().remove("totals"))
+            drop(d.as_object_mut().unwrap().remove("trace"))
         }),
         ("required, deep", |d| {
             drop(d["processes"][0].as_object_mut().unwrap().remove("pid"));

@@ -99,6 +99,7 @@ mod tests {
             slow: vec![(name.to_owned(), "50 %\n::error::x".to_owned())],
             path: None,
             steps: Vec::new(),
+            tests: (0, 0),
         }
     }
 

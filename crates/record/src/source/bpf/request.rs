@@ -309,7 +309,7 @@ mod tests {
         let changes: [fn(&mut Request); 14] = [
             |it| it.magic[7] = b'0',
             |it| it.memory[1] += 64,
-            |it| it.flags |= 16,
+            |it| it.flags |= 1 << 15,
             |it| it.cpus = [0; CPU_WORDS],
             |it| it.later_cpus = u32::MAX,
             |it| it.possible_cpus = 1025,

@@ -1,0 +1,104 @@
+//! `tr summary --format json`, schema `tr.summary/1` (`schema/summary.schema.json`): at most
+//! [`BYTES`], whatever the recording holds.
+
+use serde_json::{json, Value};
+use tr_analyze::model::Analysis;
+
+use super::{Summary, Timed};
+use crate::exit::Exit;
+use crate::facts::failure::Failed;
+use crate::json::document;
+use crate::{units, warnings};
+
+/// The most bytes of the document.
+const BYTES: usize = 8 << 10;
+/// The most members of a list, if they are short.
+const MEMBERS: usize = 10;
+/// The most columns of a text.
+const TEXT: usize = 200;
+
+impl Summary {
+    /// The document. Where it would be too long, its lists are shorter.
+    ///
+    /// # Errors
+    /// None in practice: it writes to memory.
+    pub fn json(&self, analysis: &Analysis) -> std::io::Result<String> {
+        let mut members = MEMBERS;
+        loop {
+            let text = document(&self.document(analysis, members), false)?;
+            if text.len() <= BYTES || members == 0 {
+                return Ok(text);
+            }
+            members -= 1;
+        }
+    }
+
+    fn document(&self, analysis: &Analysis, members: usize) -> Value {
+        let blank = warnings::is_blank(analysis);
+        let known = |value: Option<u64>| value.filter(|_| !blank);
+        let times = &analysis.totals.times;
+        let texts = |all: &[String]| -> Vec<String> {
+            let all = all.iter().take(members);
+            all.map(|it| text(it)).collect()
+        };
+        let timed = |all: &[Timed]| -> Vec<Value> {
+            let all = all.iter().take(members);
+            all.map(|it| json!({ "name": text(&it.name), "ns": it.ns, "failed": it.failed }))
+                .collect()
+        };
+        let failures = self.failures.told.iter().take(members);
+        let failures = failures.map(|it| failure(it, members));
+        let advice = self.advice.iter().take(members).map(|it| {
+            json!({
+                "kind": it.kind.name(),
+                "finding": text(&it.finding),
+                "action": text(&it.action),
+                "gain_at_least_ns": it.at_least,
+                "gain_ns": it.gain,
+            })
+        });
+        let slow = self.slow.iter().take(members);
+        let slow = slow.map(|(name, held)| json!({ "name": text(name), "verdict": text(held) }));
+        let path = self
+            .path
+            .as_ref()
+            .map(|path| json!({ "wall_ns": path.whole, "parts": timed(&path.parts) }));
+        let status = analysis.summary.as_ref().and_then(|it| it.status);
+        let (tests, failed) = self.tests;
+        json!({
+            "schema": "tr.summary/1",
+            "command": text(&self.command),
+            "outcome": text(&self.outcome),
+            "exit": status.map(Exit::from),
+            "wall_ns": known(Some(analysis.end.since(analysis.start))),
+            "on_cpu_ns": known(times.on_cpu_known()),
+            "run_queue_ns": known(times.run_queue_known()),
+            "cpus": analysis.meta.cpus.len(),
+            "processes": known(Some(analysis.totals.processes)),
+            "warnings": texts(&self.warnings),
+            "failures": failures.collect::<Vec<_>>(),
+            "failures_in_all": self.failures.told.len(),
+            "verdict": self.verdict.as_deref().map(text),
+            "advice": advice.collect::<Vec<_>>(),
+            "path": path,
+            "steps": timed(&self.steps),
+            "tests": { "in_all": tests, "failed": failed, "held_back": slow.collect::<Vec<_>>() },
+        })
+    }
+}
+
+fn failure(it: &Failed, members: usize) -> Value {
+    let above = it.above.iter().take(members);
+    json!({
+        "name": text(&it.name),
+        "end": text(&it.end),
+        "after_ns": it.after,
+        "pid": it.pid,
+        "above": above.map(|it| text(&it.name)).collect::<Vec<_>>(),
+        "held_back": it.held.as_deref().map(text),
+    })
+}
+
+fn text(text: &str) -> String {
+    units::shorten(text, TEXT)
+}
