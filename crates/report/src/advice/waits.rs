@@ -220,25 +220,17 @@ fn network(facts: &Facts<'_>) -> Vec<Candidate> {
 /// Waits for disks and files: for memory that is there, for `fsync`, and others.
 fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
     type Own = fn(Time, Reason) -> bool;
-    let memory: Own = |kind, _| kind == Time::Memory;
-    // Swap-ins are waits for memory: these are pages that no process has touched yet, or lost ones,
-    // of which the machine's pressure tells.
-    let faults: Own = |kind, reason| kind == Time::Disk && reason == Reason::PageFault;
+    let faults: Own =
+        |kind, reason| kind == Time::Memory || kind == Time::Disk && reason == Reason::PageFault;
     let sync: Own = |kind, reason| kind == Time::Disk && reason == Reason::Sync;
     let others: Own =
         |kind, reason| kind == Time::Disk && !matches!(reason, Reason::PageFault | Reason::Sync);
     let kinds = [
         (
             Kind::Memory,
-            memory,
-            "for memory",
-            "give it more memory, or run fewer jobs",
-        ),
-        (
-            Kind::Disk,
             faults,
-            "for pages of files",
-            "keep the files in the page cache, or on a faster disk",
+            "for pages from the disk",
+            "give it more memory, or run fewer jobs",
         ),
         (
             Kind::Disk,
