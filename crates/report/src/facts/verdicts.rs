@@ -24,7 +24,7 @@ use crate::who;
 /// A part is the verdict if it has two fifths of the wall time, and this much, in ns.
 const OF_WALL: (u64, u64) = (2, 5);
 const LEAST: u64 = 200_000_000;
-/// The most legs of paths that are divided.
+/// The most legs of paths that are divided, and of steps around steps: beyond it there are none.
 const LEGS: usize = 200_000;
 /// A step of whose time a tenth is unknown has no verdict.
 const UNKNOWN: u64 = 10;
@@ -85,6 +85,11 @@ impl Verdicts {
         let Some(paths) = paths.filter(|_| analysis.basis() == Basis::Events) else {
             return Verdicts::default();
         };
+        let list = steps.list().iter();
+        let mut around = list.flat_map(|step| steps.around(step.parent));
+        if around.nth(LEGS).is_some() {
+            return Verdicts::default();
+        }
         let contention = Contention::new(analysis);
         let divider = Divider::new(analysis, steps, contention.as_ref());
         // Steps that nest deeply have long paths each: beyond this no step has a verdict.
