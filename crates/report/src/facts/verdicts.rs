@@ -24,8 +24,8 @@ use crate::who;
 /// A part is the verdict if it has two fifths of the wall time, and this much, in ns.
 const OF_WALL: (u64, u64) = (2, 5);
 const LEAST: u64 = 200_000_000;
-/// The most legs of paths that are divided, and of steps around steps: beyond it there are none.
-const LEGS: usize = 200_000;
+/// The most steps around steps, summed up: where they nest deeper there are no verdicts.
+const AROUND: usize = 200_000;
 /// A step of whose time a tenth is unknown has no verdict.
 const UNKNOWN: u64 = 10;
 /// A suite has a median if it has so many other tests.
@@ -85,21 +85,16 @@ impl Verdicts {
         let Some(paths) = paths.filter(|_| analysis.basis() == Basis::Events) else {
             return Verdicts::default();
         };
+        // The time of each is walked anew in all that are around it.
         let list = steps.list().iter();
         let mut around = list.flat_map(|step| steps.around(step.parent));
-        if around.nth(LEGS).is_some() {
+        if around.nth(AROUND).is_some() {
             return Verdicts::default();
         }
         let contention = Contention::new(analysis);
         let divider = Divider::new(analysis, steps, contention.as_ref());
-        // Steps that nest deeply have long paths each: beyond this no step has a verdict.
-        let mut legs = 0;
-        let divided = steps.list().iter().enumerate().map(|(at, step)| {
-            if step.wall() < LEAST || legs > LEGS {
-                return None;
-            }
+        let divided = (0..steps.list().len()).map(|at| {
             let path = own_path(&paths, steps, at)?;
-            legs += path.len();
             Some(divider.divide(at, &path))
         });
         let divided: Vec<Option<Divided>> = divided.collect();

@@ -137,3 +137,17 @@ fn the_median_is_that_of_the_other_tests() {
     steps.pop();
     assert_eq!(shares(&steps), [None; 3], "too few");
 }
+
+/// A JUnit report has the figures of short tests, too.
+#[test]
+fn a_short_step_has_figures() {
+    let world = scenario::make(2, 9);
+    let mut config = Config::new(world, 2, 4_000_000_000);
+    config.linger = Some(100_000);
+    let analysis = analyzed(&Recording::record(&config).0);
+    let steps = Steps::new(&analysis);
+    let verdicts = Verdicts::new(&analysis, &steps);
+    let list = steps.list().iter().enumerate();
+    let mut short = list.filter(|(_, step)| (1..LEAST).contains(&step.wall()));
+    assert!(short.any(|(at, _)| verdicts.figures(at).is_some_and(|it| it.had > 0)));
+}
