@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
 use tr_analyze::containers::Called;
-use tr_analyze::model::{Analysis, Process, ProcessIx, Thread, Times};
+use tr_analyze::model::{Analysis, Process, Thread, Times};
 use tr_format::event::Tgid;
 
 use crate::ancestors::down;
@@ -277,19 +277,10 @@ pub(crate) fn with_descendants(
 /// The container that each process is in: its own, or that of the nearest ancestor that has one.
 pub fn containers(analysis: &Analysis) -> Vec<Option<&Called>> {
     let all = down(analysis, |ix, above: Option<&Option<_>>| {
-        container_at(analysis, ix).or(above.copied().flatten())
+        let own = analysis.process(ix).container.as_deref();
+        own.or(above.copied().flatten())
     });
     all.into_iter().map(Option::flatten).collect()
-}
-
-fn container_at(analysis: &Analysis, ix: ProcessIx) -> Option<&Called> {
-    analysis.process(ix).container.as_deref()
-}
-
-/// The container that a process is in.
-pub fn container_of(analysis: &Analysis, ix: ProcessIx) -> Option<&Called> {
-    let above = std::iter::successors(Some(ix), |ix| analysis.process(*ix).parent);
-    above.into_iter().find_map(|ix| container_at(analysis, ix))
 }
 
 /// The number of recorded ancestors of each process.

@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use tr_analyze::containers::Called;
 use tr_analyze::critical_path;
 use tr_analyze::memory::MemoryKind;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
@@ -103,9 +104,11 @@ impl Failures {
 }
 
 /// What a process's end says by itself.
-struct Sure {
+struct Sure<'a> {
     /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
     out_of_memory: BTreeMap<ProcessIx, Option<u64>>,
+    /// The container that each process is in, if any was killed.
+    containers: Vec<Option<&'a Called>>,
     /// The recording tells such kills: another one is on purpose.
     kills_told: bool,
     /// The limit of the memory of COMMAND's cgroup, in bytes.
@@ -113,15 +116,21 @@ struct Sure {
     own: Own,
 }
 
-impl Sure {
-    fn new(analysis: &Analysis) -> Sure {
+impl<'a> Sure<'a> {
+    fn new(analysis: &'a Analysis) -> Sure<'a> {
         let kills = analysis.memory.iter().filter_map(|it| match it.kind {
             MemoryKind::Killed(resident) => Some((analysis.thread(it.thread).process, resident)),
             _ => None,
         });
         let limits = samples(analysis).filter_map(|(_, it)| it.get(Counter::CgroupMemoryLimit));
+        let out_of_memory: BTreeMap<_, _> = kills.collect();
+        let containers = match out_of_memory.is_empty() {
+            true => Vec::new(),
+            false => query::containers(analysis),
+        };
         Sure {
-            out_of_memory: kills.collect(),
+            out_of_memory,
+            containers,
             // Without a limit cgroup v1 has the largest number of pages.
             kills_told: analysis.meta.has(Extra::Memory),
             limit: limits.max().filter(|bytes| *bytes < 1 << 62),
@@ -130,11 +139,11 @@ impl Sure {
     }
 
     /// What became of a process.
-    fn end(&self, analysis: &Analysis, ix: ProcessIx, process: &Process) -> String {
+    fn end(&self, ix: ProcessIx, process: &Process) -> String {
         let Some(resident) = self.out_of_memory.get(&ix) else {
             return exit::words(process.status.unwrap_or(0));
         };
-        let container = query::container_of(analysis, ix);
+        let container = self.containers.get(ix.0 as usize).copied().flatten();
         let limit = self
             .limit
             .filter(|limit| container.is_none() && resident.is_none_or(|it| it <= *limit));
@@ -248,7 +257,7 @@ impl Tests {
 
 struct Finder<'a> {
     analysis: &'a Analysis,
-    sure: Sure,
+    sure: Sure<'a>,
     tests: Tests,
     root: Option<ProcessIx>,
     /// For each process the start of its last child.
@@ -260,7 +269,7 @@ struct Finder<'a> {
 impl<'a> Finder<'a> {
     fn new(
         analysis: &'a Analysis,
-        (sure, tests): (Sure, Tests),
+        (sure, tests): (Sure<'a>, Tests),
         root: Option<ProcessIx>,
     ) -> Finder<'a> {
         let last = |process: &Process| {
@@ -415,7 +424,7 @@ impl<'a> Finder<'a> {
                 true => name,
                 false => format!("{name} (not COMMAND's)"),
             },
-            end: self.sure.end(self.analysis, ix, process),
+            end: self.sure.end(ix, process),
             after: process.end.since(process.start),
             pid: Some(process.pid.0),
             process: Some(ix),
@@ -428,7 +437,7 @@ impl<'a> Finder<'a> {
     fn step(&self, at: StepIx, step: &Step) -> Failed {
         let own = step.process.filter(|_| step.result.is_none());
         let killed = own.filter(|ix| self.sure.out_of_memory.contains_key(ix));
-        let killed = killed.map(|ix| self.sure.end(self.analysis, ix, self.analysis.process(ix)));
+        let killed = killed.map(|ix| self.sure.end(ix, self.analysis.process(ix)));
         let status = || step.status.filter(|status| *status != 0).map(exit::words);
         let reported = step.result.clone();
         Failed {

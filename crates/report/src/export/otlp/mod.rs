@@ -101,6 +101,8 @@ struct Spans<'a> {
     innermost: Vec<Option<(ProcessIx, Thing)>>,
     /// For each step the innermost one that is long: itself or one around it.
     innermost_step: Vec<Option<StepIx>>,
+    /// The container that each process is in.
+    containers: Vec<Option<&'a Called>>,
     root: Option<ProcessIx>,
     /// Known time on the critical path in ns, by the process's index.
     path: Vec<u64>,
@@ -141,6 +143,7 @@ impl<'a> Spans<'a> {
             chosen,
             innermost: Vec::new(),
             innermost_step: Vec::new(),
+            containers: query::containers(analysis),
             root,
             path,
         };
@@ -324,7 +327,10 @@ impl<'a> Spans<'a> {
         );
         facts.extend(program(process));
         facts.extend(
-            query::container_of(self.view.analysis, ix)
+            self.containers
+                .get(ix.0 as usize)
+                .copied()
+                .flatten()
                 .into_iter()
                 .flat_map(container),
         );
