@@ -2,10 +2,15 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use tr_analyze::Analysis;
+use tr_analyze::{Analysis, Options};
+use tr_format::reader::Trace;
 use tr_import::Error;
 use tr_report::{escape, imports};
+
+use crate::budget::Budget;
+use crate::{open, progress};
 
 /// So many damaged files of directories are named.
 const NAMED: u64 = 10;
@@ -24,6 +29,23 @@ impl With {
     /// The paths.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.with.iter().map(PathBuf::as_path)
+    }
+
+    /// The analysis of a whole trace with its timeline and the files' spans.
+    ///
+    /// # Errors
+    /// The exit status after the reason why a named path cannot be read.
+    pub fn analyze(&self, trace: &Trace, budget: Budget) -> Result<Analysis, ExitCode> {
+        let options = Options {
+            timeline: true,
+            ..Options::default()
+        };
+        let mut analysis = progress::analyze(trace, &options, budget);
+        self.add(&mut analysis).map_err(|why| {
+            eprintln!("tr: {why}");
+            ExitCode::from(open::UNREADABLE)
+        })?;
+        Ok(analysis)
     }
 
     /// Adds the files' spans to an analysis, and says on standard error how many have no

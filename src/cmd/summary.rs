@@ -4,15 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use tr_analyze::Options;
 use tr_report::query::Filter;
 use tr_report::reports::{Ask, View};
 use tr_report::summary::{Links, Summary};
 
 use crate::budget::Budget;
 use crate::layout::Layout;
+use crate::open;
 use crate::with::With;
-use crate::{open, progress};
 
 /// Summarize a recording in ten lines, for the page of a CI job
 #[derive(clap::Args, Debug)]
@@ -83,15 +82,10 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let name = args.file.to_string_lossy();
     open::warn(&trace, &name);
-    let options = Options {
-        timeline: true,
-        ..Options::default()
+    let analysis = match args.with.analyze(&trace, args.budget) {
+        Ok(analysis) => analysis,
+        Err(status) => return status,
     };
-    let mut analysis = progress::analyze(&trace, &options, args.budget);
-    if let Err(why) = args.with.add(&mut analysis) {
-        eprintln!("tr: {why}");
-        return ExitCode::from(open::UNREADABLE);
-    }
     let chosen = Filter::default().apply(&analysis);
     let ask = Ask::default();
     let view = View {

@@ -3,12 +3,11 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use tr_analyze::Options;
 use tr_report::diff::benchmarks::{self, Service};
 use tr_report::diff::Run;
 
 use super::Args;
-use crate::{open, output, progress};
+use crate::{open, output};
 
 pub fn run(args: &Args, service: Service) -> ExitCode {
     let Some(output) = args.output.as_deref() else {
@@ -24,15 +23,10 @@ pub fn run(args: &Args, service: Service) -> ExitCode {
     };
     let name = args.file.to_string_lossy();
     open::warn(&trace, &name);
-    let options = Options {
-        timeline: true,
-        ..Options::default()
+    let analysis = match args.with.analyze(&trace, args.budget) {
+        Ok(analysis) => analysis,
+        Err(status) => return status,
     };
-    let mut analysis = progress::analyze(&trace, &options, args.budget);
-    if let Err(why) = args.with.add(&mut analysis) {
-        eprintln!("tr: {why}");
-        return ExitCode::from(open::UNREADABLE);
-    }
     let json = benchmarks::json(&[Run::new(&name, &analysis)], service);
     let kind = (output::BENCHMARKS, false);
     super::to_file(

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tr_analyze::Options;
 use tr_report::dataset::{self, Place, Table};
 use tr_report::query::Filter;
 use tr_report::{escape, units};
 
 use super::Args;
+use crate::open;
 use crate::output::{self, whole, Force};
-use crate::{open, progress};
 
 /// The least wall time of a process with a row of its own.
 const LEAST: Duration = Duration::from_millis(100);
@@ -45,15 +44,10 @@ pub fn run(args: &Args) -> ExitCode {
         }
         Err(error) => return refused(&shown, &error),
     }
-    let options = Options {
-        timeline: true,
-        ..Options::default()
+    let analysis = match args.with.analyze(&trace, args.budget) {
+        Ok(analysis) => analysis,
+        Err(status) => return status,
     };
-    let mut analysis = progress::analyze(&trace, &options, args.budget);
-    if let Err(why) = args.with.add(&mut analysis) {
-        eprintln!("tr: {why}");
-        return ExitCode::from(open::UNREADABLE);
-    }
     let filter = Filter {
         min: args.filters.min_or(LEAST),
         ..args.filters.filter()

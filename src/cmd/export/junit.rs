@@ -4,13 +4,12 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use tr_analyze::Options;
 use tr_import::junit::write;
 use tr_import::Found;
 use tr_report::{escape, units};
 
 use super::Args;
-use crate::{open, output, progress};
+use crate::{open, output};
 
 pub fn run(args: &Args) -> ExitCode {
     let (Some(output), Some(report)) = (args.output.as_deref(), only(args)) else {
@@ -26,15 +25,10 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::unreadable(&args.file, &error),
     };
     open::warn(&trace, &args.file.to_string_lossy());
-    let options = Options {
-        timeline: true,
-        ..Options::default()
+    let analysis = match args.with.analyze(&trace, args.budget) {
+        Ok(analysis) => analysis,
+        Err(status) => return status,
     };
-    let mut analysis = progress::analyze(&trace, &options, args.budget);
-    if let Err(why) = args.with.add(&mut analysis) {
-        eprintln!("tr: {why}");
-        return ExitCode::from(open::UNREADABLE);
-    }
     let found = Found {
         path: report.to_owned(),
         named: true,
