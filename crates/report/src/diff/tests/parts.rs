@@ -1,31 +1,11 @@
 //! Unit tests of the parts of the wall time.
 
-use tr_sim::config::Config;
-use tr_sim::program::{ms, Op, Resident};
-use tr_sim::recording::Recording;
-use tr_sim::scenario;
-
 use super::*;
-use crate::diff::run::tests::analyzed;
+use crate::diff::run::tests::beside;
 use crate::diff::run::{Figure, Run};
 
-/// A build of nine jobs on two CPUs, beside so many tasks that spin and are not recorded.
 fn run(spinners: u16) -> Run {
-    let mut world = scenario::make(2, 9);
-    let spin = u16::try_from(world.programs.len()).unwrap();
-    world.programs.push(vec![Op::Run(ms(4, 4)), Op::Goto(0)]);
-    world.residents = (0..spinners)
-        .map(|_| Resident {
-            program: spin,
-            arg: 0,
-            kthread: false,
-            pin: None,
-        })
-        .collect();
-    let mut config = Config::new(world, 2, 4_000_000_000);
-    config.linger = Some(100_000);
-    let (recording, _) = Recording::record(&config);
-    Run::new("x", &analyzed(&recording))
+    Run::new("x", &beside(spinners))
 }
 
 #[test]

@@ -7,6 +7,7 @@ use tr_format::source::Source;
 use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::Config;
 use tr_sim::inject::{Loss, Plan};
+use tr_sim::program::{ms, Op, Resident};
 use tr_sim::recording::Recording;
 use tr_sim::scenario;
 
@@ -26,6 +27,24 @@ pub fn analyzed(recording: &Recording) -> Analysis {
         ..Options::default()
     };
     tr_analyze::analyze(&trace, &options)
+}
+
+/// A build of nine jobs on two CPUs, beside so many tasks that spin and are not recorded.
+pub fn beside(spinners: u16) -> Analysis {
+    let mut world = scenario::make(2, 9);
+    let spin = u16::try_from(world.programs.len()).unwrap();
+    world.programs.push(vec![Op::Run(ms(4, 4)), Op::Goto(0)]);
+    world.residents = (0..spinners)
+        .map(|_| Resident {
+            program: spin,
+            arg: 0,
+            kthread: false,
+            pin: None,
+        })
+        .collect();
+    let mut config = Config::new(world, 2, 4_000_000_000);
+    config.linger = Some(100_000);
+    analyzed(&Recording::record(&config).0)
 }
 
 /// Unknown time on the path is no process's.

@@ -1,34 +1,11 @@
 //! Unit tests of the verdicts: the suite's median, and a simulated build beside tasks that spin.
 
-use tr_sim::config::Config;
-use tr_sim::program::{ms, Op, Resident};
-use tr_sim::recording::Recording;
-use tr_sim::scenario;
-
 use super::*;
-use crate::diff::run::tests::analyzed;
-
-/// A build of nine jobs on two CPUs, beside so many tasks that spin and are not recorded.
-fn build(spinners: u16) -> Analysis {
-    let mut world = scenario::make(2, 9);
-    let spin = u16::try_from(world.programs.len()).unwrap();
-    world.programs.push(vec![Op::Run(ms(4, 4)), Op::Goto(0)]);
-    world.residents = (0..spinners)
-        .map(|_| Resident {
-            program: spin,
-            arg: 0,
-            kthread: false,
-            pin: None,
-        })
-        .collect();
-    let mut config = Config::new(world, 2, 4_000_000_000);
-    config.linger = Some(100_000);
-    analyzed(&Recording::record(&config).0)
-}
+use crate::diff::run::tests::beside;
 
 #[test]
 fn a_step_beside_tasks_that_spin_has_little_of_what_it_wants() {
-    let (idle, busy) = (build(0), build(8));
+    let (idle, busy) = (beside(0), beside(8));
     let whole = |analysis: &Analysis| {
         let steps = Steps::new(analysis);
         let verdicts = Verdicts::new(analysis, &steps);
@@ -141,10 +118,7 @@ fn the_median_is_that_of_the_other_tests() {
 /// A JUnit report has the figures of short tests, too.
 #[test]
 fn a_short_step_has_figures() {
-    let world = scenario::make(2, 9);
-    let mut config = Config::new(world, 2, 4_000_000_000);
-    config.linger = Some(100_000);
-    let analysis = analyzed(&Recording::record(&config).0);
+    let analysis = beside(0);
     let steps = Steps::new(&analysis);
     let verdicts = Verdicts::new(&analysis, &steps);
     let list = steps.list().iter().enumerate();
