@@ -11,7 +11,6 @@ took and keeps what the build did. Rows with a quota are held against the clock.
 made anew; needs root for recording and for a cgroup with a quota.
 """
 import argparse
-import contextlib
 import glob
 import json
 import os
@@ -23,7 +22,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from validate import BUILDS, HERE, QUIET, prepare  # noqa: E402
+from validate import BUILDS, HERE, QUIET, prepare, quota  # noqa: E402
 
 # Spins for CPU time: with BURN_SCALE a compiler that is so many times as slow.
 BURN = r"""
@@ -154,34 +153,6 @@ BUILDS_OF = {
         tries=("cpus",),
     ),
 }
-
-
-@contextlib.contextmanager
-def quota(percent):
-    """Yields what a child does to be in a cgroup with a quota."""
-    for root, file, value in (
-        ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "%d" % (percent * 1000)),
-        ("/sys/fs/cgroup", "cpu.max", "%d 100000" % (percent * 1000)),
-    ):
-        group = os.path.join(root, "tr-predict-%d" % os.getpid())
-        with contextlib.suppress(OSError):
-            os.makedirs(group, exist_ok=True)
-            with open(os.path.join(group, file), "w") as out:
-                out.write(value)
-            break
-    else:
-        sys.exit("no cgroup for a quota")
-
-    def enter():
-        with open(os.path.join(group, "cgroup.procs"), "w") as procs:
-            procs.write(str(os.getpid()))
-
-    try:
-        yield enter
-    finally:
-        time.sleep(0.2)
-        with contextlib.suppress(OSError):
-            os.rmdir(group)
 
 
 class Runs:

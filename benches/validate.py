@@ -113,40 +113,49 @@ def prepare(name, place):
 
 
 @contextlib.contextmanager
-def surrounding(around):
-    """Yields what a child has to do before its exec."""
-    spinners, group = [], None
-    if around == "load":
-        spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in "12"]
-    if around == "quota":
-        for root, file, value in (
-            ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "30000"),
-            ("/sys/fs/cgroup", "cpu.max", "30000 100000"),
-        ):
-            group = os.path.join(root, "tr-validate-%d" % os.getpid())
-            with contextlib.suppress(OSError):
-                os.makedirs(group, exist_ok=True)
-                with open(os.path.join(group, file), "w") as out:
-                    out.write(value)
-                break
-        else:
-            sys.exit("no cgroup for a quota")
+def quota(percent):
+    """Yields what a child does to be in a cgroup with a quota."""
+    for root, file, value in (
+        ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "%d" % (percent * 1000)),
+        ("/sys/fs/cgroup", "cpu.max", "%d 100000" % (percent * 1000)),
+    ):
+        group = os.path.join(root, "tr-validate-%d" % os.getpid())
+        with contextlib.suppress(OSError):
+            os.makedirs(group, exist_ok=True)
+            with open(os.path.join(group, file), "w") as out:
+                out.write(value)
+            break
+    else:
+        sys.exit("no cgroup for a quota")
 
     def enter():
-        if group:
-            with open(os.path.join(group, "cgroup.procs"), "w") as procs:
-                procs.write(str(os.getpid()))
+        with open(os.path.join(group, "cgroup.procs"), "w") as procs:
+            procs.write(str(os.getpid()))
 
     try:
         yield enter
     finally:
+        time.sleep(0.2)
+        with contextlib.suppress(OSError):
+            os.rmdir(group)
+
+
+@contextlib.contextmanager
+def surrounding(around):
+    """Yields what a child has to do before its exec."""
+    if around == "quota":
+        with quota(30) as enter:
+            yield enter
+        return
+    spinners = []
+    if around == "load":
+        spinners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in "12"]
+    try:
+        yield lambda: None
+    finally:
         for spinner in spinners:
             spinner.kill()
             spinner.wait()
-        if group:
-            time.sleep(0.2)
-            with contextlib.suppress(OSError):
-                os.rmdir(group)
 
 
 def timed(source, command, work, enter):
