@@ -15,7 +15,7 @@ use crate::facts::failure::{Failed, Failures};
 use crate::facts::path;
 use crate::facts::servers;
 use crate::facts::shares::CpuShares;
-use crate::facts::verdicts::Verdicts;
+use crate::facts::verdicts::Judged;
 use crate::sort::Rows;
 use crate::steps::{Step, StepKind, Steps};
 use crate::style::{Paint, Style};
@@ -112,7 +112,7 @@ impl Summary {
         let advised = path.as_ref().map(|path| advise(view, path));
         let advised = advised.unwrap_or_default();
         let advice = advised.to_change().take(MOST).cloned().collect();
-        let all = Steps::new(analysis);
+        let all = Judged::new(analysis);
         let mut warnings = warnings::warnings(analysis);
         if warnings.len() > MOST {
             let more = warnings.len() - MOST;
@@ -127,10 +127,10 @@ impl Summary {
             verdict: advised.verdict.map(|it| it.text()),
             advice,
             failures: Failures::new(analysis, view.chosen, Some(&all)),
-            slow: slow(analysis, &all),
+            slow: slow(&all),
             path: path.as_ref().map(|path| parts(analysis, path)),
-            steps: steps(analysis, &all),
-            tests: tests(&all),
+            steps: steps(analysis, &all.steps),
+            tests: tests(&all.steps),
         }
     }
 
@@ -339,11 +339,12 @@ fn tests(steps: &Steps) -> (usize, usize) {
 }
 
 /// The longest tests that passed and were held back more than their neighbours.
-fn slow(analysis: &Analysis, steps: &Steps) -> Vec<(String, String)> {
+fn slow(judged: &Judged<'_>) -> Vec<(String, String)> {
+    let steps = &judged.steps;
     if steps.list().iter().all(|step| step.kind != StepKind::Test) {
         return Vec::new();
     }
-    let verdicts = Verdicts::new(analysis, steps);
+    let verdicts = judged.verdicts();
     let passed = steps
         .list()
         .iter()

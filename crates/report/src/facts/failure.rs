@@ -19,7 +19,7 @@ use tr_format::event::Ktime;
 use tr_format::meta::Extra;
 
 use super::memory::samples;
-use super::verdicts::{Verdict, Verdicts};
+use super::verdicts::{Judged, Verdict};
 use crate::ancestors::down;
 use crate::sort::Rows;
 use crate::steps::{Step, StepIx, StepKind, Steps};
@@ -77,8 +77,8 @@ enum Rank {
 
 impl Failures {
     /// The failures of these processes, by their places: of a recording of the whole machine those
-    /// of COMMAND's. `steps`: the recording's, where they are known already.
-    pub fn new(analysis: &Analysis, chosen: &[usize], steps: Option<&Steps>) -> Failures {
+    /// of COMMAND's. `judged`: the recording's steps, where they are known already.
+    pub fn new(analysis: &Analysis, chosen: &[usize], judged: Option<&Judged<'_>>) -> Failures {
         let root = critical_path::root(analysis).ok();
         let sure = Sure::new(analysis);
         let is_any = |at: &usize| {
@@ -94,12 +94,12 @@ impl Failures {
         if failed.is_empty() && !marked {
             return Failures::default();
         }
-        let own = steps.is_none().then(|| Steps::new(analysis));
-        let Some(steps) = steps.or(own.as_ref()) else {
+        let own = judged.is_none().then(|| Judged::new(analysis));
+        let Some(judged) = judged.or(own.as_ref()) else {
             return Failures::default();
         };
-        let tests = Tests::new(analysis, steps);
-        Finder::new(analysis, (sure, tests), root).all(&failed, steps)
+        let tests = Tests::new(analysis, &judged.steps);
+        Finder::new(analysis, (sure, tests), root).all(&failed, judged)
     }
 }
 
@@ -299,7 +299,8 @@ impl<'a> Finder<'a> {
         finder
     }
 
-    fn all(&self, failed: &[ProcessIx], steps: &Steps) -> Failures {
+    fn all(&self, failed: &[ProcessIx], judged: &Judged<'_>) -> Failures {
+        let steps = &judged.steps;
         let chosen: BTreeSet<ProcessIx> = failed.iter().copied().collect();
         let mut chain: Vec<ProcessIx> = self
             .chain()
@@ -340,7 +341,7 @@ impl<'a> Finder<'a> {
             }
         }
         found.extend(self.cause(&chain).map(|cause| (Rank::Command, cause)));
-        self.held(&mut found, steps);
+        self.held(&mut found, judged);
         found.order_by_key(|(rank, it)| (*rank, Reverse(it.after), it.pid));
         Failures {
             told: found.into_iter().map(|(_, it)| it).collect(),
@@ -350,11 +351,11 @@ impl<'a> Finder<'a> {
     }
 
     /// Adds what held the steps back that failed: of a process its own step, if that has no tests.
-    fn held(&self, found: &mut [(Rank, Failed)], steps: &Steps) {
+    fn held(&self, found: &mut [(Rank, Failed)], judged: &Judged<'_>) {
         if found.is_empty() {
             return;
         }
-        let list = steps.list();
+        let list = judged.steps.list();
         let mut of: BTreeMap<ProcessIx, StepIx> = BTreeMap::new();
         for (at, step) in list.iter().enumerate() {
             if let Some(ix) = step.process.filter(|_| step.result.is_none()) {
@@ -365,7 +366,7 @@ impl<'a> Finder<'a> {
         let runners = tests.filter_map(|step| list.get(step.parent?)?.process);
         let runners: BTreeSet<ProcessIx> = runners.collect();
         of.retain(|ix, _| !runners.contains(ix));
-        let verdicts = Verdicts::new(self.analysis, steps);
+        let verdicts = judged.verdicts();
         for (_, it) in found {
             let step = it.step.or_else(|| of.get(&it.process?).copied());
             let verdict = step.and_then(|step| verdicts.told(step));

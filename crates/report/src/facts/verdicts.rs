@@ -7,6 +7,7 @@
 mod division;
 mod words;
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use tr_analyze::contention::{Contention, Wait};
@@ -71,6 +72,28 @@ impl Verdict {
     /// Its own work, or its own sleep.
     pub fn is_own(&self) -> bool {
         matches!(self.part, Part::Work | Part::Sleep | Part::Other)
+    }
+}
+
+/// A recording's steps, and the verdicts on them, which are found when they are first asked for.
+pub(crate) struct Judged<'a> {
+    analysis: &'a Analysis,
+    pub steps: Steps,
+    verdicts: OnceCell<Verdicts>,
+}
+
+impl<'a> Judged<'a> {
+    pub fn new(analysis: &'a Analysis) -> Judged<'a> {
+        Judged {
+            analysis,
+            steps: Steps::new(analysis),
+            verdicts: OnceCell::new(),
+        }
+    }
+
+    pub fn verdicts(&self) -> &Verdicts {
+        let new = || Verdicts::new(self.analysis, &self.steps);
+        self.verdicts.get_or_init(new)
     }
 }
 

@@ -19,14 +19,14 @@ use crate::ci::Ci;
 use crate::encode::object;
 use crate::facts::failure::{Failed, Failures};
 use crate::facts::shares::CpuShares;
-use crate::facts::verdicts::{Verdict, Verdicts};
+use crate::facts::verdicts::{Judged, Verdict};
 use crate::facts::{by_events, by_tr, path};
 use crate::html::segments::Segments;
 use crate::html::stacks::{Function, Stacks};
 use crate::html::strings::Strings;
 use crate::sort::Rows;
+use crate::steps;
 use crate::steps::times::{AllTimes, StepTimes};
-use crate::steps::{self, Steps};
 use crate::view::{Ask, View};
 use crate::{escape, exit, kinds, label, query, units, warnings, who};
 
@@ -374,16 +374,17 @@ fn spent(step: &steps::Step, (times, verdict): (&StepTimes, Option<&Verdict>)) -
 }
 
 /// The longest steps, parents before what is inside them.
-struct Chosen {
-    steps: Steps,
+struct Chosen<'a> {
+    judged: Judged<'a>,
     rows: Vec<usize>,
     /// For each step its row, or that of the innermost chosen one around it.
     row_of: Vec<Option<u32>>,
 }
 
-impl Chosen {
-    fn new(analysis: &Analysis) -> Chosen {
-        let steps = Steps::new(analysis);
+impl<'a> Chosen<'a> {
+    fn new(analysis: &'a Analysis) -> Chosen<'a> {
+        let judged = Judged::new(analysis);
+        let steps = &judged.steps;
         let mut rows: Vec<usize> = (0..steps.list().len()).collect();
         let wall = |at: &usize| steps.list().get(*at).map_or(0, steps::Step::wall);
         rows.order_by_key(|at| (std::cmp::Reverse(wall(at)), *at));
@@ -398,7 +399,7 @@ impl Chosen {
             row_of.push(own.or_else(around));
         }
         Chosen {
-            steps,
+            judged,
             rows,
             row_of,
         }
@@ -406,7 +407,7 @@ impl Chosen {
 
     /// The row of the innermost step that a process was in at its end.
     fn row_of(&self, analysis: &Analysis, process: usize) -> Option<u32> {
-        let step = self.steps.of_process(analysis, process)?;
+        let step = self.judged.steps.of_process(analysis, process)?;
         *self.row_of.get(step)?
     }
 
@@ -416,12 +417,13 @@ impl Chosen {
         path: Option<&CriticalPath>,
         strings: &mut Strings,
     ) -> StepColumns {
+        let steps = &self.judged.steps;
         let path = path.map_or(&[][..], |path| &path.segments);
-        let times = AllTimes::new(analysis, &self.steps, path);
-        let verdicts = Verdicts::new(analysis, &self.steps);
+        let times = AllTimes::new(analysis, steps, path);
+        let verdicts = self.judged.verdicts();
         let mut columns = StepColumns::default();
         for at in &self.rows {
-            if let Some((step, times)) = self.steps.list().get(*at).zip(times.steps.get(*at)) {
+            if let Some((step, times)) = steps.list().get(*at).zip(times.steps.get(*at)) {
                 let times = (times, verdicts.told(*at));
                 columns.push(analysis.meta.start, step, times, strings);
             }
@@ -483,7 +485,7 @@ pub fn document(
         concurrency_unknown: analysis.concurrency_unknown,
         warnings: warnings::warnings(analysis),
         shares: CpuShares::of(analysis).words(analysis),
-        failures: FailureRows::new(&Failures::new(analysis, &everything, Some(&steps.steps))),
+        failures: FailureRows::new(&Failures::new(analysis, &everything, Some(&steps.judged))),
         verdict: advised.verdict.as_ref().map(|it| it.text()),
         advice: changes.map(|it| Change::new(analysis, it)).collect(),
         anomalies: warnings::anomalies(analysis),
