@@ -52,7 +52,6 @@ const BESIDE: &[&[support::Test]] = &[
     // The longest first.
     #[cfg(target_arch = "x86_64")]
     start::TESTS,
-    ptrace::BESIDE,
     #[cfg(target_arch = "x86_64")]
     writes::TESTS,
     chain::TESTS,
@@ -87,6 +86,7 @@ const BESIDE: &[&[support::Test]] = &[
 /// loader at a time: one after the other.
 const ALONE: &[&[support::Test]] = &[
     sudo::TESTS,
+    ptrace::BESIDE,
     daemons::TESTS,
     harm::COUNTED,
     follow::TESTS,
