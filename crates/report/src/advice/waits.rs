@@ -11,6 +11,7 @@ use tr_format::event::{Ktime, Reason};
 
 use super::facts::{add, Facts};
 use super::{Candidate, Kind};
+use crate::facts::memory;
 use crate::units;
 
 /// The least number of sleeps of a loop.
@@ -220,17 +221,32 @@ fn network(facts: &Facts<'_>) -> Vec<Candidate> {
 /// Waits for disks and files: for memory that is there, for `fsync`, and others.
 fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
     type Own = fn(Time, Reason) -> bool;
-    let faults: Own =
-        |kind, reason| kind == Time::Memory || kind == Time::Disk && reason == Reason::PageFault;
+    let faults: Own = |kind, reason| kind == Time::Disk && reason == Reason::PageFault;
+    // Without evidence of that the pages are those of files that were never read before.
+    let (memory, faults): (Own, Own) = match memory::reads_again(facts.analysis) {
+        true => (
+            |kind, reason| {
+                kind == Time::Memory || kind == Time::Disk && reason == Reason::PageFault
+            },
+            |_, _| false,
+        ),
+        false => (|kind, _| kind == Time::Memory, faults),
+    };
     let sync: Own = |kind, reason| kind == Time::Disk && reason == Reason::Sync;
     let others: Own =
         |kind, reason| kind == Time::Disk && !matches!(reason, Reason::PageFault | Reason::Sync);
     let kinds = [
         (
             Kind::Memory,
-            faults,
-            "for pages from the disk",
+            memory,
+            "for memory",
             "give it more memory, or run fewer jobs",
+        ),
+        (
+            Kind::Disk,
+            faults,
+            "for pages of files",
+            "keep the files in the page cache, or on a faster disk",
         ),
         (
             Kind::Disk,

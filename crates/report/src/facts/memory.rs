@@ -8,6 +8,22 @@ use tr_format::counters::{Counter, Counters};
 use tr_format::event::Ktime;
 use tr_format::meta::Extra;
 
+/// Threads that reclaim memory so often evict pages that they read again.
+const MANY_RECLAIMS: u64 = 100;
+
+pub(crate) fn evicts(reclaims: u64) -> bool {
+    reclaims >= MANY_RECLAIMS
+}
+
+/// Whether page faults on the pages of files are those of a build short of memory.
+pub(crate) fn reads_again(analysis: &Analysis) -> bool {
+    let reclaims = analysis.memory.iter().map(|it| match it.kind {
+        MemoryKind::Reclaimed(count, _) => count,
+        _ => 0,
+    });
+    evicts(reclaims.fold(0, u64::saturating_add))
+}
+
 /// Figures of threads and their processes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MemorySum {

@@ -13,6 +13,7 @@ use tr_format::counters::Counter;
 use tr_format::event::{Ktime, Reason};
 
 use crate::facts::loads;
+use crate::facts::memory::evicts;
 use crate::facts::network::Host;
 use crate::facts::parts::Part;
 use crate::label;
@@ -25,8 +26,6 @@ const TIMERS: usize = 100;
 const THREADS: usize = 1_000;
 /// A timer that is shorter, in ns, hides nothing.
 const SHORT: u64 = 1_000_000;
-/// A step whose threads reclaim so often is short of memory.
-const SHORT_OF_MEMORY: u64 = 100;
 
 /// A step's wall time by part, in ns.
 #[derive(Clone, Debug, Default)]
@@ -376,7 +375,7 @@ impl<'a> Divider<'a> {
             divided.take(Part::Other, blocked, Part::Memory);
             // The path tells the page faults of a thread that is short of memory itself.
             let mut rest = memory.ns.saturating_sub(known).saturating_sub(blocked);
-            if memory.reclaims >= SHORT_OF_MEMORY {
+            if evicts(memory.reclaims) {
                 // The pages that it evicts it reads again.
                 let faults = divided.faults;
                 divided.take(Part::Disk, faults, Part::Memory);
