@@ -1,12 +1,15 @@
 //! What a user reads first: the chain of failures, and the path of a recording whose command
 //! goes on.
 
+use std::os::unix::fs::PermissionsExt;
+
 use libtest_mimic::Failed;
 
 use crate::support::{ensure, int, list, record, scratch, text, tr, Test};
 
 pub const TESTS: &[Test] = &[
     ("the_chain_of_failures_comes_first", chain),
+    ("a_test_that_is_to_fail_is_no_failure", to_fail),
     ("a_path_that_is_cut_off_begins_at_the_busy_job", cut_off),
 ];
 
@@ -29,6 +32,29 @@ fn chain() -> Result<(), Failed> {
     ensure(lines[1].ends_with("→ the command exit 7"), all)?;
     // The shell went on after exit 9 and the tests that are false.
     ensure(lines[2].contains("5 failed without consequence"), all)
+}
+
+/// A runner that passes with a failed test (`WILL_FAIL` of ctest, `should_fail` of meson) was told to expect it.
+fn to_fail() -> Result<(), Failed> {
+    let place = scratch("to-fail");
+    std::fs::create_dir_all(&place)?;
+    for (passes, told) in [("exit 0", false), ("exit 8", true)] {
+        let runner = place.join("ctest");
+        std::fs::write(&runner, format!("#!/bin/sh\n./unit-of-it\n./other\n{passes}\n"))?;
+        std::fs::write(place.join("unit-of-it"), "#!/bin/sh\nsleep 0.01; exit 3\n")?;
+        std::fs::write(place.join("other"), "#!/bin/sh\nsleep 0.01\n")?;
+        for name in ["ctest", "unit-of-it", "other"] {
+            std::fs::set_permissions(place.join(name), std::fs::Permissions::from_mode(0o755))?;
+        }
+        let trace = place.join("trace.bin");
+        let script = format!("cd '{}' && ./ctest; true", place.display());
+        record(&trace, &["--force"], &["sh", "-c", &script])?;
+        let args = ["summary", "--format", "json"];
+        let report: serde_json::Value = serde_json::from_slice(&tr(&args, &trace)?)?;
+        let failures = list(&report, "failures");
+        ensure(failures.is_empty() != told, || format!("{passes}: {report:#}"))?;
+    }
+    Ok(())
 }
 
 /// With --duration the shell still sleeps at the end: for the child that works, not for the

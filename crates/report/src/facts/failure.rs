@@ -200,6 +200,7 @@ impl Tests {
         let mut has_inner = vec![false; list.len()];
         let mut is_asked = vec![false; list.len()];
         let mut failed = Vec::new();
+        let expected = expected(analysis);
         for (at, step) in list.iter().enumerate() {
             // Parents come first.
             let around = step
@@ -208,7 +209,9 @@ impl Tests {
             let asked = around || passed(step);
             is_asked.get_mut(at).into_iter().for_each(|it| *it = asked);
             // One that a program reports is as it says.
-            let counts = step.failed() && (!around || step.result.is_some());
+            let expected = step.process.and_then(|ix| expected.get(ix.0 as usize));
+            let tolerated = around || expected == Some(&true);
+            let counts = step.failed() && (!tolerated || step.result.is_some());
             if counts && (is_test(step) || step.result.is_some()) {
                 failed.push(at);
                 for outer in steps.around(step.parent) {
@@ -568,6 +571,24 @@ fn named(process: &Process) -> Option<(&'static tools::Tool, Option<String>)> {
     let mut words = program.split(' ');
     let tool = tools::by_name(words.next()?)?;
     Some((tool, words.next().map(str::to_owned)))
+}
+
+/// For each process whether the test runner above it passed: a test that failed there was to fail (`WILL_FAIL` of
+/// ctest, `should_fail` of meson), or has passed since.
+fn expected(analysis: &Analysis) -> Vec<bool> {
+    let passes = down(analysis, |ix, above: Option<&bool>| {
+        let process = analysis.process(ix);
+        match role(process) {
+            Some(Role::Tests) => process.status == Some(0),
+            _ => above == Some(&true),
+        }
+    });
+    let above = |ix| {
+        let parent = analysis.process(ix).parent?;
+        passes.get(parent.0 as usize).copied().flatten()
+    };
+    let all = analysis.process_ids();
+    all.map(|ix| above(ix) == Some(true)).collect()
 }
 
 fn role(process: &Process) -> Option<Role> {
