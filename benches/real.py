@@ -111,8 +111,8 @@ BUILDS = {
     "cjson-ctest-j2": ("deb:cjson", CMAKE + "&& ninja -C b", "ctest --test-dir b -j2"),
     "jansson-ctest": ("deb:jansson", CMAKE + "&& ninja -C b", "ctest --test-dir b"),
     "uv-ninja-j2": ("deb:libuv1", CMAKE, "ninja -C b -j2"),
-    "pkgconf-setup": ("deb:pkgconf", "", "meson setup b"),
-    "pkgconf-ninja": ("deb:pkgconf", "meson setup b", "ninja -C b"),
+    "pkgconf-setup": ("deb:pkgconf", "", "meson setup b -Dtests=false"),
+    "pkgconf-ninja": ("deb:pkgconf", "meson setup b -Dtests=false", "ninja -C b"),
     "cargo-build": (
         {"Cargo.toml": CARGO % 'regex = "1"\nserde_json = "1"', "src/main.rs": "fn main() {}"},
         "cargo generate-lockfile && " + VENDOR,
@@ -138,7 +138,7 @@ BUILDS = {
     "npm-ci": (
         {"package.json": '{"name": "a", "version": "1.0.0", "dependencies": {"express": "4", "mocha": "10"}}'},
         "npm install --cache cache --no-audit --no-fund && rm -rf node_modules",
-        "npm ci --cache cache --offline --no-audit --no-fund",
+        "npm ci --cache cache --prefer-offline --no-audit --no-fund",
     ),
     "tsc": (
         {

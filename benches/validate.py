@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Applies the first line of `--report advice` and measures what it gains: docs/validation.md.
 
-usage: benches/validate.py [--tr TR] [--pairs N] [--around idle,load,quota] [--out FILE] [BUILD...]
+usage: benches/validate.py [--tr TR] [--pairs N] [--around idle,load,quota] [--out FILE] [--rows FILE] [--limit SECONDS] [BUILD...]
 
-The builds are those of fixtures/advice/builds.sh. Each is recorded once in each surrounding:
+The builds are those of fixtures/advice/builds.sh and those of real.py. Each is recorded once in each surrounding:
 alone, beside two tasks that spin, and in a cgroup with 30 % of a CPU. If the first line is one
 that a script can apply, the build with and without it is measured in alternating pairs in the same
-surrounding. Needs root; as root alone a cgroup has a quota. The machine's other load is told
+surrounding. --limit leaves out builds that take longer alone. --rows keeps each row as a line of JSON: a second call
+with the same file goes on where the first one ended. Needs root; as root alone a cgroup has a quota. The machine's other load is told
 before the table: rows of a busy machine say little about gains, and enough about harm.
 """
 import argparse
@@ -20,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import real
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILDS = os.path.join(HERE, "fixtures/advice/builds.sh")
@@ -55,42 +58,84 @@ def sed(file, *edits):
         new_file.write(text)
 
 
+def with_jobs(command, jobs):
+    """The command with so many jobs, of a tool that has such an option; else None."""
+    tool = os.path.basename(command[0])
+    if tool == "pytest":
+        return command + ["-n", jobs]
+    if tool == "cmake" and "--build" not in command or tool not in ("make", "ninja", "ctest", "prove", "cargo", "cmake"):
+        return None
+    rest = [it for at, it in enumerate(command) if not re.match("-j[0-9]*$", it) and command[at - 1] != "-j"]
+    at = 2 if tool == "cargo" else len(rest) if tool in ("ctest", "cmake") else 1
+    return rest[:at] + ["-j" + jobs] + rest[at:]
+
+
+def faster_linker(place):
+    """A directory in which compilers find another linker first, and the environment that says so."""
+    linker = shutil.which("mold") or shutil.which("ld.lld") or shutil.which("ld.gold")
+    if not linker:
+        return None
+    os.makedirs(os.path.join(place, ".linker"), exist_ok=True)
+    os.symlink(linker, os.path.join(place, ".linker/ld"))
+    return {"COMPILER_PATH": os.path.join(real.PLACE, ".linker")}
+
+
+def keep_results(place, command):
+    """Keeps what a first configuration found: a cache file, or the build directory."""
+    cached = command + ["-C"] if "./configure" in command else command
+    at = real.run_in(place)
+    subprocess.run(cached, cwd=at, env=real.environment(at), check=False, **QUIET)
+    for kept in ("config.cache", "b"):
+        found = os.path.join(at, kept)
+        if os.path.isdir(found):
+            shutil.copytree(found, os.path.join(place, kept), symlinks=True)
+        elif os.path.exists(found):
+            shutil.copy(found, place)
+    return cached, {}
+
+
 # What the first line says, done: by its kind, in the directory of a build.
 def apply(kind, action, name, command):
-    """The changed command, or None where only a person can apply the line."""
+    """The changed command and environment, or None where only a person can apply the line."""
     jobs = re.search(r"-j ?(\d+)", action)
-    if kind in ("few-jobs", "tests") and jobs and command[0] in ("make", "prove"):
-        return [arg for arg in command if not arg.startswith("-j")] + [jobs.group(0)]
-    if kind == "link" and os.path.exists("Makefile"):
-        sed("Makefile", ("-no-pie", "-no-pie -fuse-ld=gold"))
-        return command
+    if kind in ("few-jobs", "tests"):
+        # Names of the option without a number: one job a CPU.
+        changed = with_jobs(command, jobs.group(1) if jobs else str(os.cpu_count()))
+        return changed and (changed, {})
+    if name in real.BUILDS:
+        if kind == "link" and (found := faster_linker(os.getcwd())):
+            return command, found
+        if kind == "configure":
+            return keep_results(os.getcwd(), command)
+        return None
+    edits = {
+        "link": ("Makefile", "-no-pie", "-no-pie -fuse-ld=gold"),
+        "sleep": ("test.sh", r"^sleep 1\n", ""),
+        "poll": ("wait.sh", r"sleep 0\.\d+", "sleep 0.02"),
+        "lock": ("Makefile", "flock db.lock ", ""),
+    }
     if kind == "last" and name == "big-last":
-        sed("Makefile", (r"^app: (.*) zbig\.o", r"app: zbig.o \1"))
-        return command
+        edits["last"] = ("Makefile", r"^app: (.*) zbig\.o", r"app: zbig.o \1")
+    if kind == "repeated" and name == "repeated-compiler":
+        edits["repeated"] = ("Makefile", r"(?s)^release:\n.*?^release: debug", "release:\npackage:\nrelease: debug")
+    if kind in edits and os.path.exists(edits[kind][0]):
+        file, *edit = edits[kind]
+        sed(file, edit)
+        return command, {}
     if kind == "configure" and os.path.exists("configure"):
         subprocess.run(["./configure"], check=False, **QUIET)
-        return command
-    if kind == "sleep" and os.path.exists("test.sh"):
-        sed("test.sh", (r"^sleep 1\n", ""))
-        return command
-    if kind == "poll" and os.path.exists("wait.sh"):
-        sed("wait.sh", (r"sleep 0\.\d+", "sleep 0.02"))
-        return command
-    if kind == "repeated" and name == "repeated-compiler":
-        sed("Makefile", (r"(?s)^release:\n.*?^release: debug", "release:\npackage:\nrelease: debug"))
-        return command
+        return command, {}
     if kind == "short" and name == "short":
         with open("count.sh", "w") as script:
             script.write("seq 900 | tail -1 >/dev/null\n")
-        return command
-    if kind == "lock":
-        sed("Makefile", ("flock db.lock ", ""))
-        return command
+        return command, {}
     return None
 
 
 def command_of(name):
-    """The command that builds.sh executes."""
+    """The command of a build."""
+    if name in real.BUILDS:
+        return real.command(name)
     if name in MORE:
         return MORE[name][2]
     with open(BUILDS) as script:
@@ -103,6 +148,9 @@ def command_of(name):
 
 
 def prepare(name, place):
+    """Whether a new directory has what the build needs."""
+    if name in real.BUILDS:
+        return real.prepare(name, place)
     os.mkdir(place)
     files, base, _ = MORE.get(name, ({}, name, None))
     for file, text in files.items():
@@ -110,6 +158,7 @@ def prepare(name, place):
             out.write(text)
     if base:
         subprocess.run([BUILDS, "prepare", base], cwd=place, check=True, **QUIET)
+    return True
 
 
 @contextlib.contextmanager
@@ -158,23 +207,20 @@ def surrounding(around):
             spinner.wait()
 
 
-def timed(source, command, work, enter):
+def timed(source, command, more, enter):
     """Seconds of a run in a copy of a directory."""
-    place = os.path.join(work, "run")
-    shutil.rmtree(place, ignore_errors=True)
-    shutil.copytree(source, place, symlinks=True)
+    place = real.run_in(source)
+    environment = {**real.environment(place), **more}
     start = time.monotonic()
-    subprocess.run(command, cwd=place, check=False, preexec_fn=enter, **QUIET)
+    subprocess.run(command, cwd=place, check=False, preexec_fn=enter, env=environment, **QUIET)
     return time.monotonic() - start
 
 
 def first_line(tr, source, command, work, enter):
-    place = os.path.join(work, "traced")
-    shutil.rmtree(place, ignore_errors=True)
-    shutil.copytree(source, place, symlinks=True)
+    place = real.run_in(source)
     trace = os.path.join(work, "trace.bin")
     record = [tr, "record", "-q", "--force", "-o", trace, "--"] + command
-    subprocess.run(record, cwd=place, check=False, preexec_fn=enter, **QUIET)
+    subprocess.run(record, cwd=place, check=False, preexec_fn=enter, env=real.environment(place), **QUIET)
     out = subprocess.run([tr, "analyze", trace, "--report", "advice", "--format", "json"], capture_output=True, check=True)
     lines = json.loads(out.stdout)["advice"]["advice"]
     return lines[0] if lines else None
@@ -192,10 +238,14 @@ def verdict(before, after):
 
 
 def measure(args, name, around):
+    """A row; None where the build cannot be prepared, or takes longer than it may."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as work, surrounding(around) as enter:
         before, after = os.path.join(work, "before"), os.path.join(work, "after")
-        prepare(name, before)
+        if not prepare(name, before):
+            return None
         command = command_of(name)
+        if around == "idle" and timed(before, command, {}, enter) > args.limit:
+            return None
         line = first_line(args.tr, before, command, work, enter)
         row = {"build": name, "around": around, "line": "", "result": "silent"}
         if line is None:
@@ -210,7 +260,7 @@ def measure(args, name, around):
         if changed is None:
             return row
         pairs = [
-            (timed(before, command, work, enter), timed(after, changed, work, enter))
+            (timed(before, command, {}, enter), timed(after, *changed, enter))
             for _ in range(args.pairs)
         ]
         times = list(zip(*pairs))
@@ -245,6 +295,8 @@ def main():
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--around", default="idle,load,quota")
     parser.add_argument("--out")
+    parser.add_argument("--rows")
+    parser.add_argument("--limit", type=float, default=60)
     parser.add_argument("builds", nargs="*")
     args = parser.parse_args()
     args.tr = os.path.abspath(args.tr)
@@ -252,10 +304,22 @@ def main():
     # These need a network, a disk or packages that are not there everywhere.
     names = [it for it in names if not re.match("network|install|cold|fsync|memory|tests-pytest|quota|others|.*(xdist|cargo|java)", it)]
     rows = []
-    for name in args.builds or names + list(MORE):
+    if args.rows and os.path.exists(args.rows):
+        with open(args.rows) as kept:
+            rows = [json.loads(line) for line in kept]
+    done = {(row["build"], row["around"]) for row in rows}
+    for name in args.builds or names + list(MORE) + list(real.BUILDS):
         for around in args.around.split(","):
-            rows.append(measure(args, name, around))
-            print(list(table(rows[-1:]))[-1], flush=True)
+            if (name, around) in done:
+                continue
+            row = measure(args, name, around)
+            if row is None:
+                break
+            rows.append(row)
+            print(list(table([row]))[-1], flush=True)
+            if args.rows:
+                with open(args.rows, "a") as kept:
+                    kept.write(json.dumps(row) + "\n")
     load = os.getloadavg()[2]
     head = [
         "# Validation of the advice",
