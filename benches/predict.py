@@ -22,7 +22,8 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from validate import BUILDS, HERE, QUIET, prepare, quota  # noqa: E402
+import real  # noqa: E402
+from validate import HERE, QUIET, prepare, quota, with_jobs  # noqa: E402
 
 # Spins for CPU time: with BURN_SCALE a compiler that is so many times as slow.
 BURN = r"""
@@ -96,7 +97,8 @@ class Build:
                 return False
             shutil.copytree(found[-1], place, symlinks=True)
         elif self.base:
-            prepare(self.base, place)
+            if not prepare(self.base, place):
+                return False
         else:
             os.mkdir(place)
         for file, text in self.files.items():
@@ -155,6 +157,18 @@ BUILDS_OF = {
 }
 
 
+def of_sources(name):
+    """A build of real.py."""
+    command = real.command(name)
+    if with_jobs(command, "2") is None:
+        return Build(base=name, command=fixed(*command), tries=("cpus",))
+    return Build(base=name, command=lambda jobs: with_jobs(command, str(jobs)), tries=("jobs", "one", "cpus"))
+
+
+# pytest-xdist's workers are other processes than those of one: no forecast has them.
+BUILDS_OF |= {name: of_sources(name) for name in real.BUILDS if not name.startswith("pytest")}
+
+
 class Runs:
     """The real runs of one build."""
 
@@ -171,9 +185,7 @@ class Runs:
             kept = os.path.join(self.again, "%s-%d.bin" % (self.name, self.number))
             return kept if os.path.exists(kept) else None
         # The same place each time: command lines are the same.
-        place = os.path.join(self.work, "run")
-        shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(self.source, place, symlinks=True)
+        place = real.run_in(self.source)
         if before:
             subprocess.run(before, cwd=place, shell=True, check=True, **QUIET)
         trace = os.path.join(self.work, "%d.bin" % self.number)
@@ -181,7 +193,7 @@ class Runs:
         if cpus == 1:
             command += ["taskset", "-c", "0"]
         done = subprocess.run(
-            command + self.build.command(jobs), cwd=place, check=False, preexec_fn=enter, env={**os.environ, **(env or {})}, **QUIET
+            command + self.build.command(jobs), cwd=place, check=False, preexec_fn=enter, env={**real.environment(place), **(env or {})}, **QUIET
         )
         if done.returncode:
             print("  exit status %d" % done.returncode, file=sys.stderr)

@@ -2,7 +2,7 @@
 
 The sources come from the distribution (`apt-get source`, with lists of its own: the machine's stay as they are), from
 the Python and the Rust package registries, and are kept in a cache. A build that cannot be prepared is named and left
-out. Needs: cmake ninja-build meson golang-go bats default-jdk nodejs npm cargo pytest pytest-xdist ccache lld mold.
+out. Needs: cmake ninja-build meson golang-go bats default-jdk nodejs npm cargo debhelper pytest pytest-xdist mold.
 """
 import glob
 import os
@@ -152,7 +152,7 @@ BUILDS = {
     "pytest-click": ("pypi:click", "", "pytest -q -p no:cacheprovider tests"),
     "unittest-itertools": ("pypi:more-itertools", "", "python3 -m unittest -q tests.test_recipes"),
     "prove-mojo": ("deb:libmojolicious-perl", "", "prove -l t/mojo t/mojolicious"),
-    "shell": ("deb:lua5.4", "printf '%s' " + shlex.quote(SHELL) + " >run.sh", "sh run.sh"),
+    "shell-archive": ("deb:lua5.4", "printf '%s' " + shlex.quote(SHELL) + " >run.sh", "sh run.sh"),
     "deb-package": ("deb:hello", "", "dpkg-buildpackage -b -uc -us -d"),
 }
 # Each in its own directory: nothing is left over from another run.
