@@ -2,7 +2,7 @@
 
 The sources come from the distribution (`apt-get source`, with lists of its own: the machine's stay as they are), from
 the Python and the Rust package registries, and are kept in a cache. A build that cannot be prepared is named and left
-out. Needs: cmake ninja-build meson golang-go bats default-jdk nodejs npm cargo debhelper pytest pytest-xdist mold.
+out. Needs: cmake ninja-build meson golang-go bats default-jdk nodejs npm cargo debhelper texinfo pytest pytest-xdist mold.
 """
 import glob
 import os
