@@ -8,6 +8,7 @@ mod common;
 use std::collections::HashMap;
 use std::fs::{read, write};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{channel, Sender};
@@ -91,7 +92,7 @@ fn page(trace: &Path, directory: &Path, name: &str) -> Result<(), Failed> {
         "analyze",
         &trace,
         "--report",
-        "top,advice,critical-path,off-cpu,disk,network,machine,flame",
+        "top,advice,critical-path,off-cpu,disk,network,machine,flame,steps",
         "--format",
         "json",
     ])?;
@@ -223,6 +224,21 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     let record = ["record", "-q", "--method", "ptrace", "-o", &file];
     run(&[&record[..], &["--", "sh", "-c", script]].concat())?;
     page(&sleeper, directory, "sleeper")?;
+    // Its first question is answered with no, and what follows it fails.
+    let configure = directory.join("configure");
+    write(&configure, "#!/bin/sh\n/bin/false\nexit 0\n")?;
+    let mut may = std::fs::metadata(&configure)?.permissions();
+    may.set_mode(0o755);
+    std::fs::set_permissions(&configure, may)?;
+    let conf = directory.join("conf.bin");
+    let script = format!("{}; exit 3", configure.display());
+    let configured = Command::new(TR)
+        .args(["record", "-q", "--method", "ptrace", "-o"])
+        .arg(&conf)
+        .args(["--", "sh", "-c", &script])
+        .status()?;
+    assert_eq!(configured.code(), Some(3));
+    page(&conf, directory, "conf")?;
     let cargo = fixtures.with_file_name("advice/clean-cargo.bin");
     page(&cargo, directory, "cargo")?;
     let fsync = fixtures.with_file_name("advice/fsync.bin");

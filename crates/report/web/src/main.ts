@@ -7,6 +7,8 @@ import { h, Tip } from "./dom";
 import { Flame } from "./flame";
 import { Heatmap } from "./heatmap";
 import { Overview } from "./overview";
+import { Range } from "./range";
+import { Steps } from "./steps";
 import { Store, viewsOf, type State, type View } from "./state";
 import { Strip } from "./strip";
 import { Table } from "./table";
@@ -17,7 +19,7 @@ import { ruler } from "./marks";
 import { pin } from "./pins";
 import { count } from "./units";
 
-const TITLES: Record<View, string> = { overview: "Overview", heatmap: "Heatmap", timeline: "Timeline", tree: "Tree", table: "Table", stacks: "Stacks" };
+const TITLES: Record<View, string> = { overview: "Overview", steps: "Steps and tests", heatmap: "Heatmap", timeline: "Timeline", tree: "Tree", table: "Table", stacks: "Stacks" };
 
 /** The pointer's actions. */
 const POINTER: [string, string][] = [
@@ -60,13 +62,18 @@ async function main() {
   const order = ranks(data);
   const strip = new Strip(context, order);
   const details = new Details(context);
+  const side = h("div", { class: "side" });
+  const beside = () => (side.hidden = range.element.hidden && details.element.hidden);
+  const range = new Range(context, beside);
+  side.append(range.element, details.element);
+  const stepsView = new Steps(context);
   const heatmap = new Heatmap(context);
   const timeline = new Timeline(context, order);
   const tree = new Tree(context, order);
   const table = new Table(context);
   const flame = data.stacks && new Flame(context, data.stacks);
   const all = viewsOf(data);
-  const views = { overview: new Overview(context, order), heatmap, timeline, tree, table, stacks: flame ?? tree };
+  const views = { overview: new Overview(context, order), steps: stepsView, heatmap, timeline, tree, table, stacks: flame ?? tree };
   const { state } = store;
 
   const search = h("input", { type: "search", placeholder: "Search: text or /regex/", "aria-label": "Search processes", autocomplete: "off", spellcheck: "false",
@@ -99,17 +106,25 @@ async function main() {
   const help = h("dialog", { class: "help", "aria-label": "Keys" });
   const { trace } = data.doc;
 
+  // Two lines of it, unless all is asked for.
+  const title = h("h1", { title: trace.command, id: "command" }, trace.command);
+  const more = h("button", { type: "button", class: "icon", id: "whole-command", "aria-expanded": "false", "aria-controls": "command", "aria-label": "The whole command line", title: "The whole command line",
+    onclick: () => more.setAttribute("aria-expanded", String(title.classList.toggle("whole"))) }, "…");
+  new ResizeObserver(() => {
+    more.hidden = !title.classList.contains("whole") && title.scrollHeight <= title.clientHeight + 1;
+  }).observe(title);
+
   app.replaceChildren(
     h("header", { class: "top" },
       h("span", { class: "brand" }, "tr"),
-      h("h1", { title: trace.command }, trace.command),
+      title, more,
       h("div", { class: "find" }, search, found),
       h("button", { type: "button", class: "icon", title: "Dark or light (t)", "aria-label": "Dark or light", onclick: toggleTheme }, "◐"),
       h("button", { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: () => help.showModal() }, "?")),
     ...warned(data, () => store.set({ view: "overview" })),
     strip.element,
     h("nav", { class: "bar-nav" }, tablist, scope, cgroups?.element ?? null),
-    h("div", { class: "body" }, h("main", {}, ...Object.values(panels)), details.element),
+    h("div", { class: "body" }, h("main", {}, ...Object.values(panels)), side),
     tip.element, help,
   );
 
@@ -125,6 +140,8 @@ async function main() {
     tip.hide();
     strip.update();
     details.update();
+    range.update();
+    beside();
     // Sums over a large recording wait for the end of a drag.
     clearTimeout(later);
     const moved = changed !== null && [...changed].every((key) => key === "t0" || key === "t1");
@@ -186,7 +203,7 @@ async function main() {
   };
   const keys: Key[] = [
     [all.map((_, at) => String(at + 1)), all.map((view) => TITLES[view]).join(", "), (key) => store.set({ view: all[Number(key) - 1] })],
-    [["/"], "search: text, /regular expression/, program:name, pid:1,2 or is:failed", () => { search.focus(); search.select(); }],
+    [["/"], "search: text, /regular expression/, program:name, step:name, pid:1,2 or is:failed", () => { search.focus(); search.select(); }],
     [["n", "N"], "next, previous match", (key) => next(key === "n" ? 1 : -1)],
     [["ArrowUp", "ArrowDown", "k", "j"], "select the previous, the next row", (key) => row(key === "ArrowDown" || key === "j" ? 1 : -1)],
     [["ArrowLeft", "ArrowRight", "a", "d"], "pan", (key) => store.pan(key === "ArrowLeft" || key === "a" ? -0.15 : 0.15)],
@@ -203,6 +220,7 @@ async function main() {
     [["f"], "fold or unfold waiting parents, sleepers and repeated siblings (Timeline)", () => store.set({ fold: !state.fold })],
     [["c"], "lanes of the CPUs (Timeline)", () => store.set({ cpus: !state.cpus })],
     [["r"], "lanes of network, disks and the machine, where recorded (Timeline)", () => store.set({ resources: !state.resources })],
+    [["x"], "the sums of what is shown (Heatmap, Timeline)", () => store.set({ sums: !state.sums })],
     [["e"], "wake-ups of the selected process (Timeline)", () => store.set({ wakeups: !state.wakeups })],
     [["p"], "pin the selected process above the timeline, or let it go", () => { if (state.sel >= 0) pin(store, state.sel); }],
     [["m"], "note at the pointer (Heatmap, Timeline); the link keeps it", () => {
@@ -230,6 +248,7 @@ async function main() {
 
   function themeChanged() {
     heatmap.themeChanged();
+    stepsView.themeChanged();
     timeline.themeChanged();
     tree.draw();
     flame?.draw();
