@@ -36,7 +36,7 @@ export class Flame {
   private canvas = h("canvas", { tabindex: "0", role: "img", "aria-describedby": "frame" });
   private picture = h("div", { class: "flame" }, this.canvas);
   private list = h("div", { class: "functions" });
-  private line = h("p", { class: "frame", id: "frame", role: "status" });
+  private line = h("p", { class: "frame", id: "frame", role: "status", tabindex: "0" });
   private empty = h("p", { class: "empty", hidden: true, role: "status" });
   private weights!: Weights;
   private key = "";

@@ -17,7 +17,7 @@ import { Tree } from "./tree";
 import { move } from "./path";
 import { ruler } from "./marks";
 import { pin } from "./pins";
-import { count } from "./units";
+import { count, time } from "./units";
 
 const TITLES: Record<View, string> = { overview: "Overview", steps: "Steps and tests", heatmap: "Heatmap", timeline: "Timeline", tree: "Tree", table: "Table", stacks: "Stacks" };
 
@@ -106,6 +106,7 @@ async function main() {
   const help = h("dialog", { class: "help", "aria-label": "Keys" });
   const { trace } = data.doc;
 
+  const said = h("p", { class: "offscreen", role: "status", id: "said" });
   // Two lines of it, unless all is asked for.
   const title = h("h1", { title: trace.command, id: "command" }, trace.command);
   const more = h("button", { type: "button", class: "icon", id: "whole-command", "aria-expanded": "false", "aria-controls": "command", "aria-label": "The whole command line", title: "The whole command line",
@@ -125,8 +126,15 @@ async function main() {
     strip.element,
     h("nav", { class: "bar-nav" }, tablist, scope, cgroups?.element ?? null),
     h("div", { class: "body" }, h("main", {}, ...Object.values(panels)), side),
-    tip.element, help,
+    tip.element, said, help,
   );
+
+  /** What is selected, for those who do not see it. */
+  function say() {
+    const { sel } = state;
+    const p = data.doc.processes;
+    said.textContent = sel < 0 ? "" : `Selected: ${data.label(sel)}, pid ${p.pid[sel]}, wall ${time(data.wall(sel))}, CPU ${time(p.on_cpu[sel])}, ${data.exit(sel)}`;
+  }
 
   let later = 0;
   function update(changed: Set<keyof State> | null) {
@@ -153,6 +161,7 @@ async function main() {
     if (document.activeElement !== search || changed?.has("q") === false) search.value = state.q;
     search.setAttribute("aria-invalid", String(store.badQuery));
     found.textContent = store.badQuery ? "no valid expression" : store.matches ? `${count(store.matchCount)} found` : "";
+    if (changed?.has("sel")) say();
     if (!changed || changed.has("sel") || changed.has("view")) {
       const view = views[state.view];
       if (state.sel >= 0 && "reveal" in view) requestAnimationFrame(() => view.reveal());

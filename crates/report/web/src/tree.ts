@@ -525,12 +525,13 @@ export class Tree {
     const p = data.doc.processes;
     const children = this.sorted(this.below(ix));
     const open = children.length > 0 && this.open.has(ix);
-    const name = `${data.label(ix)}, CPU ${time(p.on_cpu[ix])}, wall ${time(data.wall(ix))}, ${data.exit(ix)}`;
+    const cpu = time(this.store.narrowed || this.grouping ? this.subtree[ix] : p.tree_on_cpu[ix]);
+    const wall = time(figures(data, this.store).wall[ix]);
+    const name = `${data.label(ix)}, CPU with descendants ${cpu}, wall ${wall}, ${data.exit(ix)}`;
     const line = h("div", { class: "line" },
       h("span", { class: "twist", "aria-hidden": "true" }, children.length === 0 ? "" : open ? "▾" : "▸"),
       h("span", { class: data.bad(ix) ? "name bad" : "name" }, data.label(ix)), this.bar(ix),
-      h("span", { class: "num" }, time(this.store.narrowed || this.grouping ? this.subtree[ix] : p.tree_on_cpu[ix])),
-      h("span", { class: "num" }, time(figures(data, this.store).wall[ix])));
+      h("span", { class: "num" }, cpu), h("span", { class: "num" }, wall));
     line.style.paddingLeft = `${(Math.min(level, 12) - 1) * 14 + 4}px`;
     const item = h("li", {
       role: "treeitem", "aria-level": level, "aria-label": name, "aria-selected": "false", tabindex: "-1", "data-ix": ix,

@@ -602,6 +602,8 @@ const tests = {
     // The rows at the time of a process, from the top.
     const rows = async (ns) => {
       const seen = [];
+      // What stands beside it makes it narrower.
+      const box = await page.locator("#view-timeline .scroll canvas").boundingBox();
       for (let y = 2; y < box.height; y += 6) {
         await page.mouse.move(box.x + (box.width * ns) / trace.duration_ns, box.y + y);
         const tip = (await page.isVisible(".tip")) ? await page.textContent(".tip") : "";
@@ -1490,6 +1492,30 @@ const tests = {
     }
   },
 
+  // One bar a step over time, by its start; how many ran at once is what a count at each moment says.
+  async steps_are_drawn_over_time() {
+    const page = await open("demo", "#view=steps&chart=1");
+    await settle(page);
+    const { steps: { steps }, trace } = analysis("demo");
+    const inner = steps.filter((step) => step.wall_ns > 0 && !steps.some((other) => other.parent === step.id));
+    inner.sort((a, b) => a.start_ns - b.start_ns || a.id - b.id);
+    const box = await page.locator("#view-steps .scroll canvas").boundingBox();
+    for (const n of [0, 5, 12]) {
+      await page.mouse.move(box.x + ((inner[n].start_ns + inner[n].wall_ns / 2) / trace.duration_ns) * box.width, box.y + 4 + 20 * n + 7);
+      const tip = await page.textContent(".tip");
+      assert.ok(tip.startsWith(inner[n].name), `${tip}, not ${inner[n].name}`);
+      const moments = range(0, 2000).map((at) => inner[n].start_ns + ((at + 0.5) / 2000) * inner[n].wall_ns);
+      const mean = moments.reduce((sum, t) => sum + inner.filter((step) => step.start_ns <= t && t < step.end_ns).length, 0) / moments.length;
+      const [, told] = /([\d.]+) steps at once/.exec(tip);
+      assert.ok(Math.abs(Number(told) - mean) < 0.07, `${told}, not ${mean}`);
+    }
+    await page.mouse.click(box.x + ((inner[5].start_ns + inner[5].wall_ns / 2) / trace.duration_ns) * box.width, box.y + 4 + 20 * 5 + 7);
+    await page.waitForSelector("#view-timeline:visible");
+    await settle(page);
+    assert.equal((await hash(page)).q, `step:${inner[5].name}`);
+    page.calm();
+  },
+
   // The slowest steps and all failed ones are on the first screen.
   async the_overview_has_the_slowest_steps() {
     const page = await open("demo");
@@ -1584,6 +1610,51 @@ const tests = {
     page.calm();
   },
 
+  // axe finds nothing in any view, light or dark, wide or narrow.
+  async axe_is_clean() {
+    const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+    for (const [colorScheme, width] of [["light", 1280], ["dark", 390]]) {
+      const page = await open("stacks", "", { colorScheme, viewport: { width, height: 800 } });
+      // The page's policy lets in no script but its own; this one is not of the page.
+      await page.evaluate(axe);
+      const views = await page.$$eval("[role=tab]", (all) => all.map((tab) => tab.id.slice(4)));
+      assert.ok(views.length > 5, views.join());
+      for (const state of [...views.map((view) => `view=${view}`), "view=steps&chart=1", "view=timeline&sel=0&t=0-900000000", "view=tree&rows=program"]) {
+        await page.evaluate((hash) => (location.hash = hash), state);
+        await settle(page);
+        const found = await page.evaluate(async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
+          .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join("\n")}`));
+        assert.deepEqual(found, [], `${colorScheme} ${state}`);
+        assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${state}: sideways`);
+      }
+      page.calm();
+      await page.context().close();
+    }
+  },
+
+  // Canvases are named, show that they have the keys, and what is selected is said.
+  async a_selection_is_said() {
+    const page = await open("demo", "#view=timeline");
+    await settle(page);
+    await page.locator("#view-timeline .scroll canvas").focus();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Shift+Tab");
+    assert.notEqual(await page.locator("#view-timeline .scroll canvas").evaluate((one) => getComputedStyle(one).outlineStyle), "none");
+    await page.keyboard.press("j");
+    await settle(page);
+    const { processes } = analysis("demo");
+    const { sel } = await hash(page);
+    assert.ok((await page.textContent("#said[role=status]")).includes(`pid ${processes[Number(sel)].pid},`));
+    for (const one of await page.locator("canvas").all()) {
+      assert.ok(await one.getAttribute("role"));
+      assert.ok(await one.getAttribute("aria-label"));
+    }
+    await page.press("body", "Escape");
+    await settle(page);
+    assert.equal(await page.textContent("#said"), "");
+    page.calm();
+  },
+
   // The timeline begins in the upper 300 px, of a window of any height.
   async the_timeline_begins_high() {
     for (const [width, height] of [[1440, 900], [1366, 650]]) {
@@ -1673,7 +1744,7 @@ const tests = {
       owned: window.owned, scripts: document.scripts.length, images: document.images.length,
       odd: /[\u2028\u2029\u202a-\u202e\u2066-\u2069\u200e\u200f]/.test(document.documentElement.outerHTML),
     }));
-    assert.deepEqual(state, { owned: undefined, scripts: 2, images: 0, odd: false });
+    assert.deepEqual(state, { owned: undefined, scripts: 4, images: 0, odd: false });
     assert.ok((await page.title()).includes("<script>"));
     // The policy holds: what somebody would get in does not run.
     await page.evaluate(() => {
