@@ -121,6 +121,11 @@ impl Args {
         self.budget
     }
 
+    /// It writes to standard output alone.
+    pub fn only_reads(&self) -> bool {
+        self.output.as_os_str() == "-"
+    }
+
     /// All traces.
     pub fn files(&self) -> Vec<&Path> {
         let all = self.files.iter().chain(&self.base).chain(&self.new);
@@ -130,7 +135,7 @@ impl Args {
 
 /// Writes the comparison to the file or to standard output.
 fn write(args: &Args, text: &str) -> ExitCode {
-    if args.output.as_os_str() == "-" {
+    if args.only_reads() {
         return open::print(text.as_bytes());
     }
     let files = args.files();
@@ -183,7 +188,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let diff = Diff::new(base, new, ask);
     let printed = match args.format {
-        FormatArg::Text if args.output.as_os_str() == "-" => {
+        FormatArg::Text if args.only_reads() => {
             open::print_text(&diff.text(&args.layout.style()))
         }
         FormatArg::Text => write(args, &tr_report::escape::page(&diff.text(&args.layout.style()))),

@@ -207,8 +207,8 @@ pub(super) fn fit(intervals: u64, room: u64) -> (u64, u64) {
 impl Series<'_> {
     /// Where the strips begin and end, in s since the start of the recording, over so many columns.
     fn axis(&self, wide: usize) -> String {
-        let end = |interval: u64| units::at(interval.saturating_mul(self.interval));
-        let (from, to) = (end(self.first()), format!("{} s", end(self.intervals())));
+        let from = units::at(self.first().saturating_mul(self.interval));
+        let to = format!("{} s", units::at(self.view.since(self.view.analysis.end)));
         let room = wide.saturating_sub(units::width(&from) + units::width(&to));
         match room {
             0 => from,

@@ -221,7 +221,7 @@ export class Overview {
     if (!path) return null;
     const named = new Set(this.ranks.keys());
     const color = (name: string) =>
-      named.has(name) ? this.color(name) : name.startsWith("run queue") ? "s1" : name === "disk" || name.startsWith("blocked") ? "s2" : name === "unknown" ? "s4" : "s3";
+      named.has(name) ? this.color(name) : /^run.queue/.test(name) ? "s1" : name === "disk" || name.startsWith("blocked") ? "s2" : name === "unknown" ? "s4" : "s3";
     const rows = store.narrowed ? pathInside(data, store) : path.shares;
     const whole = rows.reduce((sum, [, ns]) => sum + ns, 0);
     if (whole === 0) return null;
