@@ -188,10 +188,11 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let diff = Diff::new(base, new, ask);
     let printed = match args.format {
-        FormatArg::Text if args.only_reads() => {
-            open::print_text(&diff.text(&args.layout.style()))
-        }
-        FormatArg::Text => write(args, &tr_report::escape::page(&diff.text(&args.layout.style()))),
+        FormatArg::Text if args.only_reads() => open::print_text(&diff.text(&args.layout.style())),
+        FormatArg::Text => write(
+            args,
+            &tr_report::escape::page(&diff.text(&args.layout.style())),
+        ),
         FormatArg::Markdown => write(args, &diff.markdown()),
         FormatArg::Html => write(args, &diff.html()),
         FormatArg::BenchmarkAction => write(args, &diff.benchmarks(Service::Action)),

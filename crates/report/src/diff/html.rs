@@ -9,10 +9,10 @@ use super::tables::{Frame, Medium};
 use super::text::command;
 use super::{Diff, Figure, Gate, Run};
 use crate::escape::html;
-use crate::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, UNKNOWN};
 use crate::html::static_page;
 use crate::table::Table;
 use crate::units;
+use crate::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, UNKNOWN};
 
 /// The states below a bar.
 const STATES: [&str; 5] = [ON_CPU, RUN_QUEUE, BLOCKED, SLEEP, UNKNOWN];
@@ -109,7 +109,10 @@ impl Diff {
         out.push_str("<section class=\"card\"><h2>Timelines <small>of the first run of each side, over one time axis: the critical path, then all processes that did not only wait for others</small></h2>\n");
         out.push_str("<p class=\"legend\">");
         for (state, name) in STATES.iter().enumerate() {
-            let _ = write!(out, "<span class=\"key\"><i class=\"swatch s{state}\"></i>{name}</span>");
+            let _ = write!(
+                out,
+                "<span class=\"key\"><i class=\"swatch s{state}\"></i>{name}</span>"
+            );
         }
         out.push_str("</p>\n");
         for (name, run) in [("base", base), ("new", new)] {

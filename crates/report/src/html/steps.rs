@@ -19,9 +19,7 @@ struct Told<'a> {
     /// The row of the step around it.
     parent: Option<u32>,
     times: &'a StepTimes,
-    /// Its figures along its own critical path.
-    figures: Option<&'a Verdict>,
-    /// What stands out among them.
+    /// What stands out.
     verdict: Option<&'a Verdict>,
 }
 
@@ -42,8 +40,6 @@ columns!(Steps(analysis: &Analysis, it: &Told<'_>, strings: &mut Strings) {
     on_path: u64 = it.times.on_path,
     // Its wall time by the columns of `kinds`; none: not known.
     uses: Vec<Option<u64>> = uses(analysis.basis(), it),
-    // Of its wall time, able to run and without a CPU.
-    starved: Option<u64> = it.figures.map(Verdict::starved),
     verdict: Option<u32> = it.verdict.map(|verdict| strings.add(verdict.part.title().to_owned())),
     // It failed or was slow while it was held back.
     held: Option<u32> = it.verdict.filter(|verdict| verdict.told).map(|verdict| strings.add(verdict.text())),
@@ -124,13 +120,11 @@ impl<'a> Chosen<'a> {
         for at in &self.rows {
             if let Some((step, times)) = steps.list().get(*at).zip(times.steps.get(*at)) {
                 let parent = step.parent.and_then(|parent| *self.row_of.get(parent)?);
-                let (figures, verdict) = (verdicts.figures(*at), verdicts.of(*at));
                 let told = Told {
                     step,
                     parent,
                     times,
-                    figures,
-                    verdict,
+                    verdict: verdicts.of(*at),
                 };
                 columns.push(analysis, &told, strings);
             }

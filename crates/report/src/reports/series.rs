@@ -286,7 +286,11 @@ impl Report for Series<'_> {
         if !lines.is_empty() {
             let wide = intervals.div_ceil(each).saturating_mul(columns);
             let axis = self.axis(usize::try_from(wide).unwrap_or(0));
-            style.painted(&mut out, Paint::Dim, &format!("{:1$}{axis}", "", names + 12));
+            style.painted(
+                &mut out,
+                Paint::Dim,
+                &format!("{:1$}{axis}", "", names + 12),
+            );
         }
         for line in lines.iter().take(self.view.ask.top) {
             let name = units::shorten(&label::label(line.process), names);

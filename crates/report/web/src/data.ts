@@ -96,7 +96,7 @@ export interface Doc {
   path_title: string;
   /** Steps, tests and marks; parents before what is inside them. A moment begins where it ends. */
   steps: { name: number[]; kind: number[]; parent: (number | null)[]; process: (number | null)[]; from: number[]; to: number[]; open: number[]; failed: number[];
-    end: (number | null)[]; processes: number[]; on_cpu: (number | null)[]; on_path: number[]; at_once: number[]; uses: (number | null)[][]; starved: (number | null)[];
+    end: (number | null)[]; processes: number[]; on_cpu: (number | null)[]; on_path: number[]; at_once: number[]; uses: (number | null)[][];
     verdict: (number | null)[]; held: (number | null)[]; spent: number[] };
   /** What the wall time of a step went to: the columns of `uses`. */
   uses: string[];

@@ -233,11 +233,11 @@ export class Heatmap extends TimeView {
 }
 
 /** The choice of what rows stand for, as far as the recording tells it. */
-export function groupBy({ data, store }: Context, threads = false) {
+export function groupBy({ data, store }: Context, threads = false, pick = (rows: Rows) => store.set({ rows }), none = "Processes") {
   const { cgroup, container } = data.doc.processes;
-  const all: [Rows, string, boolean][] = [["process", "Processes", true], ["thread", "Threads", threads], ["program", "Programs", true],
+  const all: [Rows, string, boolean][] = [["process", none, true], ["thread", "Threads", threads], ["program", "Programs", true],
     ["step", "Steps", data.doc.steps.from.length > 0], ["cgroup", "Cgroups", new Set(cgroup).size > 1], ["container", "Containers", container.some((name) => name !== null)]];
-  return choice<Rows>("Group by", all.filter(([, , there]) => there).map(([rows, name]): [Rows, string] => [rows, name]), (rows) => store.set({ rows }));
+  return choice<Rows>("Group by", all.filter(([, , there]) => there).map(([rows, name]): [Rows, string] => [rows, name]), pick);
 }
 
 export const FONT = '12px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';

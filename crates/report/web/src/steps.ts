@@ -9,7 +9,8 @@ import { zoomButtons, type Context } from "./timeview";
 import { count, share, time } from "./units";
 import { UnitsChart } from "./units-chart";
 
-/** The columns of `uses` (kinds.rs) that are waits for something else than a CPU. */
+/** The column of `uses` (kinds.rs) that is time in run queues, and those that are waits for something else than a CPU. */
+const RUN_QUEUE = 1;
 const WAITS = [2, 3, 4, 5];
 
 /** The waits of a step by reason, the longest first. */
@@ -45,7 +46,7 @@ function verdict(data: Data, row: number): string {
 }
 
 function columns(data: Data, store: Store, most: () => number): Column<number>[] {
-  const { uses, on_cpu, on_path, starved, processes, kind, from, at_once, open: least } = data.doc.steps;
+  const { uses, on_cpu, on_path, processes, kind, from, at_once, open: least } = data.doc.steps;
   const whole = data.doc.path?.length.reduce((a, b) => a + b, 0) ?? 0;
   const name = (row: number) => data.stepName(row);
   const wall = (row: number) => `${least[row] ? "≥ " : ""}${time(data.stepWall(row))}`;
@@ -63,8 +64,8 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
       value: (row) => data.stepWall(row), show: wall, cell: (row) => [bar(data, row, most()), h("span", { class: "value" }, wall(row))] },
     ns("on_cpu", "CPU", "CPU time of all its tasks, with the steps inside it", on_cpu),
     { key: "cpus", title: "CPUs", hint: "CPUs utilized: CPU time by wall time", csv: "cpus", hidden: true, value: cpus, show: (row) => cpus(row)?.toFixed(2) ?? "?" },
-    ns("starved", "Starved", "Of its wall time: able to run, and without a CPU", starved),
-    { key: "waits", title: "Waits", hint: "Of its wall time: waits for something else than a CPU, by reason", csv: "waits_ns", width: 190,
+    { key: "run_queue", title: "Run queue", hint: "Of its wall time: able to run, and no CPU", csv: "path_run_queue_ns", value: (row) => uses[row][RUN_QUEUE] ?? null, show: (row) => time(uses[row][RUN_QUEUE] ?? null) },
+    { key: "waits", title: "Other waits", hint: "Of its wall time: waits for something else than a CPU, by reason", csv: "waits_ns", width: 190,
       value: (row) => (uses[row].length > 0 ? waits(row) : null), show: (row) => (uses[row].length > 0 ? waited(data, row).slice(0, 2).map(([ns, name]) => `${name} ${time(ns)}`).join(", ") || "–" : "?") },
     { key: "path", title: "Path", hint: `Its share of the ${data.pathName}`, csv: "critical_path_ns", value: (row) => on_path[row], show: (row) => (on_path[row] > 0 ? share(on_path[row], whole) : "–") },
     { key: "at_once", title: "At once", hint: "Steps that hold no others and ran at once while it did, on average", csv: "at_once", value: (row) => at_once[row], show: (row) => at_once[row].toFixed(1) },

@@ -239,6 +239,25 @@ const tests = {
     page.calm();
   },
 
+  // A program as root has the time of its processes' samples.
+  async stacks_have_groups_as_roots() {
+    const page = await open("stacks", "#view=stacks&rows=program");
+    await settle(page);
+    const rows = await page.$$eval(".functions tbody tr", (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    const totals = new Map(rows.filter((cells) => cells[5] === "").map((cells) => [cells[4], cells[2]]));
+    let found = 0;
+    for (const name of new Set(analysis("stacks").processes.map((p) => p.comm))) {
+      if (!totals.has(name)) continue;
+      found++;
+      await page.evaluate((name) => (location.hash = `#view=stacks&q=program:${name}`), name);
+      await settle(page);
+      const [, time] = (await page.textContent("#sampled")).split(", ");
+      assert.equal(totals.get(name), time, name);
+    }
+    assert.ok(found > 1, JSON.stringify(rows));
+    page.calm();
+  },
+
   async a_function_has_callers_and_callees() {
     const { flame } = analysis("stacks");
     const page = await open("stacks", "#view=stacks");
@@ -901,7 +920,7 @@ const tests = {
       // As long as the paths are, and a part where it was.
       const place = async (side, name) => {
         const all = await page.locator(`#path-${side}`).boundingBox();
-        const part = await page.locator(`#path-${side} > svg`, { hasText: name }).first().locator("rect").boundingBox();
+        const part = await page.locator(`#path-${side} > svg`, { hasText: name }).first().locator("rect").first().boundingBox();
         return [(part.x - all.x) / all.width, part.width / all.width];
       };
       const { processes, trace } = analysis("demo");
@@ -909,7 +928,7 @@ const tests = {
       const [from, wide] = await place("base", "linkpass");
       assert.ok(Math.abs(from - linker.start_ns / trace.duration_ns) < 0.01, `${from}`);
       assert.ok(Math.abs(wide - linker.wall_ns / trace.duration_ns) < 0.01, `${wide}`);
-      const ends = await page.locator("#path-new > svg > rect").last().boundingBox();
+      const ends = await page.locator("#path-new > svg > rect:first-of-type").last().boundingBox();
       const all = await page.locator("#path-new").boundingBox();
       const share = analysis("build").trace.duration_ns / trace.duration_ns;
       assert.ok(Math.abs((ends.x + ends.width - all.x) / all.width - share) < 0.02, `${ends.x + ends.width} ${share}`);
@@ -918,7 +937,7 @@ const tests = {
       for (const p of processes.filter((p) => p.argv?.[0].endsWith("/cc1") && p.wall_ns > trace.duration_ns / 100)) {
         const [, label, at] = lanes.map((text) => /^(.*): .* from ([\d.]+) s$/.exec(text)).find(([, label, at]) => label.startsWith("cc1 ") && Math.abs(at * 1e9 - p.start_ns) < 2e6) ?? [];
         assert.ok(label, `${p.argv} at ${p.start_ns} in ${lanes.join("\n")}`);
-        const bar = await page.locator("#lanes-base > svg", { hasText: `${label}:` }).first().locator("rect").boundingBox();
+        const bar = await page.locator("#lanes-base > svg", { hasText: `${label}:` }).first().locator("rect").first().boundingBox();
         const lane = await page.locator("#lanes-base").boundingBox();
         assert.ok(Math.abs((bar.x - lane.x) / lane.width - at / (trace.duration_ns / 1e9)) < 0.01, `${label} ${bar.x}`);
       }
@@ -1462,6 +1481,7 @@ const tests = {
       for (const key of ["wall_ns", "on_cpu_ns", "critical_path_ns", "start_ns"]) {
         assert.deepEqual(sorted(rows.map((row) => row[column(key)])), sorted(told.map((step) => step[key])), key);
       }
+      assert.deepEqual(sorted(rows.map((row) => row[column("path_run_queue_ns")])), sorted(told.map((step) => step.spent.run_queue_ns)), "run queue");
       const walls = rows.map((row) => Number(row[column("wall_ns")]));
       assert.deepEqual(walls, [...walls].sort((a, b) => b - a), "the longest first");
       const longest = told.reduce((a, b) => (a.wall_ns >= b.wall_ns ? a : b));
