@@ -26,6 +26,8 @@ export interface Rows<R> {
   name: string;
   empty: string;
   sorted: () => [key: string, descending: boolean];
+  /** The column that sorts where there is none of that key. */
+  otherwise: string;
   sort: (key: string, descending: boolean) => void;
   pick: (row: R) => void;
   selected: (row: R) => boolean;
@@ -89,7 +91,7 @@ export class Grid<R> {
 
   /** The rows in their order from now on: what is not known comes last, equal ones by `tie`. */
   show(rows: R[], tie: (row: R) => number) {
-    const [key, descending] = this.ask.sorted();
+    const [key, descending] = this.sorted();
     const column = this.columns.find((c) => c.key === key) ?? this.columns[0];
     const sign = descending ? -1 : 1;
     const keyed = rows.map((row) => ({ row, value: column.value(row), tie: tie(row) }));
@@ -101,11 +103,16 @@ export class Grid<R> {
     this.refresh();
   }
 
+  private sorted(): [key: string, descending: boolean] {
+    const [key, descending] = this.ask.sorted();
+    return this.columns.some((c) => c.key === key) ? [key, descending] : [this.ask.otherwise, true];
+  }
+
   /** Columns, and all rows anew. */
   refresh() {
     this.width = this.element.clientWidth;
     this.shown = this.fitting();
-    const [key, descending] = this.ask.sorted();
+    const [key, descending] = this.sorted();
     this.by.value = key;
     this.head.replaceChildren(...this.shown.map((column) => {
       const sorted = key === column.key;
@@ -135,7 +142,7 @@ export class Grid<R> {
   private fitting(): Column<R>[] {
     const chosen = this.columns.filter((c) => this.chosen.has(c.key));
     if (!this.narrow) return chosen;
-    const [key] = this.ask.sorted();
+    const [key] = this.sorted();
     const first = this.columns[0];
     let room = this.width - 150;
     const others = chosen.filter((c) => c !== first && !c.text);

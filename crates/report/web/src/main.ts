@@ -65,7 +65,7 @@ async function main() {
   const side = h("div", { class: "side" });
   const beside = () => (side.hidden = range.element.hidden && details.element.hidden);
   const range = new Range(context, beside);
-  side.append(range.element, details.element);
+  side.append(details.element, range.element);
   const stepsView = new Steps(context);
   const heatmap = new Heatmap(context);
   const timeline = new Timeline(context, order);

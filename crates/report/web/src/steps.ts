@@ -114,6 +114,7 @@ export class Steps {
     this.grid = new Grid(columns(data, store, () => this.most), {
       name: "Steps and tests",
       empty: "No step matches here.",
+      otherwise: "wall",
       sorted: () => [store.state.order, store.state.falling],
       sort: (order, falling) => store.set({ order, falling }),
       pick: (row) => (location.hash = open(data, store, row)),

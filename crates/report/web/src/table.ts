@@ -100,6 +100,7 @@ export class Table {
     this.grid = new Grid(columns(data, store), {
       name: "Processes",
       empty: "No process matches here.",
+      otherwise: "on_cpu",
       sorted: () => [store.state.sort, store.state.descending],
       sort: (sort, descending) => store.set({ sort, descending }),
       pick: (sel) => store.set({ sel }),
@@ -113,6 +114,7 @@ export class Table {
     this.groups = new Grid(groupColumns(data, () => this.most), {
       name: "Groups of processes",
       empty: "No process matches here.",
+      otherwise: "on_cpu",
       sorted,
       sort: (sort, descending) => store.set({ sort, descending }),
       pick: ({ name }) => store.set({ q: `${store.state.rows}:${name}`, rows: "process" }),

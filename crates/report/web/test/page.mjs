@@ -1605,6 +1605,11 @@ const tests = {
     await settle(page);
     const { q } = await hash(page);
     assert.equal(q, "program:cc1");
+    // A column that groups do not have sorts none of them: CPU time does.
+    await page.evaluate(() => (location.hash = "#view=table&rows=program&sort=pid"));
+    await settle(page);
+    assert.equal(await page.getAttribute("#view-table [data-group]", "data-group"), "cc1");
+    assert.equal(await page.locator('#view-table th[aria-sort="descending"]:visible').textContent(), "CPU ↓");
     // The same in the tree: groups first, the largest on top.
     await page.evaluate(() => (location.hash = "#view=tree&rows=step"));
     await settle(page);
@@ -1639,13 +1644,22 @@ const tests = {
       await page.evaluate(axe);
       const views = await page.$$eval("[role=tab]", (all) => all.map((tab) => tab.id.slice(4)));
       assert.ok(views.includes(name === "demo" ? "steps" : "stacks"), views.join());
-      for (const state of [...views.map((view) => `view=${view}`), "view=steps&chart=1", "view=timeline&sel=0&t=0-900000000", "view=tree&rows=program"]) {
+      for (const state of [...views.map((view) => `view=${view}`), "view=steps&chart=1", "view=timeline&sel=0&t=0-900000000", "view=tree&rows=program", "view=steps&order=path", "view=table&sort=max_rss"]) {
         await page.evaluate((hash) => (location.hash = hash), state);
         await settle(page);
         const found = await page.evaluate(async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
           .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join("\n")}`));
         assert.deepEqual(found, [], `${name} ${colorScheme} ${state}`);
         assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${state}: sideways`);
+        if (width < 400 && name === "demo") {
+          // The column that sorts is in sight.
+          const sorting = page.locator('.view:not([hidden]) th[aria-sort]:not([aria-sort="none"]):visible');
+          assert.equal(await sorting.count() > 0, /^view=(table|steps(&order.*)?)\b/.test(state) && !state.includes("chart"), state);
+          for (const one of await sorting.all()) {
+            const { x, width: wide } = await one.boundingBox();
+            assert.ok(x >= 0 && x + wide <= width, `${state}: ${x} ${wide}`);
+          }
+        }
       }
       page.calm();
       await page.context().close();
