@@ -117,7 +117,7 @@ impl Command {
             Command::Dump(args) => Some(vec![args.file()]),
             Command::Summary(args) => Some(args.files()),
             Command::Verify(args) => Some(vec![args.file()]),
-            Command::Diff(args) => Some(args.files()),
+            Command::Diff(args) => args.only_reads().then(|| args.files()),
             Command::Predict(args) => Some(vec![args.file()]),
             _ => None,
         }

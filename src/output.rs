@@ -28,6 +28,12 @@ pub const PAGE: Kind = Kind {
     },
 };
 
+/// What `tr diff` writes as a page or as JSON.
+pub const COMPARISON: Kind = Kind {
+    name: "a comparison of tr diff",
+    is: |bytes| (PAGE.is)(bytes) || is_json(bytes) && has(bytes, "\"tr.diff/"),
+};
+
 /// Figures for services that follow them over time.
 pub const BENCHMARKS: Kind = Kind {
     name: "figures of benchmarks",

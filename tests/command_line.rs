@@ -252,3 +252,23 @@ fn a_forecast_has_an_interval() {
         assert_eq!(out.status.code(), Some(2), "{wrong:?}");
     }
 }
+
+/// The help of `tr analyze` has the reports first, and those of a topic together.
+#[test]
+fn help_has_the_reports_by_topic() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = run(dir.path(), &["analyze", "--help"]);
+    let help = String::from_utf8_lossy(&out.stdout).into_owned();
+    let (_, options) = help.split_once("\nOptions:\n").unwrap();
+    assert!(options.trim_start().starts_with("--report "), "{options}");
+    let (reports, _) = options.split_once("\n      --").unwrap();
+    let values = reports.lines().filter_map(|line| {
+        let (_, help) = line.trim().strip_prefix("- ")?.split_once(':')?;
+        Some(help.trim().split(':').next()?.to_owned())
+    });
+    let mut topics: Vec<String> = values.collect();
+    assert!(topics.len() > 20, "{topics:?}");
+    assert_eq!(topics.pop().as_deref(), Some("All of them"));
+    topics.dedup();
+    assert_eq!(topics, ["time", "processes", "waits", "machine", "trust"]);
+}

@@ -8,6 +8,7 @@ mod common;
 use std::collections::HashMap;
 use std::fs::{read, write};
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{channel, Sender};
@@ -91,7 +92,7 @@ fn page(trace: &Path, directory: &Path, name: &str) -> Result<(), Failed> {
         "analyze",
         &trace,
         "--report",
-        "top,advice,critical-path,off-cpu,disk,network,machine,flame",
+        "top,advice,critical-path,off-cpu,disk,network,machine,flame,steps",
         "--format",
         "json",
     ])?;
@@ -223,6 +224,21 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     let record = ["record", "-q", "--method", "ptrace", "-o", &file];
     run(&[&record[..], &["--", "sh", "-c", script]].concat())?;
     page(&sleeper, directory, "sleeper")?;
+    // Its first question is answered with no, and what follows it fails.
+    let configure = directory.join("configure");
+    write(&configure, "#!/bin/sh\n/bin/false\nexit 0\n")?;
+    let mut may = std::fs::metadata(&configure)?.permissions();
+    may.set_mode(0o755);
+    std::fs::set_permissions(&configure, may)?;
+    let conf = directory.join("conf.bin");
+    let script = format!("{}; exit 3", configure.display());
+    let configured = Command::new(TR)
+        .args(["record", "-q", "--method", "ptrace", "-o"])
+        .arg(&conf)
+        .args(["--", "sh", "-c", &script])
+        .status()?;
+    assert_eq!(configured.code(), Some(3));
+    page(&conf, directory, "conf")?;
     let cargo = fixtures.with_file_name("advice/clean-cargo.bin");
     page(&cargo, directory, "cargo")?;
     let fsync = fixtures.with_file_name("advice/fsync.bin");
@@ -388,6 +404,48 @@ fn the_same_bytes_whole_or_not_at_all() -> Result<(), Failed> {
     Ok(())
 }
 
+/// `tr diff -o` writes what it prints, replaces its own page, and nothing else.
+fn a_comparison_goes_to_a_file() -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
+    let [base, new] = ["demo.bin", "build.bin"].map(|name| traces.join(name));
+    let [base, new] = [base.to_string_lossy(), new.to_string_lossy()];
+    let out = directory.path().join("diff.html");
+    let name = out.to_string_lossy();
+    let page = ["diff", &base, &new, "--format", "html"];
+    for _ in 0..2 {
+        run(&[&page[..], &["-o", &name]].concat())?;
+        assert!(read(&out)? == run(&page)?, "other bytes");
+    }
+    let text = String::from_utf8(read(&out)?)?;
+    // Both commands, all rows, and states that add up in each bar.
+    assert!(text.contains("strace -f") && !text.contains("top 10 of"));
+    let bars = text.split("<svg x=").skip(1);
+    let bars = bars.filter(|bar| bar.contains("<rect class=\"s"));
+    let mut count = 0;
+    for bar in bars {
+        let strips = bar.split("<rect class=\"s").skip(1);
+        let width = |strip: &str| -> Option<f64> {
+            let (_, width) = strip.split_once("width=\"")?;
+            width.split_once('%')?.0.parse().ok()
+        };
+        let sum: f64 = strips.filter_map(width).sum();
+        assert!((sum - 100.0).abs() < 0.5, "{sum}: {bar}");
+        count += 1;
+    }
+    assert!(count > 10, "{count} bars");
+    let source = directory.path().join("notes.txt");
+    write(&source, "mine")?;
+    let refused = Command::new(TR)
+        .args(page)
+        .arg("-o")
+        .arg(&source)
+        .output()?;
+    assert!(!refused.status.success());
+    assert_eq!(read(&source)?, b"mine");
+    Ok(())
+}
+
 fn main() {
     let mut args = Arguments::from_args();
     // Each paints.
@@ -406,6 +464,11 @@ fn main() {
         None,
         the_same_bytes_whole_or_not_at_all,
     )];
+    trials.push(trial(
+        "a_comparison_goes_to_a_file",
+        None,
+        a_comparison_goes_to_a_file,
+    ));
     trials.extend(names().map(|test| {
         let browser = browser.clone();
         let look = move || match &*browser {

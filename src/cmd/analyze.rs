@@ -14,7 +14,7 @@ use tr_report::ci::Ci;
 use tr_report::facts::path;
 use tr_report::query::{By, Group, Sort};
 use tr_report::reports::series::Series;
-use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
+use tr_report::reports::{ci_tracer, Ask, ReportKind, Topic, View};
 use tr_report::style::document;
 use tr_report::{escape, json, untraced, warnings};
 
@@ -50,6 +50,9 @@ pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
+    /// Reports to print, separated by commas [default: top]
+    #[arg(long, value_parser = reports(), value_delimiter = ',')]
+    report: Vec<Asked>,
     /// Number of rows [default: 10, fewer where the first screen has more than 30 lines; tree:
     /// 40 lines; execs, CSV and JSON: all]. In
     /// CSV and JSON, reports that add up (tree, critical-path, parallelism, cpus)
@@ -83,9 +86,6 @@ pub struct Args {
     /// Analyze up to this time of the recording
     #[arg(long, value_name = "T", value_parser = args::duration)]
     to: Option<Duration>,
-    /// Reports to print, separated by commas [default: top]
-    #[arg(long, value_parser = reports(), value_delimiter = ',')]
-    report: Vec<Asked>,
     /// Output format
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
@@ -377,9 +377,16 @@ enum Asked {
 }
 
 fn reports() -> impl TypedValueParser<Value = Asked> {
-    let one = ReportKind::ALL
-        .iter()
-        .map(|kind| PossibleValue::new(kind.name()).help(kind.title()));
+    // By topic; within it in the order of `all`.
+    let topics = Topic::ALL.iter();
+    let one = topics.flat_map(|topic| {
+        let kinds = ReportKind::ALL.iter();
+        kinds.filter(move |kind| kind.topic() == *topic)
+    });
+    let one = one.map(|kind| {
+        let help = format!("{}: {}", kind.topic().name(), kind.title());
+        PossibleValue::new(kind.name()).help(help)
+    });
     let all = PossibleValue::new("all").help("All of them");
     PossibleValuesParser::new(one.chain([all])).map(|given| {
         let meant = ReportKind::ALL

@@ -1,5 +1,6 @@
 //! `tr diff`: changes between two builds.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use tr_report::diff::{Ask, Diff, Figure, Run};
 
 use crate::budget::Budget;
 use crate::layout::Layout;
-use crate::{args, open, progress};
+use crate::{args, open, output, progress};
 use tr_report::called::TR;
 
 /// Compare two recordings of a build
@@ -51,7 +52,7 @@ Examples:
   tr diff main.bin pr.bin
   tr diff main.bin pr.bin --fail-over 10%
   tr diff --base main-*.bin --new pr-*.bin --format markdown
-  tr diff main.bin pr.bin --format html > diff.html
+  tr diff main.bin pr.bin --format html -o diff.html
   tr diff main.bin pr.bin --format folded | flamegraph.pl > diff.svg")]
 pub struct Args {
     /// The recording before, and the one after
@@ -75,9 +76,14 @@ pub struct Args {
     /// Leave out processes with a smaller difference
     #[arg(long, value_name = "T", value_parser = args::duration, default_value = "10ms")]
     min: Duration,
-    /// Number of rows of each table
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    top: usize,
+    /// Number of rows of each table [default: 10; of a page 1000]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// The file to write; - is standard output
+    #[arg(short, long, value_name = "OUT", default_value = "-")]
+    output: PathBuf,
+    #[command(flatten)]
+    force: output::Force,
     /// Output format
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
@@ -115,10 +121,38 @@ impl Args {
         self.budget
     }
 
+    /// It writes to standard output alone.
+    pub fn only_reads(&self) -> bool {
+        self.output.as_os_str() == "-"
+    }
+
     /// All traces.
     pub fn files(&self) -> Vec<&Path> {
         let all = self.files.iter().chain(&self.base).chain(&self.new);
         all.map(PathBuf::as_path).collect()
+    }
+}
+
+/// Writes the comparison to the file or to standard output.
+fn write(args: &Args, text: &str) -> ExitCode {
+    if args.only_reads() {
+        return open::print(text.as_bytes());
+    }
+    let files = args.files();
+    let Some(trace) = files.first() else {
+        return ExitCode::from(open::UNREADABLE);
+    };
+    let kind = (output::COMPARISON, false);
+    let written = output::whole(&args.output, trace, kind, args.force, |file| {
+        file.write_all(text.as_bytes())
+    });
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let out = tr_report::escape::text(args.output.as_os_str().as_encoded_bytes());
+            eprintln!("tr: cannot write {out}: {error}");
+            ExitCode::FAILURE
+        }
     }
 }
 
@@ -144,27 +178,34 @@ pub fn run(args: &Args) -> ExitCode {
         return ExitCode::from(open::UNREADABLE);
     };
     let ask = Ask {
-        top: args.top,
+        top: args.top.unwrap_or(match args.format {
+            FormatArg::Html => 1000,
+            _ => 10,
+        }),
         least: args::nanoseconds(args.min),
         gate: args.fail_over.map(|most| (args.fail_on, most)),
         strict: args.strict,
     };
     let diff = Diff::new(base, new, ask);
     let printed = match args.format {
-        FormatArg::Text => open::print_text(&diff.text(&args.layout.style())),
-        FormatArg::Markdown => open::print(diff.markdown().as_bytes()),
-        FormatArg::Html => open::print(diff.html().as_bytes()),
-        FormatArg::BenchmarkAction => open::print(diff.benchmarks(Service::Action).as_bytes()),
-        FormatArg::Bencher => open::print(diff.benchmarks(Service::Bencher).as_bytes()),
+        FormatArg::Text if args.only_reads() => open::print_text(&diff.text(&args.layout.style())),
+        FormatArg::Text => write(
+            args,
+            &tr_report::escape::page(&diff.text(&args.layout.style())),
+        ),
+        FormatArg::Markdown => write(args, &diff.markdown()),
+        FormatArg::Html => write(args, &diff.html()),
+        FormatArg::BenchmarkAction => write(args, &diff.benchmarks(Service::Action)),
+        FormatArg::Bencher => write(args, &diff.benchmarks(Service::Bencher)),
         FormatArg::Folded => match diff.folded() {
-            Ok(stacks) => open::print(stacks.as_bytes()),
+            Ok(stacks) => write(args, &stacks),
             Err(why) => {
                 eprintln!("tr: {why}");
                 return ExitCode::from(open::UNREADABLE);
             }
         },
         FormatArg::Json => match diff.json() {
-            Ok(document) => open::print(document.as_bytes()),
+            Ok(document) => write(args, &document),
             Err(error) => {
                 eprintln!("tr: cannot write the report: {error}");
                 return ExitCode::from(open::UNREADABLE);

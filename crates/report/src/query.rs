@@ -289,6 +289,12 @@ fn depths(analysis: &Analysis) -> Vec<usize> {
     depths.into_iter().map(Option::unwrap_or_default).collect()
 }
 
+/// The name of the container of each process.
+pub(crate) fn container_names(analysis: &Analysis) -> Vec<Option<String>> {
+    let name = |called: Option<&Called>| called.map(label::container);
+    containers(analysis).into_iter().map(name).collect()
+}
+
 /// The names of the rows that processes belong to.
 pub struct Names<'a> {
     analysis: &'a Analysis,
@@ -311,8 +317,7 @@ impl<'a> Names<'a> {
             Vec::new()
         };
         let containers = if by == By::Container {
-            let name = |called: Option<&Called>| called.map(label::container);
-            containers(analysis).into_iter().map(name).collect()
+            container_names(analysis)
         } else {
             Vec::new()
         };

@@ -1,6 +1,9 @@
 //! The words for a change to a program, by its family.
 
+use tr_analyze::model::Analysis;
 use tr_analyze::tools::{self, Family, Role};
+
+use crate::label;
 
 /// Families; the options that set the number of jobs; the words for a change. Other families of
 /// a role have [`of_role`]'s.
@@ -60,6 +63,21 @@ pub(crate) struct Known {
     options: &'static str,
     /// The words for a change.
     pub action: &'static str,
+}
+
+/// The outermost program with a number of jobs among its arguments, and that number, in words; of
+/// several the first.
+pub(crate) fn jobs_told(analysis: &Analysis) -> Option<String> {
+    // Parents come before their children.
+    let execs = analysis.processes.iter().flat_map(|it| &it.execs);
+    let mut told = execs.filter_map(|exec| {
+        let program = label::program_of(&exec.argv, &exec.comm);
+        let args: Vec<&[u8]> = exec.argv.args().collect();
+        let jobs = known(&program)?.jobs(&args)?;
+        let jobs = jobs.map_or("any number of jobs".into(), |jobs| format!("{jobs} jobs"));
+        Some(format!("{program}: {jobs}"))
+    });
+    told.next()
 }
 
 /// What is known of a program as [`crate::label::program_of`] names it, with its verb.

@@ -12,6 +12,10 @@ use crate::escape::html;
 use crate::html::static_page;
 use crate::table::Table;
 use crate::units;
+use crate::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, UNKNOWN};
+
+/// The states below a bar.
+const STATES: [&str; 5] = [ON_CPU, RUN_QUEUE, BLOCKED, SLEEP, UNKNOWN];
 
 /// The page around the comparison.
 const PAGE: &str = include_str!("../../web/src/diff.html");
@@ -72,16 +76,23 @@ impl Diff {
         for text in self.warnings() {
             let _ = writeln!(out, "<p class=\"bad\">{}</p>", html(&text));
         }
+        // The same command stands once.
+        let (base, new) = (command(&self.base), command(&self.new));
+        let base = match base == new {
+            true => String::new(),
+            false => format!(" {}", html(&base)),
+        };
         let files = |runs: &[Run]| {
             let files: Vec<&str> = runs.iter().map(|run| run.file.as_str()).collect();
             html(&files.join(" · "))
         };
         let _ = writeln!(
             out,
-            "<p class=\"dim\">{}<br>base {} · new {}<br>{}</p>",
-            html(&command(&self.new)),
+            "<p class=\"dim\">base {}{}<br>new {} {}<br>{}</p>",
             files(&self.base),
+            base,
             files(&self.new),
+            html(&command(&self.new)),
             html(&self.statistic())
         );
     }
@@ -96,6 +107,14 @@ impl Diff {
             return;
         }
         out.push_str("<section class=\"card\"><h2>Timelines <small>of the first run of each side, over one time axis: the critical path, then all processes that did not only wait for others</small></h2>\n");
+        out.push_str("<p class=\"legend\">");
+        for (state, name) in STATES.iter().enumerate() {
+            let _ = write!(
+                out,
+                "<span class=\"key\"><i class=\"swatch s{state}\"></i>{name}</span>"
+            );
+        }
+        out.push_str("</p>\n");
         for (name, run) in [("base", base), ("new", new)] {
             let wall = run.figures.get(Figure::Wall).unwrap_or(0);
             let _ = writeln!(

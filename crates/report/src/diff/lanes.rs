@@ -20,6 +20,8 @@ const LANES: usize = 40;
 /// The height of a lane and of its bar, in CSS pixels.
 const LANE: usize = 18;
 const BAR: usize = 16;
+/// The height of the states below in it.
+const STATES: usize = 3;
 
 /// A bar of a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +33,8 @@ struct Drawn<'a> {
     count: usize,
     /// All are of the first one's program.
     alike: bool,
+    /// See [`Bar::states`].
+    states: [u64; 5],
 }
 
 impl Drawn<'_> {
@@ -93,10 +97,15 @@ impl<'a> Axis<'a> {
         } else {
             format!("<text x=\"4\" y=\"{}\">{name}</text>", height - 4)
         };
+        let states = if self.is_short(length) {
+            String::new()
+        } else {
+            strip(&bar.states, height)
+        };
         let _ = write!(
             out,
             "<svg x=\"{:.3}%\" y=\"{top}\" width=\"{:.3}%\" height=\"{height}\"><title>{name}: {} from {} s</title>\
-             <rect class=\"p{}\" width=\"100%\" height=\"100%\"/>{text}</svg>",
+             <rect class=\"p{}\" width=\"100%\" height=\"100%\"/>{states}{text}</svg>",
             self.percent(bar.from),
             self.percent(length.max(self.whole / 2000)),
             units::time(length),
@@ -167,6 +176,9 @@ impl<'a> Axis<'a> {
                     last.to = bar.to;
                     last.count += 1;
                     last.alike &= last.first.program == bar.program;
+                    for (sum, ns) in last.states.iter_mut().zip(bar.states) {
+                        *sum = sum.saturating_add(ns);
+                    }
                 }
                 _ => lane.push(one(bar)),
             }
@@ -202,6 +214,23 @@ impl<'a> Axis<'a> {
     }
 }
 
+/// The shares of the states, along the lower edge of a bar.
+fn strip(states: &[u64; 5], height: usize) -> String {
+    let whole = states.iter().fold(0u64, |sum, ns| sum.saturating_add(*ns));
+    let mut out = String::new();
+    let mut from = 0.0;
+    for (state, ns) in states.iter().enumerate().filter(|(_, ns)| **ns > 0) {
+        let wide = *ns as f64 * 100.0 / whole as f64;
+        let y = height.saturating_sub(STATES);
+        let _ = write!(
+            out,
+            "<rect class=\"s{state}\" x=\"{from:.1}%\" y=\"{y}\" width=\"{wide:.1}%\" height=\"{STATES}\"/>"
+        );
+        from += wide;
+    }
+    out
+}
+
 fn one(bar: &Bar) -> Drawn<'_> {
     Drawn {
         from: bar.from,
@@ -209,6 +238,7 @@ fn one(bar: &Bar) -> Drawn<'_> {
         first: bar,
         count: 1,
         alike: true,
+        states: bar.states,
     }
 }
 

@@ -1,6 +1,7 @@
 //! One recording, reduced to the compared figures.
 
 use tr_analyze::critical_path::{self, CriticalPath, Segment};
+use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, Process, Times};
 use tr_format::event::Ktime;
 use tr_format::meta::EndReason;
@@ -128,6 +129,8 @@ pub struct Bar {
     pub program: String,
     /// The process's label, escaped.
     pub label: String,
+    /// The time of its threads by state, or on the path: on CPU, run queue, blocked, sleep, unknown.
+    pub states: [u64; 5],
 }
 
 impl Run {
@@ -209,6 +212,7 @@ fn timeline(analysis: &Analysis) -> Vec<Bar> {
         to: since(process.end),
         program: label::program(process),
         label: label::label(process),
+        states: states(process),
     });
     let mut bars: Vec<Bar> = bars.collect();
     bars.sort_by_key(|bar| (bar.from, bar.to));
@@ -231,9 +235,39 @@ fn bars(analysis: &Analysis, path: &CriticalPath) -> Vec<Bar> {
             to: since(last.to),
             program: label::program(process),
             label: label::label(process),
+            states: states_of(segments),
         })
     });
     bars.collect()
+}
+
+fn states(process: &Process) -> [u64; 5] {
+    let times = &process.times;
+    let known = [
+        times.on_cpu_known(),
+        times.run_queue_known(),
+        times.blocked_known(),
+        times.sleep_known(),
+        Some(times.unknown),
+    ];
+    known.map(Option::unwrap_or_default)
+}
+
+fn states_of(segments: &[Segment]) -> [u64; 5] {
+    let mut times = [0u64; 5];
+    for segment in segments {
+        let at = match segment.kind {
+            Kind::OnCpu => 0,
+            Kind::RunQueue => 1,
+            Kind::Disk | Kind::Memory | Kind::Blocked => 2,
+            Kind::Unknown | Kind::Lived | Kind::SleepOrBlocked => 4,
+            _ => 3,
+        };
+        if let Some(time) = times.get_mut(at) {
+            *time = time.saturating_add(segment.length());
+        }
+    }
+    times
 }
 
 /// The recording ended while COMMAND ran, so the figures are of a part of it.

@@ -60,6 +60,8 @@ pub(crate) struct Failures {
     pub command: bool,
     /// The number of processes that failed and do not count, COMMAND's own.
     pub tolerated: usize,
+    /// The processes that failed and do not count, others' too.
+    pub calm: Vec<ProcessIx>,
 }
 
 /// The order in which failures are told.
@@ -312,13 +314,16 @@ impl<'a> Finder<'a> {
             .collect();
         chain.reverse();
         let mut found: Vec<(Rank, Failed)> = Vec::new();
-        let mut tolerated = 0;
+        let (mut tolerated, mut calm) = (0, Vec::new());
         for ix in failed.iter().filter(|ix| !chain.contains(ix)) {
             match self.rank(*ix) {
                 Some(rank) => found.push((rank, self.process(*ix))),
                 // A failed test has a line by its step.
-                None if self.tests.is_failed(*ix) || !self.sure.own.has(*ix) => {}
-                None => tolerated += 1,
+                None if self.tests.is_failed(*ix) => {}
+                None => {
+                    calm.push(*ix);
+                    tolerated += usize::from(self.sure.own.has(*ix));
+                }
             }
         }
         let told: BTreeSet<ProcessIx> = found.iter().filter_map(|(_, it)| it.process).collect();
@@ -350,6 +355,7 @@ impl<'a> Finder<'a> {
             told: found.into_iter().map(|(_, it)| it).collect(),
             command: !chain.is_empty(),
             tolerated,
+            calm,
         }
     }
 

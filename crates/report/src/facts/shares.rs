@@ -90,6 +90,21 @@ impl CpuShares {
         self.build
     }
 
+    /// Other tasks' CPU time, in ns.
+    pub fn others(&self) -> Option<u64> {
+        self.others
+    }
+
+    /// The time that the hypervisor had, in ns.
+    pub fn stolen(&self) -> Option<u64> {
+        self.stolen
+    }
+
+    /// The time in which no task wanted a CPU, in ns.
+    pub fn idle(&self) -> Option<u64> {
+        self.idle
+    }
+
     /// The words before that.
     pub fn least(&self) -> &'static str {
         match self.least {

@@ -39,9 +39,17 @@ impl Columns {
 /// None in practice: it writes to memory.
 pub fn pack(document: &[u8], columns: &Columns) -> std::io::Result<String> {
     let length = u32::try_from(document.len()).map_err(std::io::Error::other)?;
-    let mut zip = ZlibEncoder::new(Vec::new(), Compression::new(6));
-    zip.write_all(&length.to_le_bytes())?;
-    zip.write_all(document)?;
-    zip.write_all(&columns.0)?;
+    zip(&[&length.to_le_bytes(), document, &columns.0])
+}
+
+/// The parts, one after the other, compressed with zlib, in Base64.
+///
+/// # Errors
+/// None in practice: it writes to memory.
+pub fn zip(parts: &[&[u8]]) -> std::io::Result<String> {
+    let mut zip = ZlibEncoder::new(Vec::new(), Compression::best());
+    for part in parts {
+        zip.write_all(part)?;
+    }
     Ok(base64::engine::general_purpose::STANDARD.encode(zip.finish()?))
 }

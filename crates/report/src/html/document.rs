@@ -5,7 +5,7 @@
 //! value is `null`. A text is its number in `strings`.
 
 use serde::Serialize;
-use tr_analyze::critical_path::{CriticalPath, Then};
+use tr_analyze::critical_path::{self, CriticalPath, Then};
 use tr_analyze::dns::Lookup;
 use tr_analyze::kinds::Kind;
 use tr_analyze::model::{self, Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
@@ -14,19 +14,17 @@ use tr_format::counters::{self, Counter};
 use tr_format::event::{Argv, Ktime};
 use tr_format::meta::Scope;
 
-use crate::advice::{advise, Advice, Advised};
+use crate::advice::{advise, programs, Advice, Advised};
 use crate::ci::Ci;
 use crate::encode::object;
 use crate::facts::failure::{Failed, Failures};
 use crate::facts::shares::CpuShares;
-use crate::facts::verdicts::{Judged, Verdict};
 use crate::facts::{by_events, by_tr, path};
 use crate::html::segments::Segments;
 use crate::html::stacks::{Function, Stacks};
+use crate::html::steps::{Chosen, Steps};
 use crate::html::strings::Strings;
 use crate::sort::Rows;
-use crate::steps;
-use crate::steps::times::{AllTimes, StepTimes};
 use crate::view::{Ask, View};
 use crate::{escape, exit, kinds, label, query, units, warnings, who};
 
@@ -37,8 +35,8 @@ const TEXTS: usize = 8 << 20;
 const EVIDENCE: usize = 40;
 /// The most failures.
 const FAILURES: usize = 20;
-/// The most pieces of the critical path, and the most steps.
-const STEPS: usize = 20_000;
+/// The most pieces of the critical path.
+const PIECES: usize = 20_000;
 /// The most connections and DNS queries, and samples of the machine's counters.
 const CONNECTIONS: usize = 5_000;
 const SAMPLES: usize = 2_000;
@@ -54,6 +52,8 @@ pub struct Document {
     concurrency_unknown: u64,
     /// Who had the CPUs, in words.
     shares: Vec<String>,
+    /// The same in ns.
+    cpu_time: Shares,
     warnings: Vec<String>,
     failures: FailureRows,
     /// In words; `None`: no time is known.
@@ -67,7 +67,9 @@ pub struct Document {
     execs: Execs,
     path: Option<Path>,
     path_title: &'static str,
-    steps: StepColumns,
+    steps: Steps,
+    /// The columns of what the wall time of a step went to.
+    uses: Vec<&'static str>,
     connections: Connections,
     /// Their number, if some are left out.
     connections_of: usize,
@@ -92,6 +94,11 @@ object! {
         host: String = escape::text(analysis.meta.host.as_bytes()),
         kernel: String = who::kernel(&analysis.meta),
         cpus: usize = analysis.meta.cpus.len(),
+        machine: String = escape::text(analysis.meta.machine.as_bytes()),
+        // COMMAND's process.
+        root: Option<u32> = critical_path::root(analysis).ok().map(|ix| ix.0),
+        // The outermost program that was told a number of jobs.
+        jobs: Option<String> = programs::jobs_told(analysis),
         events: u64 = analysis.events.total(),
         lost: String = warnings::lost(analysis),
         // By which method, and what that does not tell.
@@ -128,12 +135,22 @@ object! {
         unknown: u64 = totals.times.unknown,
     }
 
+    // The CPUs' time: of the build, others, the hypervisor, nobody.
+    Shares(shares: &CpuShares) {
+        build: Option<u64> = shares.build(),
+        others: Option<u64> = shares.others(),
+        stolen: Option<u64> = shares.stolen(),
+        idle: Option<u64> = shares.idle(),
+    }
+
     // What failed and counts, the gravest first; with those above the cause of COMMAND's failure.
     FailureRows(failures: &Failures) {
         told: Vec<FailureRow> = failures.told.iter().take(FAILURES).map(FailureRow::new).collect(),
         more: usize = failures.told.len().saturating_sub(FAILURES),
         command: bool = failures.command,
         tolerated: usize = failures.tolerated,
+        // Those that do not count, others' too.
+        calm: Vec<u32> = failures.calm.iter().map(|it| it.0).collect(),
     }
 
     FailureRow(failed: &Failed) {
@@ -179,23 +196,7 @@ object! {
     }
 }
 
-/// Defines a struct of columns, and the function that adds a row.
-macro_rules! columns {
-    ($name:ident($($arg:ident: $type:ty),*) { $($column:ident: $of:ty = $value:expr,)* }) => {
-        #[derive(Default, Serialize)]
-        struct $name {
-            $($column: Vec<$of>,)*
-        }
-
-        impl $name {
-            fn push(&mut self, $($arg: $type),*) {
-                $(self.$column.push($value);)*
-            }
-        }
-    };
-}
-
-columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<u32>), strings: &mut Strings) {
+columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<u32>, Option<&str>), strings: &mut Strings) {
     pid: u32 = process.pid.0,
     ppid: Option<u32> = process.ppid.map(|pid| pid.0),
     parent: Option<u32> = process.parent.map(|ProcessIx(ix)| ix),
@@ -232,6 +233,7 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<
     execs: usize = process.execs.len(),
     // The innermost step at its end, as a row of the steps.
     step: Option<u32> = around.1,
+    container: Option<u32> = around.2.map(|name| strings.add(name.to_owned())),
     // Its one thread has the same figures, and no row of its own.
     alone: u8 = alone(analysis, process).into(),
 });
@@ -255,15 +257,6 @@ columns!(Execs(start: Ktime, exec: &ExecSpan, strings: &mut Strings) {
     label: u32 = strings.add(label::label_of(&exec.argv, &exec.comm, false)),
     argv: Option<u32> = argv(&exec.argv, strings),
     on_cpu: Option<u64> = exec.times.on_cpu_known(),
-});
-
-columns!(StepColumns(zero: Ktime, step: &steps::Step, judged: (&StepTimes, Option<&Verdict>), strings: &mut Strings) {
-    name: u32 = strings.add(step.name.clone()),
-    kind: u32 = strings.add(step.kind.title().to_owned()),
-    from: u64 = step.from.since(zero),
-    to: u64 = step.to.since(zero),
-    failed: u8 = step.failed().into(),
-    spent: u32 = strings.add(spent(step, judged)),
 });
 
 columns!(Connections(analysis: &Analysis, bar: &Bar, strings: &mut Strings) {
@@ -363,75 +356,6 @@ fn counters(analysis: &Analysis) -> Counters {
     columns
 }
 
-/// What a step's time went to, in words.
-fn spent(step: &steps::Step, (times, verdict): (&StepTimes, Option<&Verdict>)) -> String {
-    let result = step.result.clone();
-    let spent = times.spent.filter(|_| !step.is_moment());
-    let spent = spent.map(|spent| kinds::sentence(&spent));
-    let held = verdict.map(Verdict::text);
-    let parts: Vec<String> = result.into_iter().chain(spent).chain(held).collect();
-    parts.join(" · ")
-}
-
-/// The longest steps, parents before what is inside them.
-struct Chosen<'a> {
-    judged: Judged<'a>,
-    rows: Vec<usize>,
-    /// For each step its row, or that of the innermost chosen one around it.
-    row_of: Vec<Option<u32>>,
-}
-
-impl<'a> Chosen<'a> {
-    fn new(analysis: &'a Analysis) -> Chosen<'a> {
-        let judged = Judged::new(analysis);
-        let steps = &judged.steps;
-        let mut rows: Vec<usize> = (0..steps.list().len()).collect();
-        let wall = |at: &usize| steps.list().get(*at).map_or(0, steps::Step::wall);
-        rows.order_by_key(|at| (std::cmp::Reverse(wall(at)), *at));
-        rows.truncate(STEPS);
-        rows.sort_unstable();
-        let mut row_of: Vec<Option<u32>> = Vec::with_capacity(steps.list().len());
-        // Parents come first.
-        for (at, step) in steps.list().iter().enumerate() {
-            let own = rows.binary_search(&at).ok();
-            let own = own.and_then(|row| u32::try_from(row).ok());
-            let around = || *row_of.get(step.parent?)?;
-            row_of.push(own.or_else(around));
-        }
-        Chosen {
-            judged,
-            rows,
-            row_of,
-        }
-    }
-
-    /// The row of the innermost step that a process was in at its end.
-    fn row_of(&self, analysis: &Analysis, process: usize) -> Option<u32> {
-        let step = self.judged.steps.of_process(analysis, process)?;
-        *self.row_of.get(step)?
-    }
-
-    fn columns(
-        &self,
-        analysis: &Analysis,
-        path: Option<&CriticalPath>,
-        strings: &mut Strings,
-    ) -> StepColumns {
-        let steps = &self.judged.steps;
-        let path = path.map_or(&[][..], |path| &path.segments);
-        let times = AllTimes::new(analysis, steps, path);
-        let verdicts = self.judged.verdicts();
-        let mut columns = StepColumns::default();
-        for at in &self.rows {
-            if let Some((step, times)) = steps.list().get(*at).zip(times.steps.get(*at)) {
-                let times = (times, verdicts.told(*at));
-                columns.push(analysis.meta.start, step, times, strings);
-            }
-        }
-        columns
-    }
-}
-
 /// The critical path: consecutive segments.
 #[derive(Default, Serialize)]
 struct Path {
@@ -465,9 +389,11 @@ pub fn document(
     let advised = advised.unwrap_or_default();
     let changes = advised.to_change();
     let mut before = 0;
+    let containers = query::container_names(analysis);
     for (at, process) in analysis.processes.iter().enumerate() {
         let step = steps.row_of(analysis, at);
-        processes.push(analysis, process, (before, step), &mut strings);
+        let container = containers.get(at).and_then(Option::as_deref);
+        processes.push(analysis, process, (before, step, container), &mut strings);
         before = process.start.since(zero);
         let of = process.threads.iter().filter(|_| !alone(analysis, process));
         for thread in of.filter_map(|ix| analysis.threads.get(ix.0 as usize)) {
@@ -485,6 +411,7 @@ pub fn document(
         concurrency_unknown: analysis.concurrency_unknown,
         warnings: warnings::warnings(analysis),
         shares: CpuShares::of(analysis).words(analysis),
+        cpu_time: Shares::new(&CpuShares::of(analysis)),
         failures: FailureRows::new(&Failures::new(analysis, &everything, Some(&steps.judged))),
         verdict: advised.verdict.as_ref().map(|it| it.text()),
         advice: changes.map(|it| Change::new(analysis, it)).collect(),
@@ -496,6 +423,7 @@ pub fn document(
         path: path.map(|path| columns_of(analysis, path)),
         path_title: path::title(analysis),
         steps: steps.columns(analysis, path, &mut strings),
+        uses: kinds::COLUMNS.iter().map(|column| column.title).collect(),
         connections: connections(analysis, &mut strings),
         connections_of: analysis.connections.len() + analysis.lookups.len(),
         counters: counters(analysis),
@@ -592,11 +520,11 @@ fn steps(path: &CriticalPath) -> Vec<Step> {
         then: path_then(segment.then),
         inferred: segment.inferred || segment.then_inferred,
     });
-    if path.segments.len() <= STEPS {
+    if path.segments.len() <= PIECES {
         return all.collect();
     }
-    let grain = path.length() / (STEPS as u64 / 2);
-    let mut steps: Vec<Step> = Vec::with_capacity(STEPS);
+    let grain = path.length() / (PIECES as u64 / 2);
+    let mut steps: Vec<Step> = Vec::with_capacity(PIECES);
     // The merged segments, and the longest of them.
     let mut held = Step::default();
     let mut longest = 0;

@@ -4,12 +4,15 @@
 //! crate builds without Node. This module adds the data. No part of a trace
 //! becomes markup: the title is escaped, and all else is in a compressed blob that
 //! the script shows as text. The page's Content-Security-Policy allows that one
-//! script, and no loading.
+//! script and the one that unpacks it, and no loading.
 
+#[macro_use]
+mod columns;
 mod blob;
 mod document;
 mod segments;
 mod stacks;
+mod steps;
 mod strings;
 
 use base64::Engine;
@@ -26,6 +29,8 @@ const HEAD: &str = include_str!("../../web/src/head.html");
 const PAGE: &str = include_str!("../../web/src/page.html");
 /// The page of an untraced run. It has no script.
 const UNTRACED: &str = include_str!("../../web/src/untraced.html");
+/// Unpacks the script: it is half of a small page otherwise.
+const LOADER: &str = include_str!("../../web/src/loader.js");
 const SCRIPT: &str = include_str!("../../web/dist/report.js");
 const STYLE: &str = include_str!("../../web/dist/report.css");
 
@@ -64,8 +69,9 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     } else {
         escape::command(command)
     };
-    let script = format!("script-src {}; ", hash(SCRIPT));
-    let parts = [("data", data.as_str()), ("script", SCRIPT)];
+    let script = format!("script-src {} {}; ", hash(LOADER), hash(SCRIPT));
+    let code = blob::zip(&[SCRIPT.as_bytes()])?;
+    let parts = [("data", data.as_str()), ("code", &code), ("script", LOADER)];
     Ok(page(&script, &escape::html(&title), PAGE, &parts))
 }
 
@@ -135,9 +141,11 @@ mod tests {
     #[test]
     fn no_part_ends_the_element_it_is_in() {
         let holds = |text: &str, what: &str| text.to_ascii_lowercase().contains(what);
-        assert!(!holds(SCRIPT, "</script") && !holds(SCRIPT, "<!--"));
+        for script in [SCRIPT, LOADER] {
+            assert!(!holds(script, "</script") && !holds(script, "<!--"));
+        }
         assert!(!holds(STYLE, "</style"));
-        assert!(!SCRIPT.contains('\r') && !STYLE.contains('\r'), "the hash");
+        assert!(!LOADER.contains('\r') && !STYLE.contains('\r'), "the hash");
     }
 
     #[test]
@@ -145,8 +153,8 @@ mod tests {
         let page = render(&Analysis::default(), "a<b>{{script}}").unwrap();
         assert!(page.contains("<title>a&lt;b&gt;{{script}} · tr</title>"));
         assert_eq!(page.matches("{{").count(), 1, "the title's");
-        assert_eq!(page.matches(SCRIPT).count(), 1);
-        for text in [SCRIPT, STYLE] {
+        assert_eq!(page.matches(LOADER).count(), 1);
+        for text in [LOADER, SCRIPT, STYLE] {
             assert!(page.contains(&hash(text)));
         }
     }

@@ -187,8 +187,8 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    /// The longest legs, and those between them in one row each.
-    fn rows(&self, legs: &[Leg]) -> Vec<LegRow> {
+    /// The longest legs, and those between them in one row each; `room`: the columns of a name.
+    fn rows(&self, legs: &[Leg], room: usize) -> Vec<LegRow> {
         let mut order: Vec<usize> = (0..legs.len()).collect();
         order.sort_by_key(|at| (Reverse(legs.get(*at).map(Leg::length)), *at));
         let order = order.into_iter().take(self.view.ask.top.max(1));
@@ -210,7 +210,7 @@ impl<'a> PathReport<'a> {
                     self.who(leg) + &self.then(leg, behind.first()),
                     Paint::Plain,
                 ),
-                false => (self.between(run), Paint::Dim),
+                false => (self.between(run, room), Paint::Dim),
             };
             rows.push(LegRow {
                 from: Cell::At(from),
@@ -240,6 +240,7 @@ impl<'a> PathReport<'a> {
             let ns = column.of(&spent);
             ns > 0 && ns.saturating_mul(200) >= length
         });
+        let figures = columns.clone().count() + usize::from(wide);
         for column in columns {
             table = table.column(column.title, |row| match column.of(&row.spent) {
                 0 => Cell::Empty,
@@ -254,12 +255,14 @@ impl<'a> PathReport<'a> {
             name: "= wall time".into(),
             paint: Paint::Bold,
         };
-        let rows = self.rows(&found.legs).into_iter();
+        // What the figures leave: no column is wider than ten, with the space before it.
+        let room = style.width.saturating_sub(17 + 10 * figures);
+        let rows = self.rows(&found.legs, room).into_iter();
         table.text(rows.chain([sum]), style, 2)
     }
 
-    /// Hidden legs by program.
-    fn between(&self, legs: &[Leg]) -> String {
+    /// Hidden legs by program: up to four whole names, as many as have room.
+    fn between(&self, legs: &[Leg], room: usize) -> String {
         if let [leg] = legs {
             return self.who(leg);
         }
@@ -274,12 +277,21 @@ impl<'a> PathReport<'a> {
         programs.order_by_key(|(group, time)| (Reverse(*time), *group));
         let names = programs.iter().map(|(group, _)| self.groups.name(*group));
         let names: Vec<&str> = names.take(4).collect();
-        let more = if programs.len() > 4 { ", …" } else { "" };
-        format!(
-            "{} shorter steps: {}{more}",
-            units::count(legs.len() as u64),
-            names.join(", ")
-        )
+        let text = |some: &[&str]| {
+            let more = if some.len() < programs.len() {
+                ", …"
+            } else {
+                ""
+            };
+            let count = units::count(legs.len() as u64);
+            format!("{count} shorter steps: {}{more}", some.join(", "))
+        };
+        let fit = (1..=names.len())
+            .rev()
+            .filter_map(|count| names.get(..count));
+        let mut fit = fit.map(text).filter(|text| units::width(text) <= room);
+        fit.next()
+            .unwrap_or_else(|| text(names.get(..1).unwrap_or_default()))
     }
 
     /// The gain without each program's work, and lower bounds of the wall time.

@@ -63,7 +63,43 @@ named! {
     }
 }
 
+named! {
+    /// What a report is about.
+    pub enum Topic {
+        Time = "time", "time";
+        Processes = "processes", "processes";
+        Waits = "waits", "waits";
+        Machine = "machine", "the machine";
+        Trust = "trust", "how far the numbers can be trusted";
+    }
+}
+
 impl ReportKind {
+    /// What it is about.
+    pub fn topic(self) -> Topic {
+        match self {
+            ReportKind::Top
+            | ReportKind::Advice
+            | ReportKind::CriticalPath
+            | ReportKind::Steps
+            | ReportKind::Parallelism
+            | ReportKind::Series => Topic::Time,
+            ReportKind::Tree
+            | ReportKind::Execs
+            | ReportKind::Histogram
+            | ReportKind::Syscalls
+            | ReportKind::Flame => Topic::Processes,
+            ReportKind::OffCpu
+            | ReportKind::MaxOffCpu
+            | ReportKind::RunQueue
+            | ReportKind::Disk
+            | ReportKind::Memory
+            | ReportKind::Network => Topic::Waits,
+            ReportKind::Machine | ReportKind::Cpus => Topic::Machine,
+            ReportKind::Quality | ReportKind::Audit => Topic::Trust,
+        }
+    }
+
     /// The name in JSON.
     pub fn key(self) -> String {
         self.name().replace('-', "_")

@@ -205,6 +205,17 @@ pub(super) fn fit(intervals: u64, room: u64) -> (u64, u64) {
 }
 
 impl Series<'_> {
+    /// Where the strips begin and end, in s since the start of the recording, over so many columns.
+    fn axis(&self, wide: usize) -> String {
+        let from = units::at(self.first().saturating_mul(self.interval));
+        let to = format!("{} s", units::at(self.view.since(self.view.analysis.end)));
+        let room = wide.saturating_sub(units::width(&from) + units::width(&to));
+        match room {
+            0 => from,
+            room => format!("{from}{:room$}{to}", ""),
+        }
+    }
+
     /// The processes with time on a CPU, the one with the most first.
     fn ranked(&self) -> Vec<&ProcessSeries<'_>> {
         let mut lines: Vec<&ProcessSeries> = self.lines.iter().collect();
@@ -272,6 +283,15 @@ impl Report for Series<'_> {
         let title = units::shorten(&title, style.width);
         style.painted(&mut out, Paint::Bold, &title);
         let lines = self.ranked();
+        if !lines.is_empty() {
+            let wide = intervals.div_ceil(each).saturating_mul(columns);
+            let axis = self.axis(usize::try_from(wide).unwrap_or(0));
+            style.painted(
+                &mut out,
+                Paint::Dim,
+                &format!("{:1$}{axis}", "", names + 12),
+            );
+        }
         for line in lines.iter().take(self.view.ask.top) {
             let name = units::shorten(&label::label(line.process), names);
             let strip = self.strip(line, columns, each, style.ascii);

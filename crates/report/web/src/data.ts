@@ -40,6 +40,8 @@ export function waits(kind: number): boolean {
   const state = KINDS[kind]?.[1];
   return state === ASLEEP || state === BLOCKED;
 }
+/** Processes without a step, and without a container (query.rs). */
+const [NO_STEP, NO_CONTAINER] = ["no step", "no container"];
 const STATE_OF = Uint8Array.from(KINDS.map(([, state]) => state));
 
 type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: number[]; unknown: number[] };
@@ -49,7 +51,7 @@ export type Failure = { process: number | null; name: string; end: string; after
 export interface Doc {
   trace: {
     file: string; command: string; result: string | null; failed: boolean; date: string; host: string;
-    kernel: string; ci: string[]; all: boolean; cpus: number; events: number; lost: string; recorded: string[]; least: boolean; blank: boolean; from: number; to: number; whole: number; version: string;
+    kernel: string; ci: string[]; all: boolean; cpus: number; machine: string; root: number | null; jobs: string | null; events: number; lost: string; recorded: string[]; least: boolean; blank: boolean; from: number; to: number; whole: number; version: string;
   };
   totals: {
     processes: number; threads: number; execs: number; forks: number; exits: number;
@@ -60,9 +62,11 @@ export interface Doc {
   concurrency_unknown: number;
   /** Who had the CPUs, in words. */
   shares: string[];
+  /** The same in ns; null: not known. */
+  cpu_time: Record<"build" | "others" | "stolen" | "idle", number | null>;
   warnings: string[];
   /** What failed and counts, the gravest first; whether the command did; the number of those that do not count. */
-  failures: { told: Failure[]; more: number; command: boolean; tolerated: number };
+  failures: { told: Failure[]; more: number; command: boolean; tolerated: number; calm: number[] };
   verdict: string | null;
   /** Changes that would save time; gain: the most that each saves. */
   advice: { text: string; gain: number; from: number; to: number; processes: number[] }[];
@@ -79,6 +83,8 @@ export interface Doc {
     threads: number[]; execs: number[];
     /** The innermost step at its end. */
     step: (number | null)[];
+    /** Its container, where the recording has any. */
+    container: (number | null)[];
   };
   threads: Times & { tid: number[]; comm: number[]; start: number[]; end: number[] };
   execs: { start: number[]; end: number[]; label: number[]; argv: (number | null)[]; on_cpu: number[] };
@@ -89,7 +95,11 @@ export interface Doc {
   /** The path's name: without scheduling events it is a chain of forks and exits. */
   path_title: string;
   /** Steps, tests and marks; parents before what is inside them. A moment begins where it ends. */
-  steps: { name: number[]; kind: number[]; from: number[]; to: number[]; failed: number[]; spent: number[] };
+  steps: { name: number[]; kind: number[]; parent: (number | null)[]; process: (number | null)[]; from: number[]; to: number[]; open: number[]; failed: number[];
+    end: (number | null)[]; processes: number[]; on_cpu: (number | null)[]; on_path: number[]; at_once: number[]; uses: (number | null)[][];
+    verdict: (number | null)[]; held: (number | null)[]; spent: number[] };
+  /** What the wall time of a step went to: the columns of `uses`. */
+  uses: string[];
   /** The longest ones, and the number of all. */
   connections: { process: (number | null)[]; remote: number[]; accepted: number[]; dns: number[]; from: number[]; established: (number | null)[]; to: number[];
     failed: number[]; sent: (number | null)[]; received: (number | null)[] };
@@ -161,6 +171,7 @@ export class Data {
   readonly depth: Uint32Array;
   readonly subtreeEnd: Uint32Array;
   private texts: string[] = [];
+  private calm: Set<number>;
   private peaks: Float64Array;
 
   constructor(readonly doc: Doc, readonly pieces: Pieces, readonly stacks: Stacks | null) {
@@ -177,6 +188,8 @@ export class Data {
     this.depth = new Uint32Array(this.n);
     this.subtreeEnd = new Uint32Array(this.n);
     this.peaks = new Float64Array(this.n);
+    doc.steps.at_once = atOnce(doc.steps);
+    this.calm = new Set(doc.failures.calm);
     this.plant();
   }
 
@@ -233,17 +246,57 @@ export class Data {
     const cgroup = this.doc.processes.cgroup[ix];
     return cgroup === null ? "unknown" : this.string(cgroup);
   }
+  /** The group that a process is in. */
+  group(by: string, ix: number): string {
+    const { step, container } = this.doc.processes;
+    if (by === "program") return this.program(ix);
+    if (by === "cgroup") return this.cgroup(ix);
+    if (by === "container") return this.string(container[ix]) || NO_CONTAINER;
+    return step[ix] === null ? NO_STEP : this.stepName(step[ix]);
+  }
   wall(ix: number): number {
     return this.doc.processes.end[ix] - this.doc.processes.start[ix];
   }
   failed(ix: number): boolean {
     return (this.doc.processes.status[ix] ?? 0) !== 0;
   }
+  /** It failed, and that counts: it answers no question. */
+  bad(ix: number): boolean {
+    return this.failed(ix) && !this.calm.has(ix);
+  }
   /** How it ended, in words. */
   exit(ix: number): string {
     const p = this.doc.processes;
     if (p.exit[ix] !== null) return this.string(p.exit[ix]);
     return p.alive[ix] ? "alive at the end" : "end not seen";
+  }
+  stepName(row: number): string {
+    return this.string(this.doc.steps.name[row]);
+  }
+  stepWall(row: number): number {
+    return this.doc.steps.to[row] - this.doc.steps.from[row];
+  }
+  /** How it ended, in words; empty: as it should, as far as is known. */
+  stepEnd(row: number): string {
+    return this.string(this.doc.steps.end[row]);
+  }
+  /** The step and those around it, from the inside. */
+  stepsAround(row: number | null): number[] {
+    const all = [];
+    // A parent comes before what is inside it.
+    for (let at = row; at !== null && (all.length === 0 || at < all[all.length - 1]); at = this.doc.steps.parent[at]) all.push(at);
+    return all;
+  }
+  /** For each process, whether it is in a step of this name, or is the one that the step is. */
+  inStep(name: string): Uint8Array {
+    const { steps, processes } = this.doc;
+    const inside = steps.name.map((_, row) => this.stepName(row) === name);
+    steps.parent.forEach((parent, row) => (inside[row] ||= parent !== null && parent < row && inside[parent]));
+    const out = Uint8Array.from(processes.step, (row) => ((row === null ? name === NO_STEP : inside[row]) ? 1 : 0));
+    steps.process.forEach((ix, row) => {
+      if (ix !== null && inside[row] && ix < this.n) out[ix] = 1;
+    });
+    return out;
   }
   within(ix: number, root: number): boolean {
     return this.place[ix] >= this.place[root] && this.place[ix] < this.subtreeEnd[root];
@@ -317,6 +370,35 @@ export class Data {
     }
     return lo < first[thread + 1] && start[lo] <= t ? lo : -1;
   }
+}
+
+/** For each step how many that hold no others ran at once while it did, on average. */
+function atOnce({ from, to, parent }: Doc["steps"]): number[] {
+  const holds = new Set(parent);
+  const events: [t: number, by: number][] = [];
+  from.forEach((begin, row) => {
+    if (to[row] > begin && !holds.has(row)) events.push([begin, 1], [to[row], -1]);
+  });
+  events.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
+  // The sum of those under way, up to each event.
+  const times = Float64Array.from(events, ([t]) => t);
+  const sums = new Float64Array(events.length);
+  const running = new Int32Array(events.length);
+  let now = 0;
+  events.forEach(([t, by], n) => {
+    sums[n] = n > 0 ? sums[n - 1] + now * (t - times[n - 1]) : 0;
+    running[n] = now += by;
+  });
+  const until = (t: number): number => {
+    let [lo, hi] = [0, times.length];
+    while (lo < hi) {
+      const mid = (lo + hi) >> 1;
+      if (times[mid] <= t) lo = mid + 1;
+      else hi = mid;
+    }
+    return lo === 0 ? 0 : sums[lo - 1] + running[lo - 1] * (t - times[lo - 1]);
+  };
+  return from.map((begin, row) => (until(to[row]) - until(begin)) / Math.max(1, to[row] - begin));
 }
 
 function sums(counts: number[]): Uint32Array {

@@ -43,6 +43,8 @@ export class Details {
     const known: (number | null)[] = [p.on_cpu[ix], p.run_queue[ix], p.blocked[ix], p.sleep[ix], p.unknown[ix]];
     const times = known.map((ns) => ns ?? 0);
     const whole = times.reduce((a, b) => a + b, 0);
+    const chosen = steps(data)[store.state.step];
+    const several = chosen?.process === ix ? chosen.several : 1;
     const bar = h("div", { class: "stack", role: "img", "aria-label": [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN].map((s) => `${STATES[s]} ${time(known[s])}`).join(", ") });
     times.forEach((ns, s) => {
       if (ns === 0) return;
@@ -64,9 +66,9 @@ export class Details {
     const button = (text: string, click: () => void, hint: string) => h("button", { type: "button", title: hint, onclick: click }, text);
     this.element.replaceChildren(
       h("header", {},
-        h("h2", { class: data.failed(ix) ? "bad" : "" }, data.label(ix)),
+        h("h2", { class: data.failed(ix) ? "bad" : "" }, several > 1 ? `${count(several)} short steps` : data.label(ix)),
         h("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)", onclick: () => store.set({ sel: -1, step: -1 }) }, "×")),
-      h("p", { class: "crumbs" }, ...path.slice(0, -1).slice(-3).flatMap((a) => [this.link(a), " › "]), "pid ", String(p.pid[ix])),
+      h("p", { class: "crumbs" }, ...path.slice(0, -1).slice(-3).flatMap((a) => [this.link(a), " › "]), several > 1 ? `the longest in ${data.label(ix)}, ` : "", "pid ", String(p.pid[ix])),
       this.stepCard, bar, states,
       h("div", { class: "buttons" },
         button("Zoom to it", () => { const room = Math.max(data.wall(ix) * 0.05, 500); store.zoom(p.start[ix] - room, p.end[ix] + room); }, "Show just its time (z)"),

@@ -23,7 +23,7 @@ export function fact(name: string, value: Child, hint?: string): HTMLElement {
 
 /** A line that floats beside the pointer. */
 export class Tip {
-  readonly element = h("div", { class: "tip", role: "status", hidden: true });
+  readonly element = h("div", { class: "tip", hidden: true });
   show(event: { clientX: number; clientY: number }, ...content: Child[]) {
     this.element.replaceChildren(...content.filter((c): c is Node | string => c !== null && c !== false));
     this.element.hidden = false;

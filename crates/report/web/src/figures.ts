@@ -1,7 +1,14 @@
 // The times of each process in the shown range, and their sums.
 
-import { BLOCKED, ASLEEP, ON, UNKNOWN, WAIT, KINDS, type Data } from "./data";
-import type { Store } from "./state";
+import { BLOCKED, ASLEEP, ON, UNKNOWN, WAIT, KINDS, SOCKET, type Data } from "./data";
+
+/** The part of a recording that figures are of: what the store shows, or less. */
+export interface Part {
+  readonly state: { t0: number; t1: number };
+  /** Not the whole time. */
+  readonly zoomed: boolean;
+  shown(ix: number): boolean;
+}
 
 /** The times of all processes in a range, by state; NaN: not known. */
 export interface Figures {
@@ -26,11 +33,11 @@ export interface Sums {
 let kept: { key: string; figures: Figures } | null = null;
 
 /** The figures in the range that is shown: of the whole recording those of the analysis. */
-export function figures(data: Data, store: Store): Figures {
-  const { t0, t1 } = store.state;
-  const key = store.zoomed ? `${t0} ${t1}` : "";
+export function figures(data: Data, part: Part): Figures {
+  const { t0, t1 } = part.state;
+  const key = part.zoomed ? `${t0} ${t1}` : "";
   if (kept?.key === key) return kept.figures;
-  const figures = store.zoomed ? between(data, t0, t1) : whole(data);
+  const figures = part.zoomed ? between(data, t0, t1) : whole(data);
   kept = { key, figures };
   return figures;
 }
@@ -62,23 +69,23 @@ function between(data: Data, t0: number, t1: number): Figures {
 }
 
 /** Whether a process lives in the range that is shown. */
-export function lives(data: Data, store: Store, ix: number): boolean {
+export function lives(data: Data, part: Part, ix: number): boolean {
   const { start, end } = data.doc.processes;
-  return !store.zoomed || (start[ix] < store.state.t1 && end[ix] > store.state.t0);
+  return !part.zoomed || (start[ix] < part.state.t1 && end[ix] > part.state.t0);
 }
 
 /** The sums over the shown processes. */
-export function sums(data: Data, store: Store): Sums {
-  const { times } = figures(data, store);
+export function sums(data: Data, part: Part): Sums {
+  const { times } = figures(data, part);
   const out: Sums = { times: [0, 0, 0, 0, 0].map(() => null), least: [0, 0, 0, 0, 0].map(() => false), processes: 0, threads: 0, execs: 0 };
   const { execs, threads } = data.doc;
-  const { t0, t1 } = store.state;
-  const inside = (from: number, to: number) => !store.zoomed || (from < t1 && to > t0);
+  const { t0, t1 } = part.state;
+  const inside = (from: number, to: number) => !part.zoomed || (from < t1 && to > t0);
   for (let ix = 0; ix < data.n; ix++) {
-    if (!store.shown(ix) || !lives(data, store, ix)) continue;
+    if (!part.shown(ix) || !lives(data, part, ix)) continue;
     out.processes++;
     for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) if (inside(threads.start[t], threads.end[t])) out.threads++;
-    for (let e = data.execsFrom[ix]; e < data.execsFrom[ix + 1]; e++) if (!store.zoomed || (execs.start[e] >= t0 && execs.start[e] < t1)) out.execs++;
+    for (let e = data.execsFrom[ix]; e < data.execsFrom[ix + 1]; e++) if (!part.zoomed || (execs.start[e] >= t0 && execs.start[e] < t1)) out.execs++;
     times.forEach((of, s) => {
       if (Number.isNaN(of[ix])) out.least[s] = true;
       else out.times[s] = (out.times[s] ?? 0) + of[ix];
@@ -89,13 +96,53 @@ export function sums(data: Data, store: Store): Sums {
   return out;
 }
 
+/** The critical path in a part: what it went to, ns, in how many segments, the longest first. */
+export function pathInside(data: Data, part: Part): [name: string, ns: number, segments: number][] {
+  const { t0, t1 } = part.state;
+  const { path } = data.doc;
+  const by = new Map<string, { ns: number; n: number }>();
+  let t = path?.from ?? 0;
+  path?.thread.forEach((thread, n) => {
+    const to = t + path.length[n];
+    const ns = Math.min(to, t1) - Math.max(t, t0);
+    t = to;
+    const ix = data.processOf[thread];
+    if (ns <= 0 || !part.shown(ix)) return;
+    const kind = path.kind[n];
+    const name = kind === 1 ? data.program(ix) : kind === 4 ? `sleep in ${data.program(ix)}` : kind === SOCKET ? "network" : (KINDS[kind]?.[0] ?? "unknown");
+    const sum = by.get(name) ?? { ns: 0, n: 0 };
+    sum.ns += ns;
+    sum.n++;
+    by.set(name, sum);
+  });
+  return [...by].map(([name, { ns, n }]): [string, number, number] => [name, ns, n]).sort((a, b) => b[1] - a[1]);
+}
+
+/** The CPU time of the programs in a part, and their processes, the longest first. */
+export function programs(data: Data, part: Part): { all: [name: string, cpu: number, processes: number][]; whole: number } {
+  const { times } = figures(data, part);
+  const groups = new Map<string, [string, number, number]>();
+  let whole = 0;
+  for (let ix = 0; ix < data.n; ix++) {
+    if (!part.shown(ix) || !lives(data, part, ix)) continue;
+    const name = data.program(ix);
+    let group = groups.get(name);
+    if (!group) groups.set(name, (group = [name, 0, 0]));
+    const cpu = times[0][ix] || 0;
+    group[1] += cpu;
+    whole += cpu;
+    group[2]++;
+  }
+  return { all: [...groups.values()].sort((a, b) => b[1] - a[1]), whole };
+}
+
 /** The time off CPU of the shown processes in the range, by reason: name, ns, state, longest first. */
-export function reasons(data: Data, store: Store): [string, number, number][] {
-  const { t0, t1 } = store.state;
+export function reasons(data: Data, part: Part): [string, number, number][] {
+  const { t0, t1 } = part.state;
   const { first, start, end, kind } = data.pieces;
   const by = new Map<string, [string, number, number]>();
   for (let ix = 0; ix < data.n; ix++) {
-    if (!store.shown(ix)) continue;
+    if (!part.shown(ix)) continue;
     for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) {
       for (let at = first[t]; at < first[t + 1]; at++) {
         const [name, state] = KINDS[kind[at]] ?? KINDS[0];
@@ -115,14 +162,14 @@ export function reasons(data: Data, store: Store): [string, number, number][] {
  * The time in the range by the number of shown threads on a CPU, and that in which it is unknown
  * of a shown thread whether it ran; null: pieces hold several states.
  */
-export function busy(data: Data, store: Store): { known: number[]; unknown: number } | null {
+export function busy(data: Data, part: Part): { known: number[]; unknown: number } | null {
   if (data.doc.segments.grain > 0) return null;
-  const { t0, t1 } = store.state;
+  const { t0, t1 } = part.state;
   const { first, start, end, kind } = data.pieces;
   // Beginnings and ends, on a CPU and of unknown time.
   const times: number[][] = [[], [], [], []];
   for (let ix = 0; ix < data.n; ix++) {
-    if (!store.shown(ix)) continue;
+    if (!part.shown(ix)) continue;
     for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) {
       for (let at = first[t]; at < first[t + 1]; at++) {
         if (kind[at] > 1 || end[at] <= t0 || start[at] >= t1) continue;

@@ -4,9 +4,9 @@
 import { HUES } from "./colors";
 import type { Data } from "./data";
 import { choice, h } from "./dom";
-import { FONT } from "./heatmap";
+import { FONT, groupBy } from "./heatmap";
 import { fit, ink, sized, theme, type Theme } from "./paint";
-import { frame, frames, hottest, places, reasonsOf, together, weigh, type Doing, type Frame, type Stacks, type Sum, type Weights } from "./stacks";
+import { frame, frames, grouped, hottest, places, reasonsOf, together, weigh, type Doing, type Frame, type Stacks, type Sum, type Weights } from "./stacks";
 import { matcher, type Store } from "./state";
 import type { Context } from "./timeview";
 import { count, share, time } from "./units";
@@ -36,7 +36,7 @@ export class Flame {
   private canvas = h("canvas", { tabindex: "0", role: "img", "aria-describedby": "frame" });
   private picture = h("div", { class: "flame" }, this.canvas);
   private list = h("div", { class: "functions" });
-  private line = h("p", { class: "frame", id: "frame", role: "status" });
+  private line = h("p", { class: "frame", id: "frame", role: "status", tabindex: "0" });
   private empty = h("p", { class: "empty", hidden: true, role: "status" });
   private weights!: Weights;
   private key = "";
@@ -48,7 +48,12 @@ export class Flame {
   private hues: Uint8Array;
   private refresh: () => void;
 
-  constructor(private context: Context, private stacks: Stacks) {
+  /** What the roots stand for; the stacks with them. */
+  private rows = "";
+  private stacks: Stacks;
+
+  constructor(private context: Context, private plain: Stacks) {
+    const stacks = (this.stacks = plain);
     const { data, store } = context;
     this.data = data;
     this.store = store;
@@ -61,14 +66,16 @@ export class Flame {
       oninput: () => store.set({ find: find.value }) });
     const found = h("span", { class: "dim", id: "highlighted", role: "status" });
     const out = h("button", { type: "button", id: "outwards", title: "To the caller; from one function to all (Esc: to all)", onclick: () => this.up() }, "↑ Up");
+    const by = groupBy(context, false, (rows) => store.set({ rows, frame: 0, fn: -1 }), "Together");
     const sum = h("span", { class: "dim note", id: "sampled" });
     const { hues, legend } = colors(stacks);
     this.hues = hues;
     this.element = h("div", { class: "stackview" },
-      h("div", { class: "toolbar" }, doing.element, reason, find, found, out, sum, legend),
+      h("div", { class: "toolbar" }, by.element, doing.element, reason, find, found, out, sum, legend),
       h("div", { class: "stack-columns" }, this.list, h("div", { class: "flame-box" }, this.line, this.picture, this.empty)));
     this.refresh = () => {
       const { state } = store;
+      by.show(state.rows === "thread" ? "process" : state.rows);
       doing.show(state.doing);
       reason.hidden = state.doing === "on";
       const none = state.reason && !this.reasons.includes(state.reason) ? [state.reason] : [];
@@ -95,7 +102,14 @@ export class Flame {
 
   update() {
     const { state } = this.store;
-    const key = [state.t0, state.t1, state.root, state.cgroup, state.q, state.doing, state.reason].join("\n");
+    const rows = state.rows === "thread" || state.rows === "process" ? "" : state.rows;
+    if (rows !== this.rows) {
+      this.rows = rows;
+      this.stacks = rows ? grouped(this.plain, this.data, rows) : this.plain;
+      this.hues = colors(this.stacks).hues;
+      this.at = null;
+    }
+    const key = [rows, state.t0, state.t1, state.root, state.cgroup, state.q, state.doing, state.reason].join("\n");
     if (key !== this.key) {
       this.key = key;
       this.weights = weigh(this.stacks, this.data, this.store, state.doing, state.reason);

@@ -36,8 +36,7 @@ export class Heatmap extends TimeView {
 
   constructor(context: Context) {
     const { store } = context;
-    const rows = choice<Rows>("Rows", [["process", "Processes"], ["thread", "Threads"], ["program", "Programs"], ["cgroup", "Cgroups"]],
-      (value) => store.set({ rows: value }));
+    const rows = groupBy(context, true);
     const names = ["All states", "On CPU", "Run queue", "Blocked", "Sleep"];
     const measure = h("select", { "aria-label": "What a cell shows", onchange: () => store.set({ measure: measure.value as Measure }) },
       ...MEASURES.map((m, at) => h("option", { value: m }, names[at])));
@@ -69,7 +68,7 @@ export class Heatmap extends TimeView {
     for (let ix = 0; ix < data.n; ix++) {
       if (!store.shown(ix)) continue;
       const of = range(data.threadsFrom[ix], data.threadsFrom[ix + 1]);
-      const base = { process: ix, failed: data.failed(ix), start: p.start[ix], end: p.end[ix], enter: "" };
+      const base = { process: ix, failed: data.bad(ix), start: p.start[ix], end: p.end[ix], enter: "" };
       switch (store.state.rows) {
         case "process":
           rows.push({ ...base, name: data.label(ix), note: `pid ${p.pid[ix]}`, cpu: p.on_cpu[ix], threads: of });
@@ -81,8 +80,7 @@ export class Heatmap extends TimeView {
           }
           break;
         default: {
-          const program = store.state.rows === "program";
-          const name = program ? data.program(ix) : data.cgroup(ix);
+          const name = data.group(store.state.rows, ix);
           let group = groups.get(name);
           if (!group) {
             group = { ...base, name, note: "", cpu: 0, threads: [], process: -1, enter: name, failed: false, count: 0 };
@@ -210,8 +208,9 @@ export class Heatmap extends TimeView {
   enter() {
     const row = this.rows[this.chosen];
     if (!row || row.process >= 0) return false;
-    if (this.store.state.rows === "cgroup") this.store.set({ cgroup: row.enter, rows: "process" });
-    else this.store.set({ q: `program:${row.enter}`, rows: "process" });
+    const { rows } = this.store.state;
+    if (rows === "cgroup") this.store.set({ cgroup: row.enter, rows: "process" });
+    else this.store.set({ q: `${rows}:${row.enter}`, rows: "process" });
     return true;
   }
 
@@ -231,6 +230,14 @@ export class Heatmap extends TimeView {
     this.scrollTo(4 + at * PITCH, PITCH);
     this.draw();
   }
+}
+
+/** The choice of what rows stand for, as far as the recording tells it. */
+export function groupBy({ data, store }: Context, threads = false, pick = (rows: Rows) => store.set({ rows }), none = "Processes") {
+  const { cgroup, container } = data.doc.processes;
+  const all: [Rows, string, boolean][] = [["process", none, true], ["thread", "Threads", threads], ["program", "Programs", true],
+    ["step", "Steps", data.doc.steps.from.length > 0], ["cgroup", "Cgroups", new Set(cgroup).size > 1], ["container", "Containers", container.some((name) => name !== null)]];
+  return choice<Rows>("Group by", all.filter(([, , there]) => there).map(([rows, name]): [Rows, string] => [rows, name]), pick);
 }
 
 export const FONT = '12px system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif';

@@ -10,6 +10,8 @@ import { at, time } from "./units";
 const ROW = 17;
 /** The most rows; what has none is seen after zooming in. */
 const ROWS = 5;
+/** In a low window, CSS pixels, there are fewer. */
+const LOW = { height: 760, rows: 3 };
 /** Narrower steps are not drawn, CSS pixels; marks of a moment are this wide. */
 const LEAST = 2;
 
@@ -36,7 +38,7 @@ export class Lane {
   private constructor(private context: Context) {
     const { from, to } = context.data.doc.steps;
     this.order = from.map((_, ix) => ix).sort((a, b) => from[a] - from[b] || to[b] - to[a] || a - b);
-    this.element = h("div", { class: "lane" }, this.canvas);
+    this.element = h("div", { class: "lane" }, this.canvas, h("span", { class: "lane-title" }, "steps and tests"));
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => context.tip.hide());
     this.canvas.addEventListener("click", (event) => {
@@ -55,6 +57,7 @@ export class Lane {
     const x = (t: number) => gutter + ((Math.min(Math.max(t, t0), t1) - t0) / (t1 - t0)) * (width - gutter);
     this.boxes = [];
     const until: number[] = [];
+    const rows = innerHeight < LOW.height ? LOW.rows : ROWS;
     for (const step of this.order) {
       if (to[step] < t0 || from[step] > t1) continue;
       const left = x(from[step]);
@@ -62,8 +65,8 @@ export class Lane {
       const right = moment ? left + LEAST : x(to[step]);
       if (right - left < LEAST) continue;
       let row = 0;
-      while (row < ROWS && until[row] > left + 0.5) row++;
-      if (row === ROWS) continue;
+      while (row < rows && until[row] > left + 0.5) row++;
+      if (row === rows) continue;
       until[row] = right;
       this.boxes.push({ step, row, left, right });
     }

@@ -7,6 +7,8 @@ import { h, Tip } from "./dom";
 import { Flame } from "./flame";
 import { Heatmap } from "./heatmap";
 import { Overview } from "./overview";
+import { Range } from "./range";
+import { Steps } from "./steps";
 import { Store, viewsOf, type State, type View } from "./state";
 import { Strip } from "./strip";
 import { Table } from "./table";
@@ -15,9 +17,9 @@ import { Tree } from "./tree";
 import { move } from "./path";
 import { ruler } from "./marks";
 import { pin } from "./pins";
-import { count } from "./units";
+import { count, time } from "./units";
 
-const TITLES: Record<View, string> = { overview: "Overview", heatmap: "Heatmap", timeline: "Timeline", tree: "Tree", table: "Table", stacks: "Stacks" };
+const TITLES: Record<View, string> = { overview: "Overview", steps: "Steps and tests", heatmap: "Heatmap", timeline: "Timeline", tree: "Tree", table: "Table", stacks: "Stacks" };
 
 /** The pointer's actions. */
 const POINTER: [string, string][] = [
@@ -60,13 +62,18 @@ async function main() {
   const order = ranks(data);
   const strip = new Strip(context, order);
   const details = new Details(context);
+  const side = h("div", { class: "side" });
+  const beside = () => (side.hidden = range.element.hidden && details.element.hidden);
+  const range = new Range(context, beside);
+  side.append(details.element, range.element);
+  const stepsView = new Steps(context);
   const heatmap = new Heatmap(context);
   const timeline = new Timeline(context, order);
   const tree = new Tree(context, order);
   const table = new Table(context);
   const flame = data.stacks && new Flame(context, data.stacks);
   const all = viewsOf(data);
-  const views = { overview: new Overview(context, order), heatmap, timeline, tree, table, stacks: flame ?? tree };
+  const views = { overview: new Overview(context, order), steps: stepsView, heatmap, timeline, tree, table, stacks: flame ?? tree };
   const { state } = store;
 
   const search = h("input", { type: "search", placeholder: "Search: text or /regex/", "aria-label": "Search processes", autocomplete: "off", spellcheck: "false",
@@ -99,19 +106,35 @@ async function main() {
   const help = h("dialog", { class: "help", "aria-label": "Keys" });
   const { trace } = data.doc;
 
+  const said = h("p", { class: "offscreen", role: "status", id: "said" });
+  // Two lines of it, unless all is asked for.
+  const title = h("h1", { title: trace.command, id: "command" }, trace.command);
+  const more = h("button", { type: "button", class: "icon", id: "whole-command", "aria-expanded": "false", "aria-controls": "command", "aria-label": "The whole command line", title: "The whole command line",
+    onclick: () => more.setAttribute("aria-expanded", String(title.classList.toggle("whole"))) }, "…");
+  new ResizeObserver(() => {
+    more.hidden = !title.classList.contains("whole") && title.scrollHeight <= title.clientHeight + 1;
+  }).observe(title);
+
   app.replaceChildren(
     h("header", { class: "top" },
       h("span", { class: "brand" }, "tr"),
-      h("h1", { title: trace.command }, trace.command),
+      title, more,
       h("div", { class: "find" }, search, found),
       h("button", { type: "button", class: "icon", title: "Dark or light (t)", "aria-label": "Dark or light", onclick: toggleTheme }, "◐"),
       h("button", { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: () => help.showModal() }, "?")),
     ...warned(data, () => store.set({ view: "overview" })),
     strip.element,
     h("nav", { class: "bar-nav" }, tablist, scope, cgroups?.element ?? null),
-    h("div", { class: "body" }, h("main", {}, ...Object.values(panels)), details.element),
-    tip.element, help,
+    h("div", { class: "body" }, h("main", {}, ...Object.values(panels)), side),
+    tip.element, said, help,
   );
+
+  /** What is selected, for those who do not see it. */
+  function say() {
+    const { sel } = state;
+    const p = data.doc.processes;
+    said.textContent = sel < 0 ? "" : `Selected: ${data.label(sel)}, pid ${p.pid[sel]}, wall ${time(data.wall(sel))}, CPU ${time(p.on_cpu[sel])}, ${data.exit(sel)}`;
+  }
 
   let later = 0;
   function update(changed: Set<keyof State> | null) {
@@ -125,6 +148,8 @@ async function main() {
     tip.hide();
     strip.update();
     details.update();
+    range.update();
+    beside();
     // Sums over a large recording wait for the end of a drag.
     clearTimeout(later);
     const moved = changed !== null && [...changed].every((key) => key === "t0" || key === "t1");
@@ -136,6 +161,7 @@ async function main() {
     if (document.activeElement !== search || changed?.has("q") === false) search.value = state.q;
     search.setAttribute("aria-invalid", String(store.badQuery));
     found.textContent = store.badQuery ? "no valid expression" : store.matches ? `${count(store.matchCount)} found` : "";
+    if (changed?.has("sel")) say();
     if (!changed || changed.has("sel") || changed.has("view")) {
       const view = views[state.view];
       if (state.sel >= 0 && "reveal" in view) requestAnimationFrame(() => view.reveal());
@@ -186,7 +212,7 @@ async function main() {
   };
   const keys: Key[] = [
     [all.map((_, at) => String(at + 1)), all.map((view) => TITLES[view]).join(", "), (key) => store.set({ view: all[Number(key) - 1] })],
-    [["/"], "search: text, /regular expression/, program:name, pid:1,2 or is:failed", () => { search.focus(); search.select(); }],
+    [["/"], "search: text, /regular expression/, program:name, step:name, pid:1,2 or is:failed", () => { search.focus(); search.select(); }],
     [["n", "N"], "next, previous match", (key) => next(key === "n" ? 1 : -1)],
     [["ArrowUp", "ArrowDown", "k", "j"], "select the previous, the next row", (key) => row(key === "ArrowDown" || key === "j" ? 1 : -1)],
     [["ArrowLeft", "ArrowRight", "a", "d"], "pan", (key) => store.pan(key === "ArrowLeft" || key === "a" ? -0.15 : 0.15)],
@@ -203,6 +229,7 @@ async function main() {
     [["f"], "fold or unfold waiting parents, sleepers and repeated siblings (Timeline)", () => store.set({ fold: !state.fold })],
     [["c"], "lanes of the CPUs (Timeline)", () => store.set({ cpus: !state.cpus })],
     [["r"], "lanes of network, disks and the machine, where recorded (Timeline)", () => store.set({ resources: !state.resources })],
+    [["x"], "the sums of what is shown (Heatmap, Timeline)", () => store.set({ sums: !state.sums })],
     [["e"], "wake-ups of the selected process (Timeline)", () => store.set({ wakeups: !state.wakeups })],
     [["p"], "pin the selected process above the timeline, or let it go", () => { if (state.sel >= 0) pin(store, state.sel); }],
     [["m"], "note at the pointer (Heatmap, Timeline); the link keeps it", () => {
@@ -230,6 +257,7 @@ async function main() {
 
   function themeChanged() {
     heatmap.themeChanged();
+    stepsView.themeChanged();
     timeline.themeChanged();
     tree.draw();
     flame?.draw();

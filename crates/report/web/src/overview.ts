@@ -1,12 +1,14 @@
 // The first screen: what ran, how it ended, where the time went. A range of time, a
 // subtree, a cgroup or a search narrows every figure.
 
-import { KINDS, SOCKET, type Data, type Failure } from "./data";
+import type { Data, Failure } from "./data";
 import { h } from "./dom";
-import { busy, figures, lives, reasons, sums } from "./figures";
+import { inline } from "./grid";
+import { busy, figures, lives, pathInside, programs, reasons, sums } from "./figures";
 import { steps } from "./path";
 import { hottest, weigh } from "./stacks";
 import type { Store } from "./state";
+import { bar, open, stepShown } from "./steps";
 import type { Context } from "./timeview";
 import { at, bytes, count, share, time } from "./units";
 
@@ -53,6 +55,7 @@ export class Overview {
         figure(all(narrowed ? part.processes : totals.processes), "processes", "f-processes"),
         figure(all(narrowed ? part.execs : totals.execs), "programs started", "f-execs")),
     );
+    this.element.append(this.glance());
     const failed = this.failed();
     if (failed) this.element.append(failed);
     if (!narrowed) {
@@ -65,6 +68,8 @@ export class Overview {
       return;
     }
     const cards = h("div", { class: "cards" });
+    const slowest = this.steps();
+    if (slowest) cards.append(slowest);
     const path = this.path();
     if (path) cards.append(path);
     cards.append(this.programs(), this.states(narrowed ? part.times : [totals.on_cpu, totals.run_queue, totals.blocked, totals.sleep, totals.unknown], narrowed ? part.threads : totals.threads, narrowed ? part.least : []));
@@ -75,6 +80,23 @@ export class Overview {
     cards.append(this.longest(), this.parallel());
     this.element.append(cards);
     this.element.append(this.quality());
+  }
+
+  /** Where and how it ran. */
+  private glance(): HTMLElement {
+    const { trace } = this.data.doc;
+    const parts = [trace.jobs, `${trace.cpus} ${trace.cpus === 1 ? "CPU" : "CPUs"}`, trace.machine, trace.kernel, trace.host, trace.date, trace.recorded[0]];
+    return h("p", { class: "glance dim", id: "glance" }, parts.filter((part) => part).join(" · "));
+  }
+
+  /** Whose the CPUs' time was, as one bar. */
+  private cpus(): HTMLElement | null {
+    const { cpu_time: of, trace } = this.data.doc;
+    const parts: [number, string, string][] = [[of.build ?? 0, "s0", trace.root === null ? "recorded tasks" : "this build"], [of.others ?? 0, "u5", "others"], [of.stolen ?? 0, "u2", "stolen"], [of.idle ?? 0, "s3", "idle"]];
+    const whole = parts.reduce((sum, [ns]) => sum + ns, 0);
+    if (whole === 0 || of.idle === null) return null;
+    return h("div", { class: "whose" }, inline(parts, whole),
+      h("div", { class: "legend" }, ...parts.filter(([ns]) => ns > 0).map(([ns, color, name]) => h("span", { class: "key" }, h("i", { class: `swatch ${color}` }), `${name} ${share(ns, whole)}`))));
   }
 
   private clear(): HTMLElement {
@@ -146,23 +168,41 @@ export class Overview {
     return card;
   }
 
+  /** The slowest steps that hold no others, and all that failed. */
+  private steps(): HTMLElement | null {
+    const { data, store } = this;
+    const { failed, from, to } = data.doc.steps;
+    const all = from.map((_, row) => row).filter((row) => to[row] > from[row] && stepShown(data, store, row));
+    if (all.length === 0) return null;
+    const [holds, fails] = [new Set<number>(), new Set<number>()];
+    for (const row of all) for (const outer of data.stepsAround(row).slice(1)) {
+      holds.add(outer);
+      if (failed[row]) fails.add(outer);
+    }
+    const longest = (a: number, b: number) => data.stepWall(b) - data.stepWall(a) || a - b;
+    const slow = all.filter((row) => !holds.has(row)).sort(longest).slice(0, 5);
+    // What failed because of a step inside it failed with that.
+    const bad = all.filter((row) => failed[row] && !fails.has(row)).sort(longest);
+    const rows = [...slow, ...bad.filter((row) => !slow.includes(row)).slice(0, 20)];
+    const most = Math.max(...rows.map((row) => data.stepWall(row)));
+    const card = this.card("Slowest steps and tests", `${count(all.length)} in all${bad.length > 0 ? `, ${count(bad.length)} failed` : ""}`, ...rows.map((row) => {
+      const name = data.stepName(row);
+      return h("a", { class: failed[row] ? "row bad" : "row", href: open(data, store, row), title: data.string(data.doc.steps.spent[row]) },
+        h("span", { class: "bar-name", title: name }, failed[row] ? `✕ ${name}` : name), bar(data, row, most),
+        h("span", { class: "num" }, time(data.stepWall(row))), h("span", { class: "num dim" }, data.stepEnd(row)));
+    }));
+    card.id = "slowest";
+    card.append(h("button", { type: "button", class: "link go", onclick: () => store.set({ view: "steps", bad: false }) }, "All steps and tests"));
+    if (bad.length > 0) card.append(h("button", { type: "button", class: "link go", onclick: () => store.set({ view: "steps", bad: true }) }, "All that failed"));
+    return card;
+  }
+
   private programs(): HTMLElement {
     const { data, store } = this;
-    const { times } = figures(data, store);
-    const groups = new Map<string, { cpu: number; n: number }>();
-    let whole = 0;
-    for (let ix = 0; ix < data.n; ix++) {
-      if (!store.shown(ix) || !lives(data, store, ix)) continue;
-      const group = groups.get(data.program(ix)) ?? { cpu: 0, n: 0 };
-      const cpu = times[0][ix] || 0;
-      group.cpu += cpu;
-      whole += cpu;
-      group.n++;
-      groups.set(data.program(ix), group);
-    }
-    const sorted = [...groups].sort((a, b) => b[1].cpu - a[1].cpu).slice(0, 8);
-    return this.card("CPU time by program", "", ...sorted.map(([name, { cpu, n }]) => {
-      const bar = this.bar(name, cpu, sorted[0][1].cpu, time(cpu), `${share(cpu, whole)} · ${count(n)} ×`, this.color(name),
+    const { all, whole } = programs(data, store);
+    const sorted = all.slice(0, 8);
+    return this.card("CPU time by program", "", ...sorted.map(([name, cpu, n]) => {
+      const bar = this.bar(name, cpu, sorted[0][1], time(cpu), `${share(cpu, whole)} · ${count(n)} ×`, this.color(name),
         () => store.set({ view: "heatmap", rows: "process", q: `program:${name}` }));
       bar.dataset.program = name;
       bar.dataset.ns = String(cpu);
@@ -181,8 +221,8 @@ export class Overview {
     if (!path) return null;
     const named = new Set(this.ranks.keys());
     const color = (name: string) =>
-      named.has(name) ? this.color(name) : name.startsWith("run queue") ? "s1" : name === "disk" || name.startsWith("blocked") ? "s2" : name === "unknown" ? "s4" : "s3";
-    const rows = store.narrowed ? this.pathInside() : path.shares;
+      named.has(name) ? this.color(name) : /^run.queue/.test(name) ? "s1" : name === "disk" || name.startsWith("blocked") ? "s2" : name === "unknown" ? "s4" : "s3";
+    const rows = store.narrowed ? pathInside(data, store) : path.shares;
     const whole = rows.reduce((sum, [, ns]) => sum + ns, 0);
     if (whole === 0) return null;
     const n = steps(data).length;
@@ -190,28 +230,6 @@ export class Overview {
       this.bar(name, ns, rows[0][1], time(ns), `${share(ns, whole)} · ${count(times)} ×`, color(name), () => store.set({ view: "timeline" }))));
     card.append(h("button", { type: "button", class: "link go", onclick: () => store.set({ view: "timeline", step: 0, sel: steps(data)[0]?.process ?? -1 }) }, "Go through it step by step ( ] )"));
     return card;
-  }
-
-  private pathInside(): [string, number, number][] {
-    const { data, store } = this;
-    const { t0, t1 } = store.state;
-    const path = data.doc.path!;
-    const by = new Map<string, { ns: number; n: number }>();
-    let t = path.from;
-    path.thread.forEach((thread, n) => {
-      const to = t + path.length[n];
-      const ns = Math.min(to, t1) - Math.max(t, t0);
-      t = to;
-      const ix = data.processOf[thread];
-      if (ns <= 0 || !store.shown(ix)) return;
-      const kind = path.kind[n];
-      const name = kind === 1 ? data.program(ix) : kind === 4 ? `sleep in ${data.program(ix)}` : kind === SOCKET ? "network" : (KINDS[kind]?.[0] ?? "unknown");
-      const sum = by.get(name) ?? { ns: 0, n: 0 };
-      sum.ns += ns;
-      sum.n++;
-      by.set(name, sum);
-    });
-    return [...by].map(([name, { ns, n }]): [string, number, number] => [name, ns, n]).sort((a, b) => b[1] - a[1]);
   }
 
   private states(times: (number | null)[], threads: number, least: boolean[]): HTMLElement {
@@ -337,6 +355,8 @@ export class Overview {
       return bar;
     }));
     made.id = "busy";
+    const whose = store.narrowed ? null : this.cpus();
+    if (whose) made.querySelector("h2")!.after(whose);
     const { max_rss } = data.doc.processes;
     let peak = -1;
     max_rss.forEach((rss, ix) => {

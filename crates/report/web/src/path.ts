@@ -38,6 +38,9 @@ const THEN = [
   ["gave its job slot to", "gave it a job slot"],
 ];
 
+/** Of these, the ones by which a task lets another one go on. */
+const CAUSES = new Set([1, 2, 3, 4, 7]);
+
 let kept: { data: Data; steps: Step[] } | null = null;
 
 /** The steps of the path: segments of the same process together, short ones too. */
@@ -102,7 +105,7 @@ export class PathLane {
 
   private constructor(private context: Context) {
     this.all = steps(context.data);
-    this.element = h("div", { class: "lane path-lane", title: `${context.data.doc.path_title}: [ and ] go from step to step` }, this.canvas);
+    this.element = h("div", { class: "lane path-lane", title: `${context.data.doc.path_title}: [ and ] go from step to step` }, this.canvas, h("span", { class: "lane-title" }, context.data.pathName));
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => context.tip.hide());
     this.canvas.addEventListener("click", (event) => {
@@ -199,8 +202,8 @@ export function card(context: Context): HTMLElement | null {
     h("h3", {}, `${data.doc.path_title}, step ${n + 1} of ${all.length}`),
     h("p", {}, `${at(step.from)} to ${at(step.to)}, ${time(step.to - step.from)}: ${did(step)}`),
     step.inferred ? h("p", { class: "dim" }, "Inferred: no event shows this step.") : null,
-    h("p", { class: "unlocked" }, h("b", {}, "Unlocked by "), ...(before ? [link(n - 1), ` (${THEN[before.then]?.[1] ?? ""})`] : ["the start of the recording"])),
-    h("p", { class: "unlocks" }, h("b", {}, "Unlocks "), ...(after ? [link(n + 1), ` (it ${THEN[step.then]?.[0] ?? ""} ${data.label(after.process)})`] : ["the end"])),
+    h("p", { class: "unlocked" }, h("b", {}, !before || CAUSES.has(before.then) ? "Unlocked by " : "After "), ...(before ? [link(n - 1), ` (${THEN[before.then]?.[1] ?? ""})`] : ["the start of the recording"])),
+    h("p", { class: "unlocks" }, h("b", {}, !after || CAUSES.has(step.then) ? "Unlocks " : "Then "), ...(after ? [link(n + 1), ` (it ${THEN[step.then]?.[0] ?? ""} ${data.label(after.process)})`] : ["the end"])),
     h("div", { class: "buttons" },
       h("button", { type: "button", disabled: n === 0, onclick: () => move(context, -1), title: "[" }, "‹ Before"),
       h("button", { type: "button", disabled: n + 1 >= all.length, onclick: () => move(context, 1), title: "]" }, "Next ›"),

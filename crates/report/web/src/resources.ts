@@ -13,6 +13,9 @@ const CONNECTIONS = 4;
 /** A smaller share of time gives the machine's counter no lane. */
 const LEAST = 0.01;
 
+/** Shorter waits for disks in all, as a part of the recording, have no lane. */
+const SEEN = 1000;
+
 /** A counter of the machine as a share of its most, between samples. */
 interface Series {
   name: string;
@@ -46,6 +49,9 @@ export class Resources {
   constructor(private context: Context) {
     const { data, store, tip } = context;
     this.waits = storage(data);
+    const [first, last] = store.whole;
+    const waited = this.waits.piece.reduce((sum, p) => sum + data.pieces.end[p] - data.pieces.start[p], 0);
+    if (waited * SEEN < last - first) this.waits = { piece: new Uint32Array(0), thread: new Uint32Array(0) };
     this.series = machine(data);
     this.element = h("div", { class: "lane resources", hidden: true }, this.canvas);
     this.canvas.addEventListener("pointermove", (event) => {
@@ -80,6 +86,7 @@ export class Resources {
     if (!ctx) return;
     ctx.font = FONT;
     for (const draw of connections.draw) draw(ctx, theme);
+    if (connections.rows > 0) this.label(ctx, "Network", 0, theme);
     let row = connections.rows;
     if (this.waits.piece.length > 0) this.drawWaits(ctx, row++, theme);
     for (const series of this.series) {
@@ -93,7 +100,7 @@ export class Resources {
         if (right > left && share > 0) ctx.fillRect(left, top + ROW - 2 - high, right - left, high);
       });
       ctx.globalAlpha = 1;
-      this.label(ctx, series.name, top, theme);
+      this.label(ctx, `${series.name}, up to ${series.text(1)}`, top, theme);
       this.boxes.push({ top, left: gutter, right: width, process: -1, tell: (t) => {
         const n = times.findIndex((from, n) => t >= from && t < times[n + 1]);
         return n < 0 ? [] : [h("strong", {}, `${series.name}: ${series.text(series.shares[n])}`), h("div", { class: "dim" }, `${at(times[n])} to ${at(times[n + 1])}`)];
@@ -184,7 +191,7 @@ export class Resources {
         y -= high;
       });
     }
-    this.label(ctx, "Waits for disks", top, theme);
+    this.label(ctx, `Waits for disks, up to ${most.toFixed(0)} at once`, top, theme);
     this.boxes.push({ top, left: gutter, right: width, process: -1, tell: (t) => {
       const lines: HTMLElement[] = [];
       for (let w = 0; w < piece.length && start[piece[w]] <= t + dt; w++) {

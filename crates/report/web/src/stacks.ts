@@ -92,6 +92,48 @@ export function readStacks(doc: Doc, read: Reader): Stacks | null {
   };
 }
 
+/** The same samples with the group of their process as the outermost function of each stack. */
+export function grouped(stacks: Stacks, data: Data, by: string): Stacks {
+  const groups = new Map<string, { fn: number; of: Map<number, number> }>();
+  const [names, binaries, kernel] = [[...stacks.names], [...stacks.binaries], [...stacks.kernel]];
+  // Callers come first, as in the original.
+  const [caller, fn] = [[0], [0]];
+  const put = (of: number, is: number) => {
+    caller.push(of);
+    return fn.push(is) - 1;
+  };
+  const stack = Uint32Array.from(stacks.stack);
+  for (let t = 0; t + 1 < stacks.first.length; t++) {
+    const name = data.group(by, data.processOf[t]);
+    for (let s = stacks.first[t]; s < stacks.first[t + 1]; s++) {
+      if (stack[s] === 0) continue;
+      let group = groups.get(name);
+      if (!group) {
+        binaries.push("");
+        kernel.push(0);
+        const own = names.push(name) - 1;
+        groups.set(name, (group = { fn: own, of: new Map([[0, put(0, own)]]) }));
+      }
+      // Outwards to a stack that is there, then back.
+      const missing: number[] = [];
+      let at = stack[s];
+      for (; !group.of.has(at); at = stacks.caller[at]) missing.push(at);
+      let now = group.of.get(at)!;
+      for (const old of missing.reverse()) group.of.set(old, (now = put(now, stacks.fn[old])));
+      stack[s] = now;
+    }
+  }
+  const n = fn.length;
+  const [user, child, next] = [new Uint32Array(n), new Uint32Array(n), new Uint32Array(n)];
+  for (let at = 1; at < n; at++) user[at] = kernel[fn[at]] ? user[caller[at]] : at;
+  for (let at = n - 1; at > 0; at--) {
+    next[at] = child[caller[at]];
+    child[caller[at]] = at;
+  }
+  const columns = { caller: Uint32Array.from(caller), fn: Uint32Array.from(fn) };
+  return { ...stacks, ...columns, names, binaries, kernel, user, child, next, stack, outermost: outermost(columns.fn, columns.caller, child, next, names.length) };
+}
+
 /** Goes through all stacks, callers first, and counts the functions around each. */
 function outermost(fn: Uint32Array, caller: Uint32Array, child: Uint32Array, next: Uint32Array, functions: number): Uint8Array {
   const out = new Uint8Array(fn.length);

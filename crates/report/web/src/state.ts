@@ -3,18 +3,21 @@
 import type { Data } from "./data";
 import { DOINGS, type Doing } from "./stacks";
 
-const VIEWS = ["overview", "heatmap", "timeline", "tree", "table", "stacks"] as const;
+const VIEWS = ["overview", "steps", "heatmap", "timeline", "tree", "table", "stacks"] as const;
 export type View = (typeof VIEWS)[number];
 /** The views of a recording. */
 export function viewsOf(data: Data): View[] {
-  return VIEWS.filter((view) => view !== "stacks" || data.stacks);
+  return VIEWS.filter((view) => (view !== "stacks" || data.stacks) && (view !== "steps" || data.doc.steps.from.length > 0));
 }
-export const ROWS = ["process", "thread", "program", "cgroup"] as const;
+/** What rows, roots and frames stand for: `--by` of `tr analyze`. */
+export const ROWS = ["process", "thread", "program", "step", "cgroup", "container"] as const;
 export type Rows = (typeof ROWS)[number];
 export const METRICS = ["cpu", "wall", "wait"] as const;
 export type Metric = (typeof METRICS)[number];
 export const MEASURES = ["all", "on", "waiting", "blocked", "asleep"] as const;
 export type Measure = (typeof MEASURES)[number];
+/** The least wall times that steps are filtered by, ns. */
+export const LEAST = [0, 1e6, 1e7, 1e8, 1e9, 1e10, 6e10];
 export const COLORS = ["state", "program", "step"] as const;
 export type Color = (typeof COLORS)[number];
 
@@ -34,6 +37,17 @@ export interface State {
   metric: Metric;
   sort: string;
   descending: boolean;
+  /** The column by which steps are sorted, and whether the largest comes first. */
+  order: string;
+  falling: boolean;
+  /** Only steps of this kind, in words; empty: all. */
+  kind: string;
+  /** Only steps of at least this wall time, ns. */
+  least: number;
+  /** Only failed steps. */
+  bad: boolean;
+  /** Steps are drawn over time. */
+  chart: boolean;
   /** What is searched for. */
   q: string;
   /** The chosen step of the critical path; -1: none. */
@@ -46,6 +60,8 @@ export interface State {
   cpus: boolean;
   /** The lanes of network, disks and the machine are drawn. */
   resources: boolean;
+  /** The sums of what is shown stand beside the timeline and the heatmap. */
+  sums: boolean;
   /** A measured span, `from-to`, in ns since the start of the recording. */
   ruler: string;
   /** Notes: a line each, with the time in ns and the text. */
@@ -107,7 +123,7 @@ export class Store {
     const { from, to } = data.doc.trace;
     this.initial = {
       view: "overview", t0: from, t1: Math.max(to, from + 1000), sel: -1, root: -1, cgroup: "",
-      rows: "process", measure: "all", metric: "cpu", sort: "on_cpu", descending: true, q: "", step: -1, color: "state", fold: true, cpus: false, resources: true, ruler: "", notes: "", pins: "", wakeups: false,
+      rows: "process", measure: "all", metric: "cpu", sort: "on_cpu", descending: true, order: "wall", falling: true, kind: "", least: 0, bad: false, chart: false, q: "", step: -1, color: "state", fold: true, cpus: false, resources: true, sums: true, ruler: "", notes: "", pins: "", wakeups: false,
       doing: data.stacks && !data.stacks.runs ? "off" : "on", reason: "", frame: 0, fn: -1, find: "",
     };
     this.state = { ...this.initial };
@@ -214,13 +230,21 @@ export class Store {
     return this.zoomed || this.state.root >= 0 || this.state.cgroup !== "" || this.matches !== null;
   }
 
-  /** `text`, `/regular expression/`, `program:name`, `pid:1,2` or `is:failed`. */
+  /** `text`, `/regular expression/`, `program:name`, `step:name`, `pid:1,2` or `is:failed`. */
   private test(q: string): ((ix: number) => boolean) | null {
     this.badQuery = false;
     if (q === "") return null;
     if (q.startsWith("program:")) {
       const name = q.slice(8);
       return (ix) => this.data.program(ix) === name;
+    }
+    if (q.startsWith("step:")) {
+      const inside = this.data.inStep(q.slice(5));
+      return (ix) => inside[ix] === 1;
+    }
+    if (q.startsWith("container:")) {
+      const name = q.slice(10);
+      return (ix) => this.data.group("container", ix) === name;
     }
     if (q === "is:failed") return (ix) => this.data.failed(ix);
     if (/^pid:[0-9,]+$/.test(q)) {
@@ -307,8 +331,15 @@ export class Store {
       else if (key === "q") s.q = value;
       else if (key === "step") s.step = Number.isInteger(Number(value)) && Number(value) >= 0 ? Number(value) : -1;
       else if (key === "descending") s.descending = value === "1";
+      else if (key === "order") s.order = value;
+      else if (key === "falling") s.falling = value === "1";
+      else if (key === "kind") s.kind = value;
+      else if (key === "least") s.least = LEAST.includes(Number(value)) ? Number(value) : 0;
+      else if (key === "chart") s.chart = value === "1";
+      else if (key === "bad") s.bad = value === "1";
       else if (key === "cpus") s.cpus = value === "1";
       else if (key === "resources") s.resources = value === "1";
+      else if (key === "sums") s.sums = value === "1";
       else if (key === "fold") s.fold = value === "1";
       else if (key === "wakeups") s.wakeups = value === "1";
       else if (key === "doing") s.doing = word(DOINGS, value, s.doing);

@@ -10,7 +10,8 @@ import type { Store } from "./state";
 import type { Context } from "./timeview";
 import { at, time } from "./units";
 
-const HEIGHT = 56;
+/** Of the plot: above the overview, and above a view that draws time itself. */
+const HEIGHTS = [56, 26];
 const PATH = 16;
 const AXIS = 20;
 
@@ -24,6 +25,9 @@ export class Strip {
   private scopeKey = "";
   private columns: Float64Array = new Float64Array(0);
   private width = 0;
+  /** The height of the plot, and that of the path below it; 0: it has none. */
+  private height = HEIGHTS[0];
+  private band = 0;
   private data: Data;
   private store: Store;
 
@@ -35,7 +39,7 @@ export class Strip {
       ...STATES.map((name, s) => h("span", { class: "key" }, h("i", { class: `swatch s${s}` }), name)),
       h("span", { class: "key" }, h("i", { class: "swatch dashes" }), this.data.doc.trace.cpus === 1 ? "1 CPU" : `${this.data.doc.trace.cpus} CPUs`),
       this.data.doc.trace.all ? null : h("span", { class: "key", title: "A task waits, and a CPU runs none of the recorded tasks" }, h("i", { class: "swatch others" }), "others have the CPU"),
-      this.data.doc.path ? h("span", { class: "key" }, `· lower band: the ${this.data.pathName}, by program`) : null);
+      this.data.doc.path ? h("span", { class: "key lower" }, `· lower band: the ${this.data.pathName}, by program`) : null);
     this.element = h("section", { class: "strip", "aria-label": "The whole recording" },
       h("div", { class: "strip-head" }, legend, this.range), this.plot, this.axis.element);
     new ResizeObserver(() => this.draw(true)).observe(this.plot);
@@ -92,9 +96,8 @@ export class Strip {
     const others = this.others(column);
     const lines = [h("strong", {}, at(t, to - from)), h("div", {}, parts.join(" · "))];
     if (others > 0.05) lines.push(h("div", {}, `others have ${others.toFixed(1)} of ${this.data.doc.trace.cpus} CPUs`));
-    const path = this.data.doc.path;
     const box = this.plot.getBoundingClientRect();
-    if (path && event.clientY - box.top > HEIGHT) {
+    if (this.band > 0 && event.clientY - box.top > this.height) {
       const ix = pathAt(this.data, t);
       if (ix >= 0) lines.push(h("div", {}, `${this.data.pathName}: ${this.data.label(ix)}`));
     }
@@ -147,7 +150,7 @@ export class Strip {
     });
     const order = [...colors.programs, colors.css.dim, colors.css.wait, colors.css.blocked, colors.css.asleep, colors.css.unknown];
     columns.forEach((column, c) => {
-      let y = HEIGHT + 3 + PATH;
+      let y = this.height + 3 + PATH;
       for (const color of order) {
         const share = column.get(color);
         if (!share) continue;
@@ -170,10 +173,13 @@ export class Strip {
     this.range.textContent = this.store.zoomed
       ? `${at(t0, t1 - t0)} – ${at(t1, t1 - t0)} · ${time(t1 - t0)} of ${time(to - from)}`
       : `${time(to - from)} · drag to zoom`;
-    if (!all && width === this.width) return;
+    const timed = this.store.state.view === "timeline" || this.store.state.view === "heatmap";
+    const [high, band] = [HEIGHTS[timed ? 1 : 0], this.data.doc.path && !timed ? PATH : 0];
+    if (!all && width === this.width && high === this.height && band === this.band) return;
+    [this.height, this.band] = [high, band];
     this.width = width;
-    const path = this.data.doc.path;
-    const height = HEIGHT + (path ? PATH + 3 : 0);
+    const path = this.band > 0;
+    const height = this.height + (path ? PATH + 3 : 0);
     const ratio = density();
     this.canvas.width = width * ratio;
     this.canvas.height = height * ratio;
@@ -190,7 +196,7 @@ export class Strip {
     let peak = this.data.doc.trace.cpus;
     for (let c = 0; c < n; c++) peak = Math.max(peak, columns[c] + columns[n + c] + columns[2 * n + c]);
     const top = 2;
-    const y = (tasks: number) => HEIGHT - 1 - (tasks / peak) * (HEIGHT - 1 - top);
+    const y = (tasks: number) => this.height - 1 - (tasks / peak) * (this.height - 1 - top);
     const base = new Float64Array(n);
     for (const s of [ON, WAIT, BLOCKED]) {
       ctx.fillStyle = [colors.css.on, colors.css.wait, colors.css.blocked][s];
@@ -227,6 +233,8 @@ export class Strip {
     const cpus = this.data.doc.trace.cpus;
     const labels: [number, string][] = [[line, `${cpus} ${cpus === 1 ? "CPU" : "CPUs"}`]];
     if (y(cpus) - y(peak) > 14) labels.push([y(peak) + 6, `${peak < 10 ? peak.toFixed(1).replace(/\.0$/, "") : peak.toFixed(0)} tasks`]);
+    // Of a low plot both would lie on each other.
+    if (this.height < 40) labels.length = 1;
     for (const [at, text] of labels) {
       const wide = ctx.measureText(text).width;
       ctx.fillStyle = colors.css.panel;
@@ -234,7 +242,7 @@ export class Strip {
       ctx.fillRect(width - wide - 5, Math.max(0, at - 6), wide + 5, 12);
       ctx.globalAlpha = 1;
       ctx.fillStyle = colors.css.dim;
-      ctx.fillText(text, width - wide - 3, Math.max(9, at + 4));
+      ctx.fillText(text, width - wide - 3, Math.min(this.height - 2, Math.max(9, at + 4)));
     }
     if (path) this.drawPath(ctx, colors, width);
     this.axis.draw([from, to], [0, width]);

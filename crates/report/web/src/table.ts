@@ -1,25 +1,15 @@
-// All processes, sorted, searched, and copied as CSV. Only the rows in sight
-// are elements.
+// All processes, sorted, searched, and copied as CSV.
 
 import type { Data } from "./data";
 import { h } from "./dom";
 import { figures, lives } from "./figures";
+import { Grid, inline, type Column as Of } from "./grid";
+import { groupBy } from "./heatmap";
 import type { Store } from "./state";
 import type { Context } from "./timeview";
 import { at, bytes, count, time } from "./units";
 
-interface Column {
-  key: string;
-  title: string;
-  /** In CSV, as `tr analyze --format csv` has it. */
-  csv: string;
-  value: (ix: number) => number | string | null;
-  show: (ix: number) => string;
-  text?: boolean;
-  hidden?: boolean;
-}
-
-const ROW = 26;
+type Column = Of<number>;
 
 function columns(data: Data, store: Store): Column[] {
   const p = data.doc.processes;
@@ -58,160 +48,137 @@ function columns(data: Data, store: Store): Column[] {
     n("threads", "Threads", p.threads),
     n("execs", "Execs", p.execs),
     { key: "max_rss", title: "Memory", csv: "max_rss_bytes", value: (ix) => p.max_rss[ix], show: (ix) => (p.max_rss[ix] === null ? "?" : bytes(p.max_rss[ix]!)) },
-    { key: "exit", title: "End", csv: "exit", text: true, value: (ix) => data.exit(ix), show: (ix) => data.exit(ix) },
+    { key: "exit", title: "End", csv: "exit", text: true, width: 150, value: (ix) => data.exit(ix), show: (ix) => data.exit(ix) },
     { key: "cgroup", title: "Cgroup", csv: "cgroup", text: true, hidden: true, value: (ix) => data.cgroup(ix), show: (ix) => data.cgroup(ix) },
-    { key: "argv", title: "Command line", csv: "argv", text: true, hidden: true, value: (ix) => data.argv(ix), show: (ix) => data.argv(ix) },
+    { key: "argv", title: "Command line", csv: "argv", text: true, hidden: true, width: 420, value: (ix) => data.argv(ix), show: (ix) => data.argv(ix) },
+  ];
+}
+
+/** Processes of one program, step, cgroup or container. */
+interface Group {
+  name: string;
+  /** The first of them. */
+  first: number;
+  processes: number;
+  failed: number;
+  wall: number;
+  /** By state, ns; null: not known of any. */
+  times: (number | null)[];
+  memory: number | null;
+}
+
+const STATES: [string, string, string][] = [["on_cpu", "CPU", "on_cpu_ns"], ["run_queue", "Run queue", "run_queue_ns"], ["blocked", "Blocked", "blocked_ns"], ["sleep", "Sleep", "sleep_ns"], ["unknown", "Unknown", "unknown_ns"]];
+
+function groupColumns(data: Data, most: () => number): Of<Group>[] {
+  const bar = (row: Group) => inline([[row.times[0] ?? 0, "s0", "CPU"]], most());
+  return [
+    { key: "name", title: "Name", csv: "name", text: true, value: (row) => row.name, show: (row) => row.name },
+    { key: "processes", title: "Processes", csv: "processes", value: (row) => row.processes, show: (row) => count(row.processes) },
+    { key: "wall", title: "Wall", hint: "The sum of their wall times", csv: "wall_ns", value: (row) => row.wall, show: (row) => time(row.wall) },
+    ...STATES.map(([key, title, csv], s): Of<Group> => ({ key, title, csv, hidden: s === 4 && data.doc.totals.unknown === 0, width: s === 0 ? 230 : undefined, value: (row) => row.times[s], show: (row) => time(row.times[s]),
+      cell: s === 0 ? (row) => [bar(row), h("span", { class: "value" }, time(row.times[s]))] : undefined })),
+    { key: "max_rss", title: "Memory", hint: "Of the largest", csv: "max_rss_bytes", value: (row) => row.memory, show: (row) => (row.memory === null ? "?" : bytes(row.memory)) },
+    { key: "failed", title: "Failed", csv: "failed", value: (row) => row.failed, show: (row) => (row.failed > 0 ? count(row.failed) : "–") },
   ];
 }
 
 export class Table {
   readonly element: HTMLElement;
-  private columns: Column[];
-  private chosen: Set<string>;
-  private rows: number[] = [];
+  private grid: Grid<number>;
+  private groups: Grid<Group>;
+  private most = 1;
+  private refresh: () => void;
   private key = "";
   private data: Data;
   private store: Store;
-  private head = h("tr");
-  private body = h("tbody");
-  private table: HTMLTableElement;
-  private scroll: HTMLElement;
   private note = h("span", { class: "dim", role: "status" });
-  private empty = h("p", { class: "empty", hidden: true }, "No process matches here.");
 
   constructor(context: Context) {
-    this.data = context.data;
-    this.store = context.store;
-    this.columns = columns(this.data, this.store);
-    this.chosen = new Set(this.columns.filter((c) => !c.hidden).map((c) => c.key));
-    const boxes = this.columns.map((column) => {
-      const box = h("input", { type: "checkbox", onchange: () => {
-        if (box.checked) this.chosen.add(column.key);
-        else this.chosen.delete(column.key);
-        this.header();
-        this.draw();
-      } });
-      box.checked = this.chosen.has(column.key);
-      return h("label", {}, box, ` ${column.title}`);
+    const { data, store } = context;
+    this.data = data;
+    this.store = store;
+    this.grid = new Grid(columns(data, store), {
+      name: "Processes",
+      empty: "No process matches here.",
+      otherwise: "on_cpu",
+      sorted: () => [store.state.sort, store.state.descending],
+      sort: (sort, descending) => store.set({ sort, descending }),
+      pick: (sel) => store.set({ sel }),
+      selected: (ix) => ix === store.state.sel,
+      failed: (ix) => data.bad(ix),
+      about: (ix) => ({ "data-ix": ix }),
     });
-    const copy = h("button", { type: "button", onclick: () => this.copy(copy) }, "Copy as CSV");
-    this.table = h("table", { "aria-label": "Processes" }, h("thead", {}, this.head), this.body);
-    this.scroll = h("div", { class: "scroll table-scroll", tabindex: "0" }, this.table, this.empty);
-    this.element = h("div", { class: "tableview" },
-      h("div", { class: "toolbar" }, h("details", { class: "columns" }, h("summary", {}, "Columns"), h("div", { class: "menu" }, ...boxes)), copy, this.note),
-      this.scroll);
-    this.scroll.addEventListener("scroll", () => this.draw());
-    new ResizeObserver(() => this.draw()).observe(this.scroll);
-    addEventListener("beforeprint", () => this.draw(500));
-    addEventListener("afterprint", () => this.draw());
-    this.header();
+    const by = groupBy(context);
+    const tools = h("span", { class: "tools" }, ...this.grid.tools);
+    const sorted = (): [string, boolean] => [store.state.sort, store.state.descending];
+    this.groups = new Grid(groupColumns(data, () => this.most), {
+      name: "Groups of processes",
+      empty: "No process matches here.",
+      otherwise: "on_cpu",
+      sorted,
+      sort: (sort, descending) => store.set({ sort, descending }),
+      pick: ({ name }) => store.set({ q: `${store.state.rows}:${name}`, rows: "process" }),
+      selected: () => false,
+      failed: ({ failed }) => failed > 0,
+      about: ({ name }) => ({ "data-group": name }),
+    });
+    const groupTools = h("span", { class: "tools" }, ...this.groups.tools);
+    this.element = h("div", { class: "tableview" }, h("div", { class: "toolbar" }, by.element, tools, groupTools, this.note), this.grid.element, this.groups.element);
+    this.refresh = () => {
+      by.show(store.state.rows === "thread" ? "process" : store.state.rows);
+      const { grouped } = this;
+      tools.hidden = this.grid.element.hidden = grouped;
+      groupTools.hidden = this.groups.element.hidden = !grouped;
+    };
   }
 
-  private shown(): Column[] {
-    return this.columns.filter((c) => this.chosen.has(c.key));
+  private get grouped(): boolean {
+    const { rows } = this.store.state;
+    return rows !== "process" && rows !== "thread";
   }
 
-  private header() {
-    const { state } = this.store;
-    this.head.replaceChildren(...this.shown().map((column) => {
-      const sorted = state.sort === column.key;
-      const order = !sorted ? "none" : state.descending ? "descending" : "ascending";
-      return h("th", { scope: "col", "aria-sort": order, class: column.text ? "text" : "num" },
-        h("button", { type: "button", onclick: () => this.store.set(sorted ? { descending: !state.descending } : { sort: column.key, descending: !column.text }) },
-          column.title, sorted ? (state.descending ? " ↓" : " ↑") : ""));
-    }));
+  private sum(rows: number[]): Group[] {
+    const { data, store } = this;
+    const { times, wall } = figures(data, store);
+    const { max_rss } = data.doc.processes;
+    const groups = new Map<string, Group>();
+    for (const ix of rows) {
+      const name = data.group(store.state.rows, ix);
+      let group = groups.get(name);
+      if (!group) groups.set(name, (group = { name, first: ix, processes: 0, failed: 0, wall: 0, times: times.map(() => null), memory: null }));
+      group.processes++;
+      group.failed += data.bad(ix) ? 1 : 0;
+      group.wall += wall[ix];
+      for (let s = 0; s < times.length; s++) if (!Number.isNaN(times[s][ix])) group.times[s] = (group.times[s] ?? 0) + times[s][ix];
+      if (max_rss[ix] !== null) group.memory = Math.max(group.memory ?? 0, max_rss[ix]!);
+    }
+    return [...groups.values()];
   }
 
   update() {
-    const { state } = this.store;
-    const key = [state.root, state.cgroup, state.q, state.sort, state.descending, state.t0, state.t1].join("\n");
-    if (key !== this.key) {
-      this.key = key;
-      this.sort();
-      this.header();
-      this.note.textContent = `${count(this.rows.length)} of ${count(this.data.n)} processes${this.store.zoomed ? ` · times in the range ${at(state.t0)} to ${at(state.t1)}${figures(this.data, this.store).exact ? "" : ", approximate"}` : ""}`;
-    }
-    this.draw();
-  }
-
-  private sort() {
-    const { state } = this.store;
-    const column = this.columns.find((c) => c.key === state.sort) ?? this.columns[5];
-    const sign = state.descending ? -1 : 1;
+    const { data, store } = this;
+    const { state } = store;
+    this.refresh();
+    const key = [state.rows, state.root, state.cgroup, state.q, state.sort, state.descending, state.t0, state.t1].join("\n");
+    if (key === this.key) return this.grouped ? this.groups.draw() : this.grid.draw();
+    this.key = key;
     const rows: number[] = [];
-    for (let ix = 0; ix < this.data.n; ix++) if (this.store.shown(ix) && lives(this.data, this.store, ix)) rows.push(ix);
-    const values = new Map(rows.map((ix) => [ix, column.value(ix)]));
-    rows.sort((a, b) => {
-      const [x, y] = [values.get(a)!, values.get(b)!];
-      // What is not known comes last.
-      if (x === null || y === null) return (x === null ? 1 : 0) - (y === null ? 1 : 0) || a - b;
-      return (x < y ? -1 : x > y ? 1 : 0) * sign || a - b;
-    });
-    this.rows = rows;
-  }
-
-  draw(all = 0) {
-    if (!this.element.offsetParent) return;
-    const top = all > 0 ? 0 : Math.max(0, Math.floor(this.scroll.scrollTop / ROW) - 8);
-    const last = Math.min(this.rows.length, all > 0 ? all : top + Math.ceil(this.scroll.clientHeight / ROW) + 24);
-    const shown = this.shown();
-    const space = (height: number) => {
-      const row = h("tr", { class: "space", "aria-hidden": "true" }, h("td", { colspan: shown.length }));
-      (row.firstElementChild as HTMLElement).style.height = `${height}px`;
-      return row;
-    };
-    const rows = this.rows.slice(top, last).map((ix, n) => {
-      const selected = ix === this.store.state.sel;
-      return h("tr", { "aria-rowindex": top + n + 2, "aria-selected": String(selected), "data-ix": ix,
-        class: this.data.failed(ix) ? "failed" : "", onclick: () => this.store.set({ sel: ix }) },
-        ...shown.map((column) => h("td", { class: column.text ? "text" : "num", title: column.text ? column.show(ix) : undefined }, column.show(ix))));
-    });
-    this.table.setAttribute("aria-rowcount", String(this.rows.length + 1));
-    this.empty.hidden = this.rows.length > 0;
-    this.body.replaceChildren(space(top * ROW), ...rows, space((this.rows.length - last) * ROW));
+    for (let ix = 0; ix < data.n; ix++) if (store.shown(ix) && lives(data, store, ix)) rows.push(ix);
+    if (this.grouped) {
+      const groups = this.sum(rows);
+      this.most = Math.max(1, ...groups.map(({ times }) => times[0] ?? 0));
+      this.groups.show(groups, ({ first }) => first);
+    } else this.grid.show(rows, (ix) => ix);
+    this.note.textContent = `${count(rows.length)} of ${count(data.n)} processes${store.zoomed ? ` · times in the range ${at(state.t0)} to ${at(state.t1)}${figures(data, store).exact ? "" : ", approximate"}` : ""}`;
   }
 
   reveal() {
-    const at = this.rows.indexOf(this.store.state.sel);
-    const { scrollTop, clientHeight } = this.scroll;
-    if (at >= 0 && (at * ROW < scrollTop || (at + 2) * ROW > scrollTop + clientHeight)) this.scroll.scrollTop = Math.max(0, at * ROW - clientHeight / 3);
+    this.grid.reveal(this.grid.rows.indexOf(this.store.state.sel));
   }
   step(by: number) {
-    const at = Math.max(0, Math.min(this.rows.length - 1, this.rows.indexOf(this.store.state.sel) + by));
-    if (this.rows.length > 0) this.store.set({ sel: this.rows[at] });
+    const { rows } = this.grid;
+    const at = Math.max(0, Math.min(rows.length - 1, rows.indexOf(this.store.state.sel) + by));
+    if (rows.length > 0) this.store.set({ sel: rows[at] });
     requestAnimationFrame(() => this.reveal());
-  }
-
-  /** What is shown, as CSV: exact numbers, empty where not known. */
-  csv(): string {
-    const shown = this.shown();
-    const quote = (value: number | string | null) => {
-      let text = value === null ? "" : String(value);
-      // A spreadsheet would take it for a formula (escape.rs).
-      if (typeof value === "string" && /^\s*([=+\-@\uff1d\uff0b\uff0d\uff20]|::)/.test(text)) text = `'${text}`;
-      return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
-    };
-    const lines = [shown.map((c) => c.csv).join(",")];
-    for (const ix of this.rows) lines.push(shown.map((c) => quote(c.value(ix))).join(","));
-    return lines.join("\n") + "\n";
-  }
-
-  private async copy(button: HTMLButtonElement) {
-    const text = this.csv();
-    let done = false;
-    try {
-      await navigator.clipboard.writeText(text);
-      done = true;
-    } catch {
-      // Not allowed to pages from disk everywhere.
-      const area = h("textarea", { class: "offscreen" });
-      area.value = text;
-      document.body.append(area);
-      area.select();
-      done = document.execCommand("copy");
-      area.remove();
-    }
-    button.textContent = done ? `Copied ${count(this.rows.length)} rows` : "Copying was refused";
-    setTimeout(() => (button.textContent = "Copy as CSV"), 2000);
   }
 }

@@ -100,7 +100,7 @@ export class Timeline extends TimeView {
       for (const group of alike(data, siblings, short)) {
         group.members.sort((a, b) => start[a] - start[b] || a - b);
         for (const ix of group.members) this.groupOf[ix] = this.groups.length;
-        this.groups.push({ ...group, shown: [], until: 0, wall: 0, peak: atOnce(group.members, start, end) });
+        this.groups.push({ ...group, shown: [], until: 0, wall: 0, cpu: group.members.reduce((sum, ix) => sum + (data.doc.processes.tree_on_cpu[ix] ?? 0), 0), peak: atOnce(group.members, start, end) });
       }
     }
   }
@@ -151,9 +151,18 @@ export class Timeline extends TimeView {
     const until = new Float64Array(begin.length);
     const height = new Int32Array(begin.length).fill(1);
     const offset = new Int32Array(begin.length);
+    // Of a whole machine the command comes first, then what used the most CPU time; the command's own tasks stand by time.
+    const { trace, processes } = data.doc;
+    const { root } = trace;
+    const first = new Set(root === null ? [] : data.ancestors(root));
+    const rank = (item: number) => {
+      const ix = item < n ? item : this.groups[item - n].members[0];
+      if (!trace.all || (root !== null && ix !== root && data.within(ix, root))) return 0;
+      return first.has(item) ? -Infinity : -(item < n ? processes.tree_on_cpu[item] ?? 0 : this.groups[item - n].cpu);
+    };
     const place = (of: number[]): number => {
       const busy: number[] = [];
-      const inside = of.filter((ix) => (ix < n ? this.covers(ix) : this.groups[ix - n].shown.length > 0)).sort((a, b) => begin[a] - begin[b] || a - b);
+      const inside = of.filter((ix) => (ix < n ? this.covers(ix) : this.groups[ix - n].shown.length > 0)).sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)) || begin[a] - begin[b] || a - b);
       for (const ix of inside) {
         let y = 0;
         for (let lane = 0; lane < y + height[ix] && lane < busy.length; lane++) if (busy[lane] > begin[ix]) y = lane + 1;
@@ -349,7 +358,7 @@ export class Timeline extends TimeView {
     const { shown, until } = this.groups[g];
     const { start, end } = data.doc.processes;
     const left = Math.max(0, x(start[shown[0]]));
-    const failed = shown.filter((ix) => data.failed(ix));
+    const failed = shown.filter((ix) => data.bad(ix));
     const text = `${this.opened(g) ? "▾" : "▸"} ${this.name(g)}`;
     ctx.fillStyle = failed.length > 0 ? theme.css.bad : theme.css.ink;
     const wide = Math.min(width, x(until)) - left;
@@ -374,6 +383,8 @@ export class Timeline extends TimeView {
     const left = Math.max(0, x(start[ix]));
     const right = Math.min(width, x(end[ix]));
     const failed = data.failed(ix);
+    // A question that was answered with no is no fault.
+    const bad = data.bad(ix) ? theme.css.bad : theme.css.dim;
     if (right - left > 3) {
       ctx.fillStyle = theme.css.panel;
       ctx.fillRect(x(start[ix]) - 0.5, y + NAME, 1, band);
@@ -397,11 +408,11 @@ export class Timeline extends TimeView {
       const stop = Math.min(width, e + 1 < programs.length ? x(programs[e + 1][0]) : right);
       if (stop - begin < 24) continue;
       const text = failed && e + 1 === programs.length ? `✕ ${programs[e][1]} · ${data.exit(ix)}` : programs[e][1];
-      ctx.fillStyle = failed ? theme.css.bad : theme.css.ink;
+      ctx.fillStyle = failed ? bad : theme.css.ink;
       ctx.fillText(fit(ctx, text, stop - begin - 6), begin + 2, y + NAME - 4);
     }
     if (failed && right >= 0 && right <= width) {
-      ctx.fillStyle = theme.css.bad;
+      ctx.fillStyle = bad;
       ctx.fillRect(Math.max(left, right - 3), y + NAME - 2, 3, band + 4);
     }
     if (ix === state.sel) {
@@ -593,8 +604,9 @@ interface Bunch extends Group {
   shown: number[];
   /** When the last of them ended. */
   until: number;
-  /** The sum of their wall times. */
+  /** The sum of their wall times, and of their CPU times. */
   wall: number;
+  cpu: number;
   /** The most that lived at once. */
   peak: number;
 }

@@ -5,10 +5,11 @@ import { HUES } from "./colors";
 import type { Data } from "./data";
 import { choice, h } from "./dom";
 import { figures, lives } from "./figures";
-import { clip, FONT } from "./heatmap";
+import { inline } from "./grid";
+import { clip, FONT, groupBy } from "./heatmap";
 import { fit, ink, sized, theme } from "./paint";
 import { alike, type Group } from "./siblings";
-import type { Metric, Store } from "./state";
+import type { Metric, Rows, Store } from "./state";
 import type { Context } from "./timeview";
 import { count, time } from "./units";
 
@@ -74,12 +75,19 @@ export class Tree {
   private none = h("p", { class: "empty", hidden: true }, "No process matches here.");
   private items = new Map<number, HTMLElement>();
   private subtree = new Float64Array(0);
+  /** Each process's metric with that of its descendants, and that of all. */
+  private values = new Float64Array(0);
+  private most = 1;
   /** The number of a group in the tree is -2 less its place here. */
   private groups: Group[] = [];
   private groupOf = new Map<number, number>();
   private kids = new Map<number, number[]>();
   private open = new Set<number>();
   private more = new Map<number, number>();
+  /** What the roots stand for, and for each process its group's number; none: the processes are the tree. */
+  private rows: Rows = "process";
+  private grouping: Int32Array | null = null;
+  private names: string[] = [];
   private refresh: () => void;
 
   constructor(private context: Context, private ranks: Map<string, number>) {
@@ -88,15 +96,17 @@ export class Tree {
     const { store } = this;
     const metric = choice<Metric>("Size by", [["cpu", "CPU"], ["wall", "Wall"], ["wait", "Waiting"]], (value) => store.set({ metric: value }));
     const up = h("button", { type: "button", onclick: () => this.up(), title: "To the parent (u)" }, "↑ Up");
+    const by = groupBy(context);
     this.sunBox = h("div", { class: "sunburst" }, this.sun);
     this.iceBox = h("div", { class: "icicle" }, this.ice);
     this.element = h("div", { class: "treeview" },
-      h("div", { class: "toolbar" }, metric.element, up, h("span", { class: "dim note" })),
+      h("div", { class: "toolbar" }, by.element, metric.element, up, h("span", { class: "dim note" })),
       h("div", { class: "tree-columns" }, h("div", { class: "tree-box" },
-        h("div", { class: "line tree-head", "aria-hidden": "true" }, h("span"), h("span", {}, "Process"), h("span", { class: "num" }, "CPU, tree"), h("span", { class: "num" }, "Wall")), this.list, this.none), this.sunBox), this.iceBox);
+        h("div", { class: "line tree-head", "aria-hidden": "true" }, h("span"), h("span", {}, "Process"), h("span"), h("span", { class: "num" }, "CPU, tree"), h("span", { class: "num" }, "Wall")), this.list, this.none), this.sunBox), this.iceBox);
     const note = this.element.querySelector(".note")!;
     this.refresh = () => {
       metric.show(store.state.metric);
+      by.show(store.state.rows === "thread" ? "process" : store.state.rows);
       up.disabled = store.state.root < 0;
       note.textContent = { cpu: "Sizes: CPU time with descendants", wall: "Sizes: time in which no child lived, with descendants", wait: "Sizes: time in run queues or blocked, with descendants" }[store.state.metric];
     };
@@ -112,12 +122,54 @@ export class Tree {
     this.open.add(this.data.roots[0] ?? -1);
   }
 
+  /** Puts the processes into their groups. */
+  private regroup() {
+    const { data, rows } = this;
+    this.groups = [];
+    this.groupOf.clear();
+    this.kids.clear();
+    this.names = [];
+    this.grouping = null;
+    if (rows === "process" || rows === "thread") return;
+    const numbers = new Map<string, number>();
+    this.grouping = Int32Array.from({ length: data.n }, (_, ix) => {
+      const name = data.group(rows, ix);
+      let number = numbers.get(name);
+      if (number === undefined) numbers.set(name, (number = this.names.push(name) - 1));
+      return number;
+    });
+  }
+  /** The parent; within groups only one of the same group. */
+  private parent(ix: number): number {
+    const parent = this.data.parent[ix];
+    return parent >= 0 && this.grouping && this.grouping[parent] !== this.grouping[ix] ? -1 : parent;
+  }
+  private children(ix: number): number[] {
+    return this.grouping ? this.data.children[ix].filter((child) => this.parent(child) === ix) : this.data.children[ix];
+  }
+  /** The roots of each group. */
+  private tops(): number[][] {
+    const out: number[][] = this.names.map(() => []);
+    for (let ix = 0; ix < this.data.n; ix++) if (this.parent(ix) < 0) out[this.grouping![ix]].push(ix);
+    return out;
+  }
+
   /** The children of a process, or the roots: many of a kind as a group. */
   private below(ix: number): number[] {
     const known = this.kids.get(ix);
     if (known) return known;
     const { data } = this;
-    const all = ix < 0 ? data.roots : data.children[ix];
+    if (ix < 0 && this.grouping) {
+      const out = this.tops().map((members, n) => {
+        const id = -2 - this.groups.length;
+        this.groups.push({ program: this.names[n], members });
+        for (const member of members) this.groupOf.set(member, id);
+        return id;
+      });
+      this.kids.set(ix, out);
+      return out;
+    }
+    const all = ix < 0 ? data.roots : this.children(ix);
     const ids = new Map<number, number>();
     for (const group of alike(data, all)) {
       const id = -2 - this.groups.length;
@@ -147,7 +199,7 @@ export class Tree {
     if (node === this.root) return this.up();
     const [ix] = node.data;
     if (node.data.length === 1) return this.store.set({ sel: ix, root: this.data.children[ix].length > 0 ? ix : this.store.state.root });
-    this.below(this.data.parent[ix]);
+    this.below(this.parent(ix));
     const group = this.groupOf.get(ix);
     if (group !== undefined) this.open.add(group);
     this.store.set({ sel: ix });
@@ -156,7 +208,12 @@ export class Tree {
   update() {
     this.refresh();
     const { state } = this.store;
-    const key = [state.root, state.cgroup, state.metric, state.q, state.t0, state.t1].join("\n");
+    const { rows } = state;
+    if (rows !== this.rows) {
+      this.rows = rows;
+      this.regroup();
+    }
+    const key = [rows, state.root, state.cgroup, state.metric, state.q, state.t0, state.t1].join("\n");
     if (key !== this.key) {
       this.key = key;
       this.layout();
@@ -173,14 +230,19 @@ export class Tree {
     const values = sums.slice();
     for (let at = data.n - 1; at >= 0; at--) {
       const ix = data.order[at];
-      if (data.parent[ix] >= 0) values[data.parent[ix]] += values[ix];
+      const parent = this.parent(ix);
+      if (parent >= 0) values[parent] += values[ix];
     }
-    const top: Cell = chosen >= 0 ? [chosen] : data.roots.length === 1 ? data.roots : [];
-    const least = SMALL * (top.length > 0 ? values[top[0]] : data.roots.reduce((sum, ix) => sum + values[ix], 0));
+    this.values = values;
+    const tops = this.grouping && chosen < 0 ? this.tops() : null;
+    this.most = (tops ? tops.flat() : data.roots).reduce((sum, ix) => sum + values[ix], 0);
+    const top: Cell = chosen >= 0 ? [chosen] : data.roots.length === 1 && !tops ? data.roots : [];
+    const least = SMALL * (top.length > 0 ? values[top[0]] : this.most);
     const parts = (cell: Cell): Cell[] => {
+      if (cell.length === 0 && tops) return tops;
       const small = new Map<string, Cell>();
       const out: Cell[] = [];
-      for (const ix of cell.length > 0 ? cell.flatMap((of) => data.children[of]) : data.roots) {
+      for (const ix of cell.length > 0 ? cell.flatMap((of) => this.children(of)) : data.roots) {
         const known = values[ix] < least ? small.get(data.program(ix)) : undefined;
         if (known) known.push(ix);
         else out.push([ix]);
@@ -220,7 +282,8 @@ export class Tree {
     if (ix === undefined) return colors.css.line;
     return colors.programs[this.ranks.get(this.data.program(ix)) ?? HUES] ?? colors.css.faint;
   }
-  private name({ data: cell }: Node): string {
+  private name({ data: cell, depth }: Node): string {
+    if (depth === 1 && this.grouping && this.store.state.root < 0) return this.names[this.grouping[cell[0]]];
     if (cell.length > 1) return `${count(cell.length)} × ${this.data.program(cell[0])}`;
     return cell.length === 0 ? "All processes" : this.data.label(cell[0]);
   }
@@ -228,7 +291,7 @@ export class Tree {
     return cell.length === 0 || cell.some((ix) => this.store.shown(ix));
   }
   private fails({ data: cell }: Node): boolean {
-    return cell.some((ix) => this.data.failed(ix));
+    return cell.some((ix) => this.data.bad(ix));
   }
 
   draw() {
@@ -310,11 +373,16 @@ export class Tree {
     const room = 2 * Math.sqrt(Math.max(900, (ring * 1.2) ** 2 - 26 ** 2)) - 10;
     ctx.fillStyle = colors.css.ink;
     ctx.font = `600 ${FONT}`;
-    const lines = wrap(ctx, this.name(root), room);
+    // In full, where letters of 10 px let it.
+    let [lines, px] = [wrap(ctx, this.name(root), room), 12];
+    while (px > 9 && lines.join(" ") !== this.name(root)) {
+      ctx.font = `600 ${FONT.replace("12px", `${--px}px`)}`;
+      lines = wrap(ctx, this.name(root), room);
+    }
     lines.forEach((line, n) => ctx.fillText(line, 0, (n - lines.length) * 16 + 7));
     ctx.font = FONT;
     ctx.fillStyle = colors.css.dim;
-    ctx.fillText(fit(ctx, `${time(root.value)} ${NAMES[this.store.state.metric]}`, room), 0, 11);
+    wrap(ctx, `${time(root.value)} ${NAMES[this.store.state.metric]}`, room).forEach((line, n) => ctx.fillText(line, 0, 11 + n * 15));
     ctx.restore();
   }
 
@@ -409,12 +477,24 @@ export class Tree {
     for (let at = data.n - 1; at >= 0; at--) {
       const ix = data.order[at];
       if (store.shown(ix)) this.subtree[ix] += cpu[ix] || 0;
-      if (data.parent[ix] >= 0) this.subtree[data.parent[ix]] += this.subtree[ix];
+      const parent = this.parent(ix);
+      if (parent >= 0) this.subtree[parent] += this.subtree[ix];
     }
   }
 
+  /** Those that are shown, the one with the most time in and below it first. */
   private sorted(of: number[]): number[] {
-    return of.filter((ix) => this.members(ix).some((member) => this.covers(member)));
+    const all = of.filter((ix) => this.members(ix).some((member) => this.covers(member)));
+    return all.sort((a, b) => this.metric(b) - this.metric(a) || a - b);
+  }
+  /** The time of what the list is sorted by, with descendants. */
+  private metric(ix: number): number {
+    return this.members(ix).reduce((sum, member) => sum + this.values[member], 0);
+  }
+  /** That time beside the largest. */
+  private bar(ix: number): HTMLElement {
+    const most = this.store.state.root >= 0 ? this.values[this.store.state.root] : this.most;
+    return inline([[this.metric(ix), "s0", NAMES[this.store.state.metric]]], most);
   }
   private covers(ix: number): boolean {
     if (!this.store.narrowed) return true;
@@ -445,12 +525,13 @@ export class Tree {
     const p = data.doc.processes;
     const children = this.sorted(this.below(ix));
     const open = children.length > 0 && this.open.has(ix);
-    const name = `${data.label(ix)}, CPU ${time(p.on_cpu[ix])}, wall ${time(data.wall(ix))}, ${data.exit(ix)}`;
+    const cpu = time(this.store.narrowed || this.grouping ? this.subtree[ix] : p.tree_on_cpu[ix]);
+    const wall = time(figures(data, this.store).wall[ix]);
+    const name = `${data.label(ix)}, CPU with descendants ${cpu}, wall ${wall}, ${data.exit(ix)}`;
     const line = h("div", { class: "line" },
       h("span", { class: "twist", "aria-hidden": "true" }, children.length === 0 ? "" : open ? "▾" : "▸"),
-      h("span", { class: data.failed(ix) ? "name bad" : "name" }, data.label(ix)),
-      h("span", { class: "num" }, time(this.store.narrowed ? this.subtree[ix] : p.tree_on_cpu[ix])),
-      h("span", { class: "num" }, time(figures(data, this.store).wall[ix])));
+      h("span", { class: data.bad(ix) ? "name bad" : "name" }, data.label(ix)), this.bar(ix),
+      h("span", { class: "num" }, cpu), h("span", { class: "num" }, wall));
     line.style.paddingLeft = `${(Math.min(level, 12) - 1) * 14 + 4}px`;
     const item = h("li", {
       role: "treeitem", "aria-level": level, "aria-label": name, "aria-selected": "false", tabindex: "-1", "data-ix": ix,
@@ -473,11 +554,12 @@ export class Tree {
     const { wall } = figures(this.data, this.store);
     const sum = (of: (ix: number) => number) => members.reduce((all, member) => all + of(member), 0);
     const [cpu, walls] = [time(sum((member) => this.subtree[member])), time(sum((member) => wall[member]))];
-    const failed = members.filter((member) => this.data.failed(member)).length;
-    const name = `${count(members.length)} × ${this.groups[-2 - ix].program}${failed > 0 ? `, ${count(failed)} failed` : ""}`;
+    const failed = members.filter((member) => this.data.bad(member)).length;
+    const { program } = this.groups[-2 - ix];
+    const name = `${level === 1 && this.grouping ? program : `${count(members.length)} × ${program}`}${failed > 0 ? `, ${count(failed)} failed` : ""}`;
     const line = h("div", { class: "line" },
       h("span", { class: "twist", "aria-hidden": "true" }, open ? "▾" : "▸"),
-      h("span", { class: failed > 0 ? "name bad" : "name" }, name), h("span", { class: "num" }, cpu), h("span", { class: "num" }, walls));
+      h("span", { class: failed > 0 ? "name bad" : "name" }, name), this.bar(ix), h("span", { class: "num" }, cpu), h("span", { class: "num" }, walls));
     line.style.paddingLeft = `${(Math.min(level, 12) - 1) * 14 + 4}px`;
     const item = h("li", { role: "treeitem", class: "group", "aria-level": level, "aria-label": `${name}, CPU ${cpu}, wall ${walls}`, "aria-selected": "false", tabindex: "-1", "data-group": ix, "aria-expanded": String(open) }, line);
     if (open) item.append(h("ul", { role: "group" }, ...this.branch(members, level + 1, ix)));
@@ -504,7 +586,7 @@ export class Tree {
     if (sel >= 0 && !this.items.get(sel)?.isConnected) {
       for (const ix of this.data.ancestors(sel)) {
         if (ix !== sel) this.open.add(ix);
-        this.below(this.data.parent[ix]);
+        this.below(this.parent(ix));
         const group = this.groupOf.get(ix);
         if (group !== undefined) this.open.add(group);
       }

@@ -91,10 +91,11 @@ const range = (from, to, step = 1) => Array.from({ length: Math.ceil((to - from)
 /** The table with every column, as CSV, by the first line's names. */
 async function csv(page) {
   await page.view("table");
-  await page.click(".columns summary");
-  for (const box of await page.locator(".columns input").all()) await box.check();
-  await page.click(".columns summary");
-  await page.click("text=Copy as CSV");
+  const tools = page.locator("#view-table .tools:visible");
+  await tools.locator(".columns summary").click();
+  for (const box of await tools.locator(".columns input").all()) await box.check();
+  await tools.locator(".columns summary").click();
+  await tools.locator("text=Copy as CSV").click();
   const text = await page.evaluate(() => window.copied);
   const rows = [];
   let row = [""];
@@ -235,6 +236,25 @@ const tests = {
     await settle(page);
     assert.equal((await hash(page)).q, `pid:${most}`);
     assert.ok(await page.isVisible("#view-stacks"));
+    page.calm();
+  },
+
+  // A program as root has the time of its processes' samples.
+  async stacks_have_groups_as_roots() {
+    const page = await open("stacks", "#view=stacks&rows=program");
+    await settle(page);
+    const rows = await page.$$eval(".functions tbody tr", (all) => all.map((row) => [...row.cells].map((cell) => cell.textContent)));
+    const totals = new Map(rows.filter((cells) => cells[5] === "").map((cells) => [cells[4], cells[2]]));
+    let found = 0;
+    for (const name of new Set(analysis("stacks").processes.map((p) => p.comm))) {
+      if (!totals.has(name)) continue;
+      found++;
+      await page.evaluate((name) => (location.hash = `#view=stacks&q=program:${name}`), name);
+      await settle(page);
+      const [, time] = (await page.textContent("#sampled")).split(", ");
+      assert.equal(totals.get(name), time, name);
+    }
+    assert.ok(found > 1, JSON.stringify(rows));
     page.calm();
   },
 
@@ -601,6 +621,8 @@ const tests = {
     // The rows at the time of a process, from the top.
     const rows = async (ns) => {
       const seen = [];
+      // What stands beside it makes it narrower.
+      const box = await page.locator("#view-timeline .scroll canvas").boundingBox();
       for (let y = 2; y < box.height; y += 6) {
         await page.mouse.move(box.x + (box.width * ns) / trace.duration_ns, box.y + y);
         const tip = (await page.isVisible(".tip")) ? await page.textContent(".tip") : "";
@@ -898,7 +920,7 @@ const tests = {
       // As long as the paths are, and a part where it was.
       const place = async (side, name) => {
         const all = await page.locator(`#path-${side}`).boundingBox();
-        const part = await page.locator(`#path-${side} > svg`, { hasText: name }).first().locator("rect").boundingBox();
+        const part = await page.locator(`#path-${side} > svg`, { hasText: name }).first().locator("rect").first().boundingBox();
         return [(part.x - all.x) / all.width, part.width / all.width];
       };
       const { processes, trace } = analysis("demo");
@@ -906,7 +928,7 @@ const tests = {
       const [from, wide] = await place("base", "linkpass");
       assert.ok(Math.abs(from - linker.start_ns / trace.duration_ns) < 0.01, `${from}`);
       assert.ok(Math.abs(wide - linker.wall_ns / trace.duration_ns) < 0.01, `${wide}`);
-      const ends = await page.locator("#path-new > svg > rect").last().boundingBox();
+      const ends = await page.locator("#path-new > svg > rect:first-of-type").last().boundingBox();
       const all = await page.locator("#path-new").boundingBox();
       const share = analysis("build").trace.duration_ns / trace.duration_ns;
       assert.ok(Math.abs((ends.x + ends.width - all.x) / all.width - share) < 0.02, `${ends.x + ends.width} ${share}`);
@@ -915,7 +937,7 @@ const tests = {
       for (const p of processes.filter((p) => p.argv?.[0].endsWith("/cc1") && p.wall_ns > trace.duration_ns / 100)) {
         const [, label, at] = lanes.map((text) => /^(.*): .* from ([\d.]+) s$/.exec(text)).find(([, label, at]) => label.startsWith("cc1 ") && Math.abs(at * 1e9 - p.start_ns) < 2e6) ?? [];
         assert.ok(label, `${p.argv} at ${p.start_ns} in ${lanes.join("\n")}`);
-        const bar = await page.locator("#lanes-base > svg", { hasText: `${label}:` }).first().locator("rect").boundingBox();
+        const bar = await page.locator("#lanes-base > svg", { hasText: `${label}:` }).first().locator("rect").first().boundingBox();
         const lane = await page.locator("#lanes-base").boundingBox();
         assert.ok(Math.abs((bar.x - lane.x) / lane.width - at / (trace.duration_ns / 1e9)) < 0.01, `${label} ${bar.x}`);
       }
@@ -967,7 +989,7 @@ const tests = {
     const { trace, processes } = analysis("demo");
     const page = await open("demo", "#view=timeline");
     await settle(page);
-    const box = await page.locator("#view-timeline .scroll canvas").boundingBox();
+    let box = await page.locator("#view-timeline .scroll canvas").boundingBox();
     await page.keyboard.down("Shift");
     await page.mouse.move(box.x + box.width * 0.25, box.y + 40);
     await page.mouse.down();
@@ -978,6 +1000,8 @@ const tests = {
     const [, seconds] = /^([\d.]+) s/.exec(await page.textContent("#view-timeline .ruler"));
     assert.ok(Math.abs(Number(seconds) - trace.duration_ns / 2e9) < 0.03, seconds);
     assert.equal((await hash(page)).t, undefined, "measured, not zoomed");
+    // Its sums stand beside it, and the plot is narrower.
+    box = await page.locator("#view-timeline .scroll canvas").boundingBox();
     const band = await page.locator("#view-timeline .band").boundingBox();
     assert.ok(Math.abs(band.width - box.width / 2) < 4, `${band.width}`);
     // A note at the pointer.
@@ -1014,7 +1038,7 @@ const tests = {
       assert.ok((await one.textContent(".tip")).includes(`pid ${longest.pid}`), await one.textContent(".tip"));
     }
     // The note is in the heatmap, too; without text it goes.
-    await other.press("body", "2");
+    await other.press("body", "3");
     await settle(other);
     await other.click("#view-heatmap .flag button");
     await other.fill("#view-heatmap .marks input", "");
@@ -1082,7 +1106,7 @@ const tests = {
       await settle(page);
       const did = (await state()) !== before;
       // The view that is shown; a row that is chosen.
-      const same = key === "3";
+      const same = key === "4";
       assert.equal(did || same, listed.includes(key), `${key}: ${did ? "does something" : "does nothing"}`);
       if (await page.evaluate(() => document.querySelector("dialog").open)) await page.keyboard.press("Escape");
       await page.evaluate(() => document.activeElement.blur());
@@ -1281,7 +1305,7 @@ const tests = {
     for (const path of paths) {
       await page.selectOption(".cgroups select", path);
       await settle(page);
-      assert.ok((await page.textContent(".tableview [role=status]")).startsWith(`${below(path).toLocaleString("en")} of`), path);
+      assert.ok((await page.textContent("#view-table [role=status]")).startsWith(`${below(path).toLocaleString("en")} of`), path);
       assert.equal((await hash(page)).cgroup, path);
     }
     await page.selectOption(".cgroups select", "");
@@ -1369,7 +1393,7 @@ const tests = {
     assert.equal(await page.textContent(".scope > .dim:last-child"), `${largest.tree.processes} processes`);
     // The other views show that subtree.
     await page.view("table");
-    assert.ok((await page.textContent(".tableview [role=status]")).startsWith(`${largest.tree.processes} of`));
+    assert.ok((await page.textContent("#view-table [role=status]")).startsWith(`${largest.tree.processes} of`));
     await page.view("tree");
     await page.mouse.click(...(await place(0.05, 0)));
     await settle(page);
@@ -1437,6 +1461,244 @@ const tests = {
     const [t0, t1] = (await hash(page)).t.split("-").map(Number);
     assert.ok(t0 <= object.end_ns && t1 - t0 < object.wall_ns * 1.2, `${t0} ${t1}`);
     page.calm();
+  },
+
+  // The table of steps against `--report steps`, its filters, and the way to a step's processes.
+  async steps_and_tests_have_a_table() {
+    for (const name of ["demo", "cargo"]) {
+      const page = await open(name, "#view=steps");
+      const { steps: { steps }, processes } = analysis(name);
+      const told = steps.filter((step) => !step.moment);
+      const tools = page.locator("#view-steps .toolbar");
+      await tools.locator(".columns summary").click();
+      for (const box of await tools.locator(".columns input").all()) await box.check();
+      await tools.locator("text=Copy as CSV").click();
+      const lines = (await page.evaluate(() => window.copied)).trim().split("\n").map((line) => line.split(","));
+      const [head, ...rows] = lines;
+      const column = (key) => head.indexOf(key);
+      assert.equal(rows.length, told.length);
+      const sorted = (all) => all.map(Number).sort((a, b) => a - b);
+      for (const key of ["wall_ns", "on_cpu_ns", "critical_path_ns", "start_ns"]) {
+        assert.deepEqual(sorted(rows.map((row) => row[column(key)])), sorted(told.map((step) => step[key])), key);
+      }
+      assert.deepEqual(sorted(rows.map((row) => row[column("path_run_queue_ns")])), sorted(told.map((step) => step.spent.run_queue_ns)), "run queue");
+      const walls = rows.map((row) => Number(row[column("wall_ns")]));
+      assert.deepEqual(walls, [...walls].sort((a, b) => b - a), "the longest first");
+      const longest = told.reduce((a, b) => (a.wall_ns >= b.wall_ns ? a : b));
+      const parts = longest.spent;
+      const waits = ["disk_ns", "network_ns", "sleep_ns"].reduce((sum, key) => sum + (parts[key] ?? 0), 0);
+      assert.ok(Number(rows[0][column("waits_ns")]) >= waits, `${rows[0]} beside ${JSON.stringify(parts)}`);
+      // By time, by failure.
+      await page.selectOption("#view-steps select[aria-label='At least this long']", "1000000000");
+      await settle(page);
+      const count = async () => Number((await page.getAttribute("#view-steps table", "aria-rowcount")) - 1);
+      assert.equal(await count(), told.filter((step) => step.wall_ns >= 1e9).length);
+      await page.selectOption("#view-steps select[aria-label='At least this long']", "0");
+      await page.click("#view-steps >> text=Failed only");
+      await settle(page);
+      const bad = told.filter((step) => step.exit && (step.exit.code !== 0 || step.exit.signal !== null));
+      assert.equal(await count(), bad.length);
+      await page.click("#view-steps >> text=Failed only");
+      await settle(page);
+      // A row leads to its time and its process.
+      await page.click("#view-steps tbody tr[data-step] td:last-child");
+      await page.waitForSelector("#view-timeline:visible");
+      await settle(page);
+      const { q, sel } = await hash(page);
+      assert.equal(q, `step:${longest.name}`);
+      assert.equal(processes[Number(sel)].pid, longest.pid);
+      page.calm();
+      await page.context().close();
+    }
+  },
+
+  // One bar a step over time, by its start; how many ran at once is what a count at each moment says.
+  async steps_are_drawn_over_time() {
+    const page = await open("demo", "#view=steps&chart=1");
+    await settle(page);
+    const { steps: { steps }, trace } = analysis("demo");
+    const inner = steps.filter((step) => step.wall_ns > 0 && !steps.some((other) => other.parent === step.id));
+    inner.sort((a, b) => a.start_ns - b.start_ns || a.id - b.id);
+    const box = await page.locator("#view-steps .scroll canvas").boundingBox();
+    for (const n of [0, 5, 12]) {
+      await page.mouse.move(box.x + ((inner[n].start_ns + inner[n].wall_ns / 2) / trace.duration_ns) * box.width, box.y + 4 + 20 * n + 7);
+      const tip = await page.textContent(".tip");
+      assert.ok(tip.startsWith(inner[n].name), `${tip}, not ${inner[n].name}`);
+      const moments = range(0, 2000).map((at) => inner[n].start_ns + ((at + 0.5) / 2000) * inner[n].wall_ns);
+      const mean = moments.reduce((sum, t) => sum + inner.filter((step) => step.start_ns <= t && t < step.end_ns).length, 0) / moments.length;
+      const [, told] = /([\d.]+) steps at once/.exec(tip);
+      assert.ok(Math.abs(Number(told) - mean) < 0.07, `${told}, not ${mean}`);
+    }
+    await page.mouse.click(box.x + ((inner[5].start_ns + inner[5].wall_ns / 2) / trace.duration_ns) * box.width, box.y + 4 + 20 * 5 + 7);
+    await page.waitForSelector("#view-timeline:visible");
+    await settle(page);
+    assert.equal((await hash(page)).q, `step:${inner[5].name}`);
+    page.calm();
+  },
+
+  // The slowest steps and all failed ones are on the first screen.
+  async the_overview_has_the_slowest_steps() {
+    const page = await open("demo");
+    const { steps } = analysis("demo").steps;
+    const inner = steps.filter((step) => !step.moment && !steps.some((other) => other.parent === step.id));
+    const slow = inner.sort((a, b) => b.wall_ns - a.wall_ns).slice(0, 5).map((step) => step.name);
+    const shown = await page.$$eval("#slowest .row .bar-name", (all) => all.map((one) => one.textContent));
+    assert.deepEqual(shown.slice(0, 5), slow);
+    const bad = steps.filter((step) => step.exit && step.exit.code > 0).map((step) => `✕ ${step.name}`);
+    assert.ok(bad.length > 0);
+    assert.deepEqual(shown.slice(5), bad);
+    await page.click("#slowest .row");
+    await settle(page);
+    assert.equal((await hash(page)).q, `step:${slow[0]}`);
+    page.calm();
+  },
+
+  // The sums of a measured range are those of the overview of that range, and the view stays.
+  async a_range_answers_in_place() {
+    const { from, to } = analysis("part-span");
+    const page = await open("demo", `#view=timeline&ruler=${from}-${to}`);
+    await settle(page);
+    const list = async (title) => Object.fromEntries(await page.$$eval(".range-sums section", (all, title) => {
+      const section = all.find((one) => one.querySelector("h3").textContent === title);
+      return [...section.querySelectorAll(".row")].map((row) => [row.querySelector(".bar-name").textContent, Number(row.dataset.ns)]);
+    }, title));
+    const part = analysis("part");
+    const cc1 = part.processes.filter((p) => p.comm === "cc1").reduce((sum, p) => sum + p.on_cpu_ns, 0);
+    const programs = await list("CPU time by program");
+    // Time whose events are missing has no place in a range.
+    assert.ok(Math.abs(programs.cc1 - cc1) < 0.01 * cc1, `${programs.cc1} ${cc1}`);
+    const path = await list("Critical path");
+    const sum = Object.values(path).reduce((a, b) => a + b, 0);
+    assert.ok(Math.abs(sum - (to - from)) < 0.01 * (to - from), `${sum}`);
+    const { steps } = analysis("demo").steps;
+    const steps_ = await list("Steps and tests");
+    for (const [name, ns] of Object.entries(steps_)) {
+      const step = steps.find((one) => one.name === name && one.start_ns < to && one.end_ns > from);
+      assert.ok(Math.abs(ns - (Math.min(step.end_ns, to) - Math.max(step.start_ns, from))) < 2, name);
+    }
+    assert.ok(Object.keys(steps_).length > 1);
+    // A search narrows it; it goes when it is closed.
+    await page.fill(".find input", "program:cc1");
+    await page.waitForFunction(() => document.querySelector(".range-sums").textContent.includes("search program:cc1"));
+    await page.waitForFunction(() => document.querySelectorAll(".range-sums section .bar-name")[1]?.closest("section").querySelector("h3").textContent !== "CPU time by program");
+    assert.ok(await page.isVisible("#view-timeline"));
+    await page.keyboard.press("Escape");
+    await page.press("body", "x");
+    await settle(page);
+    assert.equal(await page.isVisible(".range-sums"), false);
+    page.calm();
+  },
+
+  // Programs and steps in table and tree are the sums of their processes.
+  async processes_are_grouped() {
+    const { processes } = analysis("demo");
+    const whole = processes.reduce((sum, p) => sum + p.on_cpu_ns, 0);
+    const page = await open("demo", "#view=table&rows=program");
+    await settle(page);
+    await page.click("#view-table .tools:visible >> text=Copy as CSV");
+    const [head, ...rows] = (await page.evaluate(() => window.copied)).trim().split("\n").map((line) => line.split(","));
+    const cpu = (row) => Number(row[head.indexOf("on_cpu_ns")]);
+    assert.equal(rows.reduce((sum, row) => sum + cpu(row), 0), whole);
+    const cc1 = processes.filter((p) => p.comm === "cc1").reduce((sum, p) => sum + p.on_cpu_ns, 0);
+    assert.equal(cpu(rows.find((row) => row[0] === "cc1")), cc1);
+    await page.click("#view-table [data-group=cc1]");
+    await settle(page);
+    const { q } = await hash(page);
+    assert.equal(q, "program:cc1");
+    // A column that groups do not have sorts none of them: CPU time does.
+    await page.evaluate(() => (location.hash = "#view=table&rows=program&sort=pid"));
+    await settle(page);
+    assert.equal(await page.getAttribute("#view-table [data-group]", "data-group"), "cc1");
+    assert.equal(await page.locator('#view-table th[aria-sort="descending"]:visible').textContent(), "CPU ↓");
+    // The same in the tree: groups first, the largest on top.
+    await page.evaluate(() => (location.hash = "#view=tree&rows=step"));
+    await settle(page);
+    const names = await page.$$eval(".tree > li > .line > .name", (all) => all.map((one) => one.textContent));
+    const { steps } = analysis("demo").steps;
+    assert.ok(names.length > 5 && names.every((name) => name === "no step" || steps.some((step) => step.name === name.replace(/, \d+ failed$/, ""))), names.join());
+    const item = page.locator(".tree > li").first();
+    assert.equal(await item.getAttribute("aria-expanded"), "false");
+    await item.locator(".line").first().click();
+    const inner = await page.locator(".tree > li").first().locator("li").count();
+    assert.ok(inner > 0);
+    page.calm();
+  },
+
+  // A question of configure that is answered with no is no fault.
+  async probes_are_dim() {
+    const page = await open("conf", "#view=timeline");
+    await settle(page);
+    await page.evaluate(() => (location.hash = "#view=table&q=is:failed"));
+    await settle(page);
+    const rows = await page.$$eval("#view-table tbody tr[data-ix]", (all) => all.map((row) => row.className));
+    assert.ok(rows.includes("") && rows.includes("failed"), rows.join());
+    page.calm();
+  },
+
+  // axe finds nothing in any view, light or dark, wide or narrow.
+  async axe_is_clean() {
+    const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+    for (const [name, colorScheme, width] of [["stacks", "light", 1280], ["demo", "dark", 390], ["demo", "light", 1024]]) {
+      const page = await open(name, "", { colorScheme, viewport: { width, height: 800 } });
+      // The page's policy lets in no script but its own; this one is not of the page.
+      await page.evaluate(axe);
+      const views = await page.$$eval("[role=tab]", (all) => all.map((tab) => tab.id.slice(4)));
+      assert.ok(views.includes(name === "demo" ? "steps" : "stacks"), views.join());
+      for (const state of [...views.map((view) => `view=${view}`), "view=steps&chart=1", "view=timeline&sel=0&t=0-900000000", "view=tree&rows=program", "view=steps&order=path", "view=table&sort=max_rss"]) {
+        await page.evaluate((hash) => (location.hash = hash), state);
+        await settle(page);
+        const found = await page.evaluate(async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
+          .map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 160)).join("\n")}`));
+        assert.deepEqual(found, [], `${name} ${colorScheme} ${state}`);
+        assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= width, `${state}: sideways`);
+        if (width < 400 && name === "demo") {
+          // The column that sorts is in sight.
+          const sorting = page.locator('.view:not([hidden]) th[aria-sort]:not([aria-sort="none"]):visible');
+          assert.equal(await sorting.count() > 0, /^view=(table|steps(&order.*)?)\b/.test(state) && !state.includes("chart"), state);
+          for (const one of await sorting.all()) {
+            const { x, width: wide } = await one.boundingBox();
+            assert.ok(x >= 0 && x + wide <= width, `${state}: ${x} ${wide}`);
+          }
+        }
+      }
+      page.calm();
+      await page.context().close();
+    }
+  },
+
+  // Canvases are named, show that they have the keys, and what is selected is said.
+  async a_selection_is_said() {
+    const page = await open("demo", "#view=timeline");
+    await settle(page);
+    await page.locator("#view-timeline .scroll canvas").focus();
+    await page.keyboard.press("Tab");
+    await page.keyboard.press("Shift+Tab");
+    assert.notEqual(await page.locator("#view-timeline .scroll canvas").evaluate((one) => getComputedStyle(one).outlineStyle), "none");
+    await page.keyboard.press("j");
+    await settle(page);
+    const { processes } = analysis("demo");
+    const { sel } = await hash(page);
+    assert.ok((await page.textContent("#said[role=status]")).includes(`pid ${processes[Number(sel)].pid},`));
+    for (const one of await page.locator("canvas").all()) {
+      assert.ok(await one.getAttribute("role"));
+      assert.ok(await one.getAttribute("aria-label"));
+    }
+    await page.press("body", "Escape");
+    await settle(page);
+    assert.equal(await page.textContent("#said"), "");
+    page.calm();
+  },
+
+  // The timeline begins in the upper 300 px, of a window of any height.
+  async the_timeline_begins_high() {
+    for (const [width, height] of [[1440, 900], [1366, 650]]) {
+      const page = await open("demo", "#view=timeline", { viewport: { width, height } });
+      await settle(page);
+      const { y } = await page.locator("#view-timeline .scroll").boundingBox();
+      assert.ok(y < 300, `${y} of ${height}`);
+      page.calm();
+      await page.context().close();
+    }
   },
 
   async wake_ups_are_drawn_on_demand() {
@@ -1516,7 +1778,7 @@ const tests = {
       owned: window.owned, scripts: document.scripts.length, images: document.images.length,
       odd: /[\u2028\u2029\u202a-\u202e\u2066-\u2069\u200e\u200f]/.test(document.documentElement.outerHTML),
     }));
-    assert.deepEqual(state, { owned: undefined, scripts: 2, images: 0, odd: false });
+    assert.deepEqual(state, { owned: undefined, scripts: 4, images: 0, odd: false });
     assert.ok((await page.title()).includes("<script>"));
     // The policy holds: what somebody would get in does not run.
     await page.evaluate(() => {
@@ -1557,7 +1819,7 @@ const tests = {
     assert.equal((await at())[0], "2");
     assert.equal(await page.getAttribute("[role=treeitem][tabindex='0']", "aria-selected"), "true");
     // The views by their numbers, help and back.
-    for (const [key, view] of [["2", "heatmap"], ["5", "table"], ["1", "overview"], ["3", "timeline"]]) {
+    for (const [key, view] of [["2", "steps"], ["3", "heatmap"], ["6", "table"], ["1", "overview"], ["4", "timeline"]]) {
       await page.evaluate(() => document.activeElement.blur());
       await page.keyboard.press(key);
       await page.waitForSelector(`#view-${view}:visible`);

@@ -6,6 +6,7 @@ const [, , file, directory] = process.argv;
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--force-color-profile=srgb"] });
 const pictures = [
   ["overview", "#view=overview"],
+  ["steps", "#view=steps"],
   ["heatmap", "#view=heatmap&t=0-5500000000"],
   ["timeline", "#view=timeline&t=200000000-1150000000"],
   ["tree", "#view=tree"],

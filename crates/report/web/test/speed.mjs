@@ -73,4 +73,29 @@ for (const view of ["heatmap", "timeline", "heatmap&rows=program", "heatmap&rows
   await run("pan", "pan");
   await page.close();
 }
+// Rows of tables, scrolled by as much a frame as a wheel does.
+for (const view of ["table", "steps"]) {
+  const page = await context.newPage();
+  await page.goto(`${url}#view=${view}`);
+  await page.waitForSelector("html[data-ready]");
+  if (!(await page.isVisible(`#view-${view}`))) continue;
+  await page.waitForTimeout(300);
+  let seconds = 0;
+  const events = await traced(page, async () => {
+    seconds = await page.evaluate((view) => new Promise((done) => {
+      const scroll = [...document.querySelectorAll(`#view-${view} .table-scroll`)].find((one) => one.offsetParent);
+      const begun = performance.now();
+      let n = 0;
+      const next = () => {
+        scroll.scrollTop += n < 60 ? 120 : -120;
+        if (++n < 120) requestAnimationFrame(next);
+        else done((performance.now() - begun) / 1000);
+      };
+      requestAnimationFrame(next);
+    }), view);
+  });
+  const frames = events.filter((e) => e.name === "DrawFrame").length;
+  console.log(`${view.padEnd(22)} scroll ${(frames / seconds).toFixed(0).padStart(3)} frames/s (target: 50)`);
+  await page.close();
+}
 await browser.close();

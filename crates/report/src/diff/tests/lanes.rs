@@ -8,6 +8,7 @@ fn bar(from: u64, to: u64, program: &str) -> Bar {
         to,
         program: program.into(),
         label: format!("{program} {from}"),
+        states: [to - from, 0, 0, 0, 0],
     }
 }
 

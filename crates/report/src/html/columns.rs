@@ -1,0 +1,17 @@
+//! Tables of the page's document: a column for each property.
+
+/// Defines a struct of columns, and the function that adds a row.
+macro_rules! columns {
+    ($name:ident($($arg:ident: $type:ty),*) { $($column:ident: $of:ty = $value:expr,)* }) => {
+        #[derive(Default, serde::Serialize)]
+        pub struct $name {
+            $($column: Vec<$of>,)*
+        }
+
+        impl $name {
+            fn push(&mut self, $($arg: $type),*) {
+                $(self.$column.push($value);)*
+            }
+        }
+    };
+}

@@ -1,0 +1,134 @@
+//! Steps, tests and marks in the page, with what `--report steps` tells of them.
+
+use tr_analyze::critical_path::CriticalPath;
+use tr_analyze::model::{Analysis, Basis};
+
+use crate::facts::verdicts::{Judged, Verdict};
+use crate::html::strings::Strings;
+use crate::sort::Rows;
+use crate::steps::times::{AllTimes, StepTimes};
+use crate::steps::Step;
+use crate::{exit, kinds};
+
+/// The most steps.
+const STEPS: usize = 20_000;
+
+/// A step, with what is known of it.
+struct Told<'a> {
+    step: &'a Step,
+    /// The row of the step around it.
+    parent: Option<u32>,
+    times: &'a StepTimes,
+    /// What stands out.
+    verdict: Option<&'a Verdict>,
+}
+
+columns!(Steps(analysis: &Analysis, it: &Told<'_>, strings: &mut Strings) {
+    name: u32 = strings.add(it.step.name.clone()),
+    kind: u32 = strings.add(it.step.kind.title().to_owned()),
+    parent: Option<u32> = it.parent,
+    process: Option<u32> = it.step.process.map(|ix| ix.0),
+    from: u64 = it.step.from.since(analysis.meta.start),
+    to: u64 = it.step.to.since(analysis.meta.start),
+    // Its wall time is a lower bound.
+    open: u8 = (it.step.started_before || !it.step.ended).into(),
+    failed: u8 = it.step.failed().into(),
+    // The result that was told, or the status that is none of success.
+    end: Option<u32> = end(it.step).map(|text| strings.add(text)),
+    processes: u64 = it.times.processes,
+    on_cpu: Option<u64> = it.times.times.and_then(|times| times.on_cpu_known()),
+    on_path: u64 = it.times.on_path,
+    // Its wall time by the columns of `kinds`; none: not known.
+    uses: Vec<Option<u64>> = uses(analysis.basis(), it),
+    verdict: Option<u32> = it.verdict.map(|verdict| strings.add(verdict.part.title().to_owned())),
+    // It failed or was slow while it was held back.
+    held: Option<u32> = it.verdict.filter(|verdict| verdict.told).map(|verdict| strings.add(verdict.text())),
+    spent: u32 = strings.add(spent(it)),
+});
+
+fn end(step: &Step) -> Option<String> {
+    let status = step.status.filter(|status| exit::failed(Some(*status)));
+    step.result.clone().or_else(|| status.map(exit::words))
+}
+
+fn uses(basis: Basis, it: &Told<'_>) -> Vec<Option<u64>> {
+    let spent = it.times.spent.filter(|_| !it.step.is_moment());
+    let told = |spent| kinds::COLUMNS.iter().map(move |it| it.told(&spent, basis));
+    spent.map_or_else(Vec::new, |spent| told(spent).collect())
+}
+
+/// What its time went to, in words.
+fn spent(it: &Told<'_>) -> String {
+    let result = it.step.result.clone();
+    let spent = it.times.spent.filter(|_| !it.step.is_moment());
+    let spent = spent.map(|spent| kinds::sentence(&spent));
+    let held = it.verdict.filter(|verdict| verdict.told);
+    let held = held.map(Verdict::text);
+    let parts: Vec<String> = result.into_iter().chain(spent).chain(held).collect();
+    parts.join(" · ")
+}
+
+/// The longest steps, parents before what is inside them.
+pub struct Chosen<'a> {
+    pub judged: Judged<'a>,
+    rows: Vec<usize>,
+    /// For each step its row, or that of the innermost chosen one around it.
+    row_of: Vec<Option<u32>>,
+}
+
+impl<'a> Chosen<'a> {
+    pub fn new(analysis: &'a Analysis) -> Chosen<'a> {
+        let judged = Judged::new(analysis);
+        let steps = &judged.steps;
+        let mut rows: Vec<usize> = (0..steps.list().len()).collect();
+        let wall = |at: &usize| steps.list().get(*at).map_or(0, Step::wall);
+        rows.order_by_key(|at| (std::cmp::Reverse(wall(at)), *at));
+        rows.truncate(STEPS);
+        rows.sort_unstable();
+        let mut row_of: Vec<Option<u32>> = Vec::with_capacity(steps.list().len());
+        // Parents come first.
+        for (at, step) in steps.list().iter().enumerate() {
+            let own = rows.binary_search(&at).ok();
+            let own = own.and_then(|row| u32::try_from(row).ok());
+            let around = || *row_of.get(step.parent?)?;
+            row_of.push(own.or_else(around));
+        }
+        Chosen {
+            judged,
+            rows,
+            row_of,
+        }
+    }
+
+    /// The row of the innermost step that a process was in at its end.
+    pub fn row_of(&self, analysis: &Analysis, process: usize) -> Option<u32> {
+        let step = self.judged.steps.of_process(analysis, process)?;
+        *self.row_of.get(step)?
+    }
+
+    pub fn columns(
+        &self,
+        analysis: &Analysis,
+        path: Option<&CriticalPath>,
+        strings: &mut Strings,
+    ) -> Steps {
+        let steps = &self.judged.steps;
+        let path = path.map_or(&[][..], |path| &path.segments);
+        let times = AllTimes::new(analysis, steps, path);
+        let verdicts = self.judged.verdicts();
+        let mut columns = Steps::default();
+        for at in &self.rows {
+            if let Some((step, times)) = steps.list().get(*at).zip(times.steps.get(*at)) {
+                let parent = step.parent.and_then(|parent| *self.row_of.get(parent)?);
+                let told = Told {
+                    step,
+                    parent,
+                    times,
+                    verdict: verdicts.of(*at),
+                };
+                columns.push(analysis, &told, strings);
+            }
+        }
+        columns
+    }
+}

@@ -1,0 +1,165 @@
+// Steps over time, one bar each, as `cargo build --timings` draws units: what each took, what it
+// waited for, and how many ran at once.
+
+import { KINDS } from "./data";
+import { h } from "./dom";
+import { FONT } from "./heatmap";
+import { fit } from "./paint";
+import { steps } from "./path";
+import { open, stepColors } from "./steps";
+import { TimeView, type Context, type Frame } from "./timeview";
+import { at, time } from "./units";
+
+const PITCH = 20;
+const HEIGHT = 14;
+/** The kind of waits for a job slot (segments.rs). */
+const SLOT = KINDS.findIndex(([name]) => name === "job slot");
+
+export class UnitsChart extends TimeView {
+  /** Steps by their start. */
+  private rows: number[] = [];
+  private slots: Map<number, [from: number, to: number][]> | null = null;
+  /** For each step on the critical path the steps before and after it there. */
+  private links: Map<number, { before: Set<number>; after: Set<number> }> | null = null;
+  private hovered = -1;
+
+  constructor(context: Context) {
+    super(context, "Steps over time, one bar each", "Drag to pan · Ctrl + wheel or a double click to zoom · a click opens a step · hollow: it waits for a job slot",
+      h("span"));
+  }
+
+  show(rows: number[]) {
+    const { from } = this.data.doc.steps;
+    this.rows = [...rows].sort((a, b) => from[a] - from[b] || a - b);
+    this.draw();
+  }
+
+  protected override isEmpty(): boolean {
+    return this.rows.length === 0;
+  }
+  protected override gutter(): number {
+    return 0;
+  }
+  protected contentHeight(): number {
+    return this.rows.length * PITCH + 10;
+  }
+
+  /** When the process of a step waits for a job slot. */
+  private waits(row: number): [number, number][] {
+    const { data } = this;
+    this.slots ??= new Map();
+    let known = this.slots.get(row);
+    if (known) return known;
+    known = [];
+    const { first, kind, start, end } = data.pieces;
+    const { from, to, process } = data.doc.steps;
+    const ix = process[row];
+    const thread = ix === null ? -1 : data.threadsFrom[ix];
+    for (let p = first[thread] ?? 0; thread >= 0 && p < first[thread + 1]; p++) {
+      if (kind[p] === SLOT && end[p] > from[row] && start[p] < to[row]) known.push([Math.max(start[p], from[row]), Math.min(end[p], to[row])]);
+    }
+    this.slots.set(row, known);
+    return known;
+  }
+
+  private link(row: number) {
+    if (!this.links) {
+      this.links = new Map();
+      const { step } = this.data.doc.processes;
+      const links = this.links;
+      const of = (row: number) => {
+        let link = links.get(row);
+        if (!link) links.set(row, (link = { before: new Set(), after: new Set() }));
+        return link;
+      };
+      let last = -1;
+      for (const { process, several } of steps(this.data)) {
+        const row = several > 1 ? null : step[process];
+        if (row === null) continue;
+        if (last >= 0 && last !== row) {
+          of(row).before.add(last);
+          of(last).after.add(row);
+        }
+        last = row;
+      }
+    }
+    return this.links.get(row);
+  }
+
+  protected paint(frame: Frame) {
+    const { ctx, theme, width, top, state, x } = frame;
+    const { data, rows } = this;
+    const { from, to, uses, failed } = data.doc.steps;
+    this.blit(frame);
+    ctx.font = FONT;
+    ctx.textBaseline = "middle";
+    ctx.textAlign = "left";
+    const colors = stepColors(theme);
+    const near = this.hovered >= 0 ? this.link(this.hovered) : undefined;
+    const first = Math.max(0, Math.floor((top - 4) / PITCH) - 1);
+    for (let r = first; r < Math.min(rows.length, first + frame.height / PITCH + 3); r++) {
+      const row = rows[r];
+      if (to[row] < state.t0 || from[row] > state.t1) continue;
+      const y = 4 + r * PITCH - top;
+      const [left, right] = [Math.max(-2, x(from[row])), Math.min(width + 2, Math.max(x(to[row]), x(from[row]) + 1))];
+      const whole = uses[row].reduce((sum: number, ns) => sum + (ns ?? 0), 0);
+      ctx.globalAlpha = near && row !== this.hovered && !near.before.has(row) && !near.after.has(row) ? 0.35 : 1;
+      // What its time went to, in the order of the table's bars: not when.
+      let begin = left;
+      if (whole === 0) {
+        ctx.fillStyle = theme.css.unknown;
+        ctx.fillRect(left, y, right - left, HEIGHT);
+      }
+      uses[row].forEach((ns, use) => {
+        const wide = whole > 0 ? ((right - left) * (ns ?? 0)) / whole : 0;
+        ctx.fillStyle = colors[use];
+        ctx.fillRect(begin, y, wide, HEIGHT);
+        begin += wide;
+      });
+      for (const [a, b] of this.waits(row)) {
+        const [l, w] = [Math.max(left, x(a)), Math.min(right, x(b)) - Math.max(left, x(a))];
+        if (w < 2) continue;
+        ctx.fillStyle = theme.css.panel;
+        ctx.fillRect(l, y, w, HEIGHT);
+        ctx.strokeStyle = theme.css.dim;
+        ctx.lineWidth = 1;
+        ctx.strokeRect(l + 0.5, y + 0.5, w - 1, HEIGHT - 1);
+      }
+      ctx.fillStyle = failed[row] ? theme.css.bad : theme.css.ink;
+      const text = `${failed[row] ? "✕ " : ""}${data.stepName(row)} ${time(data.stepWall(row))}`;
+      const name = fit(ctx, text, Math.max(width - right - 8, left - 8, 60));
+      const wide = ctx.measureText(name).width;
+      // Behind the bar, or before it where the picture ends.
+      ctx.fillText(name, right + 4 + wide <= width || left - 4 - wide < 0 ? Math.min(right + 4, width - wide - 2) : left - 4 - wide, y + HEIGHT / 2);
+      ctx.globalAlpha = 1;
+    }
+  }
+
+  private find(t: number, y: number): number {
+    const row = this.rows[Math.floor((y - 2) / PITCH)];
+    return row === undefined || t < this.store.state.t0 ? -1 : row;
+  }
+
+  protected hover(event: PointerEvent, t: number, y: number) {
+    const row = this.find(t, y);
+    if (row !== this.hovered) {
+      this.hovered = row;
+      this.draw();
+    }
+    if (row < 0) return this.tip.hide();
+    const { data } = this;
+    const { from, spent, at_once } = data.doc.steps;
+    const link = this.link(row);
+    const names = (title: string, rows: Set<number> | undefined) => rows && rows.size > 0 ? h("div", {}, `${title} ${[...rows].slice(0, 4).map((one) => data.stepName(one)).join(", ")}`) : null;
+    this.tip.show(event, h("strong", {}, data.stepName(row)),
+      h("div", { class: "dim" }, `from ${at(from[row])} · wall ${time(data.stepWall(row))} · ${at_once[row].toFixed(1)} steps at once`),
+      h("div", {}, data.string(spent[row])), names("On the critical path after", link?.before), names("On the critical path before", link?.after));
+  }
+
+  protected pick(t: number, y: number) {
+    const row = this.find(t, y);
+    if (row >= 0) location.hash = open(this.data, this.store, row);
+  }
+  reveal() {}
+  step() {}
+}
