@@ -293,6 +293,9 @@ impl Builder<'_> {
                 }
                 (Bucket::Wait(_), None) => {
                     self.marks_until(&mut list, thread, stretch.from);
+                    if self.graph.is_for_container(thread, &stretch) {
+                        continue;
+                    }
                     self.own_time(&mut list, thread, &stretch);
                 }
                 _ => self.own_time(&mut list, thread, &stretch),
