@@ -25,7 +25,9 @@ pub(super) struct Withheld {
     /// Other tasks, or a quota, have so much of the CPUs that the number of jobs decides about
     /// nothing, or about what others get.
     pub contended: bool,
-    /// Whose quota it is.
+    /// The container whose quota it is, if it is not COMMAND's cgroup's.
+    pub container: Option<String>,
+    /// Whose quota it is, and for how long it throttled.
     whose: String,
 }
 
@@ -44,13 +46,20 @@ impl Withheld {
         let lost = starved.min(facts.wall.saturating_sub(own));
         let throttled = all.min(lost);
         let taken = all.max(starved).saturating_mul(CONTENDED) >= facts.wall;
+        let container = container(facts, all);
         Withheld {
             throttled,
             others: lost - throttled,
             error: own / 10,
             waiting,
             contended: taken || foreign(facts),
-            whose: whose(facts, all),
+            whose: match &container {
+                Some((name, ns)) => {
+                    format!("the CPU quota of {name} ({} throttled)", units::time(*ns))
+                }
+                None => "the cgroup's CPU quota".to_owned(),
+            },
+            container: container.map(|(name, _)| name),
         }
     }
 
@@ -117,16 +126,11 @@ impl Withheld {
     }
 }
 
-/// The quota that throttled the build for most of `all` ns: COMMAND's cgroup's, or a container's.
-fn whose(facts: &Facts<'_>, all: u64) -> String {
+/// The container whose quota throttled the build for most of `all` ns, and for how long.
+fn container(facts: &Facts<'_>, all: u64) -> Option<(String, u64)> {
     let containers = throttled_containers(facts.analysis);
-    match containers.max_by_key(|it| it.1) {
-        Some((container, ns)) if ns > all / 2 => {
-            let name = label::container(&container.called);
-            format!("the CPU quota of {name} ({} throttled)", units::time(ns))
-        }
-        _ => "the cgroup's CPU quota".to_owned(),
-    }
+    let (container, ns) = containers.max_by_key(|it| it.1)?;
+    (ns > all / 2).then(|| (label::container(&container.called), ns))
 }
 
 /// Tasks that are not part of the build use much of the CPUs, as far as the machine's counters

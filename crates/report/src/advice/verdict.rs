@@ -37,6 +37,8 @@ pub struct Verdict {
     pub names: Vec<(String, u64)>,
     /// A quota stopped it.
     pub quota: u64,
+    /// The container whose quota that is; `None`: COMMAND's cgroup's.
+    pub quota_of: Option<String>,
     /// The hypervisor took it, if that is much.
     pub stolen: u64,
     /// What all changes save together at most.
@@ -58,6 +60,7 @@ pub(super) struct Parts {
     /// Waits for a CPU that the build would not have on CPUs of its own.
     pub others: u64,
     pub quota: u64,
+    pub quota_of: Option<String>,
     pub stolen: u64,
     /// What the machine took is much.
     pub machine: bool,
@@ -85,6 +88,7 @@ impl Verdict {
             nobody: had.nobody,
             names: had.names,
             quota: parts.quota,
+            quota_of: parts.quota_of,
             stolen: parts.stolen,
             changes: parts.changes.unwrap_or(0),
             bound: parts.bound,
@@ -103,7 +107,7 @@ impl Verdict {
             parts.push(match lost.saturating_add(self.quota) {
                 0 => format!("it takes {}", units::time(self.wall)),
                 _ if lost < self.quota => {
-                    format!("without its quota it takes {range}")
+                    format!("without {} it takes {range}", self.whose_quota("its quota"))
                 }
                 _ => format!("on its CPUs alone it takes {range}"),
             });
@@ -123,7 +127,8 @@ impl Verdict {
         }
         if self.quota > small {
             parts.push(format!(
-                "held back by the CPU quota for {}",
+                "held back by {} for {}",
+                self.whose_quota("the CPU quota"),
                 units::time(self.quota)
             ));
         }
@@ -134,6 +139,13 @@ impl Verdict {
             ));
         }
         format!("{}: {}", self.blame.title(), parts.join("; "))
+    }
+
+    fn whose_quota(&self, own: &str) -> String {
+        match &self.quota_of {
+            Some(container) => format!("the CPU quota of {container}"),
+            None => own.to_owned(),
+        }
     }
 
     /// The build's own part, of a build that the machine did not hold back much.
