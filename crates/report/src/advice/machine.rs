@@ -39,12 +39,17 @@ const FOREIGN: u64 = 10;
 impl Withheld {
     /// `own`: the time that the build takes on CPUs of its own.
     pub fn new(facts: &Facts<'_>, own: u64) -> Withheld {
-        let (starved, waiting) = starved(facts);
+        let Starved {
+            ns: starved,
+            wanted,
+            groups: waiting,
+        } = starved(facts);
         let machine = withheld(facts.analysis);
         let all = machine.throttled_ns.unwrap_or(0);
         // What the CPUs alone take back is no more than what they did not give.
         let lost = starved.min(facts.wall.saturating_sub(own));
-        let throttled = all.min(lost);
+        // The kernel counts each CPU that a quota keeps from its tasks; the path waits for one.
+        let throttled = share(all, starved, wanted).min(lost);
         let taken = all.max(starved).saturating_mul(CONTENDED) >= facts.wall;
         let container = container(facts, all);
         Withheld {
@@ -203,9 +208,24 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
 }
 
 /// Waits for a CPU on the path while fewer of the build's tasks ran than there are CPUs:
-/// other tasks had them, or a quota forbade them. In ns, with the executions that waited.
-fn starved(facts: &Facts<'_>) -> (u64, Vec<Group>) {
-    let mut starved = 0u64;
+/// other tasks had them, or a quota forbade them.
+struct Starved {
+    /// Their time, in ns.
+    ns: u64,
+    /// The time of all CPUs that the build's tasks could have used then, and did not get, in ns.
+    wanted: u64,
+    /// The executions that waited.
+    groups: Vec<Group>,
+}
+
+/// As much of something as `part` is of `whole`.
+pub(super) fn share(of: u64, part: u64, whole: u64) -> u64 {
+    let ns = u128::from(of) * u128::from(part) / u128::from(whole.max(1));
+    u64::try_from(ns).unwrap_or(u64::MAX)
+}
+
+fn starved(facts: &Facts<'_>) -> Starved {
+    let (mut starved, mut wanted) = (0u64, 0u64);
     let mut groups = Vec::new();
     for (segment, group, _) in facts.segments() {
         let waits = segment.kind == Time::RunQueue;
@@ -215,10 +235,15 @@ fn starved(facts: &Facts<'_>) -> (u64, Vec<Group>) {
         let without = facts.idle(segment.from, segment.to);
         if without > 0 {
             starved = starved.saturating_add(without);
+            wanted = wanted.saturating_add(facts.wanted(segment.from, segment.to));
             groups.extend(group);
         }
     }
     groups.sort_unstable();
     groups.dedup();
-    (starved, groups)
+    Starved {
+        ns: starved,
+        wanted,
+        groups,
+    }
 }

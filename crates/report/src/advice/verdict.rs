@@ -5,6 +5,7 @@ use tr_analyze::critical_path::{CriticalPath, Kind as Time};
 use tr_analyze::model::Analysis;
 use tr_format::event::Comm;
 
+use super::machine::share;
 use crate::names::named;
 use crate::{units, who};
 
@@ -215,20 +216,16 @@ impl Had {
         let waits = segments.filter(|it| it.kind == Time::RunQueue);
         let waits = waits.filter_map(|it| Contention::within(analysis, it.thread, it.from, it.to));
         let (sum, names) = contention.by_name(analysis, waits);
-        let part = |ns: u64, of: u64, whole: u64| {
-            let part = u128::from(of) * u128::from(ns) / u128::from(whole.max(1));
-            u64::try_from(part).unwrap_or(u64::MAX)
-        };
         let told = match sum.others.saturating_add(sum.rest) {
             0 => others,
-            all => part(sum.others, others, all),
+            all => share(sum.others, others, all),
         };
         let counts = |(comm, ns): &(Comm, u64)| {
             !comm.bytes().is_empty() && ns.saturating_mul(COUNTS) >= sum.others
         };
         // The seconds of the names are part of those of all.
         let names = names.into_iter().filter(counts).take(NAMES);
-        let names = names.map(|(comm, ns)| (who::comm(&comm), part(ns, told, sum.others)));
+        let names = names.map(|(comm, ns)| (who::comm(&comm), share(ns, told, sum.others)));
         Had {
             others: told,
             nobody: others.saturating_sub(told),
