@@ -216,7 +216,7 @@ fn two() -> Result<(), Failed> {
 fn asleep() -> Result<(), Failed> {
     let daemon = Daemon::start("daemon-asleep", &["ticks"])?;
     let trace = daemon.trace("asleep");
-    let command = daemon.client("client", "naps", "1");
+    let command = daemon.client("docker", "naps", "1");
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
     let out = recording(&trace, &[], &command).output()?;
     ensure(out.status.success(), || format!("{out:?}"))?;

@@ -14,6 +14,7 @@ use tr_format::event::{Ktime, Reason, Tgid};
 use crate::collect::containers::Runtime;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Timeline};
+use crate::tools::{self, Family};
 
 /// What a container is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -175,7 +176,7 @@ fn main_of(
 
 fn link_one(analysis: &mut Analysis, timeline: &mut Timeline, container: &Container) {
     let Some(client) = container.client else {
-        return;
+        return link_polls(analysis, timeline, container);
     };
     let begin = analysis.process(container.process).start;
     let end = container.main.and_then(|main| end_of(analysis, main));
@@ -201,6 +202,68 @@ fn link_one(analysis: &mut Analysis, timeline: &mut Timeline, container: &Contai
         for thread in &analysis.process(client).threads {
             active.end_waits(timeline, *thread, (begin, end));
         }
+    }
+}
+
+/// A container program that the runtime is a descendant of may ask again and again whether the
+/// container has ended: the sleep in which it ends is a wait for that.
+fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Container) {
+    let Some((last, at)) = container.main.and_then(|main| end_of(analysis, main)) else {
+        return;
+    };
+    for process in askers(analysis, container) {
+        for thread in &analysis.process(process).threads {
+            let number = timeline.at(*thread, at);
+            let stretch = number.and_then(|number| timeline.get(*thread, number));
+            let sleeps =
+                |it: Stretch| matches!(it.doing, Bucket::Wait(_)) && it.waker() == Actor::Interrupt;
+            if stretch.is_some_and(sleeps) {
+                timeline.divide(*thread, at, Actor::Thread(last));
+            }
+        }
+    }
+}
+
+/// The container programs (`docker`, `podman`) that wait for a container: its client, or the one that
+/// its runtime comes from, and those above.
+fn askers<'a>(
+    analysis: &'a Analysis,
+    container: &Container,
+) -> impl Iterator<Item = ProcessIx> + 'a {
+    let above = |ix: &ProcessIx| analysis.process(*ix).parent;
+    let first = container.client.or_else(|| above(&container.process));
+    std::iter::successors(first, above).take_while(|ix| {
+        let process = analysis.process(*ix);
+        let mut known = tools::of(process).into_iter().chain(tools::called(process));
+        known.any(|tool| tool.family == Family::Container)
+    })
+}
+
+/// The lives of the containers that container programs wait for, by these.
+pub(crate) struct WaitedFor(HashMap<ProcessIx, Vec<(Ktime, Ktime)>>);
+
+impl WaitedFor {
+    pub fn of(analysis: &Analysis) -> WaitedFor {
+        let mut all: HashMap<ProcessIx, Vec<(Ktime, Ktime)>> = HashMap::new();
+        for container in &analysis.containers {
+            let Some((_, end)) = container.main.and_then(|main| end_of(analysis, main)) else {
+                continue;
+            };
+            let begin = analysis.process(container.process).start;
+            for process in askers(analysis, container) {
+                all.entry(process).or_default().push((begin, end));
+            }
+        }
+        WaitedFor(all)
+    }
+
+    /// Whether a wait is part of one for a container, by whose end another one ends: a timer, or the
+    /// daemon, ended it while the container lived.
+    pub fn has(&self, analysis: &Analysis, thread: ThreadIx, wait: &Stretch) -> bool {
+        let lives = self.0.get(&analysis.thread(thread).process);
+        let others = matches!(wait.waker(), Actor::Outside(_) | Actor::Interrupt);
+        let within = |(begin, end): &(Ktime, Ktime)| *begin <= wait.from && wait.to <= *end;
+        others && lives.is_some_and(|lives| lives.iter().any(within))
     }
 }
 

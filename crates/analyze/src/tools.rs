@@ -210,7 +210,8 @@ const TOOLS: &[Tool] = &[
     tool("dotnet", Family::Operator).with(&[(Role::Packages, "restore")]),
     tool("helm kubectl nix systemctl terraform", Family::Operator),
     tool("git", Family::Git),
-    tool("docker podman buildah", Family::Container),
+    tool("docker docker-compose docker-buildx nerdctl ctr crictl buildctl", Family::Container),
+    tool("podman podman-remote buildah buildah-oci-runtime", Family::Container),
     tool("ansible-playbook", Family::Ansible),
     tool("gitlab-runner-helper gitlab-runner", Family::GitlabRunner),
     tool("tr tr-trace", Family::Tr),
@@ -251,7 +252,15 @@ pub fn by_name(name: &str) -> Option<&'static Tool> {
 
 /// The program that a process executed last, by its file's name.
 pub fn of(process: &Process) -> Option<&'static Tool> {
-    let path = &process.execs.last()?.filename;
+    by_path(&process.execs.last()?.filename)
+}
+
+/// The same by the name that it was called by.
+pub fn called(process: &Process) -> Option<&'static Tool> {
+    by_path(process.execs.last()?.argv.args().next()?)
+}
+
+fn by_path(path: &[u8]) -> Option<&'static Tool> {
     let name = path.rsplit(|byte| *byte == b'/').next()?;
     by_name(std::str::from_utf8(name).ok()?)
 }

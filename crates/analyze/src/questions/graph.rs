@@ -72,22 +72,6 @@ impl<'a> Graph<'a> {
         awaited.unwrap_or(Awaited::Unknown).kind(by_task, online)
     }
 
-    /// Whether a daemon ended a wait of its client while a container of the client's lived, and none
-    /// of the container's tasks ran: the client waits for the container, whose end is another wait's.
-    pub fn is_for_container(&self, thread: ThreadIx, wait: &Stretch) -> bool {
-        let analysis = self.analysis;
-        if !matches!(wait.waker(), Actor::Outside(_)) {
-            return false;
-        }
-        let client = Some(analysis.thread(thread).process);
-        let mut own = analysis.containers.iter().filter(|it| it.client == client);
-        own.any(|container| {
-            let main = container.main.map(|main| analysis.process(main));
-            let begin = analysis.process(container.process).start;
-            main.is_some_and(|it| !it.alive && begin <= wait.from && wait.to <= it.end)
-        })
-    }
-
     /// The thread that forked this one, if it lived then.
     pub fn forked_by(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let thread = self.analysis.thread(thread);
