@@ -197,11 +197,9 @@ fn link_one(analysis: &mut Analysis, timeline: &mut Timeline, container: &Contai
             thread.parent = Some(waiter);
         }
     }
-    if let Some((main, (_, end))) = container.main.zip(end) {
-        let active = Active::of(analysis, timeline, main);
-        for thread in &analysis.process(client).threads {
-            active.end_waits(timeline, *thread, (begin, end));
-        }
+    if let Some((_, end)) = end {
+        let outside = |by| matches!(by, Actor::Outside(_));
+        end_waits(analysis, timeline, container, ((begin, end), outside));
     }
 }
 
@@ -220,6 +218,28 @@ fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Containe
             if stretch.is_some_and(sleeps) {
                 timeline.divide(*thread, at, Actor::Thread(last));
             }
+        }
+    }
+    let lives = (analysis.process(container.process).start, at);
+    let timer = |by| by == Actor::Interrupt;
+    end_waits(analysis, timeline, container, (lives, timer));
+}
+
+/// Links the waits of the processes that wait for a container, and that others ended while it lived, to
+/// what ran in it then.
+fn end_waits(
+    analysis: &Analysis,
+    timeline: &mut Timeline,
+    container: &Container,
+    (lives, others): ((Ktime, Ktime), fn(Actor) -> bool),
+) {
+    let Some(main) = container.main else { return };
+    let active = Active::of(analysis, timeline, main);
+    let client = container.client.into_iter();
+    let polls = askers(analysis, container).filter(|_| container.client.is_none());
+    for process in client.chain(polls) {
+        for thread in &analysis.process(process).threads {
+            active.end_waits(timeline, *thread, (lives, others));
         }
     }
 }
@@ -309,7 +329,12 @@ impl Active {
     /// The daemon ends a wait of its client while the container lives, mostly with the container's
     /// output: what ran in the container then had led to that. If none ran, as while the exit of a shell
     /// waits, it is the one that had run last.
-    fn end_waits(&self, timeline: &mut Timeline, thread: ThreadIx, (begin, end): (Ktime, Ktime)) {
+    fn end_waits(
+        &self,
+        timeline: &mut Timeline,
+        thread: ThreadIx,
+        ((begin, end), others): ((Ktime, Ktime), fn(Actor) -> bool),
+    ) {
         let first = timeline.at(thread, begin).unwrap_or(0);
         let last = timeline.at(thread, end).unwrap_or(0);
         // From the last one on: a division gives those behind it other numbers.
@@ -317,8 +342,7 @@ impl Active {
             let Some(wait) = timeline.get(thread, number) else {
                 continue;
             };
-            let outside = matches!(wait.waker(), Actor::Outside(_));
-            let waits = matches!(wait.doing, Bucket::Wait(_)) && outside;
+            let waits = matches!(wait.doing, Bucket::Wait(_)) && others(wait.waker());
             if !waits || wait.to <= begin || wait.to > end {
                 continue;
             }
