@@ -139,6 +139,11 @@ fn containers(trace: &Path) -> Result<Vec<String>, Failed> {
     Ok(names.map(|name| name.trim().to_owned()).collect())
 }
 
+/// The containers in a dataset's processes.
+const ASK: &str = "import duckdb, sys
+rows = duckdb.sql(f\"select distinct container from '{sys.argv[1]}/processes/**/*.parquet' where container is not null\")
+print(*[row[0] for row in rows.fetchall()], sep=',')";
+
 fn one() -> Result<(), Failed> {
     let daemon = Daemon::start("daemon-one", &[])?;
     let told = told(daemon.record("web", &[])?)?;
@@ -181,6 +186,13 @@ fn one() -> Result<(), Failed> {
         &trace,
     )?);
     ensure(spans.contains("container.name"), || spans.clone())?;
+    let dataset = daemon.dir.join("dataset");
+    let to = dataset.display().to_string();
+    tr(&["export", "--format", "parquet", "-o", &to], &trace)?;
+    let asked = Command::new(python()?).args(["-c", ASK, &to]).output()?;
+    ensure(text(&asked.stdout).trim() == "container web", || {
+        format!("{asked:?}")
+    })?;
     // The path goes through its first process, for which the daemon waited.
     let path = document(&trace, &["--report", "critical-path"])?;
     let inside = |it: &&Value| int(it, "pid") == told.pid || int(it, "ppid") == told.pid;
