@@ -254,7 +254,11 @@ fn askers<'a>(
     let first = container.client.or_else(|| above(&container.process));
     std::iter::successors(first, above).take_while(|ix| {
         let process = analysis.process(*ix);
-        let mut known = tools::of(process).into_iter().chain(tools::called(process));
+        let called = process.execs.last().and_then(|it| it.argv.args().next());
+        let mut known = process
+            .tool()
+            .into_iter()
+            .chain(called.and_then(tools::by_path));
         known.any(|tool| tool.family == Family::Container)
     })
 }

@@ -7,8 +7,6 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::model::Process;
-
 /// Programs whose command lines are read in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the names are those of the programs
@@ -250,17 +248,8 @@ pub fn by_name(name: &str) -> Option<&'static Tool> {
     versioned.and_then(known).or_else(|| known(short()?))
 }
 
-/// The program that a process executed last, by its file's name.
-pub fn of(process: &Process) -> Option<&'static Tool> {
-    by_path(&process.execs.last()?.filename)
-}
-
-/// The same by the name that it was called by.
-pub fn called(process: &Process) -> Option<&'static Tool> {
-    by_path(process.execs.last()?.argv.args().next()?)
-}
-
-fn by_path(path: &[u8]) -> Option<&'static Tool> {
+/// The same by the path of a file.
+pub fn by_path(path: &[u8]) -> Option<&'static Tool> {
     let name = path.rsplit(|byte| *byte == b'/').next()?;
     by_name(std::str::from_utf8(name).ok()?)
 }

@@ -7,6 +7,7 @@ use tr_analyze::what_if::Without;
 use tr_format::counters::Counter;
 
 use super::facts::Facts;
+use super::verdict::share;
 use super::{least, Advice, Candidate, Kind};
 use crate::{label, units};
 
@@ -216,12 +217,6 @@ struct Starved {
     wanted: u64,
     /// The executions that waited.
     groups: Vec<Group>,
-}
-
-/// As much of something as `part` is of `whole`.
-pub(super) fn share(of: u64, part: u64, whole: u64) -> u64 {
-    let ns = u128::from(of) * u128::from(part) / u128::from(whole.max(1));
-    u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
 fn starved(facts: &Facts<'_>) -> Starved {
