@@ -14,6 +14,7 @@ use tr_format::event::{Ktime, Reason, Tgid};
 use crate::collect::containers::Runtime;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Timeline};
+use crate::tools::{self, Family};
 
 /// What a container is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -175,22 +176,14 @@ fn main_of(
 
 fn link_one(analysis: &mut Analysis, timeline: &mut Timeline, container: &Container) {
     let Some(client) = container.client else {
-        return;
+        return link_polls(analysis, timeline, container);
     };
     let begin = analysis.process(container.process).start;
     let end = container.main.and_then(|main| end_of(analysis, main));
     // The end first: both may be in one wait. Any of the client's threads may be the one that goes on.
     if let Some((last, at)) = end {
-        let waits = waiters(analysis, timeline, client, at);
-        for (waiter, _) in &waits {
-            timeline.divide(*waiter, at, Actor::Thread(last));
-        }
-        if let Some(main) = container.main {
-            for thread in analysis.process(client).threads.clone() {
-                if !waits.iter().any(|(waiter, _)| *waiter == thread) {
-                    outlive(analysis, timeline, (thread, main), (begin, at));
-                }
-            }
+        for (waiter, _) in waiters(analysis, timeline, client, at) {
+            timeline.divide(waiter, at, Actor::Thread(last));
         }
     }
     if let Some((waiter, wait)) = first_waiter(analysis, timeline, client, begin) {
@@ -203,6 +196,98 @@ fn link_one(analysis: &mut Analysis, timeline: &mut Timeline, container: &Contai
         if let Some(thread) = first.and_then(|ix| analysis.threads.get_mut(ix.0 as usize)) {
             thread.parent = Some(waiter);
         }
+    }
+    if let Some((_, end)) = end {
+        let outside = |by| matches!(by, Actor::Outside(_));
+        end_waits(analysis, timeline, container, ((begin, end), outside));
+    }
+}
+
+/// A container program that the runtime is a descendant of may ask again and again whether the
+/// container has ended: the sleep in which it ends is a wait for that.
+fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Container) {
+    let Some((last, at)) = container.main.and_then(|main| end_of(analysis, main)) else {
+        return;
+    };
+    for process in askers(analysis, container) {
+        for thread in &analysis.process(process).threads {
+            let number = timeline.at(*thread, at);
+            let stretch = number.and_then(|number| timeline.get(*thread, number));
+            let sleeps =
+                |it: Stretch| matches!(it.doing, Bucket::Wait(_)) && it.waker() == Actor::Interrupt;
+            if stretch.is_some_and(sleeps) {
+                timeline.divide(*thread, at, Actor::Thread(last));
+            }
+        }
+    }
+    let lives = (analysis.process(container.process).start, at);
+    let timer = |by| by == Actor::Interrupt;
+    end_waits(analysis, timeline, container, (lives, timer));
+}
+
+/// Links the waits of the processes that wait for a container, and that others ended while it lived, to
+/// what ran in it then.
+fn end_waits(
+    analysis: &Analysis,
+    timeline: &mut Timeline,
+    container: &Container,
+    (lives, others): ((Ktime, Ktime), fn(Actor) -> bool),
+) {
+    let Some(main) = container.main else { return };
+    let active = Active::of(analysis, timeline, main);
+    let client = container.client.into_iter();
+    let polls = askers(analysis, container).filter(|_| container.client.is_none());
+    for process in client.chain(polls) {
+        for thread in &analysis.process(process).threads {
+            active.end_waits(timeline, *thread, (lives, others));
+        }
+    }
+}
+
+/// The container programs (`docker`, `podman`) that wait for a container: its client, or the one that
+/// its runtime comes from, and those above.
+fn askers<'a>(
+    analysis: &'a Analysis,
+    container: &Container,
+) -> impl Iterator<Item = ProcessIx> + 'a {
+    let above = |ix: &ProcessIx| analysis.process(*ix).parent;
+    let first = container.client.or_else(|| above(&container.process));
+    std::iter::successors(first, above).take_while(|ix| {
+        let process = analysis.process(*ix);
+        let called = process.execs.last().and_then(|it| it.argv.args().next());
+        let mut known = process
+            .tool()
+            .into_iter()
+            .chain(called.and_then(tools::by_path));
+        known.any(|tool| tool.family == Family::Container)
+    })
+}
+
+/// The lives of the containers that container programs wait for, by these.
+pub(crate) struct WaitedFor(HashMap<ProcessIx, Vec<(Ktime, Ktime)>>);
+
+impl WaitedFor {
+    pub fn of(analysis: &Analysis) -> WaitedFor {
+        let mut all: HashMap<ProcessIx, Vec<(Ktime, Ktime)>> = HashMap::new();
+        for container in &analysis.containers {
+            let Some((_, end)) = container.main.and_then(|main| end_of(analysis, main)) else {
+                continue;
+            };
+            let begin = analysis.process(container.process).start;
+            for process in askers(analysis, container) {
+                all.entry(process).or_default().push((begin, end));
+            }
+        }
+        WaitedFor(all)
+    }
+
+    /// Whether a wait is part of one for a container, by whose end another one ends: a timer, or the
+    /// daemon, ended it while the container lived.
+    pub fn has(&self, analysis: &Analysis, thread: ThreadIx, wait: &Stretch) -> bool {
+        let lives = self.0.get(&analysis.thread(thread).process);
+        let others = matches!(wait.waker(), Actor::Outside(_) | Actor::Interrupt);
+        let within = |(begin, end): &(Ktime, Ktime)| *begin <= wait.from && wait.to <= *end;
+        others && lives.is_some_and(|lives| lives.iter().any(within))
     }
 }
 
@@ -217,57 +302,66 @@ pub(crate) fn first_waiter(
     waits.into_iter().min_by_key(|it| it.1.to)
 }
 
-/// The most stretches of a thread that are searched.
-const BACK: usize = 64;
+/// The times in which the tasks of a container ran, or waited for a CPU, by their ends.
+struct Active(Vec<(Ktime, Ktime, ThreadIx)>);
 
-/// A thread of the client that did not wait when the container's first process ended: the daemon had
-/// ended its last wait before, with output of the container's. What ran in the container then had
-/// led to that.
-fn outlive(
-    analysis: &Analysis,
-    timeline: &mut Timeline,
-    (thread, main): (ThreadIx, ProcessIx),
-    (begin, end): (Ktime, Ktime),
-) {
-    let Some(last) = timeline.at(thread, end) else {
-        return;
-    };
-    let found = (last.saturating_sub(BACK)..=last).rev().find_map(|number| {
-        let stretch = timeline.get(thread, number)?;
-        let outside = matches!(stretch.waker(), Actor::Outside(_));
-        let waits = matches!(stretch.doing, Bucket::Wait(_)) && outside;
-        (waits && stretch.to > begin && stretch.to <= end).then_some((number, stretch.to))
-    });
-    let Some((number, at)) = found else { return };
-    let runs = |ix: &ThreadIx| {
-        let before = timeline.at(*ix, Ktime(at.0.saturating_sub(1)));
-        let stretch = before.and_then(|number| timeline.get(*ix, number));
-        let runs = |it: Stretch| matches!(it.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. });
-        analysis.thread(*ix).end >= at && stretch.is_some_and(runs)
-    };
-    let inside = below(analysis, main);
-    let threads = || inside.iter().flat_map(|ix| &analysis.process(*ix).threads);
-    if let Some(worker) = threads().find(|ix| runs(ix)).copied() {
-        timeline.end_by(thread, number, Actor::Thread(worker));
-        return;
-    }
-    // None ran then, as that of a shell whose exit waits: the one that had run last.
-    let since = timeline.get(thread, number).map_or(begin, |it| it.from);
-    let ran = threads().filter_map(|ix| Some((*ix, ran_until(timeline, *ix, at)?)));
-    let last = ran.filter(|it| it.1 > since).max_by_key(|it| it.1);
-    if let Some((worker, until)) = last {
-        timeline.divide(thread, until, Actor::Thread(worker));
-    }
-}
+/// The most tasks that run at a time and are looked at.
+const AT_ONCE: usize = 64;
 
-/// The end of a thread's last time on a CPU before a time.
-fn ran_until(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> Option<Ktime> {
-    let end = || timeline.count(thread).checked_sub(1);
-    let last = timeline.at(thread, at).or_else(end)?;
-    let back = (last.saturating_sub(BACK)..=last).rev();
-    let mut stretches = back.filter_map(|number| timeline.get(thread, number));
-    let found = stretches.find(|it| it.to <= at && matches!(it.doing, Bucket::OnCpu(_)));
-    found.map(|it| it.to)
+impl Active {
+    fn of(analysis: &Analysis, timeline: &Timeline, main: ProcessIx) -> Active {
+        let mut all: Vec<(Ktime, Ktime, ThreadIx)> = Vec::new();
+        for process in below(analysis, main) {
+            for thread in &analysis.process(process).threads {
+                let before = all.len();
+                for stretch in timeline.of(*thread) {
+                    if !matches!(stretch.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. }) {
+                        continue;
+                    }
+                    let own = all.get_mut(before..).and_then(<[_]>::last_mut);
+                    match own.filter(|it| it.0 == stretch.from) {
+                        Some(last) => last.0 = stretch.to,
+                        None => all.push((stretch.to, stretch.from, *thread)),
+                    }
+                }
+            }
+        }
+        all.sort_unstable();
+        Active(all)
+    }
+
+    /// The daemon ends a wait of its client while the container lives, mostly with the container's
+    /// output: what ran in the container then had led to that. If none ran, as while the exit of a shell
+    /// waits, it is the one that had run last.
+    fn end_waits(
+        &self,
+        timeline: &mut Timeline,
+        thread: ThreadIx,
+        ((begin, end), others): ((Ktime, Ktime), fn(Actor) -> bool),
+    ) {
+        let first = timeline.at(thread, begin).unwrap_or(0);
+        let last = timeline.at(thread, end).unwrap_or(0);
+        // From the last one on: a division gives those behind it other numbers.
+        for number in (first..=last).rev() {
+            let Some(wait) = timeline.get(thread, number) else {
+                continue;
+            };
+            let waits = matches!(wait.doing, Bucket::Wait(_)) && others(wait.waker());
+            if !waits || wait.to <= begin || wait.to > end {
+                continue;
+            }
+            let next = self.0.partition_point(|it| it.0 < wait.to);
+            let mut running = self.0.iter().skip(next).take(AT_ONCE);
+            if let Some((_, _, worker)) = running.find(|it| it.1 < wait.to) {
+                timeline.end_by(thread, number, Actor::Thread(*worker));
+                continue;
+            }
+            let before = next.checked_sub(1).and_then(|at| self.0.get(at));
+            if let Some((until, _, worker)) = before.filter(|it| it.0 > wait.from) {
+                timeline.divide(thread, *until, Actor::Thread(*worker));
+            }
+        }
+    }
 }
 
 /// A process and its descendants, in their order.

@@ -23,6 +23,7 @@ pub use crate::ids::{ProcessIx, ThreadIx};
 use crate::servers::Server;
 use crate::timeline::{Sample, Timeline};
 pub use crate::times::{Basis, Causes, Times};
+use crate::tools::{self, Tool};
 
 /// The model of a trace.
 #[derive(Clone, Debug, Default)]
@@ -498,6 +499,13 @@ pub struct Process {
     pub execs: Vec<ExecSpan>,
     /// Sums over this process and its descendants.
     pub tree: Tree,
+}
+
+impl Process {
+    /// The program that it executed last, by its file's name.
+    pub fn tool(&self) -> Option<&'static Tool> {
+        tools::by_path(&self.execs.last()?.filename)
+    }
 }
 
 /// Sums over a process and its descendants.

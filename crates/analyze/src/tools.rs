@@ -7,8 +7,6 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::model::Process;
-
 /// Programs whose command lines are read in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the names are those of the programs
@@ -210,7 +208,8 @@ const TOOLS: &[Tool] = &[
     tool("dotnet", Family::Operator).with(&[(Role::Packages, "restore")]),
     tool("helm kubectl nix systemctl terraform", Family::Operator),
     tool("git", Family::Git),
-    tool("docker podman buildah", Family::Container),
+    tool("docker docker-compose docker-buildx nerdctl ctr crictl buildctl", Family::Container),
+    tool("podman podman-remote buildah buildah-oci-runtime", Family::Container),
     tool("ansible-playbook", Family::Ansible),
     tool("gitlab-runner-helper gitlab-runner", Family::GitlabRunner),
     tool("tr tr-trace", Family::Tr),
@@ -249,9 +248,8 @@ pub fn by_name(name: &str) -> Option<&'static Tool> {
     versioned.and_then(known).or_else(|| known(short()?))
 }
 
-/// The program that a process executed last, by its file's name.
-pub fn of(process: &Process) -> Option<&'static Tool> {
-    let path = &process.execs.last()?.filename;
+/// The same by the path of a file.
+pub fn by_path(path: &[u8]) -> Option<&'static Tool> {
     let name = path.rsplit(|byte| *byte == b'/').next()?;
     by_name(std::str::from_utf8(name).ok()?)
 }

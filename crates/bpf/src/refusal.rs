@@ -184,9 +184,13 @@ impl Refusal {
                 ),
                 ("or start the container with them", format!("{docker} …")),
             ],
-            Refusal::Container(_) => {
-                vec![("start the container with them", format!("{docker} …"))]
-            }
+            Refusal::Container(_) => vec![
+                ("start the container with them", format!("{docker} …")),
+                (
+                    "or, if Docker knows neither (20.10 of Debian 12)",
+                    "docker run --cap-add SYS_ADMIN …".into(),
+                ),
+            ],
             Refusal::Capabilities { root: true, .. } => {
                 vec![("give the program CAP_BPF and CAP_PERFMON", setcap)]
             }

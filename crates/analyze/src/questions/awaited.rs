@@ -6,7 +6,6 @@ use tr_format::event::Reason;
 use crate::kinds::Kind;
 use crate::model::{Analysis, Process, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
-use crate::tools;
 
 /// The object of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -149,7 +148,7 @@ impl Analysis {
 
 /// Whether a process takes job slots from a job server's pipe.
 fn is_client(process: &Process) -> bool {
-    tools::of(process).is_some_and(|tool| tool.client)
+    process.tool().is_some_and(|tool| tool.client)
 }
 
 fn is_file(reason: Reason) -> bool {

@@ -97,7 +97,11 @@ impl Segment {
         let number = timeline.at(self.thread, self.from)?;
         let stretch = timeline.get(self.thread, number)?;
         match stretch.waker() {
-            Actor::Outside(tid) => analysis.outside.at(tid, stretch.to),
+            // Where a container or a server begins, before the task ends a wait and is told.
+            Actor::Outside(tid) => {
+                let outside = &analysis.outside;
+                outside.at(tid, stretch.to).or_else(|| outside.only(tid))
+            }
             _ => None,
         }
     }

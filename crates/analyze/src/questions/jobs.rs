@@ -14,7 +14,7 @@ use super::awaited::Awaited;
 use super::graph::{Cause, Graph};
 use crate::model::{Analysis, ProcessIx};
 use crate::timeline::Bucket;
-use crate::tools::{self, Family};
+use crate::tools::Family;
 
 /// A job of a build tool: one of its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,7 @@ struct Wait {
 }
 
 fn family(analysis: &Analysis, process: ProcessIx) -> Option<Family> {
-    let family = tools::of(analysis.process(process))?.family;
+    let family = analysis.process(process).tool()?.family;
     let starts = matches!(
         family,
         Family::Make | Family::Ninja | Family::Xargs | Family::Parallel
@@ -128,8 +128,12 @@ fn root(analysis: &Analysis, owner: ProcessIx, family: Family) -> ProcessIx {
     if family != Family::Make {
         return owner;
     }
-    let is_make =
-        |ix: &ProcessIx| tools::of(analysis.process(*ix)).is_some_and(|it| it.family == family);
+    let is_make = |ix: &ProcessIx| {
+        analysis
+            .process(*ix)
+            .tool()
+            .is_some_and(|it| it.family == family)
+    };
     above(analysis, owner)
         .filter(is_make)
         .last()

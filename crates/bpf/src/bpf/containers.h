@@ -77,7 +77,8 @@ struct {
 	__type(value, __u32);
 } answerers SEC(".maps");
 
-/* The ids in these answers: the first 16 digits as they stand there, and the client's process. */
+/* The ids in these answers: the first 12 digits as they stand there, which is all that Docker's classic
+ * builder tells, and the client's process. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -165,8 +166,11 @@ static __always_inline __u64 no_digits(__u64 word)
 	return (~(digits | letters) | word) & EIGHT(0x80);
 }
 
-/* The id that has the digits at `at`, and up to 7 before, but not before `from`: notes it for the
- * client `teller`, or, for 0, returns the client that it was noted for. */
+/* The first 4 characters of a word, on machines whose first byte is the lowest. */
+#define FIRST_FOUR 0xffffffffULL
+
+/* The id that has the digits at `at`, and up to 7 before, but not before `from`: if it has 12, notes it
+ * for the client `teller`, or, for 0, returns the client that it was noted for. */
 __noinline __u32 take_id(__u64 at, __u64 from, __u32 teller)
 {
 	__u64 id[2], before = 0;
@@ -180,6 +184,9 @@ __noinline __u32 take_id(__u64 at, __u64 from, __u32 teller)
 		at--;
 	}
 	if (bpf_probe_read_user(id, sizeof(id), (void *)at))
+		return 0;
+	id[1] &= FIRST_FOUR;
+	if (no_digits(id[0]) | (no_digits(id[1]) & FIRST_FOUR))
 		return 0;
 	if (teller) {
 		bpf_map_update_elem(&told_ids, id, &teller, 0);
@@ -205,24 +212,25 @@ __noinline __u64 digit_words(__u64 address, __u64 length)
 }
 
 /*
- * Searches the ids in the running task's memory: 16 digits in two of its words of 8 bytes, at least.
+ * Searches the ids in the running task's memory: 8 digits in one of its words of 8 bytes, at least.
  * `teller` is the client to note them for; 0: finds the client that one of them was noted for, and
  * else returns 1 if there is a long id, of 64 digits.
  */
 __noinline __u32 search_ids(__u64 address, __u64 length, __u32 teller)
 {
-	__u64 words = digit_words(address, length), pairs;
+	__u64 words = digit_words(address, length), rest;
 	__u32 found = 0;
 
 	if (length < SEARCHED)
 		words &= (1ULL << length / 8) - 1;
-	pairs = words & words >> 1;
-	for (int i = 0; i < MOST_IDS && pairs; i++) {
-		__u64 first = pairs & -pairs;
+	/* Arguments have ids of 16 digits or more. */
+	rest = teller ? words : words & words >> 1;
+	for (int i = 0; i < MOST_IDS && rest; i++) {
+		__u64 first = rest & -rest;
 		__u32 client = take_id(address + 8 * bit_number(first), address, teller);
 
 		found = client + found * is_zero(client);
-		pairs &= pairs + first;
+		rest &= rest + first;
 	}
 	if (teller || found)
 		return found;
@@ -247,6 +255,10 @@ static __always_inline void note_ids(struct task_struct *waker, __u32 client)
 		length = PEEK(struct pt_regs___arm64, regs, regs[2]);
 	}
 	search_ids(at, length, client);
+	/* 12 digits may have no whole word of 8 bytes in them, but then they have one that begins in
+	 * the middle of another. */
+	if (length > 4)
+		search_ids(at + 4, length - 4, client);
 }
 
 /* A daemon's task, which runs here, wakes a task of the followed process of `client_leader`. If that

@@ -335,6 +335,16 @@ impl<'a> Facts<'a> {
         idle.map(|(ns, ..)| ns).fold(0, u64::saturating_add)
     }
 
+    /// The time of all CPUs in a span that tasks waited for and did not have, in ns.
+    pub fn wanted(&self, from: Ktime, to: Ktime) -> u64 {
+        let cpus = usize::try_from(self.cpus).unwrap_or(usize::MAX);
+        let wanted = self.load(from, to).map(|(ns, running, demand)| {
+            let more = demand.min(cpus).saturating_sub(running);
+            ns.saturating_mul(more as u64)
+        });
+        wanted.fold(0, u64::saturating_add)
+    }
+
     /// The advice of a candidate.
     pub fn advice(&self, candidate: Candidate, (at_least, gain): (u64, u64)) -> Advice {
         let executions = candidate

@@ -7,6 +7,7 @@ use tr_analyze::what_if::Without;
 use tr_format::counters::Counter;
 
 use super::facts::Facts;
+use super::verdict::share;
 use super::{least, Advice, Candidate, Kind};
 use crate::{label, units};
 
@@ -25,7 +26,9 @@ pub(super) struct Withheld {
     /// Other tasks, or a quota, have so much of the CPUs that the number of jobs decides about
     /// nothing, or about what others get.
     pub contended: bool,
-    /// Whose quota it is.
+    /// The container whose quota it is, if it is not COMMAND's cgroup's.
+    pub container: Option<String>,
+    /// Whose quota it is, and for how long it throttled.
     whose: String,
 }
 
@@ -37,20 +40,32 @@ const FOREIGN: u64 = 10;
 impl Withheld {
     /// `own`: the time that the build takes on CPUs of its own.
     pub fn new(facts: &Facts<'_>, own: u64) -> Withheld {
-        let (starved, waiting) = starved(facts);
+        let Starved {
+            ns: starved,
+            wanted,
+            groups: waiting,
+        } = starved(facts);
         let machine = withheld(facts.analysis);
         let all = machine.throttled_ns.unwrap_or(0);
         // What the CPUs alone take back is no more than what they did not give.
         let lost = starved.min(facts.wall.saturating_sub(own));
-        let throttled = all.min(lost);
+        // The kernel counts each CPU that a quota keeps from its tasks; the path waits for one.
+        let throttled = share(all, starved, wanted).min(lost);
         let taken = all.max(starved).saturating_mul(CONTENDED) >= facts.wall;
+        let container = container(facts, all);
         Withheld {
             throttled,
             others: lost - throttled,
             error: own / 10,
             waiting,
             contended: taken || foreign(facts),
-            whose: whose(facts, all),
+            whose: match &container {
+                Some((name, ns)) => {
+                    format!("the CPU quota of {name} ({} throttled)", units::time(*ns))
+                }
+                None => "the cgroup's CPU quota".to_owned(),
+            },
+            container: container.map(|(name, _)| name),
         }
     }
 
@@ -117,16 +132,11 @@ impl Withheld {
     }
 }
 
-/// The quota that throttled the build for most of `all` ns: COMMAND's cgroup's, or a container's.
-fn whose(facts: &Facts<'_>, all: u64) -> String {
+/// The container whose quota throttled the build for most of `all` ns, and for how long.
+fn container(facts: &Facts<'_>, all: u64) -> Option<(String, u64)> {
     let containers = throttled_containers(facts.analysis);
-    match containers.max_by_key(|it| it.1) {
-        Some((container, ns)) if ns > all / 2 => {
-            let name = label::container(&container.called);
-            format!("the CPU quota of {name} ({} throttled)", units::time(ns))
-        }
-        _ => "the cgroup's CPU quota".to_owned(),
-    }
+    let (container, ns) = containers.max_by_key(|it| it.1)?;
+    (ns > all / 2).then(|| (label::container(&container.called), ns))
 }
 
 /// Tasks that are not part of the build use much of the CPUs, as far as the machine's counters
@@ -199,9 +209,18 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
 }
 
 /// Waits for a CPU on the path while fewer of the build's tasks ran than there are CPUs:
-/// other tasks had them, or a quota forbade them. In ns, with the executions that waited.
-fn starved(facts: &Facts<'_>) -> (u64, Vec<Group>) {
-    let mut starved = 0u64;
+/// other tasks had them, or a quota forbade them.
+struct Starved {
+    /// Their time, in ns.
+    ns: u64,
+    /// The time of all CPUs that the build's tasks could have used then, and did not get, in ns.
+    wanted: u64,
+    /// The executions that waited.
+    groups: Vec<Group>,
+}
+
+fn starved(facts: &Facts<'_>) -> Starved {
+    let (mut starved, mut wanted) = (0u64, 0u64);
     let mut groups = Vec::new();
     for (segment, group, _) in facts.segments() {
         let waits = segment.kind == Time::RunQueue;
@@ -211,10 +230,15 @@ fn starved(facts: &Facts<'_>) -> (u64, Vec<Group>) {
         let without = facts.idle(segment.from, segment.to);
         if without > 0 {
             starved = starved.saturating_add(without);
+            wanted = wanted.saturating_add(facts.wanted(segment.from, segment.to));
             groups.extend(group);
         }
     }
     groups.sort_unstable();
     groups.dedup();
-    (starved, groups)
+    Starved {
+        ns: starved,
+        wanted,
+        groups,
+    }
 }

@@ -258,6 +258,7 @@ fn verdict(
         cpus: facts.cpus,
         others,
         quota,
+        quota_of: withheld.container.clone(),
         stolen: stolen.map_or(0, |it| it.gain),
         machine: stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota),
         changes: saved,

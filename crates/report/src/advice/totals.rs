@@ -50,6 +50,7 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
         nobody: 0,
         names: Vec::new(),
         quota,
+        quota_of: None,
         stolen: Some(stolen)
             .filter(|ns| ns.saturating_mul(super::least(Kind::Stolen)) >= wall)
             .unwrap_or(0),

@@ -37,6 +37,8 @@ pub struct Verdict {
     pub names: Vec<(String, u64)>,
     /// A quota stopped it.
     pub quota: u64,
+    /// The container whose quota that is; `None`: COMMAND's cgroup's.
+    pub quota_of: Option<String>,
     /// The hypervisor took it, if that is much.
     pub stolen: u64,
     /// What all changes save together at most.
@@ -58,6 +60,7 @@ pub(super) struct Parts {
     /// Waits for a CPU that the build would not have on CPUs of its own.
     pub others: u64,
     pub quota: u64,
+    pub quota_of: Option<String>,
     pub stolen: u64,
     /// What the machine took is much.
     pub machine: bool,
@@ -85,6 +88,7 @@ impl Verdict {
             nobody: had.nobody,
             names: had.names,
             quota: parts.quota,
+            quota_of: parts.quota_of,
             stolen: parts.stolen,
             changes: parts.changes.unwrap_or(0),
             bound: parts.bound,
@@ -103,7 +107,7 @@ impl Verdict {
             parts.push(match lost.saturating_add(self.quota) {
                 0 => format!("it takes {}", units::time(self.wall)),
                 _ if lost < self.quota => {
-                    format!("without its quota it takes {range}")
+                    format!("without {} it takes {range}", self.whose_quota("its quota"))
                 }
                 _ => format!("on its CPUs alone it takes {range}"),
             });
@@ -123,7 +127,8 @@ impl Verdict {
         }
         if self.quota > small {
             parts.push(format!(
-                "held back by the CPU quota for {}",
+                "held back by {} for {}",
+                self.whose_quota("the CPU quota"),
                 units::time(self.quota)
             ));
         }
@@ -134,6 +139,13 @@ impl Verdict {
             ));
         }
         format!("{}: {}", self.blame.title(), parts.join("; "))
+    }
+
+    fn whose_quota(&self, own: &str) -> String {
+        match &self.quota_of {
+            Some(container) => format!("the CPU quota of {container}"),
+            None => own.to_owned(),
+        }
     }
 
     /// The build's own part, of a build that the machine did not hold back much.
@@ -179,6 +191,12 @@ pub(super) fn error(lost: u64, alone: u64) -> u64 {
     (alone / 5).min(lost)
 }
 
+/// As much of something as `part` is of `whole`.
+pub(super) fn share(of: u64, part: u64, whole: u64) -> u64 {
+    let ns = u128::from(of) * u128::from(part) / u128::from(whole.max(1));
+    u64::try_from(ns).unwrap_or(u64::MAX)
+}
+
 /// Who had the CPUs while the path waited for one, in ns.
 pub(super) struct Had {
     /// Others.
@@ -203,20 +221,16 @@ impl Had {
         let waits = segments.filter(|it| it.kind == Time::RunQueue);
         let waits = waits.filter_map(|it| Contention::within(analysis, it.thread, it.from, it.to));
         let (sum, names) = contention.by_name(analysis, waits);
-        let part = |ns: u64, of: u64, whole: u64| {
-            let part = u128::from(of) * u128::from(ns) / u128::from(whole.max(1));
-            u64::try_from(part).unwrap_or(u64::MAX)
-        };
         let told = match sum.others.saturating_add(sum.rest) {
             0 => others,
-            all => part(sum.others, others, all),
+            all => share(sum.others, others, all),
         };
         let counts = |(comm, ns): &(Comm, u64)| {
             !comm.bytes().is_empty() && ns.saturating_mul(COUNTS) >= sum.others
         };
         // The seconds of the names are part of those of all.
         let names = names.into_iter().filter(counts).take(NAMES);
-        let names = names.map(|(comm, ns)| (who::comm(&comm), part(ns, told, sum.others)));
+        let names = names.map(|(comm, ns)| (who::comm(&comm), share(ns, told, sum.others)));
         Had {
             others: told,
             nobody: others.saturating_sub(told),

@@ -18,6 +18,7 @@ use crate::facts::loads::{Load, Loads};
 use crate::facts::normal::{self, stable, Paths};
 use crate::facts::path::groups;
 use crate::kinds::COLUMNS;
+use crate::query;
 use crate::steps::times::AllTimes;
 use crate::steps::{self, Steps};
 use crate::{escape, exit, label, units};
@@ -264,6 +265,7 @@ fn processes(
     all.truncate(PROCESSES);
     all.sort_unstable_by_key(|(at, _)| *at);
     let cwd = cwd(analysis);
+    let containers = query::containers(analysis);
     let rows = all.into_iter().map(|(at, process)| {
         let (exit_code, exit_signal) = ended(process.status);
         let pids = normal::pids(analysis, process);
@@ -285,6 +287,7 @@ fn processes(
             max_rss_bytes: process.max_rss,
             exit_code,
             exit_signal,
+            container: containers.get(at).copied().flatten().map(label::container),
         }
     });
     (rows.collect(), left_out as u64)

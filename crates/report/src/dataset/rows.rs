@@ -122,6 +122,8 @@ rows! {
         max_rss_bytes: Option<u64>,
         exit_code: Option<u64>,
         exit_signal: Option<u64>,
+        /// The container that it ran in, by name or id, and image.
+        container: Option<String>,
     }
 }
 

@@ -162,6 +162,7 @@ impl Report for AdviceReport<'_> {
                 "others": names.collect::<Vec<_>>(),
                 "nobody_ns": it.nobody,
                 "quota_ns": it.quota,
+                "quota_of": it.quota_of,
                 "stolen_ns": it.stolen,
                 "changes_at_most_ns": it.changes,
                 "bound_ns": it.bound,

@@ -8,6 +8,7 @@ use super::gates::{Plan, PLANNED};
 use super::{Change, Changes, Jobs};
 use crate::arena::{Arena, Ix};
 use crate::awaited::Awaited;
+use crate::containers::WaitedFor;
 use crate::critical_path::CriticalPath;
 use crate::kinds::Kind;
 use crate::model::{ProcessIx, ThreadIx};
@@ -84,6 +85,8 @@ struct Builder<'a> {
     plan: &'a Plan,
     from: Ktime,
     to: Ktime,
+    /// The containers that processes wait for.
+    containers: WaitedFor,
     /// The processes of the run.
     own: Arena<ProcessIx, bool>,
     /// The ends of each process's children, in order.
@@ -114,6 +117,7 @@ pub(super) fn threads(
         plan,
         from: path.from,
         to: path.to,
+        containers: WaitedFor::of(analysis),
         own: descendants(graph, path.process),
         ends: lists(),
         starts: lists(),
@@ -293,6 +297,9 @@ impl Builder<'_> {
                 }
                 (Bucket::Wait(_), None) => {
                     self.marks_until(&mut list, thread, stretch.from);
+                    if self.containers.has(self.graph.analysis, thread, &stretch) {
+                        continue;
+                    }
                     self.own_time(&mut list, thread, &stretch);
                 }
                 _ => self.own_time(&mut list, thread, &stretch),

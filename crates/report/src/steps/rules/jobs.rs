@@ -58,6 +58,10 @@ pub(super) fn git(line: &Line) -> Option<Found> {
 }
 
 pub(super) fn docker(line: &Line) -> Option<Found> {
+    // docker has said the same to a plugin.
+    if line.name.starts_with("docker-") {
+        return None;
+    }
     let mut words = line.words(&["-H", "--context", "--log-level"]);
     let verb = match words.next()? {
         b"buildx" => format!("buildx {}", escape::text(words.next()?)),
