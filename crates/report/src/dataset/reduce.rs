@@ -8,7 +8,9 @@ use tr_analyze::critical_path::{self, CriticalPath};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::machine::Samples;
 use tr_analyze::model::{self, Analysis, Times};
+use tr_format::ci::QUEUED_AT;
 use tr_format::counters::Counter;
+use tr_format::meta::{Hardware, Metadata};
 
 use super::rows::{Machine, Path, Process, Program, Run, Step};
 use super::{hex, Place, Table};
@@ -57,6 +59,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
     let meta = &analysis.meta;
     let ci = Ci::new(meta);
     let known = |name| ci.get(name).map(str::to_owned);
+    let job = place.job.clone().or_else(|| known("job"));
     let summary = analysis.summary.as_ref();
     let (exit_code, exit_signal) = ended(summary.and_then(|summary| summary.status));
     let times = &analysis.totals.times;
@@ -73,7 +76,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         project: place.project.clone(),
         ci_run: known("run"),
         attempt: known("attempt"),
-        job: known("job"),
+        job,
         commit: known("commit"),
         branch: known("branch"),
         command: shown(&command),
@@ -103,8 +106,22 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         path_unknown_ns: on_path("unknown"),
         incomplete: summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty(),
         lost_events: Some(quality.lost_events).filter(|_| !quality.lost_unknown),
+        page: known("page"),
+        runner: known("runner"),
+        label: known("label"),
+        image: known("image"),
+        queued_ns: queued(meta),
         ..Run::default()
     }
+}
+
+/// The wait for a runner in ns, from the moment that the job's script told.
+fn queued(meta: &Metadata) -> Option<u64> {
+    let told = meta.ci.iter().find(|(name, _)| name == QUEUED_AT)?;
+    let since: f64 = told.1.parse().ok()?;
+    let ns = meta.start_unix()?.checked_sub((since * 1e9) as u64)?;
+    // A wait of a month is a unit that was mistaken.
+    (since > 0.0 && ns < 30 * 86_400_000_000_000).then_some(ns)
 }
 
 /// The time of a column in ns, if the recording tells it.
@@ -317,6 +334,7 @@ fn machine(analysis: &Analysis, loads: &Loads, run: &str) -> Machine {
     let span = (analysis.start, analysis.end);
     let total = |counter| samples.increase(counter, span);
     let range = |counter| samples.range(counter, span);
+    let hardware = |fact| meta.hardware(fact).map(|it| escape::text(it.as_bytes()));
     let withheld = tr_analyze::machine::withheld(analysis);
     Machine {
         run: run.to_owned(),
@@ -335,5 +353,12 @@ fn machine(analysis: &Analysis, loads: &Loads, run: &str) -> Machine {
         recorder_ns: total(Counter::Recorder),
         available_memory_bytes: range(Counter::AvailableMemory).map(|it| it.least),
         frequency_khz: range(Counter::Frequency).map(|it| it.mean),
+        cpu_model: hardware(Hardware::CpuModel),
+        cpu_stepping: hardware(Hardware::CpuStepping),
+        microcode: hardware(Hardware::Microcode),
+        memory_bytes: meta
+            .hardware(Hardware::Memory)
+            .and_then(|it| it.parse().ok()),
+        virtualization: hardware(Hardware::Virtualization),
     }
 }
