@@ -104,6 +104,22 @@ pub fn tables(analysis: &Analysis, chosen: &[usize], place: &Place) -> Vec<Table
     reduce::tables(analysis, chosen, place)
 }
 
+/// The steps of a kind and name, and the critical path in them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepOnPath {
+    /// The kind's name.
+    pub kind: String,
+    /// Without the parts that differ between runs.
+    pub name: String,
+    /// The time on the path, in ns.
+    pub ns: u64,
+}
+
+/// The steps on the critical path of an analysis with a timeline, the longest first.
+pub fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
+    reduce::steps_on_path(analysis)
+}
+
 /// The columns of every table.
 pub fn columns() -> Vec<(&'static str, &'static [Column])> {
     vec![

@@ -13,7 +13,7 @@ use tr_format::counters::Counter;
 use tr_format::meta::{Hardware, Metadata};
 
 use super::rows::{Machine, Path, Process, Program, Run, Step};
-use super::{hex, Place, Table};
+use super::{hex, Place, StepOnPath, Table};
 use crate::ci::Ci;
 use crate::facts::by_tr;
 use crate::facts::loads::{Load, Loads};
@@ -33,9 +33,7 @@ const COMMAND: usize = 200;
 
 /// The tables of a run, that of the runs last.
 pub fn tables(analysis: &Analysis, chosen: &[usize], place: &Place) -> Vec<Table> {
-    let path = critical_path::root(analysis)
-        .and_then(|root| critical_path::critical_path(analysis, root))
-        .ok();
+    let path = path_of(analysis);
     let (steps, steps_left_out) = steps(analysis, path.as_ref(), &place.run);
     let (processes, processes_left_out) = processes(analysis, chosen, path.as_ref(), &place.run);
     let loads = Loads::of(analysis);
@@ -234,6 +232,30 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
     rows.truncate(STEPS);
     rows.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
     (rows, left_out as u64)
+}
+
+/// See [`super::steps_on_path`].
+pub fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
+    let (rows, _) = steps(analysis, path_of(analysis).as_ref(), "");
+    let rows = rows.into_iter().filter(|step| step.path_ns > 0);
+    let mut out: Vec<StepOnPath> = rows
+        .map(|step| StepOnPath {
+            kind: step.kind,
+            name: step.name,
+            ns: step.path_ns,
+        })
+        .collect();
+    out.sort_by(|a, b| {
+        b.ns.cmp(&a.ns)
+            .then_with(|| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)))
+    });
+    out
+}
+
+fn path_of(analysis: &Analysis) -> Option<CriticalPath> {
+    critical_path::root(analysis)
+        .and_then(|root| critical_path::critical_path(analysis, root))
+        .ok()
 }
 
 fn programs(analysis: &Analysis, run: &str) -> Vec<Program> {
