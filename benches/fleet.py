@@ -190,8 +190,9 @@ def rss(pid):
         return 0
 while child.poll() is None:
     peak = max(peak, sum(map(rss, tree(child.pid))))
-    time.sleep(0.2)
-print(f"status {child.returncode}, at most {peak / 1e6:.2f} GB", file=sys.stderr)
+    time.sleep(1)
+used = os.times()
+print(f"CPU {used.children_user + used.children_system:.1f} s, status {child.returncode}, at most {peak / 1e6:.2f} GB", file=sys.stderr)
 """
 
 

@@ -64,10 +64,11 @@ def weekdays(values, days):
         # its ends, where no other change of the level is in the way.
         off = (week >= 5).astype(int)
         ends = np.diff(off)
-        jumps = (np.diff(medians) * ends)[ends != 0]
-        if len(jumps) == 0:
+        sides = [np.median(side * np.diff(medians)[ends == side]) for side in (1, -1) if (ends == side).any()]
+        # Beginnings and ends agree, or it is a change that met a weekend.
+        if not sides or min(sides) < 0 < max(sides):
             return out
-        effect = np.where(np.arange(7) >= 5, np.median(jumps), 0.0)
+        effect = np.where(np.arange(7) >= 5, min(sides, key=abs), 0.0)
     noise = spread(rest - effect[week]) if len(rest) > 3 else 0.0
     if np.abs(effect).max() < 0.5 * noise:
         return out
@@ -91,8 +92,12 @@ def pools(values, members):
             into = [j + effect[o] for j, o in zip(jumps[right == name], left[right == name].tolist())]
             away = [effect[o] - j for j, o in zip(jumps[left == name], right[left == name].tolist())]
             effect[name] = 0.5 * effect[name] + 0.5 * float(np.median(into + away))
-    for name in known:
-        out[members == name] = effect[name]
+    rest = jumps - [effect[b] - effect[a] for a, b in zip(left.tolist(), right.tolist())]
+    scale = spread(rest)
+    for name, count in zip(names.tolist(), counts):
+        # As far as it is more than chance.
+        if abs(effect[name]) > 3 * 1.2533 * scale / math.sqrt(count):
+            out[members == name] = effect[name]
     return out
 
 
@@ -200,9 +205,9 @@ def best(rest):
         return Fit("step", at, at, int(near[0]), int(near[-1]), float(size[at]), float(z[at]), float(loss[at]))
 
     found = step(0.0)
-    found.rho = found.raw = 0.0
     # Noise with memory makes it no clearer.
     if abs(found.z) < THRESHOLD or abs(math.expm1(found.size)) < SHARE:
+        found.rho = found.raw = memory(rest)
         return found
     for _ in range(2):
         rho = memory(rest - found.shape(n))
@@ -263,7 +268,7 @@ def search(values, offset, floor, out):
             continue
         fit = best(values[a:b])
         if b - a == len(values):
-            whole = fit.rho or memory(values)
+            whole = fit.rho
         least = needed(fit, b - a, max(floor, whole))
         if abs(fit.z) < least or abs(math.expm1(fit.size)) < SHARE:
             continue
