@@ -373,6 +373,12 @@ def of_subject(subject, n, wall, days, members):
     return [tuple(int(cell) if isinstance(cell, np.integer) else cell for cell in row) for row in rows]
 
 
+def of_row(row):
+    """Those of a row of Spark, on an executor."""
+    columns = zip(*[(run.n, run.wall_ns, run.day_number, run.pool) for run in row.runs])
+    return of_subject(row.subject, *columns)
+
+
 def of_some(parts):
     return [row for part in parts for row in of_subject(*part)]
 

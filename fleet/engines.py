@@ -1,6 +1,5 @@
 """DuckDB and Spark: both load the tables of a dataset and answer the same SQL."""
 
-import os
 import pathlib
 import re
 import tempfile
@@ -180,18 +179,10 @@ class Spark:
             "SELECT subject, array_sort(collect_list(struct(n, wall_ns, day_number, pool))) AS runs"
             f" FROM subjects GROUP BY subject HAVING count(*) >= {changes.FEWEST}"
         )
-        found = grouped.rdd.flatMap(_search).collect()
+        found = grouped.rdd.flatMap(changes.of_row).collect()
         schema = ", ".join(f"{name} {kind}" for name, kind in changes.COLUMNS)
         self.session.createDataFrame(found, schema).createOrReplaceTempView("changed")
         self.define("change_points", changes.NAMED)
-
-
-def _search(row):
-    """The changes of a subject, on an executor."""
-    import changes as there
-
-    columns = zip(*[(run.n, run.wall_ns, run.day_number, run.pool) for run in row.runs])
-    return there.of_subject(row.subject, *columns)
 
 
 ENGINES = {"duckdb": DuckDb, "spark": Spark}

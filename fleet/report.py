@@ -208,7 +208,7 @@ def answer(engine, args):
     report = {"schema": "tr.fleet/1", "left_out": left_out}
     for name, (order, _) in ANSWERS.items():
         report[name] = sorted((row for part in parts for row in part[name]), key=order)
-    verdict.judge(report["causes"])
+    verdict.judge(report["causes"], len(report["coverage"]))
     for row in report["usage"]:
         row["cost"] = None if args.price is None else round(row["machine_ns"] / 60e9 * args.price, 4)
     report["engine"] = engine().about()

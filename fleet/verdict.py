@@ -4,27 +4,31 @@
 SHARED = 4
 # A frequency that differs by less, as a part of it, is the same.
 SAME_SPEED = 0.03
-# The other repositories that have to move on one day to accuse the machines.
-TOGETHER = 2
+# The other repositories that have to move on one day to accuse the machines: so many, and this part.
+TOGETHER, PART = 2, 0.2
 
 
-def judge(rows):
-    """Adds `who` ("code", "machine", "unknown"; null if CPU work did not change) and `why` to each change."""
+def judge(rows, repositories):
+    """Adds `who` ("code", "machine", "unknown"; null if CPU work did not change) and `why` to each change
+    of a fleet of so many repositories."""
+    many = max(TOGETHER, PART * repositories)
+    moved = {}
     for row in rows:
-        row["who"], row["why"] = (None, []) if row["cause"] != "cpu" else _judged(row, _together(row, rows))
+        if row["kind"] == "command" and row["cause"] == "cpu":
+            moved.setdefault(_alike(row, 0), set()).add(row["repo"])
+    for row in rows:
+        together = _together(row, moved)
+        row["who"], row["why"] = (None, []) if row["cause"] != "cpu" else _judged(row, together if together >= many else 0)
 
 
-def _together(row, rows):
+def _alike(row, days):
+    """What commands have in common that changed together: day, direction, kind of runner."""
+    return row["day_number"] + days, row["change_ns"] > 0, row["cpu_after"], row["label_after"]
+
+
+def _together(row, moved):
     """The other repositories whose commands changed on the same day, and alike."""
-    def alike(other):
-        return (
-            other["kind"] == "command" and other["cause"] == "cpu" and other["repo"] != row["repo"]
-            and abs(other["day_number"] - row["day_number"]) <= 1
-            and (other["change_ns"] > 0) == (row["change_ns"] > 0)
-            and other["cpu_after"] == row["cpu_after"] and other["label_after"] == row["label_after"]
-        )
-
-    return len({other["repo"] for other in rows if alike(other)})
+    return len(set().union(*(moved.get(_alike(row, days), set()) for days in (-1, 0, 1))) - {row["repo"]})
 
 
 def _share(before, after):
@@ -52,18 +56,31 @@ def _judged(row, together):
         if _slower(row, "shared_khz_before", "shared_khz_after"):
             return "machine", ["on the same hosts " + _frequency(row, "shared_khz_before", "shared_khz_after")]
         if same * change > 0 and abs(same) >= abs(change) / 2:
+            if _other_cpus(row):
+                return "unknown", ["on the same hosts"] + _hosts(row)
+            if together:
+                return "unknown", [_moved(together)]
             why = f"{row['shared_after']} of {row['runs_after']} runs are on hosts of before"
             return "code", [why] + _noted(row)
         return "machine", ["on the hosts that ran before, the time did not change"] + _hosts(row)
     why = _hosts(row)
     if _slower(row, "khz_before", "khz_after"):
         return "machine", [_frequency(row, "khz_before", "khz_after")] + why
-    cpus = {row["cpu_before_least"], row["cpu_before"]} & {row["cpu_after_least"], row["cpu_after"]}
-    if row["cpu_before"] and row["cpu_after"] and not cpus:
+    if _other_cpus(row):
         return "machine", why
-    if together >= TOGETHER:
-        return "machine", [f"{together} other repositories changed on that day on such runners, too"] + why
+    if together:
+        return "machine", [_moved(together)] + why
     return "unknown", ["the hosts changed, too"] + why
+
+
+def _moved(together):
+    return f"{together} other repositories changed on that day on such runners, too"
+
+
+def _other_cpus(row):
+    """No CPU (model, stepping, microcode) ran both sides."""
+    both = {row["cpu_before_least"], row["cpu_before"]} & {row["cpu_after_least"], row["cpu_after"]}
+    return bool(row["cpu_before"] and row["cpu_after"]) and not both
 
 
 def _hosts(row):
