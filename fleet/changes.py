@@ -103,7 +103,7 @@ def pools(values, members):
 
 def clipped(values):
     """The values with outliers at the border of what the noise does."""
-    level = running_median(values, 20)
+    level = running_median(values, min(20, len(values) // 5))
     rest = values - level
     scale = spread(rest)
     return level + np.clip(rest, -2.5 * scale, 2.5 * scale) if scale > 0 else values

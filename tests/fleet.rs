@@ -44,6 +44,9 @@ fn main() {
             python.clone(),
             || Ok(compacted()?),
         ),
+        trial("the_code_is_accused_by_hosts_alone", python.clone(), || {
+            Ok(drop(script("tests/verdict.py", &[])?))
+        }),
         trial("noise_is_no_change", python.clone(), || Ok(noise()?)),
         trial("pages_alerts_and_the_gate_say_the_same", python, || {
             Ok(published()?)
