@@ -2,6 +2,7 @@
 
 import json
 import os
+import urllib.parse
 import urllib.request
 
 import render
@@ -51,11 +52,16 @@ def _private(path, flags):
 def markdown(text):
     """A text that is no markup and mentions nobody."""
     plain = render.plain(str(text)).replace("\n", " ")
-    return "".join(f"\\{c}" if c in "\\`*_{}[]<>()#+!|@~" else c for c in plain)
+    return "".join(f"\\{c}" if c in "\\`*_{}[]<>#!|@~" else c for c in plain)
+
+
+def address(page):
+    """A link's address, which ends no link."""
+    return urllib.parse.quote(page, safe=":/?&=#%~+@,;")
 
 
 def _change(row):
-    page = f"\n[the first run]({row['page']})" if render.is_link(row["page"]) else ""
+    page = f"  \n[the first run]({address(row['page'])})" if render.is_link(row["page"]) else ""
     return (
         f"### {markdown(row['series'])}\n\n**{markdown(render.shift(row))}** {markdown(render.since(row))}  \n"
         f"{markdown(render.sentence(row))}{page}\n\n"
@@ -63,7 +69,7 @@ def _change(row):
 
 
 def _failing(row):
-    page = f" [its first failed run]({row['failing_page']})" if render.is_link(row["failing_page"]) else ""
+    page = f" [its first failed run]({address(row['failing_page'])})" if render.is_link(row["failing_page"]) else ""
     commit = f", commit {row['failing_commit'][:12]}" if row["failing_commit"] else ""
     said = f"fails since {row['failing_since']}{commit}: {row['failing_runs']} runs."
     return f"### {markdown(row['series'])}\n\n{markdown(said)}{page}\n\n"
