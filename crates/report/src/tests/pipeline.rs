@@ -63,7 +63,7 @@ fn the_path_goes_through_the_job_that_ended_last() {
         assert_eq!(of("unit")["on_path"], false);
         let text = pipeline.text();
         assert!(
-            text.contains("10.0 s  if e2e does not wait for build"),
+            text.contains("10.00 s  if e2e waits for no other job"),
             "{text}"
         );
     }
