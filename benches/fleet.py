@@ -1,79 +1,224 @@
 #!/usr/bin/env python3
-"""The questions of fleet/report.py to a dataset of 100,000 runs, in DuckDB with 2 threads, each with its time.
+"""Holds fleet/report.py to generated runs: false alarms, planted changes, time and memory.
 
-    fleet.py DATASET WORK [RUNS]
-    fleet.py --ask WORK
+    fleet.py noise [SEEDS [RUNS]]     false alarms and found changes of 5 %, by kind of noise (default 500, 200)
+    fleet.py fleet WORK [SEEDS [RUNS]] a dataset of such series, half of them with a change, and what the report says of it
+    fleet.py size WORK [RUNS]         time and memory for RUNS runs (default 1,000,000) on two CPUs
+    fleet.py make WORK [RUNS [REPOSITORIES]]  that dataset alone, as after fleet/compact.py"""
 
-DATASET has some simulated runs (tr-sim's example `fleet`, then tr export). Their rows are copied until
-there are RUNS (default 100,000), in 10 periods one after the other, and rows of processes ten times
-each: simulated runs have few. A repository has a file a period, as after a compaction."""
-
+import concurrent.futures
+import os
 import pathlib
-import resource
 import shutil
 import subprocess
 import sys
 import time
 
-import duckdb
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "fleet"))
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fleet"))
-
-
-def ask(directory):
-    """Prints the time of each question as fleet/report.py asks it, and the memory."""
-    import engines
-    import report
-
-    def timed(what, run):
-        before, cpu = time.monotonic(), time.process_time()
-        result = run()
-        print(f"{what:<18} {time.monotonic() - before:7.1f} s, CPU {time.process_time() - cpu:7.1f} s", flush=True)
-        return result
-
-    args = report.arguments([directory])
-    engine = timed("start", lambda: engines.ENGINES["duckdb"](None))
-    timed("find the files", lambda: report.dataset.find(directory, []))
-    timed("find and load", lambda: report.load(engine, args, []))
-    for name in report.STEPS:
-        timed(name, lambda: engine.define(name, report.question(name)))
-    for name in report.ANSWERS:
-        timed(name, lambda: (engine.define(name, report.question(name)), engine.rows(name)))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(f"all                CPU {time.process_time():.1f} s, at most {peak / 1e6:.2f} GB")
+import changes
+import noise
 
 
-if sys.argv[1] == "--ask":
-    ask(sys.argv[2])
-    sys.exit()
-source, work, wanted = sys.argv[1], pathlib.Path(sys.argv[2]), int((sys.argv + ["100000"])[3])
-TABLES = ["runs", "steps", "programs", "processes", "path", "machine"]
-db = duckdb.connect(config={"threads": 2, "temp_directory": str(work) + ".tmp"})
-for table in TABLES:
-    db.execute(
-        f"create table {table} as select * from read_parquet('{source}/{table}/*/*/*.parquet',"
-        " hive_partitioning = true, hive_types_autocast = false)"
+def tried(job):
+    """Changes without a plant; changes with one, and those within three runs of it."""
+    kind, seed, runs = job
+    quiet = changes.changes(*noise.series(kind, seed, runs)[:3])
+    *columns, at = noise.series(kind, seed, runs, 0.05)
+    found = changes.changes(*columns)
+    near = [fit for offset, fit in found if fit.kind == "step" and abs(offset + fit.first - at) <= 3]
+    return sum(fit.kind == "step" for _, fit in quiet), len(quiet), len(found), len(near)
+
+
+def by_noise(seeds, runs):
+    print(f"{seeds} series a kind, {runs} runs each")
+    print(f"{'noise':<24}{'false: sudden':>14}{'all':>8}{'5 % found':>11}{'within 3 runs':>15}")
+    with concurrent.futures.ProcessPoolExecutor() as workers:
+        for kind in noise.KINDS:
+            jobs = [(kind, seed, runs) for seed in range(1000, 1000 + seeds)]
+            rows = list(workers.map(tried, jobs, chunksize=10))
+            shares = [sum(row[i] > 0 for row in rows) / seeds for i in range(4)]
+            print(f"{kind:<24}{shares[0]:>14.1%}{shares[1]:>8.1%}{shares[2]:>11.1%}{shares[3]:>15.1%}", flush=True)
+
+
+def fleet(work, seeds, runs):
+    """The same series as runs of a dataset, through files and SQL; also runs that fail."""
+    import json
+
+    import duckdb
+    import numpy as np
+
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    columns = {name: [] for name in ("repo", "seq", "start_unix_ns", "wall_ns", "host", "failed")}
+    planted = {}
+    for kind in noise.KINDS:
+        for seed in range(seeds):
+            repo = f"{kind}/{seed}"
+            wall, days, members, at = noise.series(kind, 5000 + seed, runs, 0.05 if seed % 2 else 0.0)
+            planted[repo] = at if seed % 2 else None
+            rng = np.random.default_rng(seed)
+            # They stop early.
+            failed = rng.random(runs) < 0.1
+            _, first = np.unique(days, return_index=True)
+            columns["repo"] += [repo] * runs
+            columns["seq"] += range(runs)
+            columns["start_unix_ns"] += (days * noise.DAY + (np.arange(runs) - np.repeat(first, np.diff(np.append(first, runs)))) * 10**12).tolist()
+            columns["wall_ns"] += (wall * np.where(failed, rng.random(runs), 1)).astype(int).tolist()
+            columns["host"] += [f"pool-{it}" if it >= 0 else f"runner-{k}" for it, k in zip(members, rng.integers(0, 8, runs))]
+            columns["failed"] += failed.astype(int).tolist()
+    rows = {name: np.array(values) for name, values in columns.items()}
+    db = duckdb.connect()
+    db.execute("CREATE TABLE base AS SELECT *, repo || '-' || seq AS run, strftime(make_timestamp_ns(start_unix_ns), '%Y-%m-%d') AS date FROM rows")
+    for table, query in {
+        "runs": """SELECT run, 'j' AS job, 'main' AS branch, CAST(hash(run) AS varchar) AS commit, 'make' AS command, 'k' AS command_key,
+            failed AS exit_code, start_unix_ns, 4 AS cpus, wall_ns, wall_ns AS on_cpu_ns, wall_ns AS work_ns, wall_ns AS path_ns,
+            wall_ns AS path_on_cpu_ns, 0 AS path_run_queue_ns, 0 AS path_disk_ns, 0 AS path_network_ns, 0 AS path_sleep_ns,
+            0 AS path_other_ns, 0 AS path_unknown_ns, 0 AS run_queue_ns, false AS incomplete, 0 AS steps_left_out, repo, date FROM base""",
+        "machine": "SELECT run, host, 'Linux' AS kernel, 4 AS cpus, repo, date FROM base",
+    }.items():
+        db.execute(f"COPY ({query}) TO '{work}/{table}' (FORMAT parquet, PARTITION_BY (repo, date))")
+    said = subprocess.run(
+        [sys.executable, HERE.parent / "fleet/report.py", work, "--format", "json"], stdout=subprocess.PIPE, check=True
     )
-count = db.execute("select count(*) from runs").fetchone()[0]
-copies = -(-wanted // count)
-shutil.rmtree(work, ignore_errors=True)
-work.mkdir(parents=True)
-# The span of all runs is the distance of two periods.
-span = db.execute("select max(start_unix_ns) - min(start_unix_ns) + 21600000000000 from runs").fetchone()[0]
-days = -(-span // 86_400_000_000_000)
-for table in TABLES:
-    more = ", range(10) e(again)" if table == "processes" else ""
-    start = ", start_unix_ns + k % 10 * {} as start_unix_ns".format(days * 86_400_000_000_000) if table == "runs" else ""
-    fields = "* exclude (run, repo, date, k" + (", again" if more else "") + (", start_unix_ns)" if start else ")")
+    found = {}
+    for row in json.loads(said.stdout)["causes"]:
+        found.setdefault(row["repo"], []).append(row)
+    print(f"{seeds} series a kind, half with a change, {runs} runs each of which a tenth fails")
+    print(f"{'noise':<24}{'false':>8}{'5 % found':>11}{'within 3 runs':>15}{'the code':>10}")
+    for kind in noise.KINDS:
+        mine = [(at, found.get(repo, [])) for repo, at in planted.items() if repo.startswith(kind + "/")]
+        quiet = [rows for at, rows in mine if at is None]
+        changed = [(at, rows) for at, rows in mine if at is not None]
+        near = [[row for row in rows if row["shape"] == "sudden" and abs(row["seq"] - at - 1) <= 3] for at, rows in changed]
+        shares = [
+            sum(map(bool, quiet)) / len(quiet), sum(bool(rows) for _, rows in changed) / len(changed),
+            sum(map(bool, near)) / len(changed), sum(any(row["who"] == "code" for row in rows) for rows in near) / len(changed),
+        ]
+        print(f"{kind:<24}{shares[0]:>8.1%}{shares[1]:>11.1%}{shares[2]:>15.1%}{shares[3]:>10.1%}")
+
+
+STEPS = 6
+
+
+def make(work, runs, repositories):
+    """A dataset with a file a table, repository and day, 100 runs a day in four series."""
+    import duckdb
+
+    shutil.rmtree(work, ignore_errors=True)
+    work.mkdir(parents=True)
+    db = duckdb.connect(config={"threads": 2, "temp_directory": f"{work}.tmp", "memory_limit": "4GB"})
+    each = -(-runs // repositories)
+    # A run's noise and its place; hashes are the same in each run of this script.
     db.execute(
-        f"copy (select {fields}, run || '-' || k as run{start}, repo || '-' || k // 10 as repo,"
-        f" cast(date '2026-01-01' + cast(k % 10 * {days} as integer) as string) as date"
-        f" from {table}, range({copies}) c(k){more})"
-        f" to '{work}/{table}' (format parquet, compression zstd, partition_by (repo, date), filename_pattern '{{uuid}}',"
-        f" kv_metadata {{'tr.table': '{table}'}})"
+        f"""CREATE TABLE base AS SELECT
+            r.repo AS number, 'team/repository-' || r.repo AS repo, k.k,
+            printf('%016x', hash(r.repo * 1000003 + k.k)) || printf('%016x', hash(k.k * 7919 + r.repo)) AS run,
+            1767225600000000000 + (k.k // 100) * {noise.DAY} + (k.k % 100) * 800000000000 AS start_unix_ns,
+            CAST(date '2026-01-01' + CAST(k.k // 100 AS integer) AS varchar) AS date,
+            'job-' || k.k % 4 AS job,
+            1 + 0.02 * (hash(k.k * 31 + r.repo) % 2001 / 1000.0 - 1)
+              + CASE WHEN r.repo % 10 = 0 AND k.k > {each} / 2 THEN 0.1 ELSE 0 END AS factor,
+            hash(k.k * 17 + r.repo) % 8 AS host,
+            CASE WHEN hash(k.k * 13 + r.repo) % 20 = 0 THEN 1 ELSE 0 END AS failed
+        FROM range({repositories}) r(repo), range({each}) k(k)"""
     )
-    rows = db.execute(f"select count(*) from {table}").fetchone()[0] * copies * (10 if more else 1)
-    files = sum(1 for _ in (work / table).rglob("*.parquet"))
-    size = sum(path.stat().st_size for path in (work / table).rglob("*.parquet"))
-    print(f"{table}: {rows:,} rows, {files:,} files, {size / 1e6:.1f} MB", flush=True)
-subprocess.run(["taskset", "-c", "0,1", sys.executable, __file__, "--ask", work], check=True)
+    ns = "CAST(factor * {} AS bigint)".format
+    wall = 60_000_000_000
+    tables = {
+        "runs": f"""SELECT run, '0.2.0' AS tool, 'bpf' AS method, repo AS project, CAST(k AS varchar) AS ci_run, job,
+            printf('%016x', hash(k // 4)) AS commit, 'main' AS branch, 'make check' AS command, 'k' AS command_key,
+            failed AS exit_code, start_unix_ns, 4 AS cpus, {ns(wall)} AS wall_ns, 1000 AS processes, 1200 AS threads,
+            900 AS execs, 0 AS failed, {ns(wall * 3)} AS on_cpu_ns, {ns(wall * 3)} AS work_ns, 1000000000 AS run_queue_ns,
+            0 AS sleep_ns, 0 AS blocked_ns, 0 AS unknown_ns, {ns(wall)} AS path_ns, {ns(wall - 3_000_000_000)} AS path_on_cpu_ns,
+            1000000000 AS path_run_queue_ns, 1000000000 AS path_disk_ns, 500000000 AS path_network_ns,
+            500000000 AS path_sleep_ns, 0 AS path_other_ns, 0 AS path_unknown_ns, false AS incomplete, 0 AS lost_events,
+            0 AS steps_left_out, 0 AS processes_left_out, 'large' AS label, repo, date FROM base""",
+        "machine": """SELECT run, 'runner-' || host AS host, 'Linux 6.1' AS kernel, 'x86_64' AS arch, 4 AS cpus,
+            200000000000 AS busy_ns, 0 AS others_ns, 0 AS stolen_ns, 0 AS throttled_ns, 3000000 AS frequency_khz,
+            'AMD EPYC' AS cpu_model, '25 17 1' AS cpu_stepping, '0x1' AS microcode, repo, date FROM base""",
+        "steps": f"""SELECT run, 'object' AS kind, 'part-' || s || '.o' AS name, 1 AS count, 0 AS failed,
+            {ns("(s + 1) * 2000000000")} AS wall_ns, {ns("(s + 1) * 2000000000")} AS longest_ns,
+            {ns("(s + 1) * 1900000000")} AS on_cpu_ns, 100000000 AS run_queue_ns, 0 AS path_ns,
+            {ns("(s + 1) * 1900000000")} AS spent_on_cpu_ns, 50000000 AS spent_run_queue_ns, 50000000 AS spent_disk_ns,
+            0 AS spent_network_ns, 0 AS spent_sleep_ns, 0 AS spent_other_ns, 0 AS spent_unknown_ns, repo, date
+            FROM base, range({STEPS}) s(s)""",
+        "programs": f"""SELECT run, ['cc1', 'ld', 'sh', 'make'][p + 1] AS program, 100 AS processes, 0 AS failed,
+            {ns("(p + 1) * 9000000000")} AS wall_ns, {ns("(p + 1) * 9000000000")} AS on_cpu_ns, 0 AS run_queue_ns,
+            0 AS sleep_ns, 0 AS blocked_ns, 0 AS unknown_ns, repo, date FROM base, range(4) p(p)""",
+    }
+    for table, query in tables.items():
+        # Some repositories at a time: a writer for each of their files is open.
+        for first in range(0, repositories, 10):
+            db.execute(
+                f"COPY (SELECT * FROM ({query} WHERE number BETWEEN {first} AND {first + 9}) ORDER BY repo, date)"
+                f" TO '{work}/{table}' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (repo, date), APPEND)"
+            )
+        paths = list((work / table).rglob("*.parquet"))
+        print(f"{table}: {len(paths):,} files, {sum(path.stat().st_size for path in paths) / 1e6:.0f} MB", flush=True)
+
+
+def measured(what, words):
+    """Prints the time and memory of a command on two CPUs."""
+    before = time.monotonic()
+    command = ["taskset", "-c", "0,1", sys.executable, HERE.parent / "fleet/report.py", *words]
+    child = subprocess.run(["/usr/bin/env", "python3", "-c", WATCH, *map(str, command)], capture_output=True, text=True)
+    print(f"{what:<36}{time.monotonic() - before:8.1f} s  {child.stderr.strip().splitlines()[-1]}", flush=True)
+
+
+# The peak of the command and of its workers together, sampled: what a container's limit would see.
+WATCH = """
+import os, subprocess, sys, threading, time
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+peak = 0
+def tree(pid):
+    out = [pid]
+    try:
+        for task in os.listdir(f"/proc/{pid}/task"):
+            for below in open(f"/proc/{pid}/task/{task}/children").read().split():
+                out += tree(int(below))
+    except OSError:
+        pass
+    return out
+def rss(pid):
+    try:
+        lines = open(f"/proc/{pid}/smaps_rollup").read().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    except (OSError, StopIteration):
+        return 0
+while child.poll() is None:
+    peak = max(peak, sum(map(rss, tree(child.pid))))
+    time.sleep(1)
+used = os.times()
+print(f"CPU {used.children_user + used.children_system:.1f} s, status {child.returncode}, at most {peak / 1e6:.2f} GB", file=sys.stderr)
+"""
+
+
+def size(work, runs):
+    make(work, runs, max(1, runs // 5000))
+    cache = f"{work}.cache"
+    shutil.rmtree(cache, ignore_errors=True)
+    measured("one repository", [work, "--repo", "team/repository-0"])
+    measured("all", [work, "--format", "json", "--cache", cache])
+    for table in ("runs", "machine", "steps", "programs"):
+        last = sorted((work / table / "repo=team%2Frepository-3").iterdir())[-1]
+        for path in last.iterdir():
+            os.utime(path)
+    measured("all again, one repository is new", [work, "--format", "json", "--cache", cache])
+    measured("pages", [work, "--html", f"{work}.html", "--cache", cache])
+
+
+if __name__ == "__main__":
+    what, words = (sys.argv + [""])[1], sys.argv[2:]
+    if what == "noise":
+        by_noise(*map(int, (words + ["500", "200"][len(words) :])[:2]))
+    elif what == "fleet" and words:
+        fleet(pathlib.Path(words[0]), *map(int, (words[1:] + ["40", "200"][len(words) - 1 :])[:2]))
+    elif what == "size" and words:
+        size(pathlib.Path(words[0]), int((words + ["1000000"])[1]))
+    elif what == "make" and words:
+        make(pathlib.Path(words[0]), *map(int, (words[1:] + ["1000000", "200"][len(words) - 1 :])[:2]))
+    else:
+        sys.exit(__doc__)

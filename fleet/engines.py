@@ -1,7 +1,10 @@
 """DuckDB and Spark: both load the tables of a dataset and answer the same SQL."""
 
+import pathlib
 import re
 import tempfile
+
+import changes
 
 
 class Unreadable(Exception):
@@ -13,19 +16,22 @@ class Unreadable(Exception):
         self.reason = reason
 
 
-def _select(source, present, wanted, condition):
-    """Reads the wanted columns; those that old files lack are null."""
-    parts = [
-        f"CAST({name if name in present else 'NULL'} AS {kind}) AS {name}"
-        for name, kind in [*wanted.items(), ("repo", "string"), ("date", "string")]
-    ]
-    return f"SELECT {', '.join(parts)} FROM {source} WHERE {condition}"
+def _select(source, present, wanted, condition, file=None):
+    """Reads the wanted columns; those that old files lack are null. With `file`, the name of a row's
+    file in SQL, each run is read from one file: it may be in two, a copy or a half-done compaction."""
+    names = {**wanted, "repo": "string", "date": "string"}
+    parts = [f"CAST({name if name in present else 'NULL'} AS {kind}) AS {name}" for name, kind in names.items()]
+    if file is None:
+        return f"SELECT {', '.join(parts)} FROM {source} WHERE {condition}"
+    inner = f"SELECT {', '.join(parts)}, {file} AS its_file FROM {source} WHERE {condition}"
+    ranked = f"SELECT t.*, min(its_file) OVER (PARTITION BY run) AS first_file FROM ({inner}) t"
+    return f"SELECT {', '.join(names)} FROM ({ranked}) r WHERE its_file = first_file"
 
 
 def _named(error, table):
     """The file of a table that an error names."""
     text = str(error)
-    for found in re.findall(r"[0-9A-Za-z_-]+\.parquet", text):
+    for found in re.findall(r"[0-9A-Za-z_.-]+\.parquet", text):
         for path in table.files:
             if path.endswith("/" + found):
                 return path
@@ -56,21 +62,25 @@ class DuckDb:
         self.version = duckdb.__version__
         # What does not fit into memory goes there, not into the working directory.
         self.spill = tempfile.TemporaryDirectory(prefix="fleet-")
-        settings = {"preserve_insertion_order": False, "temp_directory": self.spill.name}
+        settings = {
+            "preserve_insertion_order": False,
+            "temp_directory": self.spill.name,
+            "memory_limit": "1200MB",
+        }
         self.db = duckdb.connect(config=settings)
 
     def about(self):
         return {"name": "duckdb", "version": self.version, "executors": 0}
 
-    def load(self, table, wanted, condition):
+    def load(self, table, wanted, condition, once=False):
         source = (
             "read_parquet(?, hive_partitioning = true, union_by_name = true,"
-            " hive_types_autocast = false)"
+            " hive_types_autocast = false, filename = true)"
         )
-        sources = [table.sources()]
+        sources = [list(table.files) or [f"{table.root}/repo=*/date=*/*.parquet"]]
         try:
             about = self.db.execute(f"DESCRIBE SELECT * FROM {source}", sources).fetchall()
-            query = _select(source, {row[0] for row in about}, wanted, condition)
+            query = _select(source, {row[0] for row in about}, wanted, condition, "filename" if once else None)
             self.db.execute(f"CREATE OR REPLACE TEMP TABLE {table.name} AS {query}", sources)
         except self.errors as error:
             raise _culprit(self, error, table) from error
@@ -89,6 +99,20 @@ class DuckDb:
         result = self.db.execute(f"SELECT * FROM {name}")
         names = [column[0] for column in result.description]
         return [dict(zip(names, row)) for row in result.fetchall()]
+
+    def change_points(self):
+        """Searches every subject for changes, and makes the table of them."""
+        self.db.execute(
+            "SELECT subject, n, wall_ns, day_number, pool FROM subjects"
+            f" QUALIFY count(*) OVER (PARTITION BY subject) >= {changes.FEWEST} ORDER BY subject, n"
+        )
+        found = changes.of_all(**self.db.fetchnumpy())
+        columns = ", ".join(f"{name} {kind}" for name, kind in changes.COLUMNS)
+        self.db.execute(f"CREATE OR REPLACE TEMP TABLE changed ({columns})")
+        if found:
+            marks = ", ".join("?" for _ in changes.COLUMNS)
+            self.db.executemany(f"INSERT INTO changed VALUES ({marks})", found)
+        self.define("change_points", changes.NAMED)
 
 
 class Spark:
@@ -116,19 +140,21 @@ class Spark:
             builder = builder.config(name, value)
         self.session = builder.getOrCreate()
         self.session.sparkContext.setLogLevel("OFF")
+        # The executors search for changes, too.
+        self.session.sparkContext.addPyFile(str(pathlib.Path(changes.__file__)))
 
     def about(self):
         # One of them is the driver.
         blocks = self.session.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
         return {"name": "spark", "version": self.session.version, "executors": blocks - 1}
 
-    def load(self, table, wanted, condition):
+    def load(self, table, wanted, condition, once=False):
         reader = self.session.read.option("basePath", table.root).option("mergeSchema", "true")
-        paths = [table.root] if table.whole else table.files
+        paths = list(table.files) or [table.root]
         try:
             frame = reader.parquet(*paths)
             frame.createOrReplaceTempView("loaded")
-            query = _select("loaded", set(frame.columns), wanted, condition)
+            query = _select("loaded", set(frame.columns), wanted, condition, "input_file_name()" if once else None)
             self.define(table.name, query)
             self.session.table(table.name).count()
         except self.errors as error:
@@ -146,6 +172,17 @@ class Spark:
 
     def rows(self, name):
         return [row.asDict() for row in self.session.table(name).collect()]
+
+    def change_points(self):
+        """Searches every subject for changes, and makes the table of them."""
+        grouped = self.session.sql(
+            "SELECT subject, array_sort(collect_list(struct(n, wall_ns, day_number, pool))) AS runs"
+            f" FROM subjects GROUP BY subject HAVING count(*) >= {changes.FEWEST}"
+        )
+        found = grouped.rdd.flatMap(changes.of_row).collect()
+        schema = ", ".join(f"{name} {kind}" for name, kind in changes.COLUMNS)
+        self.session.createDataFrame(found, schema).createOrReplaceTempView("changed")
+        self.define("change_points", changes.NAMED)
 
 
 ENGINES = {"duckdb": DuckDb, "spark": Spark}

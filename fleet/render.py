@@ -5,8 +5,6 @@ import hashlib
 import html as markup
 
 CAUSES = {
-    ("cpu", 1): "CPU work up: the code or its tools, not the runner.",
-    ("cpu", -1): "CPU work down: the code or its tools, not the runner.",
     ("shape", 1): "The CPU work is the same, but more of it is on the critical path: less runs in parallel.",
     ("shape", -1): "The CPU work is the same, but less of it is on the critical path: more runs in parallel.",
     ("mixed", 1): "No single cause explains half of it.",
@@ -25,8 +23,10 @@ h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}h3{font-size:1rem;margin
 table{border-collapse:collapse;margin:.5rem 0}td,th{padding:.15rem .7rem .15rem 0;text-align:left;vertical-align:top}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}th{border-bottom:1px solid #8884}
 p{margin:.2rem 0}.dim{color:#59636e}.up{color:#b3261e}.down{color:#1a7f37}
+input{font:inherit;color:inherit;background:transparent;border:1px solid #8888;padding:.2rem .5rem;width:20rem}a{color:#0969da}
 svg{display:block;margin:.3rem 0}polyline{fill:none;stroke:#0969da;stroke-width:1.5}
-@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}.dim{color:#9198a1}.up{color:#ff7b72}.down{color:#3fb950}polyline{stroke:#4493f8}}
+[hidden]{display:none}
+@media(prefers-color-scheme:dark){a{color:#4493f8}body{color:#e6edf3;background:#0d1117}.dim{color:#9198a1}.up{color:#ff7b72}.down{color:#3fb950}polyline{stroke:#4493f8}}
 """
 
 
@@ -61,10 +61,20 @@ def percent(row):
     return f"{'+' if share > 0 else '−'}{abs(share)} %"
 
 
+WHO = {
+    "code": "the code or its tools, not the runner",
+    "machine": "the runner, not your change",
+    "unknown": "unknown whether the code or the runner",
+}
+
+
 def sentence(row):
     """The cause of a change in plain words."""
     up = 1 if row["change_ns"] >= 0 else -1
     word = "up" if up > 0 else "down"
+    if row["cause"] == "cpu":
+        why = "; ".join(row["why"])
+        return f"CPU work {word}: {WHO[row['who']]}." + (f" {why[:1].upper()}{why[1:]}." if why else "")
     work = (row["work_after_ns"] or 0) - (row["work_before_ns"] or 0)
     same = abs(work) * 20 < max(1, row["work_before_ns"] or 0)
     if row["cause"] == "starved":
@@ -112,11 +122,17 @@ def since(row):
     commit = f", commit {row['commit'][:12]}" if row["commit"] else ""
     before = f" (before {row['commit_before'][:12]})" if row["commit_before"] else ""
     kernel = ", another kernel" if row["other_kernel"] else ""
-    return f"since {row['day']}{commit}{before}{kernel}"
+    if row["shape"] == "gradual":
+        return f"gradually from {row['start_day']} to {row['until_day']}{kernel}"
+    earliest, latest = row["earliest_commit"], row["latest_commit"]
+    between = f", between {earliest[:12]} and {latest[:12]}" if earliest and latest and earliest != latest else ""
+    return f"since {row['day']}{commit}{before}{between}{kernel}"
 
 
 def shift(row):
-    return f"{time(row['before_ns'])} → {time(row['after_ns'])} ({percent(row)})"
+    least, most = (100 * row[key] / max(1, row["before_ns"]) for key in ("least_ns", "most_ns"))
+    sure = f", {least:+.0f} to {most:+.0f} %".replace("-", "−") if f"{least:.0f}" != f"{most:.0f}" else ""
+    return f"{time(row['before_ns'])} → {time(row['after_ns'])} ({percent(row)}{sure})"
 
 
 def details(steps, programs):
@@ -149,12 +165,29 @@ def coverage(report):
     return out
 
 
+def minutes(ns):
+    return f"{ns / 60e9:,.0f}"
+
+
+def plainly(value):
+    return "–" if value is None else f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+
+
 TABLES = [
+    ("failures", "Failures", [("failed", "failed", str), ("runs", "of runs", str), ("failed_of_last_20", "of the last 20", str), ("failing_since", "failing since", lambda it: it or "–"), ("failed_wall_ns", "after", time), ("name", "command", None)]),
+    ("usage", "Use of runners", [("runs", "runs", plainly), ("wall_ns", "minutes", minutes), ("machine_ns", "CPU minutes", minutes), ("cost", "cost", plainly), ("queued_median_ns", "queued", time), ("queued_p90_ns", "90 %", time), ("name", "job and runner", None)]),
     ("flaky_tests", "Flaky tests", [("failed", "failed", str), ("runs", "of runs", str), ("flips", "flips", str), ("last_failed", "last", str), ("name", "test", None)]),
     ("slowest_steps", "Slowest steps and tests", [("total_ns", "total", time), ("median_ns", "median", time), ("p90_ns", "90 %", time), ("starved_ns", "starved", time), ("name", "step", None)]),
     ("variable_steps", "Most variable steps and tests", [("spread_ns", "80 % within", time), ("median_ns", "median", time), ("varies_by", "by", str), ("name", "step", None)]),
 ]
 ROWS = 10
+
+
+def named(row):
+    """What a row is about."""
+    if "series" not in row:
+        return " · ".join(str(it) for it in (row["repo"], row["job"], row["runner"], plural(row["cpus"], "CPU", "CPUs")) if it)
+    return f"{row['name']} · {row['series']}" if row.get("name") else row["series"]
 
 
 def text(report):
@@ -180,7 +213,7 @@ def text(report):
         out.extend(["", title])
         cells = [[head for _, head, _ in columns]]
         for row in rows:
-            line = [show(row[name]) if show else f"{row[name]} · {row['series']}" for name, _, show in columns]
+            line = [show(row[name]) if show else named(row) for name, _, show in columns]
             cells.append(line)
         widths = [max(len(line[i]) for line in cells) for i in range(len(columns) - 1)]
         for line in cells:
@@ -216,47 +249,75 @@ def line(days, key, label):
     return f'<svg width="{wide}" height="{high}" role="img" aria-label="{markup.escape(label)}"><polyline points="{points}"/></svg>'
 
 
-def html(report):
-    """One page without scripts that loads nothing."""
-    def e(value):
-        return markup.escape(plain(str(value)))
+def escaped(value):
+    return markup.escape(plain(str(value)))
+
+
+def is_link(page):
+    """A link of a CI system, not a script."""
+    return bool(page) and page.startswith(("https://", "http://"))
+
+
+def page(title, content, script=""):
+    """A document that loads nothing, and runs this script alone."""
+    def digest(text):
+        return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+    policy = f"default-src 'none'; style-src 'sha256-{digest(STYLE)}'"
+    code = ""
+    if script:
+        policy += f"; script-src 'sha256-{digest(script)}'"
+        code = f"<script>{script}</script>"
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8>"
+        '<meta name=viewport content="width=device-width">'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        f"<title>{escaped(title)}</title><style>{STYLE}</style><body>{content}{code}</body></html>\n"
+    )
+
+
+def html(report, title="Runs of the fleet", script="", top=""):
+    """One page that loads nothing."""
+    e = escaped
+
+    def found(row):
+        return f' data-find="{e(named(row).lower())}"' if script else ""
 
     changes, steps = groups(report)
-    body = [f"<h1>Runs of the fleet</h1><p class=dim>{e(coverage(report))}</p>"]
+    body = [f"<h1>{e(title)}</h1><p class=dim>{e(coverage(report))}</p>{top}"]
     body.append(f"<h2>{'Changes' if changes else 'No command changed'}</h2>")
     for row, inside, programs in changes:
         tint = "up" if row["change_ns"] > 0 else "down"
-        body.append(f"<h3>{e(row['series'])}</h3><p><b class={tint}>{e(shift(row))}</b> {e(since(row))}</p>")
+        link = f' <a href="{e(row["page"])}">the run</a>' if is_link(row["page"]) else ""
+        body.append(f"<section{found(row)}><h3>{e(row['series'])}</h3>")
+        body.append(f"<p><b class={tint}>{e(shift(row))}</b> {e(since(row))}{link}</p>")
         body.append(f"<p>{e(sentence(row))}</p><p class=dim>{e(parts(row))}</p>")
         body.extend(f"<p class=dim>{e(line)}</p>" for line in details(inside, programs))
+        body.append("</section>")
     if steps:
         body.append("<h2>Steps that changed, of commands that did not</h2>")
     for row in steps[: 2 * ROWS]:
-        body.append(f"<h3>{e(row['name'])} · {e(row['series'])}</h3>")
-        body.append(f"<p><b>{e(shift(row))}</b> {e(since(row))}</p><p>{e(sentence(row))}</p>")
-    for key, title, columns in TABLES:
+        body.append(f"<section{found(row)}><h3>{e(row['name'])} · {e(row['series'])}</h3>")
+        body.append(f"<p><b>{e(shift(row))}</b> {e(since(row))}</p><p>{e(sentence(row))}</p></section>")
+    for key, heading, columns in TABLES:
         if not report[key]:
             continue
         kind = ["" if show is None else " class=n" for _, _, show in columns]
         head = "".join(f"<th{k}>{e(name)}</th>" for (_, name, _), k in zip(columns, kind))
-        body.append(f"<h2>{e(title)}</h2><table><tr>{head}</tr>")
+        body.append(f"<h2>{e(heading)}</h2><table><tr>{head}</tr>")
         for row in report[key][: 2 * ROWS]:
-            cells = [show(row[name]) if show else f"{row[name]} · {row['series']}" for name, _, show in columns]
-            body.append("<tr>" + "".join(f"<td{k}>{e(c)}</td>" for c, k in zip(cells, kind)) + "</tr>")
+            cells = [show(row[name]) if show else named(row) for name, _, show in columns]
+            cells = "".join(f"<td{k}>{e(c)}</td>" for c, k in zip(cells, kind))
+            body.append(f"<tr{found(row)}>{cells}</tr>")
         body.append("</table>")
     body.append("<h2>Trend of the wall time</h2>")
     for series, days in by_series(report):
         last = days[-1]
         figures = f"{last['day']}: wall {time(last['wall_ns'])}, CPU {time(last['work_ns'])}, run-queue {time(last['run_queue_ns'])}"
-        body.append(f"<h3>{e(series)}</h3>{line(days, 'wall_ns', 'wall time by day')}<p class=dim>{e(figures)}</p>")
+        chart = line(days, "wall_ns", "wall time by day")
+        body.append(f"<section{found(last)}><h3>{e(series)}</h3>{chart}<p class=dim>{e(figures)}</p></section>")
     if report["left_out"]:
         body.append("<h2>Files left out</h2><ul>")
         body.extend(f"<li>{e(f['file'])}: {e(f['reason'])}</li>" for f in report["left_out"])
         body.append("</ul>")
-    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'"
-    return (
-        "<!doctype html><html lang=en><meta charset=utf-8>"
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-        f"<title>Runs of the fleet</title><style>{STYLE}</style><body>{''.join(body)}</body></html>\n"
-    )
+    return page(title, "".join(body), script)

@@ -63,6 +63,7 @@ static ALLOCATOR: limits::Allocator = limits::Allocator;
         tr analyze --report execs --failed\n  \
         tr diff main.bin pr.bin            changes between two builds\n  \
         tr predict --cpus 16 --jobs 16     the time that it takes on another machine\n  \
+        tr pipeline build.bin test.bin     which job the pipeline waited for\n  \
         tr report                          the analysis as an HTML page\n  \
         tr export --format perfetto -o build.pftrace\n  \
         tr summary                         ten lines for the page of a CI job\n  \
@@ -92,6 +93,7 @@ enum Command {
     Summary(cmd::summary::Args),
     Diff(cmd::diff::Args),
     Predict(cmd::predict::Args),
+    Pipeline(cmd::pipeline::Args),
     Export(cmd::export::Args),
     Info(cmd::info::Args),
     Dump(cmd::dump::Args),
@@ -131,6 +133,7 @@ impl Command {
             Command::Summary(args) => (args.budget(), false),
             Command::Diff(args) => (args.budget(), false),
             Command::Predict(args) => (args.budget(), false),
+            Command::Pipeline(args) => (args.budget(), false),
             Command::Export(args) => (args.budget(), false),
             Command::Info(args) => (args.budget(), false),
             Command::Verify(args) => (args.budget(), false),
@@ -155,7 +158,7 @@ fn hint(said: &clap::Error, subcommand: Option<&std::ffi::OsStr>) -> Option<Stri
     }
     let subcommand = subcommand?.to_str()?;
     let json = [
-        "analyze", "analyse", "info", "diff", "doctor", "summary", "predict",
+        "analyze", "analyse", "info", "diff", "doctor", "summary", "predict", "pipeline",
     ];
     let option = wrong
         .split_once('=')
@@ -230,6 +233,7 @@ fn main() -> ExitCode {
         Command::Summary(args) => cmd::summary::run(&args),
         Command::Diff(args) => cmd::diff::run(&args),
         Command::Predict(args) => cmd::predict::run(&args),
+        Command::Pipeline(args) => cmd::pipeline::run(&args),
         Command::Export(args) => cmd::export::run(&args),
         Command::Info(args) => cmd::info::run(&args),
         Command::Dump(args) => cmd::dump::run(&args),

@@ -286,6 +286,7 @@ fn the_second_name_passes_nothing_on() {
         "export",
         "diff",
         "predict",
+        "pipeline",
         "info",
         "dump",
         "verify",

@@ -676,6 +676,7 @@ fn documents_keep_to_their_schemas() -> Result<(), Failure> {
         ("analyze", &["demo.bin", "--report", "advice"][..]),
         ("predict", &["demo.bin", "--table", "--price", "0.01"]),
         ("diff", &["demo.bin", "demo.bin"]),
+        ("pipeline", &["demo.bin", "build.bin"]),
     ] {
         let args = [&[name][..], args, &["--format", "json"]].concat();
         let json: Value = serde_json::from_str(&output(&args)?)?;

@@ -1,29 +1,34 @@
 -- Why did it change: more CPU work, a runner that gives no CPU, waits, or the shape of the path?
 --
--- The difference of the medians of up to 15 runs on each side, split. CPU time on the critical path
+-- The difference of the medians of up to 15 runs on each side, split. Whether work that takes more CPU
+-- time is the code's or a slower machine's is asked last: evidence.sql, and what other series did then. CPU time on the critical path
 -- is work as far as the CPU time of all tasks changed, too; beyond that the shape of the path
 -- changed: work that ran beside it is on it now. A cause explains at least half of the difference.
 WITH near AS (
     SELECT
-        c.series, c.kind, c.name, c.n, c.before_ns, c.after_ns, c.z, v.run, v.n AS at,
+        c.subject, c.series, c.kind, c.name, c.n, c.shape, c.until_n, c.low_n, c.high_n, c.before_ns, c.after_ns, c.least_ns, c.most_ns,
+        c.z, v.run, v.n AS at,
         v.work_ns, v.on_cpu_ns, v.starved_ns, v.stolen_ns, v.disk_ns, v.network_ns, v.sleep_ns, v.others_ns,
-        CASE WHEN v.n < c.n THEN 'before' ELSE 'after' END AS side,
-        CASE WHEN v.n < c.n THEN c.n - 1 ELSE c.n END AS edge
+        CASE WHEN v.n <= c.before_to THEN 'before' ELSE 'after' END AS side,
+        CASE WHEN v.n <= c.before_to THEN c.before_to ELSE c.after_from END AS edge
     FROM change_points c
     JOIN subjects v
         ON v.subject = c.subject
-        AND v.n BETWEEN c.n - 15 AND c.n + 14
+        AND (v.n BETWEEN c.before_from AND c.before_to OR v.n BETWEEN c.after_from AND c.after_to)
 ),
 -- The medians of each side, and the run of each that is next to the change.
 medians AS (
     SELECT
-        v.series, v.kind, v.name, v.n, v.side, v.before_ns, v.after_ns, v.z,
+        v.subject, v.series, v.kind, v.name, v.n, v.side, v.shape, v.until_n, v.low_n, v.high_n,
+        v.before_ns, v.after_ns, v.least_ns, v.most_ns, v.z,
         max(CASE WHEN v.at = v.edge THEN v.run END) AS run,
         max(CASE WHEN v.at = v.edge THEN s.seq END) AS seq,
         max(CASE WHEN v.at = v.edge THEN s.day END) AS day,
         max(CASE WHEN v.at = v.edge THEN s.commit END) AS commit,
         max(CASE WHEN v.at = v.edge THEN s.kernel END) AS kernel,
         max(CASE WHEN v.at = v.edge THEN s.cpus END) AS cpus,
+        max(CASE WHEN v.at = v.edge THEN s.page END) AS page,
+        max(CASE WHEN v.at = v.edge THEN s.day_number END) AS day_number,
         CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY v.work_ns) AS bigint) AS work,
         CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY v.on_cpu_ns) AS bigint) AS on_cpu,
         CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY v.starved_ns) AS bigint) AS starved,
@@ -36,7 +41,9 @@ medians AS (
         CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY s.others_ns) AS bigint) AS machine
     FROM near v
     JOIN series s ON s.run = v.run
-    GROUP BY v.series, v.kind, v.name, v.n, v.side, v.before_ns, v.after_ns, v.z
+    GROUP BY
+        v.subject, v.series, v.kind, v.name, v.n, v.side, v.shape, v.until_n, v.low_n, v.high_n,
+        v.before_ns, v.after_ns, v.least_ns, v.most_ns, v.z
 ),
 changed AS (
     SELECT
@@ -56,7 +63,7 @@ changed AS (
         a.others - b.others AS others_ns
     FROM medians a
     JOIN medians b
-        ON b.series = a.series AND b.kind = a.kind AND b.name = a.name AND b.n = a.n AND b.side = 'before'
+        ON b.subject = a.subject AND b.n = a.n AND b.side = 'before'
     WHERE a.side = 'after'
 ),
 split AS (
@@ -71,33 +78,60 @@ split AS (
 ),
 shaped AS (
     SELECT split.*, on_cpu_change - cpu_ns + others_ns AS shape_ns FROM split
+),
+named AS (
+    SELECT
+        subject, n, shape, until_n, least_ns, most_ns, page, day_number, series, kind, name, run, seq, day, commit, commit_before,
+        CASE WHEN kernel = kernel_before THEN 0 ELSE 1 END AS other_kernel,
+        cpus, cpus_before,
+        z, before_ns, after_ns, change_ns,
+        cpu_ns, starved_ns, blocked_ns, shape_ns,
+        work_before AS work_before_ns, work AS work_after_ns,
+        stolen_ns, throttled_ns, machine_ns, disk_ns, network_ns, sleep_ns,
+        CASE
+            WHEN 2 * direction * cpu_ns >= direction * change_ns THEN 'cpu'
+            WHEN 2 * direction * starved_ns >= direction * change_ns THEN 'starved'
+            WHEN 2 * direction * blocked_ns >= direction * change_ns THEN 'blocked'
+            WHEN 2 * direction * shape_ns >= direction * change_ns THEN 'shape'
+            ELSE 'mixed'
+        END AS cause,
+        CASE
+            WHEN 2 * direction * stolen_ns >= direction * starved_ns THEN 'stolen'
+            WHEN 2 * direction * throttled_ns >= direction * starved_ns THEN 'throttled'
+            WHEN 2 * direction * machine_ns >= direction * starved_ns THEN 'others'
+            ELSE 'run-queue'
+        END AS starved_by,
+        CASE
+            WHEN direction * network_ns >= direction * disk_ns
+                AND direction * network_ns >= direction * sleep_ns THEN 'network'
+            WHEN direction * disk_ns >= direction * sleep_ns THEN 'disk'
+            ELSE 'sleep'
+        END AS blocked_by
+    FROM shaped
+),
+-- A subject has numbers for its runs; days and commits are their names.
+edges AS (
+    SELECT
+        c.subject, c.n,
+        max(CASE WHEN v.n = c.low_n THEN s.day END) AS earliest_day,
+        max(CASE WHEN v.n = c.low_n THEN s.commit END) AS earliest_commit,
+        max(CASE WHEN v.n = c.high_n THEN s.day END) AS latest_day,
+        max(CASE WHEN v.n = c.high_n THEN s.commit END) AS latest_commit,
+        max(CASE WHEN v.n = c.n THEN s.day END) AS start_day,
+        max(CASE WHEN v.n = c.until_n THEN s.day END) AS until_day
+    FROM change_points c
+    JOIN subjects v ON v.subject = c.subject AND v.n IN (c.low_n, c.high_n, c.n, c.until_n)
+    JOIN series s ON s.run = v.run
+    GROUP BY c.subject, c.n
 )
 SELECT
-    series, kind, name, run, seq, day, commit, commit_before,
-    CASE WHEN kernel = kernel_before THEN 0 ELSE 1 END AS other_kernel,
-    cpus, cpus_before,
-    z, before_ns, after_ns, change_ns,
-    cpu_ns, starved_ns, blocked_ns, shape_ns,
-    work_before AS work_before_ns, work AS work_after_ns,
-    stolen_ns, throttled_ns, machine_ns, disk_ns, network_ns, sleep_ns,
-    CASE
-        WHEN 2 * direction * cpu_ns >= direction * change_ns THEN 'cpu'
-        WHEN 2 * direction * starved_ns >= direction * change_ns THEN 'starved'
-        WHEN 2 * direction * blocked_ns >= direction * change_ns THEN 'blocked'
-        WHEN 2 * direction * shape_ns >= direction * change_ns THEN 'shape'
-        ELSE 'mixed'
-    END AS cause,
-    CASE
-        WHEN 2 * direction * stolen_ns >= direction * starved_ns THEN 'stolen'
-        WHEN 2 * direction * throttled_ns >= direction * starved_ns THEN 'throttled'
-        WHEN 2 * direction * machine_ns >= direction * starved_ns THEN 'others'
-        ELSE 'run-queue'
-    END AS starved_by,
-    CASE
-        WHEN direction * network_ns >= direction * disk_ns
-            AND direction * network_ns >= direction * sleep_ns THEN 'network'
-        WHEN direction * disk_ns >= direction * sleep_ns THEN 'disk'
-        ELSE 'sleep'
-    END AS blocked_by
-FROM shaped
-ORDER BY abs(change_ns) DESC, series, kind, name, n
+    c.*,
+    d.earliest_day, d.earliest_commit, d.latest_day, d.latest_commit, d.start_day, d.until_day,
+    e.runs_before, e.runs_after, e.shared_before, e.shared_after, e.shared_before_ns, e.shared_after_ns,
+    e.khz_before, e.khz_after, e.shared_khz_before, e.shared_khz_after,
+    e.cpu_before_least, e.cpu_before, e.cpu_after_least, e.cpu_after,
+    e.label_before, e.label_after, e.image_before, e.image_after, e.memory_before_bytes, e.memory_after_bytes
+FROM named c
+JOIN edges d ON d.subject = c.subject AND d.n = c.n
+JOIN evidence e ON e.subject = c.subject AND e.n = c.n
+ORDER BY abs(c.change_ns) DESC, c.series, c.kind, c.name, c.n

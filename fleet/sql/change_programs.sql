@@ -5,11 +5,11 @@
 WITH around AS (
     SELECT
         c.series, c.n, v.run, s.stolen_share,
-        CASE WHEN v.n >= c.n THEN 1 ELSE 0 END AS after
+        CASE WHEN v.n >= c.after_from THEN 1 ELSE 0 END AS after
     FROM change_points c
     JOIN subjects v
         ON v.subject = c.subject
-        AND v.n BETWEEN c.n - 15 AND c.n + 14
+        AND (v.n BETWEEN c.before_from AND c.before_to OR v.n BETWEEN c.after_from AND c.after_to)
     JOIN series s ON s.run = v.run
     WHERE c.kind = 'command'
 ),

@@ -4,9 +4,11 @@
 -- once, or was repaired once, has one. same_commit counts the commits with both results.
 WITH ordered AS (
     SELECT
-        t.series, t.name, t.n, t.failed, s.commit, s.day,
-        lag(t.failed) OVER (PARTITION BY t.series, t.name ORDER BY t.n) AS last
-    FROM subjects t
+        s.series, t.name,
+        CASE WHEN t.failed > 0 THEN 1 ELSE 0 END AS failed,
+        s.commit, s.day,
+        lag(CASE WHEN t.failed > 0 THEN 1 ELSE 0 END) OVER (PARTITION BY s.series, t.name ORDER BY s.seq, s.run) AS last
+    FROM steps t
     JOIN series s ON s.run = t.run
     WHERE t.kind = 'test'
 ),
@@ -30,12 +32,17 @@ counted AS (
         max(CASE WHEN failed = 1 THEN day END) AS last_failed
     FROM ordered
     GROUP BY series, name
+),
+placed AS (
+    SELECT
+        c.series, c.name, c.runs, c.failed, c.flips, coalesce(m.same_commit, 0) AS same_commit,
+        c.last_failed,
+        row_number() OVER (PARTITION BY c.series ORDER BY c.failed DESC, c.name) AS place
+    FROM counted c
+    LEFT JOIN commits m ON m.series = c.series AND m.name = c.name
+    WHERE c.flips >= 3 OR m.same_commit > 0
 )
-SELECT
-    c.series, c.name, c.runs, c.failed, c.flips, coalesce(m.same_commit, 0) AS same_commit,
-    c.last_failed
-FROM counted c
-LEFT JOIN commits m ON m.series = c.series AND m.name = c.name
-WHERE c.flips >= 3 OR m.same_commit > 0
-ORDER BY c.failed DESC, c.series, c.name
-LIMIT 50
+SELECT series, name, runs, failed, flips, same_commit, last_failed
+FROM placed
+WHERE place <= 50
+ORDER BY failed DESC, series, name

@@ -1,27 +1,40 @@
 -- Where did the time of every command, step and test go, run by run?
 --
--- One row a subject and run. The parts of a command are those of the run's critical path, the
--- parts of a step or test those of its own; they add up to wall_ns. starved_ns is time without a
--- CPU: in run queues, or on a CPU that the hypervisor did not run.
-WITH united AS (
+-- One row a subject and run. Runs that ended badly are no measurements, nor are failed steps and tests:
+-- they stop early. The parts of a command are those of the run's critical path, the parts of a step or
+-- test those of its own; they add up to wall_ns. starved_ns is time without a CPU: in run queues, or on
+-- a CPU that the hypervisor did not run.
+WITH named AS (
+    -- Numbers are shorter than names where runs are compared with each other.
+    SELECT series, kind, name, row_number() OVER (ORDER BY series, kind, name) AS subject
+    FROM (
+        SELECT DISTINCT s.series, t.kind, t.name
+        FROM steps t
+        JOIN series s ON s.run = t.run
+        WHERE s.well = 1 AND t.failed = 0
+        UNION ALL
+        SELECT DISTINCT series, 'command' AS kind, '' AS name FROM series WHERE well = 1
+    ) names
+),
+united AS (
     SELECT
-        series, 'command' AS kind, '' AS name, run, seq, stolen_share,
-        path_ns AS wall_ns,
-        CASE WHEN exit_code = 0 THEN 0 ELSE 1 END AS failed,
-        work_ns,
-        path_on_cpu_ns AS on_cpu_ns,
-        path_run_queue_ns AS run_queue_ns,
-        path_disk_ns AS disk_ns,
-        path_network_ns AS network_ns,
-        path_sleep_ns + path_other_ns AS sleep_ns,
+        b.subject, s.run, s.seq, s.day_number, s.pool, s.stolen_share,
+        s.path_ns AS wall_ns,
+        s.work_ns,
+        s.path_on_cpu_ns AS on_cpu_ns,
+        s.path_run_queue_ns AS run_queue_ns,
+        s.path_disk_ns AS disk_ns,
+        s.path_network_ns AS network_ns,
+        s.path_sleep_ns + s.path_other_ns AS sleep_ns,
         0 AS others_ns,
-        path_unknown_ns AS unknown_ns
-    FROM series
+        s.path_unknown_ns AS unknown_ns
+    FROM series s
+    JOIN named b ON b.series = s.series AND b.kind = 'command'
+    WHERE s.well = 1
     UNION ALL
     SELECT
-        s.series, t.kind, t.name, s.run, s.seq, s.stolen_share,
+        b.subject, s.run, s.seq, s.day_number, s.pool, s.stolen_share,
         t.wall_ns,
-        CASE WHEN t.failed > 0 THEN 1 ELSE 0 END AS failed,
         CAST(round(t.on_cpu_ns * (1e0 - s.stolen_share)) AS bigint) AS work_ns,
         t.spent_on_cpu_ns,
         t.spent_run_queue_ns,
@@ -32,20 +45,16 @@ WITH united AS (
         t.spent_unknown_ns
     FROM steps t
     JOIN series s ON s.run = t.run
-),
-numbered AS (
-    -- Numbers are shorter than names where runs are compared with each other.
-    SELECT series, kind, name, row_number() OVER (ORDER BY series, kind, name) AS subject
-    FROM (SELECT DISTINCT series, kind, name FROM united) names
+    JOIN named b ON b.series = s.series AND b.kind = t.kind AND b.name = t.name
+    WHERE s.well = 1 AND t.failed = 0
 )
 SELECT
-    b.subject, u.series, u.kind, u.name, u.run, u.seq,
-    row_number() OVER (PARTITION BY b.subject ORDER BY u.seq, u.run) AS n,
-    count(*) OVER (PARTITION BY b.subject) AS runs,
-    u.wall_ns, u.failed, u.work_ns,
+    u.subject, b.series, b.kind, b.name, u.run, u.seq, u.day_number, u.pool,
+    row_number() OVER (PARTITION BY u.subject ORDER BY u.seq, u.run) AS n,
+    u.wall_ns, u.work_ns,
     u.on_cpu_ns - CAST(round(u.on_cpu_ns * u.stolen_share) AS bigint) AS on_cpu_ns,
     u.run_queue_ns + CAST(round(u.on_cpu_ns * u.stolen_share) AS bigint) AS starved_ns,
     CAST(round(u.on_cpu_ns * u.stolen_share) AS bigint) AS stolen_ns,
     u.disk_ns, u.network_ns, u.sleep_ns, u.others_ns, u.unknown_ns
 FROM united u
-JOIN numbered b ON b.series = u.series AND b.kind = u.kind AND b.name = u.name
+JOIN named b ON b.subject = u.subject

@@ -21,16 +21,21 @@ WITH parts AS (
     FROM subjects
     WHERE kind <> 'command'
     GROUP BY series, kind, name
+),
+placed AS (
+    SELECT
+        series, kind, name, runs, median_ns, spread_ns, cpu_ns, starved_ns, blocked_ns, others_ns,
+        CASE
+            WHEN cpu_ns >= greatest(starved_ns, blocked_ns, others_ns) THEN 'cpu'
+            WHEN starved_ns >= greatest(blocked_ns, others_ns) THEN 'starved'
+            WHEN blocked_ns >= others_ns THEN 'blocked'
+            ELSE 'others'
+        END AS varies_by,
+        row_number() OVER (PARTITION BY series ORDER BY spread_ns DESC, kind, name) AS place
+    FROM parts
+    WHERE runs >= 10 AND spread_ns > 0
 )
-SELECT
-    series, kind, name, runs, median_ns, spread_ns, cpu_ns, starved_ns, blocked_ns, others_ns,
-    CASE
-        WHEN cpu_ns >= greatest(starved_ns, blocked_ns, others_ns) THEN 'cpu'
-        WHEN starved_ns >= greatest(blocked_ns, others_ns) THEN 'starved'
-        WHEN blocked_ns >= others_ns THEN 'blocked'
-        ELSE 'others'
-    END AS varies_by
-FROM parts
-WHERE runs >= 10 AND spread_ns > 0
+SELECT series, kind, name, runs, median_ns, spread_ns, cpu_ns, starved_ns, blocked_ns, others_ns, varies_by
+FROM placed
+WHERE place <= 50
 ORDER BY spread_ns DESC, series, kind, name
-LIMIT 50

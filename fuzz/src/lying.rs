@@ -223,7 +223,7 @@ fn exports(view: &View<'_>, trace: &Trace) {
             export::write(settings, view, trace, &mut Few(0)).unwrap();
         }
     }
-    let place = Place::of(trace.meta(), None);
+    let place = Place::of(trace.meta(), None, None);
     for table in dataset::tables(view.analysis, view.chosen, &place) {
         dataset::file(&table).unwrap();
     }

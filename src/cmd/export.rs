@@ -77,6 +77,9 @@ pub struct Args {
     /// The repository in parquet, instead of the CI system's
     #[arg(long, value_name = "NAME")]
     repo: Option<String>,
+    /// The job in parquet, instead of the CI system's: a leg of a matrix
+    #[arg(long, value_name = "NAME")]
+    job: Option<String>,
     #[command(flatten)]
     filters: Filters,
     /// Export from this time of the recording on, e.g. 1.5s
@@ -154,6 +157,8 @@ fn misplaced(args: &Args, to: To) -> Option<&'static str> {
         Some("--flows takes --format perfetto")
     } else if args.repo.is_some() && !matches!(to, To::Dataset) {
         Some("--repo takes --format parquet")
+    } else if args.job.is_some() && !matches!(to, To::Dataset) {
+        Some("--job takes --format parquet")
     } else {
         None
     }

@@ -9,6 +9,7 @@
 extern crate self as tr_format;
 
 mod block;
+pub mod ci;
 mod codec;
 pub mod container;
 pub mod counters;

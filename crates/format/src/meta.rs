@@ -49,6 +49,45 @@ pub struct Metadata {
     /// The program that recorded, and its version, if that was not `tr`: `perf 6.1.187`. The
     /// `tr import` of version 0.1.0 wrote it.
     pub recorder: Option<String>,
+    /// Facts about the machine's hardware that [`Hardware`] names; a fact that is not known is missing.
+    pub hardware: Option<Vec<(String, String)>>,
+}
+
+/// The names of facts about the machine's hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hardware {
+    /// The first CPU's model, as it calls itself.
+    CpuModel,
+    /// Family, model and stepping of it, as numbers or words.
+    CpuStepping,
+    /// The version of its microcode.
+    Microcode,
+    /// The usable memory in bytes (`MemTotal`).
+    Memory,
+    /// The hypervisor or the cloud's kind of machine; `none` on bare metal.
+    Virtualization,
+}
+
+impl Hardware {
+    /// All of them.
+    pub const ALL: [Hardware; 5] = [
+        Hardware::CpuModel,
+        Hardware::CpuStepping,
+        Hardware::Microcode,
+        Hardware::Memory,
+        Hardware::Virtualization,
+    ];
+
+    /// The name in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Hardware::CpuModel => "cpu model",
+            Hardware::CpuStepping => "cpu stepping",
+            Hardware::Microcode => "microcode",
+            Hardware::Memory => "memory bytes",
+            Hardware::Virtualization => "virtualization",
+        }
+    }
 }
 
 /// A kind of fact that not every recording has.
@@ -146,6 +185,13 @@ impl std::fmt::Display for Missing {
 }
 
 impl Metadata {
+    /// A fact about the machine's hardware.
+    pub fn hardware(&self, fact: Hardware) -> Option<&str> {
+        let mut all = self.hardware.iter().flatten();
+        all.find(|(name, _)| name == fact.name())
+            .map(|(_, value)| value.as_str())
+    }
+
     /// Why a fact could not be recorded, if the recording tells.
     pub fn missing(&self, fact: Extra) -> Option<&Missing> {
         self.missing.iter().find(|it| it.fact == Some(fact))

@@ -74,7 +74,8 @@ impl Section for Metadata {
         fields.rare(20, &mut self.not_traced)?;
         fields.rare(21, &mut self.origin)?;
         fields.rare(22, &mut self.extras)?;
-        fields.rare(23, &mut self.recorder)
+        fields.rare(23, &mut self.recorder)?;
+        fields.rare(24, &mut self.hardware)
     }
 }
 

@@ -53,5 +53,6 @@ pub fn metadata(config: &Config, started: &Started, start: Start) -> Metadata {
         origin: started.origin,
         extras: started.extras.clone(),
         recorder: None,
+        hardware: Some(host::hardware()),
     }
 }

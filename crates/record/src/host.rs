@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use nix::time::{clock_gettime, ClockId};
 use tr_format::event::{Argv, Clock, Comm, CpuId, Ktime};
-use tr_format::meta::Metadata;
+use tr_format::meta::{Hardware, Metadata};
 
 use crate::error::Error;
 
@@ -189,31 +189,100 @@ pub fn uname() -> (String, String, String) {
     (kernel, text(name.machine()), text(name.nodename()))
 }
 
-/// Variables that identify a CI run, a line for each system; no other variable of the
-/// environment is stored.
-const CI_VARIABLES: &str = "
-    GITHUB_REPOSITORY GITHUB_RUN_ID GITHUB_RUN_ATTEMPT GITHUB_JOB GITHUB_SHA GITHUB_REF
-    CHECK_RUN_ID TRACEPARENT
-    CI_PROJECT_PATH CI_PIPELINE_ID CI_JOB_ID CI_JOB_NAME CI_COMMIT_SHA CI_COMMIT_REF_NAME
-    JOB_NAME BUILD_ID BUILD_NUMBER GIT_COMMIT GIT_BRANCH
-    BUILDKITE_PIPELINE_SLUG BUILDKITE_BUILD_ID BUILDKITE_JOB_ID BUILDKITE_COMMIT BUILDKITE_BRANCH
-    CIRCLE_WORKFLOW_ID CIRCLE_BUILD_NUM CIRCLE_SHA1 CIRCLE_BRANCH
-    BUILD_BUILDID BUILD_SOURCEVERSION BUILD_SOURCEBRANCH";
-
 /// The longest identifier in bytes; a longer value is left out.
 const CI_LONGEST: usize = 512;
 
-/// The identifiers of the CI run: name, value.
+/// The variables that identify the CI run: name, value. No other variable of the environment is
+/// stored.
 pub fn ci() -> Vec<(String, String)> {
     let value = |name: &str| {
         std::env::var(name)
             .ok()
             .map(|value| (name.to_owned(), value))
     };
-    let variables = CI_VARIABLES.split_whitespace().filter_map(value);
+    let variables = tr_format::ci::variables().into_iter().filter_map(value);
     variables
         .filter(|(_, value)| (1..=CI_LONGEST).contains(&value.len()))
         .collect()
+}
+
+/// The length up to which /proc/cpuinfo is read: the first CPU stands there, and the kernel makes no
+/// more of the text than is asked for.
+const CPUINFO: u32 = 8192;
+
+/// What is known of the hardware: name, value.
+pub fn hardware() -> Vec<(String, String)> {
+    let text = |path: &str| {
+        let file = fs::File::open(path).ok()?;
+        let (bytes, _) = read_at_most(file, CPUINFO);
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    };
+    let dmi = |name: &str| text(&format!("/sys/class/dmi/id/{name}"));
+    let product = [dmi("sys_vendor"), dmi("product_name")].map(Option::unwrap_or_default);
+    let known = hardware_of(
+        &text("/proc/cpuinfo").unwrap_or_default(),
+        &text("/proc/meminfo").unwrap_or_default(),
+        product.map(|it| it.trim().to_owned()).join(" ").trim(),
+    );
+    let known = known.into_iter();
+    known
+        .map(|(fact, value)| (fact.name().to_owned(), value))
+        .collect()
+}
+
+/// The facts of /proc/cpuinfo (x86, arm64), /proc/meminfo and the product's name in the firmware.
+fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, String)> {
+    let first = |text: &str, name: &str| {
+        let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+        let value = lines.find(|it| it.0.trim() == name)?.1.trim();
+        (!value.is_empty()).then(|| value.chars().take(CI_LONGEST).collect::<String>())
+    };
+    let cpu = |name: &str| first(cpuinfo, name);
+    // arm64 has numbers for the maker and the part instead of a name.
+    let part = || {
+        Some(format!(
+            "implementer {} part {}",
+            cpu("CPU implementer")?,
+            cpu("CPU part")?
+        ))
+    };
+    let stepping = || {
+        Some(format!(
+            "{} {} {}",
+            cpu("cpu family")?,
+            cpu("model")?,
+            cpu("stepping")?
+        ))
+    };
+    let revision = || Some(format!("{} {}", cpu("CPU variant")?, cpu("CPU revision")?));
+    let memory = first(meminfo, "MemTotal").and_then(|it| {
+        let kib = it.split(' ').next()?.parse::<u64>().ok()?;
+        Some(kib.saturating_mul(1024).to_string())
+    });
+    let flags = cpu_flags(cpuinfo);
+    // Only x86 tells of a hypervisor; firmware of bare metal has a product's name, too.
+    let virtualization = match flags.map(|flags| flags.split(' ').any(|it| it == "hypervisor")) {
+        Some(true) if product.is_empty() => Some("a hypervisor".to_owned()),
+        Some(false) => Some("none".to_owned()),
+        _ => Some(product.to_owned()).filter(|it| !it.is_empty()),
+    };
+    let all = [
+        (Hardware::CpuModel, cpu("model name").or_else(part)),
+        (Hardware::CpuStepping, stepping().or_else(revision)),
+        (Hardware::Microcode, cpu("microcode")),
+        (Hardware::Memory, memory),
+        (Hardware::Virtualization, virtualization),
+    ];
+    let known = all.into_iter();
+    known
+        .filter_map(|(fact, value)| Some((fact, value?)))
+        .collect()
+}
+
+/// The flags of an x86 CPU.
+fn cpu_flags(cpuinfo: &str) -> Option<&str> {
+    let mut lines = cpuinfo.lines().filter_map(|line| line.split_once(':'));
+    lines.find(|it| it.0.trim() == "flags").map(|it| it.1)
 }
 
 /// The mount point of the cgroup v2 hierarchy.

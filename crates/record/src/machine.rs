@@ -45,6 +45,8 @@ enum Text {
     MemInfo,
     /// `cpu.stat` of a cgroup.
     Quota,
+    /// `cpu MHz` in `/proc/cpuinfo` of x86.
+    CpuInfo,
     /// A file that consists of one number.
     Number(Counter),
 }
@@ -161,6 +163,14 @@ impl Text {
                 set(Counter::Throttled, ns);
                 set(Counter::ThrottledPeriods, value(text, "nr_throttled "));
             }
+            Text::CpuInfo => {
+                let lines = text.lines().filter_map(|line| line.strip_prefix("cpu MHz"));
+                let all =
+                    lines.filter_map(|line| line.split_once(": ")?.1.trim().parse::<f64>().ok());
+                let (sum, count) = all.fold((0.0, 0.0), |it, mhz| (it.0 + mhz, it.1 + 1.0));
+                let mean = (count > 0.0).then(|| (sum / count * 1000.0) as u64);
+                set(Counter::Frequency, mean);
+            }
             Text::Number(counter) => set(counter, text.trim().parse().ok()),
         }
         counters
@@ -263,12 +273,19 @@ fn files(cgroups: &str, mounts: &Path) -> Vec<(PathBuf, Text)> {
     files.extend(quotas(cgroups, mounts));
     let cpus = host::online_cpus();
     let each = cpus.len().div_ceil(FREQUENCIES).max(1);
+    let frequencies = files.len();
     for cpu in cpus.iter().step_by(each) {
         let path = format!(
             "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq",
             cpu.0
         );
         files.push((path.into(), Text::Number(Frequency)));
+    }
+    // A virtual machine has no cpufreq. The beginning of the text has the first CPUs.
+    let has_none = |it: &[(PathBuf, Text)]| it.iter().all(|(path, _)| !path.exists());
+    if files.get(frequencies..).is_none_or(has_none) {
+        files.truncate(frequencies);
+        files.push((proc.join("cpuinfo"), Text::CpuInfo));
     }
     files
 }

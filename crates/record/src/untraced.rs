@@ -107,6 +107,7 @@ fn metadata(config: &Config, reason: &Error, start: Ktime) -> Metadata {
         command: config.redactor.clone().command(&command),
         cwd: std::env::current_dir().map_or(Vec::new(), |dir| dir.as_os_str().as_bytes().to_vec()),
         ci: host::ci(),
+        hardware: Some(host::hardware()),
         not_traced: Some(reason.to_string()),
         ..Metadata::default()
     }

@@ -6,30 +6,8 @@ use tr_format::meta::Metadata;
 
 use crate::escape;
 
-/// Each identifier's name, and the variables of the CI systems that hold it.
-const NAMES: [(&str, &str); 6] = [
-    (
-        "project",
-        "GITHUB_REPOSITORY CI_PROJECT_PATH JOB_NAME BUILDKITE_PIPELINE_SLUG",
-    ),
-    (
-        "run",
-        "GITHUB_RUN_ID CI_PIPELINE_ID BUILD_ID BUILDKITE_BUILD_ID CIRCLE_WORKFLOW_ID BUILD_BUILDID",
-    ),
-    ("attempt", "GITHUB_RUN_ATTEMPT"),
-    (
-        "job",
-        "GITHUB_JOB CI_JOB_NAME CI_JOB_ID BUILD_NUMBER BUILDKITE_JOB_ID CIRCLE_BUILD_NUM",
-    ),
-    (
-        "commit",
-        "GITHUB_SHA CI_COMMIT_SHA GIT_COMMIT BUILDKITE_COMMIT CIRCLE_SHA1 BUILD_SOURCEVERSION",
-    ),
-    (
-        "branch",
-        "GITHUB_REF CI_COMMIT_REF_NAME GIT_BRANCH BUILDKITE_BRANCH CIRCLE_BRANCH BUILD_SOURCEBRANCH",
-    ),
-];
+/// The identifiers that people and tables are shown; JSON and datasets have all.
+const SHOWN: [&str; 6] = ["project", "run", "attempt", "job", "commit", "branch"];
 
 /// The identifiers that a recording has: name, value.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -39,22 +17,13 @@ pub struct Ci(Vec<(&'static str, String)>);
 impl Ci {
     /// Those of a recording.
     pub fn new(meta: &Metadata) -> Ci {
-        let value = |variables: &str| {
-            variables.split(' ').find_map(|variable| {
-                let mut ci = meta.ci.iter();
-                ci.find(|(name, _)| name == variable)
-                    .map(|(_, value)| value)
-            })
-        };
-        let known = NAMES.iter().filter_map(|(name, variables)| {
-            let value = value(variables)?;
-            let value = match *name {
-                "branch" => value.strip_prefix("refs/heads/").unwrap_or(value),
-                _ => value,
-            };
-            Some((*name, escape::text(value.as_bytes())))
-        });
+        let known = tr_format::ci::identifiers(&meta.ci).into_iter();
+        let known = known.map(|(name, value)| (name, escape::text(value.as_bytes())));
         Ci(known.collect())
+    }
+
+    fn shown(&self) -> impl Iterator<Item = &(&'static str, String)> {
+        self.0.iter().filter(|(name, _)| SHOWN.contains(name))
     }
 
     /// An identifier by its name.
@@ -65,7 +34,7 @@ impl Ci {
 
     /// `run 17`, `commit 1f3a…`, for people.
     pub fn words(&self) -> Vec<String> {
-        let words = self.0.iter();
+        let words = self.shown();
         words
             .map(|(name, value)| format!("{name} {value}"))
             .collect()
@@ -88,12 +57,12 @@ impl Ci {
         }
         let mut rows = csv::Reader::from_reader(table.as_slice());
         let mut out = csv::Writer::from_writer(Vec::new());
-        let names = self.0.iter().map(|(name, _)| format!("ci_{name}"));
+        let names = self.shown().map(|(name, _)| format!("ci_{name}"));
         let titles = rows.headers()?.iter().map(str::to_owned);
         out.write_record(titles.chain(names).collect::<Vec<_>>())?;
         for row in rows.records() {
             let row = row?;
-            let values = self.0.iter().map(|(_, value)| escape::cell(value));
+            let values = self.shown().map(|(_, value)| escape::cell(value));
             let cells = row.iter().map(str::to_owned);
             out.write_record(cells.chain(values).collect::<Vec<_>>())?;
         }

@@ -27,11 +27,15 @@ pub enum Plant {
     Serial,
     /// A test fails in every fourth run, from the first one on.
     Flaky,
+    /// All runs are on other hosts, whose CPUs have a lower frequency.
+    Slower,
+    /// COMMAND ends badly after its first steps in ten runs.
+    Broken,
 }
 
 impl Plant {
     /// All of them.
-    pub const ALL: [Plant; 7] = [
+    pub const ALL: [Plant; 9] = [
         Plant::Quiet,
         Plant::Code,
         Plant::Busy,
@@ -39,6 +43,8 @@ impl Plant {
         Plant::Network,
         Plant::Serial,
         Plant::Flaky,
+        Plant::Slower,
+        Plant::Broken,
     ];
 }
 
@@ -73,6 +79,9 @@ pub const STEPS: [(&str, &str, &str); 7] = [
 /// The number of steps that can run at the same time.
 const UNITS: u16 = 4;
 
+/// The runs that a broken command takes to be repaired.
+pub const BROKEN: u32 = 10;
+
 const MS: u64 = 1_000_000;
 
 /// The beginning of the first run, in ns since 1970, and the time between two.
@@ -87,7 +96,13 @@ struct Pace {
     size: u64,
     /// In halves.
     stolen: u64,
+    /// The CPUs' frequency in kHz.
+    frequency: u64,
 }
+
+/// The frequency of the CPUs in kHz, and that of slower ones.
+const FREQUENCY: u64 = 3_000_000;
+const SLOWER: u64 = 2_300_000;
 
 impl Pace {
     fn scale(&self, ms: u64) -> u64 {
@@ -95,7 +110,7 @@ impl Pace {
     }
 
     fn run(&self, ms: u64) -> Op {
-        let length = self.scale(ms) * self.stolen / 2;
+        let length = self.scale(ms) * self.stolen / 2 * FREQUENCY / self.frequency;
         Op::Run(ns(length * 98 / 100, length * 102 / 100))
     }
 
@@ -111,6 +126,18 @@ impl FleetRun {
 
     fn is(&self, plant: Plant) -> bool {
         self.plant == plant && self.changed()
+    }
+
+    fn frequency(&self) -> u64 {
+        match self.is(Plant::Slower) {
+            true => SLOWER,
+            false => FREQUENCY,
+        }
+    }
+
+    /// COMMAND stops early in this run.
+    pub fn breaks(&self) -> bool {
+        self.is(Plant::Broken) && self.number < self.since + BROKEN
     }
 
     /// The test fails in this run.
@@ -168,6 +195,7 @@ impl FleetRun {
             // Repositories differ in size.
             size: 10 + u64::from(self.series % 5),
             stolen: if self.is(Plant::Stolen) { 3 } else { 2 },
+            frequency: self.frequency(),
         }
     }
 
@@ -178,6 +206,10 @@ impl FleetRun {
             make.extend([Op::Take(chan(0)), Op::Fork(unit, Arg::Same)]);
         }
         make.push(Op::WaitAll);
+        if self.breaks() {
+            make.push(Op::ExitGroup(2));
+            return make;
+        }
         for step in UNITS + 1..=STEPS.len() as u16 {
             make.extend([Op::Fork(step, Arg::Same), Op::WaitAll]);
         }
@@ -237,12 +269,14 @@ impl FleetRun {
             (Counter::Busy, busy + truth.others - stolen),
             (Counter::Stolen, stolen),
         ];
+        let frequency = self.frequency();
         let (start, end) = (recording.meta.start, recording.end());
         for (time, share) in [(start, 0), (end, 1)] {
             let mut counters = Counters::default();
             for (counter, value) in known {
                 counters.set(counter, value * share);
             }
+            counters.set(Counter::Frequency, frequency);
             let kind = LifeKind::Counters(counters);
             recording.insert(
                 time.0,
@@ -266,7 +300,8 @@ impl FleetRun {
         let real = FIRST + number * INTERVAL + series * MS + draw.length(ns(0, MS / 2));
         let meta = &mut recording.meta;
         meta.start_clock.real = real;
-        meta.host = format!("runner-{}", draw.length(ns(1, 8)));
+        let host = draw.length(ns(1, 8)) + if self.is(Plant::Slower) { 8 } else { 0 };
+        meta.host = format!("runner-{host}");
         meta.command = [b"make".to_vec(), b"-j2".to_vec(), b"check".to_vec()].into();
         meta.cwd = b"/w/build".to_vec();
         let ci = [

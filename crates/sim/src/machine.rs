@@ -352,6 +352,7 @@ impl Machine {
             origin: None,
             extras: None,
             recorder: None,
+            hardware: None,
         }
     }
 

@@ -34,7 +34,7 @@ pub fn run(args: &Args) -> ExitCode {
         return ExitCode::from(open::UNREADABLE);
     }
     open::warn(&trace, &args.file.to_string_lossy());
-    let place = Place::of(trace.meta(), args.repo.as_deref());
+    let place = Place::of(trace.meta(), args.repo.as_deref(), args.job.as_deref());
     match present(output, &place) {
         Ok(None) => {}
         Ok(Some(file)) => {

@@ -37,6 +37,7 @@ fn full() -> Metadata {
         not_traced: Some("no BTF".into()),
         extras: Some(vec![0]),
         recorder: Some("perf 6.1".into()),
+        hardware: Some(vec![("cpu model".into(), "x".into())]),
         origin: Some(Origin {
             method: Method::Ptrace,
             facts: Facts {

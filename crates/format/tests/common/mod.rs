@@ -67,6 +67,7 @@ pub fn meta() -> Metadata {
         not_traced: Some("no BTF".into()),
         extras: Some(vec![0, 200]),
         recorder: Some("perf 6.1".into()),
+        hardware: Some(vec![("cpu model".into(), "AMD EPYC".into())]),
         origin: Some(Origin {
             method: Method::Poll,
             facts: Facts {

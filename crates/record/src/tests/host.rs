@@ -55,3 +55,37 @@ fn a_time_namespace_adds_to_the_clocks() {
     assert_eq!(offsets.boot, -7_000_000_000);
     assert_eq!(Offsets::parse(""), Offsets::default());
 }
+
+#[test]
+fn hardware_is_told_as_the_kernel_tells_it() {
+    let x86 =
+        "processor\t: 0\ncpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nstepping\t: 1\n\
+               microcode\t: 0x1000065\ncpu MHz\t\t: 2596.138\nflags\t\t: fpu hypervisor sse\n";
+    let of = |text: &str, product: &str| {
+        let all = hardware_of(text, "MemTotal:       24000000 kB\n", product);
+        let all = all
+            .into_iter()
+            .map(|(fact, value)| format!("{}={value}", fact.name()));
+        all.collect::<Vec<_>>().join(", ")
+    };
+    assert_eq!(
+        of(x86, "Amazon EC2 m7a.large"),
+        "cpu model=AMD EPYC, cpu stepping=25 17 1, microcode=0x1000065, memory bytes=24576000000, \
+         virtualization=Amazon EC2 m7a.large"
+    );
+    assert!(of(x86, "").ends_with("virtualization=a hypervisor"));
+    assert!(of(&x86.replace("hypervisor", "x"), "Dell R640").ends_with("virtualization=none"));
+    let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n";
+    assert_eq!(
+        of(arm, ""),
+        "cpu model=implementer 0x41 part 0xd0c, cpu stepping=0x3 1, memory bytes=24576000000"
+    );
+    // This machine's model is the one that /proc/cpuinfo shows to everyone.
+    let here = std::fs::read_to_string("/proc/cpuinfo").unwrap();
+    if let Some((_, model)) = here
+        .lines()
+        .find_map(|it| it.strip_prefix("model name")?.split_once(": "))
+    {
+        assert!(hardware().contains(&("cpu model".to_owned(), model.to_owned())));
+    }
+}

@@ -43,11 +43,13 @@ pub struct Place {
     /// The run's id. Recordings that `tr redact` or `tr recover` made of one have the same.
     pub run: String,
     project: String,
+    /// Instead of the CI system's job: legs of a matrix.
+    job: Option<String>,
 }
 
 impl Place {
-    /// The place of a recording; `project` instead of the CI system's.
-    pub fn of(meta: &Metadata, project: Option<&str>) -> Place {
+    /// The place of a recording; `project` and `job` instead of the CI system's.
+    pub fn of(meta: &Metadata, project: Option<&str>, job: Option<&str>) -> Place {
         let ci = Ci::new(meta);
         let project = project.or_else(|| ci.get("project")).unwrap_or(LOCAL);
         let project = crate::escape::text(project.as_bytes());
@@ -56,6 +58,7 @@ impl Place {
             date: format!("date={}", day(meta.start_clock.real)),
             run: identity::id(meta),
             project,
+            job: job.map(|it| crate::escape::text(it.as_bytes())),
         }
     }
 }
@@ -99,6 +102,22 @@ fn day(unix: u64) -> String {
 /// that may have rows of their own.
 pub fn tables(analysis: &Analysis, chosen: &[usize], place: &Place) -> Vec<Table> {
     reduce::tables(analysis, chosen, place)
+}
+
+/// The steps of a kind and name, and the critical path in them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepOnPath {
+    /// The kind's name.
+    pub kind: String,
+    /// Without the parts that differ between runs.
+    pub name: String,
+    /// The time on the path, in ns.
+    pub ns: u64,
+}
+
+/// The steps on the critical path of an analysis with a timeline, the longest first.
+pub fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
+    reduce::steps_on_path(analysis)
 }
 
 /// The columns of every table.

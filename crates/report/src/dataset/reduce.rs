@@ -8,10 +8,12 @@ use tr_analyze::critical_path::{self, CriticalPath};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::machine::Samples;
 use tr_analyze::model::{self, Analysis, Times};
+use tr_format::ci::QUEUED_AT;
 use tr_format::counters::Counter;
+use tr_format::meta::{Hardware, Metadata};
 
 use super::rows::{Machine, Path, Process, Program, Run, Step};
-use super::{hex, Place, Table};
+use super::{hex, Place, StepOnPath, Table};
 use crate::ci::Ci;
 use crate::facts::by_tr;
 use crate::facts::loads::{Load, Loads};
@@ -32,9 +34,7 @@ const COMMAND: usize = 200;
 
 /// The tables of a run, that of the runs last.
 pub fn tables(analysis: &Analysis, chosen: &[usize], place: &Place) -> Vec<Table> {
-    let path = critical_path::root(analysis)
-        .and_then(|root| critical_path::critical_path(analysis, root))
-        .ok();
+    let path = path_of(analysis);
     let (steps, steps_left_out) = steps(analysis, path.as_ref(), &place.run);
     let (processes, processes_left_out) = processes(analysis, chosen, path.as_ref(), &place.run);
     let loads = Loads::of(analysis);
@@ -58,6 +58,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
     let meta = &analysis.meta;
     let ci = Ci::new(meta);
     let known = |name| ci.get(name).map(str::to_owned);
+    let job = place.job.clone().or_else(|| known("job"));
     let summary = analysis.summary.as_ref();
     let (exit_code, exit_signal) = ended(summary.and_then(|summary| summary.status));
     let times = &analysis.totals.times;
@@ -74,7 +75,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         project: place.project.clone(),
         ci_run: known("run"),
         attempt: known("attempt"),
-        job: known("job"),
+        job,
         commit: known("commit"),
         branch: known("branch"),
         command: shown(&command),
@@ -104,8 +105,22 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         path_unknown_ns: on_path("unknown"),
         incomplete: summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty(),
         lost_events: Some(quality.lost_events).filter(|_| !quality.lost_unknown),
+        page: known("page"),
+        runner: known("runner"),
+        label: known("label"),
+        image: known("image"),
+        queued_ns: queued(meta),
         ..Run::default()
     }
+}
+
+/// The wait for a runner in ns, from the moment that the job's script told.
+fn queued(meta: &Metadata) -> Option<u64> {
+    let told = meta.ci.iter().find(|(name, _)| name == QUEUED_AT)?;
+    let since: f64 = told.1.parse().ok()?;
+    let ns = meta.start_unix()?.checked_sub((since * 1e9) as u64)?;
+    // A wait of a month is a unit that was mistaken.
+    (since > 0.0 && ns < 30 * 86_400_000_000_000).then_some(ns)
 }
 
 /// The time of a column in ns, if the recording tells it.
@@ -220,6 +235,30 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
     (rows, left_out as u64)
 }
 
+/// See [`super::steps_on_path`].
+pub fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
+    let (rows, _) = steps(analysis, path_of(analysis).as_ref(), "");
+    let rows = rows.into_iter().filter(|step| step.path_ns > 0);
+    let mut out: Vec<StepOnPath> = rows
+        .map(|step| StepOnPath {
+            kind: step.kind,
+            name: step.name,
+            ns: step.path_ns,
+        })
+        .collect();
+    out.sort_by(|a, b| {
+        b.ns.cmp(&a.ns)
+            .then_with(|| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)))
+    });
+    out
+}
+
+fn path_of(analysis: &Analysis) -> Option<CriticalPath> {
+    critical_path::root(analysis)
+        .and_then(|root| critical_path::critical_path(analysis, root))
+        .ok()
+}
+
 fn programs(analysis: &Analysis, run: &str) -> Vec<Program> {
     let mut sums: BTreeMap<String, Program> = BTreeMap::new();
     for process in &analysis.processes {
@@ -320,6 +359,7 @@ fn machine(analysis: &Analysis, loads: &Loads, run: &str) -> Machine {
     let span = (analysis.start, analysis.end);
     let total = |counter| samples.increase(counter, span);
     let range = |counter| samples.range(counter, span);
+    let hardware = |fact| meta.hardware(fact).map(|it| escape::text(it.as_bytes()));
     let withheld = tr_analyze::machine::withheld(analysis);
     Machine {
         run: run.to_owned(),
@@ -338,5 +378,12 @@ fn machine(analysis: &Analysis, loads: &Loads, run: &str) -> Machine {
         recorder_ns: total(Counter::Recorder),
         available_memory_bytes: range(Counter::AvailableMemory).map(|it| it.least),
         frequency_khz: range(Counter::Frequency).map(|it| it.mean),
+        cpu_model: hardware(Hardware::CpuModel),
+        cpu_stepping: hardware(Hardware::CpuStepping),
+        microcode: hardware(Hardware::Microcode),
+        memory_bytes: meta
+            .hardware(Hardware::Memory)
+            .and_then(|it| it.parse().ok()),
+        virtualization: hardware(Hardware::Virtualization),
     }
 }

@@ -57,6 +57,14 @@ rows! {
         /// Rows that the limits of the tables left out.
         steps_left_out: u64,
         processes_left_out: u64,
+        /// The run's page in the CI system; the machine or agent, the kind of runner and its image, as
+        /// the CI system names them.
+        page: Option<String>,
+        runner: Option<String>,
+        label: Option<String>,
+        image: Option<String>,
+        /// The wait for a runner before the job, if the job told its beginning.
+        queued_ns: Option<u64>,
     }
 }
 
@@ -160,6 +168,14 @@ rows! {
         recorder_ns: Option<u64>,
         /// The least memory that was available.
         available_memory_bytes: Option<u64>,
+        /// The mean of the samples during the run.
         frequency_khz: Option<u64>,
+        /// The first CPU.
+        cpu_model: Option<String>,
+        cpu_stepping: Option<String>,
+        microcode: Option<String>,
+        memory_bytes: Option<u64>,
+        /// `none` on bare metal.
+        virtualization: Option<String>,
     }
 }

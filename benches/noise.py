@@ -1,0 +1,92 @@
+"""Series of times with noise of many kinds and planted changes, for benches/fleet.py and the tests."""
+
+import math
+
+import numpy as np
+
+DAY = 86_400_000_000_000
+MINUTE = 60e9
+
+
+def ar(rng, n, rho, scale):
+    """Noise of which a part stays from one run to the next."""
+    fresh = rng.normal(0, scale * math.sqrt(1 - rho * rho), n)
+    out = np.empty(n)
+    out[0] = rng.normal(0, scale)
+    for i in range(1, n):
+        out[i] = rho * out[i - 1] + fresh[i]
+    return out
+
+
+def independent(rng, days):
+    return rng.normal(0, rng.choice([0.01, 0.02, 0.03]), len(days)), None
+
+
+def autocorrelated(rng, days):
+    return ar(rng, len(days), 0.9, rng.choice([0.01, 0.02, 0.05, 0.1])), None
+
+
+def partly_autocorrelated(rng, days):
+    return ar(rng, len(days), 0.9, 0.03) + rng.normal(0, 0.03, len(days)), None
+
+
+def long_memory(rng, days):
+    return ar(rng, len(days), 0.97, 0.05), None
+
+
+def heavy_tailed(rng, days):
+    return 0.02 * rng.standard_t(2.5, len(days)), None
+
+
+def outliers(rng, days):
+    late = np.where(rng.random(len(days)) < 0.05, rng.exponential(0.5, len(days)), 0)
+    return late + rng.normal(0, 0.02, len(days)), None
+
+
+def skewed(rng, days):
+    return np.log1p(rng.lognormal(-3.5, 0.8, len(days))), None
+
+
+def weekday(rng, days):
+    week = (days + 3) % 7
+    off = np.where(week >= 5, -rng.choice([0.05, 0.1, 0.2]), 0.0)
+    return off + np.where(week == 0, rng.choice([0, 0.05]), 0) + rng.normal(0, 0.02, len(days)), None
+
+
+def pools(rng, days):
+    members = (rng.random(len(days)) < rng.choice([0.2, 0.5])).astype(int)
+    return members * rng.choice([0.1, 0.3]) + rng.normal(0, 0.02, len(days)), members
+
+
+def hidden_pools(rng, days):
+    return pools(rng, days)[0], None
+
+
+def pools_by_day(rng, days):
+    members = (rng.random(days[-1] - days[0] + 1) < 0.5).astype(int)[days - days[0]]
+    return members * 0.2 + rng.normal(0, 0.02, len(days)), members
+
+
+def growth(rng, days):
+    return np.linspace(0, rng.choice([0.1, 0.2, 0.3]), len(days)) + rng.normal(0, 0.02, len(days)), None
+
+
+KINDS = {
+    it.__name__: it
+    for it in [
+        independent, autocorrelated, partly_autocorrelated, long_memory, heavy_tailed, outliers, skewed,
+        weekday, pools, hidden_pools, pools_by_day, growth,
+    ]
+}
+
+
+def series(kind, seed, n=200, plant=0.0):
+    """Wall times in ns, days since 1970, pools, and the first run with the planted change."""
+    rng = np.random.default_rng([seed, list(KINDS).index(kind), n])
+    days = 20_000 + int(rng.integers(0, 7)) + np.arange(n) // rng.choice([1, 2, 4, 8, 20])
+    at = int(rng.integers(n // 5, n * 4 // 5))
+    noise, members = KINDS[kind](rng, days)
+    if plant:
+        noise[at:] += math.log1p(plant)
+    members = np.full(n, -1) if members is None else members
+    return MINUTE * np.exp(noise), days, members, at

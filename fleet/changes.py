@@ -1,0 +1,415 @@
+"""Since when does a series of times differ? Steps and slow growth in noise that knows its past.
+
+The model of a series is a level, an effect of each pool of machines, an effect of each day of the
+week, and noise of which a part rho stays from one run to the next (AR(1)). A change is a step or a
+ramp of the level, found by generalized least squares: what of it the noise would do by itself does
+not count. Short series and wrong models are answered by a high threshold, not by a finer model.
+"""
+
+import math
+
+import numpy as np
+
+# The runs that a side of a change has at least.
+LEAST = 8
+# The standard errors that a change has at least; more with few runs, whose noise is known badly.
+THRESHOLD = 5.5
+# The runs from which on the noise is known well.
+ENOUGH = 150
+# A change is at least this part of the time, and this many ns.
+SHARE = 0.025
+SHORTEST = 10_000_000
+# A day of the week is told from the others by this many weeks.
+WEEKS = 3
+# The changes from or to a pool of machines that tell its speed.
+SWITCHES = 4
+# The longest part of a series that is searched at once: older changes have been told.
+WINDOW = 1000
+
+
+def running_median(values, half):
+    """The median of the values at most `half` places away."""
+    if len(values) <= 2 * half:
+        return np.full(len(values), np.median(values))
+    padded = np.concatenate([values[:half][::-1], values, values[-half:][::-1]])
+    return np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1), axis=1)
+
+
+def spread(values):
+    """A standard deviation from the quartiles, which outliers do not move."""
+    low, high = np.percentile(values, [25, 75])
+    return (high - low) / 1.349
+
+
+def weekdays(values, days):
+    """The effect of each run's day of the week."""
+    out = np.zeros(len(values))
+    unique, place, counts = np.unique(days, return_inverse=True, return_counts=True)
+    if len(unique) < 2:
+        return out
+    order = np.lexsort((values, place))
+    medians = values[order][np.cumsum(counts) - counts + counts // 2]
+    levels = running_median(medians, 3)
+    rest = medians - levels
+    # 1970-01-01 was a Thursday; 0 is Monday.
+    week = (unique + 3) % 7
+    if unique[-1] - unique[0] >= 7 * WEEKS:
+        effect = np.zeros(7)
+        for day in range(7):
+            inside = week == day
+            if inside.sum() >= WEEKS:
+                effect[day] = np.median(rest[inside])
+    else:
+        # Too short for days; but a weekend is no news before Monday. What it differs by is seen at
+        # its ends, where no other change of the level is in the way.
+        off = (week >= 5).astype(int)
+        ends = np.diff(off)
+        sides = [np.median(side * np.diff(medians)[ends == side]) for side in (1, -1) if (ends == side).any()]
+        # Beginnings and ends agree, or it is a change that met a weekend.
+        if not sides or min(sides) < 0 < max(sides):
+            return out
+        effect = np.where(np.arange(7) >= 5, min(sides, key=abs), 0.0)
+    noise = spread(rest - effect[week]) if len(rest) > 3 else 0.0
+    if np.abs(effect).max() < 0.5 * noise:
+        return out
+    return effect[week][place]
+
+
+def pools(values, members):
+    """The effect of each run's pool of machines: of the differences of neighbours in two pools the
+    median, where the level of the series is not in the way. A pool that came once has none."""
+    out = np.zeros(len(values))
+    places = np.flatnonzero((members[1:] != members[:-1]) & (members[1:] >= 0) & (members[:-1] >= 0))
+    if len(places) < SWITCHES:
+        return out
+    left, right = members[places], members[places + 1]
+    jumps = values[places + 1] - values[places]
+    names, counts = np.unique(np.concatenate([left, right]), return_counts=True)
+    effect = dict.fromkeys(names.tolist(), 0.0)
+    known = [name for name, count in zip(names.tolist(), counts) if count >= SWITCHES]
+    for _ in range(10):
+        for name in known:
+            into = [j + effect[o] for j, o in zip(jumps[right == name], left[right == name].tolist())]
+            away = [effect[o] - j for j, o in zip(jumps[left == name], right[left == name].tolist())]
+            effect[name] = 0.5 * effect[name] + 0.5 * float(np.median(into + away))
+    rest = jumps - [effect[b] - effect[a] for a, b in zip(left.tolist(), right.tolist())]
+    scale = spread(rest)
+    for name, count in zip(names.tolist(), counts):
+        # As far as it is more than chance.
+        if abs(effect[name]) > 3 * 1.2533 * scale / math.sqrt(count):
+            out[members == name] = effect[name]
+    return out
+
+
+def clipped(values):
+    """The values with outliers at the border of what the noise does."""
+    level = running_median(values, min(20, len(values) // 5))
+    rest = values - level
+    scale = spread(rest)
+    return level + np.clip(rest, -2.5 * scale, 2.5 * scale) if scale > 0 else values
+
+
+def memory(rest):
+    """How much of the noise stays from one run to the next, from several distances: noise may be the
+    sum of some that stays and some that does not. Corrected for what the estimate of a level hides."""
+    n = len(rest)
+    rest = rest - rest.mean()
+    power = float(rest @ rest)
+    if power <= 0 or n < 2 * LEAST:
+        return 0.0
+    rho = 0.0
+    for lag in (1, 2, 3, 5):
+        if n < 8 * lag:
+            break
+        auto = float(rest[lag:] @ rest[:-lag]) / power + (1 + 2 * lag) / n
+        # Not more than chance.
+        if lag > 1 and auto < 2.5 / math.sqrt(n):
+            break
+        auto = max(0.0, auto)
+        rho = max(rho, auto ** (1 / lag))
+    return min(rho, 0.97)
+
+
+class Fit:
+    """A step or a ramp in a stretch of a series, in places from the stretch's beginning."""
+
+    def __init__(self, kind, first, last, low, high, size, z, loss):
+        self.kind, self.first, self.last = kind, first, last
+        # The places between which the change began, by the likelihood.
+        self.low, self.high = low, high
+        # The change of the level in logarithms, its standard errors from 0, the sum of squares left.
+        self.size, self.z, self.loss = size, z, loss
+
+    def shape(self, n):
+        places = np.arange(n)
+        if self.kind == "step":
+            return self.size * (places >= self.first)
+        return self.size * np.clip((places - self.first) / (self.last - self.first), 0, 1)
+
+
+def whitened(columns, rho):
+    """Columns without what of each value stays from the one before."""
+    out = columns.astype(float).copy()
+    out[..., 1:] -= rho * columns[..., :-1]
+    out[..., 0] *= math.sqrt(1 - rho * rho)
+    return out
+
+
+def solve(rest, shapes, rho):
+    """Sizes, z and the sums of squares left of each shape beside a level, in noise of this memory."""
+    n = len(rest)
+    e, one = whitened(rest, rho), whitened(np.ones(n), rho)
+    power = one @ one
+    e = e - one * (one @ e / power)
+    s = whitened(shapes, rho)
+    s = s - np.outer(s @ one / power, one)
+    inside = np.einsum("ij,ij->i", s, s)
+    size = s @ e / inside
+    loss = np.maximum(e @ e - size * size * inside, 1e-12)
+    return size, size * np.sqrt(inside * (n - 3) / loss), loss
+
+
+def steps(rest, rho):
+    """As `solve`, for a step at every place."""
+    n = len(rest)
+    e, one = whitened(rest, rho), whitened(np.ones(n), rho)
+    power = one @ one
+    e = e - one * (one @ e / power)
+    # A step at t, whitened: 1 at t, 1 - rho after it.
+    stay = 1 - rho
+    after = np.concatenate([np.cumsum(e[::-1])[::-1][1:], [0.0]])
+    ones_after = stay * (n - 1 - np.arange(n))
+    along = e + stay * after
+    share = stay + stay * ones_after
+    inside = np.maximum(1 + stay * ones_after - share * share / power, 1e-9)
+    size = along / inside
+    loss = np.maximum(e @ e - along * along / inside, 1e-12)
+    return size, size * np.sqrt(inside * (n - 3) / loss), loss
+
+
+def ramps(n):
+    """Slow growth from and to each eighth of a stretch."""
+    edges = np.unique(np.linspace(0, n - 1, 9).astype(int))
+    return [(a, b) for i, a in enumerate(edges) for b in edges[i + 1 :] if b - a >= max(2 * LEAST, n // 5)]
+
+
+def best(rest):
+    """The step or ramp that explains most of a stretch."""
+    n = len(rest)
+    inside = slice(LEAST, n - LEAST + 1)
+
+    def step(rho):
+        size, z, loss = steps(rest, rho)
+        at = int(np.argmin(loss[inside])) + LEAST
+        near = np.flatnonzero(loss[inside] <= loss[at] * math.exp(8 / n)) + LEAST
+        return Fit("step", at, at, int(near[0]), int(near[-1]), float(size[at]), float(z[at]), float(loss[at]))
+
+    found = step(0.0)
+    # Noise with memory makes it no clearer.
+    if abs(found.z) < THRESHOLD or abs(math.expm1(found.size)) < SHARE:
+        found.rho = found.raw = memory(rest)
+        return found
+    for _ in range(2):
+        rho = memory(rest - found.shape(n))
+        found = step(rho)
+    rho = memory(rest - found.shape(n))
+    found = step(rho)
+    # A step that the noise has made hides the memory of which it is made.
+    found.rho, found.raw = rho, memory(rest)
+    if n < 6 * LEAST:
+        return found
+    spans = ramps(n)
+    places = np.arange(n)
+    shapes = np.array([np.clip((places - a) / (b - a), 0, 1) for a, b in spans])
+
+    def ramp(rho):
+        size, z, loss = solve(rest, shapes, rho)
+        at = int(np.argmin(loss))
+        (a, b) = spans[at]
+        return Fit("ramp", a, b, a, a, float(size[at]), float(z[at]), float(loss[at]))
+
+    slow = ramp(0.0)
+    own = memory(rest - slow.shape(n))
+    slow = ramp(own)
+    slow.rho, slow.raw = own, found.raw
+    # Both in the same noise: that of the better one.
+    common = min(own, rho)
+    if n * math.log(step(common).loss / ramp(common).loss) > 6:
+        return slow
+    return found
+
+
+def needed(fit, n, floor):
+    """The standard errors that make a change. The memory of noise is known badly in few runs."""
+    rho = max(fit.rho, floor)
+    if fit.kind == "ramp":
+        return math.inf if n < 12 * LEAST else 7 + 14 * rho
+    # A few runs of the slower kind in a row are no change.
+    side = min(fit.first, n - fit.first)
+    least = (THRESHOLD + 1.5 * max(rho, fit.raw / 2)) * (1 + 4 / side)
+    return least if n >= ENOUGH else least + 1.5 + 4 * min(1.0, 2 * rho)
+
+
+def stretches(n):
+    """Beginnings and ends: the whole, halves, quarters ... with half of an overlap."""
+    out = [(0, n)]
+    length = n
+    while length >= 8 * LEAST:
+        length //= 2
+        out += [(a, a + length) for a in range(0, n - length + 1, length // 2)]
+    return out
+
+
+def search(values, offset, floor, out):
+    """The changes of a stretch, the clearest first, then those on both sides of it."""
+    chosen = None
+    for a, b in stretches(len(values)):
+        if b - a < 2 * LEAST + 4:
+            continue
+        fit = best(values[a:b])
+        if b - a == len(values):
+            whole = fit.rho
+        least = needed(fit, b - a, max(floor, whole))
+        if abs(fit.z) < least or abs(math.expm1(fit.size)) < SHARE:
+            continue
+        if chosen is None or abs(fit.z) / least > chosen[2]:
+            chosen = (a, fit, abs(fit.z) / least)
+    if chosen is None:
+        return
+    a, fit, _ = chosen
+    fit.first, fit.last, fit.low, fit.high = (place + a for place in (fit.first, fit.last, fit.low, fit.high))
+    search(values[: fit.first], offset, fit.rho, out)
+    out.append((offset, fit))
+    end = fit.last if fit.kind == "ramp" else fit.first
+    search(values[end:], offset + end, fit.rho, out)
+
+
+def changes(wall, days, members):
+    """The changes of a series in ns, with each run's day since 1970 and number of its pool (or -1)."""
+    values = np.log(np.maximum(np.asarray(wall, dtype=float), 1.0))
+    days, members = np.asarray(days), np.asarray(members)
+    first = max(0, len(values) - WINDOW)
+    values, days, members = values[first:], days[first:], members[first:]
+    if len(values) < FEWEST or math.exp(values.max()) - math.exp(values.min()) < SHORTEST:
+        return []
+    values = values - pools(values, members)
+    values = values - weekdays(values, days)
+    values = clipped(values)
+    found = []
+    search(values, first, 0.0, found)
+    if alternates([fit.size for _, fit in found]):
+        return []
+    return found if days[-1] - days[0] >= 7 * WEEKS else lasting(found, days, first)
+
+
+def lasting(found, days, first):
+    """Without changes that are undone within a week, where too few weeks tell what a Monday is."""
+    out = []
+    for offset, fit in found:
+        if out:
+            before = out[-1]
+            since = days[offset + fit.first - first] - days[before[0] + before[1].first - first]
+            if since < 7 and alternates([before[1].size, fit.size, before[1].size]):
+                out.pop()
+                continue
+        out.append((offset, fit))
+    return out
+
+
+def alternates(sizes):
+    """The level goes to and fro: two kinds of runs, not changes."""
+    if len(sizes) < 3:
+        return False
+    signs = [a * b < 0 for a, b in zip(sizes, sizes[1:])]
+    return all(signs) and max(map(abs, sizes)) < 2 * min(map(abs, sizes))
+
+
+# The least runs of a series with a change.
+FEWEST = 2 * LEAST + 4
+# The runs on each side that are compared, and those whose machines are.
+SIDE, WIDE = 15, 60
+# A row of the changes: the runs of a subject have numbers, from 1. `n` is the first run with the change,
+# `until_n` the last one of a slow growth, `low_n` and `high_n` those between which it began.
+COLUMNS = [
+    ("subject", "bigint"), ("n", "bigint"), ("shape", "string"), ("until_n", "bigint"),
+    ("low_n", "bigint"), ("high_n", "bigint"), ("z", "double"),
+    ("before_ns", "bigint"), ("after_ns", "bigint"), ("least_ns", "bigint"), ("most_ns", "bigint"),
+    ("before_from", "bigint"), ("before_to", "bigint"), ("after_from", "bigint"), ("after_to", "bigint"),
+    ("wide_from", "bigint"), ("wide_to", "bigint"),
+]
+NAMED = """
+    SELECT c.*, s.series, s.kind, s.name
+    FROM changed c
+    JOIN (SELECT DISTINCT subject, series, kind, name FROM subjects) s ON s.subject = c.subject
+"""
+
+
+def of_subject(subject, n, wall, days, members):
+    """The rows of a subject's changes."""
+    wall = np.asarray(wall)
+    found = changes(wall, days, members)
+    spans = [(offset + fit.first, offset + (fit.last if fit.kind == "ramp" else fit.first)) for offset, fit in found]
+    rows = []
+    for place, ((offset, fit), (first, last)) in enumerate(zip(found, spans)):
+        begin = spans[place - 1][1] if place else 0
+        end = spans[place + 1][0] if place + 1 < len(spans) else len(wall)
+        # Slow growth has its sides around its ends, where it is under way already.
+        inside = LEAST if fit.kind == "ramp" else 0
+        before_to = max(first + inside, begin + inside, 1)
+        after_from = min(last - inside, len(wall) - 1)
+        before_from, after_to = max(begin, before_to - SIDE), min(end, after_from + SIDE)
+        before, after = np.median(wall[before_from:before_to]), np.median(wall[after_from:after_to])
+        if abs(after - before) < SHORTEST:
+            continue
+        error = abs(fit.size / fit.z)
+        sizes = sorted(before * math.expm1(fit.size + k * 2 * error) for k in (-1, 1))
+        rows.append((
+            int(subject), first + 1, "gradual" if fit.kind == "ramp" else "sudden", last + 1,
+            offset + fit.low + 1, offset + fit.high + 1, round(abs(fit.z), 2),
+            int(before), int(after), int(sizes[0]), int(sizes[1]),
+            before_from + 1, before_to, after_from + 1, after_to,
+            max(begin, before_to - WIDE) + 1, min(end, after_from + WIDE),
+        ))
+    return [tuple(int(cell) if isinstance(cell, np.integer) else cell for cell in row) for row in rows]
+
+
+def of_row(row):
+    """Those of a row of Spark, on an executor."""
+    columns = zip(*[(run.n, run.wall_ns, run.day_number, run.pool) for run in row.runs])
+    return of_subject(row.subject, *columns)
+
+
+def of_some(parts):
+    return [row for part in parts for row in of_subject(*part)]
+
+
+# From this number of runs on, further processes search, too.
+MANY = 200_000
+
+
+def of_all(subject, n, wall_ns, day_number, pool):
+    """The rows of the changes of all subjects; the columns are sorted by subject and number."""
+    starts = np.flatnonzero(np.diff(subject, prepend=-1))
+    ends = np.append(starts[1:], len(subject))
+    parts = [(subject[a], n[a:b], wall_ns[a:b], day_number[a:b], pool[a:b]) for a, b in zip(starts, ends)]
+    if len(subject) < MANY:
+        return of_some(parts)
+    return _spread(parts)
+
+
+def _spread(parts):
+    """Over the CPUs; a fork beside an engine's threads may hang, so each process starts anew."""
+    global _workers
+    import concurrent.futures
+    import multiprocessing
+    import os
+
+    if _workers is None:
+        context = multiprocessing.get_context("spawn")
+        count = len(os.sched_getaffinity(0))
+        _workers = concurrent.futures.ProcessPoolExecutor(count, mp_context=context)
+    chunks = [parts[at : at + 200] for at in range(0, len(parts), 200)]
+    return [row for rows in _workers.map(of_some, chunks) for row in rows]
+
+
+_workers = None
