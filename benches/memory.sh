@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Memory of `tr analyze` for growing numbers of events with a constant number of tasks
 # (simulated hackbench on 8 CPUs, 415 tasks), and for growing numbers of tasks (builds on 64
-# CPUs, a task for every 540 events). measure.py defines the figure.
+# CPUs, a task for every 540 events); then of every command that reads, on the largest recording.
+# measure.py defines the figure.
 #
 #   benches/memory.sh
 #
@@ -31,4 +32,16 @@ for world in 'hackbench 8' 'build 64'; do
 			-v bytes="$(stat -c %s "$dir/trace.bin")" -v wall="$wall" -v kib="$kib" 'BEGIN {
 			printf "%-20s %12d %9d %9d %9.1f %9.2f %10.1f %12.1f\n", world, n, tasks, frames, bytes / 1e6, wall, kib / 1024, n / wall / 1e6 }'
 	done
+done
+
+# Every command that reads, on the largest of these: heap in MiB, and the size of its output.
+commands=('analyze --report all' 'summary' 'summary --format json' "report -o $dir/out.html" "export --format perfetto -o $dir/out.pftrace"
+	"export --format perfetto --detail 0s -o $dir/out.pftrace" "export --format otlp -o $dir/out.otlp" "export --format chrome -o $dir/out.json"
+	"export --format folded -o $dir/out.folded" 'info --full' 'verify' 'dump')
+for command in "${commands[@]}"; do
+	read -r first rest <<<"$command"
+	# shellcheck disable=SC2086 # words
+	read -r _ _ kib < <(python3 benches/measure.py "$tr" "$first" "$dir/trace.bin" $rest)
+	printf '%-60s %9.1f %12s\n' "${command//$dir\//}" "$(awk "BEGIN { print $kib / 1024 }")" "$(cat "$dir"/out.* 2>/dev/null | wc -c)"
+	rm -f "$dir"/out.*
 done

@@ -12,7 +12,8 @@ use crate::{args, limits};
 #[derive(clap::Args, Clone, Copy, Debug, Default)]
 pub struct Budget {
     /// Use at most this much memory: at half of it, reading stops, and the rest of the
-    /// recording is unknown; at the limit, the command ends [default: half of the machine's]
+    /// recording is unknown; at the limit, the command ends. What needs the order of more events
+    /// than fit is left out [default: half of the machine's, and 1G for that order]
     #[arg(long, value_name = "SIZE", value_parser = args::size)]
     max_memory: Option<u64>,
     /// Run at most this long: after half of it, reading stops, and the rest of the
@@ -21,6 +22,21 @@ pub struct Budget {
     max_time: Option<Duration>,
 }
 
+/// The questions to a timeline, by the memory that they take: bytes for each event of a recording at
+/// most, timeline and report together (measured: benches/memory.sh).
+#[derive(Clone, Copy, Debug)]
+pub enum Use {
+    /// The critical path, waits, exports. Half of the budget is for reading, of which the timeline
+    /// takes 33 bytes.
+    Path = 70,
+    /// Times of steps, the page.
+    Times = 100,
+    /// Advice and forecasts: the simulated run.
+    Schedule = 150,
+}
+
+/// What a timeline and its reports may take, unless a limit is given.
+const TIMELINE: u64 = 1 << 30;
 /// The longest time, unless another is given.
 const TIME: Duration = Duration::from_secs(3600);
 /// What a report of the least part of a recording may take, whatever is given.
@@ -52,6 +68,20 @@ impl Budget {
 
     fn memory(self) -> Option<u64> {
         self.max_memory.or_else(|| Some(machine()? / 2))
+    }
+
+    /// The reason why a recording of this many events gets no timeline for this use.
+    pub fn too_many(self, events: u64, wanted: Use) -> Option<String> {
+        let needed = events.saturating_mul(wanted as u64);
+        (needed > self.max_memory.unwrap_or(TIMELINE)).then(|| {
+            // Whole GiB are easier to type, and enough.
+            let give = needed.div_ceil(1 << 30);
+            format!(
+                "{} events: their order (critical path, advice, times of steps, waits) is left out, because it \
+                 takes more memory; --max-memory {give}G shows it, and --from and --to that of a part",
+                units::count(events)
+            )
+        })
     }
 
     /// The analysis of one of `files` begins.

@@ -11,7 +11,7 @@ use tr_format::reader::{End, Trace, Unknown};
 use tr_format::tally::{Events, Suspend};
 use tr_format::{frame, Error};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Use};
 use crate::{open, progress, suspend};
 
 /// Traces of at most so many events are always analyzed: that takes some ten milliseconds.
@@ -161,7 +161,7 @@ fn by_summary(outline: Outline) -> Contents {
 }
 
 fn by_analysis(trace: &Trace, budget: Budget) -> Contents {
-    let analysis = progress::analyze(trace, &Options::default(), budget);
+    let analysis = progress::analyze(trace, &Options::default(), (budget, Use::Path));
     let lost = analysis.quality.lost.iter();
     Contents {
         meta: trace.meta().clone(),

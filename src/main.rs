@@ -39,6 +39,7 @@ mod send;
 #[path = "../crates/record/src/status.rs"]
 mod status;
 mod suspend;
+mod version;
 mod with;
 
 use std::process::ExitCode;
@@ -74,6 +75,7 @@ static ALLOCATOR: limits::Allocator = limits::Allocator;
         tr doctor                          what recording this machine allows\n  \
         tr mark tests -- make check        name a part of a recording\n  \
         tr schema summary                  the schema of a document in JSON\n  \
+        tr --version --verbose             features, methods, formats\n  \
         tr completions bash > /etc/bash_completion.d/tr\n  \
         tr man /usr/local/share/man/man1\n\n\
         Without a file, analyze, report, summary, predict, export, symbolize, info, dump and verify read trace.bin.\n\
@@ -187,6 +189,9 @@ fn main() -> ExitCode {
     #[cfg(feature = "record")]
     if cmd::symbol_server::is_meant() {
         return cmd::symbol_server::run();
+    }
+    if version::is_asked() {
+        return version::run();
     }
     let parsed = called::command().try_get_matches();
     let command = match parsed.and_then(|it| Cli::from_arg_matches(&it)) {

@@ -107,6 +107,16 @@ pub fn print(bytes: &[u8]) -> ExitCode {
     printed(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
+/// Writes to standard output as it comes, by the rules of [`print()`].
+pub fn print_by(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<()>) -> ExitCode {
+    use std::io::Write;
+    let out = stdout().map(std::io::BufWriter::new);
+    printed(out.and_then(|mut out| {
+        write(&mut out)?;
+        out.flush()
+    }))
+}
+
 /// Writes text for people to standard output, by the rules of [`print()`]. No part of a trace
 /// in it is a command to a terminal or a CI system.
 pub fn print_text(text: &str) -> ExitCode {

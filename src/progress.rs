@@ -8,20 +8,54 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use tr_analyze::{Analysis, Options};
 use tr_format::reader::Trace;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Use};
 use tr_report::called::TR;
 
 /// No bar before this time.
 const SILENT: Duration = Duration::from_millis(500);
 
 /// [`tr_analyze::analyze`] within a budget. If standard error is a terminal and the analysis takes longer
-/// than half a second, a bar there shows the progress, the rate and the time left.
-pub fn analyze(trace: &Trace, options: &Options, budget: Budget) -> Analysis {
-    analyze_one_of(1, trace, options, budget)
+/// than half a second, a bar there shows the progress, the rate and the time left. A timeline that
+/// would take more than the budget in its use is left out.
+pub fn analyze(trace: &Trace, options: &Options, (budget, wanted): (Budget, Use)) -> Analysis {
+    analyze_one_of(1, trace, options, (budget, wanted))
+}
+
+/// The events in the frames of a span.
+pub fn events_in(trace: &Trace, (from, to): (Option<u64>, Option<u64>)) -> u64 {
+    let at = |offset: u64| trace.meta().start.0.saturating_add(offset);
+    let (start, end) = (at(from.unwrap_or(0)), to.map_or(u64::MAX, at));
+    let frames = trace.frames().iter();
+    let inside = frames.filter(|frame| frame.max.0 >= start && frame.min.0 <= end);
+    inside.fold(0, |sum, frame| sum.saturating_add(frame.events))
 }
 
 /// [`analyze`] of one of several files, which share the budget's time.
-pub fn analyze_one_of(files: usize, trace: &Trace, options: &Options, budget: Budget) -> Analysis {
+pub fn analyze_one_of(
+    files: usize,
+    trace: &Trace,
+    options: &Options,
+    (budget, wanted): (Budget, Use),
+) -> Analysis {
+    let events = events_in(trace, (options.from, options.to));
+    let too_many = budget.too_many(events, wanted);
+    let left_out = too_many.filter(|_| options.timeline || options.samples);
+    let kept = left_out.is_none();
+    let options = Options {
+        timeline: options.timeline && kept,
+        samples: options.samples && kept,
+        ..*options
+    };
+    let mut analysis = read(files, trace, &options, budget);
+    if let Some(why) = &left_out {
+        eprintln!("tr: {why}");
+    }
+    analysis.quality.left_out = left_out;
+    analysis
+}
+
+/// Reads the trace.
+fn read(files: usize, trace: &Trace, options: &Options, budget: Budget) -> Analysis {
     let watch = budget.begin(files);
     if !std::io::stderr().is_terminal() {
         return said(tr_analyze::analyze_watched(trace, options, &mut |_, _| {

@@ -12,8 +12,58 @@ const ATTEMPT: u32 = 10;
 const LAST: u32 = 20;
 /// Attempts after the first, when the receiver is away or busy.
 const RETRIES: u32 = 3;
-/// OpenTelemetry's variable of further headers.
-const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+
+/// A variable of OpenTelemetry's exporters: that of traces, else that of all signals.
+fn variable(name: &str) -> Option<String> {
+    let of = |prefix: &str| std::env::var(format!("{prefix}_{name}")).ok();
+    let set = |value: &String| !value.trim().is_empty();
+    let traces = of("OTEL_EXPORTER_OTLP_TRACES").filter(set);
+    traces.or_else(|| of("OTEL_EXPORTER_OTLP").filter(set))
+}
+
+/// The receiver that the environment names. The path of traces is below OTEL_EXPORTER_OTLP_ENDPOINT,
+/// as the specification has it.
+pub fn endpoint() -> Option<String> {
+    let set = |name: &str| std::env::var(name).ok().filter(|it| !it.trim().is_empty());
+    set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").or_else(|| {
+        let base = set("OTEL_EXPORTER_OTLP_ENDPOINT")?;
+        Some(format!("{}/v1/traces", base.trim_end_matches('/')))
+    })
+}
+
+/// The format that the environment names.
+///
+/// # Errors
+/// A protocol that is not spoken, in words.
+pub fn protocol() -> Result<Format, String> {
+    match variable("PROTOCOL").as_deref().map(str::trim) {
+        None | Some("http/protobuf") => Ok(Format::Otlp),
+        Some("http/json") => Ok(Format::OtlpJson),
+        Some(other) => Err(format!(
+            "OTEL_EXPORTER_OTLP_PROTOCOL={}: http/protobuf and http/json are spoken",
+            escape::text(other.as_bytes())
+        )),
+    }
+}
+
+/// The attributes of the resource that the environment has.
+pub fn resource() -> Vec<(String, String)> {
+    let all = std::env::var("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
+    let mut given: Vec<(String, String)> = headers(&all)
+        .filter(|(name, _)| !name.is_empty())
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
+    if let Some(name) = std::env::var("OTEL_SERVICE_NAME")
+        .ok()
+        .filter(|it| !it.is_empty())
+    {
+        given.retain(|(known, _)| known != "service.name");
+        given.push(("service.name".to_owned(), name));
+    }
+    let escaped = given.into_iter();
+    let escaped = escaped.map(|(name, value)| [name, value].map(|it| escape::text(it.as_bytes())));
+    escaped.map(|[name, value]| (name, value)).collect()
+}
 
 /// Sends an export of OTLP.
 pub fn otlp(
@@ -101,7 +151,7 @@ fn config(url: &str, format: Format) -> io::Result<String> {
         format!("url = {}", quoted(url)?),
         format!("header = {}", quoted(&format!("content-type: {kind}"))?),
     ];
-    for (name, value) in headers(&std::env::var(HEADERS).unwrap_or_default()) {
+    for (name, value) in headers(&variable("HEADERS").unwrap_or_default()) {
         lines.push(format!("header = {}", quoted(&format!("{name}: {value}"))?));
     }
     Ok(lines.join("\n") + "\n")

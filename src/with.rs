@@ -9,7 +9,7 @@ use tr_format::reader::Trace;
 use tr_import::Error;
 use tr_report::{escape, imports};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Use};
 use crate::{open, progress};
 
 /// So many damaged files of directories are named.
@@ -40,7 +40,7 @@ impl With {
             timeline: true,
             ..Options::default()
         };
-        let mut analysis = progress::analyze(trace, &options, budget);
+        let mut analysis = progress::analyze(trace, &options, (budget, Use::Schedule));
         self.add(&mut analysis).map_err(|why| {
             eprintln!("tr: {why}");
             ExitCode::from(open::UNREADABLE)

@@ -272,3 +272,40 @@ fn help_has_the_reports_by_topic() {
     topics.dedup();
     assert_eq!(topics, ["time", "processes", "waits", "machine", "trust"]);
 }
+
+/// The formats, methods and schemas of this program, for bug reports and scripts: each schema that is
+/// named can be printed.
+#[test]
+fn a_verbose_version_names_what_the_program_knows() {
+    let dir = tempfile::tempdir().unwrap();
+    let short = String::from_utf8(run(dir.path(), &["--version"]).stdout).unwrap();
+    let out = run(dir.path(), &["--version", "--verbose"]);
+    assert_eq!(out.status.code(), Some(0), "{out:?}");
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert_eq!(text.lines().next(), short.lines().next());
+    let fact = |name: &str| {
+        let line = text.lines().find_map(|line| line.strip_prefix(name));
+        line.unwrap_or_else(|| panic!("{name} {text}"))
+            .trim()
+            .to_owned()
+    };
+    let info = run(
+        dir.path(),
+        &["info", demo().to_str().unwrap(), "--format", "json"],
+    );
+    let info: serde_json::Value = serde_json::from_slice(&info.stdout).unwrap();
+    assert!(info.is_object() && fact("writes:").starts_with("traces of format 3."));
+    for format in fact("exports:").split(' ') {
+        let out = run(
+            dir.path(),
+            &["export", "absent.bin", "--format", format, "-o", "x"],
+        );
+        let said = said(&out);
+        assert!(!said.contains("invalid value"), "{format}: {said}");
+    }
+    for schema in fact("schemas:").split(' ') {
+        let out = run(dir.path(), &["schema", schema]);
+        let schema: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert!(schema["$id"].is_string(), "{schema}");
+    }
+}

@@ -9,6 +9,8 @@ use std::process::Command;
 
 use libtest_mimic::Arguments;
 use serde_json::Value;
+use tr_sim::config::{Config, Follow};
+use tr_sim::scenario;
 
 use common::{ensure, lacks, python, target, trial, Failure, TR};
 
@@ -39,6 +41,12 @@ fn main() {
         trial("perfetto_has_the_span_alone", reason.clone(), || {
             span().map_err(|e| e.to_string().into())
         }),
+        trial("perfetto_merges_what_is_short", reason.clone(), || {
+            merged().map_err(|e| e.to_string().into())
+        }),
+        trial("a_large_recording_keeps_its_totals", None, || {
+            large().map_err(|e| e.to_string().into())
+        }),
         trial("perfetto_has_a_flow_for_each_wakeup", reason, || {
             flows().map_err(|e| e.to_string().into())
         }),
@@ -53,6 +61,14 @@ fn main() {
         trial("a_receiver_that_is_away_is_an_error", lacks("curl"), || {
             away().map_err(|e| e.to_string().into())
         }),
+        trial("otlp_follows_the_conventions", python().err(), || {
+            conventions().map_err(|e| e.to_string().into())
+        }),
+        trial(
+            "otlp_is_sent_where_variables_say",
+            python().err().or(lacks("curl")),
+            || by_variables().map_err(|e| e.to_string().into()),
+        ),
         trial("otlp_continues_the_trace_around_it", None, || {
             continued().map_err(|e| e.to_string().into())
         }),
@@ -243,6 +259,131 @@ fn span() -> Result<(), Failure> {
     )
 }
 
+/// Writes a recording of more events than get a timeline in [`LITTLE`].
+fn large_recording(directory: &Path) -> Result<String, Failure> {
+    let mut config = Config::new(scenario::build(12, u32::MAX, 400), 8, u64::MAX >> 12);
+    config.follow = Follow::All;
+    config.max_events = 600_000;
+    config.kernel.pid_max = 1 << 22;
+    config.progress = 1_000_000_000;
+    let file = directory.join("large.bin");
+    let out = std::io::BufWriter::new(std::fs::File::create(&file)?);
+    tr_sim::file::record_to(&config, out)?;
+    Ok(file.to_string_lossy().into_owned())
+}
+
+/// Half of it is for reading, which takes less than 16 MiB without a timeline.
+const LITTLE: [&str; 2] = ["--max-memory", "40M"];
+
+fn output(args: &[&str]) -> Result<std::process::Output, Failure> {
+    Ok(Command::new(TR).args(args).output()?)
+}
+
+/// A recording of more events than fit keeps all that needs no order: it is read to its end, the
+/// totals are those without a limit, and what is left out is said, not shown as zeros.
+fn large() -> Result<(), Failure> {
+    let directory = tempfile::tempdir()?;
+    let file = large_recording(directory.path())?;
+    let reports = "top,critical-path,off-cpu,series,steps,advice";
+    let ask = ["analyze", &file, "--report", reports, "--format", "json"];
+    let json = |more: &[&str]| -> Result<(Value, String), Failure> {
+        let out = output(&[&ask[..], more].concat())?;
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        ensure(out.status.success(), || said.clone())?;
+        Ok((serde_json::from_slice(&out.stdout)?, said))
+    };
+    let (whole, quiet) = json(&["--max-memory", "2G"])?;
+    let (part, said) = json(&LITTLE)?;
+    ensure(quiet.is_empty(), || quiet.clone())?;
+    ensure(said.contains("--max-memory 1G shows it"), || said.clone())?;
+    for member in ["totals", "processes"] {
+        ensure(whole[member] == part[member], || format!("{member} differ"))?;
+    }
+    for report in ["critical_path", "off_cpu", "series", "advice"] {
+        ensure(part[report].is_null() && !whole[report].is_null(), || {
+            format!("{report}: {}", part[report])
+        })?;
+    }
+    for command in ["summary", "report", "analyze"] {
+        let page = directory
+            .path()
+            .join("page.html")
+            .to_string_lossy()
+            .into_owned();
+        let to = ["-o", &page];
+        let to = if command == "report" { &to[..] } else { &[] };
+        let out = output(&[&[command, &file], &LITTLE[..], to].concat())?;
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        ensure(out.status.success(), || format!("{command}: {said}"))?;
+        // A table of totals needs no order.
+        ensure(
+            (command == "analyze") == said.is_empty() || said.contains("left out"),
+            || said,
+        )?;
+    }
+    // Part of it fits.
+    let out = output(&[
+        "analyze",
+        &file,
+        "--report",
+        "off-cpu",
+        "--to",
+        "100ms",
+        "--max-memory",
+        "40M",
+    ])?;
+    let text = String::from_utf8_lossy(&out.stdout).into_owned();
+    ensure(!text.contains("left out"), || text)
+}
+
+/// Long stays are those of the exact export, all together last as long as without a detail within a
+/// twentieth, and a recording without a timeline has the same stays as with one.
+fn merged() -> Result<(), Failure> {
+    let directory = tempfile::tempdir()?;
+    let file = large_recording(directory.path())?;
+    let stays = |name: &str, more: &[&str]| -> Result<(Vec<Value>, Vec<Value>, u64), Failure> {
+        let to = directory.path().join(name);
+        let shown = to.to_string_lossy().into_owned();
+        let out = output(&[&["export", &file, "-o", &shown], more].concat())?;
+        ensure(out.status.success(), || format!("{out:?}"))?;
+        let from = "from sched s join thread t using(utid) where t.tid > 0 and t.tid < 4194304";
+        // trace_processor gives some ten thousand rows of an answer.
+        let sums = format!(
+            "select s.ucpu as cpu, t.tid as tid, count(*) as n, sum(s.dur) as ns, \
+             sum((s.ts % 1000003) * (s.dur % 1009)) as mix {from} group by 1, 2 order by 1, 2"
+        );
+        let long = format!("select s.ts, s.dur, s.ucpu as cpu, t.tid {from} and s.dur >= 20000000 order by 1, 3 limit 8000");
+        let sums = query(&to, &[&sums])?;
+        Ok((sums, query(&to, &[&long])?, std::fs::metadata(&to)?.len()))
+    };
+    let whole = ["--detail", "0s", "--max-memory", "2G"];
+    let (exact, long, large) = stays("a.pftrace", &whole)?;
+    let (by_events, _, _) = stays("b.pftrace", &["--detail", "0s", LITTLE[0], LITTLE[1]])?;
+    let sum = |rows: &[Value], name: &str| -> u64 {
+        rows.iter().filter_map(|it| it[name].as_u64()).sum()
+    };
+    ensure(sum(&exact, "n") > 400_000 && long.len() > 100, || {
+        format!("{} stays, {} long", sum(&exact, "n"), long.len())
+    })?;
+    ensure(exact == by_events, || {
+        let other = exact.iter().zip(&by_events).find(|(a, b)| a != b);
+        format!("{} and {} rows: {other:?}", exact.len(), by_events.len())
+    })?;
+    let detail = ["--detail", "20ms", "--max-memory", "2G"];
+    let (coarse, coarse_long, small) = stays("c.pftrace", &detail)?;
+    ensure(small < large / 2, || format!("{small} of {large} bytes"))?;
+    let (all, kept) = (sum(&exact, "ns"), sum(&coarse, "ns"));
+    ensure(all.abs_diff(kept) < all / 20, || {
+        format!("{kept} of {all} ns")
+    })?;
+    // The coarse export has pieces of that length, too.
+    let first = long.iter().take(1000);
+    let missing: Vec<&Value> = first.filter(|it| !coarse_long.contains(it)).collect();
+    ensure(missing.is_empty(), || {
+        format!("{} of {}: {:?}", missing.len(), long.len(), missing.first())
+    })
+}
+
 fn flows() -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("trace.pftrace");
@@ -345,7 +486,11 @@ fn spans() -> Result<(), Failure> {
         let end = start + process["end_ns"].as_u64().unwrap();
         ensure(span["end"] == end, || format!("{span} {end}"))?;
         // The span around it is of its nearest recorded parent with a span.
-        let parent = ids.get(&text(span, "parent")).ok_or("no parent")?;
+        let mut parent = *ids.get(&text(span, "parent")).ok_or("no parent")?;
+        // The step that is COMMAND's execution has no process beside that of the recording.
+        if parent["facts"]["process.pid"].is_null() {
+            parent = ids.get(&text(parent, "parent")).ok_or("no parent")?;
+        }
         let pids: Vec<&Value> = lineage(&json, process);
         ensure(pids.contains(&&parent["facts"]["process.pid"]), || {
             format!("{span} in {parent}")
@@ -357,6 +502,115 @@ fn spans() -> Result<(), Failure> {
     ensure(
         test["test.case.name"] == "tests/sleep.sh" && test["test.case.result.status"] == "pass",
         || format!("{test}"),
+    )
+}
+
+/// Runs tests/otlp.py.
+fn otlp_py(args: &[&str]) -> Result<std::process::Output, Failure> {
+    Ok(Command::new(python()?).arg(OTLP).args(args).output()?)
+}
+
+/// Both encodings are the same message, to the last empty field; every name of an attribute is one
+/// of the conventions' own list; a failure has its class; no process's times stand in two spans;
+/// names of spans are few.
+fn conventions() -> Result<(), Failure> {
+    let directory = tempfile::tempdir()?;
+    let mut failures = 0;
+    for trace in ["demo", "build", "signals", "linux-6.1"] {
+        let path = |name: &str| directory.path().join(name).to_string_lossy().into_owned();
+        let (protobuf, json) = (path("otlp"), path("json"));
+        let min = ["--min", "0ms"];
+        std::fs::write(&protobuf, export(trace, "otlp", &min)?)?;
+        std::fs::write(&json, export(trace, "otlp-json", &min)?)?;
+        let same = otlp_py(&["same", &protobuf, &json])?;
+        ensure(same.status.success(), || format!("{trace}: not the same"))?;
+        let out = otlp_py(&["names", &protobuf])?;
+        let names: Value = serde_json::from_slice(&out.stdout)?;
+        ensure(names["unknown"] == serde_json::json!([]), || {
+            format!("{names}")
+        })?;
+        ensure(
+            names["schemas"] == serde_json::json!([names["conventions"]]),
+            || format!("{names}"),
+        )?;
+        let all = rows(&otlp_py(&["read", &protobuf, "protobuf"])?.stdout)?;
+        let mut pids = BTreeMap::new();
+        for span in &all {
+            let facts = &span["facts"];
+            let failed = span["status"] == 2;
+            failures += usize::from(failed);
+            ensure(failed == facts["error.type"].is_string(), || {
+                format!("{span}")
+            })?;
+            let task = facts["cicd.pipeline.task.name"].is_string();
+            ensure(
+                task == facts["cicd.pipeline.task.run.id"].is_string(),
+                || format!("{span}"),
+            )?;
+            if let Some(pid) = facts["process.pid"].as_u64() {
+                let start = facts["process.creation.time"].to_string();
+                let twice = pids.insert((pid, start), span["name"].clone());
+                ensure(twice.is_none(), || format!("{span} and {twice:?}"))?;
+                let test = facts["test.case.name"].is_string();
+                ensure(
+                    test || span["name"] == facts["process.executable.name"],
+                    || format!("{span}"),
+                )?;
+            }
+        }
+    }
+    ensure(failures > 0, || "nothing failed".into())
+}
+
+/// OpenTelemetry's variables name the receiver, the protocol and the resource.
+fn by_variables() -> Result<(), Failure> {
+    use std::io::{BufRead, BufReader};
+    let mut receiver = Command::new(python()?)
+        .args([OTLP, "receive", "200"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()?;
+    let mut lines = BufReader::new(receiver.stdout.take().unwrap()).lines();
+    let port = lines.next().ok_or("no port")??;
+    let out = Command::new(TR)
+        .args(["export", &fixture("demo")])
+        .env(
+            "OTEL_EXPORTER_OTLP_ENDPOINT",
+            format!("http://127.0.0.1:{port}/in/"),
+        )
+        .env("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
+        .env(
+            "OTEL_RESOURCE_ATTRIBUTES",
+            "service.name=a,deployment.environment.name=b%20c",
+        )
+        .env("OTEL_SERVICE_NAME", "mine")
+        .env_remove("http_proxy")
+        .output()?;
+    if !out.status.success() {
+        receiver.kill()?;
+    }
+    receiver.wait()?;
+    ensure(out.status.success(), || format!("{out:?}"))?;
+    let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
+    let request: Value = serde_json::from_str(&lines[0])?;
+    ensure(
+        request["path"] == "/in/v1/traces" && request["type"] == "application/json",
+        || format!("{request}"),
+    )?;
+    let span: Value = serde_json::from_str(&lines[1])?;
+    let resource = &span["resource"];
+    ensure(
+        resource["service.name"] == "mine" && resource["deployment.environment.name"] == "b c",
+        || format!("{resource}"),
+    )?;
+    let out = Command::new(TR)
+        .args(["export", &fixture("demo")])
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+        .env("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+        .output()?;
+    let text = String::from_utf8_lossy(&out.stderr).into_owned();
+    ensure(
+        out.status.code() == Some(2) && text.contains("http/protobuf"),
+        || text,
     )
 }
 
@@ -421,10 +675,11 @@ fn continued() -> Result<(), Failure> {
     let out = Command::new(TR)
         .args(["record", "--method", "poll", "-o"])
         .arg(&file)
-        .args(["--", "false"])
+        .args(["--", "sh", "-c", "printf %s \"$TRACEPARENT\"; exit 1"])
         .env("TRACEPARENT", format!("00-{trace}-{span}-01"))
         .output()?;
     ensure(out.status.code() == Some(1), || format!("{out:?}"))?;
+    let passed = String::from_utf8(out.stdout)?;
     let out = Command::new(TR)
         .arg("export")
         .arg(&file)
@@ -435,6 +690,12 @@ fn continued() -> Result<(), Failure> {
     ensure(
         root["traceId"] == trace && root["parentSpanId"] == span,
         || format!("{root}"),
+    )?;
+    // What COMMAND traces itself is inside of the recording's span.
+    let own = root["spanId"].as_str().unwrap_or_default();
+    ensure(
+        passed == format!("00-{trace}-{own}-01") && own != span,
+        || format!("{passed} {root}"),
     )?;
     ensure(root["status"]["message"] == "exit 1", || format!("{root}"))
 }
@@ -455,6 +716,11 @@ fn refused() -> Result<(), Failure> {
         ),
         ("perfetto", &["--weight", "cpu"], "folded or speedscope"),
         ("folded", &["--flows"], "--flows takes --format perfetto"),
+        (
+            "otlp",
+            &["--detail", "1ms"],
+            "--detail takes --format perfetto",
+        ),
         ("chrome", &["--repo", "x"], "--repo takes --format parquet"),
         ("parquet", &["--weight", "wall"], "folded or speedscope"),
     ] {

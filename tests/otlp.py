@@ -1,12 +1,16 @@
 """Reads exports of OTLP by OpenTelemetry's own classes.
 
     otlp.py read FILE ENCODING      the spans of a file, a line of JSON each
+    otlp.py same PROTOBUF JSON      whether two files are the same request
+    otlp.py names FILE              names of attributes of a file that the conventions do not have
     otlp.py receive STATUS...       a receiver on loopback: prints its port, answers the requests
                                     with these statuses in turn, then prints their spans
 """
 
 import http.server
+import importlib
 import json
+import pkgutil
 import sys
 
 from google.protobuf import json_format
@@ -29,6 +33,8 @@ def parse(data, encoding):
             for scope in resource["scopeSpans"]:
                 for span in scope["spans"]:
                     for name in ("traceId", "spanId", "parentSpanId"):
+                        if name not in span:
+                            continue
                         raw = bytes.fromhex(span[name])
                         span[name] = __import__("base64").b64encode(raw).decode()
         json_format.ParseDict(tree, request)
@@ -53,6 +59,7 @@ def show(request):
                     "end": span.end_time_unix_nano,
                     "status": span.status.code,
                     "message": span.status.message,
+                    "schema": [resource.schema_url, scope.schema_url],
                     "facts": {each.key: value(each.value) for each in span.attributes},
                 }
                 print(json.dumps(row))
@@ -82,7 +89,43 @@ def receive(statuses):
         server.handle_request()
 
 
-if sys.argv[1] == "read":
+def load(path, encoding):
+    with open(path, "rb") as file:
+        return parse(file.read(), encoding)
+
+
+def conventions():
+    """The names of all attributes of the semantic conventions, of the version that the exports name."""
+    names = set()
+    for package in ("opentelemetry.semconv.attributes", "opentelemetry.semconv._incubating.attributes"):
+        for module in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            words = vars(importlib.import_module(f"{package}.{module.name}"))
+            names.update(word for name, word in words.items() if name.isupper() and isinstance(word, str))
+    return names
+
+
+def unknown(request):
+    """Names of attributes, beside ours, that the conventions do not have."""
+    known = conventions()
+    used = set()
+    for resource in request.resource_spans:
+        used.update(each.key for each in resource.resource.attributes)
+        for scope in resource.scope_spans:
+            for span in scope.spans:
+                used.update(each.key for each in span.attributes)
+    return sorted(name for name in used if not name.startswith("tr.") and name not in known)
+
+
+if sys.argv[1] == "same":
+    sys.exit(load(sys.argv[2], "protobuf") != load(sys.argv[3], "json"))
+elif sys.argv[1] == "names":
+    from opentelemetry.semconv.schemas import Schemas
+
+    loaded = load(sys.argv[2], "protobuf")
+    version = max((each.value for each in Schemas), key=lambda url: [int(part) for part in url.rsplit("/", 1)[1].split(".")])
+    schemas = {each.schema_url for each in loaded.resource_spans}
+    print(json.dumps({"unknown": unknown(loaded), "schemas": sorted(schemas), "conventions": version}))
+elif sys.argv[1] == "read":
     with open(sys.argv[2], "rb") as file:
         show(parse(file.read(), sys.argv[3]))
 else:

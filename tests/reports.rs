@@ -643,6 +643,41 @@ fn completions_and_pages_know_every_subcommand() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Each line of NDJSON is an object by the schema that `tr schema` prints; the processes are those of
+/// the document.
+fn lines_follow_their_schemas() -> Result<(), Failure> {
+    let rules = |name: &str| -> Result<Value, Failure> {
+        Ok(serde_json::from_str(&output(&["schema", name])?)?)
+    };
+    let (process, event) = (rules("process")?, rules("dump")?);
+    for trace in ["demo.bin", "daemon.bin", "signals.bin", "linux-6.1-all.bin"] {
+        let lines = |args: &[&str]| -> Result<Vec<Value>, Failure> {
+            let text = output(args)?;
+            text.lines()
+                .map(|line| Ok(serde_json::from_str(line)?))
+                .collect()
+        };
+        let processes = lines(&["analyze", trace, "--format", "ndjson"])?;
+        let document: Value =
+            serde_json::from_str(&output(&["analyze", trace, "--format", "json"])?)?;
+        ensure(
+            document["processes"] == Value::Array(processes.clone()),
+            || trace.to_owned(),
+        )?;
+        let events = lines(&["dump", trace, "--format", "ndjson"])?;
+        ensure(
+            events.len() > processes.len() && !processes.is_empty(),
+            || trace.to_owned(),
+        )?;
+        for (schema, all) in [(&process, processes), (&event, events)] {
+            for line in all {
+                schema::validate(schema, &line).map_err(|why| format!("{trace}: {line}: {why}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Whatever a recording holds, its summary is short; `tr schema` prints the rules of each document.
 #[test]
 fn documents_keep_to_their_schemas() -> Result<(), Failure> {
@@ -672,6 +707,7 @@ fn documents_keep_to_their_schemas() -> Result<(), Failure> {
         }
     }
     assert!(told > 20, "{told}");
+    lines_follow_their_schemas()?;
     for (name, args) in [
         ("analyze", &["demo.bin", "--report", "advice"][..]),
         ("predict", &["demo.bin", "--table", "--price", "0.01"]),

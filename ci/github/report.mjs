@@ -9,6 +9,8 @@ import { run } from './tool.mjs';
 const COMMENT = 60_000;
 /** The least recordings of the base for a gate; with fewer, equal builds differ too often. */
 const GATE = 4;
+/** Limits of every command that reads a recording. */
+const BOUNDS = ['--max-memory=1G', '--max-time=2m'];
 
 /** Runs a part that the job does not depend on; its failure is a warning. */
 async function attempt(part) {
@@ -59,8 +61,7 @@ async function compare(tr, trace, name, branch) {
     problem(`fail-over needs ${GATE} recordings of the base branch; there are ${files.length}`);
   }
   const gate = gated ? [`--fail-over=${limit}`, `--fail-on=${runner.input('fail-on') || 'wall'}`] : [];
-  const bounds = ['--max-memory=1G', '--max-time=2m'];
-  const diff = (format) => run(tr, ['diff', ...bounds, `--format=${format}`, ...gate, '--base', ...files, '--new', trace]);
+  const diff = (format) => run(tr, ['diff', ...BOUNDS, `--format=${format}`, ...gate, '--base', ...files, '--new', trace]);
   const done = diff('markdown');
   // A command that failed fails its step, and the comment says so: it is no problem of the action.
   const problematic = done.status !== 0 && done.status !== 1 && (gated || !commandFailed(diff));
@@ -92,14 +93,14 @@ async function comment(pull, name, { summary, diff }) {
 /** Ten lines of Markdown. */
 function summary(tr, trace, links) {
   const options = Object.entries(links).filter(([, url]) => url).map(([name, url]) => `--${name}=${url}`);
-  const done = run(tr, ['summary', '--format=markdown', ...options, trace]);
+  const done = run(tr, ['summary', ...BOUNDS, '--format=markdown', ...options, trace]);
   if (done.status !== 0) problem(`tr summary: ${done.stderr}`);
   return done.stdout;
 }
 
 /** Warnings at the files of tests that failed or were slow while something held them back. */
 function annotate(tr, trace) {
-  const done = run(tr, ['summary', '--format=github', trace]);
+  const done = run(tr, ['summary', ...BOUNDS, '--format=github', trace]);
   if (done.status === 0) process.stdout.write(done.stdout);
 }
 
@@ -114,7 +115,7 @@ async function artifacts(name, trace, page) {
 }
 
 function outputs(tr, trace) {
-  const done = run(tr, ['info', '--format=json', trace]);
+  const done = run(tr, ['info', ...BOUNDS, '--format=json', trace]);
   if (done.status !== 0) return problem(`tr info: ${done.stderr}`);
   const info = JSON.parse(done.stdout);
   if (info.not_traced) problem(`not traced: ${info.not_traced}`);
@@ -130,7 +131,7 @@ export async function report(tr, { trace, page }) {
     return false;
   }
   outputs(tr, trace);
-  const drawn = run(tr, ['report', '-o', page, trace]);
+  const drawn = run(tr, ['report', ...BOUNDS, '-o', page, trace]);
   if (drawn.status !== 0) problem(`tr report: ${drawn.stderr}`);
   const name = runner.recordingName();
   const links = await artifacts(name, trace, page);

@@ -13,6 +13,7 @@ use tr_format::source::Source;
 use tr_format::writer::Writer;
 use tr_report::dataset::{self, Place};
 use tr_report::diff::{Ask as DiffAsk, Diff, Run};
+use tr_report::export::perfetto::Shown;
 use tr_report::export::{self, Format, Settings, Weight};
 use tr_report::query::Filter;
 use tr_report::reports::ci_tracer;
@@ -174,7 +175,8 @@ fn reports(view: &View<'_>, style: &Style) {
         assert_eq!(escape::page(&text), text, "{name}");
         report.csv().unwrap();
     }
-    json::render(view, &reports, true).unwrap();
+    json::render(view, &reports, true, &mut std::io::sink()).unwrap();
+    json::lines(view, &mut std::io::sink()).unwrap();
 }
 
 /// `tr summary`, and what stands for the reports of an untraced run.
@@ -214,11 +216,15 @@ fn exports(view: &View<'_>, trace: &Trace) {
             true => &Weight::ALL[..],
             false => &Weight::ALL[..1],
         };
-        for weight in weights {
+        for (weight, detail) in weights.iter().flat_map(|it| [(it, 0), (it, 1_000_000)]) {
             let settings = Settings {
                 format,
                 weight: *weight,
-                flows: true,
+                shown: Shown {
+                    flows: true,
+                    detail,
+                },
+                resource: &[],
             };
             export::write(settings, view, trace, &mut Few(0)).unwrap();
         }

@@ -18,7 +18,7 @@ use tr_report::reports::{ci_tracer, Ask, ReportKind, Topic, View};
 use tr_report::style::document;
 use tr_report::{escape, json, untraced, warnings};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Use};
 use crate::filters::Filters;
 use crate::layout::Layout;
 use crate::with::With;
@@ -105,6 +105,8 @@ enum FormatArg {
     Text,
     Markdown,
     Json,
+    /// A JSON object a line for each process, as in json (its schema is process)
+    Ndjson,
     Csv,
     /// The stream of on-CPU times that the viewers of ci-tracer read
     CiTracer,
@@ -180,7 +182,9 @@ pub fn run(args: &Args) -> ExitCode {
     let options = options(args, &kinds, &trace, span);
     // Not freed: the process ends with it, and to free a million processes one by one takes
     // longer than to leave that to the system.
-    let analysis = progress::analyze(&trace, &options, args.budget);
+    let wanted = kinds.iter().map(|kind| wanted(*kind));
+    let wanted = wanted.max_by_key(|it| *it as u64).unwrap_or(Use::Path);
+    let analysis = progress::analyze(&trace, &options, (args.budget, wanted));
     let mut analysis = std::mem::ManuallyDrop::new(analysis);
     if let Some(why) = args::from_after_end(args.from, &analysis) {
         eprintln!("tr: {why}");
@@ -194,6 +198,15 @@ pub fn run(args: &Args) -> ExitCode {
         return ExitCode::from(open::UNREADABLE);
     }
     write(args, &kinds, &analysis, &name)
+}
+
+/// The use of a timeline in a report.
+fn wanted(kind: ReportKind) -> Use {
+    match kind {
+        ReportKind::Advice => Use::Schedule,
+        ReportKind::Steps => Use::Times,
+        _ => Use::Path,
+    }
 }
 
 /// What the reports need.
@@ -266,8 +279,9 @@ fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> 
         }
         FormatArg::Json => {
             let all = kinds.contains(&ReportKind::Top);
-            printed(json::render(&view, &reports, all))
+            open::print_by(|out| json::render(&view, &reports, all, out))
         }
+        FormatArg::Ndjson => open::print_by(|out| json::lines(&view, out)),
         FormatArg::Csv => match reports.first() {
             Some((_, report)) => {
                 let ci = Ci::new(&analysis.meta);
@@ -304,7 +318,7 @@ fn untraced(args: &Args, analysis: &Analysis, name: &str) -> Option<ExitCode> {
             Some(open::print_text(&document("Not traced", &text)))
         }
         FormatArg::Json => Some(printed(untraced::json(analysis))),
-        FormatArg::Csv | FormatArg::CiTracer => {
+        FormatArg::Csv | FormatArg::Ndjson | FormatArg::CiTracer => {
             eprintln!(
                 "tr: {}: not traced: {reason}",
                 escape::text(name.as_bytes())
@@ -329,16 +343,11 @@ fn shows_path(
     args: &Args,
     kinds: &[ReportKind],
     trace: &Trace,
-    (from, to): (Option<u64>, Option<u64>),
+    span: (Option<u64>, Option<u64>),
 ) -> bool {
-    let at = |offset: u64| trace.meta().start.0.saturating_add(offset);
-    let (start, end) = (at(from.unwrap_or(0)), to.map_or(u64::MAX, at));
-    let frames = trace.frames().iter();
-    let inside = frames.filter(|frame| frame.max.0 >= start && frame.min.0 <= end);
-    let events: u64 = inside.map(|frame| frame.events).sum();
     matches!(args.format, FormatArg::Text | FormatArg::Markdown)
         && kinds.contains(&ReportKind::Top)
-        && events <= path::PATH_UP_TO
+        && progress::events_in(trace, span) <= path::PATH_UP_TO
 }
 
 /// One of a list of words.
@@ -426,6 +435,11 @@ fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
     match args.format {
         FormatArg::Csv if kinds.len() != 1 => {
             return Some("--format csv writes one table: ask for one report".into());
+        }
+        FormatArg::Ndjson if kinds != [ReportKind::Top] => {
+            return Some(
+                "--format ndjson writes the processes: it takes no --report but top".into(),
+            );
         }
         FormatArg::CiTracer if kinds != [ReportKind::Series] => {
             return Some("--format ci-tracer is a form of --report series alone".into());

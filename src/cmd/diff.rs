@@ -11,7 +11,7 @@ use tr_analyze::Options;
 use tr_report::diff::benchmarks::Service;
 use tr_report::diff::{Ask, Diff, Figure, Run};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Use};
 use crate::layout::Layout;
 use crate::{args, open, output, progress};
 use tr_report::called::TR;
@@ -289,6 +289,6 @@ fn load(file: &Path, files: usize, budget: Budget) -> Result<Run, ExitCode> {
         timeline: true,
         ..Options::default()
     };
-    let analysis = progress::analyze_one_of(files, &trace, &options, budget);
+    let analysis = progress::analyze_one_of(files, &trace, &options, (budget, Use::Schedule));
     Ok(Run::new(&file.to_string_lossy(), &analysis))
 }

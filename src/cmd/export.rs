@@ -10,19 +10,21 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, TypedValueParser};
-use tr_analyze::Options;
+use tr_analyze::{Analysis, Options};
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
 use tr_report::diff::benchmarks::Service;
+use tr_report::export::perfetto::{detail, Shown};
 use tr_report::export::{self, otlp, Format, Settings, Weight};
 use tr_report::reports::{Ask, View};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Use};
 use crate::filters::Filters;
 use crate::output::Force;
 use crate::with::With;
 use crate::{args, open, output, progress, send};
 use tr_report::called::TR;
+use tr_report::units;
 
 /// Write a recording for another tool: Perfetto, OpenTelemetry, speedscope, flame graphs, DuckDB and Spark
 #[derive(clap::Args, Debug)]
@@ -60,12 +62,13 @@ pub struct Args {
     format: Option<To>,
     /// The export; - is standard output. An existing file is replaced once the export is
     /// complete. With parquet the dataset's directory
-    #[arg(short, long, value_name = "OUT", required_unless_present = "endpoint")]
+    #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
     #[command(flatten)]
     force: Force,
-    /// Send otlp to this URL by curl, for at most 30 s; without a path, to its /v1/traces.
-    /// OTEL_EXPORTER_OTLP_HEADERS has further headers: name=value,name=value
+    /// Send otlp to this URL by curl, for at most 30 s; without a path, to its /v1/traces
+    /// [default without -o: OTEL_EXPORTER_OTLP_ENDPOINT]. Of OpenTelemetry's variables, PROTOCOL,
+    /// HEADERS, OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME count, too
     #[arg(long, value_name = "URL", conflicts_with = "output")]
     endpoint: Option<String>,
     /// The weight of a stack in folded and speedscope [default: cpu]
@@ -74,6 +77,10 @@ pub struct Args {
     /// In perfetto: an arrow from waker to wakee for each wake-up
     #[arg(long)]
     flows: bool,
+    /// In perfetto: merge stays on a CPU and parts of the critical path that are shorter than this, and
+    /// leave out shorter processes; 0s: nothing [default: so that the file has 200 MB at most]
+    #[arg(long, value_name = "T", value_parser = args::duration)]
+    detail: Option<Duration>,
     /// The repository in parquet, instead of the CI system's
     #[arg(long, value_name = "NAME")]
     repo: Option<String>,
@@ -143,18 +150,20 @@ fn has_date(trace: &Trace, args: &Args) -> bool {
 }
 
 /// An option that has no effect with this format.
-fn misplaced(args: &Args, to: To) -> Option<&'static str> {
+fn misplaced(args: &Args, to: To, sent: bool) -> Option<&'static str> {
     let format = match to {
         To::File(format) => Some(format),
         To::Dataset | To::Junit | To::Benchmarks(_) => None,
     };
     let is_otlp = format.is_some_and(Format::is_otlp);
-    if args.endpoint.is_some() && !is_otlp {
-        Some("--endpoint takes --format otlp or otlp-json")
+    if sent && !is_otlp {
+        Some("without -o OUT: --endpoint takes --format otlp or otlp-json")
     } else if args.weight.is_some() && !format.is_some_and(Format::has_weights) {
         Some("--weight takes --format folded or speedscope")
     } else if args.flows && format != Some(Format::Perfetto) {
         Some("--flows takes --format perfetto")
+    } else if args.detail.is_some() && format != Some(Format::Perfetto) {
+        Some("--detail takes --format perfetto")
     } else if args.repo.is_some() && !matches!(to, To::Dataset) {
         Some("--repo takes --format parquet")
     } else if args.job.is_some() && !matches!(to, To::Dataset) {
@@ -186,12 +195,29 @@ impl Args {
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
-    let Some(to) = args.format.or_else(|| by_suffix(args.output.as_deref()?)) else {
+    let endpoint = args.endpoint.clone();
+    let endpoint = endpoint.or_else(|| args.output.is_none().then(send::endpoint)?);
+    let named = args.format.or_else(|| by_suffix(args.output.as_deref()?));
+    let to = match (named, &endpoint) {
+        (None, Some(_)) => match send::protocol() {
+            Ok(format) => Some(To::File(format)),
+            Err(why) => {
+                eprintln!("tr: {why}");
+                return ExitCode::from(open::UNREADABLE);
+            }
+        },
+        (named, _) => named,
+    };
+    if args.output.is_none() && endpoint.is_none() {
+        eprintln!("tr: export: name the output: -o OUT, or a receiver of otlp: --endpoint URL");
+        return ExitCode::from(open::UNREADABLE);
+    }
+    let Some(to) = to else {
         let names = Format::ALL.map(|it| it.name()).join(", ");
         eprintln!("tr: export: name the format: --format {names}, parquet, junit, benchmark-action or bencher");
         return ExitCode::from(open::UNREADABLE);
     };
-    if let Some(why) = misplaced(args, to) {
+    if let Some(why) = misplaced(args, to, endpoint.is_some()) {
         eprintln!("tr: {why}");
         return ExitCode::from(open::UNREADABLE);
     }
@@ -201,11 +227,11 @@ pub fn run(args: &Args) -> ExitCode {
         To::Junit => return junit::run(args),
         To::Benchmarks(service) => return benchmarks::run(args, service),
     };
-    convert(args, format)
+    convert(args, format, endpoint.as_deref())
 }
 
 /// Writes the recording in another format.
-fn convert(args: &Args, format: Format) -> ExitCode {
+fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> ExitCode {
     let trace = match open::trace(&args.file) {
         Ok(trace) => trace,
         Err(error) => return open::unreadable(&args.file, &error),
@@ -227,7 +253,7 @@ fn convert(args: &Args, format: Format) -> ExitCode {
         timeline: format.needs_timeline(),
         ..Options::default()
     };
-    let mut analysis = progress::analyze(&trace, &options, args.budget);
+    let mut analysis = progress::analyze(&trace, &options, (args.budget, Use::Path));
     if args.with.paths().next().is_some() && !(format.is_otlp() || format == Format::Perfetto) {
         eprintln!(
             "tr: {} has no steps: --with adds nothing to it",
@@ -261,21 +287,49 @@ fn convert(args: &Args, format: Format) -> ExitCode {
         file: &name,
         ask: &ask,
     };
+    let resource = send::resource();
     let settings = Settings {
+        resource: &resource,
         format,
         weight,
-        flows: args.flows,
+        shown: Shown {
+            flows: args.flows,
+            detail: detail(args, format, &trace, &analysis),
+        },
     };
     let write = |out: &mut dyn Write| export::write(settings, &view, &trace, out);
-    match (&args.output, &args.endpoint) {
+    match (&args.output, endpoint) {
         (Some(output), _) => {
             let kind = output::export(format);
             to_file((output, args.force), &args.file, kind, write)
         }
         (None, Some(url)) => send::otlp(url, format, write),
-        // clap asks for one of them.
+        // `run` has asked for one of them.
         (None, None) => ExitCode::from(open::UNREADABLE),
     }
+}
+
+/// What is merged in Perfetto, in ns; of what is merged unasked standard error has a line.
+fn detail(args: &Args, format: Format, trace: &Trace, analysis: &Analysis) -> u64 {
+    if format != Format::Perfetto {
+        return 0;
+    }
+    if let Some(given) = args.detail {
+        return args::nanoseconds(given);
+    }
+    let span = [args.from, args.to].map(|it| it.map(args::nanoseconds));
+    let events = progress::events_in(trace, (span[0], span[1]));
+    let detail = detail::of(analysis, events);
+    if detail > 0 {
+        eprintln!(
+            "tr: {} events would make up to {}, which no browser opens: what is shorter than {} is merged\n    \
+             --detail 0s leaves nothing out, --from and --to show a part",
+            units::count(events),
+            units::bytes(detail::whole(analysis, events)),
+            units::time(detail)
+        );
+    }
+    detail
 }
 
 /// The format of a file's name.

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use tr_analyze::Options;
 use tr_report::pipeline::{graph, Graph, Job, Pipeline, MOST};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Use};
 use crate::{open, progress};
 
 /// Tell which jobs of a CI run, recorded on several machines, set its time
@@ -91,7 +91,7 @@ pub fn run(args: &Args) -> ExitCode {
             Err(error) => return open::unreadable(file, &error),
         };
         open::warn(&trace, &file.to_string_lossy());
-        let analysis = progress::analyze(&trace, &options, args.budget);
+        let analysis = progress::analyze(&trace, &options, (args.budget, Use::Times));
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         match Job::of(&analysis, &name) {
             Some(job) => jobs.push(job),

@@ -10,7 +10,7 @@ use tr_report::predict::{table, Predictor, Wanted};
 use tr_report::query::Filter;
 use tr_report::reports::{Ask, View};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Use};
 use crate::layout::Layout;
 use crate::{args, open, progress};
 
@@ -156,7 +156,7 @@ pub fn run(args: &Args) -> ExitCode {
         timeline: true,
         ..Options::default()
     };
-    let analysis = progress::analyze(&trace, &options, args.budget);
+    let analysis = progress::analyze(&trace, &options, (args.budget, Use::Schedule));
     let chosen = Filter::default().apply(&analysis);
     let ask = Ask::default();
     let view = View {

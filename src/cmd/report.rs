@@ -9,7 +9,7 @@ use std::time::Duration;
 use tr_analyze::Options;
 use tr_report::untraced;
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Use};
 use crate::with::With;
 use crate::{args, open, output, progress};
 
@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> ExitCode {
         samples: true,
         ..Options::default()
     };
-    let mut analysis = progress::analyze(&trace, &options, args.budget);
+    let mut analysis = progress::analyze(&trace, &options, (args.budget, Use::Times));
     if let Err(why) = args.with.add(&mut analysis) {
         eprintln!("tr: {why}");
         return ExitCode::from(open::UNREADABLE);

@@ -14,15 +14,17 @@ Examples:
   tr schema summary
   tr schema analyze > analysis.schema.json")]
 pub struct Args {
-    /// The subcommand
+    /// The subcommand; process: a line of tr analyze --format ndjson
     #[arg(value_name = "NAME", value_parser = named())]
-    schema: &'static str,
+    schema: String,
 }
 
-fn named() -> impl TypedValueParser<Value = &'static str> {
-    PossibleValuesParser::new(schemas::ALL.map(|(name, _)| name)).map(|given| {
+fn named() -> impl TypedValueParser<Value = String> {
+    let names = schemas::ALL.map(|(name, _)| name).into_iter();
+    PossibleValuesParser::new(names.chain([schemas::PROCESS])).map(|given| {
         let found = schemas::ALL.iter().find(|(name, _)| *name == given);
-        found.map_or("", |(_, schema)| *schema)
+        let found = found.map(|(_, schema)| (*schema).to_owned());
+        found.or_else(schemas::process).unwrap_or_default()
     })
 }
 

@@ -42,6 +42,7 @@ fn trace(readings: &[(u64, u64)]) -> Trace {
         origin: None,
         extras: None,
         recorder: None,
+        hardware: None,
     };
     let mut writer = Writer::new(Vec::new(), &meta).unwrap();
     for (time, boot) in readings {

@@ -14,6 +14,7 @@ pub fn trials() -> Vec<Trial> {
         trial("versions_agree", None, versions_agree),
         trial("every_input_is_documented", None, every_input),
         trial("the_recipe_for_shells_runs", None, recipe),
+        trial("every_reading_command_has_limits", None, limits),
     ]
 }
 
@@ -50,6 +51,35 @@ fn every_input() -> Result<(), Failed> {
     let (table, _) = table.split_once("\n\n").unwrap();
     for name in defaults().keys() {
         assert!(table.contains(&format!("`{name}`")), "{name}");
+    }
+    Ok(())
+}
+
+/// Recordings come from strangers, too: the kits pass limits to every command that reads one.
+fn limits() -> Result<(), Failed> {
+    let reads = ["report", "summary", "diff", "info"];
+    for (file, limits, begins) in [
+        (
+            "ci/gitlab/tr.yml",
+            "$tr_bounds",
+            reads.map(|it| format!("\"$TR\" {it} ")),
+        ),
+        (
+            "ci/github/report.mjs",
+            "...BOUNDS",
+            reads.map(|it| format!("(tr, ['{it}',")),
+        ),
+    ] {
+        let text = fs::read_to_string(root().join(file))?;
+        assert!(text.contains("--max-memory=") && text.contains("--max-time="));
+        let calls = text
+            .lines()
+            .filter(|line| begins.iter().any(|it| line.contains(it)));
+        let calls: Vec<&str> = calls.collect();
+        assert!(calls.len() > 3, "{file}: {calls:?}");
+        for call in calls {
+            assert!(call.contains(limits), "{file}: {call}");
+        }
     }
     Ok(())
 }

@@ -40,7 +40,10 @@ fn to_fail() -> Result<(), Failed> {
     std::fs::create_dir_all(&place)?;
     for (passes, told) in [("exit 0", false), ("exit 8", true)] {
         let runner = place.join("ctest");
-        std::fs::write(&runner, format!("#!/bin/sh\n./unit-of-it\n./other\n{passes}\n"))?;
+        std::fs::write(
+            &runner,
+            format!("#!/bin/sh\n./unit-of-it\n./other\n{passes}\n"),
+        )?;
         std::fs::write(place.join("unit-of-it"), "#!/bin/sh\nsleep 0.01; exit 3\n")?;
         std::fs::write(place.join("other"), "#!/bin/sh\nsleep 0.01\n")?;
         for name in ["ctest", "unit-of-it", "other"] {
@@ -52,7 +55,9 @@ fn to_fail() -> Result<(), Failed> {
         let args = ["summary", "--format", "json"];
         let report: serde_json::Value = serde_json::from_slice(&tr(&args, &trace)?)?;
         let failures = list(&report, "failures");
-        ensure(failures.is_empty() != told, || format!("{passes}: {report:#}"))?;
+        ensure(failures.is_empty() != told, || {
+            format!("{passes}: {report:#}")
+        })?;
     }
     Ok(())
 }

@@ -215,6 +215,8 @@ pub struct Quality {
     pub truncated: Option<String>,
     /// The reason why reading stopped before the end of the file ([`crate::Watch`]).
     pub stopped: Option<String>,
+    /// The reason why there is no [`Analysis::timeline`], where reports would have one.
+    pub left_out: Option<String>,
     /// The largest step back in time inside one ring, ns.
     pub largest_inversion: u64,
     /// The longest commit delay, in ns, that the file proves: the event was written

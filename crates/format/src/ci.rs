@@ -16,10 +16,11 @@ pub struct System {
 }
 
 /// The identifiers, in the order in which reports have them. The first six identify a run; `page` is
-/// its link, `runner` names the machine or its agent, `label` the kind of runner that was asked for,
+/// its link, `job_page` and `job_id` are those of the job, `runner` names the machine or its agent, `label` the kind of runner that was asked for,
 /// `image` what was installed there.
-pub const IDENTIFIERS: [&str; 10] = [
-    "project", "run", "attempt", "job", "commit", "branch", "page", "runner", "label", "image",
+pub const IDENTIFIERS: [&str; 12] = [
+    "project", "run", "attempt", "job", "commit", "branch", "page", "job_page", "job_id", "runner",
+    "label", "image",
 ];
 
 /// All systems. The last one has no prefix of its own: it is taken if no other is.
@@ -37,6 +38,9 @@ pub const SYSTEMS: [System; 8] = [
             ("commit", &["{GITHUB_SHA}"]),
             ("branch", &["{GITHUB_REF}"]),
             ("page", &["{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}"]),
+            // The workflow sets CHECK_RUN_ID.
+            ("job_page", &["{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}/job/{CHECK_RUN_ID}"]),
+            ("job_id", &["{CHECK_RUN_ID}"]),
             ("runner", &["{RUNNER_NAME}"]),
             ("label", &["{RUNNER_ENVIRONMENT} {RUNNER_OS} {RUNNER_ARCH}"]),
             ("image", &["{ImageOS} {ImageVersion}"]),
@@ -53,7 +57,9 @@ pub const SYSTEMS: [System; 8] = [
             ("job", &["{BUILDKITE_STEP_KEY} {BUILDKITE_PARALLEL_JOB}", "{BUILDKITE_STEP_KEY}", "{BUILDKITE_LABEL}"]),
             ("commit", &["{BUILDKITE_COMMIT}"]),
             ("branch", &["{BUILDKITE_BRANCH}"]),
-            ("page", &["{BUILDKITE_BUILD_URL}#{BUILDKITE_JOB_ID}", "{BUILDKITE_BUILD_URL}"]),
+            ("page", &["{BUILDKITE_BUILD_URL}"]),
+            ("job_page", &["{BUILDKITE_BUILD_URL}#{BUILDKITE_JOB_ID}"]),
+            ("job_id", &["{BUILDKITE_JOB_ID}"]),
             ("runner", &["{BUILDKITE_AGENT_NAME}"]),
             ("label", &["{BUILDKITE_AGENT_META_DATA_QUEUE}"]),
         ],
@@ -68,7 +74,8 @@ pub const SYSTEMS: [System; 8] = [
             ("job", &["{CIRCLE_JOB}"]),
             ("commit", &["{CIRCLE_SHA1}"]),
             ("branch", &["{CIRCLE_BRANCH}", "{CIRCLE_TAG}"]),
-            ("page", &["{CIRCLE_BUILD_URL}"]),
+            ("job_page", &["{CIRCLE_BUILD_URL}"]),
+            ("job_id", &["{CIRCLE_BUILD_NUM}"]),
         ],
     },
     System {
@@ -125,7 +132,9 @@ pub const SYSTEMS: [System; 8] = [
             ("job", &["{CI_JOB_NAME}"]),
             ("commit", &["{CI_COMMIT_SHA}"]),
             ("branch", &["{CI_COMMIT_REF_NAME}"]),
-            ("page", &["{CI_JOB_URL}"]),
+            ("page", &["{CI_PIPELINE_URL}"]),
+            ("job_page", &["{CI_JOB_URL}"]),
+            ("job_id", &["{CI_JOB_ID}"]),
             ("runner", &["{CI_RUNNER_DESCRIPTION}"]),
             ("label", &["{CI_RUNNER_TAGS}"]),
             ("image", &["{CI_JOB_IMAGE}"]),
@@ -148,9 +157,9 @@ pub const SYSTEMS: [System; 8] = [
     },
 ];
 
-/// Variables beside the identifiers: the span around a recording, the job's span in GitHub, and the
-/// moment in which the job began to wait for a runner (seconds since 1970), which a job's script sets.
-pub const OTHERS: [&str; 3] = ["TRACEPARENT", "CHECK_RUN_ID", QUEUED_AT];
+/// Variables beside the identifiers: the span around a recording, and the moment in which the job
+/// began to wait for a runner (seconds since 1970), which a job's script sets.
+pub const OTHERS: [&str; 2] = ["TRACEPARENT", QUEUED_AT];
 
 /// The moment in which a job began to wait for a runner, in seconds since 1970.
 pub const QUEUED_AT: &str = "TR_QUEUED_AT";

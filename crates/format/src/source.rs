@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
-use std::os::unix::fs::FileExt;
 
 use crate::{frame, limits, Error};
 
@@ -122,7 +121,7 @@ impl Source {
             }
             Kind::File(file) => {
                 let mut buffer = vec![0; usize::try_from(len).map_err(|_| shrunk())?];
-                match file.read_exact_at(&mut buffer, offset) {
+                match read_exact_at(file, &mut buffer, offset) {
                     Ok(()) => Ok(Cow::Owned(buffer)),
                     Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Err(shrunk()),
                     Err(e) => Err(e),
@@ -137,6 +136,27 @@ fn shrunk() -> std::io::Error {
         std::io::ErrorKind::UnexpectedEof,
         "truncated while it was read",
     )
+}
+
+/// Reads at an offset; the position of the file plays no part.
+#[cfg(unix)]
+fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> std::io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset)
+}
+
+/// Reads at an offset. The position of the file moves, and plays no part.
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut buffer: &mut [u8], mut offset: u64) -> std::io::Result<()> {
+    while !buffer.is_empty() {
+        match std::os::windows::fs::FileExt::seek_read(file, buffer, offset)? {
+            0 => return Err(std::io::ErrorKind::UnexpectedEof.into()),
+            read => {
+                buffer = buffer.get_mut(read..).unwrap_or_default();
+                offset = offset.saturating_add(read as u64);
+            }
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use nix::time::{clock_gettime, ClockId};
 use tr_format::event::{Argv, Clock, Comm, CpuId, Ktime};
@@ -201,9 +202,47 @@ pub fn ci() -> Vec<(String, String)> {
             .map(|value| (name.to_owned(), value))
     };
     let variables = tr_format::ci::variables().into_iter().filter_map(value);
-    variables
-        .filter(|(_, value)| (1..=CI_LONGEST).contains(&value.len()))
-        .collect()
+    let known = variables.filter(|(_, value)| (1..=CI_LONGEST).contains(&value.len()));
+    let own = own_context().map(|context| ("TR_SPAN_ID".to_owned(), context.span.clone()));
+    known.chain(own).collect()
+}
+
+/// The trace context (W3C) of COMMAND: what it traces itself is inside of the recording's span.
+pub struct Context {
+    /// The variable of COMMAND's environment.
+    pub variable: String,
+    /// The span of the recording, in hexadecimal digits.
+    span: String,
+}
+
+/// That of COMMAND, if `tr` itself has one.
+pub fn own_context() -> Option<&'static Context> {
+    static OWN: OnceLock<Option<Context>> = OnceLock::new();
+    OWN.get_or_init(|| inside(&std::env::var("TRACEPARENT").ok()?, &random()))
+        .as_ref()
+}
+
+/// A context inside of another one, of version 0.
+fn inside(parent: &str, span: &str) -> Option<Context> {
+    let lower = |part: &str| part.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
+    let parts: Vec<&str> = parent.split('-').collect();
+    let [version, trace, old, flags] = parts.as_slice() else {
+        return None;
+    };
+    let lengths = [version, trace, old, flags].map(|part| part.len());
+    let zero = |part: &str| part.bytes().all(|c| c == b'0');
+    let good = lengths == [2, 32, 16, 2] && parts.iter().all(|part| lower(part));
+    (good && *version == "00" && !zero(trace) && !zero(old)).then(|| Context {
+        variable: format!("TRACEPARENT=00-{trace}-{span}-{flags}"),
+        span: span.to_owned(),
+    })
+}
+
+/// The id of a span: std's keys of hash tables are random.
+fn random() -> String {
+    use std::hash::{BuildHasher, Hasher};
+    let state = std::collections::hash_map::RandomState::new();
+    format!("{:016x}", state.build_hasher().finish().max(1))
 }
 
 /// The length up to which /proc/cpuinfo is read: the first CPU stands there, and the kernel makes no

@@ -8,7 +8,7 @@ use std::process::Command;
 use nix::errno::Errno;
 use nix::unistd::{Gid, Uid};
 
-use crate::marks;
+use crate::{host, marks};
 
 /// The user that runs COMMAND.
 #[derive(Clone, Debug)]
@@ -107,7 +107,8 @@ pub fn environment(
     user: Option<&Identity>,
     original: Option<Vec<CString>>,
 ) -> Option<Vec<CString>> {
-    if user.is_none() && original.is_none() {
+    let context = host::own_context();
+    if user.is_none() && original.is_none() && context.is_none() {
         return None;
     }
     let mut variables = original.unwrap_or_else(|| {
@@ -144,6 +145,10 @@ pub fn environment(
         let name = [marks::VARIABLE.as_bytes(), b"="].concat();
         variables.retain(|variable| !variable.as_bytes().starts_with(&name));
         variables.extend(CString::new([&name, path.as_bytes()].concat()).ok());
+    }
+    if let Some(context) = context {
+        variables.retain(|variable| !variable.as_bytes().starts_with(b"TRACEPARENT="));
+        variables.extend(CString::new(context.variable.as_str()).ok());
     }
     Some(variables)
 }

@@ -130,9 +130,21 @@ pub(crate) fn with(mut object: Value, more: Value) -> Value {
 /// None in practice: it writes to memory.
 pub(crate) fn safe(value: &impl Serialize, formatter: impl Formatter) -> io::Result<String> {
     let mut out = Vec::new();
-    let safe = Safe(formatter);
-    value.serialize(&mut serde_json::Serializer::with_formatter(&mut out, safe))?;
+    write_safe(value, formatter, &mut out)?;
     String::from_utf8(out).map_err(io::Error::other)
+}
+
+/// [`safe`], written as it comes: a document of a large recording takes no memory.
+///
+/// # Errors
+/// Those of `out`.
+pub(crate) fn write_safe(
+    value: &impl Serialize,
+    formatter: impl Formatter,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut json = serde_json::Serializer::with_formatter(out, Safe(formatter));
+    Ok(value.serialize(&mut json)?)
 }
 
 /// Writes each character that [`escape::text`] would escape as `\uXXXX`.

@@ -26,20 +26,25 @@ impl Exit {
     }
 }
 
-/// `exit 0`, `killed by SIGKILL`.
-pub fn words(status: u32) -> String {
+/// The name of the signal of a status: `SIGKILL`.
+pub fn signal(status: u32) -> String {
     const NAMES: [&str; 16] = [
         "", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV",
         "USR2", "PIPE", "ALRM", "TERM",
     ];
     let signal = status & 0x7f;
-    if signal == 0 {
-        return format!("exit {}", status >> 8 & 0xff);
-    }
-    let name = match NAMES.get(signal as usize) {
+    match NAMES.get(signal as usize) {
         Some(name) => format!("SIG{name}"),
         None => format!("signal {signal}"),
-    };
+    }
+}
+
+/// `exit 0`, `killed by SIGKILL`.
+pub fn words(status: u32) -> String {
+    if status & 0x7f == 0 {
+        return format!("exit {}", status >> 8 & 0xff);
+    }
+    let name = signal(status);
     let core = if status & 0x80 != 0 {
         " (core dumped)"
     } else {

@@ -25,25 +25,45 @@ use crate::view::{Report, View};
 use crate::warnings::{is_blank, is_cut, warnings};
 
 #[derive(Serialize)]
-struct Document {
+struct Document<'a> {
     schema: &'static str,
     trace: Trace,
     #[serde(flatten)]
-    all: Option<All>,
+    all: Option<All<'a>>,
     #[serde(flatten)]
     reports: BTreeMap<String, Value>,
 }
 
 /// What stands in the document beside the other reports: that of the report `top`.
 #[derive(Serialize)]
-struct All {
+struct All<'a> {
     totals: AllTotals,
     audit: Option<Audit>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     rows: Option<Value>,
-    processes: Vec<Process>,
+    processes: Processes<'a>,
+}
+
+/// Some processes, each of which is made as it is written.
+struct Processes<'a> {
+    analysis: &'a Analysis,
+    places: Vec<usize>,
+}
+
+impl Processes<'_> {
+    fn all(&self) -> impl Iterator<Item = Process> + '_ {
+        let processes = self.places.iter();
+        let processes = processes.filter_map(|at| self.analysis.processes.get(*at));
+        processes.map(|process| Process::new(self.analysis, process))
+    }
+}
+
+impl Serialize for Processes<'_> {
+    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.all())
+    }
 }
 
 /// The sums over all processes.
@@ -232,39 +252,35 @@ fn processes(view: &View<'_>, has_rows: bool) -> Vec<usize> {
     }
 }
 
-impl All {
-    fn new(view: &View<'_>) -> All {
+impl<'a> All<'a> {
+    fn new(view: &View<'a>) -> All<'a> {
         let analysis = view.analysis;
         let rows = rows(view);
-        let processes = processes(view, rows.is_some());
-        let chosen = processes
-            .iter()
-            .filter_map(|at| analysis.processes.get(*at));
+        let places = processes(view, rows.is_some());
         All {
             totals: match is_blank(analysis) {
                 true => AllTotals::Unknown(untraced::no_totals()),
                 false => AllTotals::Known(Totals::new(&analysis.totals)),
             },
             audit: by_events(analysis, audit(analysis)).filter(|_| !is_blank(analysis)),
-            processes: chosen
-                .map(|process| Process::new(analysis, process))
-                .collect(),
+            processes: Processes { analysis, places },
             by: rows.as_ref().map(|(by, _)| by.name()),
             rows: rows.map(|(_, rows)| rows),
         }
     }
 }
 
-/// The document of these reports, each with its key. `all`: with the totals and the chosen
+/// Writes the document of these reports, each with its key. `all`: with the totals and the chosen
 /// processes.
 ///
 /// # Errors
-/// None in practice: it writes to memory.
+/// Those of `out`.
 pub fn render<'a>(
     view: &View<'a>,
     reports: &[(String, Box<dyn Report + 'a>)],
     all: bool,
-) -> io::Result<String> {
+    out: &mut dyn io::Write,
+) -> io::Result<()> {
     let values = reports.iter();
     let values = values.filter_map(|(key, report)| Some((key.clone(), report.json()?)));
     let document = Document {
@@ -273,7 +289,24 @@ pub fn render<'a>(
         all: all.then(|| All::new(view)),
         reports: values.collect(),
     };
-    Ok(encode::safe(&document, PrettyFormatter::new())? + "\n")
+    encode::write_safe(&document, PrettyFormatter::new(), out)?;
+    out.write_all(b"\n")
+}
+
+/// Writes the chosen processes, a line each: the members of the document's `processes`.
+///
+/// # Errors
+/// Those of `out`.
+pub fn lines(view: &View<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+    let all = Processes {
+        analysis: view.analysis,
+        places: processes(view, false),
+    };
+    for process in all.all() {
+        encode::write_safe(&process, serde_json::ser::CompactFormatter, out)?;
+        out.write_all(b"\n")?;
+    }
+    Ok(())
 }
 
 /// A document as JSON that is safe on a terminal and in a log, with a line feed at its end;

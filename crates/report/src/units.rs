@@ -134,10 +134,24 @@ pub fn share(part: u64, whole: u64) -> String {
 
 /// A date and time in UTC, from ns since 1970, if that is known.
 pub fn date(unix_ns: Option<u64>) -> String {
-    let Some(unix_ns) = unix_ns else {
-        return "time of day unknown".into();
-    };
-    let seconds = unix_ns / 1_000_000_000;
+    unix_ns.map_or_else(
+        || "time of day unknown".into(),
+        |unix_ns| {
+            let (date, [hour, minute, _]) = moment(unix_ns / 1_000_000_000);
+            format!("{date} {hour:02}:{minute:02} UTC")
+        },
+    )
+}
+
+/// A moment as RFC 3339 has it, in UTC, from ns since 1970.
+pub fn rfc3339(unix_ns: u64) -> String {
+    let (date, [hour, minute, second]) = moment(unix_ns / 1_000_000_000);
+    let part = unix_ns % 1_000_000_000;
+    format!("{date}T{hour:02}:{minute:02}:{second:02}.{part:09}Z")
+}
+
+/// The date, hour, minute and second of a number of seconds since 1970.
+fn moment(seconds: u64) -> (String, [u64; 3]) {
     // Days to a date: Howard Hinnant, "chrono-compatible low-level date algorithms".
     let z = seconds / 86_400 + 719_468;
     let era = z / 146_097;
@@ -152,8 +166,8 @@ pub fn date(unix_ns: Option<u64>) -> String {
         shifted - 9
     };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
-    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+    let time = [seconds / 3600 % 24, seconds / 60 % 60, seconds % 60];
+    (format!("{year}-{month:02}-{day:02}"), time)
 }
 
 /// The days from 1970-01-01 to a date of the years from 1 on. A year begins in March here, so

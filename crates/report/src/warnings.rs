@@ -21,6 +21,7 @@ pub fn warnings(analysis: &Analysis) -> Vec<String> {
     said.extend(cut(analysis));
     said.extend(missing(analysis));
     let quality = &analysis.quality;
+    said.extend(quality.left_out.clone());
     said.extend(clocks(quality).map(|clocks| format!("the CPUs' clocks disagree: {clocks}")));
     said.extend(audit::doubts(analysis).iter().map(Doubt::text));
     let origin = analysis.meta.origin;

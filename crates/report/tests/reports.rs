@@ -19,7 +19,7 @@ use tr_report::export::otlp;
 use tr_report::json as renderer;
 use tr_report::query::{self, By, Filter, Sort};
 use tr_report::reports::series::Series;
-use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
+use tr_report::reports::{ci_tracer, Ask, Report, ReportKind, View};
 use tr_report::steps::Steps;
 use tr_report::style::Style;
 use tr_sim::config::Config;
@@ -78,6 +78,13 @@ fn value(analysis: &Analysis, ask: &Ask, kind: ReportKind) -> Value {
 fn sum(rows: &Value, key: &str) -> u64 {
     let rows = rows.as_array().unwrap().iter();
     rows.map(|row| row[key].as_u64().unwrap()).sum()
+}
+
+/// The whole document in JSON.
+fn rendered<'a>(view: &View<'a>, reports: &[(String, Box<dyn Report + 'a>)]) -> String {
+    let mut out = Vec::new();
+    renderer::render(view, reports, true, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
 }
 
 #[test]
@@ -214,7 +221,7 @@ fn the_schema_refuses_what_does_not_fit() {
     let (_, analysis) = worlds().remove(0);
     let document = with(&analysis, &ask(), |view| {
         let reports = ReportKind::ALL.map(|kind| (kind.key(), kind.make(view)));
-        renderer::render(view, &reports, true).unwrap()
+        rendered(view, &reports)
     });
     let good: Value = serde_json::from_str(&document).unwrap();
     type Change = fn(&mut Value);
@@ -320,7 +327,7 @@ fn every_document_fits_the_schema() {
         let ask = ask();
         let document = with(&analysis, &ask, |view| {
             let reports = ReportKind::ALL.map(|kind| (kind.key(), kind.make(view)));
-            renderer::render(view, &reports, true).unwrap()
+            rendered(view, &reports)
         });
         let document: Value = serde_json::from_str(&document).unwrap();
         assert!(document["tree"].is_array() && document["series"].is_object());
@@ -365,10 +372,7 @@ fn hostile_command_lines_are_escaped_in_every_output() {
             }
         }
         let reports = ReportKind::ALL.map(|kind| (kind.key(), kind.make(view)));
-        assert!(check(
-            "JSON",
-            &renderer::render(view, &reports, true).unwrap()
-        ));
+        assert!(check("JSON", &rendered(view, &reports)));
         let stream = ci_tracer::render(view, &Series::new(view)).unwrap();
         assert!(check("ci-tracer", &String::from_utf8(stream).unwrap()));
     });
@@ -571,7 +575,7 @@ fn spans_in_a_chain_take_time_linear_in_it() {
         };
         let before = cpu_time();
         let mut json = Vec::new();
-        otlp::write(&view, otlp::Encoding::Json, &mut json).unwrap();
+        otlp::write(&view, otlp::Encoding::Json, &[], &mut json).unwrap();
         let took = cpu_time() - before;
         let text = String::from_utf8(json).unwrap();
         assert!(text.contains(&format!("m{}", many - 2)), "{many}");

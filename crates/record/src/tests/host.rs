@@ -89,3 +89,21 @@ fn hardware_is_told_as_the_kernel_tells_it() {
         assert!(hardware().contains(&("cpu model".to_owned(), model.to_owned())));
     }
 }
+
+#[test]
+fn a_context_goes_on_with_another_span() {
+    let (trace, old, new) = (
+        "0af7651916cd43dd8448eb211c80319c",
+        "b7ad6b7169203331",
+        "1".repeat(16),
+    );
+    let context = inside(&format!("00-{trace}-{old}-01"), &new);
+    let variable = context.map(|it| it.variable);
+    let expected = format!("TRACEPARENT=00-{trace}-{new}-01");
+    assert_eq!(variable.as_deref(), Some(&*expected));
+    let zero = format!("00-{trace}-{}-01", "0".repeat(16));
+    for bad in ["", "00", "01-", &format!("ff-{trace}-{old}-01"), &zero] {
+        assert!(inside(bad, &new).is_none(), "{bad}");
+    }
+    assert_ne!(random(), random());
+}

@@ -105,7 +105,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         path_unknown_ns: on_path("unknown"),
         incomplete: summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty(),
         lost_events: Some(quality.lost_events).filter(|_| !quality.lost_unknown),
-        page: known("page"),
+        page: known("job_page").or_else(|| known("page")),
         runner: known("runner"),
         label: known("label"),
         image: known("image"),

@@ -6,7 +6,7 @@
 mod chrome;
 mod messages;
 pub mod otlp;
-mod perfetto;
+pub mod perfetto;
 mod stacks;
 
 use std::io::{self, Write};
@@ -48,12 +48,14 @@ named! {
 
 /// The settings of an export.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings {
+pub struct Settings<'a> {
     pub format: Format,
     /// The weight of stacks.
     pub weight: Weight,
-    /// Wake-ups are flows in Perfetto.
-    pub flows: bool,
+    /// What Perfetto shows.
+    pub shown: perfetto::Shown,
+    /// Attributes of OTLP's resource.
+    pub resource: &'a [otlp::Given],
 }
 
 /// Writes an export of the chosen processes. `trace` is read once more for the scheduling
@@ -62,15 +64,15 @@ pub struct Settings {
 /// # Errors
 /// Those of `out`.
 pub fn write(
-    settings: Settings,
+    settings: Settings<'_>,
     view: &View<'_>,
     trace: &Trace,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     match settings.format {
-        Format::Perfetto => perfetto::write(view, trace, settings.flows, out),
-        Format::Otlp => otlp::write(view, otlp::Encoding::Protobuf, out),
-        Format::OtlpJson => otlp::write(view, otlp::Encoding::Json, out),
+        Format::Perfetto => perfetto::write(view, trace, settings.shown, out),
+        Format::Otlp => otlp::write(view, otlp::Encoding::Protobuf, settings.resource, out),
+        Format::OtlpJson => otlp::write(view, otlp::Encoding::Json, settings.resource, out),
         Format::Chrome => chrome::write(view, out),
         Format::Folded => stacks::folded(view, settings.weight, out),
         Format::Speedscope => stacks::speedscope(view, settings.weight, out),

@@ -11,13 +11,15 @@
 //! All times are those of the recording, as times since boot.
 
 mod bundle;
+pub mod detail;
 mod lives;
 mod switches;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
 
-use tr_analyze::model::{Analysis, Basis};
+use tr_analyze::kinds::Kind;
+use tr_analyze::model::{Analysis, Basis, ThreadIx};
 use tr_format::counters::{Counter, Unit};
 use tr_format::event::{Ktime, Tgid, Tid};
 use tr_format::reader::Trace;
@@ -28,6 +30,7 @@ use crate::facts::path;
 use crate::steps::{self, Steps};
 use crate::view::View;
 use crate::{escape, kinds, label};
+use detail::{Merger, Piece};
 use lives::Lives;
 
 /// The task that runs where the recording does not tell which: above the kernel's largest id
@@ -38,7 +41,16 @@ const PRIO: i32 = 120;
 /// The sequence of our packets; they need no state of the sequence.
 const SEQUENCE: u32 = 1;
 
-pub fn write(view: &View<'_>, trace: &Trace, flows: bool, out: &mut dyn Write) -> io::Result<()> {
+/// What an export shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Shown {
+    /// Wake-ups are flows.
+    pub flows: bool,
+    /// What is shorter, in ns, is merged; processes that are shorter have no tracks.
+    pub detail: u64,
+}
+
+pub fn write(view: &View<'_>, trace: &Trace, shown: Shown, out: &mut dyn Write) -> io::Result<()> {
     let mut packets = Packets {
         out,
         buffer: Vec::new(),
@@ -47,13 +59,29 @@ pub fn write(view: &View<'_>, trace: &Trace, flows: bool, out: &mut dyn Write) -
         flows: 0,
         first: true,
     };
-    head(view.analysis, &mut packets)?;
-    tracks(view, &mut packets)?;
-    if view.analysis.basis() == Basis::Events {
-        let comms = view.analysis.threads.iter();
+    let analysis = view.analysis;
+    let long = |at: &&usize| {
+        analysis
+            .processes
+            .get(**at)
+            .is_some_and(|it| detail::wall(it) >= shown.detail)
+    };
+    let long: Vec<usize> = view.chosen.iter().filter(long).copied().collect();
+    let long = View {
+        chosen: &long,
+        ..*view
+    };
+    head(analysis, &mut packets)?;
+    tracks(&long, shown.detail, &mut packets)?;
+    if analysis.basis() == Basis::Events {
+        let comms = analysis.threads.iter();
         let comms = comms.map(|thread| (thread.tid, thread.comm)).collect();
-        switches::write(view, &comms, &mut packets)?;
-        Lives::new(view, flows).write(trace, &mut packets)?;
+        if analysis.timeline.is_some() {
+            switches::write(view, shown.detail, &comms, &mut packets)?;
+        } else {
+            switches::by_events(view, trace, shown.detail, &comms, &mut packets)?;
+        }
+        Lives::new(&long, shown).write(trace, &mut packets)?;
     }
     Ok(())
 }
@@ -240,7 +268,7 @@ fn head(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
 }
 
 /// The events of the analysis: programs, steps, the critical path, the machine's counters.
-fn tracks(view: &View<'_>, packets: &mut Packets<'_>) -> io::Result<()> {
+fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result<()> {
     let analysis = view.analysis;
     for process in view.processes() {
         if process.execs.is_empty() {
@@ -258,7 +286,8 @@ fn tracks(view: &View<'_>, packets: &mut Packets<'_>) -> io::Result<()> {
         }
     }
     let steps = Steps::new(analysis);
-    for step in steps.list() {
+    let long = |step: &&steps::Step| step.to.since(step.from) >= detail;
+    for step in steps.list().iter().filter(long) {
         let kind = if step.kind == steps::StepKind::Test {
             "Tests"
         } else {
@@ -270,24 +299,61 @@ fn tracks(view: &View<'_>, packets: &mut Packets<'_>) -> io::Result<()> {
         facts.extend(step.result.clone().map(|result| words("result", result)));
         packets.slice(track, (step.from, step.to), step.name.clone(), facts)?;
     }
-    if let Ok(path) = path::path_of(view) {
-        let track = packets.named("Critical path")?;
-        for segment in &path.segments {
-            let thread = analysis.thread(segment.thread);
-            let process = analysis.process(thread.process);
-            let mut facts = vec![
-                words("kind", kinds::title(segment.kind).to_owned()),
-                number("pid", u64::from(process.pid.0)),
-                number("tid", u64::from(thread.tid.0)),
-            ];
-            if segment.inferred {
-                facts.push(words("inferred", "true".to_owned()));
-            }
-            let name = label::label(process);
-            packets.slice(track, (segment.from, segment.to), name, facts)?;
+    critical_path(view, detail, packets)?;
+    counters(analysis, packets)
+}
+
+/// A part of the critical path.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Leg {
+    thread: ThreadIx,
+    kind: Kind,
+    inferred: bool,
+}
+
+/// The critical path, if there is one.
+fn critical_path(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result<()> {
+    let Ok(path) = path::path_of(view) else {
+        return Ok(());
+    };
+    let track = packets.named("Critical path")?;
+    let mut merger = Merger::new(detail);
+    let segments = path.segments.iter().map(|it| {
+        let leg = Leg {
+            thread: it.thread,
+            kind: it.kind,
+            inferred: it.inferred,
+        };
+        (it.from, it.to, leg)
+    });
+    for segment in segments {
+        for piece in merger.add(segment).into_iter().flatten() {
+            leg(view.analysis, track, piece, packets)?;
         }
     }
-    counters(analysis, packets)
+    match merger.take() {
+        Some(piece) => leg(view.analysis, track, piece, packets),
+        None => Ok(()),
+    }
+}
+
+fn leg(
+    analysis: &Analysis,
+    track: u64,
+    (from, to, leg): Piece<Leg>,
+    packets: &mut Packets<'_>,
+) -> io::Result<()> {
+    let thread = analysis.thread(leg.thread);
+    let process = analysis.process(thread.process);
+    let mut facts = vec![
+        words("kind", kinds::title(leg.kind).to_owned()),
+        number("pid", u64::from(process.pid.0)),
+        number("tid", u64::from(thread.tid.0)),
+    ];
+    if leg.inferred {
+        facts.push(words("inferred", "true".to_owned()));
+    }
+    packets.slice(track, (from, to), label::label(process), facts)
 }
 
 /// The machine's counters: current values, and of totals the share of the time since the

@@ -150,12 +150,29 @@ impl ReportKind {
         .filter(|(fact, _)| !meta.has(*fact))
     }
 
+    /// The reason why there is no timeline, of which the report would be.
+    fn left_out<'a>(self, view: &View<'a>) -> Option<&'a str> {
+        // What these have beside it is of use.
+        let more = [
+            ReportKind::Steps,
+            ReportKind::Disk,
+            ReportKind::Network,
+            ReportKind::Machine,
+        ];
+        let needs = self.needs_timeline() && !more.contains(&self);
+        let why = view.analysis.quality.left_out.as_deref();
+        why.filter(|_| needs && view.analysis.timeline.is_none())
+    }
+
     pub fn make<'a>(self, view: &View<'a>) -> Box<dyn Report + 'a> {
         if self.needs_events() && view.analysis.basis() != Basis::Events {
             return Box::new(not_known::NotKnown::new(self, view));
         }
         if let Some(lacking) = self.lacking(view) {
             return Box::new(not_known::NotKnown::of(self, view, lacking));
+        }
+        if let Some(why) = self.left_out(view) {
+            return Box::new(not_known::NotKnown::left_out(self, why));
         }
         match self {
             ReportKind::Top => Box::new(top::Top::new(view)),

@@ -44,6 +44,14 @@ impl NotKnown {
         NotKnown { title, why }
     }
 
+    /// In place of a report of the events' order, which was left out.
+    pub fn left_out(kind: ReportKind, why: &str) -> NotKnown {
+        NotKnown {
+            title: kind.title(),
+            why: why.to_owned(),
+        }
+    }
+
     /// In place of the report of the machine: an older trace, or one of a single moment.
     pub fn of_machine() -> NotKnown {
         NotKnown {

@@ -140,6 +140,13 @@ fn each_part(
         return each(first.2, is.times);
     }
     let Some(timeline) = &analysis.timeline else {
+        for (from, to, step) in std::iter::once(first).chain(parts) {
+            let times = Times {
+                unknown: to.since(from),
+                ..Times::default()
+            };
+            each(step, times);
+        }
         return;
     };
     let mut part = first;

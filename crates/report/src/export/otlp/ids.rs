@@ -16,6 +16,8 @@ pub struct Ids {
     pub trace: [u8; 16],
     /// Empty if there is none.
     pub parent: Vec<u8>,
+    /// The span of the recording that COMMAND's TRACEPARENT named.
+    pub own: Option<[u8; 8]>,
 }
 
 impl Ids {
@@ -25,13 +27,16 @@ impl Ids {
             let found = meta.ci.iter().find(|(name, _)| name == wanted);
             found.map(|(_, value)| value.as_str())
         };
+        let own = value("TR_SPAN_ID").and_then(bytes::<8>);
         let context = value("TRACEPARENT").and_then(context);
+        let context = context.map(|context| Ids { own, ..context });
         context.unwrap_or_else(
             || match (value("GITHUB_RUN_ID"), value("GITHUB_RUN_ATTEMPT")) {
                 (Some(run), Some(attempt)) => github(run, attempt, value("CHECK_RUN_ID")),
                 _ => Ids {
                     trace: part(&identity::id(meta), 0),
                     parent: Vec::new(),
+                    own: None,
                 },
             },
         )
@@ -63,6 +68,7 @@ fn github(run: &str, attempt: &str, check_run: Option<&str>) -> Ids {
     Ids {
         trace: part(&format!("{run}{attempt}t"), 0),
         parent: part::<8>(&parent, 8).to_vec(),
+        own: None,
     }
 }
 
@@ -76,6 +82,7 @@ fn context(text: &str) -> Option<Ids> {
     (known && !more).then(|| Ids {
         trace,
         parent: parent.to_vec(),
+        own: None,
     })
 }
 

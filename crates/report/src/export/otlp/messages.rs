@@ -10,6 +10,8 @@ pub struct ResourceSpans {
     pub resource: Option<Resource>,
     #[prost(message, repeated, tag = "2")]
     pub scope_spans: Vec<ScopeSpans>,
+    #[prost(string, tag = "3")]
+    pub schema_url: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -24,6 +26,8 @@ pub struct ScopeSpans {
     pub scope: Option<Scope>,
     #[prost(message, repeated, tag = "2")]
     pub spans: Vec<Span>,
+    #[prost(string, tag = "3")]
+    pub schema_url: String,
 }
 
 #[derive(Clone, PartialEq, Message)]

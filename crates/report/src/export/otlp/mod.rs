@@ -1,6 +1,6 @@
 //! Spans of OpenTelemetry (OTLP 1.x): the recording, its steps, its processes. Names and
-//! attributes are those of the semantic conventions (cicd, process, test, vcs); ours begin
-//! with `tr.`.
+//! attributes are those of the semantic conventions [`SCHEMA`] (cicd, process, test, vcs); ours
+//! begin with `tr.`. Names of spans are few: a backend groups by them.
 
 mod ids;
 mod messages;
@@ -13,6 +13,7 @@ use serde_json::{json, Value};
 use tr_analyze::containers::Called;
 use tr_analyze::model::{Analysis, Process, ProcessIx, Times};
 use tr_format::event::Ktime;
+use tr_format::meta::Metadata;
 
 use self::ids::Ids;
 use self::messages::*;
@@ -28,6 +29,8 @@ use crate::{escape, label, query};
 /// The least length of a step or a process with a span of its own, unless the user gives one.
 pub const LEAST: Duration = Duration::from_millis(100);
 
+/// The version of the semantic conventions.
+const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
 /// Spans that are encoded at once.
 const CHUNK: usize = 512;
 const INTERNAL: i32 = 1;
@@ -42,9 +45,18 @@ pub enum Encoding {
     Json,
 }
 
-pub fn write(view: &View<'_>, encoding: Encoding, out: &mut dyn Write) -> io::Result<()> {
+/// An attribute of the resource that a user gives: name, value.
+pub type Given = (String, String);
+
+/// Writes the spans. The attributes `given` replace those of the recording.
+pub fn write(
+    view: &View<'_>,
+    encoding: Encoding,
+    given: &[Given],
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let spans = Spans::new(view);
-    let resource = resource(view.analysis);
+    let resource = resource(view.analysis, given);
     let mut all = spans.all().peekable();
     if encoding == Encoding::Json {
         out.write_all(b"{\"resourceSpans\":[")?;
@@ -58,7 +70,9 @@ pub fn write(view: &View<'_>, encoding: Encoding, out: &mut dyn Write) -> io::Re
                     version: env!("CARGO_PKG_VERSION").to_owned(),
                 }),
                 spans: all.by_ref().take(CHUNK).collect(),
+                schema_url: SCHEMA.to_owned(),
             }],
+            schema_url: SCHEMA.to_owned(),
         };
         match encoding {
             Encoding::Protobuf => {
@@ -212,7 +226,10 @@ impl<'a> Spans<'a> {
 
     fn id(&self, thing: Thing) -> Vec<u8> {
         let name = match thing {
-            Thing::Recording => "recording".to_owned(),
+            Thing::Recording => match self.ids.own {
+                Some(own) => return own.to_vec(),
+                None => "recording".to_owned(),
+            },
             Thing::Step(at) => format!("step {at}"),
             Thing::Process(at) => format!("process {}", at.0),
         };
@@ -245,11 +262,12 @@ impl<'a> Spans<'a> {
         let analysis = self.view.analysis;
         let root = self.root.map(|ix| analysis.process(ix));
         let name = match root {
-            Some(root) => label::label(root),
+            Some(root) => label::program(root),
             None => "tr record".to_owned(),
         };
         let times = (analysis.start, analysis.end);
         let mut span = self.span(Thing::Recording, None, name, times);
+        span.attributes.extend(job(&analysis.meta));
         if let Some(ix) = self.root {
             self.describe(ix, &mut span);
         }
@@ -266,8 +284,14 @@ impl<'a> Spans<'a> {
             None => step.process,
         };
         let parent = self.around(inside, step.parent);
-        let mut span = self.span(thing, Some(parent), step.name.clone(), (step.from, step.to));
-        if let Some(process) = execution {
+        let name = match (step.kind, execution) {
+            (StepKind::Test | StepKind::Job | StepKind::Mark, _) => step.name.clone(),
+            (_, Some(process)) => label::program(self.view.analysis.process(process)),
+            (kind, None) => kind.name().to_owned(),
+        };
+        let mut span = self.span(thing, Some(parent), name, (step.from, step.to));
+        // COMMAND's are those of the recording: sums over spans count nothing twice.
+        if let Some(process) = execution.filter(|it| Some(*it) != self.root) {
             self.describe(process, &mut span);
         }
         span.attributes.push(text("tr.step.kind", step.kind.name()));
@@ -279,12 +303,17 @@ impl<'a> Spans<'a> {
                 ["fail", "pass"],
             ),
             StepKind::Job | StepKind::Target | StepKind::Unit | StepKind::Mark => (
-                "cicd.pipeline.task.name",
+                TASK_NAME,
                 "cicd.pipeline.task.run.result",
                 ["failure", "success"],
             ),
         };
         span.attributes.push(text(name, &step.name));
+        if name == TASK_NAME {
+            span.attributes.push(text(TASK_ID, &hex(&span.span_id)));
+            let ci = Ci::new(&self.view.analysis.meta);
+            span.attributes.extend(url(&ci, TASK_PAGE, "job_page"));
+        }
         if let Some(word) = passed.and_then(|passed| words.get(usize::from(passed))) {
             span.attributes.push(text(result, word));
         }
@@ -292,7 +321,7 @@ impl<'a> Spans<'a> {
             span.attributes.push(text("tr.step.result", result));
         }
         if step.failed() {
-            span.status = Some(error(step.status, step.result.as_deref()));
+            fail(&mut span, step.status, step.result.as_deref());
         }
         span
     }
@@ -310,7 +339,7 @@ impl<'a> Spans<'a> {
         let parent = self.around(process.parent, step);
         let times = (process.start, process.end);
         let thing = Thing::Process(ix);
-        let mut span = self.span(thing, Some(parent), label::label(process), times);
+        let mut span = self.span(thing, Some(parent), label::program(process), times);
         self.describe(ix, &mut span);
         span
     }
@@ -325,6 +354,15 @@ impl<'a> Spans<'a> {
                 .ppid
                 .map(|pid| int("process.parent_pid", u64::from(pid.0))),
         );
+        // That of a process that was there before is not known.
+        if process.start > self.view.analysis.start || Some(ix) == self.root {
+            let meta = &self.view.analysis.meta;
+            let unix = meta
+                .start_clock
+                .real
+                .saturating_add(process.start.since(meta.start));
+            facts.push(text("process.creation.time", &crate::units::rfc3339(unix)));
+        }
         facts.extend(program(process));
         facts.extend(
             self.containers
@@ -342,7 +380,7 @@ impl<'a> Spans<'a> {
             facts.push(int("process.exit.code", u64::from(code)));
         }
         if exit::failed(process.status) {
-            span.status = Some(error(process.status, None));
+            fail(span, process.status, None);
         }
     }
 }
@@ -397,16 +435,49 @@ fn times(times: &Times) -> impl Iterator<Item = KeyValue> {
     known.map(|(name, ns)| int(name, ns))
 }
 
-fn error(status: Option<u32>, result: Option<&str>) -> Status {
+/// Marks a span as failed. The class of the error is the exit code, or the signal's name.
+fn fail(span: &mut Span, status: Option<u32>, result: Option<&str>) {
+    let class = match status.filter(|status| *status != 0) {
+        None => "_OTHER".to_owned(),
+        Some(status) => match Exit::from(status).code() {
+            Some(code) => code.to_string(),
+            None => exit::signal(status),
+        },
+    };
+    if !span.attributes.iter().any(|it| it.key == "error.type") {
+        span.attributes.push(text("error.type", &class));
+    }
     let words = result.map(str::to_owned).or(status.map(exit::words));
-    Status {
+    span.status = Some(Status {
         message: words.unwrap_or_default(),
         code: ERROR,
-    }
+    });
+}
+
+const TASK_NAME: &str = "cicd.pipeline.task.name";
+const TASK_ID: &str = "cicd.pipeline.task.run.id";
+const TASK_PAGE: &str = "cicd.pipeline.task.run.url.full";
+
+/// The job that the recording was made in: a task of its pipeline.
+fn job(meta: &Metadata) -> Vec<KeyValue> {
+    let ci = Ci::new(meta);
+    let known = [(TASK_NAME, "job"), (TASK_ID, "job_id")];
+    let known = known
+        .into_iter()
+        .filter_map(|(name, of)| Some(text(name, ci.get(of)?)));
+    let page = url(&ci, TASK_PAGE, "job_page");
+    known.chain(page).collect()
+}
+
+/// A page of the CI system.
+fn url(ci: &Ci, name: &str, of: &str) -> Option<KeyValue> {
+    let url = ci.get(of)?;
+    let web = url.starts_with("https://") || url.starts_with("http://");
+    web.then(|| text(name, url))
 }
 
 /// The run and its machine.
-fn resource(analysis: &Analysis) -> Resource {
+fn resource(analysis: &Analysis, given: &[Given]) -> Resource {
     let meta = &analysis.meta;
     let ci = Ci::new(meta);
     let arch = match meta.machine.as_str() {
@@ -432,6 +503,11 @@ fn resource(analysis: &Analysis) -> Resource {
         .iter()
         .filter_map(|(own, name)| Some(text(name, ci.get(own)?)));
     attributes.extend(known);
+    attributes.extend(url(&ci, "cicd.pipeline.run.url.full", "page"));
+    for (name, value) in given {
+        attributes.retain(|it| it.key != *name);
+        attributes.push(text(name, value));
+    }
     Resource { attributes }
 }
 
@@ -458,20 +534,18 @@ fn resource_json(part: &ResourceSpans) -> Value {
         json!({
             "scope": of.map(|it| json!({ "name": it.name, "version": it.version })),
             "spans": scope.spans.iter().map(span_json).collect::<Vec<_>>(),
+            "schemaUrl": scope.schema_url,
         })
     });
     json!({
         "resource": { "attributes": attributes.map(fact_json).collect::<Vec<_>>() },
         "scopeSpans": scopes.collect::<Vec<_>>(),
+        "schemaUrl": part.schema_url,
     })
 }
 
 fn span_json(span: &Span) -> Value {
-    let status = span.status.iter();
-    let status = status
-        .map(|it| json!({ "message": it.message, "code": it.code }))
-        .next();
-    json!({
+    let mut json = json!({
         "traceId": hex(&span.trace_id),
         "spanId": hex(&span.span_id),
         "parentSpanId": hex(&span.parent_span_id),
@@ -480,8 +554,13 @@ fn span_json(span: &Span) -> Value {
         "startTimeUnixNano": span.start_time_unix_nano.to_string(),
         "endTimeUnixNano": span.end_time_unix_nano.to_string(),
         "attributes": span.attributes.iter().map(fact_json).collect::<Vec<_>>(),
-        "status": status.unwrap_or_else(|| json!({})),
-    })
+    });
+    // Absent, as in protobuf: an empty one is another message.
+    if let (Some(status), Some(members)) = (&span.status, json.as_object_mut()) {
+        let status = json!({ "message": status.message, "code": status.code });
+        members.insert("status".to_owned(), status);
+    }
+    json
 }
 
 fn fact_json(fact: &KeyValue) -> Value {

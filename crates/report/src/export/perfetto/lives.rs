@@ -11,7 +11,7 @@ use tr_format::event::{
 use tr_format::reader::Trace;
 
 use super::bundle::{Cpu, BUNDLE};
-use super::{id, text, Packets, PRIO};
+use super::{id, text, Packets, Shown, PRIO};
 use crate::export::messages::*;
 use crate::view::View;
 
@@ -28,10 +28,12 @@ pub struct Lives<'a> {
     parents: HashMap<Tgid, Tgid>,
     /// The processes of the living tasks, if wake-ups are drawn as flows.
     flows: Option<HashMap<Tid, Tgid>>,
+    /// Wake-ups are written: none of the stays that they lead to is merged.
+    wakings: bool,
 }
 
 impl<'a> Lives<'a> {
-    pub fn new(view: &View<'a>, flows: bool) -> Lives<'a> {
+    pub fn new(view: &View<'a>, shown: Shown) -> Lives<'a> {
         let analysis = view.analysis;
         let threads = view.processes().flat_map(|process| &process.threads);
         Lives {
@@ -40,7 +42,8 @@ impl<'a> Lives<'a> {
             cpus: BTreeMap::new(),
             comms: HashMap::new(),
             parents: HashMap::new(),
-            flows: flows.then(HashMap::new),
+            flows: shown.flows.then(HashMap::new),
+            wakings: shown.detail == 0,
         }
     }
 
@@ -84,6 +87,9 @@ impl<'a> Lives<'a> {
         else {
             return Ok(());
         };
+        if !(self.wakings || new) {
+            return Ok(());
+        }
         if event.time < self.analysis.start || !self.chosen.contains(&wakee) {
             return Ok(());
         }

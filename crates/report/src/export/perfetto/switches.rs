@@ -4,14 +4,17 @@
 //! but the next one of each thread is in memory.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 use std::io;
 
 use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::order::{self, Event};
 use tr_analyze::timeline::{Bucket, Timeline, Wait};
-use tr_format::event::{Comm, CpuId, Ktime, Tid};
+use tr_format::event::{Comm, CpuId, Ktime, LifeKind, SchedKind, Stream, Tid};
+use tr_format::reader::Trace;
 
 use super::bundle::{Cpu, BUNDLE};
+use super::detail::{Merger, Piece};
 use super::{id, Packets, NOT_RECORDED};
 use crate::export::messages::*;
 use crate::view::View;
@@ -88,6 +91,7 @@ fn state(after: Bucket) -> i64 {
 /// The switches between stays; the counter of running tasks.
 pub fn write(
     view: &View<'_>,
+    detail: u64,
     comms: &HashMap<Tid, Comm>,
     packets: &mut Packets<'_>,
 ) -> io::Result<()> {
@@ -102,31 +106,167 @@ pub fn write(
             next: 0,
         })
         .collect();
-    let mut waits = Waits::default();
+    let mut waits = Waits {
+        cpu: Cpu::default(),
+        shown: detail == 0,
+    };
     let mut heap = BinaryHeap::new();
     for (place, stays) in all.iter_mut().enumerate() {
         let tid = stays.tid;
         let stay = stays.next(place, timeline, |time| waits.add(time, tid, packets))?;
         heap.extend(stay.map(Reverse));
     }
-    let mut cpus: BTreeMap<CpuId, Switches> = BTreeMap::new();
-    let mut running = Running::new(analysis);
+    let mut all_cpus = Cpus::new(view, detail, comms);
     while let Some(Reverse(stay)) = heap.pop() {
-        running.add(&stay);
-        let cpu = cpus.entry(stay.cpu);
-        let cpu = cpu.or_insert_with(|| Switches::new(stay.cpu, analysis, comms));
-        cpu.stay(&stay, comms, packets)?;
+        all_cpus.stay(&stay, packets)?;
         if let Some(stays) = all.get_mut(stay.place) {
             let tid = stays.tid;
             let next = stays.next(stay.place, timeline, |time| waits.add(time, tid, packets))?;
             heap.extend(next.map(Reverse));
         }
     }
-    for cpu in cpus.into_values() {
-        cpu.end(comms, packets)?;
+    all_cpus.end(packets)?;
+    waits.cpu.flush(CpuId(0), packets)
+}
+
+/// The same by the events themselves, where there is no timeline: waits are as the events have
+/// them, and the end of a loss begins with a CPU whose task is not known.
+pub fn by_events(
+    view: &View<'_>,
+    trace: &Trace,
+    detail: u64,
+    comms: &HashMap<Tid, Comm>,
+    packets: &mut Packets<'_>,
+) -> io::Result<()> {
+    let analysis = view.analysis;
+    let threads = view.processes().flat_map(|process| &process.threads);
+    let chosen: HashSet<Tid> = threads.map(|ix| analysis.thread(*ix).tid).collect();
+    let mut all_cpus = Cpus::new(view, detail, comms);
+    // Who runs on each CPU, and since when.
+    let mut running: HashMap<CpuId, (Tid, Ktime)> = HashMap::new();
+    let mut merge = order::merge(trace);
+    while let Some(event) = merge.next_event() {
+        let time = event.time();
+        if time > analysis.end {
+            break;
+        }
+        let (cpu, next, state) = match event {
+            Event::Sched(cpu, event) => match event.kind {
+                SchedKind::Switch {
+                    next,
+                    prev_state,
+                    preempt,
+                    ..
+                } => (cpu, Some(next), left(prev_state, preempt)),
+                SchedKind::Waking { .. } => continue,
+            },
+            Event::Life(event) => match &event.kind {
+                LifeKind::Lost(lost) => match lost.stream {
+                    Stream::Cpu(cpu) => (cpu, None, 0),
+                    _ => continue,
+                },
+                _ => continue,
+            },
+        };
+        let before = match next {
+            Some(next) => running.insert(cpu, (next, time)),
+            None => running.remove(&cpu),
+        };
+        if let Some((tid, from)) = before.filter(|(tid, _)| chosen.contains(tid)) {
+            all_cpus.stay(
+                &Stay::inside(analysis, (from, time), cpu, (tid, state)),
+                packets,
+            )?;
+        }
     }
-    waits.0.flush(CpuId(0), packets)?;
-    running.write(packets)
+    let mut last: Vec<_> = running.into_iter().collect();
+    last.sort_unstable();
+    for (cpu, (tid, from)) in last
+        .into_iter()
+        .filter(|(_, (tid, _))| chosen.contains(tid))
+    {
+        all_cpus.stay(
+            &Stay::inside(analysis, (from, analysis.end), cpu, (tid, 0)),
+            packets,
+        )?;
+    }
+    all_cpus.end(packets)
+}
+
+/// The state in which a task leaves, of its raw bits: include/linux/sched.h has TASK_DEAD as 0x80.
+fn left(bits: u16, preempt: bool) -> i64 {
+    match bits {
+        _ if preempt => 0x100,
+        bits if bits & 0x80 != 0 => 0x10,
+        bits => i64::from(bits & 0x7f),
+    }
+}
+
+impl Stay {
+    /// The part of a stay inside of the analyzed span.
+    fn inside(
+        analysis: &Analysis,
+        (from, to): (Ktime, Ktime),
+        cpu: CpuId,
+        (tid, state): (Tid, i64),
+    ) -> Stay {
+        let from = from.max(analysis.start);
+        Stay {
+            from,
+            cpu,
+            to: to.max(from),
+            tid,
+            state,
+            place: 0,
+        }
+    }
+}
+
+/// The stays of all CPUs, merged where they are short.
+struct Cpus<'a> {
+    analysis: &'a Analysis,
+    comms: &'a HashMap<Tid, Comm>,
+    detail: u64,
+    cpus: BTreeMap<CpuId, (Switches, Merger<(Tid, i64)>)>,
+    running: Running,
+}
+
+impl<'a> Cpus<'a> {
+    fn new(view: &View<'a>, detail: u64, comms: &'a HashMap<Tid, Comm>) -> Cpus<'a> {
+        Cpus {
+            analysis: view.analysis,
+            comms,
+            detail,
+            cpus: BTreeMap::new(),
+            running: Running::new(view.analysis),
+        }
+    }
+
+    fn stay(&mut self, stay: &Stay, packets: &mut Packets<'_>) -> io::Result<()> {
+        if stay.from >= stay.to {
+            return Ok(());
+        }
+        self.running.add(stay);
+        let (switches, merger) = self.cpus.entry(stay.cpu).or_insert_with(|| {
+            let switches = Switches::new(stay.cpu, self.analysis, self.comms);
+            (switches, Merger::new(self.detail))
+        });
+        let pieces = merger.add((stay.from, stay.to, (stay.tid, stay.state)));
+        for piece in pieces.into_iter().flatten() {
+            switches.stay(piece, self.comms, packets)?;
+        }
+        Ok(())
+    }
+
+    fn end(self, packets: &mut Packets<'_>) -> io::Result<()> {
+        for (mut switches, mut merger) in self.cpus.into_values() {
+            if let Some(piece) = merger.take() {
+                switches.stay(piece, self.comms, packets)?;
+            }
+            switches.end(self.comms, packets)?;
+        }
+        self.running.write(packets)
+    }
 }
 
 /// The switches of a CPU so far.
@@ -158,16 +298,16 @@ impl Switches {
 
     fn stay(
         &mut self,
-        stay: &Stay,
+        (from, to, (tid, state)): Piece<(Tid, i64)>,
         comms: &HashMap<Tid, Comm>,
         packets: &mut Packets<'_>,
     ) -> io::Result<()> {
-        if stay.from > self.since {
+        if from > self.since {
             self.cpu.switch(self.since, self.between, self.left, comms);
             self.left = 1;
         }
-        self.cpu.switch(stay.from, stay.tid, self.left, comms);
-        (self.since, self.left) = (stay.to, stay.state);
+        self.cpu.switch(from, tid, self.left, comms);
+        (self.since, self.left) = (to, state);
         if self.cpu.length() >= BUNDLE {
             self.cpu.flush(self.number, packets)?;
         }
@@ -180,20 +320,25 @@ impl Switches {
     }
 }
 
-/// The ends of waits for block I/O.
-#[derive(Default)]
-struct Waits(Cpu);
+/// The ends of waits for block I/O, if the stays after them are not merged.
+struct Waits {
+    cpu: Cpu,
+    shown: bool,
+}
 
 impl Waits {
     fn add(&mut self, time: Ktime, tid: Tid, packets: &mut Packets<'_>) -> io::Result<()> {
+        if !self.shown {
+            return Ok(());
+        }
         let reason = SchedBlockedReason {
             pid: id(tid.0),
             io_wait: 1,
         };
-        self.0
+        self.cpu
             .event(time, Tid::IDLE, 0, Ftrace::SchedBlockedReason(reason));
-        if self.0.length() >= BUNDLE {
-            self.0.flush(CpuId(0), packets)?;
+        if self.cpu.length() >= BUNDLE {
+            self.cpu.flush(CpuId(0), packets)?;
         }
         Ok(())
     }

@@ -1,0 +1,155 @@
+//! What is shorter than a pixel is merged: Perfetto opens some 200 MB in a browser, which is the exact
+//! export of some 2.5 million events.
+//!
+//! Stays on a CPU and segments of the critical path that are shorter than the detail become pieces
+//! of at least its length. A piece is what most of its time was. Longer ones stay as they are.
+
+use std::collections::BTreeMap;
+
+use tr_analyze::model::{Analysis, Process};
+use tr_format::event::Ktime;
+
+/// The most bytes of an export without a given detail.
+pub const MOST: u64 = 200_000_000;
+/// Bytes of an exact export for each event at most: with a timeline, a slice of the critical path for
+/// most wake-ups.
+const EVENT: u64 = 12;
+const EVENT_AND_PATH: u64 = 80;
+/// Bytes of a stay, of a slice of the path, of a process with its program, rather too many.
+const STAY: u64 = 30;
+const SLICE: u64 = 150;
+const PROCESS: u64 = 1_000;
+
+/// The wall time of a process in ns.
+pub fn wall(process: &Process) -> u64 {
+    process.end.since(process.start)
+}
+
+/// The detail in ns with which a recording takes some [`MOST`] bytes: 0 for one of few events.
+pub fn of(analysis: &Analysis, events: u64) -> u64 {
+    if whole(analysis, events) <= MOST {
+        return 0;
+    }
+    let length = analysis.end.since(analysis.start);
+    let cpus = analysis.meta.cpus.len().max(1) as u64;
+    // A piece, and a longer stay after it.
+    let moment = 2 * (cpus.saturating_mul(STAY) + SLICE);
+    let half = u128::from(MOST / 2);
+    let pieces = u128::from(length) * u128::from(moment) / half;
+    let mut lengths: Vec<u64> = analysis.processes.iter().map(wall).collect();
+    lengths.sort_unstable_by(|a, b| b.cmp(a));
+    let shortest = lengths.get((MOST / 2 / PROCESS) as usize);
+    let shortest = shortest.map_or(0, |ns| ns.saturating_add(1));
+    u64::try_from(pieces)
+        .unwrap_or(u64::MAX)
+        .max(shortest)
+        .max(1)
+}
+
+/// The bytes of an export of so many events of which nothing is merged, rather too many.
+pub fn whole(analysis: &Analysis, events: u64) -> u64 {
+    events.saturating_mul(match analysis.timeline {
+        Some(_) => EVENT_AND_PATH,
+        None => EVENT,
+    })
+}
+
+/// Things in order of time, without overlaps, of which short ones are merged.
+pub struct Merger<T> {
+    /// The detail in ns.
+    detail: u64,
+    from: Ktime,
+    to: Ktime,
+    /// The time of each short thing since `from`, in ns, and its last value.
+    sums: BTreeMap<T, u64>,
+}
+
+/// A thing, or a piece: what most of its time was.
+pub type Piece<T> = (Ktime, Ktime, T);
+
+impl<T: Ord + Clone> Merger<T> {
+    pub fn new(detail: u64) -> Merger<T> {
+        Merger {
+            detail,
+            from: Ktime(0),
+            to: Ktime(0),
+            sums: BTreeMap::new(),
+        }
+    }
+
+    /// The pieces that are complete with the next thing.
+    pub fn add(&mut self, (from, to, thing): Piece<T>) -> [Option<Piece<T>>; 2] {
+        let long = to.since(from) >= self.detail;
+        let apart = from.since(self.to) >= self.detail;
+        let whole = self.to.since(self.from) >= self.detail;
+        let before = (long || apart || whole).then(|| self.take()).flatten();
+        if long {
+            return [before, Some((from, to, thing))];
+        }
+        if self.sums.is_empty() {
+            self.from = from;
+        }
+        self.to = to;
+        let sum = self.sums.entry(thing).or_default();
+        *sum = sum.saturating_add(to.since(from));
+        [before, None]
+    }
+
+    /// The last piece.
+    pub fn take(&mut self) -> Option<Piece<T>> {
+        let sums = std::mem::take(&mut self.sums);
+        let busy = sums
+            .values()
+            .fold(0, |all: u64, ns| all.saturating_add(*ns));
+        let gaps = self.to.since(self.from).saturating_sub(busy);
+        // Of equal ones the first.
+        let most = sums.into_iter().rev().max_by_key(|(_, ns)| *ns);
+        let most = most.filter(|(_, ns)| *ns >= gaps);
+        most.map(|(thing, _)| (self.from, self.to, thing))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn merged(detail: u64, things: &[(u64, u64, char)]) -> Vec<(u64, u64, char)> {
+        let mut merger = Merger::new(detail);
+        let mut pieces = Vec::new();
+        for (from, to, thing) in things {
+            pieces.extend(
+                merger
+                    .add((Ktime(*from), Ktime(*to), *thing))
+                    .into_iter()
+                    .flatten(),
+            );
+        }
+        pieces.extend(merger.take());
+        let pieces = pieces.into_iter();
+        pieces
+            .map(|(from, to, thing)| (from.0, to.0, thing))
+            .collect()
+    }
+
+    #[test]
+    fn what_is_long_stays_and_what_is_short_is_what_most_of_it_was() {
+        let things = [
+            (0, 10, 'a'),
+            (10, 12, 'b'),
+            (12, 15, 'c'),
+            (15, 21, 'b'),
+            (21, 40, 'a'),
+            (41, 42, 'b'),
+            (60, 61, 'c'),
+            (68, 69, 'b'),
+        ];
+        let whole = merged(0, &things);
+        assert_eq!(whole, things);
+        let pieces = merged(10, &things);
+        // A piece of gaps is nobody's: 61 to 68.
+        assert_eq!(
+            pieces,
+            [(0, 10, 'a'), (10, 21, 'b'), (21, 40, 'a'), (41, 42, 'b')]
+        );
+    }
+}
