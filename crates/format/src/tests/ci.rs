@@ -6,7 +6,9 @@ use super::*;
 /// value in each build.
 const RECORDED: &str = include_str!("environments.txt");
 
-fn sections() -> Vec<(String, Vec<(String, String)>, Vec<(String, String)>)> {
+type Pairs = Vec<(String, String)>;
+
+fn sections() -> Vec<(String, Pairs, Pairs)> {
     let mut all = Vec::new();
     for section in RECORDED.split("\n[").skip(1) {
         let (name, rest) = section.split_once("]\n").unwrap();
