@@ -21,6 +21,19 @@ struct Process {
     ended: bool,
 }
 
+impl Process {
+    /// Whether it runs another program than in the last sample.
+    fn executed(&mut self, stat: &Stat) -> bool {
+        let before = (self.comm, self.arguments);
+        self.comm = stat.comm;
+        // A task that ends gives its memory back before it is a zombie, and has no arguments then.
+        if stat.arguments != 0 {
+            self.arguments = stat.arguments;
+        }
+        !stat.zombie && before != (self.comm, self.arguments)
+    }
+}
+
 /// The processes of the last sample, and the events that no batch has taken yet.
 #[derive(Debug, Default)]
 pub struct State {
@@ -123,9 +136,7 @@ impl State {
         let Some(process) = self.processes.get_mut(&id).filter(|it| !it.ended) else {
             return;
         };
-        let is = (stat.comm, stat.arguments);
-        let executed = !stat.zombie && (process.comm, process.arguments) != is;
-        (process.comm, process.arguments) = is;
+        let executed = process.executed(stat);
         if stat.zombie {
             process.ended = true;
             self.account(time, id, id);
@@ -246,5 +257,40 @@ impl State {
             slices: Some(slices),
         };
         self.waiting.push(time, LifeKind::Account(account));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_is_no_exec() {
+        let stat = |name: &str, arguments, zombie| Stat {
+            comm: Comm::new(name.as_bytes()),
+            zombie,
+            state: b'R',
+            kthread: false,
+            parent: 1,
+            threads: 1,
+            start: 7,
+            arguments,
+            status: None,
+        };
+        let mut process = Process {
+            start: 7,
+            comm: Comm::new(b"sh"),
+            arguments: 64,
+            threads: BTreeSet::from([2]),
+            ended: false,
+        };
+        let mut executed =
+            |name, arguments, zombie| process.executed(&stat(name, arguments, zombie));
+        assert!(!executed("sh", 64, false));
+        assert!(executed("sleep", 80, false));
+        assert!(executed("sleep", 96, false));
+        // It has no memory any more; then it is a zombie.
+        assert!(!executed("sleep", 0, false));
+        assert!(!executed("sleep", 0, true));
     }
 }

@@ -1,5 +1,5 @@
 //! Spans of OpenTelemetry (OTLP 1.x): the recording, its steps, its processes. Names and
-//! attributes are those of the semantic conventions [`SCHEMA`] (cicd, process, test, vcs); ours
+//! attributes are those of the semantic conventions `SCHEMA` (cicd, process, test, vcs); ours
 //! begin with `tr.`. Names of spans are few: a backend groups by them.
 
 mod ids;
