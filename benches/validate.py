@@ -94,16 +94,35 @@ def keep_results(place, command):
     return cached, {}
 
 
+def once(place, program):
+    """A directory in which a program keeps what it printed for equal arguments, and the environment that says so."""
+    found = shutil.which(program)
+    if not found:
+        return None
+    os.makedirs(os.path.join(place, ".once"), exist_ok=True)
+    there = os.path.join(real.PLACE, ".once")
+    with open(os.path.join(place, ".once", program), "w") as script:
+        script.write(
+            f"#!/bin/sh\nkept={there}/$(printf '%s ' \"$@\" | cksum | tr -d ' ')\n"
+            f"[ -e $kept ] || {{ {found} \"$@\" >$kept.$$ || exit; mv $kept.$$ $kept; }}\ncat $kept\n"
+        )
+    os.chmod(os.path.join(place, ".once", program), 0o755)
+    return {"PATH": there + ":" + os.environ["PATH"]}
+
+
 # What the first line says, done: by its kind, in the directory of a build.
-def apply(kind, action, name, command):
+def apply(line, name, command):
     """The changed command and environment, or None where only a person can apply the line."""
-    jobs = re.search(r"-j ?(\d+)", action)
+    kind, program = line["kind"], line["finding"].split(" ")[0]
+    jobs = re.search(r"-j ?(\d+)", line["action"])
     if kind in ("few-jobs", "tests"):
         # Names of the option without a number: one job a CPU.
         changed = with_jobs(command, jobs.group(1) if jobs else str(os.cpu_count()))
         return changed and (changed, {})
     if name in real.BUILDS:
         if kind == "link" and (found := faster_linker(os.getcwd())):
+            return command, found
+        if kind == "repeated" and (found := once(os.getcwd(), program)):
             return command, found
         if kind == "configure":
             return keep_results(os.getcwd(), command)
@@ -254,7 +273,7 @@ def measure(args, name, around):
         row["predicted"] = (line.get("gain_at_least_ns", 0) / 1e9, line["gain_at_most_ns"] / 1e9)
         shutil.copytree(before, after, symlinks=True)
         os.chdir(after)
-        changed = apply(line["kind"], line["action"], name, command)
+        changed = apply(line, name, command)
         os.chdir(HERE)
         row["result"] = "not applied"
         if changed is None:
