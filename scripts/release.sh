@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds a release into DIR (dist), for this machine's architecture and, on x86-64 with the packages of
-# docs/releasing.md, for aarch64: the static tr in a tarball with manual pages, completions, licences and an SPDX
+# CONTRIBUTING.md, for aarch64: the static tr in a tarball with manual pages, completions, licences and an SPDX
 # list of its parts, a Debian package, an RPM where rpmbuild is installed, and SHA256SUMS. The same sources and
 # toolchain give the same bytes in any directory.
 #
@@ -146,7 +146,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 	scripts/build.sh --aarch64 || status=$?
 	case $status in
 	0) release aarch64 "$other" ;;
-	3) echo "release: no release for aarch64 (docs/releasing.md)" ;;
+	3) echo "release: no release for aarch64 (CONTRIBUTING.md)" ;;
 	*) exit "$status" ;;
 	esac
 fi
