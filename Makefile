@@ -79,7 +79,7 @@ bench: setup build ## run the benchmarks
 
 validate: setup build ## apply the first advice for real builds, plant differences, hold forecasts against runs; as root
 	benches/validate.py --out docs/validation.md
-	benches/diff.py >>docs/validation.md
+	benches/diff.py | benches/section.py docs/validation.md
 	benches/predict.py --out docs/validation.md
 
 web: setup ## rebuild the bundle of the page of tr report

@@ -23,6 +23,7 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import real  # noqa: E402
+import section  # noqa: E402
 from validate import HERE, QUIET, prepare, quota, with_jobs  # noqa: E402
 
 # Spins for CPU time: with BURN_SCALE a compiler that is so many times as slow.
@@ -331,8 +332,7 @@ def main():
     lines += [list(summary([row for row in found if not row["clock"]] or found))[-1], "", *table(found), ""]
     lines.insert(2, "By `benches/predict.py` on %s, %d CPUs, load of the last 15 minutes %.1f." % (time.strftime("%Y-%m-%d"), os.cpu_count(), os.getloadavg()[2]))
     if args.out:
-        with open(args.out, "a") as out:
-            out.write("\n".join(lines))
+        section.replace(args.out, "\n".join(lines))
     else:
         print("\n".join(lines))
 

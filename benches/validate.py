@@ -23,6 +23,7 @@ import tempfile
 import time
 
 import real
+import section
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILDS = os.path.join(HERE, "fixtures/advice/builds.sh")
@@ -341,7 +342,7 @@ def main():
                     kept.write(json.dumps(row) + "\n")
     load = os.getloadavg()[2]
     head = [
-        "# Validation of the advice",
+        "## Advice",
         "",
         f"By `benches/validate.py` on {time.strftime('%Y-%m-%d')}, {os.cpu_count()} CPUs, {args.pairs} alternating pairs a row;",
         f"the mean load of the last 15 minutes, our own included, was {load:.1f}.",
@@ -352,8 +353,7 @@ def main():
         "",
     ]
     if args.out:
-        with open(args.out, "w") as out:
-            out.write("\n".join(head))
+        section.replace(args.out, "\n".join(head))
     else:
         print("\n".join(head))
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds a release into DIR (dist), for this machine's architecture and, on x86-64 with the packages of
-# docs/releasing.md, for aarch64: the static tr in a tarball with manual pages, completions, licences and an SPDX
-# list of its parts, a Debian package, an RPM where rpmbuild is installed, and SHA256SUMS. The same sources and
+# CONTRIBUTING.md, for aarch64: the static tr in a tarball with manual pages, completions, the book, licences and an
+# SPDX list of its parts, a Debian package, an RPM where rpmbuild is installed, and SHA256SUMS. The same sources and
 # toolchain give the same bytes in any directory.
 #
 #   release.sh [DIR]
@@ -32,6 +32,20 @@ parts() {
 			"libelf=$(version_of libelf)=GPL-2.0-or-later OR LGPL-3.0-or-later" "zlib=$(version_of zlib)=Zlib"
 }
 
+# book DOC: the pages for users, with their pictures. Their links to files that are not installed lead to the repository.
+book() {
+	local page up at
+	at=$(sed -n 's/^repository = "\(.*\)"/\1/p' Cargo.toml)/blob/v$version
+	mkdir -p "$1/docs"
+	cp docs/*.png "$1/docs"
+	for page in README.md CHANGELOG.md SECURITY.md docs/*.md; do
+		up=$(dirname "$page" | sed 's#^\.$##; s#^docs$#../#')
+		sed -E -e "s#\]\($up([a-zA-Z.])#](@\1#g" \
+			-e "s#\]\(@([a-z]+://|docs/|(README|CHANGELOG|SECURITY)\.md)#](${up}\1#g" \
+			-e "s#\]\(@#]($at/#g" "$page" >"$1/$page"
+	done
+}
+
 # tree ARCH TR ROOT PREFIX NAME...: the installed files below ROOT, under these names. Pages and completions are texts
 # of the native tr.
 tree() {
@@ -49,7 +63,8 @@ tree() {
 	NAMES=$* PREFIX=$prefix/ DESTDIR=$root scripts/install.sh "$native" >/dev/null
 	install -m 755 "$tr" "$root$prefix/bin/$1"
 	for name in "${@:2}"; do ln -f "$root$prefix/bin/$1" "$root$prefix/bin/$name"; done
-	cp LICENSES/*.txt README.md CHANGELOG.md SECURITY.md "$doc"
+	cp LICENSES/*.txt "$doc"
+	book "$doc"
 	parts "$arch" >"$doc/tr.spdx.json"
 	chmod -R u=rwX,go=rX "$root"
 }
@@ -146,7 +161,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 	scripts/build.sh --aarch64 || status=$?
 	case $status in
 	0) release aarch64 "$other" ;;
-	3) echo "release: no release for aarch64 (docs/releasing.md)" ;;
+	3) echo "release: no release for aarch64 (CONTRIBUTING.md)" ;;
 	*) exit "$status" ;;
 	esac
 fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests a release, as root: its tarball in bare root filesystems (Debian 12, Ubuntu 24.04 by debootstrap, Alpine's
-# minirootfs, or busybox alone where Alpine's server cannot be reached), its packages, its image, the program for
+# minirootfs, or busybox alone where Alpine's server cannot be reached), its documents, packages and image, the program for
 # aarch64 under qemu-user, and a second build in another directory, which gives the same bytes. A part whose tools
 # or server are missing is skipped, by name.
 #
@@ -139,6 +139,16 @@ aarch64() {
 	done
 }
 
+# Each link of the packaged pages leads to a packaged file.
+documents() {
+	local page link
+	for page in "$work"/native/share/doc/tr/{,docs/}*.md; do
+		for link in $(grep -oE '(\]\(|src(set)?=")[^)"#]+' "$page" | sed -E 's/^(\]\(|src(set)?=")//' | grep -v ://); do
+			[ -e "${page%/*}/$link" ] || { echo "$page: $link is not there" && return 1; }
+		done
+	done
+}
+
 bare debian-12 bookworm "${DEBIAN_MIRROR-}"
 bare ubuntu-24.04 noble "$ubuntu" /usr/share/debootstrap/scripts/gutsy
 small
@@ -146,6 +156,7 @@ small
 mkdir "$work/native"
 tar -xzf "$tarball" --strip-components=1 -C "$work/native"
 native=$work/native/bin/tr
+check "documents" documents
 root=$work/debian-12
 deb=$(echo "$dist"/*_"$(dpkg --print-architecture 2>/dev/null || true)".deb)
 rpm=$(echo "$dist"/*."$arch".rpm)

@@ -159,6 +159,23 @@ fn links_lead_somewhere() -> Result<(), Failure> {
     Ok(())
 }
 
+/// The table of contents has one line a page.
+#[test]
+fn the_contents_have_every_page() -> Result<(), Failure> {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let contents = std::fs::read_to_string(docs.join("README.md"))?;
+    for page in pages()?.iter().filter(|page| page.starts_with(&docs)) {
+        let name = page.file_name().unwrap().to_string_lossy();
+        let link = format!("]({name})");
+        let lines = contents.lines().filter(|line| line.contains(&link));
+        let lines = lines.count();
+        ensure(name == "README.md" || lines == 1, || {
+            format!("{name}: {lines} lines")
+        })?;
+    }
+    Ok(())
+}
+
 #[test]
 fn the_readme_is_short() -> Result<(), Failure> {
     let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"))?;

@@ -4,7 +4,7 @@
  *
  * A daemon starts a container for its client, so the container's processes are no descendants of
  * the client's. The program of the runtime (a shim, runc, conmon) that the daemon executes is
- * followed from that exec on, with its descendants, if a followed client has asked for it. docs/recording.md
+ * followed from that exec on, with its descendants, if a followed client has asked for it. docs/containers.md
  * has the rules.
  */
 

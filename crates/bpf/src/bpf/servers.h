@@ -6,7 +6,7 @@
  * followed from the first answer on: all its threads, and the children that come later. The answer is a
  * send of a task that is not followed, which wakes a followed one that waits in a receive.
  * Who has asked is a fact of the connection, not of the wakings: a server's own clients wake it in the
- * same way. docs/recording.md has the rules.
+ * same way. docs/containers.md has the rules.
  */
 
 /* The most servers at a time. */
