@@ -97,6 +97,20 @@ fn planted_faults_are_found_and_little_else() {
     );
 }
 
+/// Makes below one may need each other's results, which no recording tells.
+#[test]
+fn builds_below_a_make_may_save_nothing() {
+    for (build, some) in [("submakes", false), ("make-one", true)] {
+        let trace = folder().join(format!("{build}.bin"));
+        let args = ["--report", "advice", "--format", "json"];
+        let json: Value = serde_json::from_str(&analyze(&trace, &args)).unwrap();
+        let first = &json["advice"]["advice"][0];
+        assert_eq!(first["kind"], "few-jobs", "{json}");
+        let least = first["gain_at_least_ns"].as_u64();
+        assert_eq!(least > Some(0), some, "{first}");
+    }
+}
+
 /// At most seven, each with a limit of 2 % of the time without others or more, and none above the
 /// time between the path's ends; the largest first, and at the end what others took, which
 /// no other line claims.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use serde_json::{json, Map, Value};
 use tr_analyze::model::Quality;
 use tr_format::event::Ktime;
-use tr_format::meta::{Known, Metadata};
+use tr_format::meta::{Hardware, Known, Metadata};
 use tr_format::reader::{End, Unknown};
 use tr_report::warnings::CUT;
 use tr_report::{escape, exit, units, untraced, who};
@@ -123,6 +123,9 @@ fn document(contents: &Contents) -> Value {
         "host": meta.host,
         "kernel": meta.kernel,
         "machine": meta.machine,
+        "hardware": meta.hardware.as_ref().map(|all| {
+            all.iter().map(|(name, value)| (safe(name), json!(safe(value)))).collect::<Map<_, _>>()
+        }),
         "command": command(contents),
         "not_traced": meta.not_traced,
         "method": traced.then(|| meta.recorded_by()),
@@ -229,7 +232,26 @@ fn recording(lines: &mut Lines, contents: &Contents) {
     lines.say("recorded", units::date(meta.start_unix()));
     let duration = contents.known_duration();
     lines.say("duration", duration.map_or("unknown".into(), units::time));
-    lines.say("CPUs", meta.cpus.len().to_string());
+    let cpus = meta.cpus.len().to_string();
+    let model = who::cpu(meta);
+    lines.say(
+        "CPUs",
+        model.map_or_else(|| cpus.clone(), |it| format!("{cpus} × {it}")),
+    );
+    let hardware = |fact| meta.hardware(fact).map(safe);
+    let memory = hardware(Hardware::Memory).and_then(|it| it.parse().ok());
+    let machine = hardware(Hardware::Virtualization).map(|it| match it.as_str() {
+        "none" => "no hypervisor".into(),
+        _ => it,
+    });
+    let machine: Vec<String> = memory
+        .map(units::bytes)
+        .into_iter()
+        .chain(machine)
+        .collect();
+    if !machine.is_empty() {
+        lines.say("machine", machine.join(", "));
+    }
 }
 
 /// The events by kind.

@@ -5,7 +5,7 @@ use tr_analyze::dns::Lookup;
 use tr_analyze::model::{Analysis, Process, Thread, ThreadIx};
 use tr_analyze::timeline::Actor;
 use tr_format::event::Comm;
-use tr_format::meta::{Metadata, Scope};
+use tr_format::meta::{Hardware, Metadata, Scope};
 
 use crate::{escape, label};
 
@@ -32,6 +32,12 @@ pub fn recorded_where(meta: &Metadata) -> String {
 pub(crate) fn kernel(meta: &Metadata) -> String {
     let words: Vec<&str> = meta.kernel.split(' ').take(2).collect();
     escape::text(words.join(" ").as_bytes())
+}
+
+/// The CPU's model, where the recording tells it.
+pub fn cpu(meta: &Metadata) -> Option<String> {
+    let model = meta.hardware(Hardware::CpuModel)?;
+    Some(escape::text(model.as_bytes()))
 }
 
 /// A thread and its process.

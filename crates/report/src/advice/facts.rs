@@ -8,10 +8,11 @@ use tr_analyze::own::Own;
 use tr_analyze::parallelism::{self, Parallelism};
 use tr_analyze::programs::{Group, Groups};
 use tr_analyze::timeline::Bucket;
+use tr_analyze::tools::{self, Family, Role};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 
-use super::{Advice, Candidate};
+use super::{programs, Advice, Candidate};
 use crate::view::View;
 use crate::{label, units};
 
@@ -170,6 +171,23 @@ impl<'a> Facts<'a> {
     pub fn args(&self, group: Group) -> Vec<&'a [u8]> {
         let exec = self.exec(group);
         exec.map_or(Vec::new(), |exec| exec.argv.args().collect())
+    }
+
+    /// The role of an execution's program. cmake configures, unless an option says what else it does.
+    pub fn role(&self, group: Group) -> Option<Role> {
+        const OTHERS: [&[u8]; 6] = [
+            b"--build",
+            b"--install",
+            b"--open",
+            b"-E",
+            b"-P",
+            b"--version",
+        ];
+        let program = self.execution(group)?.program.as_str();
+        let cmake = || tools::by_name(program).is_some_and(|it| it.family == Family::Cmake);
+        let configures = || !self.args(group).iter().any(|arg| OTHERS.contains(arg));
+        let role = programs::role(program);
+        role.or_else(|| (cmake() && configures()).then_some(Role::Configure))
     }
 
     /// The label of an execution.

@@ -82,6 +82,10 @@ struct Job {
 fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_owner: BTreeMap<(Group, &str), Vec<Job>> = BTreeMap::new();
     let main = main_programs(facts);
+    // A check of a configuration rests on those before it, and its tool has no jobs.
+    let configures = |group: &Group| facts.role(*group) == Some(Role::Configure);
+    let configurations: Vec<Group> = facts.all().map(|it| it.0).filter(configures).collect();
+    let configurations = facts.below(&configurations);
     for (group, it) in facts.all() {
         let process = facts.analysis.process(it.process);
         // A process once: by its first program.
@@ -90,6 +94,9 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         else {
             continue;
         };
+        if configurations.get(owner as usize) == Some(&true) {
+            continue;
+        }
         // A test is a test, whatever its file is called.
         let program = if is_runner(facts, owner) {
             "test"
@@ -119,8 +126,7 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
 }
 
 fn is_runner(facts: &Facts<'_>, group: Group) -> bool {
-    let program = facts.execution(group).map(|it| it.program.as_str());
-    program.and_then(programs::role) == Some(Role::Tests)
+    facts.role(group) == Some(Role::Tests)
 }
 
 /// The program with the most CPU time in each process and below it.

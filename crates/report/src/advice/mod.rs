@@ -22,6 +22,7 @@ use tr_analyze::critical_path::{CriticalPath, NoPath};
 use tr_analyze::model::{Basis, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{self, Change, Changes, Effect, Jobs, Schedule};
+use tr_analyze::tools::Role;
 use tr_analyze::what_if::{self, Without};
 use tr_format::event::Ktime;
 
@@ -201,6 +202,8 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
             let at_least = match candidate.kind {
                 // It may guard what only one can use.
                 Kind::Lock => 0,
+                // Whole builds may need each other's results, which no recording tells.
+                _ if jobs && of_builds(facts, &candidate) => 0,
                 kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
                 _ => saved(Effect::Worst).min(gain),
             };
@@ -265,6 +268,12 @@ fn verdict(
         bound,
     };
     Verdict::new(parts, had)
+}
+
+/// Jobs that are builds themselves: a make below another one.
+fn of_builds(facts: &Facts<'_>, candidate: &Candidate) -> bool {
+    let mut jobs = candidate.evidence.iter();
+    jobs.any(|group| facts.role(*group) == Some(Role::Jobs))
 }
 
 impl Candidate {

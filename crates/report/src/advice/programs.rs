@@ -46,7 +46,7 @@ const WORDS: &[(&[Family], &str, &str)] = &[
 ];
 
 /// The words for a change that a role has.
-fn of_role(role: Role) -> &'static str {
+pub(super) fn of_role(role: Role) -> &'static str {
     match role {
         Role::Configure => "keep its results (a cache file, the build directory)",
         Role::Packages => "keep the packages in a cache or an image",

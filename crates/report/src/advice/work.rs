@@ -87,11 +87,9 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
 
 /// A program that does a phase of the build with all its descendants, by program.
 fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
-    let is_phase = |group: Group| {
-        let program = facts.execution(group).map(|it| it.program.as_str());
-        program.and_then(programs::role) == Some(role)
-    };
-    let all = facts.all().filter(|(group, _)| is_phase(*group));
+    let all = facts
+        .all()
+        .filter(|(group, _)| facts.role(*group) == Some(role));
     let all: Vec<(Group, &super::facts::Execution)> = all.collect();
     let groups: Vec<Group> = all.iter().map(|(group, _)| *group).collect();
     let within = facts.below(&groups);
@@ -106,7 +104,6 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
     let candidate = |(program, roots): (&str, Vec<Group>)| {
         let below = facts.below(&roots);
         let time = facts.on_path(&below, |_, _| true);
-        let known = programs::known(program)?;
         let name = match facts.runs(roots.iter().copied()) {
             0 | 1 => facts.name(*roots.first()?),
             many => format!("{many} × {program}"),
@@ -114,7 +111,7 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
         Some(Candidate {
             kind,
             finding: format!("{name} takes {}", units::time(time)),
-            action: known.action.into(),
+            action: programs::of_role(role).into(),
             without: everything(below),
             cap: time,
             jobs: Vec::new(),

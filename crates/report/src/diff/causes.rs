@@ -78,8 +78,27 @@ pub enum Whose {
     /// The runner's: of its CPUs, its disk, its network.
     Machine,
     Both,
-    /// The build needs more CPU time, as tasks beside it can make it.
+    /// The build needs more CPU time, as something else can make it: [`Doubt`].
     Unclear,
+}
+
+/// What else than the build's work can make the difference of its CPU time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// Tasks that share cores and caches with it.
+    Beside,
+    /// All runs of a side had another CPU model than those of the other side.
+    Model,
+}
+
+impl Doubt {
+    /// After the difference.
+    pub fn words(self) -> &'static str {
+        match self {
+            Doubt::Beside => ", as tasks beside it can make it",
+            Doubt::Model => ", as another CPU model can make it",
+        }
+    }
 }
 
 /// A cause and its part of the difference.
@@ -117,8 +136,8 @@ pub struct Causes {
     pub shares: Vec<Share>,
     /// Names of the other tasks, with the differences of their times.
     pub names: Vec<(String, i128)>,
-    /// Tasks beside the build can explain the difference of its CPU time.
-    pub beside: bool,
+    /// What else can explain the difference of its CPU time.
+    pub doubt: Option<Doubt>,
 }
 
 /// A cause has at least this part of the difference of the wall time, a fifth; of the time on CPUs of its
@@ -128,8 +147,16 @@ const OF_OWN: u128 = 20;
 const OF_WALL: u128 = 20;
 /// Tasks that share cores and caches make equal work take up to two fifths more CPU time.
 const SHARED: (u128, u128) = (7, 5);
+/// CPU models of one fleet make it take up to twice the time.
+const MODELS: (u128, u128) = (2, 1);
 /// Others have this much more of the machine's CPUs: a tenth, in thousandths.
 const MORE: i128 = 100;
+
+/// One side is no more than so much of the other.
+fn within(judged: &Judged, (most, of): (u128, u128)) -> bool {
+    let (few, many) = (judged.base.min(judged.new), judged.base.max(judged.new));
+    u128::from(many) * of <= u128::from(few) * most
+}
 
 /// Both sides of a comparison.
 type Sides<'a> = (&'a [Run], &'a [Run]);
@@ -174,7 +201,9 @@ impl Causes {
         };
         causes.parts = Part::of_runs().filter_map(part).collect();
         causes.names = names(sides);
-        causes.beside = causes.beside(sides, changed);
+        let beside = causes.beside(sides, changed).then_some(Doubt::Beside);
+        let model = || causes.model(sides, changed).then_some(Doubt::Model);
+        causes.doubt = beside.or_else(model);
         causes.shares = causes.shares(sides, &wall);
         causes
     }
@@ -199,7 +228,7 @@ impl Causes {
                 // Of a wall time that does not differ they explain nothing.
                 Cause::Others | Cause::Quota | Cause::Hypervisor => false,
                 // Of a wall time that differs, others may have made it so.
-                Cause::Work if self.beside => !differs,
+                Cause::Work if self.doubt.is_some() => !differs,
                 _ => known && size * OF_OWN >= u128::from(alone),
             };
             with && size > 0 && (of_wall || of_own)
@@ -282,9 +311,19 @@ impl Causes {
         let more = judge(sides, others).is_some_and(|it| {
             it.verdict != Verdict::Inside && it.difference().abs() >= MORE && with(it.difference())
         });
-        let (few, many) = (work.base.min(work.new), work.base.max(work.new));
-        let small = u128::from(many) * SHARED.1 <= u128::from(few) * SHARED.0;
-        (machine || more) && small && changed.abs() * 2 < work.difference().abs()
+        (machine || more) && within(work, SHARED) && changed.abs() * 2 < work.difference().abs()
+    }
+
+    /// Each side has CPU models that the other one has not, and the difference is one that models can
+    /// make.
+    fn model(&self, sides: Sides<'_>, changed: i128) -> bool {
+        let Some(work) = self.work.as_ref() else {
+            return false;
+        };
+        let known = sides.0.iter().chain(sides.1).all(|run| !run.cpu.is_empty());
+        let one = |run: &Run| sides.1.iter().any(|other| other.cpu == run.cpu);
+        let apart = known && !sides.0.iter().any(one);
+        apart && within(work, MODELS) && changed.abs() * 2 < work.difference().abs()
     }
 
     /// Whose the difference is; `None`: no part of it stands out.
@@ -297,7 +336,7 @@ impl Causes {
         match (any, machine) {
             (false, false) => None,
             (false, true) => Some(Whose::Machine),
-            (true, _) if only_work && self.beside => Some(Whose::Unclear),
+            (true, _) if only_work && self.doubt.is_some() => Some(Whose::Unclear),
             (true, true) => Some(Whose::Both),
             (true, false) => Some(Whose::Build),
         }

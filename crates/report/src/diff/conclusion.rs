@@ -1,6 +1,6 @@
 //! The first lines of a comparison: a failure, or what became slower, by how much, and whose it is.
 
-use super::causes::{Cause, Share, Whose};
+use super::causes::{Cause, Doubt, Share, Whose};
 use super::machine::is_noticeable;
 use super::run::Figure;
 use super::spread::{percent, signed, Judged, Verdict};
@@ -120,7 +120,7 @@ impl Diff {
         let mut but = Vec::new();
         let work = self.causes.work.as_ref().filter(differs);
         if let Some(work) = work {
-            let note = if self.causes.beside { BESIDE } else { "" };
+            let note = self.doubt();
             but.push(format!("CPU time {}{note}", relative(work)));
         }
         for share in &self.causes.shares {
@@ -153,11 +153,17 @@ impl Diff {
             Whose::Unclear => {
                 let work = self.causes.work.as_ref()?;
                 format!(
-                    "the runner, perhaps also the build: CPU time {}{BESIDE}",
-                    relative(work)
+                    "the runner, perhaps also the build: CPU time {}{}",
+                    relative(work),
+                    self.doubt()
                 )
             }
         })
+    }
+
+    /// What else can make the difference of the CPU time, in words.
+    fn doubt(&self) -> &'static str {
+        self.causes.doubt.map_or("", Doubt::words)
     }
 
     /// The largest change of a process. The command's own is that of the wall time.
@@ -201,8 +207,9 @@ impl Diff {
         let times = format!("{} and {}", units::time(work.base), units::time(work.new));
         let work = match (equal, whose) {
             (true, _) => format!("the build's CPU time is equal ({times})"),
-            (false, Whose::Machine | Whose::Unclear) if self.causes.beside => {
-                format!("the build's CPU time: {times} ({}{BESIDE})", percent(work))
+            (false, Whose::Machine | Whose::Unclear) => {
+                let doubt = self.doubt();
+                format!("the build's CPU time: {times} ({}{doubt})", percent(work))
             }
             (false, _) => format!("the build's CPU time: {times} ({})", percent(work)),
         };
@@ -253,6 +260,3 @@ impl Diff {
             .collect()
     }
 }
-
-/// Why more CPU time need not be the build's.
-const BESIDE: &str = ", as tasks beside it can make it";

@@ -1,6 +1,6 @@
 //! The gate of `--fail-over`: it follows the first line of the comparison.
 
-use super::causes::Whose;
+use super::causes::{Doubt, Whose};
 use super::run::{Figure, Run};
 use super::spread::Verdict;
 use super::Diff;
@@ -108,14 +108,15 @@ impl Diff {
             .then(|| share(judged.difference() - machine));
         let unclear = match figure {
             Figure::Wall => whose == Some(Whose::Unclear),
-            Figure::OnCpu => self.causes.beside,
+            Figure::OnCpu => self.causes.doubt.is_some(),
             _ => false,
         };
         if unclear && gate.failed() {
             return Err(format!(
-                "{} {:+.1} %, as tasks beside the build can make it",
+                "{} {:+.1} %{}",
                 figure.title(),
-                gate.percent
+                gate.percent,
+                self.causes.doubt.map_or("", Doubt::words)
             ));
         }
         Ok(gate)

@@ -242,6 +242,11 @@ impl Diff {
         if kernels.len() > 1 {
             said.push(format!("not the same kernel: {}", kernels.join("; ")));
         }
+        let mut models = all(|run| run.cpu.clone());
+        models.retain(|it| !it.is_empty());
+        if models.len() > 1 {
+            said.push(format!("not the same CPU model: {}", models.join("; ")));
+        }
         let cpus = all(|run| run.cpus.to_string());
         if cpus.len() > 1 {
             said.push(format!(

@@ -13,7 +13,7 @@ use crate::facts::loads::Loads;
 use crate::facts::normal::{self, pids, Paths};
 use crate::facts::step_sums::{self, StepSums};
 use crate::names::named;
-use crate::{escape, label};
+use crate::{escape, label, who};
 
 named! {
     /// A compared figure of a recording, or of one process in it.
@@ -95,6 +95,8 @@ pub struct Run {
     pub status: Option<u32>,
     pub cpus: usize,
     pub kernel: String,
+    /// The CPU's model, escaped; empty where the recording does not tell it.
+    pub cpu: String,
     /// How it was recorded.
     pub method: String,
     /// The trace is truncated.
@@ -171,6 +173,7 @@ impl Run {
             status: analysis.summary.as_ref().and_then(|s| s.status),
             cpus: meta.cpus.len(),
             kernel: escape::text(meta.kernel.as_bytes()),
+            cpu: who::cpu(meta).unwrap_or_default(),
             method: escape::text(meta.recorded_by().as_bytes()),
             cut: analysis.summary.is_none() || analysis.quality.truncated.is_some(),
             unfinished: is_unfinished(analysis),

@@ -18,6 +18,7 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
         status: None,
         cpus: 1,
         kernel: String::new(),
+        cpu: String::new(),
         method: "bpf".into(),
         cut: false,
         unfinished: false,

@@ -333,6 +333,32 @@ fn the_parts_and_the_rest_are_shown() {
 }
 
 #[test]
+fn another_cpu_model_leaves_the_code_in_doubt() {
+    let on = |made: Made, model: &str| {
+        let mut runs = made.runs(4);
+        runs.iter_mut().for_each(|run| run.cpu = model.into());
+        runs
+    };
+    let slower = |times: u64| made(&[(Part::Work, 2000 * times / 10)]).work(3500 * times / 10);
+    let cases = [
+        (13, "A", Whose::Build, Some(true)),
+        (13, "", Whose::Build, Some(true)),
+        (13, "B", Whose::Unclear, None),
+        // No CPU of a fleet is three times as slow.
+        (30, "B", Whose::Build, Some(true)),
+    ];
+    for (times, model, whose, fail) in cases {
+        let (base, new) = (on(made(&[]), "A"), on(slower(times), model));
+        let diff = compare(base, new, Figure::Wall, false);
+        let told = diff.conclusion();
+        assert_eq!(diff.causes.whose(), Some(whose), "{model} {told}");
+        assert_eq!(fails(&diff), fail, "{model} {told}");
+        let doubt = told.contains("as another CPU model can make it");
+        assert_eq!(doubt, whose == Whose::Unclear, "{told}");
+    }
+}
+
+#[test]
 fn other_methods_are_not_compared() {
     let base = made(&[]).runs(1);
     let mut new = made(&[(Part::Others, 5500)]).runs(1);

@@ -21,6 +21,7 @@ pub(in crate::diff) fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
         status: None,
         cpus: 2,
         kernel: String::new(),
+        cpu: String::new(),
         method: "bpf".into(),
         cut: false,
         unfinished: false,

@@ -23,6 +23,7 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
         status: None,
         cpus: 1,
         kernel: String::new(),
+        cpu: String::new(),
         method: "bpf".into(),
         cut: false,
         unfinished: false,
