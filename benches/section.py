@@ -10,7 +10,8 @@ import sys
 
 def replace(page, text):
     heading = text.strip().split("\n", 1)[0]
-    with open(page) as file:
+    with open(page, "a+") as file:
+        file.seek(0)
         sections = re.split(r"^(?=## )", file.read().rstrip() + "\n\n", flags=re.M)
     at = next((at for at, it in enumerate(sections) if it.split("\n", 1)[0] == heading), len(sections))
     sections[at : at + 1] = [text.strip() + "\n\n"]
