@@ -303,7 +303,8 @@ def summary(rows):
     results = [row["result"] for row in rows]
     applied = [row for row in rows if "gain" in row]
     counts = ", ".join(f"{results.count(it)} {it}" for it in ("helped", "nothing", "harmed", "silent", "not applied"))
-    yield f"{len(rows)} recordings, {len(applied)} first lines applied: {counts}."
+    builds = len({row["build"] for row in rows})
+    yield f"{len(rows)} recordings of {builds} builds, {len(applied)} first lines applied: {counts}."
     idle = [row for row in applied if row["around"] == "idle"]
     inside = [row for row in idle if row["predicted"][0] * 0.9 <= row["gain"] <= row["predicted"][1] * 1.1]
     yield f"Of {len(idle)} gains measured without added load, {len(inside)} lie in the predicted interval, a tenth added."
