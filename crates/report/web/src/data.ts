@@ -398,7 +398,8 @@ function atOnce({ from, to, parent }: Doc["steps"]): number[] {
     }
     return lo === 0 ? 0 : sums[lo - 1] + running[lo - 1] * (t - times[lo - 1]);
   };
-  return from.map((begin, row) => (until(to[row]) - until(begin)) / Math.max(1, to[row] - begin));
+  // One that holds others is at work itself where none of them is.
+  return from.map((begin, row) => Math.max(1, (until(to[row]) - until(begin)) / Math.max(1, to[row] - begin)));
 }
 
 function sums(counts: number[]): Uint32Array {
