@@ -102,9 +102,7 @@ class Build:
                 return False
         else:
             os.mkdir(place)
-        for file, text in self.files.items():
-            with open(os.path.join(place, file), "w") as out:
-                out.write(text)
+        real.write(self.files, place)
         if any("burn" in text for text in self.files.values()):
             with open(os.path.join(place, "burn.c"), "w") as out:
                 out.write(BURN)

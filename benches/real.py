@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 CACHE = os.environ.get("TR_BENCH_SOURCES", os.path.join(tempfile.gettempdir(), "tr-bench-sources"))
 CARGO = """[package]
@@ -74,16 +75,12 @@ def pypi(package):
     return place
 
 
-def made(files):
-    """A source of our own: the names and texts of files."""
-
-    def fill(place):
-        for name, text in files.items():
-            os.makedirs(os.path.join(place, os.path.dirname(name)), exist_ok=True)
-            with open(os.path.join(place, name), "w") as out:
-                out.write(text)
-
-    return fill
+def write(files, place):
+    """Writes a source of our own: the names and texts of files."""
+    for name, text in files.items():
+        os.makedirs(os.path.join(place, os.path.dirname(name)), exist_ok=True)
+        with open(os.path.join(place, name), "w") as out:
+            out.write(text)
 
 
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -186,7 +183,7 @@ def prepare(name, place):
             shutil.rmtree(kept + ".new", ignore_errors=True)
             if isinstance(source, dict):
                 os.makedirs(kept + ".new")
-                made(source)(kept + ".new")
+                write(source, kept + ".new")
             else:
                 registry, package = source.split(":")
                 shutil.copytree({"deb": deb, "pypi": pypi}[registry](package), kept + ".new", symlinks=True)
@@ -215,8 +212,6 @@ def run_in(source):
 
 def main():
     """Prepares all builds and runs each once: seconds and exit status."""
-    import time
-
     for name in sys.argv[1:] or BUILDS:
         with tempfile.TemporaryDirectory(dir="/dev/shm") as work:
             if not prepare(name, os.path.join(work, name)):

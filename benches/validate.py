@@ -173,9 +173,7 @@ def prepare(name, place):
         return real.prepare(name, place)
     os.mkdir(place)
     files, base, _ = MORE.get(name, ({}, name, None))
-    for file, text in files.items():
-        with open(os.path.join(place, file), "w") as out:
-            out.write(text)
+    real.write(files, place)
     if base:
         subprocess.run([BUILDS, "prepare", base], cwd=place, check=True, **QUIET)
     return True

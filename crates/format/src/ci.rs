@@ -16,8 +16,8 @@ pub struct System {
 }
 
 /// The identifiers, in the order in which reports have them. The first six identify a run; `page` is
-/// its link, `job_page` and `job_id` are those of the job, `runner` names the machine or its agent, `label` the kind of runner that was asked for,
-/// `image` what was installed there.
+/// its link, `job_page` and `job_id` are those of the job, `runner` names the machine or its agent,
+/// `label` the kind of runner that was asked for, `image` what was installed there.
 pub const IDENTIFIERS: [&str; 12] = [
     "project", "run", "attempt", "job", "commit", "branch", "page", "job_page", "job_id", "runner",
     "label", "image",
@@ -160,6 +160,10 @@ pub const SYSTEMS: [System; 8] = [
 /// Variables beside the identifiers: the span around a recording, and the moment in which the job
 /// began to wait for a runner (seconds since 1970), which a job's script sets.
 pub const OTHERS: [&str; 2] = ["TRACEPARENT", QUEUED_AT];
+
+/// The span of a recording, in hexadecimal digits: the recorder adds it to the variables of a job that has a trace
+/// context.
+pub const SPAN_ID: &str = "TR_SPAN_ID";
 
 /// The moment in which a job began to wait for a runner, in seconds since 1970.
 pub const QUEUED_AT: &str = "TR_QUEUED_AT";

@@ -69,15 +69,6 @@ pub enum Hardware {
 }
 
 impl Hardware {
-    /// All of them.
-    pub const ALL: [Hardware; 5] = [
-        Hardware::CpuModel,
-        Hardware::CpuStepping,
-        Hardware::Microcode,
-        Hardware::Memory,
-        Hardware::Virtualization,
-    ];
-
     /// The name in the file.
     pub fn name(self) -> &'static str {
         match self {

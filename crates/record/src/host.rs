@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use nix::time::{clock_gettime, ClockId};
+use tr_format::ci::SPAN_ID;
 use tr_format::event::{Argv, Clock, Comm, CpuId, Ktime};
 use tr_format::meta::{Hardware, Metadata};
 
@@ -203,7 +204,7 @@ pub fn ci() -> Vec<(String, String)> {
     };
     let variables = tr_format::ci::variables().into_iter().filter_map(value);
     let known = variables.filter(|(_, value)| (1..=CI_LONGEST).contains(&value.len()));
-    let own = own_context().map(|context| ("TR_SPAN_ID".to_owned(), context.span.clone()));
+    let own = own_context().map(|context| (SPAN_ID.to_owned(), context.span.clone()));
     known.chain(own).collect()
 }
 
@@ -272,9 +273,8 @@ pub fn hardware() -> Vec<(String, String)> {
 /// The facts of /proc/cpuinfo (x86, arm64), /proc/meminfo and the product's name in the firmware.
 fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, String)> {
     let first = |text: &str, name: &str| {
-        let mut lines = text.lines().filter_map(|line| line.split_once(':'));
-        let value = lines.find(|it| it.0.trim() == name)?.1.trim();
-        (!value.is_empty()).then(|| value.chars().take(CI_LONGEST).collect::<String>())
+        let value = field(text, name).filter(|value| !value.is_empty())?;
+        Some(value.chars().take(CI_LONGEST).collect::<String>())
     };
     let cpu = |name: &str| first(cpuinfo, name);
     // arm64 has numbers for the maker and the part instead of a name.
@@ -298,7 +298,7 @@ fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, St
         let kib = it.split(' ').next()?.parse::<u64>().ok()?;
         Some(kib.saturating_mul(1024).to_string())
     });
-    let flags = cpu_flags(cpuinfo);
+    let flags = field(cpuinfo, "flags");
     // Only x86 tells of a hypervisor; firmware of bare metal has a product's name, too.
     let virtualization = match flags.map(|flags| flags.split(' ').any(|it| it == "hypervisor")) {
         Some(true) if product.is_empty() => Some("a hypervisor".to_owned()),
@@ -318,10 +318,10 @@ fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, St
         .collect()
 }
 
-/// The flags of an x86 CPU.
-fn cpu_flags(cpuinfo: &str) -> Option<&str> {
-    let mut lines = cpuinfo.lines().filter_map(|line| line.split_once(':'));
-    lines.find(|it| it.0.trim() == "flags").map(|it| it.1)
+/// The first value of this name in lines of `name : value`.
+fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
+    lines.find(|it| it.0.trim() == name).map(|it| it.1.trim())
 }
 
 /// The mount point of the cgroup v2 hierarchy.

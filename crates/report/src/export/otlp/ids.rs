@@ -6,6 +6,7 @@
 //! SHA-256 sums of the numbers of run, attempt and job.
 
 use sha2::{Digest, Sha256};
+use tr_format::ci::SPAN_ID;
 use tr_format::meta::Metadata;
 
 use crate::identity;
@@ -27,7 +28,7 @@ impl Ids {
             let found = meta.ci.iter().find(|(name, _)| name == wanted);
             found.map(|(_, value)| value.as_str())
         };
-        let own = value("TR_SPAN_ID").and_then(bytes::<8>);
+        let own = value(SPAN_ID).and_then(bytes::<8>);
         let context = value("TRACEPARENT").and_then(context);
         let context = context.map(|context| Ids { own, ..context });
         context.unwrap_or_else(
