@@ -21,8 +21,10 @@ target=$(realpath "${CARGO_TARGET_DIR:-target}")
 records='/(ci|record|recorder|loss|waits)-[0-9a-f]+$'
 # Those that measure, or load the machine.
 measures='/(record|recorder|loss|waits)-[0-9a-f]+$'
+# Those of them that have tests for beside others, too: TR_TESTS says which run, `alone` or `beside`.
+parted='/recorder-[0-9a-f]+$'
 # Of the others those that take the longest, and those that sudo starts.
-first='/(ci|fleet|html|simulated)-[0-9a-f]+$'
+first='/(ci|fleet|html|recorder|simulated)-[0-9a-f]+$'
 examples='the examples of the documentation'
 # Those that start tr or ask the kernel, of nobody's tests.
 starts='/(ci|command_line|fixtures|imports|lies|loss|marks|outputs|passthrough|record|recorder|redact|symbols|tr|tr_bpf|tr_output|tr_record|tr_symbols|untraced|waits)-[0-9a-f]+$'
@@ -116,14 +118,14 @@ trap 'rm -rf "$log" "$parts" "$tests"; kill "$tail" 2>/dev/null || true; give_ba
 status=0
 broken=0
 again=0
-# prepare DIRECTORY EXECUTABLE: sets `name` and `command`, and goes there.
+# prepare DIRECTORY EXECUTABLE [PART]: sets `name` and `command`, and goes there.
 prepare() {
-	name=${2##*/}
+	name=${2##*/}${3:+.$3}
 	command=("${user[@]}" "$2")
 	if [ "$2" = "$examples" ]; then
 		command=(scripts/cargo.sh test --locked "${packages[@]}" --doc)
 	elif [[ $2 =~ $records ]]; then
-		command=("${root[@]}" "$2")
+		command=("${root[@]}" ${3:+env "TR_TESTS=$3"} "$2")
 	fi
 	cd "$1"
 }
@@ -178,23 +180,24 @@ judge() {
 }
 # run SLOTS LIST: runs the executables of a list, so many at a time.
 run() {
-	local name command dir executable running=0
-	while IFS=$'\t' read -r dir executable; do
+	local name command dir executable part running=0
+	while IFS=$'\t' read -r dir executable part; do
 		if [ "$running" -eq "$1" ]; then reap; fi
-		prepare "$dir" "$executable"
+		prepare "$dir" "$executable" "$part"
 		start &
 		running=$((running + 1))
 	done <"$2"
 	while [ "$running" -gt 0 ]; do reap; done
-	while IFS=$'\t' read -r dir executable; do
-		prepare "$dir" "$executable"
+	while IFS=$'\t' read -r dir executable part; do
+		prepare "$dir" "$executable" "$part"
 		judge
 	done <"$2"
 	cd "$home"
 }
 # The recording tests first, while sudo remembers the password; then the longest.
-grep -E "$measures" "$tests" >"$parts/measure" || true
-sed -E "\\:$measures:d; s:.*$first.*:1&:; t; s:^:2:" "$tests" | sort -s -k1.1,1.1 | cut -c2- >"$parts/others"
+sed -nE "\\:$parted:s:$:\talone:; \\:$measures|\talone$:p" "$tests" >"$parts/measure"
+sed -E "\\:$parted:!{\\:$measures:d}; s:.*$first.*:1&:; t part; s:^:2:; :part s:$parted:&\tbeside:" "$tests" |
+	sort -s -k1.1,1.1 | cut -c2- >"$parts/others"
 if [ "$mode" != --as-nobody ]; then printf '%s\t%s\n' "$home" "$examples" >>"$parts/others"; fi
 run 1 "$parts/measure"
 run 2 "$parts/others"

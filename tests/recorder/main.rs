@@ -47,7 +47,7 @@ mod writes;
 
 use libtest_mimic::Arguments;
 
-/// Tests that wait, or look at outputs: some at a time.
+/// Tests that wait, or look at outputs: some at a time, also beside other executables.
 const BESIDE: &[&[support::Test]] = &[
     // The longest first.
     #[cfg(target_arch = "x86_64")]
@@ -112,12 +112,17 @@ fn main() {
     let args = Arguments::from_args();
     let reason = support::why_not();
     let groups = [
-        (BESIDE, args.test_threads.or(Some(6))),
+        ("beside", BESIDE, args.test_threads.or(Some(6))),
         // Their times, or the kernel's objects that they count, are theirs alone.
-        (ALONE, Some(1)),
+        ("alone", ALONE, Some(1)),
     ];
+    // `scripts/test.sh` runs the groups apart.
+    let group = std::env::var_os("TR_TESTS");
     let mut failed = false;
-    for (tests, test_threads) in groups {
+    for (_, tests, test_threads) in groups
+        .into_iter()
+        .filter(|(name, ..)| group.as_ref().is_none_or(|group| group == name))
+    {
         let args = Arguments {
             test_threads,
             ..args.clone()
