@@ -35,7 +35,7 @@ impl Machine {
             return;
         }
         task.done = true;
-        if let Wait::Chan(chan) = task.wait {
+        if let Wait::ChanFor(chan) = task.wait {
             let waiters = &mut self.channels[usize::from(chan)].waiters;
             let used = task.used;
             waiters.retain(|waiter| *waiter != Ref { slot, used });
@@ -417,6 +417,7 @@ fn reason(task: &Task) -> Reason {
         Wait::Io => Reason::FileRead,
         Wait::Lock => Reason::Memory,
         Wait::Chan(_) => Reason::PipeRead,
+        Wait::ChanFor(_) => Reason::Poll,
         Wait::Child => Reason::Child,
         Wait::Vfork(_) => Reason::Clone,
         Wait::DeThread => Reason::Exec,

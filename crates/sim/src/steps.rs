@@ -303,7 +303,8 @@ impl Machine {
                 continue;
             };
             let task = &mut self.tasks[waiter];
-            if task.wait == Wait::Chan(chan) && !task.done && task.killed.is_none() {
+            let waits = [Wait::Chan(chan), Wait::ChanFor(chan)].contains(&task.wait);
+            if waits && !task.done && task.killed.is_none() {
                 task.done = true;
                 self.wake(turn, waiter, raw::NORMAL, false);
                 woken = true;
@@ -329,6 +330,7 @@ impl Machine {
         channel.waiters.push_back(name);
         self.tasks[turn.cur].wait = Wait::Chan(chan);
         if let Some(until) = timeout {
+            self.tasks[turn.cur].wait = Wait::ChanFor(chan);
             self.arm(turn.cpu, until, turn.cur);
         }
         self.fall_asleep(turn, raw::INTERRUPTIBLE);
@@ -377,6 +379,6 @@ pub(crate) fn sleep_state(wait: Wait) -> u16 {
         Wait::Vfork(_) => raw::UNINTERRUPTIBLE | raw::WAKEKILL | raw::FREEZABLE,
         Wait::DeThread => raw::UNINTERRUPTIBLE | raw::WAKEKILL,
         Wait::Timer => raw::INTERRUPTIBLE | raw::FREEZABLE,
-        Wait::Nothing | Wait::Chan(_) | Wait::Child => raw::INTERRUPTIBLE,
+        Wait::Nothing | Wait::Chan(_) | Wait::ChanFor(_) | Wait::Child => raw::INTERRUPTIBLE,
     }
 }

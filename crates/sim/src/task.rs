@@ -61,6 +61,8 @@ pub(crate) enum Wait {
     Io,
     Lock,
     Chan(u16),
+    /// The same, or a timer.
+    ChanFor(u16),
     Child,
     Vfork(Ref),
     DeThread,

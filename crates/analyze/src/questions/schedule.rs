@@ -20,6 +20,7 @@ mod cpus;
 mod gates;
 mod path;
 mod run;
+mod timeouts;
 
 use tr_format::event::Ktime;
 

@@ -285,6 +285,22 @@ proptest! {
     }
 }
 
+/// A thread waits for another one with a timeout, again and again, while tasks that are not
+/// recorded have the CPUs: fewer timeouts pass without them.
+#[test]
+fn timeouts_of_a_wait_for_another_thread_are_no_time() {
+    let wait = |length| Op::TakeFor(chan(0), ms(length, length));
+    let begin = vec![fork(1)];
+    let waits = [vec![wait(20); 10], vec![wait(2_000), Op::Wait, Op::ExitGroup(0)]].concat();
+    let worker = vec![run(100), Op::Post(chan(0)), Op::ExitGroup(0)];
+    let programs = [("pytest", [begin, waits].concat()), ("worker", worker)];
+    let answer = Answer::of(beside(world(&programs, &[0]), 4), 1);
+    let was = answer.path.length();
+    assert!(was > 300 * MS, "{was}");
+    let is = answer.alone_on_its_cpus();
+    assert!(is.abs_diff(100 * MS) < 5 * MS, "{is} of {was}");
+}
+
 /// Other tasks that never sleep have even parts of the CPUs.
 #[test]
 fn others_are_kept() {

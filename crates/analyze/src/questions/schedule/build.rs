@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tr_format::event::{Ktime, Reason};
 
 use super::gates::{Plan, PLANNED};
+use super::timeouts::Timeouts;
 use super::{Change, Changes, Jobs};
 use crate::arena::{Arena, Ix};
 use crate::awaited::Awaited;
@@ -272,6 +273,7 @@ impl Builder<'_> {
             return Vec::new();
         }
         let marks = std::mem::take(&mut self.marks[thread]);
+        let passed = self.timeouts(thread, &marks);
         let mut list = List {
             ops: Vec::new(),
             marks: marks.into_iter().peekable(),
@@ -297,7 +299,9 @@ impl Builder<'_> {
                 }
                 (Bucket::Wait(_), None) => {
                     self.marks_until(&mut list, thread, stretch.from);
-                    if self.containers.has(self.graph.analysis, thread, &stretch) {
+                    if self.containers.has(self.graph.analysis, thread, &stretch)
+                        || passed.binary_search(&stretch.from).is_ok()
+                    {
                         continue;
                     }
                     self.own_time(&mut list, thread, &stretch);
@@ -308,6 +312,25 @@ impl Builder<'_> {
         self.marks_until(&mut list, thread, self.to);
         list.ops.shrink_to_fit();
         list.ops
+    }
+
+    /// The beginnings of a thread's waits for another one in which a timeout passed, in order.
+    fn timeouts(&self, thread: ThreadIx, marks: &[(Ktime, Mark)]) -> Vec<Ktime> {
+        let mut timeouts = Timeouts::default();
+        let mut starts = marks
+            .iter()
+            .filter(|(_, mark)| matches!(mark, Mark::Start(_)))
+            .peekable();
+        for stretch in self.graph.timeline.of(thread) {
+            let mut started = false;
+            while starts.next_if(|(at, _)| *at <= stretch.to).is_some() {
+                started = true;
+            }
+            let awaited = self.graph.analysis.awaited(thread, &stretch);
+            let by_own = self.waker(thread, &stretch).is_some();
+            timeouts.add(&stretch, awaited, by_own, started);
+        }
+        timeouts.ended()
     }
 
     /// A wait that another thread of the run ended.
