@@ -177,7 +177,9 @@ fn wall(name: &str) -> (f64, f64) {
 #[test]
 fn beside_other_load_no_number_of_jobs_is_advised() {
     for build in builds() {
-        if !build.name.starts_with("busy-") && !build.name.starts_with("quota") {
+        let busy = build.name.starts_with("busy-") || build.name.starts_with("quota");
+        // A shell's loop has no number.
+        if !busy || build.name == "busy-loop" {
             continue;
         }
         let lines = of_build(&build.name);
@@ -285,6 +287,10 @@ fn contention_hides_no_work() {
     assert_eq!(kind(&of_build("busy-repeated")[0]), "repeated");
     // A twentieth of the wall time, but a third of the build's own.
     assert_eq!(kind(&of_build("busy-generator")[0]), "alone");
+    // A loop stays a loop. More tasks may get no more of the CPUs.
+    let line = &of_build("busy-loop")[0];
+    assert_eq!(kind(line), "few-jobs");
+    assert_eq!(line["gain_at_least_ns"], 0, "{line}");
 }
 
 #[test]

@@ -65,6 +65,7 @@ fn slots(facts: &Facts<'_>) -> Option<Candidate> {
         },
         cap: idle,
         jobs: Vec::new(),
+        number: true,
         evidence: waited.into_keys().collect(),
     })
 }
@@ -242,6 +243,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
         },
         cap: rows.iter().map(|row| row.cap).fold(0, u64::saturating_add),
         jobs: rows.iter().map(|row| row.jobs).collect(),
+        number: parent.is_some_and(|known| known.takes_jobs()),
         evidence: all().collect(),
     })
 }
@@ -298,6 +300,7 @@ fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
             },
             cap: time - time / facts.cpus,
             jobs: Vec::new(),
+            number: true,
             evidence: vec![group],
         })
     };

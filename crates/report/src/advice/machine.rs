@@ -69,6 +69,13 @@ impl Withheld {
         }
     }
 
+    /// The number of jobs decides about nothing then. Jobs in a row, without such a number, are
+    /// one task for the others, whatever they have; a quota is for all tasks at once.
+    pub fn silences(&self, candidate: &Candidate) -> bool {
+        let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
+        jobs && self.contended && (candidate.number || self.throttled > 0)
+    }
+
     /// The line about it: no other line claims its seconds.
     pub fn advice(&self, facts: &Facts<'_>, names: &[(String, u64)]) -> Option<Advice> {
         let line = |kind, finding, action, gain| {
@@ -83,6 +90,7 @@ impl Withheld {
                 },
                 cap: gain,
                 jobs: Vec::new(),
+                number: false,
                 evidence: self.waiting.clone(),
             };
             facts.advice(candidate, (gain.saturating_sub(self.error), gain))
@@ -189,6 +197,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
             without: all(|kind, _| kind == Time::OnCpu),
             cap: stolen,
             jobs: Vec::new(),
+            number: false,
             evidence: Vec::new(),
         },
         Candidate {
@@ -203,6 +212,7 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
             }),
             cap: stalled,
             jobs: Vec::new(),
+            number: false,
             evidence: waited,
         },
     ]

@@ -113,6 +113,8 @@ pub(crate) struct Candidate {
     cap: u64,
     /// Jobs that the change runs at once: their work remains.
     jobs: Vec<Jobs>,
+    /// The change is another number of jobs.
+    number: bool,
     /// The executions that are the evidence.
     evidence: Vec<Group>,
 }
@@ -193,7 +195,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         };
         let enough = |gain: u64| gain.saturating_mul(least(candidate.kind)) >= whole && gain > 0;
         let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
-        if !enough(candidate.cap) || (jobs && withheld.contended) {
+        if !enough(candidate.cap) || withheld.silences(&candidate) {
             continue;
         }
         let saved = |effect| own.saturating_sub(schedule.wall(1 << bit, effect));
@@ -204,6 +206,8 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
                 Kind::Lock => 0,
                 // Whole builds may need each other's results, which no recording tells.
                 _ if jobs && of_builds(facts, &candidate) => 0,
+                // Beside others more tasks may get no more of the CPUs.
+                _ if jobs && withheld.contended => 0,
                 kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
                 _ => saved(Effect::Worst).min(gain),
             };

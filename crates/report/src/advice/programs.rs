@@ -111,6 +111,11 @@ pub(crate) fn role(program: &str) -> Option<Role> {
 }
 
 impl Known {
+    /// It has an option for the number of jobs.
+    pub fn takes_jobs(&self) -> bool {
+        !self.options.is_empty()
+    }
+
     /// The number of jobs among the arguments; `Some(None)`: the option without a number.
     pub fn jobs(&self, args: &[&[u8]]) -> Option<Option<u64>> {
         let mut args = args.iter();

@@ -16,6 +16,9 @@ use crate::units;
 
 /// The least number of sleeps of a loop.
 const LOOP: usize = 3;
+/// The longest sleep in ns of a runtime between looks at its own threads (Go's `sysmon` doubles
+/// its sleeps up to 10 ms, runtime/proc.go), which nobody can change.
+const RUNTIMES: u64 = 12_000_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut all = sleeps(facts);
@@ -69,6 +72,10 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         let lengths = slept.iter().map(Slept::length);
         let sum = lengths.fold(0, u64::saturating_add);
         let longest = slept.iter().map(Slept::length).max()?;
+        // A program's own sleeps of this length matter if there are many.
+        if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
+            return None;
+        }
         // A sleep of a tenth of the longest one is none of the loop's.
         let long = |it: &&Slept| it.length().saturating_mul(10) >= longest;
         let long: Vec<Slept> = slept.iter().filter(long).copied().collect();
@@ -105,6 +112,7 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
             },
             cap,
             jobs: Vec::new(),
+            number: false,
             evidence: groups,
         })
     };
@@ -212,6 +220,7 @@ fn network(facts: &Facts<'_>) -> Vec<Candidate> {
             },
             cap: sum,
             jobs: Vec::new(),
+            number: false,
             evidence: groups,
         })
     };
@@ -284,6 +293,7 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
             },
             cap: sum,
             jobs: Vec::new(),
+            number: false,
             evidence: by_group.into_keys().collect(),
         })
     };
@@ -341,6 +351,7 @@ fn locks(facts: &Facts<'_>) -> Option<Candidate> {
         },
         cap: sum,
         jobs: Vec::new(),
+        number: false,
         evidence: waited.into_keys().collect(),
     })
 }

@@ -81,6 +81,7 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
         without: Without::work(all),
         cap: sum,
         jobs: Vec::new(),
+        number: false,
         evidence,
     })
 }
@@ -115,6 +116,7 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
             without: everything(below),
             cap: time,
             jobs: Vec::new(),
+            number: false,
             evidence: roots,
         })
     };
@@ -160,6 +162,7 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
             without: Without::work(set),
             cap,
             jobs: Vec::new(),
+            number: false,
             evidence: vec![group],
         })
     };
@@ -273,6 +276,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
             without: Without::work(facts.set(groups.iter().copied())),
             cap: sum,
             jobs: Vec::new(),
+            number: false,
             evidence: groups,
         })
     };
@@ -348,6 +352,7 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
             },
             cap: time,
             jobs: Vec::new(),
+            number: false,
             evidence: groups,
         })
     };
