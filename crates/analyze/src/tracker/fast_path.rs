@@ -11,8 +11,26 @@ use tr_format::sched::flag;
 use super::task::{Moment, SwitchOut};
 use super::{Task, TaskIx, Tracker};
 use crate::order::{Record, LIFE};
-use crate::state::{Bucket, State, Wait};
+use crate::state::{Bucket, State, States, Wait};
 use crate::timeline::ActorRef;
+
+/// Whether the task that leaves the CPU could go on.
+#[inline(always)]
+fn runnable(record: &Record) -> bool {
+    (record.flags & flag::PREEMPT != 0) | (record.state == 0)
+}
+
+#[inline(always)]
+fn switch_out(record: &Record, states: &States, next: ActorRef) -> SwitchOut {
+    let iowait = record.flags & flag::IOWAIT != 0;
+    SwitchOut {
+        cpu: CpuId(record.cpu),
+        wait: (!runnable(record)).then(|| states.wait(record.state, iowait, false)),
+        preempt: record.flags & flag::PREEMPT != 0,
+        reason: record.reason,
+        next,
+    }
+}
 
 impl Tracker {
     /// Allows the fast path if nothing in the trace makes a simple event doubtful. To be
@@ -76,17 +94,8 @@ impl Tracker {
             now: time,
             timeline: self.timeline.as_mut(),
         };
-        let preempt = record.flags & flag::PREEMPT != 0;
-        let runnable = preempt | (record.state == 0);
-        let iowait = record.flags & flag::IOWAIT != 0;
         let states = &self.states;
-        let out = |next: ActorRef| SwitchOut {
-            cpu,
-            wait: (!runnable).then(|| states.wait(record.state, iowait, false)),
-            preempt,
-            reason: record.reason,
-            next,
-        };
+        let out = |next: ActorRef| switch_out(record, states, next);
         let (tasks, concurrency) = (&mut self.tasks, &mut self.concurrency);
         let on = State::On(Some(cpu));
         let (mut owing, mut moved) = ([None, None], false);
@@ -132,7 +141,7 @@ impl Tracker {
             }
             (None, None) => return false,
         }
-        entry.count(leaving.is_some(), runnable, moved);
+        entry.count(leaving.is_some(), runnable(record), moved);
         if self.system_wide {
             entry.count_idle(self.start, time, prev, next);
         }
