@@ -128,8 +128,9 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |(group, it): (Group, &super::facts::Execution)| {
         let alone = facts.alone(group);
         let role = programs::role(&it.program);
+        let tests = role == Some(Role::Tests);
         if alone.saturating_mul(ALONE) < facts.worked
-            || role == Some(Role::Tests)
+            || tests && !beside_workers(facts, (group, it))
             || has_peers(facts, group)
         {
             return None;
@@ -143,6 +144,12 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
                 format!("{name}, the longest, starts {} late", units::time(at)),
                 "start it first, or split it",
                 gain.min(cap),
+            ),
+            _ if tests => (
+                Kind::Last,
+                format!("{name} tests alone for {}", units::time(alone)),
+                "start its longest test first, or split it",
+                cap - cap / facts.cpus,
             ),
             _ => (
                 Kind::Alone,
@@ -167,6 +174,16 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
         })
     };
     facts.all().filter_map(candidate).collect()
+}
+
+/// One of several workers that a test runner has at once.
+fn beside_workers(facts: &Facts<'_>, (group, it): (Group, &super::facts::Execution)) -> bool {
+    facts.all().any(|(other, worker)| {
+        other != group
+            && (&worker.program, worker.owner) == (&it.program, it.owner)
+            && worker.start < it.end
+            && it.start < worker.end
+    })
 }
 
 /// Others of the same file work about as long: the jobs are as they should be, but for their
