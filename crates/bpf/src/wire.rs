@@ -219,7 +219,7 @@ wire! {
     }
     /// A task's last switch-out.
     Final = "wire_final" {
-        head: Head, tid: u32, pad: u32, sum_exec_runtime: u64, nvcsw: u64, nivcsw: u64,
+        head: Head, tid: u32, tgid: u32, sum_exec_runtime: u64, nvcsw: u64, nivcsw: u64,
         delays: Delays,
     }
     /// A new comm.
@@ -235,6 +235,10 @@ wire! {
         time: u64, start_time: u64, cgroup: u64, sum_exec_runtime: u64, tid: u32, tgid: u32,
         parent_tgid: u32, ns_tid: u32, seen_tid: u32, state: u16, on_cpu: u8, kthread: u8,
         followed: u32, pad: u32, comm: [u8; 16],
+    }
+    /// The totals of a living task so far, from the task iterator.
+    Total = "wire_total" {
+        sum_exec_runtime: u64, run_delay: u64, tid: u32, tgid: u32, run_delay_known: u32, pad: u32,
     }
     /// A task that has come into the followed cgroup; the arguments follow.
     Join = "wire_join" {

@@ -8,6 +8,7 @@ use tr_output::Target;
 use tr_redact::Redactor;
 
 use crate::inherited::Inherited;
+use crate::parts::Rotation;
 
 /// The settings of a recording.
 #[derive(Clone, Debug)]
@@ -42,6 +43,10 @@ pub struct Config {
     pub stacks: Option<u32>,
     /// Record the stacks of waits of at least this length.
     pub off_cpu_stacks: Option<Duration>,
+    /// Record forks, execs and ends alone, and totals of CPU time once a second.
+    pub light: bool,
+    /// Divides the recording into files; of a light one alone.
+    pub rotation: Option<Rotation>,
     /// Search the functions of the stacks after COMMAND's end.
     pub symbols: bool,
     /// Mask the addresses of connections.

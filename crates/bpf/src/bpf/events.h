@@ -189,7 +189,7 @@ struct wire_exit {
 struct wire_final {
 	struct wire_head head;
 	__u32 tid;
-	__u32 pad;
+	__u32 tgid;
 	__u64 sum_exec_runtime;
 	__u64 nvcsw;
 	__u64 nivcsw;
@@ -239,6 +239,16 @@ struct wire_snapshot {
 	__u32 followed; /* 2: because it is a server's */
 	__u32 pad;
 	char comm[16];
+};
+
+/* The totals of a living task so far, from the task iterator. */
+struct wire_total {
+	__u64 sum_exec_runtime;
+	__u64 run_delay;
+	__u32 tid;
+	__u32 tgid;
+	__u32 run_delay_known;
+	__u32 pad;
 };
 
 #define JOIN_ARGV 4096

@@ -147,6 +147,8 @@ __u32 command_tgid ASKED, recorder_tgid ASKED;
 __u32 call_table ASKED;
 /* The iterator adds up the resident pages of the followed processes instead of listing tasks. */
 __u32 sum_resident ASKED;
+/* The iterator tells the totals of the followed tasks instead of listing tasks. */
+__u32 tell_totals ASKED;
 /* The number of the interval whose longest requests the block devices keep. */
 __u64 block_interval ASKED;
 
@@ -164,6 +166,7 @@ union wire_types {
 	struct wire_cgroup cgroup;
 	struct wire_life_lost life_lost;
 	struct wire_snapshot snapshot;
+	struct wire_total total;
 	struct wire_join join;
 	struct wire_connection connection;
 	struct wire_reclaim reclaim;
@@ -813,7 +816,7 @@ static __always_inline void on_final(struct task_struct *task, __u64 time)
 	final = reserve_life(time, LIFE_FINAL, sizeof(*final), true);
 	if (final) {
 		final->tid = BPF_CORE_READ(task, pid);
-		final->pad = 0;
+		final->tgid = BPF_CORE_READ(task, tgid);
 		final->sum_exec_runtime = BPF_CORE_READ(task, se.sum_exec_runtime);
 		final->nvcsw = BPF_CORE_READ(task, nvcsw);
 		final->nivcsw = BPF_CORE_READ(task, nivcsw);
@@ -1432,6 +1435,24 @@ static __always_inline int exit_event(__u64 *ctx)
 
 PROGRAM(exit, sched_process_exit, exit_event(ctx))
 
+/*
+ * The kernel drops a dead task, a grace period of RCU after somebody has waited for it: without
+ * switches this is where its figures are final. A task that got its tid since then stays followed.
+ */
+static __always_inline int on_free(struct task_struct *task)
+{
+	__u32 tid = BPF_CORE_READ(task, pid);
+	__u8 is = standing(tid);
+
+	if (follow_all ? is == FOLLOWED : is == ENDED) {
+		on_final(task, bpf_ktime_get_ns());
+		set_standing(tid, 0);
+	}
+	return 0;
+}
+
+PROGRAM(free, sched_process_free, on_free((struct task_struct *)ctx[0]))
+
 static __always_inline int on_rename(struct task_struct *task, const char *comm)
 {
 	__u32 tid = BPF_CORE_READ(task, pid);
@@ -1706,6 +1727,22 @@ static __always_inline void find_regs(struct task_struct *self)
 	regs_known = regs_offset != 0;
 }
 
+static __always_inline void tell_total(struct seq_file *seq, struct task_struct *task)
+{
+	struct wire_total total = {};
+
+	total.tid = task->pid;
+	if (!is_followed(total.tid))
+		return;
+	total.tgid = task->tgid;
+	total.sum_exec_runtime = task->se.sum_exec_runtime;
+	if (bpf_core_field_exists(task->sched_info.run_delay)) {
+		total.run_delay_known = 1;
+		total.run_delay = task->sched_info.run_delay;
+	}
+	bpf_seq_write(seq, &total, sizeof(total));
+}
+
 /*
  * Writes a record for every living task and follows the targets and their descendants. A
  * descendant can precede its ancestor, so user space reads again until newly_followed
@@ -1726,6 +1763,10 @@ int snapshot(struct bpf_iter__task *ctx)
 		give_room(task);
 	if (sum_resident) {
 		add_resident(task);
+		return 0;
+	}
+	if (tell_totals) {
+		tell_total(ctx->meta->seq, task);
 		return 0;
 	}
 	self = (struct task_struct *)bpf_get_current_task();

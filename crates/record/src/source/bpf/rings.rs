@@ -35,6 +35,8 @@ pub struct Records {
     urgent: bool,
     /// The size of a page in bytes.
     page: u32,
+    /// There are no switches.
+    light: bool,
 }
 
 impl Records {
@@ -91,12 +93,21 @@ impl Drained for Records {
         for mapped in &self.mapped {
             to.mapped(mapped);
         }
+        let (mut totals, mut last) = (Vec::new(), near);
         for record in self.life_records() {
             if let Some(sample) = convert::stack(record) {
                 to.stack(&sample)?;
                 continue;
             }
-            for event in convert::life(record, u64::from(self.page)) {
+            for mut event in convert::life(record, u64::from(self.page), self.light) {
+                if self.light {
+                    event.cpu = None;
+                    if matches!(event.kind, LifeKind::Account(_)) {
+                        totals.push(event);
+                        continue;
+                    }
+                    last = last.max(event.time);
+                }
                 // Losses of any ring and snapshots belong to the recorder's stream.
                 let stream = match event.kind {
                     LifeKind::Lost(_)
@@ -107,6 +118,11 @@ impl Drained for Records {
                 };
                 to.life(stream, event)?;
             }
+        }
+        // When the kernel has dropped a task tells nothing, and would be a third of an event's bytes.
+        for event in totals {
+            let time = last;
+            to.life(Stream::Lifecycle, LifeEvent { time, ..event })?;
         }
         for event in &self.own {
             to.life(Stream::Recorder, event.clone())?;
@@ -151,12 +167,14 @@ fn used_part(record: &[u8]) -> &[u8] {
         .unwrap_or(record)
 }
 
-/// Detects the end of COMMAND's process: the last switch-out of each of its threads.
+/// Detects the end of COMMAND's process: the last switch-out of each of its threads. Of a light
+/// recording: its end, and the last figures of all other tasks that have ended.
 #[derive(Debug, Default)]
 pub struct RootWatch {
     tgid: u32,
     exiting: HashSet<u32>,
     group_dead: bool,
+    light: bool,
 }
 
 impl RootWatch {
@@ -178,10 +196,12 @@ impl RootWatch {
         };
         if head.kind == wire::LIFE_EXIT {
             if let Ok((exit, _)) = wire::Exit::read_from_prefix(record) {
-                if exit.tgid == self.tgid {
+                let is_root = exit.tgid == self.tgid;
+                // The kernel keeps COMMAND's leader until the recorder has its status.
+                if is_root && !self.light || self.light && exit.tid != self.tgid {
                     self.exiting.insert(exit.tid);
-                    self.group_dead |= exit.group_dead != 0;
                 }
+                self.group_dead |= is_root && exit.group_dead != 0;
             }
         } else if head.kind == wire::LIFE_FINAL && !self.exiting.is_empty() {
             if let Ok((last, _)) = wire::Final::read_from_prefix(record) {
@@ -242,10 +262,13 @@ impl Receive for Sink {
 }
 
 impl Sink {
-    /// `page` is the size of a page in bytes.
-    pub fn new(page: u32) -> Sink {
+    /// `page` is the size of a page in bytes; of a `light` recording there are no switches.
+    pub fn new(page: u32, light: bool) -> Sink {
         let sink = Sink::default();
-        sink.0.borrow_mut().0.page = page;
+        {
+            let (records, root, ..) = &mut *sink.0.borrow_mut();
+            (records.page, records.light, root.light) = (page, light, light);
+        }
         sink
     }
 
@@ -261,7 +284,9 @@ impl Sink {
 
     /// Watches for the end of this process.
     pub fn watch(&self, root: RootWatch) {
-        self.0.borrow_mut().1 = root;
+        let watch = &mut self.0.borrow_mut().1;
+        let light = watch.light;
+        *watch = RootWatch { light, ..root };
     }
 
     /// All events of COMMAND's process have been drained.
@@ -282,11 +307,12 @@ impl Sink {
     /// Takes the waiting events.
     pub fn take(&self) -> Records {
         let records = &mut self.0.borrow_mut().0;
-        let page = records.page;
+        let (page, light) = (records.page, records.light);
         std::mem::replace(
             records,
             Records {
                 page,
+                light,
                 ..Records::default()
             },
         )
