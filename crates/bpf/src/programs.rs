@@ -376,16 +376,15 @@ pub const MEMORY: [usize; 2] = [
 /// The number of programs without the iterator and without those on system calls.
 const PROGRAMS: usize = 22;
 /// Of these, the ones that every kernel has the tracepoints for, and every recording needs.
-const REQUIRED: usize = 7;
+const REQUIRED: usize = 6;
 /// Where the kernel drops a dead task.
 const FREE: &str = "sched_process_free";
 /// The tracepoints of a light recording.
-const LIGHT: [&str; 8] = [
+const LIGHT: [&str; 7] = [
     "sched_process_fork",
     "sched_process_exec",
     "sched_process_exit",
     FREE,
-    "task_rename",
     "cgroup_attach_task",
     "cgroup_mkdir",
     "signal_generate",
@@ -484,6 +483,7 @@ fn open<'a>(
         rodata.current_distance = kernel.current.unwrap_or(0);
         rodata.syscall_reasons = syscalls::reasons();
         rodata.hidden_tid = settings.hidden_tid;
+        rodata.light = settings.light;
         rodata.show_kernel = kernel_shown;
         rodata.sample_period = stacks.map_or(0, |it| it.period());
         rodata.sample_half = stacks.map_or(0, |it| u64::from(it.ring / 2));

@@ -255,7 +255,8 @@ impl Tracer {
             Some(helper) => helper(),
             None => self.programs.iterator(),
         };
-        let mut bytes = Vec::new();
+        // The kernel gives 32 KiB a call at most.
+        let mut bytes = Vec::with_capacity(64 << 10);
         std::fs::File::from(iterator?).read_to_end(&mut bytes)?;
         Ok(bytes)
     }

@@ -76,25 +76,16 @@ pub fn ring_full(stream: Stream, since: u64, until: u64, count: u64) -> LifeEven
 }
 
 /// The lifecycle events of one record: none for an unknown kind, two for a move to a
-/// cgroup (its path, the move). `page` is the size of a page in bytes. Of a `light` recording the
-/// ends have no figures, and the last ones are totals, as those of the living are.
-pub fn life(record: &[u8], page: u64, light: bool) -> Vec<LifeEvent> {
+/// cgroup (its path, the move). `page` is the size of a page in bytes.
+pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
     let Ok((head, _)) = wire::Head::read_from_prefix(record) else {
         return Vec::new();
     };
     let kinds = match head.kind {
         wire::LIFE_FORK => parse(record).map(fork),
         wire::LIFE_EXEC => exec(record, page),
-        wire::LIFE_FORK if light => parse(record).map(|event: wire::Fork| {
-            // It is some 50 µs earlier, which are noise in every fork.
-            let start_time = head.time;
-            fork(wire::Fork {
-                start_time,
-                ..event
-            })
-        }),
-        wire::LIFE_EXIT if light => parse(record).map(|event| end(&event, page)),
-        wire::LIFE_FINAL if light => parse(record).map(|event| total(&event)),
+        wire::LIFE_END => parse(record).map(|event| end(&event, page)),
+        wire::LIFE_LAST => parse(record).map(|event: wire::TotalLast| total(&event.total)),
         wire::LIFE_EXIT => parse(record).map(|event| exit(event, page)),
         wire::LIFE_FINAL => parse(record).map(last),
         wire::LIFE_RENAME => parse(record).map(rename),
@@ -285,26 +276,24 @@ fn last(event: wire::Final) -> LifeKind {
     })
 }
 
-fn end(event: &wire::Exit, page: u64) -> LifeKind {
+fn end(event: &wire::End, page: u64) -> LifeKind {
     let group_dead = event.group_dead != 0;
     LifeKind::End(TaskEnd {
-        tid: Tid(event.tid),
-        tgid: Tgid(event.tgid),
-        status: Some(match group_dead {
-            true => event.group_status,
-            false => event.status,
-        }),
+        tid: Tid(event.total.tid),
+        tgid: Tgid(event.total.tgid),
+        status: Some(event.status),
         group_dead,
         max_rss: group_dead.then(|| event.max_rss_pages.saturating_mul(page)),
     })
 }
 
-fn total(event: &wire::Final) -> LifeKind {
+/// A task's totals.
+pub fn total(total: &wire::Total) -> LifeKind {
     LifeKind::Account(Account {
-        tid: Tid(event.tid),
-        tgid: Tgid(event.tgid),
-        sum_exec_runtime: event.sum_exec_runtime,
-        run_delay: delays(&event.delays).run,
+        tid: Tid(total.tid),
+        tgid: Tgid(total.tgid),
+        sum_exec_runtime: total.sum_exec_runtime,
+        run_delay: (total.run_delay_known != 0).then_some(total.run_delay),
         slices: None,
     })
 }

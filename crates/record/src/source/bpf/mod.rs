@@ -129,7 +129,7 @@ pub fn start(
     };
     let mut attached = attach(loader, &settings)?;
     let tracer = &mut attached.tracer;
-    let sink = Sink::new(page, config.light);
+    let sink = Sink::new(page);
     let rings = tracer.rings(sink.clone())?;
     let tasks = tracer.snapshot()?;
     let followed = |pid: &&u32| tasks.iter().any(|t| t.seen_tid == **pid && t.followed != 0);
@@ -418,7 +418,7 @@ impl Source for Bpf {
             self.sink.push_own(calls.drain(&mut self.tracer));
         }
         if let Some(totals) = &mut self.totals {
-            self.sink.push_own(totals.each_second(&mut self.tracer));
+            totals.each_second(&mut self.tracer, &self.sink);
         }
     }
 
@@ -455,12 +455,11 @@ impl Source for Bpf {
 
     fn change_part(&mut self, time: Ktime) -> Option<PartEvents> {
         let totals = self.totals.as_mut()?;
-        totals.read(&mut self.tracer, time);
-        let last = totals.all(time);
+        let last = totals.last(&mut self.tracer, &self.sink, time);
         // Those that end before they are listed have their end in the new part, if anything.
         let tasks = self.tracer.snapshot().unwrap_or_default();
         let mut first = living(&tasks, &self.scope, self.argv_limit);
-        first.extend_from_slice(&last);
+        first.extend(totals.all(time));
         Some(PartEvents { last, first })
     }
 
@@ -555,8 +554,7 @@ impl Source for Bpf {
             losses.extend(calls.finish(&mut self.tracer, span.1));
         }
         if let Some(totals) = &mut self.totals {
-            totals.read(&mut self.tracer, span.1);
-            losses.extend(totals.all(span.1));
+            losses.extend(totals.last(&mut self.tracer, &self.sink, span.1));
         }
         Last {
             losses,

@@ -35,8 +35,6 @@ pub struct Records {
     urgent: bool,
     /// The size of a page in bytes.
     page: u32,
-    /// There are no switches.
-    light: bool,
 }
 
 impl Records {
@@ -99,15 +97,12 @@ impl Drained for Records {
                 to.stack(&sample)?;
                 continue;
             }
-            for mut event in convert::life(record, u64::from(self.page), self.light) {
-                if self.light {
-                    event.cpu = None;
-                    if matches!(event.kind, LifeKind::Account(_)) {
-                        totals.push(event);
-                        continue;
-                    }
-                    last = last.max(event.time);
+            for event in convert::life(record, u64::from(self.page)) {
+                if matches!(event.kind, LifeKind::Account(_)) {
+                    totals.push(event);
+                    continue;
                 }
+                last = last.max(event.time);
                 // Losses of any ring and snapshots belong to the recorder's stream.
                 let stream = match event.kind {
                     LifeKind::Lost(_)
@@ -168,13 +163,14 @@ fn used_part(record: &[u8]) -> &[u8] {
 }
 
 /// Detects the end of COMMAND's process: the last switch-out of each of its threads. Of a light
-/// recording: its end, and the last figures of all other tasks that have ended.
+/// recording: its end, and the last totals of all other tasks that have ended.
 #[derive(Debug, Default)]
 pub struct RootWatch {
     tgid: u32,
     exiting: HashSet<u32>,
     group_dead: bool,
-    light: bool,
+    /// Of a light recording: the ends of tasks that the kernel has not dropped, by tid.
+    ended: HashMap<u32, wire::End>,
 }
 
 impl RootWatch {
@@ -187,7 +183,9 @@ impl RootWatch {
     }
 
     fn done(&self) -> bool {
-        self.group_dead && self.exiting.is_empty()
+        // The kernel keeps COMMAND's first thread until the recorder has its status.
+        let others = self.ended.keys().any(|tid| *tid != self.tgid);
+        self.group_dead && self.exiting.is_empty() && !others
     }
 
     fn see(&mut self, record: &[u8]) {
@@ -196,16 +194,23 @@ impl RootWatch {
         };
         if head.kind == wire::LIFE_EXIT {
             if let Ok((exit, _)) = wire::Exit::read_from_prefix(record) {
-                let is_root = exit.tgid == self.tgid;
-                // The kernel keeps COMMAND's leader until the recorder has its status.
-                if is_root && !self.light || self.light && exit.tid != self.tgid {
+                if exit.tgid == self.tgid {
                     self.exiting.insert(exit.tid);
+                    self.group_dead |= exit.group_dead != 0;
                 }
-                self.group_dead |= is_root && exit.group_dead != 0;
             }
         } else if head.kind == wire::LIFE_FINAL && !self.exiting.is_empty() {
             if let Ok((last, _)) = wire::Final::read_from_prefix(record) {
                 self.exiting.remove(&last.tid);
+            }
+        } else if head.kind == wire::LIFE_END {
+            if let Ok((end, _)) = wire::End::read_from_prefix(record) {
+                self.group_dead |= end.total.tgid == self.tgid && end.group_dead != 0;
+                self.ended.insert(end.total.tid, end);
+            }
+        } else if head.kind == wire::LIFE_LAST {
+            if let Ok((last, _)) = wire::TotalLast::read_from_prefix(record) {
+                self.ended.remove(&last.total.tid);
             }
         }
     }
@@ -262,13 +267,10 @@ impl Receive for Sink {
 }
 
 impl Sink {
-    /// `page` is the size of a page in bytes; of a `light` recording there are no switches.
-    pub fn new(page: u32, light: bool) -> Sink {
+    /// `page` is the size of a page in bytes.
+    pub fn new(page: u32) -> Sink {
         let sink = Sink::default();
-        {
-            let (records, root, ..) = &mut *sink.0.borrow_mut();
-            (records.page, records.light, root.light) = (page, light, light);
-        }
+        sink.0.borrow_mut().0.page = page;
         sink
     }
 
@@ -284,9 +286,19 @@ impl Sink {
 
     /// Watches for the end of this process.
     pub fn watch(&self, root: RootWatch) {
-        let watch = &mut self.0.borrow_mut().1;
-        let light = watch.light;
-        *watch = RootWatch { light, ..root };
+        self.0.borrow_mut().1 = root;
+    }
+
+    /// The totals of tasks that have ended before `time`, as they were then, and that the kernel has not
+    /// dropped since. Some guests' kernels do not report every task that they drop.
+    pub fn ended(&self, time: Ktime) -> Vec<wire::Total> {
+        let ended = &mut self.0.borrow_mut().1.ended;
+        let mut due: Vec<_> = ended
+            .extract_if(|_, end| end.head.time < time.0)
+            .map(|(_, end)| end.total)
+            .collect();
+        due.sort_unstable_by_key(|total| total.tid);
+        due
     }
 
     /// All events of COMMAND's process have been drained.
@@ -307,12 +319,11 @@ impl Sink {
     /// Takes the waiting events.
     pub fn take(&self) -> Records {
         let records = &mut self.0.borrow_mut().0;
-        let (page, light) = (records.page, records.light);
+        let page = records.page;
         std::mem::replace(
             records,
             Records {
                 page,
-                light,
                 ..Records::default()
             },
         )

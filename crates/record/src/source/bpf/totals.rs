@@ -4,16 +4,23 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use tr_bpf::{wire, Tracer};
-use tr_format::event::{Account, Ktime, LifeEvent, LifeKind, Tgid, Tid};
+use tr_format::event::{Ktime, LifeEvent};
 use tr_format::meta::{Facts, Known};
 
+use super::convert;
+use super::rings::Sink;
 use crate::host;
 use crate::source::recorder;
+use crate::source::sampler::cpu_time;
 
 /// The shortest interval between two passes over the tasks.
 const EVERY: Duration = Duration::from_secs(1);
 /// Of one CPU the passes take at most one part in so many: with 10,000 tasks they are rarer.
 const SHARE: u32 = 2500;
+/// A drain comes up to this much early.
+const EARLY: Duration = Duration::from_millis(50);
+/// The kernel drops most tasks so many ns after their end. A zombie has its last totals twice.
+const DROPPED: u64 = 3_000_000_000;
 
 /// The totals that the trace has.
 #[derive(Debug)]
@@ -50,15 +57,20 @@ impl Totals {
         }
     }
 
-    /// The totals that have changed, if a pass is due.
-    pub fn each_second(&mut self, tracer: &mut Tracer) -> Vec<LifeEvent> {
-        let begun = Instant::now();
-        if begun < self.next {
-            return Vec::new();
+    /// The totals that have changed, if a pass is due, and those of tasks that have ended and that the
+    /// kernel has not dropped since.
+    pub fn each_second(&mut self, tracer: &mut Tracer, sink: &Sink) {
+        let now = Instant::now();
+        if now + EARLY < self.next {
+            return;
         }
-        let events = self.read(tracer, host::now());
-        self.next = begun + EVERY.max(begun.elapsed() * SHARE);
-        events
+        let (time, before) = (host::now(), cpu_time());
+        let mut events = self.read(tracer, time);
+        let ended = Ktime(time.0.saturating_sub(DROPPED));
+        events.extend(sink.ended(ended).iter().map(|it| event(it, time)));
+        let cost = cpu_time().saturating_sub(before);
+        self.next = now + EVERY.max(cost * SHARE);
+        sink.push_own(events);
     }
 
     /// The totals that have changed. They have the time before the pass: what has begun since then is
@@ -75,6 +87,14 @@ impl Totals {
         changed
     }
 
+    /// The last totals of a file, of all tasks.
+    pub fn last(&mut self, tracer: &mut Tracer, sink: &Sink, time: Ktime) -> Vec<LifeEvent> {
+        self.read(tracer, time);
+        let mut events = self.all(time);
+        events.extend(sink.ended(time).iter().map(|it| event(it, time)));
+        events
+    }
+
     /// The totals of the last pass, of all tasks: at the end, those that have not changed tell that
     /// their tasks have slept.
     pub fn all(&self, time: Ktime) -> Vec<LifeEvent> {
@@ -85,12 +105,5 @@ impl Totals {
 }
 
 fn event(total: &wire::Total, time: Ktime) -> LifeEvent {
-    let account = Account {
-        tid: Tid(total.tid),
-        tgid: Tgid(total.tgid),
-        sum_exec_runtime: total.sum_exec_runtime,
-        run_delay: (total.run_delay_known != 0).then_some(total.run_delay),
-        slices: None,
-    };
-    recorder(time, LifeKind::Account(account))
+    recorder(time, convert::total(total))
 }
