@@ -10,7 +10,7 @@ use tr_output::Target;
 use crate::output::{Batch, Outcome, Output, Tally};
 
 /// The shortest part: names have the second of their beginning.
-const LEAST: Duration = Duration::from_secs(2);
+const LEAST: Duration = Duration::from_millis(1500);
 /// Between two looks at an output that has not taken the end of its part.
 const LOOK: Duration = Duration::from_millis(10);
 

@@ -19,7 +19,7 @@ pub enum Limit {
 
 /// Metadata and the living tasks of a machine at work take some 20 KB.
 const SMALLEST: u64 = 100 << 10;
-const SHORTEST: Duration = Duration::from_secs(10);
+const SHORTEST: Duration = Duration::from_secs(2);
 
 /// `1h`, `100M`: a length or a size, told by its unit.
 pub fn limit(text: &str) -> Result<Limit, String> {
@@ -27,7 +27,7 @@ pub fn limit(text: &str) -> Result<Limit, String> {
     match unit {
         "" => Err("give a unit: 1h is a length, 100M a size".to_owned()),
         "s" | "m" | "min" | "h" => match args::length(text)? {
-            length if length < SHORTEST => Err("the shortest part has 10s".to_owned()),
+            length if length < SHORTEST => Err("the shortest part has 2s".to_owned()),
             length => Ok(Limit::Length(length)),
         },
         _ => match args::size(text)? {

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tr_bpf::{wire, Receive, Record};
-use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Stream};
+use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Stream, Tid};
 use tr_format::Error;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -91,16 +91,23 @@ impl Drained for Records {
         for mapped in &self.mapped {
             to.mapped(mapped);
         }
-        let (mut totals, mut last) = (Vec::new(), near);
+        let (mut totals, mut last) = (Dropped::default(), near);
         for record in self.life_records() {
             if let Some(sample) = convert::stack(record) {
                 to.stack(&sample)?;
                 continue;
             }
             for event in convert::life(record, u64::from(self.page)) {
-                if matches!(event.kind, LifeKind::Account(_)) {
-                    totals.push(event);
-                    continue;
+                match &event.kind {
+                    LifeKind::Account(account) => {
+                        totals.tids.insert(account.tid);
+                        totals.events.push(event);
+                        continue;
+                    }
+                    LifeKind::Fork(fork) if totals.tids.contains(&fork.tid) => {
+                        totals.write(last.min(event.time), to)?;
+                    }
+                    _ => {}
                 }
                 last = last.max(event.time);
                 // Losses of any ring and snapshots belong to the recorder's stream.
@@ -114,16 +121,30 @@ impl Drained for Records {
                 to.life(stream, event)?;
             }
         }
-        // When the kernel has dropped a task tells nothing, and would be a third of an event's bytes.
-        for event in totals {
-            let time = last;
-            to.life(Stream::Lifecycle, LifeEvent { time, ..event })?;
-        }
+        totals.write(last, to)?;
         for event in &self.own {
             to.life(Stream::Recorder, event.clone())?;
         }
         for (cpu, lost) in &self.lost {
             to.life(Stream::Recorder, convert::lost(*cpu, lost))?;
+        }
+        Ok(())
+    }
+}
+
+/// The last totals of dead tasks. When the kernel has dropped a task tells nothing, and would be a third
+/// of the event's bytes: many have one time, which is before a new task has the tid of one.
+#[derive(Default)]
+struct Dropped {
+    events: Vec<LifeEvent>,
+    tids: HashSet<Tid>,
+}
+
+impl Dropped {
+    fn write(&mut self, time: Ktime, to: &mut dyn Take) -> Result<(), Error> {
+        self.tids.clear();
+        for event in self.events.drain(..) {
+            to.life(Stream::Lifecycle, LifeEvent { time, ..event })?;
         }
         Ok(())
     }

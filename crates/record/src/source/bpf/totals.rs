@@ -65,9 +65,10 @@ impl Totals {
             return;
         }
         let (time, before) = (host::now(), cpu_time());
-        let mut events = self.read(tracer, time);
-        let ended = Ktime(time.0.saturating_sub(DROPPED));
-        events.extend(sink.ended(ended).iter().map(|it| event(it, time)));
+        // The pass has later figures of zombies.
+        let ended = sink.ended(Ktime(time.0.saturating_sub(DROPPED)));
+        let mut events: Vec<_> = ended.iter().map(|it| event(it, time)).collect();
+        events.extend(self.read(tracer, time));
         let cost = cpu_time().saturating_sub(before);
         self.next = now + EVERY.max(cost * SHARE);
         sink.push_own(events);
@@ -90,9 +91,9 @@ impl Totals {
     /// The last totals of a file, of all tasks.
     pub fn last(&mut self, tracer: &mut Tracer, sink: &Sink, time: Ktime) -> Vec<LifeEvent> {
         self.read(tracer, time);
-        let mut events = self.all(time);
-        events.extend(sink.ended(time).iter().map(|it| event(it, time)));
-        events
+        let ended = sink.ended(time);
+        let ended = ended.iter().map(|it| event(it, time));
+        ended.chain(self.all(time)).collect()
     }
 
     /// The totals of the last pass, of all tasks: at the end, those that have not changed tell that
