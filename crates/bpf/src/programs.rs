@@ -376,7 +376,7 @@ pub const MEMORY: [usize; 2] = [
 /// The number of programs without the iterator and without those on system calls.
 const PROGRAMS: usize = 22;
 /// Of these, the ones that every kernel has the tracepoints for, and every recording needs.
-const REQUIRED: usize = 6;
+const REQUIRED: usize = 7;
 /// Where the kernel drops a dead task.
 const FREE: &str = "sched_process_free";
 /// The tracepoints of a light recording.

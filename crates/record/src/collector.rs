@@ -18,7 +18,7 @@ use crate::source::{recorder, Source};
 /// costs less than a second of the trace.
 const FLUSH_EVERY: Duration = Duration::from_millis(700);
 /// The same of a light recording: a block of few events is mostly names that the one before had.
-const LIGHT_FLUSH: Duration = Duration::from_secs(15);
+const LIGHT_FLUSH: Duration = Duration::from_secs(30);
 /// The interval between two clock events.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
 /// Bytes of drained events that may wait for the writer. Beyond it events stay in the

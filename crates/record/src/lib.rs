@@ -42,14 +42,13 @@ mod untraced;
 mod urgency;
 
 pub use command::{find, in_foreground};
-pub use config::{ring_sizes, Choice, Config, Containers, Follow};
+pub use config::{ring_sizes, Choice, Config, Containers, Follow, Rotation};
 pub use error::{Error, SudoRefusal};
 pub use host::is_same_boot;
 pub use identity::user_name;
 pub use inherited::Inherited;
 pub use marks::Count as MarkCount;
 pub use output::Tally;
-pub use parts::Rotation;
 pub use session::{record, Report};
 pub use source::bpf::loader::serve as serve_as_loader;
 pub use source::bpf::sudo::LOADER;

@@ -1,39 +1,18 @@
 //! The parts of a recording (`--rotate`): files that follow each other, each readable alone.
 
-use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tr_format::meta::Summary;
 use tr_output::Target;
 
+use crate::config::Rotation;
 use crate::output::{Batch, Outcome, Output, Tally};
 
 /// The shortest part: names have the second of their beginning.
 const LEAST: Duration = Duration::from_millis(1500);
 /// Between two looks at an output that has not taken the end of its part.
 const LOOK: Duration = Duration::from_millis(10);
-
-/// When a part ends, and how the next one is called. At least one limit is there.
-#[derive(Clone, Copy, Debug)]
-pub struct Rotation {
-    /// The longest part.
-    pub every: Option<Duration>,
-    /// The size in bytes at which a part ends; the blocks that are open then come on top of it.
-    pub size: Option<u64>,
-    /// The file of a part: of the output's name, and the part's begin in ns since 1970.
-    pub name: fn(&Path, u64) -> PathBuf,
-}
-
-impl Rotation {
-    /// The file of a part that begins at `real` ns since 1970.
-    pub fn target(&self, output: &Target, real: u64) -> Target {
-        match output {
-            Target::File(path) => Target::File((self.name)(path, real)),
-            Target::Stdout => Target::Stdout,
-        }
-    }
-}
 
 /// The parts so far.
 #[derive(Debug)]

@@ -225,6 +225,17 @@ struct Part {
     kernel_before: u64,
 }
 
+impl Part {
+    /// Its cost, by the recorder's CPU time and the programs' since the start of the recording.
+    fn cost(&self, recorder: u64, kernel: Option<u64>, setup_ns: u64) -> Cost {
+        Cost {
+            recorder_ns: recorder.saturating_sub(self.cpu_before),
+            bpf_ns: kernel.map(|ns| ns.saturating_sub(self.kernel_before)),
+            setup_ns,
+        }
+    }
+}
+
 impl Session {
     /// Starts the source and writes the trace's beginning; `child` is COMMAND's process
     /// before its release.
@@ -377,11 +388,7 @@ impl Session {
             end: time,
             end_clock: clock,
             reason: EndReason::Duration,
-            cost: Cost {
-                recorder_ns: cpu.saturating_sub(before.cpu_before),
-                bpf_ns: kernel.map(|ns| ns.saturating_sub(before.kernel_before)),
-                setup_ns: if parts.count == 1 { self.setup_ns } else { 0 },
-            },
+            cost: before.cost(cpu, kernel, if parts.count == 1 { self.setup_ns } else { 0 }),
             machine: Some(self.collector.machine.totals()),
             ..Summary::default()
         };
@@ -433,25 +440,14 @@ impl Session {
             bpf_ns: kernel_ns,
             setup_ns: self.setup_ns,
         };
-        let Part {
-            meta,
-            cpu_before,
-            kernel_before,
-        } = self.part;
-        let of_part = Cost {
-            recorder_ns: cpu.saturating_sub(cpu_before),
-            bpf_ns: kernel_ns.map(|ns| ns.saturating_sub(kernel_before)),
-            setup_ns: match meta.start == self.start {
-                true => self.setup_ns,
-                false => 0,
-            },
-        };
+        let begin = self.part.meta.start;
+        let setup_ns = if begin == self.start { self.setup_ns } else { 0 };
         let summary = Summary {
             end,
             end_clock,
             status: waited.map(|waited| waited.status),
             reason,
-            cost: of_part,
+            cost: self.part.cost(cpu, kernel_ns, setup_ns),
             tally: None,
             usage: None,
             machine: Some(machine),
@@ -462,15 +458,11 @@ impl Session {
                 signals,
                 source: &*source,
             };
-            let mut written = write_end(config, (output, batches), (meta.start, summary), &waiting);
-            if let Some(parts) = self.parts {
-                written.parts = Some((parts.count, parts.file.clone()));
-                let mut stall = Stall::new(|| {});
-                let (before, error) = parts.finish(|| waiting.go_on(&mut stall));
-                written.tally.add(&before);
-                written.error = error.or(written.error);
+            let written = write_end(config, (output, batches), (begin, summary), &waiting);
+            match self.parts {
+                Some(parts) => written.with_parts(parts, &waiting),
+                None => written,
             }
-            written
         };
         if let Some(command) = running {
             waited = signals.forward_until_end(command, Some(&*source)).ok();
@@ -533,6 +525,18 @@ struct Written {
     given_up: bool,
     symbols: Option<Search>,
     parts: Option<(u64, Target)>,
+}
+
+impl Written {
+    /// With the counts of the parts before, and the first error.
+    fn with_parts(mut self, parts: Parts, waiting: &Waiting<'_>) -> Written {
+        self.parts = Some((parts.count, parts.file.clone()));
+        let mut stall = Stall::new(|| {});
+        let (before, error) = parts.finish(|| waiting.go_on(&mut stall));
+        self.tally.add(&before);
+        self.error = error.or(self.error);
+        self
+    }
 }
 
 /// Names the stacks, and writes the last batches and the summary of a recording since `start`.

@@ -149,6 +149,11 @@ impl Tracker {
             run_delay: account.run_delay,
         };
         let before = self.accounts.get(&ix).copied();
+        let known = before.map_or(0, |before| before.last.run_time);
+        let known = known.max(self.tasks[ix].kernel.map_or(0, |it| it.sum_exec_runtime));
+        if account.sum_exec_runtime < known {
+            return; // read before its end, or another task's
+        }
         let inside = |before: &LastAccount| before.first.time >= self.start;
         if let Some(before) = before.filter(|before| before.usable && inside(before)) {
             let now = self.spend_totals(ix, before, last);
@@ -237,10 +242,12 @@ impl Tracker {
             io: None,
         });
         task.exited = Some(time);
-        // Those that come later are the last ones.
-        let account = self.accounts.get(&ix);
-        let last = account.filter(|account| account.whole && account.last.time == time);
-        task.kernel = last.map(|account| figures(&account.last));
+        // Otherwise they come later.
+        let last = |account: &&LastAccount| account.last.time == time;
+        if let Some(last) = self.accounts.get(&ix).filter(last).copied() {
+            self.accounts.remove(&ix);
+            task.kernel = last.whole.then(|| figures(&last.last));
+        }
         if end.group_dead {
             self.end_process(ix, end.status, (end.max_rss, None));
         }

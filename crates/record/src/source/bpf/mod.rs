@@ -430,7 +430,7 @@ impl Source for Bpf {
             self.devices = Some(devices);
         }
         if let Some(totals) = &mut self.totals {
-            self.sink.push_own(totals.read(&mut self.tracer, start));
+            self.sink.push_own(totals.first(&mut self.tracer, start));
         }
         self.waits_before = self.tracer.wait_overflow();
         if self.tracer.has_calls() {

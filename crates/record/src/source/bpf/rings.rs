@@ -229,6 +229,13 @@ impl RootWatch {
                 self.group_dead |= end.total.tgid == self.tgid && end.group_dead != 0;
                 self.ended.insert(end.total.tid, end);
             }
+        } else if head.kind == wire::LIFE_EXEC && !self.ended.is_empty() {
+            // An exec by another thread takes over the tid of a first thread that has ended.
+            if let Ok((exec, _)) = wire::Exec::read_from_prefix(record) {
+                if exec.old_tid != exec.tid {
+                    self.ended.remove(&exec.tid);
+                }
+            }
         } else if head.kind == wire::LIFE_LAST {
             if let Ok((last, _)) = wire::TotalLast::read_from_prefix(record) {
                 self.ended.remove(&last.total.tid);

@@ -17,6 +17,8 @@ use crate::source::sampler::cpu_time;
 const EVERY: Duration = Duration::from_secs(1);
 /// Of one CPU the passes take at most one part in so many: with 10,000 tasks they are rarer.
 const SHARE: u32 = 2500;
+/// The run time in ns by which a total has to grow to be written: the kernel's own lag by a tick.
+const LEAST: u64 = 1_000_000;
 /// A drain comes up to this much early.
 const EARLY: Duration = Duration::from_millis(50);
 /// The kernel drops most tasks so many ns after their end. A zombie has its last totals twice.
@@ -25,8 +27,8 @@ const DROPPED: u64 = 3_000_000_000;
 /// The totals that the trace has.
 #[derive(Debug)]
 pub struct Totals {
-    /// Those of the last pass, by tid.
-    written: HashMap<u32, wire::Total>,
+    /// Those of the last pass, and the run time that was last written in ns, by tid.
+    tasks: HashMap<u32, (wire::Total, u64)>,
     next: Instant,
     /// The kernel counts the time in run queues.
     has_delays: bool,
@@ -37,7 +39,7 @@ impl Totals {
     pub fn new(tracer: &mut Tracer) -> Totals {
         let has_delays = tracer.totals().iter().any(|it| it.run_delay_known != 0);
         Totals {
-            written: HashMap::new(),
+            tasks: HashMap::new(),
             next: Instant::now() + EVERY,
             has_delays,
         }
@@ -74,18 +76,29 @@ impl Totals {
         sink.push_own(events);
     }
 
-    /// The totals that have changed. They have the time before the pass: what has begun since then is
+    /// The totals that have grown. They have the time before the pass: what has begun since then is
     /// no part of it.
-    pub fn read(&mut self, tracer: &mut Tracer, time: Ktime) -> Vec<LifeEvent> {
-        let totals = tracer.totals();
-        let before = std::mem::take(&mut self.written);
-        let ran = |it: &&wire::Total| {
-            before.get(&it.tid).map(|it| it.sum_exec_runtime) != Some(it.sum_exec_runtime)
-        };
-        let changed = totals.iter().filter(ran).map(|it| event(it, time));
-        let changed = changed.collect();
-        self.written = totals.into_iter().map(|it| (it.tid, it)).collect();
-        changed
+    fn read(&mut self, tracer: &mut Tracer, time: Ktime) -> Vec<LifeEvent> {
+        let before = std::mem::take(&mut self.tasks);
+        let mut grown = Vec::new();
+        for total in tracer.totals() {
+            let runtime = total.sum_exec_runtime;
+            // A new task has used nothing before its fork.
+            let mut written = before.get(&total.tid).map_or(0, |(_, written)| *written);
+            // A smaller one is another task's.
+            if runtime < written || runtime - written >= LEAST {
+                written = runtime;
+                grown.push(event(&total, time));
+            }
+            self.tasks.insert(total.tid, (total, written));
+        }
+        grown
+    }
+
+    /// The first totals of a file.
+    pub fn first(&mut self, tracer: &mut Tracer, time: Ktime) -> Vec<LifeEvent> {
+        self.read(tracer, time);
+        self.all(time)
     }
 
     /// The last totals of a file, of all tasks.
@@ -99,7 +112,7 @@ impl Totals {
     /// The totals of the last pass, of all tasks: at the end, those that have not changed tell that
     /// their tasks have slept.
     pub fn all(&self, time: Ktime) -> Vec<LifeEvent> {
-        let mut totals: Vec<_> = self.written.values().collect();
+        let mut totals: Vec<_> = self.tasks.values().map(|(total, _)| total).collect();
         totals.sort_unstable_by_key(|it| it.tid);
         totals.into_iter().map(|it| event(it, time)).collect()
     }
