@@ -118,6 +118,9 @@ fn parts() -> Result<(), Failed> {
     }
     let kernel = said(&out.stdout, "burner")?;
     ensure(kernel.abs_diff(sum) < 30_000_000, || {
-        format!("{sum} ns in {} parts, and the kernel says {kernel}", files.len())
+        format!(
+            "{sum} ns in {} parts, and the kernel says {kernel}",
+            files.len()
+        )
     })
 }

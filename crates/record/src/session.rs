@@ -280,13 +280,7 @@ impl Session {
         let machine = begin_file(config, &output, (time, clock), living);
         let setup = config.started.elapsed().as_nanos();
         Ok(Session {
-            collector: Collector::new(
-                started.source,
-                output,
-                time,
-                (marks, machine),
-                config.light,
-            ),
+            collector: Collector::new(started.source, output, time, (marks, machine), config.light),
             start: time,
             method: meta.method(),
             part: Part {
@@ -388,7 +382,11 @@ impl Session {
             end: time,
             end_clock: clock,
             reason: EndReason::Duration,
-            cost: before.cost(cpu, kernel, if parts.count == 1 { self.setup_ns } else { 0 }),
+            cost: before.cost(
+                cpu,
+                kernel,
+                if parts.count == 1 { self.setup_ns } else { 0 },
+            ),
             machine: Some(self.collector.machine.totals()),
             ..Summary::default()
         };
@@ -441,7 +439,11 @@ impl Session {
             setup_ns: self.setup_ns,
         };
         let begin = self.part.meta.start;
-        let setup_ns = if begin == self.start { self.setup_ns } else { 0 };
+        let setup_ns = if begin == self.start {
+            self.setup_ns
+        } else {
+            0
+        };
         let summary = Summary {
             end,
             end_clock,

@@ -8,9 +8,9 @@ use tr_format::container::{Container, Evidence, Server};
 use tr_format::device::{DiskWait, SyncFile};
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{
-    Account, Argv, CgroupId, CgroupMove, CgroupPath, Comm, Context, CpuId, Delays, Exec, Exit, Final, Fork,
-    Ktime, LifeEvent, LifeKind, LossCause, Lost, OomKill, Outsider, Pinned, Reason, Reclaim,
-    Rename, SchedEvent, SchedKind, Snapshot, Stream, TaskEnd, Tgid, Tid,
+    Account, Argv, CgroupId, CgroupMove, CgroupPath, Comm, Context, CpuId, Delays, Exec, Exit,
+    Final, Fork, Ktime, LifeEvent, LifeKind, LossCause, Lost, OomKill, Outsider, Pinned, Reason,
+    Reclaim, Rename, SchedEvent, SchedKind, Snapshot, Stream, TaskEnd, Tgid, Tid,
 };
 use tr_format::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,

@@ -41,7 +41,8 @@ const LAST_SWITCH: Duration = Duration::from_millis(250);
 const LAST_TOTALS: Duration = Duration::from_millis(100);
 
 /// What a light recording leaves out.
-const LIGHT: &str = "--light: who woke whom, the moments of switches, blocked waits, connections, disks, \
+const LIGHT: &str =
+    "--light: who woke whom, the moments of switches, blocked waits, connections, disks, \
                      containers and servers";
 
 /// Memory of the recorder beside the rings, in bytes: its program, the threads' stacks and
@@ -456,9 +457,15 @@ impl Source for Bpf {
     fn change_part(&mut self, time: Ktime) -> Option<PartEvents> {
         let totals = self.totals.as_mut()?;
         let last = totals.last(&mut self.tracer, &self.sink, time);
-        // Those that end before they are listed have their end in the new part, if anything.
-        let tasks = self.tracer.snapshot().unwrap_or_default();
+        // Those that end before they are listed have their end in the new part, if anything; those
+        // that are born have their fork there.
+        let mut tasks = self.tracer.snapshot().unwrap_or_default();
+        tasks.retain(|task| task.start_time < time.0);
         let mut first = living(&tasks, &self.scope, self.argv_limit);
+        for event in &mut first {
+            // A task is known before its totals.
+            event.time = event.time.min(Ktime(time.0.saturating_sub(1)));
+        }
         first.extend(totals.all(time));
         Some(PartEvents { last, first })
     }
