@@ -4,8 +4,9 @@
 Jobs start programs at each RATE a second: a shell of a test, which filters a file of its own name and
 compares it, and every fifth time a compiler's front end. Recorded for SECONDS at each rate under
 kernel.bpf_stats_enabled. Prints the execs a second that the recording has, the recorder's and the BPF programs' share of
-one CPU, and the file's growth by the minute, less that of an empty recording (metadata and the living tasks).
-Usage: light.py TR [--rates 10,30,60] [--seconds 60] [--command OPTION...]
+one CPU, and the file's growth by the minute, less that of an empty recording (metadata and the living tasks). With --followed
+the jobs alone are recorded, as COMMAND: on a machine that does other work, whose execs would count otherwise.
+Usage: light.py TR [--rates 10,30,60] [--seconds 60] [--followed]
 """
 import argparse
 import json
@@ -40,18 +41,37 @@ def jobs(place, rate, seconds):
         child.wait()
 
 
-def recorded(tr, trace, work, options):
-    """Records the machine while `work` is done; gives the size and what tr info tells."""
-    recorder = subprocess.Popen([tr, "record", "-q", "--light", "-a", "-o", trace, *options])
-    while not os.path.exists(trace):
-        if recorder.poll() is not None:
-            sys.exit("tr record did not start")
-        time.sleep(0.05)
-    work()
-    recorder.terminate()
-    recorder.wait(60)
+def told(tr, trace):
+    """The size of a recording, and what tr info tells of it."""
     info = subprocess.run([tr, "info", "--format", "json", trace], check=True, capture_output=True)
     return os.path.getsize(trace), json.loads(info.stdout)
+
+
+def recorded(tr, trace, work):
+    """Records the machine while `work` is done."""
+    with subprocess.Popen([tr, "record", "-q", "--light", "-a", "-o", trace]) as recorder:
+        while not os.path.exists(trace):
+            if recorder.poll() is not None:
+                sys.exit("tr record did not start")
+            time.sleep(0.05)
+        work()
+        recorder.terminate()
+        recorder.wait(60)
+    return told(tr, trace)
+
+
+def followed(tr, trace, work):
+    """Records a process that does `work`, a list of arguments of this program."""
+    command = [sys.executable, os.path.abspath(__file__), "jobs", *work]
+    subprocess.run([tr, "record", "-q", "--light", "-o", trace, "--", *command], check=True)
+    return told(tr, trace)
+
+
+def measured(options, place, trace, rate):
+    """A recording of jobs at this rate."""
+    if options.followed:
+        return followed(options.tr, trace, [place, rate, str(options.seconds)])
+    return recorded(options.tr, trace, lambda: jobs(place, float(rate), options.seconds))
 
 
 def main():
@@ -59,7 +79,7 @@ def main():
     parser.add_argument("tr")
     parser.add_argument("--rates", default="10,30,60")
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--options", nargs="*", default=[])
+    parser.add_argument("--followed", action="store_true")
     options = parser.parse_args()
     with open(STATS, encoding="ascii") as file:
         before = file.read()
@@ -68,10 +88,13 @@ def main():
             file.write("1")
         with tempfile.TemporaryDirectory() as place:
             trace = os.path.join(place, "light.bin")
-            empty, _ = recorded(options.tr, trace, lambda: time.sleep(1), options.options)
+            if options.followed:
+                empty, _ = followed(options.tr, trace, [place, "1", "0"])
+            else:
+                empty, _ = recorded(options.tr, trace, lambda: time.sleep(1))
             for rate in options.rates.split(","):
-                size, info = recorded(
-                    options.tr, trace, lambda: jobs(place, float(rate), options.seconds), options.options)
+                os.unlink(trace)
+                size, info = measured(options, place, trace, rate)
                 seconds, kinds = info["duration_ns"] / 1e9, info["events_by_kind"]
                 # An empty recording would cost nothing.
                 assert kinds["exec"] > 5 * seconds, info
@@ -85,4 +108,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["jobs"]:
+        jobs(sys.argv[2], float(sys.argv[3]), float(sys.argv[4]))
+    else:
+        main()

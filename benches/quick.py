@@ -14,6 +14,7 @@ import datetime
 import json
 import os
 import re
+import resource
 import shutil
 import statistics
 import subprocess
@@ -40,6 +41,14 @@ def wall(command):
     start = time.monotonic()
     run(command)
     return time.monotonic() - start
+
+
+def cpu(command):
+    """CPU time in s."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    run(command)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def pairs(count, load, record):
@@ -113,8 +122,8 @@ class Bench:
         run(self.record("--", self.storm, "pipe", "300000"))
         events = info(self.tr, self.trace)["events"]
         analyze = [self.tr, "analyze", "--report", "tree", "--threads", "1", self.trace]
-        best = min(wall(analyze) for _ in range(self.count(5)))
-        yield "reading with one thread", events / best / 1e6, "M events/s"
+        best = min(cpu(analyze) for _ in range(self.count(5)))
+        yield "reading", events / best / 1e6, "M events a CPU second"
 
     def ptrace(self):
         times = pairs(self.count(5), TRUE, self.record("--method", "ptrace", "--", *TRUE))
@@ -122,14 +131,15 @@ class Bench:
 
     def light(self):
         with Stats():
-            empty, _ = light.recorded(self.tr, self.trace, lambda: time.sleep(1), [])
-            size, told = light.recorded(self.tr, self.trace, lambda: light.jobs(self.place, 30, self.seconds), [])
-        took = told["duration_ns"]
-        rate = told["events_by_kind"]["exec"] / took * 1e9
-        cost = told["cost"]
-        yield f"light, 30 execs a second asked for: there were", rate, "/s"
-        yield "light: of a CPU", (cost["recorder_ns"] + cost["bpf_ns"]) / took * 100, "%"
-        yield "light: growth", (size - empty) * 60e6 / took, "kB/min"
+            os.unlink(self.trace)
+            empty, _ = light.recorded(self.tr, self.trace, lambda: time.sleep(1))
+            os.unlink(self.trace)
+            size, told = light.recorded(self.tr, self.trace, lambda: light.jobs(self.place, 30, self.seconds))
+        execs, took, cost = told["events_by_kind"]["exec"], told["duration_ns"], told["cost"]
+        # Others start programs, too.
+        yield "light: execs a second", execs / took * 1e9, "/s"
+        yield "light: CPU time an exec", (cost["recorder_ns"] + cost["bpf_ns"]) / execs / 1000, "µs"
+        yield "light: growth an exec", (size - empty) / execs, "B"
 
 
 def rivals(place, tr_rows):
@@ -144,7 +154,7 @@ def rivals(place, tr_rows):
         events = run(["perf", "script", "-i", data, "-F", "event"]).count(b"\n")
         found["storm of pipes: wall"] = statistics.median(b / a for a, b in times)
         found["storm: bytes an event"] = os.path.getsize(data) / events
-        found["reading with one thread"] = events / wall(["perf", "sched", "timehist", "-s", "-i", data]) / 1e6
+        found["reading"] = events / cpu(["perf", "sched", "timehist", "-s", "-i", data]) / 1e6
     except SystemExit as error:
         print(f"perf: {error}", file=sys.stderr)
     return {name: value for name, value in found.items() if name in tr_rows}
@@ -173,6 +183,10 @@ def measured(benches):
                 into[name] = (value, unit)
                 print(f"{os.path.basename(bench.tr)}: {name}: {value:.3f} {unit}", flush=True)
     return rows
+
+
+def shown(value):
+    return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
 
 def write(path, section):
@@ -216,9 +230,9 @@ def main():
     ]
     for name, (value, unit) in now.items():
         old_value, rival = before.get(name), beside.get(name)
-        cells = [f"{value:.3g} {unit}"]
-        cells += [f"{old_value:.3g}", f"{value / old_value:.2f}"] if old_value else ["–", "–"]
-        cells += [f"{rival:.3g}", f"{rival / value:.2f}"] if rival else ["–", "–"]
+        cells = [f"{shown(value)} {unit}"]
+        cells += [shown(old_value), f"{value / old_value:.2f}"] if old_value else ["–", "–"]
+        cells += [shown(rival), f"{rival / value:.2f}"] if rival else ["–", "–"]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     section = "\n".join(lines) + "\n"
     print("\n" + section)
