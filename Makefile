@@ -79,7 +79,7 @@ bench: setup build ## run the benchmarks
 
 OLD_TR ?=
 bench-quick: build ## the main figures in five minutes, beside the last ones (or OLD_TR's) and perf's, into benches/runs; as root
-	nice -n -5 benches/quick.py "$(TARGET)/release/tr" $(if $(OLD_TR),--old "$(OLD_TR)")
+	benches/quick.py "$(TARGET)/release/tr" $(if $(OLD_TR),--old "$(OLD_TR)")
 
 validate: setup build ## apply the first advice for real builds, plant differences, hold forecasts against runs; as root
 	benches/validate.py --out docs/validation.md
