@@ -77,6 +77,10 @@ bench: setup build ## run the benchmarks
 	benches/overhead.sh
 	benches/html.sh
 
+OLD_TR ?=
+bench-quick: build ## the main figures in five minutes, beside the last ones (or OLD_TR's) and perf's, into benches/runs; as root
+	benches/quick.py "$(TARGET)/release/tr" $(if $(OLD_TR),--old "$(OLD_TR)")
+
 validate: setup build ## apply the first advice for real builds, plant differences, hold forecasts against runs; as root
 	benches/validate.py --out docs/validation.md
 	benches/diff.py | benches/section.py docs/validation.md
@@ -95,4 +99,4 @@ fuzz: setup ## run each fuzz target, or those in FUZZ, for FUZZ_SECONDS
 fixtures: setup build ## record the fixtures again, as root
 	fixtures/record.sh
 
-.PHONY: help setup build demo install uninstall release test-release test test-long test-unprivileged test-kernels check minimal-versions audit fmt bench validate web screenshots fuzz fixtures
+.PHONY: help setup build demo install uninstall release test-release test test-long test-unprivileged test-kernels check minimal-versions audit fmt bench bench-quick validate web screenshots fuzz fixtures

@@ -48,7 +48,7 @@ guest() {
 	local series=$1 dir=$cache/$1 root status=0
 	fetch "$series" || return 1
 	root=$dir/root
-	rm -rf "$root" "$dir"/{followed,all,facts}.* "$dir/status" "$dir/out.tar"
+	rm -rf "$root" "$dir"/{followed,all,light,facts}.* "$dir/status" "$dir/out.tar"
 	mkdir -p "$root/bin"
 	cp tests/kernels/init "$root/init"
 	cp "$(command -v busybox)" "$cache/load" "$cache/dns" "$root/bin/"

@@ -4,6 +4,7 @@ mod again;
 mod hints;
 mod notes;
 mod refusal;
+mod rotation;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -85,6 +86,15 @@ pub struct Args {
     /// Do not record servers that COMMAND asks on this machine (sccache, a database)
     #[arg(long)]
     no_servers: bool,
+    /// Record forks, execs, exits and each task's CPU time once a second, nothing else: for days on a
+    /// machine at work, below 0.1 % of a CPU (with -a, or a COMMAND)
+    #[arg(long, conflicts_with_all = ["cpu", "syscalls", "stacks", "off_cpu_stacks", "containers"])]
+    light: bool,
+    /// Begin another file after so long, or of so many bytes: 1h, 100M, or both, of --light. The parts
+    /// are called trace.20261125T163437Z.bin, by the moment of their begin; each is readable alone
+    #[arg(long, value_name = "LIMIT", value_delimiter = ',', requires = "light",
+          value_parser = rotation::limit)]
+    rotate: Vec<rotation::Limit>,
     /// Sum up the system calls of each process (report syscalls). Each call costs
     /// some 0.3 µs more
     #[arg(long)]
@@ -151,12 +161,24 @@ impl Args {
         }
     }
 
+    /// What clap cannot tell of `--light`.
+    fn check_light(&self) -> Result<(), &'static str> {
+        let other = matches!(self.method, Method::Ptrace | Method::Poll);
+        if self.light && other {
+            return Err("--light records by BPF programs: by --method bpf, or sudo");
+        }
+        if !self.rotate.is_empty() && self.output() == Path::new("-") {
+            return Err("--rotate needs files: standard output has no parts");
+        }
+        Ok(())
+    }
+
     /// The settings of the recording.
     fn config(&self, follow: Follow, redactor: Redactor, started: Instant) -> Config {
         Config {
             output: Target::of(self.output()),
             replaces: (!self.force).then_some(RECORDING),
-            keeps: self.output.is_none(),
+            keeps: self.output.is_none() && self.rotate.is_empty(),
             redactor,
             method: if self.sudo {
                 Choice::Sudo
@@ -173,6 +195,8 @@ impl Args {
             containers: self.containers.into(),
             servers: !self.no_servers,
             syscalls: self.syscalls,
+            light: self.light,
+            rotation: rotation::rotation(&self.rotate),
             stacks: self.stacks,
             off_cpu_stacks: self.off_cpu_stacks,
             symbols: !self.no_symbols,
@@ -247,6 +271,10 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
     if let Some(Err(errno)) = found {
         say_not_executed(&args, Some(errno));
         return ExitCode::from(status::not_executed(errno));
+    }
+    if let Err(why) = args.check_light() {
+        eprintln!("tr: {why}");
+        return ExitCode::from(status::FAILED);
     }
     let redactor = match Redactor::new(!args.no_redact, args.redact.clone()) {
         Ok(redactor) => redactor,

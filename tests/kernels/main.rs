@@ -266,6 +266,36 @@ impl Recording {
     }
 }
 
+/// A light recording of the load, NAME.bin with NAME.account: lives and totals are the kernel's.
+fn check_light(path: &Path) -> String {
+    let file = std::fs::File::open(path).expect("a file");
+    let trace = Trace::open(Source::file(file).unwrap()).expect("a trace");
+    let text = std::fs::read_to_string(path.with_extension("account")).expect("an account");
+    let own = Account::parse(&text);
+    let analysis = analyze(&trace, &Options::default());
+    let totals = &analysis.totals;
+    assert_eq!(
+        (totals.forks, totals.execs, totals.exits),
+        (own.forks, own.execs + 1, own.exits),
+        "light: forks, execs, exits"
+    );
+    let threads: HashMap<u32, &Thread> = analysis.threads.iter().map(|it| (it.tid.0, it)).collect();
+    let (mut ours, mut kernel, mut equal) = (0, 0, 0);
+    for task in &own.tasks {
+        let thread = threads.get(&task.pid).expect("the task");
+        assert_eq!(thread.status, Some(task.status), "light: {task:?}");
+        let on_cpu = thread.times.on_cpu;
+        // Nothing beyond the kernel's last word; a tick less where it told none.
+        assert!(on_cpu <= task.run, "light: {task:?}: {on_cpu} ns");
+        (ours, kernel) = (ours + on_cpu, kernel + task.run);
+        equal += usize::from(on_cpu == task.run);
+    }
+    let all = own.tasks.len();
+    let text = format!("light: {all} tasks, {equal} with the kernel's totals to the nanosecond");
+    assert!(equal * 10 >= all * 9 && ours * 100 >= kernel * 95, "{text}");
+    text
+}
+
 /// Nanoseconds as µs.
 fn us(ns: u64) -> String {
     match ns {
@@ -302,6 +332,10 @@ fn recordings_are_as_the_kernel_says() {
             let recording = Recording::read(&path);
             println!("{}", recording.check());
             latest = latest.max(recording.analysis.quality.commit_delay);
+        }
+        let light = directory.join("light.bin");
+        if light.exists() {
+            println!("{}", check_light(&light));
         }
         let facts = directory.join("facts.bin");
         if facts.exists() {

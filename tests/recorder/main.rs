@@ -20,6 +20,7 @@ mod harm;
 mod inject;
 mod install;
 mod kinds;
+mod light;
 mod limits;
 mod machine;
 mod memory;
@@ -68,6 +69,7 @@ const BESIDE: &[&[support::Test]] = &[
     signals::TESTS,
     limits::TESTS,
     network::TESTS,
+    light::TESTS,
     ptrace::TESTS,
     kinds::TESTS,
     terminal::OTHER_METHODS,

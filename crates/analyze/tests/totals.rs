@@ -301,3 +301,30 @@ fn without_run_delays_the_path_knows_times_on_a_cpu_alone() {
     assert_eq!((spent.of(Kind::OnCpu), spent.of(Kind::Lived)), (540, 260));
     assert_eq!(spent.sum(), 800);
 }
+
+/// ```text
+/// 10 |-------------- account ----------------- account, end of the recording
+/// 20   fork, exec -------------------- end        last totals
+/// 30   there before, account --------- end        last totals
+/// ```
+#[test]
+fn the_last_totals_come_after_the_end() {
+    let mut hand = hand(Known::Totals);
+    hand.snapshot(0, 30, 30, 1, Some(1));
+    account(&mut hand, 1, 30, 5_000, Some(700));
+    fork(&mut hand, 100, 10, 20);
+    exec(&mut hand, 110, 20, "cc");
+    end(&mut hand, 500, 20);
+    end(&mut hand, 600, 30);
+    // Of the exit; the kernel's last word; what another reader read before.
+    for run in [180, 200, 150] {
+        account(&mut hand, 700 + run as i64, 20, run, Some(60));
+    }
+    account(&mut hand, 950, 30, 5_100, Some(720));
+    let analysis = analyzed(&hand);
+    let (_, cc) = process(&analysis, 20);
+    assert_eq!(cc.times, totals(200, 60, 140, 0));
+    assert_eq!(cc.execs[0].times.on_cpu, 200);
+    let (_, daemon) = process(&analysis, 30);
+    assert_eq!(daemon.times, totals(100, 20, 479, 1));
+}

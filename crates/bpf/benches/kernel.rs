@@ -91,6 +91,7 @@ fn costs_of(storm: &Path) -> Costs {
         containers: tr_bpf::Containers::default(),
         servers: true,
         syscalls: false,
+        light: false,
         stacks: None,
         count_emitted: false,
         hidden_tid: 0,

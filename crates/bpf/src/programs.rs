@@ -58,6 +58,8 @@ pub struct Settings {
     pub syscalls: bool,
     /// Samples of stacks.
     pub stacks: Option<Sampling>,
+    /// Record forks, execs and ends alone, with no program on switches and wakings.
+    pub light: bool,
     /// Count each attempt to emit an event.
     pub count_emitted: bool,
     /// Ignore the switches of this task, as some guests' kernels do; 0 for none. For tests.
@@ -229,7 +231,7 @@ impl Programs {
             }
         }
         if let Some(told) = &mut skel.maps.bss_told_data {
-            told.extras = kernel.extras.0;
+            told.extras = if settings.light { 0 } else { kernel.extras.0 };
         }
         for target in &settings.targets {
             let (key, value) = (target.to_ne_bytes(), 1u32.to_ne_bytes());
@@ -372,9 +374,21 @@ pub const MEMORY: [usize; 2] = [
 ];
 
 /// The number of programs without the iterator and without those on system calls.
-const PROGRAMS: usize = 21;
-/// Of these, the ones that every kernel has the tracepoints for.
-const REQUIRED: usize = 10;
+const PROGRAMS: usize = 22;
+/// Of these, the ones that every kernel has the tracepoints for, and every recording needs.
+const REQUIRED: usize = 7;
+/// Where the kernel drops a dead task.
+const FREE: &str = "sched_process_free";
+/// The tracepoints of a light recording.
+const LIGHT: [&str; 7] = [
+    "sched_process_fork",
+    "sched_process_exec",
+    "sched_process_exit",
+    FREE,
+    "cgroup_attach_task",
+    "cgroup_mkdir",
+    "signal_generate",
+];
 /// The number of programs on system calls.
 const CALLS: usize = 2;
 
@@ -387,6 +401,7 @@ fn in_order<'s, 'a>(skel: &'s TracerSkel<'a>, raw: bool) -> Vec<&'s ProgramMut<'
         (&progs.fork_btf, &progs.fork_raw),
         (&progs.exec_btf, &progs.exec_raw),
         (&progs.exit_btf, &progs.exit_raw),
+        (&progs.free_btf, &progs.free_raw),
         (&progs.rename_btf, &progs.rename_raw),
         (&progs.attach_btf, &progs.attach_raw),
         (&progs.mkdir_btf, &progs.mkdir_raw),
@@ -452,7 +467,11 @@ fn open<'a>(
             "waits" | "make_room" => stacks.is_some_and(|it| it.wait_least > 0),
             _ => true,
         };
-        program.set_autoload(wanted && asked && needs && kernel.has(tracepoint));
+        let part = match settings.light {
+            true => section.starts_with("iter/") || LIGHT.contains(&tracepoint),
+            false => tracepoint != FREE,
+        };
+        program.set_autoload(wanted && asked && needs && part && kernel.has(tracepoint));
     }
     // A tid has 22 bits at most (PID_MAX_LIMIT), and a map no more than 4 MiB a value.
     let followed = settings.pid_max.clamp(1, 1 << 22);
@@ -464,6 +483,7 @@ fn open<'a>(
         rodata.current_distance = kernel.current.unwrap_or(0);
         rodata.syscall_reasons = syscalls::reasons();
         rodata.hidden_tid = settings.hidden_tid;
+        rodata.light = settings.light;
         rodata.show_kernel = kernel_shown;
         rodata.sample_period = stacks.map_or(0, |it| it.period());
         rodata.sample_half = stacks.map_or(0, |it| u64::from(it.ring / 2));

@@ -236,13 +236,27 @@ impl Tracer {
             .map(|_| self.read(|told| &told.resident).wrapping_sub(before))
     }
 
+    /// The totals of the followed tasks that live or are zombies; none if the kernel refuses to list
+    /// the tasks.
+    pub fn totals(&mut self) -> Vec<wire::Total> {
+        self.asked_mut().tell_totals = 1;
+        let read = self.iterate();
+        self.asked_mut().tell_totals = 0;
+        let read = read.unwrap_or_default();
+        let records = read.chunks_exact(size_of::<wire::Total>());
+        records
+            .filter_map(|record| wire::Total::read_from_bytes(record).ok())
+            .collect()
+    }
+
     /// Runs the iterator over all tasks; returns what it writes.
     fn iterate(&mut self) -> std::io::Result<Vec<u8>> {
         let iterator = match &mut self.helper {
             Some(helper) => helper(),
             None => self.programs.iterator(),
         };
-        let mut bytes = Vec::new();
+        // The kernel gives 32 KiB a call at most.
+        let mut bytes = Vec::with_capacity(64 << 10);
         std::fs::File::from(iterator?).read_to_end(&mut bytes)?;
         Ok(bytes)
     }

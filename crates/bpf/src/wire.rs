@@ -136,6 +136,11 @@ pub const LIFE_OUTSIDER: u32 = 23;
 pub const LIFE_CONTAINER: u32 = 24;
 /// `life_kind`: [`Server`].
 pub const LIFE_SERVER: u32 = 25;
+/// `life_kind`: [`End`].
+pub const LIFE_END: u32 = 26;
+/// `life_kind`: [`TotalLast`].
+pub const LIFE_LAST: u32 = 27;
+
 /// `followed` of a [`Snapshot`]: the process is a server's.
 pub const FOLLOWED_SERVER: u32 = 2;
 
@@ -236,6 +241,16 @@ wire! {
         parent_tgid: u32, ns_tid: u32, seen_tid: u32, state: u16, on_cpu: u8, kthread: u8,
         followed: u32, pad: u32, comm: [u8; 16],
     }
+    /// The totals of a task so far, from the task iterator or at its end.
+    Total = "wire_total" {
+        sum_exec_runtime: u64, run_delay: u64, tid: u32, tgid: u32, run_delay_known: u32, pad: u32,
+    }
+    /// The end of a task of a light recording.
+    End = "wire_end" {
+        head: Head, total: Total, status: u32, group_dead: u32, max_rss_pages: u64,
+    }
+    /// The final totals of a task.
+    TotalLast = "wire_last" { head: Head, total: Total }
     /// A task that has come into the followed cgroup; the arguments follow.
     Join = "wire_join" {
         head: Head, task: Snapshot, argv_len: u32, argv_unknown: u32, argv_full_len: u64,

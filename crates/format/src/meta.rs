@@ -209,6 +209,12 @@ impl Metadata {
         self.origin.map_or(Method::Bpf, |it| it.method)
     }
 
+    /// BPF programs recorded it without scheduling events (`--light`).
+    pub fn is_light(&self) -> bool {
+        let by_programs = matches!(self.method(), Method::Bpf | Method::Sudo);
+        by_programs && self.facts().switches == Known::Totals
+    }
+
     /// The name of the way of recording, or the other program that did.
     pub fn recorded_by(&self) -> &str {
         self.recorder.as_deref().unwrap_or(self.method().name())

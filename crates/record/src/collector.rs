@@ -17,6 +17,8 @@ use crate::source::{recorder, Source};
 /// The interval between two flushes of the file's blocks, at every second drain: a kill
 /// costs less than a second of the trace.
 const FLUSH_EVERY: Duration = Duration::from_millis(700);
+/// The same of a light recording: a block of few events is mostly names that the one before had.
+const LIGHT_FLUSH: Duration = Duration::from_secs(30);
 /// The interval between two clock events.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
 /// Bytes of drained events that may wait for the writer. Beyond it events stay in the
@@ -38,6 +40,7 @@ pub struct Collector {
     /// All events before this time have been drained.
     drained_until: Ktime,
     next_flush: Instant,
+    flush_every: Duration,
     next_clock: Instant,
     pace: Pace,
     /// The machine's counters.
@@ -55,15 +58,18 @@ impl Collector {
         output: Output,
         start: Ktime,
         (marks, machine): (Option<Marks>, Sampler),
+        light: bool,
     ) -> Collector {
         let now = Instant::now();
+        let flush_every = if light { LIGHT_FLUSH } else { FLUSH_EVERY };
         Collector {
             source,
             output,
             own: Vec::new(),
             waiting: None,
             drained_until: start,
-            next_flush: now + FLUSH_EVERY,
+            next_flush: now + flush_every,
+            flush_every,
             next_clock: now + CLOCK_EVERY,
             pace: Pace::new(now),
             machine,
@@ -80,6 +86,11 @@ impl Collector {
     /// Readable when the source has to be drained before the next interval.
     pub fn ready(&self) -> Option<BorrowedFd<'_>> {
         self.source.ready()
+    }
+
+    /// Adds an event of the recorder's own.
+    pub fn push(&mut self, event: LifeEvent) {
+        self.own.push(event);
     }
 
     /// Drains the source and offers the events to the writer.
@@ -154,11 +165,30 @@ impl Collector {
     fn offer(&mut self, batch: Batch) {
         let flush = batch.flush;
         match self.output.offer(batch) {
-            Ok(()) if flush => self.next_flush = Instant::now() + FLUSH_EVERY,
+            Ok(()) if flush => self.next_flush = Instant::now() + self.flush_every,
             Ok(()) | Err(None) => {}
             // The writer is busy: continue to collect, up to MAX_WAITING.
             Err(waiting) => self.waiting = waiting,
         }
+    }
+
+    /// The machine's counters and the memory's peak begin anew with a part of the recording that
+    /// begins at `start`; the last batch of the part before, with the events `own`, and its writer.
+    pub fn change(
+        &mut self,
+        (output, machine): (Output, Sampler),
+        own: Vec<LifeEvent>,
+        start: Ktime,
+    ) -> (Output, Vec<Batch>) {
+        self.own.extend(own);
+        self.drained_until = start;
+        let last = self.batch(true);
+        let batches = self.waiting.take().into_iter().chain([last]).collect();
+        let now = Instant::now();
+        self.next_flush = now + self.flush_every;
+        self.pace = Pace::new(now);
+        (self.machine, self.peak) = (machine, 0);
+        (std::mem::replace(&mut self.output, output), batches)
     }
 
     /// The last batches, which end with the events `own`; the source and the writer. The

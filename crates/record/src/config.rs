@@ -1,6 +1,7 @@
 //! The settings of a recording.
 
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 pub use tr_bpf::Containers;
@@ -42,6 +43,10 @@ pub struct Config {
     pub stacks: Option<u32>,
     /// Record the stacks of waits of at least this length.
     pub off_cpu_stacks: Option<Duration>,
+    /// Record forks, execs and ends alone, and totals of CPU time once a second.
+    pub light: bool,
+    /// Divides the recording into files; of a light one alone.
+    pub rotation: Option<Rotation>,
     /// Search the functions of the stacks after COMMAND's end.
     pub symbols: bool,
     /// Mask the addresses of connections.
@@ -71,6 +76,27 @@ impl Config {
     /// Stacks are recorded.
     pub fn has_stacks(&self) -> bool {
         self.stacks.is_some() || self.off_cpu_stacks.is_some()
+    }
+}
+
+/// When a part ends, and how the next one is called. At least one limit is there.
+#[derive(Clone, Copy, Debug)]
+pub struct Rotation {
+    /// The longest part.
+    pub every: Option<Duration>,
+    /// The size in bytes at which a part ends; the blocks that are open then come on top of it.
+    pub size: Option<u64>,
+    /// The file of a part: of the output's name, and the part's begin in ns since 1970.
+    pub name: fn(&Path, u64) -> PathBuf,
+}
+
+impl Rotation {
+    /// The file of a part that begins at `real` ns since 1970.
+    pub fn target(&self, output: &Target, real: u64) -> Target {
+        match output {
+            Target::File(path) => Target::File((self.name)(path, real)),
+            Target::Stdout => Target::Stdout,
+        }
     }
 }
 

@@ -97,6 +97,7 @@ fn try_bpf(loader: Loader) -> Result<Programs, Error> {
         containers: tr_bpf::Containers::default(),
         servers: true,
         syscalls: false,
+        light: false,
         stacks: None,
         count_emitted: false,
         hidden_tid: 0,

@@ -2,7 +2,7 @@
 //! and the deadline.
 
 use std::os::fd::OwnedFd;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use nix::unistd::Pid;
 use tr_format::meta::EndReason;
@@ -10,7 +10,7 @@ use tr_format::meta::EndReason;
 use crate::command::{pidfd_open, Running, Waited};
 use crate::config::{Config, Follow};
 use crate::signals::Signals;
-use crate::source::{Reaped, DRAIN_EVERY};
+use crate::source::{drain_interval, Reaped};
 
 /// The processes whose end ends the recording, and the deadline.
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub struct Endings {
     /// Without a COMMAND: the `--pid` processes that still run.
     pids: Vec<Target>,
     deadline: Option<Instant>,
+    /// Between two drains.
+    interval: Duration,
 }
 
 /// A `--pid` process.
@@ -68,6 +70,7 @@ impl Endings {
             deadline: config
                 .duration
                 .and_then(|duration| Instant::now().checked_add(duration)),
+            interval: drain_interval(config),
         }
     }
 
@@ -78,7 +81,7 @@ impl Endings {
 
     /// Waits for a signal, a watched descriptor, the next drain, the deadline or `check`.
     pub fn wait(&self, signals: &Signals, check: Option<Instant>) {
-        let next = Instant::now() + DRAIN_EVERY;
+        let next = Instant::now() + self.interval;
         let until = [self.deadline, check]
             .into_iter()
             .flatten()

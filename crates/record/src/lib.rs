@@ -26,6 +26,7 @@ mod memory;
 mod network;
 mod output;
 mod pace;
+mod parts;
 mod passing;
 mod queue;
 mod quotas;
@@ -41,7 +42,7 @@ mod untraced;
 mod urgency;
 
 pub use command::{find, in_foreground};
-pub use config::{ring_sizes, Choice, Config, Containers, Follow};
+pub use config::{ring_sizes, Choice, Config, Containers, Follow, Rotation};
 pub use error::{Error, SudoRefusal};
 pub use host::is_same_boot;
 pub use identity::user_name;

@@ -90,8 +90,21 @@ pub struct Tally {
     pub marks: MarkCount,
 }
 
+impl Tally {
+    /// Adds the counts of another part of the recording, in which the processes that go on count again.
+    pub fn add(&mut self, other: &Tally) {
+        self.written.bytes += other.written.bytes;
+        self.written.frames += other.written.frames;
+        self.written.by_kind.add(&other.written.by_kind);
+        self.processes += other.processes;
+        self.lost.extend_from_slice(&other.lost);
+        self.argv_cut += other.argv_cut;
+        self.masked += other.masked;
+    }
+}
+
 /// The writer thread's result: its counts, and its first error.
-type Outcome = (Tally, Result<(), tr_format::Error>);
+pub type Outcome = (Tally, Result<(), tr_format::Error>);
 
 /// The writer thread's handle.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_format::event::{Ktime, LifeKind, Stream};
-use tr_format::meta::{Cost, EndReason, Extra, Method, Missing, Summary};
-use tr_output::{Destination, Settings as OutputSettings};
+use tr_format::event::{Clock, Degraded, Ktime, LifeEvent, LifeKind, Stream};
+use tr_format::meta::{Cost, EndReason, Extra, Metadata, Method, Missing, Summary};
+use tr_output::{Destination, Settings as OutputSettings, Target};
 
 use crate::collector::Collector;
 use crate::command::{self, Program, Running, Stopped};
@@ -18,8 +18,9 @@ use crate::machine::Sampler;
 use crate::marks::Marks;
 use crate::network::Connections;
 use crate::output::{Batch, Output, Tally};
+use crate::parts::Parts;
 use crate::signals::Signals;
-use crate::source::{choose, recorder, Alive, Last, Source};
+use crate::source::{choose, recorder, Alive, Last, PartEvents, Source};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
 use crate::{header, host, inherited, urgency};
@@ -67,6 +68,8 @@ pub struct Report {
     pub unmet: Vec<Missing>,
     /// The search for the functions of stacks.
     pub symbols: Option<Search>,
+    /// Of a recording in parts: their number, and the file of the last one.
+    pub parts: Option<(u64, Target)>,
 }
 
 /// Runs a whole recording.
@@ -102,14 +105,15 @@ struct Prepared {
 fn prepare(config: &Config) -> Result<Prepared, Error> {
     let descriptors = command::inherited_descriptors();
     inherited::own_actions();
-    let destination = open_output(config)?;
+    let file = first_file(config);
+    let destination = open_output(config, &file)?;
     let marks = create_marks(config);
     let program = program(config)?;
     let signals = Signals::take().map_err(Error::System)?;
     let child = program.as_ref().map(command::start).transpose();
     let child = child.map_err(Error::Command)?;
     let pid = child.as_ref().map(Stopped::pid);
-    match Session::start(config, (destination, marks), pid) {
+    match Session::start(config, (destination, file, marks), pid) {
         Ok(session) => {
             // If it is refused, a ring that is half full waits for the next drain.
             if let Some(ready) = session.collector.ready() {
@@ -153,11 +157,19 @@ fn create_marks(config: &Config) -> Option<Marks> {
     Marks::create(owner).ok()
 }
 
+/// The file of the recording, or of its first part.
+pub fn first_file(config: &Config) -> Target {
+    match &config.rotation {
+        Some(rotation) => rotation.target(&config.output, host::clock().real),
+        None => config.output.clone(),
+    }
+}
+
 /// Opens the output.
 ///
 /// # Errors
 /// [`Error::Output`].
-pub fn open_output(config: &Config) -> Result<Destination, Error> {
+pub fn open_output(config: &Config, file: &Target) -> Result<Destination, Error> {
     let settings = OutputSettings {
         mode: 0o600,
         binary: true,
@@ -165,7 +177,7 @@ pub fn open_output(config: &Config) -> Result<Destination, Error> {
         keeps: config.keeps,
         closed_streams: config.inherited.closed_streams,
     };
-    Destination::open(&config.output, &settings).map_err(Error::Output)
+    Destination::open(file, &settings).map_err(Error::Output)
 }
 
 /// COMMAND and its user; `None` without a COMMAND.
@@ -198,6 +210,30 @@ struct Session {
     setup_ns: u64,
     /// The recorder's CPU time before `start`, in ns.
     cpu_before: u64,
+    /// Of this part, if the recording has several.
+    part: Part,
+    /// With `--rotate`.
+    parts: Option<Parts>,
+}
+
+/// The part of the recording that is being written: all of it without `--rotate`.
+struct Part {
+    meta: Metadata,
+    /// The recorder's CPU time before it, in ns.
+    cpu_before: u64,
+    /// That of the programs.
+    kernel_before: u64,
+}
+
+impl Part {
+    /// Its cost, by the recorder's CPU time and the programs' since the start of the recording.
+    fn cost(&self, recorder: u64, kernel: Option<u64>, setup_ns: u64) -> Cost {
+        Cost {
+            recorder_ns: recorder.saturating_sub(self.cpu_before),
+            bpf_ns: kernel.map(|ns| ns.saturating_sub(self.kernel_before)),
+            setup_ns,
+        }
+    }
 }
 
 impl Session {
@@ -205,7 +241,7 @@ impl Session {
     /// before its release.
     fn start(
         config: &Config,
-        (destination, marks): (Destination, Option<Marks>),
+        (destination, file, marks): (Destination, Target, Option<Marks>),
         child: Option<u32>,
     ) -> Result<Session, Error> {
         let online = host::online_cpus();
@@ -240,17 +276,19 @@ impl Session {
         let output =
             Output::start(destination, &meta, redactor, connections).map_err(Error::Format)?;
         started.source.begin(time);
-        let clock = recorder(time, LifeKind::Clock(clock));
         let living = std::mem::take(&mut started.living);
-        let mut machine = Sampler::new(&config.follow);
-        let counters = recorder(host::now(), LifeKind::Counters(machine.sample()));
-        let first = [clock, counters].into_iter().chain(living).collect();
-        output.life(Stream::Recorder, first);
+        let machine = begin_file(config, &output, (time, clock), living);
         let setup = config.started.elapsed().as_nanos();
         Ok(Session {
-            collector: Collector::new(started.source, output, time, (marks, machine)),
+            collector: Collector::new(started.source, output, time, (marks, machine), config.light),
             start: time,
             method: meta.method(),
+            part: Part {
+                meta,
+                cpu_before: host::own_cpu(),
+                kernel_before: 0,
+            },
+            parts: config.rotation.map(|it| Parts::new(it, file)),
             refusals,
             unmet,
             setup_ns: u64::try_from(setup).unwrap_or(u64::MAX),
@@ -276,6 +314,7 @@ impl Session {
             let check = endings.command_ended.then_some(next_check);
             endings.wait(signals, check);
             self.collector.drain();
+            self.rotate(config);
             if let Some(reason) = self.signalled(&endings, signals) {
                 break reason;
             }
@@ -293,6 +332,67 @@ impl Session {
             }
         };
         self.end(config, endings, reason, signals)
+    }
+
+    /// Begins the next part of the recording, if one is due. Where its file cannot be opened, the
+    /// present one goes on.
+    fn rotate(&mut self, config: &Config) {
+        let written = self.collector.output.written();
+        let Some(parts) = self.parts.as_mut().filter(|it| it.is_due(written)) else {
+            return;
+        };
+        let (time, clock) = (host::now(), host::clock());
+        let file = parts.next(&config.output, clock.real);
+        let meta = Metadata {
+            start: time,
+            start_clock: clock,
+            cpus: host::online_cpus(),
+            ..self.part.meta.clone()
+        };
+        let output = open_output(config, &file).and_then(|destination| {
+            let connections = Connections::new(config.mask_addresses);
+            let redactor = config.redactor.clone();
+            Output::start(destination, &meta, redactor, connections).map_err(Error::Format)
+        });
+        let output = match output {
+            Ok(output) => output,
+            Err(error) => {
+                parts.postpone();
+                let what = format!("the next part of the recording cannot be opened: {error}");
+                let what = what.into_bytes().into();
+                let event = recorder(time, LifeKind::Degraded(Degraded { what }));
+                return self.collector.push(event);
+            }
+        };
+        let counters = self.collector.counters();
+        let Some(PartEvents { last, first }) = self.collector.source.change_part(time) else {
+            return parts.postpone();
+        };
+        let mut own = last;
+        own.push(recorder(time, LifeKind::Clock(clock)));
+        own.push(recorder(time, counters));
+        let (cpu, kernel) = (host::own_cpu(), self.collector.source.kernel_ns());
+        let part = Part {
+            meta,
+            cpu_before: cpu,
+            kernel_before: kernel.unwrap_or(0),
+        };
+        let before = std::mem::replace(&mut self.part, part);
+        let summary = Summary {
+            end: time,
+            end_clock: clock,
+            reason: EndReason::Duration,
+            cost: before.cost(
+                cpu,
+                kernel,
+                if parts.count == 1 { self.setup_ns } else { 0 },
+            ),
+            machine: Some(self.collector.machine.totals()),
+            ..Summary::default()
+        };
+        let machine = begin_file(config, &output, (time, clock), first);
+        let old = self.collector.change((output, machine), own, time);
+        parts.change(file, old, summary);
     }
 
     /// Passes signals on to a running COMMAND; without one a signal ends the recording.
@@ -332,17 +432,24 @@ impl Session {
         let machine = self.collector.machine.totals();
         let (batches, mut source, output) = self.collector.finish(own, end);
         let (mut waited, running) = endings.reap(source.reaped());
+        let cpu = host::own_cpu();
         let cost = Cost {
-            recorder_ns: host::own_cpu().saturating_sub(self.cpu_before),
+            recorder_ns: cpu.saturating_sub(self.cpu_before),
             bpf_ns: kernel_ns,
             setup_ns: self.setup_ns,
+        };
+        let begin = self.part.meta.start;
+        let setup_ns = if begin == self.start {
+            self.setup_ns
+        } else {
+            0
         };
         let summary = Summary {
             end,
             end_clock,
             status: waited.map(|waited| waited.status),
             reason,
-            cost,
+            cost: self.part.cost(cpu, kernel_ns, setup_ns),
             tally: None,
             usage: None,
             machine: Some(machine),
@@ -353,7 +460,11 @@ impl Session {
                 signals,
                 source: &*source,
             };
-            write_end(config, (output, batches), (self.start, summary), &waiting)
+            let written = write_end(config, (output, batches), (begin, summary), &waiting);
+            match self.parts {
+                Some(parts) => written.with_parts(parts, &waiting),
+                None => written,
+            }
         };
         if let Some(command) = running {
             waited = signals.forward_until_end(command, Some(&*source)).ok();
@@ -376,8 +487,24 @@ impl Session {
             refusals: self.refusals,
             unmet: self.unmet,
             symbols: written.symbols,
+            parts: written.parts,
         }
     }
+}
+
+/// Writes the first events of a file, before any batch: the machine's counters, and these.
+fn begin_file(
+    config: &Config,
+    output: &Output,
+    (time, clock): (Ktime, Clock),
+    events: Vec<LifeEvent>,
+) -> Sampler {
+    let clock = recorder(time, LifeKind::Clock(clock));
+    let mut machine = Sampler::new(&config.follow);
+    let counters = recorder(host::now(), LifeKind::Counters(machine.sample()));
+    let first = [clock, counters].into_iter().chain(events).collect();
+    output.life(Stream::Recorder, first);
+    machine
 }
 
 /// What a wait for the output goes on with: signals are passed on to COMMAND.
@@ -399,6 +526,19 @@ struct Written {
     error: Option<tr_format::Error>,
     given_up: bool,
     symbols: Option<Search>,
+    parts: Option<(u64, Target)>,
+}
+
+impl Written {
+    /// With the counts of the parts before, and the first error.
+    fn with_parts(mut self, parts: Parts, waiting: &Waiting<'_>) -> Written {
+        self.parts = Some((parts.count, parts.file.clone()));
+        let mut stall = Stall::new(|| {});
+        let (before, error) = parts.finish(|| waiting.go_on(&mut stall));
+        self.tally.add(&before);
+        self.error = error.or(self.error);
+        self
+    }
 }
 
 /// Names the stacks, and writes the last batches and the summary of a recording since `start`.
@@ -431,6 +571,7 @@ fn write_end(
         error: written.err(),
         given_up,
         symbols,
+        parts: None,
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Untraced {
 pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> {
     let descriptors = command::inherited_descriptors();
     inherited::own_actions();
-    let destination = session::open_output(config);
+    let destination = session::open_output(config, &session::first_file(config));
     let program = session::program(config)?.ok_or(Error::System(Errno::EINVAL.into()))?;
     if memory::check(OWN_MEMORY).is_err() {
         return Err(become_command(&program));

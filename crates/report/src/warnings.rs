@@ -163,7 +163,12 @@ pub fn markdown(warnings: &[String]) -> String {
 /// The way of recording, and the facts that it lacks.
 pub(crate) fn recorded(analysis: &Analysis) -> Vec<String> {
     let by = escape::text(analysis.meta.recorded_by().as_bytes());
-    let mut parts = vec![format!("by {by}")];
+    let light = if analysis.meta.is_light() {
+        " --light"
+    } else {
+        ""
+    };
+    let mut parts = vec![format!("by {by}{light}")];
     let Some(origin) = analysis.meta.origin else {
         return parts;
     };

@@ -26,6 +26,9 @@ pub fn arguments(args: &Args, redactor: &Redactor) -> String {
         let seconds = format!("{}s", duration.as_secs_f64());
         option("--duration", seconds.as_bytes());
     }
+    if args.light {
+        words.push(b"--light".to_vec());
+    }
     if args.all {
         words.push(b"--all".to_vec());
     }

@@ -2,10 +2,11 @@
 //! a recording.
 
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 use tr_format::event::{LifeKind, LossCause, Stream};
 use tr_format::meta::Method as RecordedBy;
-use tr_record::{Config, Error, Follow, Report};
+use tr_record::{Config, Error, Follow, Report, Target};
 use tr_redact::Redactor;
 use tr_report::called::TR;
 use tr_report::units::{bytes, count};
@@ -69,9 +70,9 @@ pub fn say_waiting() {
 /// Prints losses and limits, then the size of the trace. With `--quiet`, only that the trace
 /// lacks its end.
 pub fn tell(args: &Args, config: &Config, report: &Report) {
-    let file = match args.output().as_os_str() {
-        name if name == "-" => "standard output".into(),
-        name => tr_report::escape::text(name.as_bytes()),
+    let file = match last_file(args, report) {
+        None => "standard output".into(),
+        Some(name) => tr_report::escape::text(name.as_os_str().as_bytes()),
     };
     if report.given_up {
         eprintln!("tr: {file}: given up; the trace ends where the output blocked");
@@ -97,8 +98,12 @@ pub fn tell(args: &Args, config: &Config, report: &Report) {
         ""
     };
     let processes = report.tally.processes;
+    let parts = match report.parts {
+        Some((parts, _)) if parts > 1 => format!(", the last of {} parts", count(parts)),
+        _ => String::new(),
+    };
     eprintln!(
-        "tr: {file}: {} events of {} process{} in {:.2} s, {}{lost}",
+        "tr: {file}{parts}: {} events of {} process{} in {:.2} s, {}{lost}",
         count(report.tally.written.events()),
         count(processes),
         if processes == 1 { "" } else { "es" },
@@ -119,6 +124,15 @@ pub fn tell(args: &Args, config: &Config, report: &Report) {
         );
     }
     tell_cost(args, report);
+}
+
+/// The file of the recording, or of its last part; `None`: standard output.
+fn last_file<'a>(args: &'a Args, report: &'a Report) -> Option<&'a Path> {
+    match &report.parts {
+        Some((_, Target::File(file))) => Some(file),
+        Some((_, Target::Stdout)) => None,
+        None => Some(args.output()).filter(|name| *name != Path::new("-")),
+    }
 }
 
 /// Prints the method that `auto` has taken instead of BPF, the facts that it lacks, and a
@@ -236,10 +250,11 @@ fn tell_limits(args: &Args, report: &Report) {
 
 /// Prints the CPU time of tracing, and the next command.
 fn tell_cost(args: &Args, report: &Report) {
-    let next = match args.output().as_os_str() {
-        name if name == "-" => String::new(),
-        name => {
-            let words = [TR.name().as_bytes(), b"analyze", name.as_bytes()];
+    let next = match last_file(args, report) {
+        None => String::new(),
+        Some(name) => {
+            let name = name.as_os_str().as_bytes();
+            let words = [TR.name().as_bytes(), b"analyze", name];
             format!(" · next: {}", tr_report::escape::command(words))
         }
     };

@@ -63,6 +63,16 @@ impl LastAccount {
     }
 }
 
+/// A dead task's.
+fn figures(last: &Reading) -> KernelFigures {
+    KernelFigures {
+        sum_exec_runtime: last.run_time,
+        run_delay: last.run_delay,
+        is_final: true,
+        ..KernelFigures::default()
+    }
+}
+
 impl Tracker {
     /// A new task has used nothing.
     pub(super) fn open_account(&mut self, ix: TaskIx, time: Ktime) {
@@ -79,17 +89,23 @@ impl Tracker {
     }
 
     /// A program begins: totals from before it, which no account has divided, cannot be
-    /// divided between the programs by a later account.
+    /// divided between the programs by a later account. But what a new process has used before its
+    /// first program, as a copy of its parent, counts as that program's.
     pub(super) fn keep_accounts_of(&mut self, process: ProcIx, time: Ktime) {
         if self.basis == Basis::Events {
             return;
         }
-        for ix in &self.processes[process].threads {
+        let process = &self.processes[process];
+        let is_copy = process.execs.is_empty();
+        for ix in &process.threads {
             if let Some(account) = self.accounts.get_mut(ix) {
-                account.usable &= account.last.time == time;
+                let mut first = account.rest();
+                if is_copy && account.first == account.last {
+                    first.time = time;
+                }
                 *account = LastAccount {
-                    usable: account.usable,
-                    ..LastAccount::new(account.rest(), account.whole)
+                    usable: account.usable && first.time == time,
+                    ..LastAccount::new(first, account.whole)
                 };
             }
         }
@@ -100,8 +116,11 @@ impl Tracker {
         let Some(ix) = self.task(account.tid) else {
             return;
         };
-        if self.basis == Basis::Events || self.tasks[ix].is_dead() {
+        if self.basis == Basis::Events {
             return;
+        }
+        if self.tasks[ix].is_dead() {
+            return self.last_totals(ix, account);
         }
         self.enter(ix, time, State::Unknown, Ended::Otherwise);
         let now = Reading {
@@ -117,6 +136,35 @@ impl Tracker {
             None => LastAccount::new(now, whole),
         };
         self.accounts.insert(ix, account);
+    }
+
+    /// A dead task's totals: the kernel tells the last ones when it drops the task.
+    fn last_totals(&mut self, ix: TaskIx, account: &Account) {
+        let Some(end) = self.tasks[ix].end.filter(|end| *end <= self.end) else {
+            return;
+        };
+        let last = Reading {
+            time: end,
+            run_time: account.sum_exec_runtime,
+            run_delay: account.run_delay,
+        };
+        let before = self.accounts.get(&ix).copied();
+        let known = before.map_or(0, |before| before.last.run_time);
+        let known = known.max(self.tasks[ix].kernel.map_or(0, |it| it.sum_exec_runtime));
+        if account.sum_exec_runtime < known {
+            return; // read before its end, or another task's
+        }
+        let inside = |before: &LastAccount| before.first.time >= self.start;
+        if let Some(before) = before.filter(|before| before.usable && inside(before)) {
+            let now = self.spend_totals(ix, before, last);
+            self.accounts.insert(ix, now);
+            if !self.tasks[ix].owes {
+                self.owe(ix);
+            }
+        }
+        if before.is_some_and(|before| before.whole) {
+            self.tasks[ix].kernel = Some(figures(&last));
+        }
     }
 
     /// Divides the time of a program so far. A running task's totals lag by up to a tick, so
@@ -194,14 +242,12 @@ impl Tracker {
             io: None,
         });
         task.exited = Some(time);
-        let account = self.accounts.remove(&ix);
-        let last = account.filter(|account| account.whole && account.last.time == time);
-        task.kernel = last.map(|account| KernelFigures {
-            sum_exec_runtime: account.last.run_time,
-            run_delay: account.last.run_delay,
-            is_final: true,
-            ..KernelFigures::default()
-        });
+        // Otherwise they come later.
+        let last = |account: &&LastAccount| account.last.time == time;
+        if let Some(last) = self.accounts.get(&ix).filter(last).copied() {
+            self.accounts.remove(&ix);
+            task.kernel = last.whole.then(|| figures(&last.last));
+        }
         if end.group_dead {
             self.end_process(ix, end.status, (end.max_rss, None));
         }

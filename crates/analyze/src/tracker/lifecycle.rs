@@ -130,8 +130,12 @@ impl Tracker {
     }
 
     /// A task that forks, executes a program or exits is running, whether or not its
-    /// switch-in was seen. Its switch-out may have the same stamp.
+    /// switch-in was seen. Its switch-out may have the same stamp; where no switches are recorded,
+    /// nothing tells until when.
     fn proves_running(&mut self, tid: Tid, cpu: Option<CpuId>, time: Ktime) {
+        if self.basis != Basis::Events {
+            return;
+        }
         let before = self.task(tid).filter(|ix| self.tasks[*ix].since < time);
         if let (Some(_), Some(cpu)) = (before, cpu) {
             self.runs(tid, cpu, time);

@@ -109,6 +109,8 @@ enum life_kind {
 	LIFE_OUTSIDER = 23,
 	LIFE_CONTAINER = 24,
 	LIFE_SERVER = 25,
+	LIFE_END = 26,
+	LIFE_LAST = 27,
 };
 
 struct wire_head {
@@ -239,6 +241,31 @@ struct wire_snapshot {
 	__u32 followed; /* 2: because it is a server's */
 	__u32 pad;
 	char comm[16];
+};
+
+/* The totals of a task so far. Of a living one, they come from the task iterator. */
+struct wire_total {
+	__u64 sum_exec_runtime;
+	__u64 run_delay;
+	__u32 tid;
+	__u32 tgid;
+	__u32 run_delay_known;
+	__u32 pad;
+};
+
+/* A task of a light recording exits. Its totals lag by up to a tick. */
+struct wire_end {
+	struct wire_head head;
+	struct wire_total total;
+	__u32 status; /* with group_dead its process's */
+	__u32 group_dead;
+	__u64 max_rss_pages;
+};
+
+/* The kernel drops a dead task, whose totals are final. */
+struct wire_last {
+	struct wire_head head;
+	struct wire_total total;
 };
 
 #define JOIN_ARGV 4096

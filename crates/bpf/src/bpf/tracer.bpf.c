@@ -69,6 +69,8 @@ const volatile __u64 sample_half = 0;
 const volatile bool show_kernel = false;
 /* The shortest wait whose stack is recorded, in ns; 0: none is. */
 const volatile __u64 wait_least = 0;
+/* Record forks, execs and ends alone. Their CPUs and the moments before them are not told. */
+const volatile bool light = false;
 /* Ignore the switches of this task, as some guests' kernels do, for the test of wakers. */
 const volatile __u32 hidden_tid = 0;
 
@@ -147,6 +149,8 @@ __u32 command_tgid ASKED, recorder_tgid ASKED;
 __u32 call_table ASKED;
 /* The iterator adds up the resident pages of the followed processes instead of listing tasks. */
 __u32 sum_resident ASKED;
+/* The iterator tells the totals of the followed tasks instead of listing tasks. */
+__u32 tell_totals ASKED;
 /* The number of the interval whose longest requests the block devices keep. */
 __u64 block_interval ASKED;
 
@@ -164,6 +168,8 @@ union wire_types {
 	struct wire_cgroup cgroup;
 	struct wire_life_lost life_lost;
 	struct wire_snapshot snapshot;
+	struct wire_end end;
+	struct wire_last last;
 	struct wire_join join;
 	struct wire_connection connection;
 	struct wire_reclaim reclaim;
@@ -763,7 +769,7 @@ static __always_inline void *reserve_life(__u64 time, __u32 kind, __u64 size, bo
 	}
 	head->time = time;
 	head->kind = kind;
-	head->cpu = cpu;
+	head->cpu = light ? ~0U : cpu;
 	return head;
 }
 
@@ -1159,7 +1165,7 @@ static __always_inline int put_fork(struct task_struct *parent, struct task_stru
 	fork->parent_tgid = BPF_CORE_READ(parent, tgid);
 	fork->tid = tid;
 	fork->tgid = BPF_CORE_READ(child, tgid);
-	fork->start_time = BPF_CORE_READ(child, start_time);
+	fork->start_time = light ? time : BPF_CORE_READ(child, start_time);
 	fork->cgroup = task_cgroup(child);
 	fork->ns_tid = ns_tid(child, ~0U);
 	fork->pad = 0;
@@ -1364,6 +1370,15 @@ static __always_inline __u64 program_rss(struct task_struct *task)
 	return most > now ? most : now;
 }
 
+/* As wait_task_zombie: the group's code, else the leader's. */
+static __always_inline __u32 group_status(bool btf, struct task_struct *task,
+					  struct signal_struct *signal)
+{
+	if (FIELD(btf, signal, flags) & SIGNAL_GROUP_EXIT)
+		return FIELD(btf, signal, group_exit_code);
+	return BPF_CORE_READ(task, group_leader, exit_code);
+}
+
 static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 {
 	__u32 tid = BPF_CORE_READ(task, pid);
@@ -1391,11 +1406,7 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 	exit->tgid = BPF_CORE_READ(task, tgid);
 	exit->status = BPF_CORE_READ(task, exit_code);
 	exit->group_dead = group_dead;
-	/* As wait_task_zombie: the group's code, else the leader's. */
-	if (BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT)
-		exit->group_status = BPF_CORE_READ(signal, group_exit_code);
-	else
-		exit->group_status = BPF_CORE_READ(task, group_leader, exit_code);
+	exit->group_status = group_status(false, task, signal);
 	exit->utime = BPF_CORE_READ(task, utime);
 	exit->stime = BPF_CORE_READ(task, stime);
 	exit->sum_exec_runtime = BPF_CORE_READ(task, se.sum_exec_runtime);
@@ -1419,18 +1430,78 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 	return 0;
 }
 
-/* Without the argument: signal->live has been counted down already. Two threads that exit
- * at the same time can then both look like the last. */
-static __always_inline int exit_event(__u64 *ctx)
+static __always_inline void fill_total(bool btf, struct wire_total *total, struct task_struct *task)
 {
-	struct task_struct *task = (struct task_struct *)ARG(ctx, 0);
-
-	if (exit_has_group_dead)
-		return on_exit(task, ARG(ctx, 1) & 1);
-	return on_exit(task, BPF_CORE_READ(task, signal, live.counter) == 0);
+	total->tid = FIELD(btf, task, pid);
+	total->tgid = FIELD(btf, task, tgid);
+	total->sum_exec_runtime = FIELD(btf, task, se.sum_exec_runtime);
+	total->run_delay = total->run_delay_known = total->pad = 0;
+	if (bpf_core_field_exists(task->sched_info.run_delay)) {
+		total->run_delay_known = 1;
+		total->run_delay = FIELD(btf, task, sched_info.run_delay);
+	}
 }
 
-PROGRAM(exit, sched_process_exit, exit_event(ctx))
+/* In a light recording. */
+static __always_inline int on_end(bool btf, struct task_struct *task, bool group_dead)
+{
+	__u32 tid = FIELD(btf, task, pid);
+	struct signal_struct *signal = FIELD(btf, task, signal);
+	struct wire_end *end;
+
+	if (!is_followed(tid))
+		return 0;
+	set_standing(tid, ENDED);
+	count_life();
+	end = reserve_life(bpf_ktime_get_ns(), LIFE_END, sizeof(*end), true);
+	if (!end)
+		return 0;
+	fill_total(btf, &end->total, task);
+	end->status = group_dead ? group_status(btf, task, signal) : FIELD(btf, task, exit_code);
+	end->group_dead = group_dead;
+	end->max_rss_pages = group_dead ? FIELD(btf, signal, maxrss) : 0;
+	submit_life(end);
+	return 0;
+}
+
+/* Without the argument: signal->live has been counted down already. Two threads that exit
+ * at the same time can then both look like the last. */
+static __always_inline int exit_event(bool btf, __u64 *ctx)
+{
+	struct task_struct *task = (struct task_struct *)ARG(ctx, 0);
+	bool group_dead;
+
+	if (exit_has_group_dead)
+		group_dead = ARG(ctx, 1) & 1;
+	else
+		group_dead = BPF_CORE_READ(task, signal, live.counter) == 0;
+	return light ? on_end(btf, task, group_dead) : on_exit(task, group_dead);
+}
+
+PROGRAM(exit, sched_process_exit, exit_event(btf, ctx))
+
+/*
+ * The kernel drops a dead task, a grace period of RCU after somebody has waited for it: without
+ * switches this is where its figures are final. A task that got its tid since then stays followed.
+ */
+static __always_inline int on_free(bool btf, struct task_struct *task)
+{
+	__u32 tid = FIELD(btf, task, pid);
+	struct wire_last *last;
+
+	if (standing(tid) != (follow_all ? FOLLOWED : ENDED))
+		return 0;
+	set_standing(tid, 0);
+	count_life();
+	last = reserve_life(bpf_ktime_get_ns(), LIFE_LAST, sizeof(*last), true);
+	if (last) {
+		fill_total(btf, &last->total, task);
+		submit_life(last);
+	}
+	return 0;
+}
+
+PROGRAM(free, sched_process_free, on_free(btf, (struct task_struct *)ctx[0]))
 
 static __always_inline int on_rename(struct task_struct *task, const char *comm)
 {
@@ -1706,6 +1777,16 @@ static __always_inline void find_regs(struct task_struct *self)
 	regs_known = regs_offset != 0;
 }
 
+static __always_inline void tell_total(struct seq_file *seq, struct task_struct *task)
+{
+	struct wire_total total;
+
+	if (!is_followed(task->pid))
+		return;
+	fill_total(true, &total, task);
+	bpf_seq_write(seq, &total, sizeof(total));
+}
+
 /*
  * Writes a record for every living task and follows the targets and their descendants. A
  * descendant can precede its ancestor, so user space reads again until newly_followed
@@ -1726,6 +1807,10 @@ int snapshot(struct bpf_iter__task *ctx)
 		give_room(task);
 	if (sum_resident) {
 		add_resident(task);
+		return 0;
+	}
+	if (tell_totals) {
+		tell_total(ctx->meta->seq, task);
 		return 0;
 	}
 	self = (struct task_struct *)bpf_get_current_task();

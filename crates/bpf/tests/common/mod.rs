@@ -42,6 +42,7 @@ pub fn settings(ring: u32) -> Settings {
         containers: tr_bpf::Containers::default(),
         servers: true,
         syscalls: false,
+        light: false,
         stacks: None,
         count_emitted: true,
         hidden_tid: 0,

@@ -37,7 +37,7 @@ pub fn start(
             Err(error) => return Err(error),
         }
     }
-    let other = config.follow == Follow::Command && config.cpus.is_none();
+    let other = config.follow == Follow::Command && config.cpus.is_none() && !config.light;
     if !other || !matches!(refused, Error::Tracing(_)) {
         return Err(refused);
     }

@@ -15,12 +15,24 @@ use std::time::Duration;
 use tr_format::event::{Comm, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
 use tr_format::meta::{Missing, Origin, Scope};
 
+use crate::config::Config;
 use crate::mappings::Mapped;
 use crate::stacks::Stacked;
 
 /// The interval between two drains, unless the source is ready before. A drain of rings
 /// costs some 100 µs, most of it for the wake-up.
 pub const DRAIN_EVERY: Duration = Duration::from_millis(350);
+
+/// The interval of a light recording, which has few events and a ring for a burst of them.
+const LIGHT_DRAIN: Duration = Duration::from_secs(1);
+
+/// The interval between two drains of this recording.
+pub fn drain_interval(config: &Config) -> Duration {
+    match config.light {
+        true => LIGHT_DRAIN,
+        false => DRAIN_EVERY,
+    }
+}
 
 /// A source of events.
 pub trait Source {
@@ -43,6 +55,16 @@ pub trait Source {
     /// The resident memory of the followed processes together in bytes, where the kernel adds
     /// it up.
     fn resident(&mut self) -> Option<u64> {
+        None
+    }
+
+    /// One part of the recording ends now, and another begins. `None`: this source has no parts.
+    fn change_part(&mut self, _time: Ktime) -> Option<PartEvents> {
+        None
+    }
+
+    /// CPU time of the source in the kernel so far, in ns, where that is counted.
+    fn kernel_ns(&self) -> Option<u64> {
         None
     }
 
@@ -123,6 +145,15 @@ pub struct Last {
     pub losses: Vec<LifeEvent>,
     /// CPU time of the source in the kernel, in ns, where that is counted.
     pub kernel_ns: Option<u64>,
+}
+
+/// The events around a change of the file.
+#[derive(Debug, Default)]
+pub struct PartEvents {
+    /// The last ones of the part that ends.
+    pub last: Vec<LifeEvent>,
+    /// The first ones of the next: the living tasks and their totals.
+    pub first: Vec<LifeEvent>,
 }
 
 /// Collected events.

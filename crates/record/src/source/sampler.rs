@@ -60,7 +60,8 @@ impl Drop for Sampler {
     }
 }
 
-fn cpu_time() -> Duration {
+/// CPU time of this thread.
+pub fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
     time.map_or(Duration::ZERO, Duration::from)
 }

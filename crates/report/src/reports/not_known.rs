@@ -18,15 +18,17 @@ pub struct NotKnown {
 impl NotKnown {
     /// In place of a report of this kind.
     pub fn new(kind: ReportKind, view: &View<'_>) -> NotKnown {
-        let method = view.analysis.meta.recorded_by();
-        NotKnown {
-            title: kind.title(),
-            why: format!(
+        let meta = &view.analysis.meta;
+        let why = match meta.is_light() {
+            true => format!("not known with --light: {TR} record without it records the switches"),
+            false => format!(
                 "not known with --method {}: it records no scheduling events ({TR} doctor tells \
                  what this machine allows)",
-                escape::text(method.as_bytes())
+                escape::text(meta.recorded_by().as_bytes())
             ),
-        }
+        };
+        let title = kind.title();
+        NotKnown { title, why }
     }
 
     /// In place of a report of facts that the recording lacks: asked for in vain, or not asked for

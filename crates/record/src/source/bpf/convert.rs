@@ -8,9 +8,9 @@ use tr_format::container::{Container, Evidence, Server};
 use tr_format::device::{DiskWait, SyncFile};
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{
-    Argv, CgroupId, CgroupMove, CgroupPath, Comm, Context, CpuId, Delays, Exec, Exit, Final, Fork,
-    Ktime, LifeEvent, LifeKind, LossCause, Lost, OomKill, Outsider, Pinned, Reason, Reclaim,
-    Rename, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
+    Account, Argv, CgroupId, CgroupMove, CgroupPath, Comm, Context, CpuId, Delays, Exec, Exit,
+    Final, Fork, Ktime, LifeEvent, LifeKind, LossCause, Lost, OomKill, Outsider, Pinned, Reason,
+    Reclaim, Rename, SchedEvent, SchedKind, Snapshot, Stream, TaskEnd, Tgid, Tid,
 };
 use tr_format::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
@@ -84,6 +84,8 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
     let kinds = match head.kind {
         wire::LIFE_FORK => parse(record).map(fork),
         wire::LIFE_EXEC => exec(record, page),
+        wire::LIFE_END => parse(record).map(|event| end(&event, page)),
+        wire::LIFE_LAST => parse(record).map(|event: wire::TotalLast| total(&event.total)),
         wire::LIFE_EXIT => parse(record).map(|event| exit(event, page)),
         wire::LIFE_FINAL => parse(record).map(last),
         wire::LIFE_RENAME => parse(record).map(rename),
@@ -271,6 +273,28 @@ fn last(event: wire::Final) -> LifeKind {
         nvcsw: event.nvcsw,
         nivcsw: event.nivcsw,
         delays: delays(&event.delays),
+    })
+}
+
+fn end(event: &wire::End, page: u64) -> LifeKind {
+    let group_dead = event.group_dead != 0;
+    LifeKind::End(TaskEnd {
+        tid: Tid(event.total.tid),
+        tgid: Tgid(event.total.tgid),
+        status: Some(event.status),
+        group_dead,
+        max_rss: group_dead.then(|| event.max_rss_pages.saturating_mul(page)),
+    })
+}
+
+/// A task's totals.
+pub fn total(total: &wire::Total) -> LifeKind {
+    LifeKind::Account(Account {
+        tid: Tid(total.tid),
+        tgid: Tgid(total.tgid),
+        sum_exec_runtime: total.sum_exec_runtime,
+        run_delay: (total.run_delay_known != 0).then_some(total.run_delay),
+        slices: None,
     })
 }
 

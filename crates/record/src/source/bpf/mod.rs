@@ -10,21 +10,23 @@ mod maps;
 mod request;
 mod rings;
 pub mod sudo;
+mod totals;
 mod unlisted;
 
 use std::collections::HashSet;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use tr_bpf::{wire, Extras, Kernel, Rings, Sampling, Settings, Tracer};
+use tr_bpf::{wire, Containers, Extras, Kernel, Rings, Sampling, Settings, Tracer};
 use tr_format::event::{Argv, Comm, CpuId, Degraded, Ktime, LifeEvent, LifeKind};
-use tr_format::meta::{Extra, Facts, Method, Missing, Origin, Scope};
+use tr_format::meta::{Extra, Method, Missing, Origin, Scope};
 
 use self::calls::Calls;
 use self::devices::Devices;
 use self::rings::{RootWatch, Sink};
 use self::sudo::{Attached, Sudo};
-use super::{recorder, Alive, Drained, Last, Source, Started, DRAIN_EVERY};
+use self::totals::Totals;
+use super::{recorder, Alive, Drained, Last, PartEvents, Source, Started, DRAIN_EVERY};
 use crate::config::{ring_sizes, Config, Follow};
 use crate::error::Error;
 use crate::targets::Targets;
@@ -34,6 +36,14 @@ use crate::{capabilities, host, memory};
 /// scheduler gives a CPU to the task, whose parent has its status already: on a busy
 /// machine later than 20 ms in 1 of 40 recordings.
 const LAST_SWITCH: Duration = Duration::from_millis(250);
+/// The longest wait of a light recording for the last figures of tasks that have ended: the kernel
+/// drops a task a grace period of RCU after its parent's wait, 10 to 40 ms on two idle CPUs.
+const LAST_TOTALS: Duration = Duration::from_millis(100);
+
+/// What a light recording leaves out.
+const LIGHT: &str =
+    "--light: who woke whom, the moments of switches, blocked waits, connections, disks, \
+                     containers and servers";
 
 /// Memory of the recorder beside the rings, in bytes: its program, the threads' stacks and
 /// queues, and the programs that the kernel verifies.
@@ -48,6 +58,11 @@ struct Bpf {
     devices: Option<Devices>,
     /// System calls, if they are recorded.
     calls: Option<Calls>,
+    /// Of a light recording.
+    totals: Option<Totals>,
+    /// The followed tasks, and the longest recorded argv in bytes.
+    scope: Scope,
+    argv_limit: u32,
     /// Waits without room for their stacks before the recording.
     waits_before: u64,
     /// The process of sudo, until it has ended.
@@ -81,7 +96,11 @@ pub fn start(
         .is_none()
         .then(|| later_cpus(online.len(), possible_cpus));
     let regions = targets.cpus.len() + later_cpus.unwrap_or(0) as usize;
-    let (sched_ring, life_ring) = ring_sizes(targets.cpus.len(), config.buffer, host::page_size());
+    let page = host::page_size();
+    let (sched_ring, life_ring) = match ring_sizes(targets.cpus.len(), config.buffer, page) {
+        (_, life_ring) if config.light => (page, life_ring),
+        sizes => sizes,
+    };
     let sched_rings = u64::from(sched_ring) * regions as u64;
     let stacks = sampling(config, targets.cpus.len());
     let sample_ring = stacks.map_or(0, |it| u64::from(it.ring));
@@ -97,16 +116,21 @@ pub fn start(
         pid_max: host::pid_max(),
         targets: targets.pids,
         target_cgroup: targets.cgroup,
-        containers: config.containers,
-        servers: config.servers,
+        // A waking tells whose they are.
+        containers: match config.light {
+            true => Containers::None,
+            false => config.containers,
+        },
+        servers: config.servers && !config.light,
         syscalls: config.syscalls,
+        light: config.light,
         stacks,
         count_emitted: false,
         hidden_tid: 0,
     };
     let mut attached = attach(loader, &settings)?;
     let tracer = &mut attached.tracer;
-    let sink = Sink::new(host::page_size());
+    let sink = Sink::new(page);
     let rings = tracer.rings(sink.clone())?;
     let tasks = tracer.snapshot()?;
     let followed = |pid: &&u32| tasks.iter().any(|t| t.seen_tid == **pid && t.followed != 0);
@@ -120,15 +144,23 @@ pub fn start(
         tracer.watch_signals(root, tgid_of(std::process::id()).unwrap_or(0));
     }
     let living = living(&tasks, &targets.scope, config.argv_limit);
+    let totals = config.light.then(|| Totals::new(tracer));
+    let facts = totals.as_ref().map(Totals::facts);
     Ok(Started {
-        scope: targets.scope,
+        scope: targets.scope.clone(),
         root,
-        origin: (loader == Loader::Sudo).then_some(Origin {
-            method: Method::Sudo,
-            facts: Facts::default(),
+        origin: (loader == Loader::Sudo || config.light).then_some(Origin {
+            method: match loader {
+                Loader::Own => Method::Bpf,
+                Loader::Sudo => Method::Sudo,
+            },
+            facts: facts.unwrap_or_default(),
         }),
-        extras: Some(extras(&attached.tracer, config)),
-        missing: [missing(&attached), notes(&attached)].concat(),
+        extras: (!config.light).then(|| extras(&attached.tracer, config)),
+        missing: match config.light {
+            true => vec![Missing::new(None, LIGHT)],
+            false => [missing(&attached), notes(&attached)].concat(),
+        },
         irq_known: attached.irq_known,
         buffer: sched_rings + u64::from(life_ring) + sample_ring,
         living,
@@ -138,6 +170,9 @@ pub fn start(
             sink,
             devices: None,
             calls: None,
+            totals,
+            scope: targets.scope,
+            argv_limit: config.argv_limit,
             waits_before: 0,
             sudo: attached.sudo,
         }),
@@ -383,6 +418,9 @@ impl Source for Bpf {
         if let Some(calls) = &mut self.calls {
             self.sink.push_own(calls.drain(&mut self.tracer));
         }
+        if let Some(totals) = &mut self.totals {
+            totals.each_second(&mut self.tracer, &self.sink);
+        }
     }
 
     fn begin(&mut self, start: Ktime) {
@@ -391,6 +429,9 @@ impl Source for Bpf {
             // What came before belongs to no interval.
             devices.read(self.tracer.block_devices(), start);
             self.devices = Some(devices);
+        }
+        if let Some(totals) = &mut self.totals {
+            self.sink.push_own(totals.first(&mut self.tracer, start));
         }
         self.waits_before = self.tracer.wait_overflow();
         if self.tracer.has_calls() {
@@ -406,8 +447,31 @@ impl Source for Bpf {
     }
 
     fn resident(&mut self) -> Option<u64> {
+        if self.totals.is_some() {
+            return None;
+        }
         let pages = self.tracer.resident_pages()?;
         Some(pages.saturating_mul(u64::from(host::page_size())))
+    }
+
+    fn change_part(&mut self, time: Ktime) -> Option<PartEvents> {
+        let totals = self.totals.as_mut()?;
+        let last = totals.last(&mut self.tracer, &self.sink, time);
+        // Those that end before they are listed have their end in the new part, if anything; those
+        // that are born have their fork there.
+        let mut tasks = self.tracer.snapshot().unwrap_or_default();
+        tasks.retain(|task| task.start_time < time.0);
+        let mut first = living(&tasks, &self.scope, self.argv_limit);
+        for event in &mut first {
+            // A task is known before its totals.
+            event.time = event.time.min(Ktime(time.0.saturating_sub(1)));
+        }
+        first.extend(totals.all(time));
+        Some(PartEvents { last, first })
+    }
+
+    fn kernel_ns(&self) -> Option<u64> {
+        self.tracer.usage().run_time_ns
     }
 
     fn bytes(&self) -> usize {
@@ -424,7 +488,10 @@ impl Source for Bpf {
 
     /// Drains until the last switch-out of COMMAND's process has arrived.
     fn drain_command(&mut self) {
-        let latest = Instant::now() + LAST_SWITCH;
+        let latest = match self.totals {
+            Some(_) => Instant::now() + LAST_TOTALS,
+            None => Instant::now() + LAST_SWITCH,
+        };
         loop {
             self.drain(true);
             if self.sink.root_done() || Instant::now() >= latest {
@@ -492,6 +559,9 @@ impl Source for Bpf {
         }
         if let Some(calls) = &mut self.calls {
             losses.extend(calls.finish(&mut self.tracer, span.1));
+        }
+        if let Some(totals) = &mut self.totals {
+            losses.extend(totals.last(&mut self.tracer, &self.sink, span.1));
         }
         Last {
             losses,

@@ -7,7 +7,7 @@ use tr_bpf::{wire, Containers, Living, Parts, Sampling, Settings};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Of this version of the messages.
-const MAGIC: [u8; 8] = *b"trload05";
+const MAGIC: [u8; 8] = *b"trload06";
 /// The programs' map of targets has as many entries.
 const MOST_TARGETS: usize = 4096;
 /// The words of a bit for each CPU.
@@ -24,8 +24,9 @@ const LATER_CPUS: u32 = 2;
 const CGROUP: u32 = 4;
 const SYSCALLS: u32 = 8;
 const SERVERS: u32 = 16;
+const LIGHT: u32 = 32;
 /// The place of the containers' number in the flags.
-const CONTAINERS: u32 = 32;
+const CONTAINERS: u32 = 64;
 
 /// The settings of the programs.
 #[derive(Clone, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -81,6 +82,7 @@ impl Request {
             (settings.target_cgroup.is_some(), CGROUP),
             (settings.servers, SERVERS),
             (settings.syscalls, SYSCALLS),
+            (settings.light, LIGHT),
         ];
         for (is, flag) in flags {
             request.flags |= if is { flag } else { 0 };
@@ -141,6 +143,7 @@ impl Request {
             containers,
             servers: has(SERVERS),
             syscalls: has(SYSCALLS),
+            light: has(LIGHT),
             stacks: has_stacks.then_some(Sampling {
                 hz: self.sample_hz,
                 wait_least: self.wait_least,
@@ -264,6 +267,7 @@ mod tests {
             containers: Containers::All,
             servers: true,
             syscalls: true,
+            light: true,
             stacks: Some(Sampling {
                 hz: 99,
                 wait_least: 1_000_000,

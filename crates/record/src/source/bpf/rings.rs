@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tr_bpf::{wire, Receive, Record};
-use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Stream};
+use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Stream, Tid};
 use tr_format::Error;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -91,12 +91,25 @@ impl Drained for Records {
         for mapped in &self.mapped {
             to.mapped(mapped);
         }
+        let (mut totals, mut last) = (Dropped::default(), near);
         for record in self.life_records() {
             if let Some(sample) = convert::stack(record) {
                 to.stack(&sample)?;
                 continue;
             }
             for event in convert::life(record, u64::from(self.page)) {
+                match &event.kind {
+                    LifeKind::Account(account) => {
+                        totals.tids.insert(account.tid);
+                        totals.events.push(event);
+                        continue;
+                    }
+                    LifeKind::Fork(fork) if totals.tids.contains(&fork.tid) => {
+                        totals.write(last.min(event.time), to)?;
+                    }
+                    _ => {}
+                }
+                last = last.max(event.time);
                 // Losses of any ring and snapshots belong to the recorder's stream.
                 let stream = match event.kind {
                     LifeKind::Lost(_)
@@ -108,11 +121,30 @@ impl Drained for Records {
                 to.life(stream, event)?;
             }
         }
+        totals.write(last, to)?;
         for event in &self.own {
             to.life(Stream::Recorder, event.clone())?;
         }
         for (cpu, lost) in &self.lost {
             to.life(Stream::Recorder, convert::lost(*cpu, lost))?;
+        }
+        Ok(())
+    }
+}
+
+/// The last totals of dead tasks. When the kernel has dropped a task tells nothing, and would be a third
+/// of the event's bytes: many have one time, which is before a new task has the tid of one.
+#[derive(Default)]
+struct Dropped {
+    events: Vec<LifeEvent>,
+    tids: HashSet<Tid>,
+}
+
+impl Dropped {
+    fn write(&mut self, time: Ktime, to: &mut dyn Take) -> Result<(), Error> {
+        self.tids.clear();
+        for event in self.events.drain(..) {
+            to.life(Stream::Lifecycle, LifeEvent { time, ..event })?;
         }
         Ok(())
     }
@@ -151,12 +183,15 @@ fn used_part(record: &[u8]) -> &[u8] {
         .unwrap_or(record)
 }
 
-/// Detects the end of COMMAND's process: the last switch-out of each of its threads.
+/// Detects the end of COMMAND's process: the last switch-out of each of its threads. Of a light
+/// recording: its end, and the last totals of all other tasks that have ended.
 #[derive(Debug, Default)]
 pub struct RootWatch {
     tgid: u32,
     exiting: HashSet<u32>,
     group_dead: bool,
+    /// Of a light recording: the ends of tasks that the kernel has not dropped, by tid.
+    ended: HashMap<u32, wire::End>,
 }
 
 impl RootWatch {
@@ -169,7 +204,9 @@ impl RootWatch {
     }
 
     fn done(&self) -> bool {
-        self.group_dead && self.exiting.is_empty()
+        // The kernel keeps COMMAND's first thread until the recorder has its status.
+        let others = self.ended.keys().any(|tid| *tid != self.tgid);
+        self.group_dead && self.exiting.is_empty() && !others
     }
 
     fn see(&mut self, record: &[u8]) {
@@ -186,6 +223,22 @@ impl RootWatch {
         } else if head.kind == wire::LIFE_FINAL && !self.exiting.is_empty() {
             if let Ok((last, _)) = wire::Final::read_from_prefix(record) {
                 self.exiting.remove(&last.tid);
+            }
+        } else if head.kind == wire::LIFE_END {
+            if let Ok((end, _)) = wire::End::read_from_prefix(record) {
+                self.group_dead |= end.total.tgid == self.tgid && end.group_dead != 0;
+                self.ended.insert(end.total.tid, end);
+            }
+        } else if head.kind == wire::LIFE_EXEC && !self.ended.is_empty() {
+            // An exec by another thread takes over the tid of a first thread that has ended.
+            if let Ok((exec, _)) = wire::Exec::read_from_prefix(record) {
+                if exec.old_tid != exec.tid {
+                    self.ended.remove(&exec.tid);
+                }
+            }
+        } else if head.kind == wire::LIFE_LAST {
+            if let Ok((last, _)) = wire::TotalLast::read_from_prefix(record) {
+                self.ended.remove(&last.total.tid);
             }
         }
     }
@@ -262,6 +315,18 @@ impl Sink {
     /// Watches for the end of this process.
     pub fn watch(&self, root: RootWatch) {
         self.0.borrow_mut().1 = root;
+    }
+
+    /// The totals of tasks that have ended before `time`, as they were then, and that the kernel has not
+    /// dropped since. Some guests' kernels do not report every task that they drop.
+    pub fn ended(&self, time: Ktime) -> Vec<wire::Total> {
+        let ended = &mut self.0.borrow_mut().1.ended;
+        let mut due: Vec<_> = ended
+            .extract_if(|_, end| end.head.time < time.0)
+            .map(|(_, end)| end.total)
+            .collect();
+        due.sort_unstable_by_key(|total| total.tid);
+        due
     }
 
     /// All events of COMMAND's process have been drained.

@@ -1,0 +1,123 @@
+//! The totals of the living tasks, once a second: what a light recording knows of times.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use tr_bpf::{wire, Tracer};
+use tr_format::event::{Ktime, LifeEvent};
+use tr_format::meta::{Facts, Known};
+
+use super::convert;
+use super::rings::Sink;
+use crate::host;
+use crate::source::recorder;
+use crate::source::sampler::cpu_time;
+
+/// The shortest interval between two passes over the tasks.
+const EVERY: Duration = Duration::from_secs(1);
+/// Of one CPU the passes take at most one part in so many: with 10,000 tasks they are rarer.
+const SHARE: u32 = 2500;
+/// The run time in ns by which a total has to grow to be written: the kernel's own lag by a tick.
+const LEAST: u64 = 1_000_000;
+/// A drain comes up to this much early.
+const EARLY: Duration = Duration::from_millis(50);
+/// The kernel drops most tasks so many ns after their end. A zombie has its last totals twice.
+const DROPPED: u64 = 3_000_000_000;
+
+/// The totals that the trace has.
+#[derive(Debug)]
+pub struct Totals {
+    /// Those of the last pass, and the run time that was last written in ns, by tid.
+    tasks: HashMap<u32, (wire::Total, u64)>,
+    next: Instant,
+    /// The kernel counts the time in run queues.
+    has_delays: bool,
+}
+
+impl Totals {
+    /// Nothing is written yet.
+    pub fn new(tracer: &mut Tracer) -> Totals {
+        let has_delays = tracer.totals().iter().any(|it| it.run_delay_known != 0);
+        Totals {
+            tasks: HashMap::new(),
+            next: Instant::now() + EVERY,
+            has_delays,
+        }
+    }
+
+    /// How a light recording knows its facts.
+    pub fn facts(&self) -> Facts {
+        Facts {
+            switches: Known::Totals,
+            wakings: Known::Absent,
+            run_queue: match self.has_delays {
+                true => Known::Totals,
+                false => Known::Absent,
+            },
+            blocked: Known::Absent,
+            ..Facts::default()
+        }
+    }
+
+    /// The totals that have changed, if a pass is due, and those of tasks that have ended and that the
+    /// kernel has not dropped since.
+    pub fn each_second(&mut self, tracer: &mut Tracer, sink: &Sink) {
+        let now = Instant::now();
+        if now + EARLY < self.next {
+            return;
+        }
+        let (time, before) = (host::now(), cpu_time());
+        // The pass has later figures of zombies.
+        let ended = sink.ended(Ktime(time.0.saturating_sub(DROPPED)));
+        let mut events: Vec<_> = ended.iter().map(|it| event(it, time)).collect();
+        events.extend(self.read(tracer, time));
+        let cost = cpu_time().saturating_sub(before);
+        self.next = now + EVERY.max(cost * SHARE);
+        sink.push_own(events);
+    }
+
+    /// The totals that have grown. They have the time before the pass: what has begun since then is
+    /// no part of it.
+    fn read(&mut self, tracer: &mut Tracer, time: Ktime) -> Vec<LifeEvent> {
+        let before = std::mem::take(&mut self.tasks);
+        let mut grown = Vec::new();
+        for total in tracer.totals() {
+            let runtime = total.sum_exec_runtime;
+            // A new task has used nothing before its fork.
+            let mut written = before.get(&total.tid).map_or(0, |(_, written)| *written);
+            // A smaller one is another task's.
+            if runtime < written || runtime - written >= LEAST {
+                written = runtime;
+                grown.push(event(&total, time));
+            }
+            self.tasks.insert(total.tid, (total, written));
+        }
+        grown
+    }
+
+    /// The first totals of a file.
+    pub fn first(&mut self, tracer: &mut Tracer, time: Ktime) -> Vec<LifeEvent> {
+        self.read(tracer, time);
+        self.all(time)
+    }
+
+    /// The last totals of a file, of all tasks.
+    pub fn last(&mut self, tracer: &mut Tracer, sink: &Sink, time: Ktime) -> Vec<LifeEvent> {
+        self.read(tracer, time);
+        let ended = sink.ended(time);
+        let ended = ended.iter().map(|it| event(it, time));
+        ended.chain(self.all(time)).collect()
+    }
+
+    /// The totals of the last pass, of all tasks: at the end, those that have not changed tell that
+    /// their tasks have slept.
+    pub fn all(&self, time: Ktime) -> Vec<LifeEvent> {
+        let mut totals: Vec<_> = self.tasks.values().map(|(total, _)| total).collect();
+        totals.sort_unstable_by_key(|it| it.tid);
+        totals.into_iter().map(|it| event(it, time)).collect()
+    }
+}
+
+fn event(total: &wire::Total, time: Ktime) -> LifeEvent {
+    recorder(time, convert::total(total))
+}

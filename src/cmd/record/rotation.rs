@@ -1,0 +1,95 @@
+//! `--rotate`: its values, and the names of a recording's parts.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tr_record::Rotation;
+
+use crate::args;
+
+/// What ends a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Its length.
+    Length(Duration),
+    /// Its bytes.
+    Size(u64),
+}
+
+/// Metadata and the living tasks of a machine at work take some 20 KB.
+const SMALLEST: u64 = 100 << 10;
+const SHORTEST: Duration = Duration::from_secs(2);
+
+/// `1h`, `100M`: a length or a size, told by its unit.
+pub fn limit(text: &str) -> Result<Limit, String> {
+    let unit = text.trim_start_matches(|it: char| it.is_ascii_digit() || it == '.');
+    match unit {
+        "" => Err("give a unit: 1h is a length, 100M a size".to_owned()),
+        "s" | "m" | "min" | "h" => match args::length(text)? {
+            length if length < SHORTEST => Err("the shortest part has 2s".to_owned()),
+            length => Ok(Limit::Length(length)),
+        },
+        _ => match args::size(text)? {
+            size if size < SMALLEST => Err("the smallest part has 100K".to_owned()),
+            size => Ok(Limit::Size(size)),
+        },
+    }
+}
+
+/// The rotation by these limits; the last of a kind counts.
+pub fn rotation(limits: &[Limit]) -> Option<Rotation> {
+    let length = |it: &Limit| match it {
+        Limit::Length(length) => Some(*length),
+        Limit::Size(_) => None,
+    };
+    let size = |it: &Limit| match it {
+        Limit::Size(size) => Some(*size),
+        Limit::Length(_) => None,
+    };
+    (!limits.is_empty()).then_some(Rotation {
+        every: limits.iter().rev().find_map(length),
+        size: limits.iter().rev().find_map(size),
+        name,
+    })
+}
+
+/// `trace.bin` → `trace.20261125T163437Z.bin`: the moment in which the part begins, in UTC.
+fn name(output: &Path, real: u64) -> PathBuf {
+    let moment = tr_report::units::rfc3339(real);
+    let moment: String = moment.chars().filter(|it| !"-:".contains(*it)).collect();
+    let moment = moment.split('.').next().unwrap_or_default();
+    let mut file = output.file_stem().unwrap_or_default().to_owned();
+    file.push(format!(".{moment}Z"));
+    if let Some(extension) = output.extension() {
+        file.push(".");
+        file.push(extension);
+    }
+    output.with_file_name::<OsString>(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_unit_tells_a_length_from_a_size() {
+        assert_eq!(limit("1h"), Ok(Limit::Length(Duration::from_secs(3600))));
+        assert_eq!(limit("100m"), Ok(Limit::Length(Duration::from_secs(6000))));
+        assert_eq!(limit("100M"), Ok(Limit::Size(100 << 20)));
+        for refused in ["100", "1s", "1K", "5d", "h"] {
+            assert!(limit(refused).is_err(), "{refused}");
+        }
+        let both = rotation(&[Limit::Size(7), Limit::Length(SHORTEST)]).unwrap();
+        assert_eq!((both.size, both.every), (Some(7), Some(SHORTEST)));
+        assert!(rotation(&[]).is_none());
+    }
+
+    #[test]
+    fn names_have_the_moment_of_the_begin() {
+        let real = 1_795_625_175_495_022_292;
+        let named = |path: &str| name(Path::new(path), real).display().to_string();
+        assert_eq!(named("trace.bin"), "trace.20261125T164615Z.bin");
+        assert_eq!(named("/var/log/host"), "/var/log/host.20261125T164615Z");
+    }
+}

@@ -1,0 +1,126 @@
+//! `--light`: forks, execs and ends as they were, and totals of CPU time that are the kernel's.
+
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::support::{analyze, dump, ensure, info, int, list, record, scratch, text, tr, Test};
+
+pub const TESTS: &[Test] = &[
+    ("light_tells_statuses_arguments_and_totals", totals),
+    ("parts_are_readable_alone_and_add_up", parts),
+];
+
+const LIGHT: &[&str] = &["--light", "-q"];
+
+/// A shell's loop of so many rounds that ends with the kernel's word on its own run time, in ns. The
+/// last argument is its name.
+fn burner(rounds: u32, name: &str) -> String {
+    format!(
+        "sh -c 'i=0; while [ $i -lt {rounds} ]; do i=$((i+1)); done; \
+         read t rest < /proc/$$/schedstat; echo {name} $t' {name}"
+    )
+}
+
+/// What a burner has said.
+fn said(out: &[u8], name: &str) -> Result<u64, Failed> {
+    let out = text(out);
+    let mut lines = out.lines();
+    let told = lines.find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
+    Ok(told.ok_or_else(|| format!("{name} said nothing: {out}"))?)
+}
+
+/// The process whose last argument is this.
+fn called<'a>(analysis: &'a Value, name: &str) -> Result<&'a Value, Failed> {
+    let named = |process: &&Value| {
+        let last = list(process, "argv").last();
+        last.is_some_and(|it| it == name)
+    };
+    let found = list(analysis, "processes").iter().find(named);
+    Ok(found.ok_or_else(|| format!("no process {name}"))?)
+}
+
+fn totals() -> Result<(), Failed> {
+    let trace = scratch("totals.bin");
+    let script = format!(
+        "{}; {}; for i in 3 77; do sh -c \"exit $i\" \"code-$i\"; done; sh -c 'kill -9 $$' killed; exit 5",
+        burner(300_000, "long"),
+        burner(1, "short"),
+    );
+    let out = record(&trace, LIGHT, &["sh", "-c", &script])?;
+    ensure(out.status.code() == Some(5), || text(&out.stderr))?;
+    let analysis = analyze(&trace)?;
+    for name in ["long", "short"] {
+        let kernel = said(&out.stdout, name)?;
+        let ours = int(called(&analysis, name)?, "on_cpu_ns");
+        // It goes on for its last words and its exit. Its totals in schedstat lag by up to a tick.
+        ensure((kernel..kernel + 20_000_000).contains(&ours), || {
+            format!("{name}: {ours} ns, and the kernel says {kernel}")
+        })?;
+    }
+    for (name, code) in [("code-3", 3), ("code-77", 77)] {
+        let exit = &called(&analysis, name)?["exit"];
+        ensure(exit["code"] == code, || format!("{name}: {exit}"))?;
+    }
+    let exit = &called(&analysis, "killed")?["exit"];
+    ensure(exit["signal"] == 9, || format!("killed: {exit}"))?;
+    ensure(analysis["trace"]["exit"]["code"] == 5, || {
+        analysis["trace"].to_string()
+    })?;
+    // Nothing is told that was not seen.
+    ensure(analysis["totals"]["blocked_ns"].is_null(), || {
+        analysis["totals"].to_string()
+    })?;
+    let info = info(&trace)?;
+    let kinds = &info["events_by_kind"];
+    let sched = ["switch", "waking", "wakeup_new"].map(|kind| int(kinds, kind));
+    ensure(sched == [0; 3], || kinds.to_string())?;
+    ensure(info["facts"]["wakings"] == "absent", || {
+        info["facts"].to_string()
+    })
+}
+
+/// The parts' files, in their order.
+fn files(dir: &Path) -> Result<Vec<PathBuf>, Failed> {
+    let entries = std::fs::read_dir(dir)?.map(|entry| entry.map(|it| it.path()));
+    let mut files: Vec<_> = entries.collect::<Result<_, _>>()?;
+    files.sort();
+    Ok(files)
+}
+
+fn parts() -> Result<(), Failed> {
+    let dir = scratch("parts");
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir)?;
+    let options = ["--light", "-q", "--rotate", "2s"];
+    // It runs in all of them.
+    let script = format!(
+        "sh -c 'until [ -e {}/over ]; do i=1; while [ $i -lt 20000 ]; do i=$((i+1)); done; done; \
+         read t rest < /proc/$$/schedstat; echo burner $t' burner & sleep 5; touch {0}/over; wait",
+        dir.with_extension("d").display()
+    );
+    let over = dir.with_extension("d");
+    let _ = std::fs::remove_dir_all(&over);
+    std::fs::create_dir_all(&over)?;
+    let out = record(&dir.join("host.bin"), &options, &["sh", "-c", &script])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let files = files(&dir)?;
+    ensure((2..=4).contains(&files.len()), || format!("{files:?}"))?;
+    let mut sum = 0;
+    for file in &files {
+        tr(&["verify"], file)?;
+        let analysis = analyze(file)?;
+        sum += int(called(&analysis, "burner")?, "on_cpu_ns");
+        let told = dump(file)?;
+        let clock = told.iter().any(|event| event["kind"] == "clock");
+        ensure(clock, || format!("{}: no clock", file.display()))?;
+    }
+    let kernel = said(&out.stdout, "burner")?;
+    ensure(kernel.abs_diff(sum) < 30_000_000, || {
+        format!(
+            "{sum} ns in {} parts, and the kernel says {kernel}",
+            files.len()
+        )
+    })
+}
