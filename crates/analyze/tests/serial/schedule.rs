@@ -9,7 +9,7 @@ use tr_analyze::schedule::{
 use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
-use tr_sim::program::{chan, ms, Op, Resident, World};
+use tr_sim::program::{chan, ms, Arg, Op, Resident, World};
 
 use super::{fork, repeat, run, world, Answer, MS, SLACK};
 
@@ -192,6 +192,34 @@ fn a_part_of_the_time_remains() {
     near(schedule.wall(0, Effect::Best), 100);
     near(schedule.wall(1, Effect::Best), 70);
     near(schedule.wall(1, Effect::Worst), 90);
+}
+
+/// A thread in the background that sleeps and looks keeps no process alive: of its sleeps only the
+/// last one's end counts, which the end of the process is.
+#[test]
+fn a_loop_of_timeouts_keeps_no_time() {
+    let programs = [
+        ("make", vec![fork(1), Op::Wait, run(10), Op::ExitGroup(0)]),
+        (
+            "go",
+            vec![Op::Thread(2, Arg::Same), run(100), Op::ExitGroup(0)],
+        ),
+    ];
+    let mut world = world(&programs, &[]);
+    // A thread begins without an exec.
+    world
+        .programs
+        .push(vec![Op::Sleep(ms(15, 15)), Op::Goto(0)]);
+    let answer = Answer::of(world, 2);
+    let change = Change {
+        time: Without::work((0..answer.groups.count()).map(|_| true).collect()),
+        remains: (200, 200),
+        jobs: Vec::new(),
+    };
+    let schedule = answer.schedule(&[change]);
+    let near = |is: u64, want: u64| assert!(is.abs_diff(want * MS) < 2 * MS, "{is} {want}");
+    near(schedule.wall(0, Effect::Best), 110);
+    near(schedule.wall(1, Effect::Best), 22);
 }
 
 /// A waking that comes too late in the new order stops nothing.

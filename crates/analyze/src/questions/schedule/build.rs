@@ -78,8 +78,8 @@ enum Mark {
     Start(ThreadIx),
 }
 
-struct Builder<'a> {
-    graph: Graph<'a>,
+pub(super) struct Builder<'a> {
+    pub(super) graph: Graph<'a>,
     groups: &'a Groups,
     changes: &'a [Change],
     plan: &'a Plan,
@@ -162,7 +162,7 @@ impl Builder<'_> {
     }
 
     /// The thread of the run that ended a wait inside the run's time.
-    fn waker(&self, thread: ThreadIx, stretch: &Stretch) -> Option<ThreadIx> {
+    pub(super) fn waker(&self, thread: ThreadIx, stretch: &Stretch) -> Option<ThreadIx> {
         if stretch.to <= self.from || stretch.to > self.to {
             return None;
         }
@@ -286,6 +286,7 @@ impl Builder<'_> {
             list.push(What::Gate, PLANNED, job, start);
         }
         let timeline = self.graph.timeline;
+        let ticks = self.ticks(thread);
         for stretch in timeline.of(thread) {
             if stretch.to <= self.from || stretch.from >= self.to {
                 continue;
@@ -297,7 +298,8 @@ impl Builder<'_> {
                 }
                 (Bucket::Wait(_), None) => {
                     self.marks_until(&mut list, thread, stretch.from);
-                    if self.containers.has(self.graph.analysis, thread, &stretch) {
+                    let has = self.containers.has(self.graph.analysis, thread, &stretch);
+                    if has || ticks.contains(&stretch.from) {
                         continue;
                     }
                     self.own_time(&mut list, thread, &stretch);

@@ -1,0 +1,66 @@
+//! What a forecast assumes.
+
+use super::Predictor;
+
+impl Predictor {
+    pub(super) fn assumed(&self) -> Vec<String> {
+        let mut assumed = Vec::new();
+        assumed.push(match (self.others, self.wanted.alone) {
+            (_, true) => "no other task takes CPU time".to_owned(),
+            (0, _) => "other tasks take no CPU time, as in the recording".to_owned(),
+            (others, _) => format!(
+                "other tasks take as much of the CPUs as {}.{} tasks that never sleep",
+                others / 1000,
+                others % 1000 / 100
+            ),
+        });
+        if let Some(jobs) = self.wanted.jobs {
+            let unknown = self.tools.jobs.iter().filter(|it| it.released.is_some());
+            assumed.push(match unknown.count() {
+                0 => format!("of each build tool's jobs at most {jobs} run at once, in the recorded order"),
+                n => format!(
+                    "of each build tool's jobs at most {jobs} run at once; for {n} of {} the recording does not tell whether they waited for another job or for a slot",
+                    self.tools.jobs.len()
+                ),
+            });
+        } else if !self.tools.jobs.is_empty() {
+            assumed.push("the jobs at once are those of the recording".to_owned());
+        }
+        if self.wanted.longest_first {
+            let first = "of the jobs that can start, the longest recorded one starts first";
+            assumed.push(first.to_owned());
+        }
+        if let Some(shards) = self.wanted.shards {
+            assumed.push(format!(
+                "{} tests are split among {shards} machines by their recorded times, the longest first; all else runs on each of them, and the slowest one decides",
+                self.tests
+            ));
+        }
+        if !self.wanted.cached.is_empty() {
+            let cached = "at best what is cached are the longest processes, at worst the shortest; a look into the cache takes no time";
+            assumed.push(cached.to_owned());
+        }
+        assumed.push(self.waits());
+        assumed
+    }
+
+    /// What is assumed of waits and of work.
+    fn waits(&self) -> String {
+        let mut same = Vec::new();
+        let mut other = Vec::new();
+        for (name, by) in [("disks", self.wanted.disk), ("the network", self.wanted.network)] {
+            match by {
+                None => same.push(name),
+                Some(by) => other.push(format!("waits for {name} are {by} times as fast")),
+            }
+        }
+        same.push("timers");
+        let work = match self.wanted.faster.is_empty() {
+            true => "work takes the same CPU time",
+            false => "other work takes the same CPU time",
+        };
+        other.push(format!("waits for {} last as long", same.join(", ")));
+        other.push(work.to_owned());
+        other.join("; ")
+    }
+}
