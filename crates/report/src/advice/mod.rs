@@ -257,7 +257,9 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     kept.truncate(MOST);
     let all = kept.iter().fold(0, |all, (_, bit)| all | bit);
     let together = own.saturating_sub(schedule.wall(all, Effect::Best));
-    let combined = combined(&schedule, own, &kept);
+    let alone = facts.wall.saturating_sub(withheld.others);
+    let alone = alone.saturating_sub(withheld.throttled);
+    let combined = combined(&schedule, (own, alone), &kept);
     let mut changes: Vec<Advice> = kept.into_iter().map(|(it, _)| it).collect();
     let has_own = changes.iter().any(|it| !it.kind.is_machine());
     let sum = changes
@@ -289,7 +291,12 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
 
 /// The first two changes at once, the first three, and so on. A change that may save nothing is
 /// left out at worst.
-fn combined(schedule: &Schedule, own: u64, kept: &[(Advice, Changes)]) -> Vec<Combined> {
+/// `own`: the simulated time without changes; `alone`: that which the verdict tells.
+fn combined(
+    schedule: &Schedule,
+    (own, alone): (u64, u64),
+    kept: &[(Advice, Changes)],
+) -> Vec<Combined> {
     let (mut all, mut sure) = (0, 0);
     let (mut sum, mut least) = (0u64, 0);
     let mut list = Vec::new();
@@ -303,12 +310,15 @@ fn combined(schedule: &Schedule, own: u64, kept: &[(Advice, Changes)]) -> Vec<Co
         if changes < 2 {
             continue;
         }
-        // One alone gains no more with others, and a rule may know a bound.
-        let best = own.saturating_sub(sum).max(schedule.wall(all, Effect::Best));
-        let worst = schedule.wall(sure, Effect::Worst);
-        let worst = worst.min(own.saturating_sub(least)).max(best);
-        let to = (best, worst);
-        list.push(Combined { changes, from: own, to });
+        let saved = |changes, effect| own.saturating_sub(schedule.wall(changes, effect));
+        // A rule may know a bound, and others take nothing from what one alone gains.
+        let most = saved(all, Effect::Best).min(sum);
+        let least = saved(sure, Effect::Worst).clamp(least.min(most), most);
+        list.push(Combined {
+            changes,
+            from: alone,
+            to: (alone.saturating_sub(most), alone.saturating_sub(least)),
+        });
     }
     list
 }

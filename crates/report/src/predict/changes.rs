@@ -220,3 +220,16 @@ fn spread(of: &[Group], count: usize) -> Vec<Group> {
     let chosen = all.filter(|(at, _)| (at + 1) * count / of.len() > at * count / of.len());
     chosen.map(|(_, group)| *group).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_tests_are_split_first() {
+        let tests = [3, 5, 3, 4, 0].map(|length| (length, Vec::new()));
+        assert_eq!(greedy(&tests, 2), [1, 0, 0, 1, 1]);
+        assert_eq!(greedy(&tests[..2], 3), [1, 0]);
+        assert_eq!(greedy(&[], 2), [0; 0]);
+    }
+}

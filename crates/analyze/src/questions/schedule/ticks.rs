@@ -25,35 +25,62 @@ fn has_timeout(reason: Reason) -> bool {
     )
 }
 
+/// A thread in the background looks more often than this before its process ends.
+const PERIODIC: usize = 8;
+/// The longest time in ns that a thread works to end, once its process ends.
+const ENDING: u64 = 1_000_000;
+
 impl Builder<'_> {
-    /// The beginnings of a thread's waits that are ticks of a later one. Between them it works for less
-    /// time than it waits.
+    /// The beginnings of a thread's waits that are ticks of a later one. Between them it does other
+    /// things for less time than it waits.
     pub(super) fn ticks(&self, thread: ThreadIx) -> HashSet<Ktime> {
-        let timeline = self.graph.timeline;
         let mut ticks = HashSet::new();
+        let mut timeouts: Vec<Ktime> = Vec::new();
         // Those that are ticks if the next wait is one, or if a thread of the run ends it.
         let mut open: Vec<Ktime> = Vec::new();
-        let (mut reason, mut waited, mut worked) = (Reason::Unknown, 0, 0u64);
-        for stretch in timeline.of(thread) {
+        let (mut reason, mut waited, mut between) = (Reason::Unknown, 0, 0u64);
+        let mut stopped = false;
+        for stretch in self.graph.timeline.of(thread) {
+            let length = stretch.length();
             match stretch.doing {
-                Bucket::OnCpu(_) => worked = worked.saturating_add(stretch.length()),
-                Bucket::RunQueue { .. } | Bucket::Unknown => {}
-                Bucket::Wait(_) => {
-                    if reason != stretch.reason || worked > waited {
-                        open.clear();
-                    }
-                    let timed = has_timeout(stretch.reason);
-                    if timed && stretch.waker() == Actor::Interrupt {
-                        open.push(stretch.from);
-                        (reason, waited) = (stretch.reason, stretch.length());
-                    } else if !open.is_empty() && self.waker(thread, &stretch).is_some() {
-                        ticks.extend(open.drain(..));
-                    } else {
-                        open.clear();
-                    }
-                    worked = 0;
+                Bucket::RunQueue { .. } | Bucket::Unknown => continue,
+                Bucket::OnCpu(_) => {
+                    between = between.saturating_add(length);
+                    stopped &= length < ENDING;
+                    continue;
                 }
+                Bucket::Wait(_) => {}
             }
+            let timed = has_timeout(stretch.reason) && stretch.waker() == Actor::Interrupt;
+            let by = self.waker(thread, &stretch).filter(|_| !timed);
+            let process = |it| self.graph.analysis.thread(it).process;
+            stopped = by.is_some_and(|by| process(by) == process(thread));
+            if timed {
+                timeouts.push(stretch.from);
+            }
+            let same = reason == stretch.reason;
+            if !same {
+                between = between.saturating_add(length);
+            }
+            if between > waited {
+                open.clear();
+            }
+            match (timed, same || open.is_empty()) {
+                (true, true) => {
+                    open.push(stretch.from);
+                    (reason, waited, between) = (stretch.reason, length, 0);
+                }
+                (false, true) => {
+                    if by.is_some() {
+                        ticks.extend(open.iter().copied());
+                    }
+                    open.clear();
+                }
+                (_, false) => {}
+            }
+        }
+        if stopped && timeouts.len() >= PERIODIC {
+            ticks.extend(timeouts);
         }
         ticks
     }
