@@ -40,6 +40,18 @@ impl Predictor {
             let cached = "at best what is cached are the longest processes, at worst the shortest; a look into the cache takes no time";
             assumed.push(cached.to_owned());
         }
+        let cpus = self.wanted.cpus.unwrap_or(self.recorded_cpus);
+        if !self.follow.is_empty() && cpus > self.recorded_cpus && self.wanted.jobs.is_none() {
+            let tools: Vec<_> = self.follow.iter().copied().collect();
+            assumed.push(format!(
+                "jobs of {} that start because there are more CPUs are not simulated: at best they divide all of the time",
+                tools.join(", ")
+            ));
+        }
+        if self.shared {
+            let server = "a server answers in the recorded order";
+            assumed.push(server.to_owned());
+        }
         assumed.push(self.waits());
         assumed
     }

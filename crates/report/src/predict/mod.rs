@@ -16,6 +16,7 @@ use tr_analyze::critical_path::{self, CriticalPath, NoPath};
 use tr_analyze::jobs::Tools;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
+use tr_analyze::tools::Family;
 use tr_format::event::Ktime;
 
 use crate::advice::facts::Facts;
@@ -130,6 +131,10 @@ pub struct Predictor {
     from: Ktime,
     /// The processes of the run.
     own: BTreeSet<ProcessIx>,
+    /// The tools that start as many jobs as there are CPUs.
+    follow: BTreeSet<&'static str>,
+    /// A server of the run serves others, too.
+    shared: bool,
 }
 
 impl Predictor {
@@ -173,6 +178,13 @@ impl Predictor {
         (wanted, variants, tests): (Wanted, Vec<[Changes; 3]>, usize),
     ) -> Predictor {
         let recorded = path.length();
+        let analysis = facts.analysis;
+        let own: BTreeSet<ProcessIx> = analysis
+            .process_ids()
+            .filter(|ix| facts.own.has(*ix))
+            .collect();
+        let programs = own.iter().filter_map(|ix| analysis.process(*ix).tool());
+        let follow = programs.filter(|tool| FOLLOW.contains(&tool.family));
         let same = Machine::of(facts.cpus);
         let replay = schedule.run(same, 0, Effect::Likely);
         let others = match wanted.alone {
@@ -192,11 +204,9 @@ impl Predictor {
             },
             recorded_cpus: facts.cpus,
             from: path.from,
-            own: facts
-                .analysis
-                .process_ids()
-                .filter(|ix| facts.own.has(*ix))
-                .collect(),
+            follow: follow.map(|tool| tool.name()).collect(),
+            shared: own.iter().any(|ix| analysis.process(*ix).shared),
+            own,
             schedule,
             tools,
             wanted,
@@ -248,6 +258,7 @@ impl Predictor {
             self.slowest(machine, Effect::Best).0
         });
         let least = alone.map_or(low, |ns| ns.min(low));
+        let least = self.followed(least, (cpus, jobs), &done);
         let error = self.error(&done);
         let part = |ns: u64, thousandths: u64| {
             u64::try_from(u128::from(ns) * u128::from(thousandths) / 1000).unwrap_or(u64::MAX)
@@ -282,6 +293,17 @@ impl Predictor {
         self.schedule.trace(machine, changes, Effect::Likely)
     }
 
+    /// The least time, where tools start as many jobs as there are CPUs: that is not simulated, and at
+    /// best all of their work is divided.
+    fn followed(&self, ns: u64, (cpus, jobs): (u64, Option<u64>), done: &Done) -> u64 {
+        if self.follow.is_empty() || jobs.is_some() || cpus <= self.recorded_cpus {
+            return ns;
+        }
+        let divided = u128::from(ns) * u128::from(self.recorded_cpus) / u128::from(cpus.max(1));
+        let divided = u64::try_from(divided).unwrap_or(ns);
+        divided.max(done.on_cpu / cpus.max(1)).min(ns)
+    }
+
     /// How much less and how much more it may be, in thousandths.
     fn error(&self, done: &Done) -> (u64, u64) {
         let off = self.replayed.abs_diff(self.recorded).saturating_mul(1000);
@@ -294,7 +316,7 @@ impl Predictor {
         // What others had is taken to be the same.
         let others = (self.others / 20).min(150);
         // Beside others work took more CPU time than alone, by an unknown part.
-        let (beside_less, beside_more) = (self.taken / 6, self.taken / 10);
+        let (beside_less, beside_more) = (self.taken / 4, self.taken / 3);
         // Caches and cores are shared by the tasks that run at once.
         let occupancy = done.on_cpu.saturating_mul(1000) / done.wall.max(1);
         let change = occupancy.abs_diff(self.occupancy).saturating_mul(1000);
@@ -308,8 +330,9 @@ impl Predictor {
             Some(_) => (self.others / 4).min(500),
             None => 0,
         };
-        let least = own + others + less + beside_less;
-        let most = own + others + more + held + beside_more;
+        let shared = if self.shared { SERVER } else { 0 };
+        let least = own + others + less + beside_less + shared;
+        let most = own + others + more + held + beside_more + shared;
         (least.min(900), most)
     }
 
@@ -360,6 +383,15 @@ impl Predictor {
 const BASE: u64 = 30;
 /// The most that sharing caches and cores changes, in thousandths.
 const SHARED: u64 = 100;
+/// What a server adds that answers in another order, in thousandths.
+const SERVER: u64 = 200;
+/// Tools that start as many jobs as there are CPUs, if no argument says otherwise.
+const FOLLOW: &[Family] = &[
+    Family::Cargo,
+    Family::CargoNextest,
+    Family::Go,
+    Family::Jest,
+];
 /// The most CPUs that are tried.
 pub const MOST_CPUS: u64 = 64;
 /// The parts of a path that are told.
@@ -427,7 +459,7 @@ impl std::fmt::Display for NoForecast {
                 f.write_str("--shards: the recording has no two tests with a process each")
             }
             NoForecast::NoJobs => {
-                f.write_str("--jobs: the recording has no make, ninja, xargs or parallel with jobs")
+                f.write_str("--jobs: the recording has no make, ninja, xargs, parallel, ctest or prove with jobs")
             }
         }
     }
