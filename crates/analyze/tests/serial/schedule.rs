@@ -313,6 +313,66 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(tr_sim::strategy::cases(40))]
+
+    /// A program whose work takes half of its time: forecast, and simulated with that.
+    #[test]
+    fn other_work_is_forecast(
+        jobs in lengths(), pick in any::<prop::sample::Index>(), at_once in 1u16..6,
+        cpus in 1u16..8, wait in 1u64..30,
+    ) {
+        let twice: Vec<u64> = jobs.iter().map(|it| it * 2).collect();
+        let at = pick.index(jobs.len());
+        let mut less = twice.clone();
+        less[at] = jobs[at];
+        let [recorded, real] = [twice, less].map(|it| Answer::of(build(&it, at_once, wait), cpus));
+        let group = recorded.groups.find(&format!("job{at}")).unwrap();
+        let of = (0..recorded.groups.count()).map(|it| it == group as usize);
+        let change = Change {
+            time: Without::work(of.collect()),
+            remains: (500, 500),
+            jobs: Vec::new(),
+        };
+        let (is, was) = (recorded.schedule(&[change]).wall(1, Effect::Likely), real.path.length());
+        prop_assert!(near(is, was), "{is} of {was}");
+        // No task waits for a CPU in either: the model is complete.
+        if cpus > at_once + 1 {
+            prop_assert!(is.abs_diff(was) <= was / 100 + 2 * MS, "{is} of {was}");
+        }
+    }
+}
+
+/// A tool waits for its jobs, even if the last one had ended in the recording before it looked.
+#[test]
+fn a_tool_waits_for_all_of_its_jobs() {
+    let programs = [
+        (
+            "make",
+            vec![
+                fork(1),
+                Op::Wait,
+                fork(2),
+                run(50),
+                Op::Wait,
+                Op::ExitGroup(0),
+            ],
+        ),
+        ("cc1", vec![run(100), Op::ExitGroup(0)]),
+        ("cat", vec![run(1), Op::ExitGroup(0)]),
+    ];
+    let answer = Answer::of(by_ninja(world(&programs, &[])), 2);
+    let schedule = answer.planned(1);
+    for (jobs, want) in [(1, 101), (2, 100)] {
+        let machine = Machine {
+            jobs: Some(jobs),
+            ..Machine::of(4)
+        };
+        let is = schedule.run(machine, 0, Effect::Best).wall;
+        assert!(is.abs_diff(want * MS) < 3 * MS, "{is} {want}");
+    }
+}
+
 /// Other tasks that never sleep have even parts of the CPUs.
 #[test]
 fn others_are_kept() {

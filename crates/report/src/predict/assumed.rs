@@ -4,8 +4,21 @@ use super::Predictor;
 
 impl Predictor {
     pub(super) fn assumed(&self) -> Vec<String> {
-        let mut assumed = Vec::new();
-        assumed.push(match (self.others, self.wanted.alone) {
+        let mut assumed = vec![self.others()];
+        assumed.extend(self.jobs());
+        assumed.extend(self.other_than_jobs());
+        assumed
+    }
+
+    /// The same for any number of jobs.
+    pub(super) fn assumed_of_all(&self) -> Vec<String> {
+        let mut assumed = vec![self.others()];
+        assumed.extend(self.other_than_jobs());
+        assumed
+    }
+
+    fn others(&self) -> String {
+        match (self.others, self.wanted.alone) {
             (_, true) => "no other task takes CPU time".to_owned(),
             (0, _) => "other tasks take no CPU time, as in the recording".to_owned(),
             (others, _) => format!(
@@ -13,19 +26,29 @@ impl Predictor {
                 others / 1000,
                 others % 1000 / 100
             ),
-        });
-        if let Some(jobs) = self.wanted.jobs {
-            let unknown = self.tools.jobs.iter().filter(|it| it.released.is_some());
-            assumed.push(match unknown.count() {
-                0 => format!("of each build tool's jobs at most {jobs} run at once, in the recorded order"),
-                n => format!(
-                    "of each build tool's jobs at most {jobs} run at once; for {n} of {} the recording does not tell whether they waited for another job or for a slot",
-                    self.tools.jobs.len()
-                ),
-            });
-        } else if !self.tools.jobs.is_empty() {
-            assumed.push("the jobs at once are those of the recording".to_owned());
         }
+    }
+
+    /// What is assumed of the jobs of build tools.
+    fn jobs(&self) -> Option<String> {
+        if self.tools.jobs.is_empty() {
+            return None;
+        }
+        let Some(jobs) = self.wanted.jobs else {
+            return Some("the jobs at once are those of the recording".to_owned());
+        };
+        let unknown = self.tools.jobs.iter().filter(|it| it.released.is_some());
+        Some(match unknown.count() {
+            0 => format!("of each build tool's jobs at most {jobs} run at once, in the recorded order"),
+            n => format!(
+                "of each build tool's jobs at most {jobs} run at once; for {n} of {} the recording does not tell whether they waited for another job or for a slot",
+                self.tools.jobs.len()
+            ),
+        })
+    }
+
+    fn other_than_jobs(&self) -> Vec<String> {
+        let mut assumed = Vec::new();
         if self.wanted.longest_first {
             let first = "of the jobs that can start, the longest recorded one starts first";
             assumed.push(first.to_owned());
@@ -41,7 +64,7 @@ impl Predictor {
             assumed.push(cached.to_owned());
         }
         let cpus = self.wanted.cpus.unwrap_or(self.recorded_cpus);
-        if !self.follow.is_empty() && cpus > self.recorded_cpus && self.wanted.jobs.is_none() {
+        if self.follows(cpus) && self.wanted.jobs.is_none() {
             let tools: Vec<_> = self.follow.iter().copied().collect();
             assumed.push(format!(
                 "jobs of {} that start because there are more CPUs are not simulated: at best they divide all of the time",

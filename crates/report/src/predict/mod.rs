@@ -133,6 +133,8 @@ pub struct Predictor {
     own: BTreeSet<ProcessIx>,
     /// The tools that start as many jobs as there are CPUs.
     follow: BTreeSet<&'static str>,
+    /// The most tasks of the run that were on CPUs at once: it may have been allowed fewer than all.
+    used: u64,
     /// A server of the run serves others, too.
     shared: bool,
 }
@@ -205,6 +207,7 @@ impl Predictor {
             recorded_cpus: facts.cpus,
             from: path.from,
             follow: follow.map(|tool| tool.name()).collect(),
+            used: used(facts, path),
             shared: own.iter().any(|ix| analysis.process(*ix).shared),
             own,
             schedule,
@@ -296,12 +299,17 @@ impl Predictor {
     /// The least time, where tools start as many jobs as there are CPUs: that is not simulated, and at
     /// best all of their work is divided.
     fn followed(&self, ns: u64, (cpus, jobs): (u64, Option<u64>), done: &Done) -> u64 {
-        if self.follow.is_empty() || jobs.is_some() || cpus <= self.recorded_cpus {
+        if jobs.is_some() || !self.follows(cpus) {
             return ns;
         }
-        let divided = u128::from(ns) * u128::from(self.recorded_cpus) / u128::from(cpus.max(1));
+        let divided = u128::from(ns) * u128::from(self.used) / u128::from(cpus.max(1));
         let divided = u64::try_from(divided).unwrap_or(ns);
         divided.max(done.on_cpu / cpus.max(1)).min(ns)
+    }
+
+    /// Whether tools would start more jobs on so many CPUs.
+    fn follows(&self, cpus: u64) -> bool {
+        !self.follow.is_empty() && cpus > self.used
     }
 
     /// How much less and how much more it may be, in thousandths.
@@ -407,6 +415,13 @@ fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
     let all = all.fold(0, u64::saturating_add);
     let at_best = all / cpus;
     NoForecast::Totals { at_best, cpus }
+}
+
+/// The most tasks of the run that were on CPUs at once.
+fn used(facts: &Facts<'_>, path: &CriticalPath) -> u64 {
+    let load = facts.load(path.from, path.to);
+    let running = load.filter(|(ns, ..)| *ns > 0).map(|(_, running, _)| running);
+    running.max().unwrap_or(1) as u64
 }
 
 /// The tasks of others with which the run takes as long as recorded, in thousandths of a task.

@@ -48,7 +48,7 @@ pub fn page(
         "names": names,
         "programs": programs.collect::<Vec<_>>(),
         "processes": analysis.totals.processes,
-        "assumed": forecast.assumed,
+        "assumed": predictor.assumed_of_all(),
         "runs": runs,
     });
     // Nothing in the data ends its element.

@@ -7,7 +7,6 @@ const element = (id) => document.getElementById(id);
 const say = (id, text) => { element(id).textContent = text; };
 const time = (ns) => {
   if (ns >= 60e9) return `${Math.floor(ns / 60e9)}:${String(Math.floor((ns % 60e9) / 1e9)).padStart(2, "0")} min`;
-  if (ns >= 9.995e9) return `${(ns / 1e9).toFixed(1)} s`;
   if (ns >= 1e9) return `${(ns / 1e9).toFixed(2)} s`;
   return `${Math.round(ns / 1e6)} ms`;
 };
@@ -79,6 +78,11 @@ function update() {
     picture(`Simulated: ${chosen} CPUs, ${at === null ? "jobs as recorded" : `${at} jobs`}, ${time(likely)}`, run.bars, likely, most, new Set(run.path)));
 }
 
+// The style is that of `tr report`, whose page does not scroll.
+document.documentElement.style.height = document.body.style.height = "auto";
+document.body.style.overflow = "auto";
+document.body.style.padding = "16px 24px";
+element("command").style.fontSize = "18px";
 say("command", data.command);
 say("note", `The bars are the ${data.names.length} longest of ${data.processes} processes that start no others; those on the simulated path are drawn full. Schedules between these numbers are not in the page.`);
 element("assumed").replaceChildren(...data.assumed.map((text) => {

@@ -308,6 +308,7 @@ impl Builder<'_> {
             }
         }
         self.marks_until(&mut list, thread, self.to);
+        self.all_jobs(&mut list, thread, self.to);
         list.ops.shrink_to_fit();
         list.ops
     }
@@ -423,12 +424,26 @@ impl Builder<'_> {
         while let Some((at, mark)) = list.marks.next_if(|(at, _)| *at <= until) {
             match mark {
                 Mark::Wake(number) => list.push(What::Wake, 0, number, at),
-                Mark::Ended(child) => list.push(What::Ended, 0, child.place() as u64, at),
+                Mark::Ended(child) => {
+                    self.all_jobs(list, thread, at);
+                    list.push(What::Ended, 0, child.place() as u64, at);
+                }
                 Mark::Start(child) => {
                     self.before_start(list, thread, child, at);
                     list.push(What::Start, 0, child.place() as u64, at);
                 }
             }
+        }
+    }
+
+    /// A tool whose jobs are planned anew waits for all of them: in the recording the last ones may have
+    /// ended before it looked.
+    fn all_jobs(&self, list: &mut List, thread: ThreadIx, at: Ktime) {
+        let process = self.graph.analysis.thread(thread).process;
+        let first = self.graph.analysis.process(process).threads.first();
+        if first == Some(&thread) && self.plan.owns(process) {
+            let ended = count(&self.ends[process], at);
+            list.push(What::AtOnce, PLANNED, ended, at);
         }
     }
 
