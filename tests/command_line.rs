@@ -239,7 +239,10 @@ fn a_forecast_has_an_interval() {
     assert_eq!(some, many);
     // Each of two machines has one of the two tests; the longer one's is the slower.
     let (sharded, json) = forecast(&["--shards", "2", "--price", "0.5"]);
-    let sleeps = ["--without", r"^bash tests/sleep\.sh|^/bin/sh tests/sleep\.sh|^tests/sleep\.sh"];
+    let sleeps = [
+        "--without",
+        r"^bash tests/sleep\.sh|^/bin/sh tests/sleep\.sh|^tests/sleep\.sh",
+    ];
     assert!(sharded <= same && forecast(&sleeps).0 < sharded);
     let cost = json["cost"].as_f64().unwrap();
     assert!((cost - 2.0 * 2.0 * 0.5 * sharded as f64 / 60e9).abs() < 1e-9);
@@ -267,7 +270,14 @@ fn a_forecast_has_an_interval() {
 fn a_forecast_is_a_page() {
     let demo = demo();
     let dir = tempfile::tempdir().unwrap();
-    let args = ["predict", demo.to_str().unwrap(), "--cpus", "6", "--format", "html"];
+    let args = [
+        "predict",
+        demo.to_str().unwrap(),
+        "--cpus",
+        "6",
+        "--format",
+        "html",
+    ];
     let out = run(dir.path(), &args);
     assert!(out.status.success(), "{}", said(&out));
     let page = String::from_utf8(out.stdout).unwrap();
@@ -288,7 +298,11 @@ fn a_forecast_is_a_page() {
         for jobs in [None, Some(1), Some(2), Some(64)] {
             let run = of(cpus, jobs);
             assert_eq!(run["bars"].as_array().unwrap().len(), bars);
-            let last = run["bars"].as_array().unwrap().iter().map(|it| it.as_u64().unwrap());
+            let last = run["bars"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|it| it.as_u64().unwrap());
             assert!(last.max().unwrap() <= run["wall"][1].as_u64().unwrap() / 1000);
         }
     }

@@ -193,9 +193,7 @@ pub fn run(args: &Args) -> ExitCode {
         cheapest,
     };
     match args.format {
-        FormatArg::Text => {
-            open::print_text(&forecast.text(&rows, &costs, &args.layout.style()))
-        }
+        FormatArg::Text => open::print_text(&forecast.text(&rows, &costs, &args.layout.style())),
         FormatArg::Json => open::print_json(&forecast.json(&rows, &costs)),
         FormatArg::Html => match page(&predictor, &analysis, &forecast) {
             Ok(page) => open::print(page.as_bytes()),

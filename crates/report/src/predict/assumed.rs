@@ -83,7 +83,10 @@ impl Predictor {
     fn waits(&self) -> String {
         let mut same = Vec::new();
         let mut other = Vec::new();
-        for (name, by) in [("disks", self.wanted.disk), ("the network", self.wanted.network)] {
+        for (name, by) in [
+            ("disks", self.wanted.disk),
+            ("the network", self.wanted.network),
+        ] {
             match by {
                 None => same.push(name),
                 Some(by) => other.push(format!("waits for {name} are {by} times as fast")),

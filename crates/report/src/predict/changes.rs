@@ -200,8 +200,7 @@ fn matching(facts: &Facts<'_>, regex: &Regex) -> Vec<Group> {
     };
     let all = facts.all().filter(|(group, _)| matches(*group));
     let all: Vec<(Group, _)> = all.map(|(group, it)| (group, it.process)).collect();
-    let processes: BTreeSet<_> =
-        all.iter().map(|(_, process)| *process).collect();
+    let processes: BTreeSet<_> = all.iter().map(|(_, process)| *process).collect();
     let mut seen = BTreeSet::new();
     let outer = |process| {
         let parent = |ix: &_| facts.analysis.process(*ix).parent;

@@ -420,7 +420,9 @@ fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
 /// The most tasks of the run that were on CPUs at once.
 fn used(facts: &Facts<'_>, path: &CriticalPath) -> u64 {
     let load = facts.load(path.from, path.to);
-    let running = load.filter(|(ns, ..)| *ns > 0).map(|(_, running, _)| running);
+    let running = load
+        .filter(|(ns, ..)| *ns > 0)
+        .map(|(_, running, _)| running);
     running.max().unwrap_or(1) as u64
 }
 

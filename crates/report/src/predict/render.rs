@@ -64,8 +64,7 @@ pub struct Costs {
 pub fn cheapest(rows: &[Row]) -> Option<Row> {
     let costs = rows.iter().filter_map(|row| Some((row.cost?, row)));
     let least = costs.min_by(|(a, row), (b, other)| {
-        a.total_cmp(b)
-            .then(row.wall.likely.cmp(&other.wall.likely))
+        a.total_cmp(b).then(row.wall.likely.cmp(&other.wall.likely))
     });
     least.map(|(_, row)| row.clone())
 }
