@@ -155,7 +155,7 @@ export class Overview {
     const { data, store } = this;
     const { advice, combined } = data.doc;
     if (advice.length === 0) return null;
-    const rows = advice.map(({ text, gain, from, to, processes }) => {
+    const rows: HTMLElement[] = advice.map(({ text, gain, from, to, processes }) => {
       const pids = processes.map((ix) => data.doc.processes.pid[ix]);
       const room = Math.max((to - from) * 0.02, 500);
       const [first, last] = store.whole;
