@@ -239,11 +239,8 @@ fn a_forecast_has_an_interval() {
     assert_eq!(some, many);
     // Each of two machines has one of the two tests; the longer one's is the slower.
     let (sharded, json) = forecast(&["--shards", "2", "--price", "0.5"]);
-    let sleeps = [
-        "--without",
-        r"^bash tests/sleep\.sh|^/bin/sh tests/sleep\.sh|^tests/sleep\.sh",
-    ];
-    assert!(sharded <= same && forecast(&sleeps).0 < sharded);
+    let sleeps = ["--without", "tests/sleep"];
+    assert!(sharded <= same + same / 100 && forecast(&sleeps).0 < sharded);
     let cost = json["cost"].as_f64().unwrap();
     assert!((cost - 2.0 * 2.0 * 0.5 * sharded as f64 / 60e9).abs() < 1e-9);
     let cheapest = json["cheapest"]["cost"].as_f64().unwrap();

@@ -92,12 +92,15 @@ impl Predictor {
                 Some(by) => other.push(format!("waits for {name} are {by} times as fast")),
             }
         }
-        same.push("timers");
+        let same = match same.is_empty() {
+            true => "timers".to_owned(),
+            false => format!("{} and timers", same.join(", ")),
+        };
         let work = match self.wanted.faster.is_empty() {
             true => "work takes the same CPU time",
             false => "other work takes the same CPU time",
         };
-        other.push(format!("waits for {} last as long", same.join(", ")));
+        other.push(format!("waits for {same} last as long"));
         other.push(work.to_owned());
         other.join("; ")
     }

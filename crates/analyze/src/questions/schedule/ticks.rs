@@ -10,7 +10,7 @@ use tr_format::event::{Ktime, Reason};
 
 use super::build::Builder;
 use crate::model::ThreadIx;
-use crate::timeline::{Actor, Bucket};
+use crate::timeline::{Actor, Bucket, Wait};
 
 /// Calls that a timeout ends.
 fn has_timeout(reason: Reason) -> bool {
@@ -49,7 +49,12 @@ impl Builder<'_> {
                     stopped &= length < ENDING;
                     continue;
                 }
-                Bucket::Wait(_) => {}
+                Bucket::Wait(Wait::Sleep) => {}
+                // A tracer stops a task in the call that its timeout has ended.
+                Bucket::Wait(_) => {
+                    between = between.saturating_add(length);
+                    continue;
+                }
             }
             let timed = has_timeout(stretch.reason) && stretch.waker() == Actor::Interrupt;
             let by = self.waker(thread, &stretch).filter(|_| !timed);
