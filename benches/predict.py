@@ -8,7 +8,7 @@ then really run, and recorded, at others. The recordings of before forecast thos
 have other work: so a forecast without other tasks (--alone) is held against the real run without
 other tasks, which is its recording simulated with nothing changed. That takes away what others
 took and keeps what the build did. Rows with a quota, and with --clock all, are held against the
-clock. --keep keeps each recording: a second call with the same directory goes on where the first
+clock: --clock is for a machine without other work. --keep keeps each recording: a second call with the same directory goes on where the first
 one ended, and with --again it forecasts anew and runs nothing. Needs root for recording and for a
 cgroup with a quota.
 """
@@ -247,7 +247,6 @@ def rows(runs, name):
 
     def row(what, options, real, recorded=base, clock=False):
         clock = clock or runs.by_clock
-        options = [it for it in options if not (clock and it == "--alone")]
         forecast = runs.predict(recorded, *options) if recorded and real else None
         if forecast is None:
             return None
