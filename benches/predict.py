@@ -8,9 +8,9 @@ then really run, and recorded, at others. The recordings of before forecast thos
 have other work: so a forecast without other tasks (--alone) is held against the real run without
 other tasks, which is its recording simulated with nothing changed. That takes away what others
 took and keeps what the build did. Rows with a quota, and with --clock all, are held against the
-clock: --clock is for a machine without other work. --keep keeps each recording: a second call with the same directory goes on where the first
-one ended, and with --again it forecasts anew and runs nothing. Needs root for recording and for a
-cgroup with a quota.
+clock: --clock is for a machine without other work. --keep keeps each recording: a second call with
+the same directory goes on where the first one ended, and with --again it forecasts anew and runs
+nothing. Needs root for recording and for a cgroup with a quota.
 """
 import argparse
 import glob
@@ -242,7 +242,8 @@ def rows(runs, name):
     held against as many others as there are."""
     build = runs.build
     base = runs.run("j2")
-    if base is None or runs.clock(base) > runs.limit * 1e9:
+    recorded = runs.clock(base)
+    if recorded is None or recorded > runs.limit * 1e9:
         return
 
     def row(what, options, real, recorded=base, clock=False):
