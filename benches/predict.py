@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Holds forecasts of tr predict against real runs: a section of docs/validation.md.
 
-usage: benches/predict.py [--tr TR] [--seconds N] [--out FILE] [BUILD...]
+usage: benches/predict.py [--tr TR] [--seconds N] [--keep DIR] [--clock] [--out FILE] [BUILD...]
 
 Each build is recorded once at one setting (two CPUs, or one by taskset; a number of jobs), and
 then really run, and recorded, at others. The recordings of before forecast those. The machine may
 have other work: so a forecast without other tasks (--alone) is held against the real run without
 other tasks, which is its recording simulated with nothing changed. That takes away what others
-took and keeps what the build did. Rows with a quota are held against the clock. Every file is
-made anew; needs root for recording and for a cgroup with a quota.
+took and keeps what the build did. Rows with a quota, and with --clock all, are held against the
+clock: --clock is for a machine without other work. --keep keeps each recording: a second call with
+the same directory goes on where the first one ended, and with --again it forecasts anew and runs
+nothing. Needs root for recording and for a cgroup with a quota.
 """
 import argparse
 import glob
@@ -81,7 +83,7 @@ for n in 1 2 3 4 5 6; do ./burn 30; done
 PROVE = "system('./burn', %d); print \"1..1\\nok 1\\n\";\n"
 
 MAKE = lambda jobs: ["make", "-s", "-j%d" % jobs]  # noqa: E731
-FEW = [("-j1", 1), ("-j2", 2), ("-j3", 3), ("-j4", 4), ("-j8", 8)]
+FEW = [("-j1", 1), ("-j4", 4), ("-j8", 8)]
 
 
 class Build:
@@ -159,46 +161,59 @@ BUILDS_OF = {
 def of_sources(name):
     """A build of real.py."""
     command = real.command(name)
-    if with_jobs(command, "2") is None:
+    if command[0] not in ("make", "ninja", "ctest", "prove", "cmake") or with_jobs(command, "2") is None:
         return Build(base=name, command=fixed(*command), tries=("cpus",))
     return Build(base=name, command=lambda jobs: with_jobs(command, str(jobs)), tries=("jobs", "one", "cpus"))
 
 
-# pytest-xdist's workers are other processes than those of one: no forecast has them.
-BUILDS_OF |= {name: of_sources(name) for name in real.BUILDS if not name.startswith("pytest")}
+BUILDS_OF |= {name: of_sources(name) for name in real.BUILDS if name != "lua-j8"}
+
+
+class NoTime(Exception):
+    """No time is left for another run."""
 
 
 class Runs:
-    """The real runs of one build."""
+    """The real runs of one build, and their recordings."""
 
     def __init__(self, args, name, work):
-        self.tr, self.build, self.work, self.number = args.tr, BUILDS_OF[name], work, 0
-        self.name, self.again, self.keep = name, args.again, args.keep
+        self.tr, self.build, self.name = args.tr, BUILDS_OF[name], name
+        self.again, self.until, self.limit, self.by_clock = args.again, args.until, args.limit, args.clock
+        self.place = args.keep or work
         self.source = os.path.join(work, "source")
-        self.there = bool(self.again) or self.build.make(self.source)
+        self.there = None
+        os.makedirs(self.place, exist_ok=True)
 
-    def run(self, jobs=2, cpus=2, enter=None, env=None, before=None):
-        """Records a run. Returns the file; with --again that of before, if there is one."""
-        self.number += 1
-        if self.again:
-            kept = os.path.join(self.again, "%s-%d.bin" % (self.name, self.number))
-            return kept if os.path.exists(kept) else None
+    def run(self, key, jobs=2, cpus=2, enter=None, env=None, before=None):
+        """The recording of a run, which is made unless it was kept. None where there is none."""
+        trace = os.path.join(self.place, "%s-%s.bin" % (self.name, key))
+        if self.again or os.path.exists(trace):
+            return trace if os.path.exists(trace) else None
+        if time.monotonic() > self.until:
+            raise NoTime()
+        if self.there is None:
+            self.there = self.build.make(self.source)
+            if not self.there:
+                print("%s: its sources or tools are not there" % self.name, file=sys.stderr)
+            else:
+                # What the first run reads from disks, the others have in memory.
+                warm = real.run_in(self.source)
+                subprocess.run(self.build.command(2), cwd=warm, check=False, env=real.environment(warm), **QUIET)
+        if not self.there:
+            return None
         # The same place each time: command lines are the same.
         place = real.run_in(self.source)
         if before:
             subprocess.run(before, cwd=place, shell=True, check=True, **QUIET)
-        trace = os.path.join(self.work, "%d.bin" % self.number)
-        command = [self.tr, "record", "-q", "-o", trace, "--"]
+        command = [self.tr, "record", "-q", "--force", "-o", trace + ".new", "--"]
         if cpus == 1:
             command += ["taskset", "-c", "0"]
         done = subprocess.run(
             command + self.build.command(jobs), cwd=place, check=False, preexec_fn=enter, env={**real.environment(place), **(env or {})}, **QUIET
         )
         if done.returncode:
-            print("  exit status %d" % done.returncode, file=sys.stderr)
-        if self.keep:
-            os.makedirs(self.keep, exist_ok=True)
-            shutil.copy(trace, os.path.join(self.keep, "%s-%d.bin" % (self.name, self.number)))
+            print("  %s, %s: exit status %d" % (self.name, key, done.returncode), file=sys.stderr)
+        os.rename(trace + ".new", trace)
         return trace
 
     def predict(self, trace, *options):
@@ -211,18 +226,28 @@ class Runs:
 
     def clock(self, trace):
         """The time of a real run by the clock."""
-        return self.predict(trace)["recorded"]["wall_ns"] if trace else None
+        found = trace and self.predict(trace)
+        return found and found["recorded"]["wall_ns"]
 
     def own(self, trace, cpus=2):
         """The time of a real run without other tasks."""
-        return self.predict(trace, "--alone", "--cpus", str(cpus))["wall"]["likely_ns"] if trace else None
+        if self.by_clock:
+            return self.clock(trace)
+        found = trace and self.predict(trace, "--alone", "--cpus", str(cpus))
+        return found and found["wall"]["likely_ns"]
 
 
 def rows(runs, name):
+    """The rows of a build, one by one. The order is that in which runs are made: what was recorded is
+    held against as many others as there are."""
     build = runs.build
-    base = runs.run()
+    base = runs.run("j2")
+    recorded = runs.clock(base)
+    if recorded is None or recorded > runs.limit * 1e9:
+        return
 
     def row(what, options, real, recorded=base, clock=False):
+        clock = clock or runs.by_clock
         forecast = runs.predict(recorded, *options) if recorded and real else None
         if forecast is None:
             return None
@@ -241,34 +266,34 @@ def rows(runs, name):
             "covered": wall["low_ns"] <= real <= wall["high_ns"],
         }
 
-    yield row("-j2, again", ["--alone"], runs.own(runs.run()))
+    again = runs.run("again")
+    yield row("-j2, again", ["--alone"], runs.own(again))
+    if "cpus" in build.tries:
+        single = runs.run("cpu1", cpus=1)
+        yield row("2 CPUs → 1", ["--alone", "--cpus", "1"], runs.own(single, 1))
+        yield row("1 CPU → 2", ["--alone", "--cpus", "2"], runs.own(again), single)
     if "jobs" in build.tries:
         for word, jobs in FEW:
-            if jobs != 2:
-                yield row("-j2 → " + word, ["--alone", "--jobs", str(jobs)], runs.own(runs.run(jobs)))
+            yield row("-j2 → " + word, ["--alone", "--jobs", str(jobs)], runs.own(runs.run(word[1:], jobs)))
     if "one" in build.tries:
-        one = runs.run(1)
-        for jobs in (2, 4):
-            yield row("-j1 → -j%d" % jobs, ["--alone", "--jobs", str(jobs)], runs.own(runs.run(jobs)), one)
-    if "cpus" in build.tries:
-        single = runs.run(cpus=1)
-        yield row("2 CPUs → 1", ["--alone", "--cpus", "1"], runs.own(single, 1))
-        yield row("1 CPU → 2", ["--alone", "--cpus", "2"], runs.own(runs.run()), single)
+        one = runs.run("j1", 1)
+        yield row("-j1 → -j2", ["--alone", "--jobs", "2"], runs.own(again), one)
+        yield row("-j1 → -j4", ["--alone", "--jobs", "4"], runs.own(runs.run("j4", 4)), one)
     if "quota" in build.tries:
         for percent in (25, 60):
             with quota(percent) as enter:
-                held = runs.run(enter=enter)
+                held = runs.run("quota%d" % percent, enter=enter)
             yield row("quota of %d %%" % percent, ["--quota", str(percent)], runs.clock(held), clock=True)
     if "faster" in build.tries:
         for scale in (2, 0.5):
-            slow = runs.run(env={"BURN_SCALE": str(scale)})
+            slow = runs.run("scale%g" % scale, env={"BURN_SCALE": str(scale)})
             yield row("%s × %g" % (build.fast, scale), ["--alone", "--faster", "%s=%g" % (build.fast, 1 / scale)], runs.own(slow))
     if "sleep" in build.tries:
-        less = runs.run(env={"NO_SLEEP": "1"})
+        less = runs.run("no-sleep", env={"NO_SLEEP": "1"})
         yield row("without sleep", ["--alone", "--without", "^sleep 0.7"], runs.own(less))
     if "cached" in build.tries:
         # Every other one is there already.
-        less = runs.run(before="touch gen; for n in a c e g i; do echo > $n; done")
+        less = runs.run("cached", before="touch gen; for n in a c e g i; do echo > $n; done")
         yield row("gen and 5 of 10 cached", ["--alone", "--without", "burn 200|^cp [acegi] |burn (60|140|220|300|380) > [acegi]$"], runs.own(less))
 
 
@@ -301,33 +326,33 @@ def summary(all_rows):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tr", default=os.path.join(HERE, "target/release/tr"))
-    parser.add_argument("--seconds", type=int, default=1 << 30, help="start no further build after so many")
+    parser.add_argument("--seconds", type=int, default=1 << 30, help="start no further run after so many")
+    parser.add_argument("--limit", type=float, default=60, help="leave out builds that take more seconds")
     parser.add_argument("--out")
-    parser.add_argument("--again", help="forecast with the recordings kept in this directory, and run nothing")
-    parser.add_argument("--keep", help="a directory for the recordings")
+    parser.add_argument("--keep", help="a directory for the recordings: those that are there are not made again")
+    parser.add_argument("--again", action="store_true", help="run nothing: forecast with the recordings of --keep")
+    parser.add_argument("--clock", action="store_true", help="hold against the clock, of a machine without other work")
     parser.add_argument("builds", nargs="*")
     args = parser.parse_args()
     args.tr = os.path.abspath(args.tr)
-    start, found = time.monotonic(), []
+    args.until = time.monotonic() + args.seconds
+    found = []
     for name in args.builds or BUILDS_OF:
-        if time.monotonic() - start > args.seconds:
-            print("%s: no time is left" % name, file=sys.stderr)
-            continue
         with tempfile.TemporaryDirectory(dir="/dev/shm") as work:
-            runs = Runs(args, name, work)
-            if not runs.there:
-                print("%s: its sources or tools are not there" % name, file=sys.stderr)
-                continue
-            for row in rows(runs, name):
-                if row:
-                    found.append(row)
-                    print(list(table([row]))[-1], flush=True)
+            try:
+                for row in rows(Runs(args, name, work), name):
+                    if row:
+                        found.append(row)
+                        print(list(table([row]))[-1], flush=True)
+            except NoTime:
+                print("%s: no time is left" % name, file=sys.stderr)
+    shutil.rmtree(real.PLACE, ignore_errors=True)
     lines = ["## Forecasts", ""]
-    for clock, title in ((False, "Without other tasks"), (True, "By the clock, beside whatever else ran")):
+    for clock, title in ((False, "Without other tasks"), (True, "By the clock")):
         part = [row for row in found if row["clock"] == clock]
         if part:
             lines += [title + ": " + next(iter(summary(part))), ""]
-    lines += [list(summary([row for row in found if not row["clock"]] or found))[-1], "", *table(found), ""]
+    lines += [list(summary([row for row in found if row["clock"] == args.clock] or found))[-1], "", *table(found), ""]
     lines.insert(2, "By `benches/predict.py` on %s, %d CPUs, load of the last 15 minutes %.1f." % (time.strftime("%Y-%m-%d"), os.cpu_count(), os.getloadavg()[2]))
     if args.out:
         section.replace(args.out, "\n".join(lines))

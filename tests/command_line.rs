@@ -237,6 +237,14 @@ fn a_forecast_has_an_interval() {
     // More CPUs than jobs gain nothing.
     let [some, many] = ["16", "64"].map(|cpus| forecast(&["--jobs", "2", "--cpus", cpus]).0);
     assert_eq!(some, many);
+    // Each of two machines has one of the two tests; the longer one's is the slower.
+    let (sharded, json) = forecast(&["--shards", "2", "--price", "0.5"]);
+    let sleeps = ["--without", "tests/sleep"];
+    assert!(sharded <= same + same / 100 && forecast(&sleeps).0 < sharded);
+    let cost = json["cost"].as_f64().unwrap();
+    assert!((cost - 2.0 * 2.0 * 0.5 * sharded as f64 / 60e9).abs() < 1e-9);
+    let cheapest = json["cheapest"]["cost"].as_f64().unwrap();
+    assert!(cheapest <= cost && json["cheapest"]["cpus"] == 1, "{json}");
     for wrong in [["--without", "no such"], ["--faster", "none=2"]] {
         let out = run(dir.path(), &[&["predict", demo][..], &wrong].concat());
         assert_eq!(out.status.code(), Some(2), "{wrong:?}");
@@ -247,9 +255,62 @@ fn a_forecast_has_an_interval() {
         ["--faster", "cc1"],
         ["--cached", "x=2"],
         ["--quota", "0"],
+        ["--shards", "1"],
     ] {
         let out = run(dir.path(), &[&["predict", demo][..], &wrong].concat());
         assert_eq!(out.status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+/// The page has a schedule for each place of its sliders, and loads nothing.
+#[test]
+fn a_forecast_is_a_page() {
+    let demo = demo();
+    let dir = tempfile::tempdir().unwrap();
+    let args = [
+        "predict",
+        demo.to_str().unwrap(),
+        "--cpus",
+        "6",
+        "--format",
+        "html",
+    ];
+    let out = run(dir.path(), &args);
+    assert!(out.status.success(), "{}", said(&out));
+    let page = String::from_utf8(out.stdout).unwrap();
+    assert!(page.len() < 200_000, "{} bytes", page.len());
+    assert!(page.contains("default-src 'none'; script-src 'sha256-"));
+    let data = page.split(r#"id="data">"#).nth(1).unwrap();
+    let data = data.split("</script>").next().unwrap();
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    let bars = data["names"].as_array().unwrap().len() * 2;
+    assert!(bars > 20);
+    let runs = data["runs"].as_array().unwrap();
+    let of = |cpus: u64, jobs: Option<u64>| {
+        let mut runs = runs.iter();
+        let run = runs.find(|it| it["cpus"] == cpus && it["jobs"].as_u64() == jobs);
+        run.unwrap()
+    };
+    for cpus in [1, 2, 4, 6, 8, 16, 32, 64] {
+        for jobs in [None, Some(1), Some(2), Some(64)] {
+            let run = of(cpus, jobs);
+            assert_eq!(run["bars"].as_array().unwrap().len(), bars);
+            let last = run["bars"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|it| it.as_u64().unwrap());
+            assert!(last.max().unwrap() <= run["wall"][1].as_u64().unwrap() / 1000);
+        }
+    }
+    // The bars of the recorded machine end within a tenth of the recorded ones.
+    let ends = |bars: &serde_json::Value| {
+        let bars = bars.as_array().unwrap().iter().skip(1).step_by(2);
+        bars.map(|it| it.as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    let recorded = ends(&data["recorded"]["bars"]);
+    for (is, was) in ends(&of(2, None)["bars"]).into_iter().zip(recorded) {
+        assert!(is.abs_diff(was) < 1_200_000, "{is} {was}");
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use regex::bytes::Regex;
 use tr_analyze::Options;
-use tr_report::predict::{table, Predictor, Wanted};
+use tr_report::predict::{cheapest, page, table, Costs, Predictor, Wanted};
 use tr_report::query::Filter;
 use tr_report::reports::{Ask, View};
 
@@ -28,7 +28,9 @@ Examples:
   tr predict trace.bin --cpus 16 --jobs 16
   tr predict trace.bin --faster cc1=1.5 --without 'sleep 1'
   tr predict trace.bin --cached '-c .*\\.c$=0.8'
-  tr predict trace.bin --table --price 0.004")]
+  tr predict trace.bin --shards 4 --cpus 8
+  tr predict trace.bin --table --price 0.004
+  tr predict trace.bin --format html > forecast.html")]
 pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
@@ -36,7 +38,7 @@ pub struct Args {
     /// Number of CPUs [default: those of the recording]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     cpus: Option<u64>,
-    /// Number of jobs that make, ninja, xargs and parallel run at once [default: as recorded]
+    /// Number of jobs that make, ninja, xargs, parallel, ctest and prove run at once [default: as recorded]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65536))]
     jobs: Option<u64>,
     /// Quota of CPU time, in percent of one CPU, e.g. 150%
@@ -63,10 +65,13 @@ pub struct Args {
     /// Of the jobs that can start, start the one that took longest first
     #[arg(long)]
     longest_first: bool,
+    /// Split the tests among this number of machines, by their recorded times
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(2..=16))]
+    shards: Option<u64>,
     /// Add a table of 1 to 64 CPUs, and of as many jobs
     #[arg(long)]
     table: bool,
-    /// Price of a minute of a CPU, for the cost of each forecast
+    /// Price of a minute of a CPU, for the cost of each forecast and the cheapest machine
     #[arg(long, value_name = "COST", value_parser = price)]
     price: Option<f64>,
     /// Output format
@@ -83,6 +88,7 @@ enum FormatArg {
     Text,
     Json,
     Csv,
+    Html,
 }
 
 impl Args {
@@ -108,6 +114,7 @@ impl Args {
             network: self.network,
             alone: self.alone,
             longest_first: self.longest_first,
+            shards: self.shards,
         }
     }
 }
@@ -173,16 +180,29 @@ pub fn run(args: &Args) -> ExitCode {
         }
     };
     let forecast = predictor.forecast(&analysis);
-    let rows = match args.table {
+    let mut rows = match args.table || args.price.is_some() {
         true => table(&predictor, &analysis, (args.jobs, args.price)),
         false => Vec::new(),
     };
+    let cheapest = cheapest(&rows);
+    if !args.table {
+        rows.clear();
+    }
+    let costs = Costs {
+        price: args.price,
+        cheapest,
+    };
     match args.format {
-        FormatArg::Text => {
-            open::print_text(&forecast.text(&rows, args.price, &args.layout.style()))
-        }
-        FormatArg::Json => open::print_json(&forecast.json(&rows, args.price)),
-        FormatArg::Csv => match forecast.csv(&rows, args.price) {
+        FormatArg::Text => open::print_text(&forecast.text(&rows, &costs, &args.layout.style())),
+        FormatArg::Json => open::print_json(&forecast.json(&rows, &costs)),
+        FormatArg::Html => match page(&predictor, &analysis, &forecast) {
+            Ok(page) => open::print(page.as_bytes()),
+            Err(error) => {
+                eprintln!("tr: cannot write the page: {error}");
+                ExitCode::FAILURE
+            }
+        },
+        FormatArg::Csv => match forecast.csv(&rows, &costs) {
             Ok(table) => open::print(&table),
             Err(error) => {
                 eprintln!("tr: cannot write the forecast: {error}");

@@ -44,6 +44,8 @@ pub struct Summary {
     warnings: Vec<String>,
     verdict: Option<String>,
     advice: Vec<Advice>,
+    /// The forecast for all of that advice.
+    combined: Option<String>,
     failures: Failures,
     /// Tests that passed and were held back more than their neighbours: names and verdicts.
     slow: Vec<(String, String)>,
@@ -102,6 +104,7 @@ impl Summary {
                 warnings: vec![format!("not traced: {reason}")],
                 verdict: None,
                 advice: Vec::new(),
+                combined: None,
                 failures: Failures::default(),
                 slow: Vec::new(),
                 path: None,
@@ -111,7 +114,9 @@ impl Summary {
         }
         let advised = path.as_ref().map(|path| advise(view, path));
         let advised = advised.unwrap_or_default();
-        let advice = advised.to_change().take(MOST).cloned().collect();
+        let advice: Vec<Advice> = advised.to_change().take(MOST).cloned().collect();
+        let combined = advised.combined(advice.len());
+        let combined = combined.map(|it| it.text(advice.len()));
         let all = Judged::new(analysis);
         let mut warnings = warnings::warnings(analysis);
         if warnings.len() > MOST {
@@ -126,6 +131,7 @@ impl Summary {
             warnings,
             verdict: advised.verdict.map(|it| it.text()),
             advice,
+            combined,
             failures: Failures::new(analysis, view.chosen, Some(&all)),
             slow: slow(&all),
             path: path.as_ref().map(|path| parts(analysis, path)),
@@ -160,6 +166,9 @@ impl Summary {
         for (at, advice) in self.advice.iter().enumerate() {
             let lead = if at == 0 { "Change: " } else { "        " };
             style.wrapped(&mut out, Paint::Plain, lead, &said(advice));
+        }
+        if let Some(combined) = &self.combined {
+            style.wrapped(&mut out, Paint::Plain, "        ", combined);
         }
         if let Some(path) = &self.path {
             style.items(&mut out, &format!("{}: ", path.title), &path.words(), " · ");
@@ -215,6 +224,9 @@ impl Summary {
         }
         for advice in &self.advice {
             let _ = writeln!(out, "- {}", escape::markdown(&said(advice)));
+        }
+        if let Some(combined) = &self.combined {
+            let _ = writeln!(out, "- {}", escape::markdown(&units::sentence(combined)));
         }
         if let Some(path) = &self.path {
             let _ = writeln!(out, "- {}: {}", path.title, list(&path.words()));

@@ -1,6 +1,6 @@
 //! The jobs of build tools, and what the recording tells about their order.
 //!
-//! make, ninja, xargs and parallel start a job as soon as it can start and a slot is free. So a
+//! make, ninja, xargs, parallel, ctest and prove start a job as soon as it can start and a slot is free. So a
 //! job that started when another had ended, while a slot was free before, needed that one. GNU
 //! make with a job server waits for a slot in another system call than for a job's end: before
 //! that wait it had a job that could start. Where no slot was free, and the call says nothing, the
@@ -64,7 +64,12 @@ fn family(analysis: &Analysis, process: ProcessIx) -> Option<Family> {
     let family = analysis.process(process).tool()?.family;
     let starts = matches!(
         family,
-        Family::Make | Family::Ninja | Family::Xargs | Family::Parallel
+        Family::Make
+            | Family::Ninja
+            | Family::Xargs
+            | Family::Parallel
+            | Family::Ctest
+            | Family::Prove
     );
     starts.then_some(family)
 }

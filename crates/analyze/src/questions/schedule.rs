@@ -20,7 +20,7 @@ mod cpus;
 mod gates;
 mod path;
 mod run;
-mod timeouts;
+mod ticks;
 
 use tr_format::event::Ktime;
 
@@ -32,7 +32,7 @@ use crate::model::{Analysis, ProcessIx};
 pub use change::{Changes, Effect};
 pub use cpus::{Machine, PERIOD};
 pub use gates::{Plan, Planned};
-pub use path::{Done, Leg};
+pub use path::{Done, Leg, Life};
 
 /// A part of the recorded time that a change makes shorter, or jobs that it runs at once.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ use tr_analyze::schedule::{
 use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
-use tr_sim::program::{chan, ms, Op, Resident, World};
+use tr_sim::program::{chan, ms, Arg, Op, Resident, World};
 
 use super::{fork, repeat, run, world, Answer, MS, SLACK};
 
@@ -194,6 +194,34 @@ fn a_part_of_the_time_remains() {
     near(schedule.wall(1, Effect::Worst), 90);
 }
 
+/// A thread in the background that sleeps and looks keeps no process alive: of its sleeps only the
+/// last one's end counts, which the end of the process is.
+#[test]
+fn a_loop_of_timeouts_keeps_no_time() {
+    let programs = [
+        ("make", vec![fork(1), Op::Wait, run(10), Op::ExitGroup(0)]),
+        (
+            "go",
+            vec![Op::Thread(2, Arg::Same), run(100), Op::ExitGroup(0)],
+        ),
+    ];
+    let mut world = world(&programs, &[]);
+    // A thread begins without an exec.
+    world
+        .programs
+        .push(vec![Op::Sleep(ms(15, 15)), Op::Goto(0)]);
+    let answer = Answer::of(world, 2);
+    let change = Change {
+        time: Without::work((0..answer.groups.count()).map(|_| true).collect()),
+        remains: (200, 200),
+        jobs: Vec::new(),
+    };
+    let schedule = answer.schedule(&[change]);
+    let near = |is: u64, want: u64| assert!(is.abs_diff(want * MS) < 2 * MS, "{is} {want}");
+    near(schedule.wall(0, Effect::Best), 110);
+    near(schedule.wall(1, Effect::Best), 22);
+}
+
 /// A waking that comes too late in the new order stops nothing.
 #[test]
 fn a_circle_of_waits_is_left() {
@@ -299,6 +327,66 @@ fn timeouts_of_a_wait_for_another_thread_are_no_time() {
     assert!(was > 300 * MS, "{was}");
     let is = answer.alone_on_its_cpus();
     assert!(is.abs_diff(100 * MS) < 5 * MS, "{is} of {was}");
+}
+
+proptest! {
+    #![proptest_config(tr_sim::strategy::cases(40))]
+
+    /// A program whose work takes half of its time: forecast, and simulated with that.
+    #[test]
+    fn other_work_is_forecast(
+        jobs in lengths(), pick in any::<prop::sample::Index>(), at_once in 1u16..6,
+        cpus in 1u16..8, wait in 1u64..30,
+    ) {
+        let twice: Vec<u64> = jobs.iter().map(|it| it * 2).collect();
+        let at = pick.index(jobs.len());
+        let mut less = twice.clone();
+        less[at] = jobs[at];
+        let [recorded, real] = [twice, less].map(|it| Answer::of(build(&it, at_once, wait), cpus));
+        let group = recorded.groups.find(&format!("job{at}")).unwrap();
+        let of = (0..recorded.groups.count()).map(|it| it == group as usize);
+        let change = Change {
+            time: Without::work(of.collect()),
+            remains: (500, 500),
+            jobs: Vec::new(),
+        };
+        let (is, was) = (recorded.schedule(&[change]).wall(1, Effect::Likely), real.path.length());
+        prop_assert!(near(is, was), "{is} of {was}");
+        // No task waits for a CPU in either: the model is complete.
+        if cpus > at_once + 1 {
+            prop_assert!(is.abs_diff(was) <= was / 100 + 2 * MS, "{is} of {was}");
+        }
+    }
+}
+
+/// A tool waits for its jobs, even if the last one had ended in the recording before it looked.
+#[test]
+fn a_tool_waits_for_all_of_its_jobs() {
+    let programs = [
+        (
+            "make",
+            vec![
+                fork(1),
+                Op::Wait,
+                fork(2),
+                run(50),
+                Op::Wait,
+                Op::ExitGroup(0),
+            ],
+        ),
+        ("cc1", vec![run(100), Op::ExitGroup(0)]),
+        ("cat", vec![run(1), Op::ExitGroup(0)]),
+    ];
+    let answer = Answer::of(by_ninja(world(&programs, &[])), 2);
+    let schedule = answer.planned(1);
+    for (jobs, want) in [(1, 101), (2, 100)] {
+        let machine = Machine {
+            jobs: Some(jobs),
+            ..Machine::of(4)
+        };
+        let is = schedule.run(machine, 0, Effect::Best).wall;
+        assert!(is.abs_diff(want * MS) < 3 * MS, "{is} {want}");
+    }
 }
 
 /// Other tasks that never sleep have even parts of the CPUs.

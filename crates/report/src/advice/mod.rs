@@ -142,11 +142,49 @@ pub struct Advised {
     pub changes: Vec<Advice>,
     /// What all changes save together at most, if that is less than the sum of them.
     pub together: Option<u64>,
+    /// The first two changes together, the first three, and so on.
+    combined: Vec<Combined>,
     /// Of a build without any change: its time, and the least that these CPUs need for it, in ns.
     pub nothing: Option<(u64, u64)>,
 }
 
+/// The forecast for several changes at once: their gains do not add up. Times in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Combined {
+    /// The number of the changes, the first ones of the list.
+    pub changes: usize,
+    /// The build's time on CPUs of its own.
+    pub from: u64,
+    /// With the changes at best, and at worst.
+    pub to: (u64, u64),
+}
+
+impl Combined {
+    /// In words. `shown`: the lines above it.
+    pub fn text(&self, shown: usize) -> String {
+        const NUMBERS: [&str; 8] = ["", "", "two", "three", "four", "five", "six", "seven"];
+        let number = NUMBERS.get(self.changes).copied().unwrap_or("lines");
+        let these = match self.changes < shown {
+            true => "the first",
+            false => "these",
+        };
+        let (best, worst) = self.to;
+        let to = match worst >= self.from {
+            true => format!("{} at best", units::time(best)),
+            false => units::range(best, worst),
+        };
+        let from = units::time(self.from);
+        format!("combined, {these} {number}: {from} → {to}")
+    }
+}
+
 impl Advised {
+    /// The first changes together: none, if fewer than two of these are simulated.
+    pub fn combined(&self, first: usize) -> Option<Combined> {
+        let of = |it: &&Combined| it.changes <= first;
+        self.combined.iter().take_while(of).last().copied()
+    }
+
     /// What to change: what others took is the verdict's.
     pub fn to_change(&self) -> impl Iterator<Item = &Advice> {
         self.changes.iter().filter(|it| !it.kind.is_forecast())
@@ -223,6 +261,9 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     kept.truncate(MOST);
     let all = kept.iter().fold(0, |all, (_, bit)| all | bit);
     let together = own.saturating_sub(schedule.wall(all, Effect::Best));
+    let alone = facts.wall.saturating_sub(withheld.others);
+    let alone = alone.saturating_sub(withheld.throttled);
+    let combined = combined(&schedule, (own, alone), &kept);
     let mut changes: Vec<Advice> = kept.into_iter().map(|(it, _)| it).collect();
     let has_own = changes.iter().any(|it| !it.kind.is_machine());
     let sum = changes
@@ -246,9 +287,44 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         verdict: Some(verdict),
         // A twentieth of the sum is less than what a line can be wrong by.
         together: Some(together).filter(|it| sum.saturating_sub(*it) > sum / 20),
+        combined,
         changes,
         nothing,
     })
+}
+
+/// The first two changes at once, the first three, and so on. A change that may save nothing is
+/// left out at worst.
+/// `own`: the simulated time without changes; `alone`: that which the verdict tells.
+fn combined(
+    schedule: &Schedule,
+    (own, alone): (u64, u64),
+    kept: &[(Advice, Changes)],
+) -> Vec<Combined> {
+    let (mut all, mut sure) = (0, 0);
+    let (mut sum, mut least) = (0u64, 0);
+    let mut list = Vec::new();
+    for ((advice, bit), changes) in kept.iter().zip(1..) {
+        all |= bit;
+        sum = sum.saturating_add(advice.gain);
+        if advice.at_least > 0 {
+            sure |= bit;
+            least = least.max(advice.at_least);
+        }
+        if changes < 2 {
+            continue;
+        }
+        let saved = |changes, effect| own.saturating_sub(schedule.wall(changes, effect));
+        // A rule may know a bound, and others take nothing from what one alone gains.
+        let most = saved(all, Effect::Best).min(sum);
+        let least = saved(sure, Effect::Worst).clamp(least.min(most), most);
+        list.push(Combined {
+            changes,
+            from: alone,
+            to: (alone.saturating_sub(most), alone.saturating_sub(least)),
+        });
+    }
+    list
 }
 
 fn verdict(

@@ -59,6 +59,7 @@ pub struct Document {
     /// In words; `None`: no time is known.
     verdict: Option<String>,
     advice: Vec<Change>,
+    combined: Option<String>,
     anomalies: Vec<String>,
     clocks: Vec<String>,
     strings: Vec<String>,
@@ -388,6 +389,7 @@ pub fn document(
     let advised = path.map(|path| advice(analysis, (file, &everything), path));
     let advised = advised.unwrap_or_default();
     let changes = advised.to_change();
+    let shown = advised.to_change().count();
     let mut before = 0;
     let containers = query::container_names(analysis);
     for (at, process) in analysis.processes.iter().enumerate() {
@@ -415,6 +417,7 @@ pub fn document(
         failures: FailureRows::new(&Failures::new(analysis, &everything, Some(&steps.judged))),
         verdict: advised.verdict.as_ref().map(|it| it.text()),
         advice: changes.map(|it| Change::new(analysis, it)).collect(),
+        combined: advised.combined(shown).map(|it| it.text(shown)),
         anomalies: warnings::anomalies(analysis),
         clocks: warnings::clocks(&analysis.quality).into_iter().collect(),
         processes,

@@ -80,6 +80,18 @@ pub(crate) fn static_page(title: &str, body: &str, parts: &[(&str, &str)]) -> St
     page("", title, body, parts)
 }
 
+/// A page with a script of its own. `title` and the parts are markup.
+pub(crate) fn scripted_page(
+    title: &str,
+    (body, script): (&str, &str),
+    parts: &[(&str, &str)],
+) -> String {
+    let scripts = format!("script-src {}; ", hash(script));
+    let script = ("script", script);
+    let parts: Vec<_> = parts.iter().copied().chain([script]).collect();
+    page(&scripts, title, body, &parts)
+}
+
 /// The head, with the policy and the style, then the body with its parts in their order.
 fn page(scripts: &str, title: &str, body: &str, parts: &[(&str, &str)]) -> String {
     let csp = format!(

@@ -3,22 +3,27 @@
 //! The schedule ([`tr_analyze::schedule`]) simulates the run. Here are the changes that a user asks
 //! for, and how wrong a forecast may be.
 
+mod assumed;
+mod changes;
 mod depends;
+mod page;
 mod render;
+
+use std::collections::BTreeSet;
 
 use regex::bytes::Regex;
 use tr_analyze::critical_path::{self, CriticalPath, NoPath};
 use tr_analyze::jobs::Tools;
-use tr_analyze::kinds::Kind;
-use tr_analyze::model::{Analysis, Basis};
-use tr_analyze::programs::Group;
-use tr_analyze::schedule::{Change, Changes, Done, Effect, Machine, Schedule, PERIOD};
-use tr_analyze::what_if::Without;
+use tr_analyze::model::{Analysis, Basis, ProcessIx};
+use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
+use tr_analyze::tools::Family;
+use tr_format::event::Ktime;
 
 use crate::advice::facts::Facts;
 use crate::view::View;
 use crate::{label, units};
-pub use render::{table, Row};
+pub use page::page;
+pub use render::{cheapest, table, Costs, Row};
 
 /// What a user asks for.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +44,8 @@ pub struct Wanted {
     /// Other tasks take no CPU.
     pub alone: bool,
     pub longest_first: bool,
+    /// The machines among which the tests are split.
+    pub shards: Option<u64>,
 }
 
 /// A time with its bounds, in ns.
@@ -74,6 +81,8 @@ pub struct Forecast {
     pub cpus: u64,
     pub recorded_cpus: u64,
     pub jobs: Option<u64>,
+    /// The machines among which tests are split.
+    pub shards: Option<u64>,
     /// CPU time of the forecast run.
     pub on_cpu: u64,
     pub path: Vec<Part>,
@@ -95,6 +104,8 @@ pub enum NoForecast {
     NoMatch(String),
     /// No tool in it has jobs that are known.
     NoJobs,
+    /// It has no two tests with a process each.
+    NoTests,
 }
 
 /// A forecast's simulation, for any machine.
@@ -104,8 +115,10 @@ pub struct Predictor {
     wanted: Wanted,
     recorded: u64,
     recorded_cpus: u64,
-    /// The changes at best, probably, at worst.
-    changes: [Changes; 3],
+    /// The changes at best, probably, at worst; of each of several machines.
+    variants: Vec<[Changes; 3]>,
+    /// The number of tests that are split.
+    tests: usize,
     /// In thousandths of a task.
     others: u64,
     /// The simulated time of the recorded run on its own machine.
@@ -114,6 +127,16 @@ pub struct Predictor {
     taken: u64,
     /// The recorded mean of running tasks, in thousandths.
     occupancy: u64,
+    /// The run's beginning in the recording.
+    from: Ktime,
+    /// The processes of the run.
+    own: BTreeSet<ProcessIx>,
+    /// The tools that start as many jobs as there are CPUs.
+    follow: BTreeSet<&'static str>,
+    /// The most tasks of the run that were on CPUs at once: it may have been allowed fewer than all.
+    used: u64,
+    /// A server of the run serves others, too.
+    shared: bool,
 }
 
 impl Predictor {
@@ -134,7 +157,11 @@ impl Predictor {
         if wanted.jobs.is_some() && tools.jobs.is_empty() {
             return Err(NoForecast::NoJobs);
         }
-        let (list, changes) = changes(&facts, &wanted)?;
+        let changes::Made {
+            list,
+            variants,
+            tests,
+        } = changes::changes(&facts, &wanted)?;
         let plan = depends::plan(&facts, &tools);
         let schedule = Schedule::planned(analysis, &path, &facts.groups, (&list, plan));
         let schedule = schedule.map_err(NoForecast::Path)?;
@@ -142,7 +169,7 @@ impl Predictor {
             schedule,
             tools,
             (&facts, &path),
-            (wanted, changes),
+            (wanted, variants, tests),
         ))
     }
 
@@ -150,9 +177,16 @@ impl Predictor {
         schedule: Schedule,
         tools: Tools,
         (facts, path): (&Facts<'_>, &CriticalPath),
-        (wanted, changes): (Wanted, [Changes; 3]),
+        (wanted, variants, tests): (Wanted, Vec<[Changes; 3]>, usize),
     ) -> Predictor {
         let recorded = path.length();
+        let analysis = facts.analysis;
+        let own: BTreeSet<ProcessIx> = analysis
+            .process_ids()
+            .filter(|ix| facts.own.has(*ix))
+            .collect();
+        let programs = own.iter().filter_map(|ix| analysis.process(*ix).tool());
+        let follow = programs.filter(|tool| FOLLOW.contains(&tool.family));
         let same = Machine::of(facts.cpus);
         let replay = schedule.run(same, 0, Effect::Likely);
         let others = match wanted.alone {
@@ -171,11 +205,17 @@ impl Predictor {
                 }
             },
             recorded_cpus: facts.cpus,
+            from: path.from,
+            follow: follow.map(|tool| tool.name()).collect(),
+            used: used(facts, path),
+            shared: own.iter().any(|ix| analysis.process(*ix).shared),
+            own,
             schedule,
             tools,
             wanted,
             recorded,
-            changes,
+            variants,
+            tests,
             others,
         }
     }
@@ -183,6 +223,11 @@ impl Predictor {
     /// Whether the jobs of its tools are known.
     pub fn has_jobs(&self) -> bool {
         !self.tools.jobs.is_empty()
+    }
+
+    /// The number of machines that the forecast is for.
+    fn machines(&self) -> f64 {
+        self.wanted.shards.unwrap_or(1) as f64
     }
 
     fn machine(&self, cpus: u64, jobs: Option<u64>) -> Machine {
@@ -204,19 +249,19 @@ impl Predictor {
     /// The time on so many CPUs, with so many jobs at once.
     pub fn interval(&self, cpus: u64, jobs: Option<u64>) -> (Interval, Done) {
         let machine = self.machine(cpus, jobs);
-        let [best, likely, worst] = self.changes;
-        let low = self.schedule.run(machine, best, Effect::Best);
-        let done = self.schedule.trace(machine, likely, Effect::Likely);
-        let high = self.schedule.run(machine, worst, Effect::Worst);
+        let (low, _) = self.slowest(machine, Effect::Best);
+        let done = self.traced(machine);
+        let (high, _) = self.slowest(machine, Effect::Worst);
         // A cgroup with a quota may have its own part of the CPUs, beside any others.
         let alone = machine.quota.filter(|_| machine.others > 0).map(|_| {
             let machine = Machine {
                 others: 0,
                 ..machine
             };
-            self.schedule.run(machine, best, Effect::Best).wall
+            self.slowest(machine, Effect::Best).0
         });
-        let least = alone.map_or(low.wall, |ns| ns.min(low.wall));
+        let least = alone.map_or(low, |ns| ns.min(low));
+        let least = self.followed(least, (cpus, jobs), &done);
         let error = self.error(&done);
         let part = |ns: u64, thousandths: u64| {
             u64::try_from(u128::from(ns) * u128::from(thousandths) / 1000).unwrap_or(u64::MAX)
@@ -224,9 +269,47 @@ impl Predictor {
         let interval = Interval {
             low: part(least.min(done.wall), 1000u64.saturating_sub(error.0)),
             likely: done.wall,
-            high: part(high.wall.max(done.wall), 1000 + error.1),
+            high: part(high.max(done.wall), 1000 + error.1),
         };
         (interval, done)
+    }
+
+    /// The time of the slowest of the machines, in ns, and the changes of that one.
+    fn slowest(&self, machine: Machine, effect: Effect) -> (u64, Changes) {
+        let of = |[best, likely, worst]: &[Changes; 3]| {
+            let changes = match effect {
+                Effect::Best => *best,
+                Effect::Likely => *likely,
+                Effect::Worst => *worst,
+            };
+            (self.schedule.run(machine, changes, effect).wall, changes)
+        };
+        self.variants.iter().map(of).max().unwrap_or_default()
+    }
+
+    /// The likely run of the slowest of the machines, with its path.
+    fn traced(&self, machine: Machine) -> Done {
+        let changes = match self.variants.as_slice() {
+            [[_, likely, _]] => *likely,
+            _ => self.slowest(machine, Effect::Likely).1,
+        };
+        self.schedule.trace(machine, changes, Effect::Likely)
+    }
+
+    /// The least time, where tools start as many jobs as there are CPUs: that is not simulated, and at
+    /// best all of their work is divided.
+    fn followed(&self, ns: u64, (cpus, jobs): (u64, Option<u64>), done: &Done) -> u64 {
+        if jobs.is_some() || !self.follows(cpus) {
+            return ns;
+        }
+        let divided = u128::from(ns) * u128::from(self.used) / u128::from(cpus.max(1));
+        let divided = u64::try_from(divided).unwrap_or(ns);
+        divided.max(done.on_cpu / cpus.max(1)).min(ns)
+    }
+
+    /// Whether tools would start more jobs on so many CPUs.
+    fn follows(&self, cpus: u64) -> bool {
+        !self.follow.is_empty() && cpus > self.used
     }
 
     /// How much less and how much more it may be, in thousandths.
@@ -241,7 +324,7 @@ impl Predictor {
         // What others had is taken to be the same.
         let others = (self.others / 20).min(150);
         // Beside others work took more CPU time than alone, by an unknown part.
-        let (beside_less, beside_more) = (self.taken / 6, self.taken / 10);
+        let (beside_less, beside_more) = (self.taken / 4, self.taken / 3);
         // Caches and cores are shared by the tasks that run at once.
         let occupancy = done.on_cpu.saturating_mul(1000) / done.wall.max(1);
         let change = occupancy.abs_diff(self.occupancy).saturating_mul(1000);
@@ -255,8 +338,9 @@ impl Predictor {
             Some(_) => (self.others / 4).min(500),
             None => 0,
         };
-        let least = own + others + less + beside_less;
-        let most = own + others + more + held + beside_more;
+        let shared = if self.shared { SERVER } else { 0 };
+        let least = own + others + less + beside_less + shared;
+        let most = own + others + more + held + beside_more + shared;
         (least.min(900), most)
     }
 
@@ -270,6 +354,7 @@ impl Predictor {
             cpus,
             recorded_cpus: self.recorded_cpus,
             jobs: self.wanted.jobs,
+            shards: self.wanted.shards,
             on_cpu: done.on_cpu,
             path: parts(analysis, &done),
             knee: self.knee(analysis),
@@ -281,9 +366,7 @@ impl Predictor {
     fn knee(&self, analysis: &Analysis) -> Option<Knee> {
         let done = |cpus| {
             let machine = self.machine(cpus, self.wanted.jobs);
-            self.schedule
-                .run(machine, self.changes[1], Effect::Likely)
-                .wall
+            self.slowest(machine, Effect::Likely).0
         };
         let most = done(MOST_CPUS);
         let enough = |cpus: u64| done(cpus) <= most.saturating_add(most / 50);
@@ -296,43 +379,11 @@ impl Predictor {
             }
         }
         let machine = self.machine(high, self.wanted.jobs);
-        let traced = self
-            .schedule
-            .trace(machine, self.changes[1], Effect::Likely);
+        let traced = self.traced(machine);
         (high < MOST_CPUS).then(|| Knee {
             cpus: high,
             because: parts(analysis, &traced),
         })
-    }
-
-    fn assumed(&self) -> Vec<String> {
-        let mut assumed = Vec::new();
-        assumed.push(match (self.others, self.wanted.alone) {
-            (_, true) => "no other task takes CPU time".to_owned(),
-            (0, _) => "other tasks take no CPU time, as in the recording".to_owned(),
-            (others, _) => format!(
-                "other tasks take as much of the CPUs as {}.{} tasks that never sleep",
-                others / 1000,
-                others % 1000 / 100
-            ),
-        });
-        if let Some(jobs) = self.wanted.jobs {
-            let unknown = self.tools.jobs.iter().filter(|it| it.released.is_some());
-            assumed.push(match unknown.count() {
-                0 => format!("of each build tool's jobs at most {jobs} run at once, in the recorded order"),
-                n => format!(
-                    "of each build tool's jobs at most {jobs} run at once; for {n} of {} the recording does not tell whether they waited for another job or for a slot",
-                    self.tools.jobs.len()
-                ),
-            });
-        } else if !self.tools.jobs.is_empty() {
-            assumed.push("the jobs at once are those of the recording".to_owned());
-        }
-        assumed.push(
-            "waits for disks, the network and timers last as long, work takes the same CPU time"
-                .to_owned(),
-        );
-        assumed
     }
 }
 
@@ -340,6 +391,15 @@ impl Predictor {
 const BASE: u64 = 30;
 /// The most that sharing caches and cores changes, in thousandths.
 const SHARED: u64 = 100;
+/// What a server adds that answers in another order, in thousandths.
+const SERVER: u64 = 200;
+/// Tools that start as many jobs as there are CPUs, if no argument says otherwise.
+const FOLLOW: &[Family] = &[
+    Family::Cargo,
+    Family::CargoNextest,
+    Family::Go,
+    Family::Jest,
+];
 /// The most CPUs that are tried.
 pub const MOST_CPUS: u64 = 64;
 /// The parts of a path that are told.
@@ -355,6 +415,15 @@ fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
     let all = all.fold(0, u64::saturating_add);
     let at_best = all / cpus;
     NoForecast::Totals { at_best, cpus }
+}
+
+/// The most tasks of the run that were on CPUs at once.
+fn used(facts: &Facts<'_>, path: &CriticalPath) -> u64 {
+    let load = facts.load(path.from, path.to);
+    let running = load
+        .filter(|(ns, ..)| *ns > 0)
+        .map(|(_, running, _)| running);
+    running.max().unwrap_or(1) as u64
 }
 
 /// The tasks of others with which the run takes as long as recorded, in thousandths of a task.
@@ -377,124 +446,6 @@ fn others(schedule: &Schedule, same: Machine, (recorded, alone): (u64, u64)) -> 
         }
     }
     high
-}
-
-fn factor(by: f64) -> u64 {
-    // A thousandth of a time is the unit of a change.
-    (1000.0 / by.max(0.001)).round().clamp(0.0, 1_000_000.0) as u64
-}
-
-/// The changes, and which of them count at best, probably, at worst.
-fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<(Vec<Change>, [Changes; 3]), NoForecast> {
-    let mut list: Vec<Change> = Vec::new();
-    let mut sets = [0; 3];
-    let mut add = |time: Without, remains: u64, of: &[usize]| {
-        let bit: Changes = 1u32.checked_shl(list.len() as u32).unwrap_or(0);
-        list.push(Change {
-            time,
-            remains: (remains, remains),
-            jobs: Vec::new(),
-        });
-        for at in of {
-            if let Some(set) = sets.get_mut(*at) {
-                *set |= bit;
-            }
-        }
-    };
-    const ALL: &[usize] = &[0, 1, 2];
-    for (name, by) in &wanted.faster {
-        let of = facts
-            .all()
-            .filter(|(_, it)| it.program == *name)
-            .map(|(group, _)| group);
-        let of: Vec<Group> = of.collect();
-        if of.is_empty() {
-            return Err(NoForecast::NoMatch(format!("--faster {name}")));
-        }
-        add(Without::work(facts.set(of)), factor(*by), ALL);
-    }
-    for regex in &wanted.without {
-        let of = matching(facts, regex);
-        if of.is_empty() {
-            return Err(NoForecast::NoMatch(format!("--without {regex}")));
-        }
-        add(whole(facts.below(&of)), 0, ALL);
-    }
-    for (regex, share) in &wanted.cached {
-        let mut of = matching(facts, regex);
-        if of.is_empty() {
-            return Err(NoForecast::NoMatch(format!("--cached {regex}")));
-        }
-        let count = (of.len() as f64 * share).round() as usize;
-        let every = spread(&of, count);
-        // The longest ones at best, the shortest at worst.
-        of.sort_by_key(|group| std::cmp::Reverse(length(facts, *group)));
-        let longest = of.get(..count).unwrap_or(&of);
-        let shortest = of.get(of.len().saturating_sub(count)..).unwrap_or(&of);
-        add(whole(facts.below(longest)), 0, &[0]);
-        add(whole(facts.below(&every)), 0, &[1]);
-        add(whole(facts.below(shortest)), 0, &[2]);
-    }
-    for (by, kind) in [(wanted.disk, Kind::Disk), (wanted.network, Kind::Network)] {
-        let Some(by) = by else { continue };
-        let own = match kind {
-            Kind::Disk => |kind, _| kind == Kind::Disk,
-            _ => |kind, _| kind == Kind::Network,
-        };
-        let waits = |_, _| false;
-        add(
-            Without {
-                own,
-                waits,
-                of: None,
-            },
-            factor(by),
-            ALL,
-        );
-    }
-    Ok((list, sets))
-}
-
-/// All time of some executions.
-fn whole(of: Box<[bool]>) -> Without {
-    Without {
-        own: |_, _| true,
-        waits: |_, _| true,
-        of: Some(of),
-    }
-}
-
-fn length(facts: &Facts<'_>, group: Group) -> u64 {
-    facts.process(group).map_or(0, |it| it.end.since(it.start))
-}
-
-/// The executions whose command line matches, but for those below others of them.
-fn matching(facts: &Facts<'_>, regex: &Regex) -> Vec<Group> {
-    let matches = |group: Group| {
-        let line = facts.args(group).join(&b' ');
-        regex.is_match(&line)
-    };
-    let all = facts.all().filter(|(group, _)| matches(*group));
-    let all: Vec<(Group, _)> = all.map(|(group, it)| (group, it.process)).collect();
-    let processes: std::collections::BTreeSet<_> =
-        all.iter().map(|(_, process)| *process).collect();
-    let mut seen = std::collections::BTreeSet::new();
-    let outer = |process| {
-        let parent = |ix: &_| facts.analysis.process(*ix).parent;
-        let mut above = std::iter::successors(parent(&process), parent);
-        !above.any(|ix| processes.contains(&ix))
-    };
-    all.into_iter()
-        .filter(|(_, process)| outer(*process) && seen.insert(*process))
-        .map(|(group, _)| group)
-        .collect()
-}
-
-/// So many of some, evenly spread.
-fn spread(of: &[Group], count: usize) -> Vec<Group> {
-    let all = of.iter().enumerate();
-    let chosen = all.filter(|(at, _)| (at + 1) * count / of.len() > at * count / of.len());
-    chosen.map(|(_, group)| *group).collect()
 }
 
 /// The parts of a path by process, the longest first.
@@ -521,8 +472,11 @@ impl std::fmt::Display for NoForecast {
                 write!(f, "no forecast: the recording has totals, no switches of tasks; at best its CPU time takes {} on {}", units::time(*at_best), units::cpus(*cpus))
             }
             NoForecast::NoMatch(what) => write!(f, "{what}: no program of the recording matches"),
+            NoForecast::NoTests => {
+                f.write_str("--shards: the recording has no two tests with a process each")
+            }
             NoForecast::NoJobs => {
-                f.write_str("--jobs: the recording has no make, ninja, xargs or parallel with jobs")
+                f.write_str("--jobs: the recording has no make, ninja, xargs, parallel, ctest or prove with jobs")
             }
         }
     }

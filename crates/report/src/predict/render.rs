@@ -46,16 +46,46 @@ pub fn table(
                 cpus,
                 jobs,
                 wall,
-                cost: price.map(|price| cost(wall.likely, cpus, price)),
+                cost: price.map(|price| predictor.machines() * cost(wall.likely, cpus, price)),
                 decides: told(&parts, 1),
             }
         })
         .collect()
 }
 
+/// The price of a minute of a CPU, and the machine that costs least.
+#[derive(Clone, Debug, Default)]
+pub struct Costs {
+    pub price: Option<f64>,
+    pub cheapest: Option<Row>,
+}
+
+/// The row that costs least, of those the fastest.
+pub fn cheapest(rows: &[Row]) -> Option<Row> {
+    let costs = rows.iter().filter_map(|row| Some((row.cost?, row)));
+    let least = costs.min_by(|(a, row), (b, other)| {
+        a.total_cmp(b).then(row.wall.likely.cmp(&other.wall.likely))
+    });
+    least.map(|(_, row)| row.clone())
+}
+
 /// What a time on so many CPUs costs.
-pub fn cost(ns: u64, cpus: u64, price: f64) -> f64 {
+fn cost(ns: u64, cpus: u64, price: f64) -> f64 {
     ns as f64 / 60e9 * cpus as f64 * price
+}
+
+impl Row {
+    /// Its machine, its time and what that costs, in words.
+    fn costs(&self) -> Option<String> {
+        let jobs = self.jobs.map(|it| format!(" with {it} jobs"));
+        Some(format!(
+            "{}{}, {}, {:.4}",
+            units::cpus(self.cpus),
+            jobs.unwrap_or_default(),
+            units::time(self.wall.likely),
+            self.cost?
+        ))
+    }
 }
 
 fn columns<'a>() -> Table<'a, Row> {
@@ -83,7 +113,7 @@ fn parts(parts: &[Part]) -> Value {
 }
 
 /// The longest parts in words.
-fn told(parts: &[Part], most: usize) -> String {
+pub(super) fn told(parts: &[Part], most: usize) -> String {
     let parts = parts.iter().take(most);
     let parts = parts.map(|part| {
         format!(
@@ -97,8 +127,11 @@ fn told(parts: &[Part], most: usize) -> String {
 
 impl Forecast {
     /// As an object of JSON.
-    pub fn json(&self, rows: &[Row], price: Option<f64>) -> Value {
+    pub fn json(&self, rows: &[Row], costs: &Costs) -> Value {
         let knee = self.knee.as_ref();
+        let cheapest = costs.cheapest.as_ref().map(|row| {
+            json!({"cpus": row.cpus, "jobs": row.jobs, "wall": interval(row.wall), "cost": row.cost})
+        });
         json!({
             "schema": "tr.predict/1",
             "recorded": {"wall_ns": self.recorded, "cpus": self.recorded_cpus},
@@ -106,7 +139,9 @@ impl Forecast {
             "jobs": self.jobs,
             "wall": interval(self.wall),
             "on_cpu_ns": self.on_cpu,
-            "cost": price.map(|price| cost(self.wall.likely, self.cpus, price)),
+            "shards": self.shards,
+            "cost": self.cost(costs),
+            "cheapest": cheapest,
             "path": parts(&self.path),
             "knee": knee.map(|knee| json!({"cpus": knee.cpus, "path": parts(&knee.because)})),
             "assumed": self.assumed,
@@ -115,7 +150,7 @@ impl Forecast {
     }
 
     /// As text.
-    pub fn text(&self, rows: &[Row], price: Option<f64>, style: &Style) -> String {
+    pub fn text(&self, rows: &[Row], costs: &Costs, style: &Style) -> String {
         let mut out = String::new();
         let wall = units::interval(self.wall.likely, (self.wall.low, self.wall.high));
         let first = format!("{} → {wall}", units::time(self.recorded));
@@ -140,9 +175,10 @@ impl Forecast {
             );
             line(&mut out, "  ", &more);
         }
-        if let Some(price) = price {
-            let cost = cost(self.wall.likely, self.cpus, price);
-            line(&mut out, "  cost: ", &format!("{cost:.4}"));
+        if let Some(cost) = self.cost(costs) {
+            let cheapest = costs.cheapest.as_ref().and_then(Row::costs);
+            let cheapest = cheapest.map_or(String::new(), |it| format!("; cheapest: {it}"));
+            line(&mut out, "  cost: ", &format!("{cost:.4}{cheapest}"));
         }
         for assumed in &self.assumed {
             style.wrapped(&mut out, Paint::Dim, "  assumed: ", assumed);
@@ -162,30 +198,24 @@ impl Forecast {
             });
         }
         *out += &table.text(rows.iter().cloned(), style, 0);
-        let cheapest = rows.iter().filter_map(|row| Some((row.cost?, row)));
-        let cheapest = cheapest.min_by(|(a, _), (b, _)| a.total_cmp(b));
-        if let Some((cost, row)) = cheapest {
-            let text = format!(
-                "cheapest: {}{}, {}, {cost:.4}",
-                units::cpus(row.cpus),
-                row.jobs
-                    .map_or(String::new(), |it| format!(" with {it} jobs")),
-                units::time(row.wall.likely)
-            );
-            style.line(out, &text);
-        }
+    }
+
+    fn cost(&self, costs: &Costs) -> Option<f64> {
+        let machines = self.shards.unwrap_or(1) as f64;
+        let one = |price| cost(self.wall.likely, self.cpus, price);
+        costs.price.map(|price| machines * one(price))
     }
 
     /// The rows as CSV; without a table the forecast itself.
     ///
     /// # Errors
     /// None that is known: it writes into memory.
-    pub fn csv(&self, rows: &[Row], price: Option<f64>) -> Result<Vec<u8>, csv::Error> {
+    pub fn csv(&self, rows: &[Row], costs: &Costs) -> Result<Vec<u8>, csv::Error> {
         let own = Row {
             cpus: self.cpus,
             jobs: self.jobs,
             wall: self.wall,
-            cost: price.map(|price| cost(self.wall.likely, self.cpus, price)),
+            cost: self.cost(costs),
             decides: told(&self.path, 1),
         };
         let rows = match rows {

@@ -77,12 +77,13 @@ pub(super) fn lines(out: &mut String, advised: &Advised, most: usize, style: &St
     out.push('\n');
     style.painted(out, Paint::Bold, TITLE);
     let room = changes.iter().map(|it| units::width(&it.saves())).max();
-    for advice in changes {
+    for advice in &changes {
         let gain = units::pad(&advice.saves(), room.unwrap_or(0), true);
         line(out, advice, &gain, style);
     }
-    if let Some(together) = together(advised) {
-        style.painted(out, Paint::Dim, &format!("  {together}"));
+    if let Some(combined) = advised.combined(changes.len()) {
+        let text = combined.text(changes.len());
+        style.painted(out, Paint::Dim, &format!("  {text}"));
     }
 }
 
@@ -99,14 +100,6 @@ fn verdict(out: &mut String, advised: &Advised, style: &Style) {
 fn line(out: &mut String, advice: &Advice, gain: &str, style: &Style) {
     let text = format!("{}: {}", advice.finding, advice.action);
     style.wrapped(out, Paint::Plain, &format!("  {gain}  "), &text);
-}
-
-/// The words for changes of which one takes from another's gain.
-fn together(advised: &Advised) -> Option<String> {
-    let together = units::time(advised.together?);
-    Some(format!(
-        "up to {together} together: they have a part in common"
-    ))
 }
 
 const LEAD: &str = "Verdict  ";
@@ -142,8 +135,9 @@ impl Report for AdviceReport<'_> {
                 &units::shorten(&evidence, style.width),
             );
         }
-        if let Some(together) = together(&self.all) {
-            style.line(&mut out, &format!("  {together}"));
+        let shown = self.all.to_change().count();
+        if let Some(combined) = self.all.combined(shown) {
+            style.line(&mut out, &format!("  {}", combined.text(shown)));
         }
         out
     }
@@ -172,6 +166,12 @@ impl Report for AdviceReport<'_> {
             "verdict": verdict,
             "advice": self.table().rows(&self.all.changes),
             "together_at_most_ns": self.all.together,
+            "combined": self.all.combined(self.all.changes.len()).map(|it| json!({
+                "changes": it.changes,
+                "wall_ns": it.from,
+                "low_ns": it.to.0,
+                "high_ns": it.to.1,
+            })),
             "nothing": self.all.nothing.map(|(wall, bound)| json!({
                 "wall_ns": wall,
                 "at_least_ns": bound,

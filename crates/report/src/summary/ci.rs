@@ -95,6 +95,7 @@ mod tests {
             warnings: Vec::new(),
             verdict: None,
             advice: Vec::new(),
+            combined: None,
             failures: Failures::default(),
             slow: vec![(name.to_owned(), "50 %\n::error::x".to_owned())],
             path: None,

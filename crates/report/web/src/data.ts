@@ -69,6 +69,7 @@ export interface Doc {
   failures: { told: Failure[]; more: number; command: boolean; tolerated: number; calm: number[] };
   verdict: string | null;
   /** Changes that would save time; gain: the most that each saves. */
+  combined: string | null;
   advice: { text: string; gain: number; from: number; to: number; processes: number[] }[];
   anomalies: string[];
   clocks: string[];

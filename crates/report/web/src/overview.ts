@@ -153,9 +153,9 @@ export class Overview {
 
   private advice(): HTMLElement | null {
     const { data, store } = this;
-    const { advice } = data.doc;
+    const { advice, combined } = data.doc;
     if (advice.length === 0) return null;
-    const rows = advice.map(({ text, gain, from, to, processes }) => {
+    const rows: HTMLElement[] = advice.map(({ text, gain, from, to, processes }) => {
       const pids = processes.map((ix) => data.doc.processes.pid[ix]);
       const room = Math.max((to - from) * 0.02, 500);
       const [first, last] = store.whole;
@@ -163,6 +163,7 @@ export class Overview {
         q: pids.length > 1 ? `pid:${pids.join(",")}` : "", t0: Math.max(first, from - room), t1: Math.min(last, Math.max(to, from + 1000) + room) });
       return h("a", { class: "row change", href }, h("span", { class: "num" }, time(gain)), h("span", {}, text));
     });
+    if (combined) rows.push(h("p", { class: "aside", id: "combined" }, combined));
     const card = this.card("What to change", "the most that it saves", ...rows);
     card.id = "advice";
     return card;

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use tr_format::event::{Ktime, Reason};
 
 use super::gates::{Plan, PLANNED};
-use super::timeouts::Timeouts;
 use super::{Change, Changes, Jobs};
 use crate::arena::{Arena, Ix};
 use crate::awaited::Awaited;
@@ -79,8 +78,8 @@ enum Mark {
     Start(ThreadIx),
 }
 
-struct Builder<'a> {
-    graph: Graph<'a>,
+pub(super) struct Builder<'a> {
+    pub(super) graph: Graph<'a>,
     groups: &'a Groups,
     changes: &'a [Change],
     plan: &'a Plan,
@@ -163,7 +162,7 @@ impl Builder<'_> {
     }
 
     /// The thread of the run that ended a wait inside the run's time.
-    fn waker(&self, thread: ThreadIx, stretch: &Stretch) -> Option<ThreadIx> {
+    pub(super) fn waker(&self, thread: ThreadIx, stretch: &Stretch) -> Option<ThreadIx> {
         if stretch.to <= self.from || stretch.to > self.to {
             return None;
         }
@@ -273,7 +272,6 @@ impl Builder<'_> {
             return Vec::new();
         }
         let marks = std::mem::take(&mut self.marks[thread]);
-        let passed = self.timeouts(thread, &marks);
         let mut list = List {
             ops: Vec::new(),
             marks: marks.into_iter().peekable(),
@@ -288,6 +286,7 @@ impl Builder<'_> {
             list.push(What::Gate, PLANNED, job, start);
         }
         let timeline = self.graph.timeline;
+        let ticks = self.ticks(thread);
         for stretch in timeline.of(thread) {
             if stretch.to <= self.from || stretch.from >= self.to {
                 continue;
@@ -299,9 +298,8 @@ impl Builder<'_> {
                 }
                 (Bucket::Wait(_), None) => {
                     self.marks_until(&mut list, thread, stretch.from);
-                    if self.containers.has(self.graph.analysis, thread, &stretch)
-                        || passed.binary_search(&stretch.from).is_ok()
-                    {
+                    let has = self.containers.has(self.graph.analysis, thread, &stretch);
+                    if has || ticks.contains(&stretch.from) {
                         continue;
                     }
                     self.own_time(&mut list, thread, &stretch);
@@ -310,27 +308,9 @@ impl Builder<'_> {
             }
         }
         self.marks_until(&mut list, thread, self.to);
+        self.all_jobs(&mut list, thread, self.to);
         list.ops.shrink_to_fit();
         list.ops
-    }
-
-    /// The beginnings of a thread's waits for another one in which a timeout passed, in order.
-    fn timeouts(&self, thread: ThreadIx, marks: &[(Ktime, Mark)]) -> Vec<Ktime> {
-        let mut timeouts = Timeouts::default();
-        let mut starts = marks
-            .iter()
-            .filter(|(_, mark)| matches!(mark, Mark::Start(_)))
-            .peekable();
-        for stretch in self.graph.timeline.of(thread) {
-            let mut started = false;
-            while starts.next_if(|(at, _)| *at <= stretch.to).is_some() {
-                started = true;
-            }
-            let awaited = self.graph.analysis.awaited(thread, &stretch);
-            let by_own = self.waker(thread, &stretch).is_some();
-            timeouts.add(&stretch, awaited, by_own, started);
-        }
-        timeouts.ended()
     }
 
     /// A wait that another thread of the run ended.
@@ -444,12 +424,26 @@ impl Builder<'_> {
         while let Some((at, mark)) = list.marks.next_if(|(at, _)| *at <= until) {
             match mark {
                 Mark::Wake(number) => list.push(What::Wake, 0, number, at),
-                Mark::Ended(child) => list.push(What::Ended, 0, child.place() as u64, at),
+                Mark::Ended(child) => {
+                    self.all_jobs(list, thread, at);
+                    list.push(What::Ended, 0, child.place() as u64, at);
+                }
                 Mark::Start(child) => {
                     self.before_start(list, thread, child, at);
                     list.push(What::Start, 0, child.place() as u64, at);
                 }
             }
+        }
+    }
+
+    /// A tool whose jobs are planned anew waits for all of them: in the recording the last ones may have
+    /// ended before it looked.
+    fn all_jobs(&self, list: &mut List, thread: ThreadIx, at: Ktime) {
+        let process = self.graph.analysis.thread(thread).process;
+        let first = self.graph.analysis.process(process).threads.first();
+        if first == Some(&thread) && self.plan.owns(process) {
+            let ended = count(&self.ends[process], at);
+            list.push(What::AtOnce, PLANNED, ended, at);
         }
     }
 

@@ -70,6 +70,11 @@ impl Plan {
         self.of.contains_key(&process)
     }
 
+    /// Whether a process is a tool with jobs.
+    pub(super) fn owns(&self, process: ProcessIx) -> bool {
+        self.windows.contains_key(&process)
+    }
+
     /// Whether a wait of a tool is one for its jobs, or for a slot: the jobs wait themselves.
     pub(super) fn replaces(
         &self,

@@ -14,6 +14,19 @@ pub struct Done {
     pub on_cpu: u64,
     /// The chain of threads that decided about the end, in order of time, if it was asked for.
     pub legs: Vec<Leg>,
+    /// The life of each thread that began, if the chain was asked for.
+    pub lives: Vec<Life>,
+}
+
+/// The life of a thread in a simulated run, in ns from the run's beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// The thread.
+    pub thread: ThreadIx,
+    /// Its start; of a job the moment at which it got its slot.
+    pub from: u64,
+    /// Its end, or that of the run.
+    pub to: u64,
 }
 
 /// The time of one thread in the chain.
@@ -44,6 +57,7 @@ struct Event {
 pub(super) struct Log {
     events: Vec<Event>,
     last: Arena<ThreadIx, Option<usize>>,
+    lives: Arena<ThreadIx, (Option<u64>, Option<u64>)>,
 }
 
 impl Log {
@@ -51,7 +65,26 @@ impl Log {
         Log {
             events: Vec::new(),
             last: (0..threads).map(|_| None).collect(),
+            lives: (0..threads).map(|_| (None, None)).collect(),
         }
+    }
+
+    pub fn begins(&mut self, thread: ThreadIx, now: u64) {
+        self.lives[thread].0 = Some(now);
+    }
+
+    pub fn ends(&mut self, thread: ThreadIx, now: u64) {
+        self.lives[thread].1 = Some(now);
+    }
+
+    /// All lives up to the run's end.
+    pub fn lives(&self, wall: u64) -> Vec<Life> {
+        let lives = self.lives.ids().filter_map(|thread| {
+            let (from, to) = self.lives[thread];
+            let to = to.unwrap_or(wall);
+            from.map(|from| Life { thread, from, to })
+        });
+        lives.collect()
     }
 
     pub fn note(&mut self, thread: ThreadIx, by: Option<ThreadIx>, now: u64, at: Ktime) {

@@ -86,13 +86,16 @@ where
         blocked: each().map(|_| false).collect(),
         stuck: None,
     };
+    for thread in &threads.first {
+        run.begins(*thread);
+    }
     let wall = run.all();
+    let log = run.log.as_ref();
     Done {
         wall,
         on_cpu: run.clock.on_cpu,
-        legs: run
-            .log
-            .map_or(Vec::new(), |log| log.legs(threads.last, wall)),
+        legs: log.map_or(Vec::new(), |log| log.legs(threads.last, wall)),
+        lives: log.map_or(Vec::new(), |log| log.lives(wall)),
     }
 }
 
@@ -119,6 +122,15 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
                 return;
             }
             self.next[thread] += 1;
+        }
+        if let Some(log) = &mut self.log {
+            log.ends(thread, self.clock.now);
+        }
+    }
+
+    fn begins(&mut self, thread: ThreadIx) {
+        if let Some(log) = &mut self.log {
+            log.begins(thread, self.clock.now);
         }
     }
 
@@ -168,6 +180,7 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
             What::Start => {
                 let child = ThreadIx::new(op.value as usize);
                 self.note(child, op.at);
+                self.begins(child);
                 self.ready.push(child);
                 true
             }
@@ -231,6 +244,9 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
         if std::mem::replace(&mut self.blocked[thread], false) {
             let op = self.threads.ops[thread].get(self.next[thread]);
             self.note(thread, op.map_or(Ktime(0), |op| op.at));
+            if op.is_some_and(|op| op.what == What::Gate) {
+                self.begins(thread);
+            }
             self.next[thread] += 1;
             self.ready.push(thread);
         }

@@ -1,0 +1,107 @@
+//! What a forecast assumes.
+
+use super::Predictor;
+
+impl Predictor {
+    pub(super) fn assumed(&self) -> Vec<String> {
+        let mut assumed = vec![self.others()];
+        assumed.extend(self.jobs());
+        assumed.extend(self.other_than_jobs());
+        assumed
+    }
+
+    /// The same for any number of jobs.
+    pub(super) fn assumed_of_all(&self) -> Vec<String> {
+        let mut assumed = vec![self.others()];
+        assumed.extend(self.other_than_jobs());
+        assumed
+    }
+
+    fn others(&self) -> String {
+        match (self.others, self.wanted.alone) {
+            (_, true) => "no other task takes CPU time".to_owned(),
+            (0, _) => "other tasks take no CPU time, as in the recording".to_owned(),
+            (others, _) => format!(
+                "other tasks take as much of the CPUs as {}.{} tasks that never sleep",
+                others / 1000,
+                others % 1000 / 100
+            ),
+        }
+    }
+
+    /// What is assumed of the jobs of build tools.
+    fn jobs(&self) -> Option<String> {
+        if self.tools.jobs.is_empty() {
+            return None;
+        }
+        let Some(jobs) = self.wanted.jobs else {
+            return Some("the jobs at once are those of the recording".to_owned());
+        };
+        let unknown = self.tools.jobs.iter().filter(|it| it.released.is_some());
+        Some(match unknown.count() {
+            0 => format!("of each build tool's jobs at most {jobs} run at once, in the recorded order"),
+            n => format!(
+                "of each build tool's jobs at most {jobs} run at once; for {n} of {} the recording does not tell whether they waited for another job or for a slot",
+                self.tools.jobs.len()
+            ),
+        })
+    }
+
+    fn other_than_jobs(&self) -> Vec<String> {
+        let mut assumed = Vec::new();
+        if self.wanted.longest_first {
+            let first = "of the jobs that can start, the longest recorded one starts first";
+            assumed.push(first.to_owned());
+        }
+        if let Some(shards) = self.wanted.shards {
+            assumed.push(format!(
+                "{} tests are split among {shards} machines by their recorded times, the longest first; all else runs on each of them, and the slowest one decides",
+                self.tests
+            ));
+        }
+        if !self.wanted.cached.is_empty() {
+            let cached = "at best what is cached are the longest processes, at worst the shortest; a look into the cache takes no time";
+            assumed.push(cached.to_owned());
+        }
+        let cpus = self.wanted.cpus.unwrap_or(self.recorded_cpus);
+        if self.follows(cpus) && self.wanted.jobs.is_none() {
+            let tools: Vec<_> = self.follow.iter().copied().collect();
+            assumed.push(format!(
+                "jobs of {} that start because there are more CPUs are not simulated: at best they divide all of the time",
+                tools.join(", ")
+            ));
+        }
+        if self.shared {
+            let server = "a server answers in the recorded order";
+            assumed.push(server.to_owned());
+        }
+        assumed.push(self.waits());
+        assumed
+    }
+
+    /// What is assumed of waits and of work.
+    fn waits(&self) -> String {
+        let mut same = Vec::new();
+        let mut other = Vec::new();
+        for (name, by) in [
+            ("disks", self.wanted.disk),
+            ("the network", self.wanted.network),
+        ] {
+            match by {
+                None => same.push(name),
+                Some(by) => other.push(format!("waits for {name} are {by} times as fast")),
+            }
+        }
+        let same = match same.is_empty() {
+            true => "timers".to_owned(),
+            false => format!("{} and timers", same.join(", ")),
+        };
+        let work = match self.wanted.faster.is_empty() {
+            true => "work takes the same CPU time",
+            false => "other work takes the same CPU time",
+        };
+        other.push(format!("waits for {same} last as long"));
+        other.push(work.to_owned());
+        other.join("; ")
+    }
+}

@@ -1,0 +1,234 @@
+//! What a user asks for, as changes of the recorded run.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use regex::bytes::Regex;
+use tr_analyze::kinds::Kind;
+use tr_analyze::programs::Group;
+use tr_analyze::schedule::{Change, Changes};
+use tr_analyze::what_if::Without;
+
+use super::{NoForecast, Wanted};
+use crate::advice::facts::Facts;
+use crate::steps::{StepKind, Steps};
+
+fn factor(by: f64) -> u64 {
+    // A thousandth of a time is the unit of a change.
+    (1000.0 / by.max(0.001)).round().clamp(0.0, 1_000_000.0) as u64
+}
+
+/// The changes that are simulated.
+#[derive(Default)]
+pub(super) struct Made {
+    pub list: Vec<Change>,
+    /// Those that count at best, probably, at worst; of each of several machines.
+    pub variants: Vec<[Changes; 3]>,
+    /// The number of tests that are split among them.
+    pub tests: usize,
+}
+
+/// The times at which a change counts: at best, probably, at worst.
+const ALL: &[usize] = &[0, 1, 2];
+
+impl Made {
+    /// Adds a change of which a part remains, in thousandths. Returns its bit.
+    fn push(&mut self, time: Without, remains: u64) -> Changes {
+        let bit: Changes = 1u32.checked_shl(self.list.len() as u32).unwrap_or(0);
+        self.list.push(Change {
+            time,
+            remains: (remains, remains),
+            jobs: Vec::new(),
+        });
+        bit
+    }
+
+    fn add(&mut self, time: Without, remains: u64, of: &[usize]) {
+        let bit = self.push(time, remains);
+        for set in self.variants.iter_mut() {
+            for at in of {
+                if let Some(set) = set.get_mut(*at) {
+                    *set |= bit;
+                }
+            }
+        }
+    }
+
+    /// Splits the tests: each machine leaves out those of the others.
+    fn split(&mut self, facts: &Facts<'_>, shards: u64) -> Result<(), NoForecast> {
+        let tests = tests(facts);
+        if tests.len() < 2 {
+            return Err(NoForecast::NoTests);
+        }
+        self.tests = tests.len();
+        let parts = greedy(&tests, shards);
+        let all = self.variants.first().copied().unwrap_or_default();
+        self.variants.clear();
+        for part in 0..shards {
+            let others = tests.iter().zip(&parts).filter(|(_, of)| **of != part);
+            let others: Vec<Group> = others.flat_map(|(test, _)| test.1.clone()).collect();
+            let bit = self.push(whole(facts.below(&others)), 0);
+            self.variants.push(all.map(|set| set | bit));
+        }
+        Ok(())
+    }
+}
+
+/// The tests that have a process each, and no test below it: the recorded length in ns, and the
+/// executions.
+fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
+    let steps = Steps::new(facts.analysis);
+    let steps = steps.list().iter();
+    let tests = steps.filter(|step| step.kind == StepKind::Test);
+    let mut processes: BTreeSet<_> = tests.filter_map(|step| step.process).collect();
+    let parent = |ix: &_| facts.analysis.process(*ix).parent;
+    let above = |ix: &_| std::iter::successors(parent(ix), parent);
+    let hold: BTreeSet<_> = processes.iter().flat_map(above).collect();
+    processes.retain(|ix| facts.own.has(*ix) && !hold.contains(ix));
+    let mut groups: BTreeMap<_, Vec<Group>> = BTreeMap::new();
+    for (group, it) in facts.all() {
+        if processes.contains(&it.process) {
+            groups.entry(it.process).or_default().push(group);
+        }
+    }
+    let length = |ix| {
+        let process = facts.analysis.process(ix);
+        process.tree.end.since(process.start)
+    };
+    groups
+        .into_iter()
+        .map(|(ix, groups)| (length(ix), groups))
+        .collect()
+}
+
+/// The machine of each test: the longest ones first, each to the machine with the least.
+fn greedy(tests: &[(u64, Vec<Group>)], shards: u64) -> Vec<u64> {
+    let mut order: Vec<usize> = (0..tests.len()).collect();
+    let length = |at: &usize| tests.get(*at).map_or(0, |it| it.0);
+    order.sort_by_key(|at| (Reverse(length(at)), *at));
+    let mut loads: BTreeSet<(u64, u64)> = (0..shards).map(|part| (0, part)).collect();
+    let mut parts = vec![0; tests.len()];
+    for at in order {
+        if let (Some((load, part)), Some(of)) = (loads.pop_first(), parts.get_mut(at)) {
+            *of = part;
+            loads.insert((load.saturating_add(length(&at)), part));
+        }
+    }
+    parts
+}
+
+/// The changes that a user asks for.
+pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<Made, NoForecast> {
+    let mut made = Made {
+        variants: vec![[0; 3]],
+        ..Made::default()
+    };
+    for (name, by) in &wanted.faster {
+        let of = facts
+            .all()
+            .filter(|(_, it)| it.program == *name)
+            .map(|(group, _)| group);
+        let of: Vec<Group> = of.collect();
+        if of.is_empty() {
+            return Err(NoForecast::NoMatch(format!("--faster {name}")));
+        }
+        made.add(Without::work(facts.set(of)), factor(*by), ALL);
+    }
+    for regex in &wanted.without {
+        let of = matching(facts, regex);
+        if of.is_empty() {
+            return Err(NoForecast::NoMatch(format!("--without {regex}")));
+        }
+        made.add(whole(facts.below(&of)), 0, ALL);
+    }
+    for (regex, share) in &wanted.cached {
+        let mut of = matching(facts, regex);
+        if of.is_empty() {
+            return Err(NoForecast::NoMatch(format!("--cached {regex}")));
+        }
+        let count = (of.len() as f64 * share).round() as usize;
+        let every = spread(&of, count);
+        // The longest ones at best, the shortest at worst.
+        of.sort_by_key(|group| Reverse(length(facts, *group)));
+        let longest = of.get(..count).unwrap_or(&of);
+        let shortest = of.get(of.len().saturating_sub(count)..).unwrap_or(&of);
+        made.add(whole(facts.below(longest)), 0, &[0]);
+        made.add(whole(facts.below(&every)), 0, &[1]);
+        made.add(whole(facts.below(shortest)), 0, &[2]);
+    }
+    for (by, kind) in [(wanted.disk, Kind::Disk), (wanted.network, Kind::Network)] {
+        let Some(by) = by else { continue };
+        let own = match kind {
+            Kind::Disk => |kind, _| kind == Kind::Disk,
+            _ => |kind, _| kind == Kind::Network,
+        };
+        let waits = |_, _| false;
+        made.add(
+            Without {
+                own,
+                waits,
+                of: None,
+            },
+            factor(by),
+            ALL,
+        );
+    }
+    if let Some(shards) = wanted.shards {
+        made.split(facts, shards)?;
+    }
+    Ok(made)
+}
+
+/// All time of some executions.
+fn whole(of: Box<[bool]>) -> Without {
+    Without {
+        own: |_, _| true,
+        waits: |_, _| true,
+        of: Some(of),
+    }
+}
+
+fn length(facts: &Facts<'_>, group: Group) -> u64 {
+    facts.process(group).map_or(0, |it| it.end.since(it.start))
+}
+
+/// The executions whose command line matches, but for those below others of them.
+fn matching(facts: &Facts<'_>, regex: &Regex) -> Vec<Group> {
+    let matches = |group: Group| {
+        let line = facts.args(group).join(&b' ');
+        regex.is_match(&line)
+    };
+    let all = facts.all().filter(|(group, _)| matches(*group));
+    let all: Vec<(Group, _)> = all.map(|(group, it)| (group, it.process)).collect();
+    let processes: BTreeSet<_> = all.iter().map(|(_, process)| *process).collect();
+    let mut seen = BTreeSet::new();
+    let outer = |process| {
+        let parent = |ix: &_| facts.analysis.process(*ix).parent;
+        let mut above = std::iter::successors(parent(&process), parent);
+        !above.any(|ix| processes.contains(&ix))
+    };
+    all.into_iter()
+        .filter(|(_, process)| outer(*process) && seen.insert(*process))
+        .map(|(group, _)| group)
+        .collect()
+}
+
+/// So many of some, evenly spread.
+fn spread(of: &[Group], count: usize) -> Vec<Group> {
+    let all = of.iter().enumerate();
+    let chosen = all.filter(|(at, _)| (at + 1) * count / of.len() > at * count / of.len());
+    chosen.map(|(_, group)| *group).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_tests_are_split_first() {
+        let tests = [3, 5, 3, 4, 0].map(|length| (length, Vec::new()));
+        assert_eq!(greedy(&tests, 2), [1, 0, 0, 1, 1]);
+        assert_eq!(greedy(&tests[..2], 3), [1, 0]);
+        assert_eq!(greedy(&[], 2), [0; 0]);
+    }
+}
