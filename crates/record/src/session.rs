@@ -105,7 +105,8 @@ fn prepare(config: &Config) -> Result<Prepared, Error> {
     let destination = open_output(config)?;
     let marks = create_marks(config);
     let program = program(config)?;
-    let signals = Signals::take().map_err(Error::System)?;
+    let pause = config.watching.map(|watching| watching.pause);
+    let signals = Signals::take(pause).map_err(Error::System)?;
     let child = program.as_ref().map(command::start).transpose();
     let child = child.map_err(Error::Command)?;
     let pid = child.as_ref().map(Stopped::pid);
@@ -237,8 +238,9 @@ impl Session {
         let mut meta = header::metadata(config, &started, start);
         redactor.name(&mut meta.cwd);
         let connections = Connections::new(config.mask_addresses);
-        let output =
-            Output::start(destination, &meta, redactor, connections).map_err(Error::Format)?;
+        let watching = config.watching;
+        let output = Output::start(destination, &meta, redactor, connections, watching)
+            .map_err(Error::Format)?;
         started.source.begin(time);
         let clock = recorder(time, LifeKind::Clock(clock));
         let living = std::mem::take(&mut started.living);
