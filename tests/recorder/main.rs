@@ -40,6 +40,7 @@ mod support;
 mod symbolize;
 mod syscalls;
 mod terminal;
+mod under_way;
 #[path = "../common/usages.rs"]
 mod usages;
 #[cfg(target_arch = "x86_64")]
@@ -61,6 +62,7 @@ const BESIDE: &[&[support::Test]] = &[
     harm::TESTS,
     redact::TESTS,
     terminal::TESTS,
+    under_way::TESTS,
     options::TESTS,
     failures::TESTS,
     rights::TESTS,
