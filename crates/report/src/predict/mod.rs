@@ -10,7 +10,7 @@ use regex::bytes::Regex;
 use tr_analyze::critical_path::{self, CriticalPath, NoPath};
 use tr_analyze::jobs::Tools;
 use tr_analyze::kinds::Kind;
-use tr_analyze::model::{Analysis, Basis};
+use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Change, Changes, Done, Effect, Machine, Schedule, PERIOD};
 use tr_analyze::what_if::Without;
@@ -19,6 +19,12 @@ use crate::advice::facts::Facts;
 use crate::view::View;
 use crate::{label, units};
 pub use render::{table, Row};
+
+/// The jobs of a recording that name a file which others make, and those others.
+pub(crate) fn needs(view: &View<'_>, path: &CriticalPath) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
+    let facts = Facts::new(view, path);
+    facts.map_or_else(Vec::new, |facts| depends::certain(&facts))
+}
 
 /// What a user asks for.
 #[derive(Clone, Debug, Default)]
