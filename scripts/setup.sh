@@ -119,6 +119,7 @@ if [ "$part" = long ]; then want default-jre-headless here java; fi
 want nodejs here node
 if grep -qs '^ID=debian' /etc/os-release; then
 	want chromium-headless-shell here chromium-headless-shell
+	if [ "$part" = long ]; then want firefox-esr here firefox-esr; fi
 	want fonts-dejavu-core test -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf
 fi
 install "testing tr" || echo "setup: tests that need them are skipped" >&2

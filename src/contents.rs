@@ -62,6 +62,8 @@ pub struct Contents {
     pub duration: u64,
     /// Its end: complete or truncated.
     pub end: End,
+    /// The recorder is still at work.
+    pub under_way: bool,
     /// Frames, events and fields of a later version.
     pub unknown: Unknown,
     /// Events lost, by stream.
@@ -112,6 +114,7 @@ impl Contents {
 /// # Errors
 /// As [`Trace::open`].
 pub fn of(path: &Path, full: bool, budget: Budget) -> Result<Contents, Error> {
+    let is_written = open::is_written(path);
     let source = open::source(path)?;
     if !full {
         if let Some(outline) = Outline::read(&source)? {
@@ -123,7 +126,10 @@ pub fn of(path: &Path, full: bool, budget: Budget) -> Result<Contents, Error> {
             }
         }
     }
-    let trace = Trace::open(source)?;
+    let mut trace = Trace::open(source)?;
+    if is_written {
+        trace.set_under_way();
+    }
     Ok(by_analysis(&trace, budget))
 }
 
@@ -144,6 +150,7 @@ fn by_summary(outline: Outline) -> Contents {
         events: tally.events,
         duration: summary.end.since(meta.start),
         end: End::Complete,
+        under_way: false,
         unknown: Unknown {
             fields: unknown_fields,
             ..Unknown::default()
@@ -171,6 +178,7 @@ fn by_analysis(trace: &Trace, budget: Budget) -> Contents {
         events: analysis.events,
         duration: analysis.end.since(analysis.start),
         end: trace.end().clone(),
+        under_way: trace.under_way(),
         // After all frames have been read.
         unknown: trace.unknown(),
         lost: sums(lost.map(|span| (span.stream, span.count))),

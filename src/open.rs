@@ -25,7 +25,18 @@ pub const UNREADABLE: u8 = 2;
 /// # Errors
 /// As [`Trace::open`].
 pub fn trace(path: &Path) -> Result<Trace, Error> {
-    Trace::open(source(path)?)
+    let is_written = is_written(path);
+    let mut trace = Trace::open(source(path)?)?;
+    if is_written {
+        trace.set_under_way();
+    }
+    Ok(trace)
+}
+
+/// Whether a recorder writes FILE. To be asked before it is read: if the recording ends in
+/// between, FILE has its end.
+pub fn is_written(path: &Path) -> bool {
+    path.is_file() && File::open(path).is_ok_and(tr_output::is_written)
 }
 
 /// Opens FILE for a copy, and warns of what the copy lacks: damage, a missing end, parts of a later
@@ -79,7 +90,9 @@ pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
 /// Warns of damage and of a missing end.
 pub fn warn(trace: &Trace, name: &str) {
     let name = tr_report::escape::text(name.as_bytes());
-    if let End::Truncated { frame, offset, why } = trace.end() {
+    if trace.under_way() {
+        eprintln!("tr: {name}: the recording is under way");
+    } else if let End::Truncated { frame, offset, why } = trace.end() {
         eprintln!(
             "tr: {name}: ends at frame {frame}, byte {}: {} ({CUT})",
             tr_report::units::count(*offset),

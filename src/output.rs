@@ -34,6 +34,12 @@ pub const COMPARISON: Kind = Kind {
     is: |bytes| (PAGE.is)(bytes) || is_json(bytes) && has(bytes, "\"tr.diff/"),
 };
 
+/// What `tr pipeline` writes as a page or as JSON.
+pub const PIPELINE: Kind = Kind {
+    name: "a pipeline of tr pipeline",
+    is: |bytes| (PAGE.is)(bytes) || is_json(bytes) && has(bytes, "\"tr.pipeline/"),
+};
+
 /// Figures for services that follow them over time.
 pub const BENCHMARKS: Kind = Kind {
     name: "figures of benchmarks",

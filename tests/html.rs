@@ -1,4 +1,4 @@
-//! The page of `tr report`, tested in Chromium by `crates/report/web/test/page.mjs`. Without
+//! The page of `tr report`, tested in Chromium, and by `make test-long` in Firefox, by `crates/report/web/test/page.mjs`. Without
 //! Node, Chromium or Playwright these tests are reported as ignored, with the reason.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // of our own files
@@ -26,14 +26,22 @@ use tr_sim::scenario::{self, Weights};
 
 use common::{trial, TR};
 
-/// The names of the tests: the functions of `tests` in `page.mjs`.
-fn names() -> impl Iterator<Item = &'static str> {
+/// The names of the tests: the functions of `tests` in `page.mjs`; and whether they need Chromium's
+/// own protocol.
+fn names() -> impl Iterator<Item = (&'static str, bool)> {
     let script = include_str!("../crates/report/web/test/page.mjs");
     let (_, tests) = script.split_once("\nconst tests = {\n").expect("tests");
-    let functions = tests
-        .lines()
-        .filter_map(|line| line.strip_prefix("  async "));
-    functions.filter_map(|line| line.strip_suffix("() {"))
+    let functions = tests.split("\n  async ");
+    let first = functions
+        .clone()
+        .next()
+        .and_then(|it| it.strip_prefix("  async "));
+    let functions = first.into_iter().chain(functions.skip(1));
+    functions.filter_map(|text| {
+        let (name, body) = text.split_once("() {\n")?;
+        let own = ["newCDPSession", ".pdf("];
+        Some((name, own.iter().any(|own| body.contains(own))))
+    })
 }
 
 fn web() -> PathBuf {
@@ -42,13 +50,20 @@ fn web() -> PathBuf {
 
 /// The browser, by its name on PATH.
 fn chromium() -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    let names = [
+    on_path(&[
         "chromium-headless-shell",
         "chromium",
         "chromium-browser",
         "google-chrome",
-    ];
+    ])
+}
+
+fn firefox() -> Option<PathBuf> {
+    on_path(&["firefox-esr", "firefox"])
+}
+
+fn on_path(names: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
     names.iter().find_map(|name| {
         let mut files = std::env::split_paths(&path).map(|directory| directory.join(name));
         files.find(|file| file.is_file())
@@ -322,12 +337,16 @@ struct Browser {
 }
 
 impl Browser {
-    fn start(directory: &Path) -> Result<Browser, Failed> {
+    /// In the browser that the variable names.
+    fn start(
+        directory: &Path,
+        (variable, browser): (&str, Option<PathBuf>),
+    ) -> Result<Browser, Failed> {
         let mut node = Command::new("node")
             .arg("test/page.mjs")
             .arg(directory)
             .current_dir(web())
-            .env("CHROMIUM", chromium().unwrap_or_default())
+            .env(variable, browser.unwrap_or_default())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -452,13 +471,18 @@ fn main() {
     args.test_threads = Some(args.test_threads.map_or(2, |n| n.min(2)));
     let reason = why_not();
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let browser = match reason.is_some() || args.list {
+    let said = |failed: Failed| failed.message().unwrap_or("?").to_owned();
+    let prepared = match reason.is_some() || args.list {
         true => Err(String::new()),
-        false => prepare(directory.path())
-            .and_then(|()| Browser::start(directory.path()))
-            .map_err(|failed| failed.message().unwrap_or("?").to_owned()),
+        false => prepare(directory.path()).map_err(said),
     };
-    let browser = Arc::new(browser);
+    let start = |browser| {
+        let started = prepared.clone();
+        Arc::new(started.and_then(|()| Browser::start(directory.path(), browser).map_err(said)))
+    };
+    let browser = start(("CHROMIUM", chromium()));
+    // CI has no time for a second browser.
+    let second = (common::long() && !args.list).then(|| start(("FIREFOX", firefox())));
     let mut trials = vec![trial(
         "the_same_bytes_whole_or_not_at_all",
         None,
@@ -469,16 +493,24 @@ fn main() {
         None,
         a_comparison_goes_to_a_file,
     ));
-    trials.extend(names().map(|test| {
+    let look = |browser: &Arc<Result<Browser, String>>, test| {
         let browser = browser.clone();
-        let look = move || match &*browser {
+        move || match &*browser {
             Ok(browser) => browser.run(test),
             Err(failed) => Err(failed.into()),
-        };
-        trial(test, reason.clone(), look)
-    }));
+        }
+    };
+    trials.extend(names().map(|(test, _)| trial(test, reason.clone(), look(&browser, test))));
+    if let Some(second) = &second {
+        let reason = reason.or_else(|| firefox().is_none().then(|| "no Firefox".to_owned()));
+        let names = names().filter(|(_, chromium)| !chromium);
+        trials.extend(names.map(|(test, _)| {
+            let name = format!("{test}_in_firefox");
+            trial(&name, reason.clone(), look(second, test))
+        }));
+    }
     let conclusion = libtest_mimic::run(&args, trials);
-    drop(browser);
+    drop((browser, second));
     drop(directory);
     conclusion.exit();
 }

@@ -1,5 +1,7 @@
 //! `tr dump`: every event of a trace, in order.
 
+mod follow;
+
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,9 +9,9 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use serde_json::{json, Map, Value};
 use tr_analyze::order::{self, Event};
-use tr_format::event::SchedKind;
+use tr_format::event::{Ktime, SchedKind};
 
-use crate::budget::Budget;
+use crate::budget::{Budget, Watch};
 use crate::open;
 
 /// Print the events of a recording, in the order of their times
@@ -23,6 +25,9 @@ pub struct Args {
     /// text, or one JSON object per line
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
+    /// Print the events of a recording under way as they are written, until it ends
+    #[arg(long)]
+    follow: bool,
     #[command(flatten)]
     budget: Budget,
 }
@@ -51,30 +56,65 @@ impl Args {
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
+    if args.follow {
+        return follow::run(args);
+    }
     let trace = match open::trace(&args.file) {
         Ok(trace) => trace,
         Err(error) => return open::unreadable(&args.file, &error),
     };
-    let zero = trace.meta().start.0;
-    let mut out = match open::stdout() {
-        Ok(out) => std::io::BufWriter::new(out),
+    let mut printer = match Printer::new(args, trace.meta().start) {
+        Ok(printer) => printer,
         Err(error) => return open::printed(Err(error)),
     };
     let mut merge = order::merge(&trace);
-    let watch = args.budget.begin(1);
-    let mut count = 0_u64;
     while let Some(event) = merge.next_event() {
-        count += 1;
-        if count.is_multiple_of(LOOK_EVERY) {
-            if let Some(why) = watch.exceeded() {
+        match printer.print(&event) {
+            Ok(true) => {}
+            Ok(false) => break,
+            Err(error) => return open::printed(Err(error)),
+        }
+    }
+    for error in merge.batches().unreadable() {
+        eprintln!("tr: {error}");
+    }
+    open::printed(printer.out.flush())
+}
+
+/// Prints events.
+struct Printer {
+    out: std::io::BufWriter<std::io::StdoutLock<'static>>,
+    format: FormatArg,
+    zero: Ktime,
+    watch: Watch,
+    count: u64,
+}
+
+impl Printer {
+    /// Of a recording since `zero`.
+    fn new(args: &Args, zero: Ktime) -> std::io::Result<Printer> {
+        Ok(Printer {
+            out: std::io::BufWriter::new(open::stdout()?),
+            format: args.format,
+            zero,
+            watch: args.budget.begin(1),
+            count: 0,
+        })
+    }
+
+    /// Prints an event; false if the budget is used up, which it says.
+    fn print(&mut self, event: &Event) -> std::io::Result<bool> {
+        self.count += 1;
+        if self.count.is_multiple_of(LOOK_EVERY) {
+            if let Some(why) = self.watch.exceeded() {
                 eprintln!("tr: {why}; the events end there");
-                break;
+                return Ok(false);
             }
         }
-        let time = i128::from(event.time().0) - i128::from(zero);
-        let (cpu, kind, fields) = parts(&event);
-        let written = match args.format {
-            FormatArg::Text => text(&mut out, time, cpu, kind, &fields),
+        let time = i128::from(event.time().0) - i128::from(self.zero.0);
+        let (cpu, kind, fields) = parts(event);
+        match self.format {
+            FormatArg::Text => text(&mut self.out, time, cpu, kind, &fields)?,
             FormatArg::Ndjson => {
                 let mut object = Map::new();
                 object.insert(
@@ -84,18 +124,12 @@ pub fn run(args: &Args) -> ExitCode {
                 object.insert("cpu".into(), json!(cpu));
                 object.insert("kind".into(), json!(kind));
                 object.extend(fields);
-                tr_report::json::document(&Value::Object(object), false)
-                    .and_then(|line| out.write_all(line.as_bytes()))
+                let line = tr_report::json::document(&Value::Object(object), false)?;
+                self.out.write_all(line.as_bytes())?;
             }
-        };
-        if written.is_err() {
-            return open::printed(written);
         }
+        Ok(true)
     }
-    for error in merge.batches().unreadable() {
-        eprintln!("tr: {error}");
-    }
-    open::printed(out.flush())
 }
 
 fn text(

@@ -289,6 +289,7 @@ fn file(lines: &mut Lines, contents: &Contents) {
         "end",
         match &contents.end {
             End::Complete => "complete".into(),
+            _ if contents.under_way => "not yet: the recording is under way".into(),
             End::Truncated { frame, offset, why } => {
                 let why = safe(why);
                 format!("truncated at frame {frame}, byte {offset} ({why}): {CUT}")

@@ -1,14 +1,16 @@
 //! `tr pipeline`: which job of several the time of a CI run was spent in.
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
 use tr_analyze::Options;
-use tr_report::pipeline::{graph, Graph, Job, Pipeline, MOST};
+use tr_report::escape;
+use tr_report::pipeline::{graph as graph_of, Job, Pipeline, MOST};
 
 use crate::budget::{Budget, Use};
-use crate::{open, progress};
+use crate::{open, output, progress};
 
 /// Tell which jobs of a CI run, recorded on several machines, set its time
 #[derive(clap::Args, Debug)]
@@ -16,13 +18,17 @@ use crate::{open, progress};
 Each FILE is the recording of a job. The jobs lie on one line by the clocks of their
 machines; the uncertainty of these clocks is told. What a job waited for is told by the job
 graph, a JSON file: {\"jobs\": [{\"name\": \"test\", \"needs\": [\"build\"]}]}. Without it each
-job is taken to have waited for all that had ended when it began.
+job is taken to have waited for all that had ended when it began. --jobs reads what the CI
+system itself tells of the run's jobs: their times by one clock, those that were not recorded,
+the waits for a runner, and in GitLab the graph.
 
 Exit status: 0; 2 when a file cannot be read, or has no time of the day.
 
 Examples:
   tr pipeline build.bin test-*.bin
-  tr pipeline *.bin --graph jobs.json --format json")]
+  tr pipeline *.bin --graph graph.json --format html -o pipeline.html
+  gh api repos/OWNER/REPO/actions/runs/ID/jobs > jobs.json
+  tr pipeline *.bin --jobs jobs.json")]
 pub struct Args {
     /// The recordings of the jobs
     #[arg(value_name = "FILE", required = true)]
@@ -30,9 +36,18 @@ pub struct Args {
     /// The job graph: which job needs which
     #[arg(long, value_name = "FILE")]
     graph: Option<PathBuf>,
+    /// The answer of GitHub (GET …/actions/runs/ID/jobs) or GitLab (GET …/pipelines/ID/jobs), as
+    /// JSON
+    #[arg(long, value_name = "FILE")]
+    jobs: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
+    /// The file to write; - is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    #[command(flatten)]
+    force: output::Force,
     #[command(flatten)]
     budget: Budget,
 }
@@ -41,9 +56,16 @@ pub struct Args {
 enum FormatArg {
     Text,
     Json,
+    /// A page
+    Html,
 }
 
 impl Args {
+    /// It writes to standard output alone.
+    pub fn only_reads(&self) -> bool {
+        self.output.as_os_str() == "-"
+    }
+
     /// The limits of its memory and time.
     pub fn budget(&self) -> Budget {
         self.budget
@@ -53,33 +75,50 @@ impl Args {
 /// The largest job graph in bytes.
 const LARGEST: u64 = 16 << 20;
 
-fn read(file: &std::path::Path) -> Result<Graph, String> {
-    let size = std::fs::metadata(file)
-        .map_err(|error| error.to_string())?
-        .len();
-    if size > LARGEST {
-        return Err("larger than 16 MiB".to_owned());
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
-    graph(&text)
+/// What `parse` makes of a small file.
+fn read<T>(
+    file: &Path,
+    what: &str,
+    parse: impl FnOnce(&str) -> Result<T, String>,
+) -> Result<T, ExitCode> {
+    let text = || {
+        let size = std::fs::metadata(file).map_err(|error| error.to_string())?;
+        if size.len() > LARGEST {
+            return Err("larger than 16 MiB".to_owned());
+        }
+        std::fs::read_to_string(file).map_err(|error| error.to_string())
+    };
+    text().and_then(|text| parse(&text)).map_err(|why| {
+        let why = escape::text(why.as_bytes());
+        eprintln!("tr: {}: no {what}: {why}", shown(file));
+        ExitCode::from(open::UNREADABLE)
+    })
+}
+
+fn shown(file: &Path) -> String {
+    escape::text(file.as_os_str().as_encoded_bytes())
 }
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
-    let shown =
-        |file: &std::path::Path| tr_report::escape::text(file.as_os_str().as_encoded_bytes());
+    match pipeline(args) {
+        Ok(pipeline) => write(args, &pipeline),
+        Err(code) => code,
+    }
+}
+
+/// Reads all files.
+fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
     if args.files.len() > MOST {
         eprintln!("tr: a pipeline has at most {MOST} recordings");
-        return ExitCode::from(open::UNREADABLE);
+        return Err(ExitCode::from(open::UNREADABLE));
     }
-    let graph = match args.graph.as_deref().map(|file| (file, read(file))) {
-        None => None,
-        Some((_, Ok(graph))) => Some(graph),
-        Some((file, Err(why))) => {
-            eprintln!("tr: {}: no job graph: {why}", shown(file));
-            return ExitCode::from(open::UNREADABLE);
-        }
-    };
+    let graph = args.graph.as_deref();
+    let graph = graph.map(|file| read(file, "job graph", graph_of));
+    let graph = graph.transpose()?;
+    let told = args.jobs.as_deref();
+    let told = told.map(|file| read(file, "jobs of a CI run", tr_import::jobs::read));
+    let told = told.transpose()?.unwrap_or_default();
     let options = Options {
         timeline: true,
         ..Options::default()
@@ -88,7 +127,7 @@ pub fn run(args: &Args) -> ExitCode {
     for file in &args.files {
         let trace = match open::trace(file) {
             Ok(trace) => trace,
-            Err(error) => return open::unreadable(file, &error),
+            Err(error) => return Err(open::unreadable(file, &error)),
         };
         open::warn(&trace, &file.to_string_lossy());
         let analysis = progress::analyze(&trace, &options, (args.budget, Use::Times));
@@ -100,13 +139,35 @@ pub fn run(args: &Args) -> ExitCode {
                     "tr: {}: has no time of the day, so it has no place beside others",
                     shown(file)
                 );
-                return ExitCode::from(open::UNREADABLE);
+                return Err(ExitCode::from(open::UNREADABLE));
             }
         }
     }
-    let pipeline = Pipeline::new(jobs, graph.as_ref());
-    match args.format {
-        FormatArg::Text => open::print_text(&pipeline.text()),
-        FormatArg::Json => open::print_json(&pipeline.json()),
+    Ok(Pipeline::new(jobs, graph.as_ref(), &told))
+}
+
+/// Writes it to the file or to standard output.
+fn write(args: &Args, pipeline: &Pipeline) -> ExitCode {
+    let text = match args.format {
+        FormatArg::Text => escape::page(&pipeline.text()).into_owned(),
+        FormatArg::Html => pipeline.html(),
+        FormatArg::Json => match tr_report::json::document(&pipeline.json(), true) {
+            Ok(text) => text,
+            Err(error) => return open::printed(Err(error)),
+        },
+    };
+    let Some(first) = args.files.first().filter(|_| !args.only_reads()) else {
+        return open::print(text.as_bytes());
+    };
+    let kind = (output::PIPELINE, false);
+    let written = output::whole(&args.output, first, kind, args.force, |file| {
+        file.write_all(text.as_bytes())
+    });
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tr: cannot write {}: {error}", shown(&args.output));
+            ExitCode::FAILURE
+        }
     }
 }

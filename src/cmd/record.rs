@@ -2,6 +2,7 @@
 
 mod again;
 mod hints;
+mod line;
 mod notes;
 mod refusal;
 mod rotation;
@@ -132,6 +133,10 @@ pub struct Args {
     /// Keep auto from using ptrace, under which setuid programs run without their rights
     #[arg(long)]
     no_ptrace: bool,
+    /// Keep a line at the bottom of the terminal: the time, the jobs that run, the longest of
+    /// them. Not where standard error is no terminal, nor where CI is set
+    #[arg(long, requires = "command", conflicts_with_all = ["all", "pid", "cgroup"])]
+    status: bool,
     /// Print nothing but errors
     #[arg(short, long)]
     quiet: bool,
@@ -214,6 +219,7 @@ impl Args {
             } else {
                 notes::say_waiting
             },
+            watching: line::watching(self.status),
             started,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         }
@@ -285,7 +291,9 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
     };
     notes::warn_of_root(&args, &redactor);
     let config = args.config(follow, redactor, started);
-    match tr_record::record(&config) {
+    let recorded = tr_record::record(&config);
+    line::leave();
+    match recorded {
         Ok(report) => {
             say_not_executed(&args, report.not_executed);
             notes::tell(&args, &config, &report);

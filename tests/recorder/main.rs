@@ -41,6 +41,7 @@ mod support;
 mod symbolize;
 mod syscalls;
 mod terminal;
+mod under_way;
 #[path = "../common/usages.rs"]
 mod usages;
 #[cfg(target_arch = "x86_64")]
@@ -62,6 +63,7 @@ const BESIDE: &[&[support::Test]] = &[
     harm::TESTS,
     redact::TESTS,
     terminal::TESTS,
+    under_way::TESTS,
     options::TESTS,
     failures::TESTS,
     rights::TESTS,

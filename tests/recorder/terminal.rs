@@ -29,6 +29,9 @@ pub const TESTS: &[Test] = &[
     ("a_shell_that_suspends_itself_is_seen_and_continued", || {
         suspended("auto")
     }),
+    ("a_status_line_leaves_the_output_as_it_is", status_line),
+    ("a_status_line_is_gone_while_tr_is_stopped", status_stopped),
+    ("a_status_line_keeps_away_from_raw_mode_and_ci", status_away),
     (TIOCSTI, other_user),
 ];
 
@@ -272,6 +275,122 @@ fn suspended(method: &str) -> Result<(), Failed> {
     terminal.types("exit 6\r")?;
     terminal.status(6)?;
     terminal.complete()
+}
+
+impl Terminal {
+    fn size(&self, rows: u16) -> Result<(), Failed> {
+        let size = nix::pty::Winsize {
+            ws_row: rows,
+            ws_col: 80,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        // SAFETY: the call reads the struct, which outlives it.
+        let set = unsafe { libc::ioctl(self.keys.as_raw_fd(), libc::TIOCSWINSZ, &size) };
+        ensure(set == 0, || "no window size".into())
+    }
+
+    fn shown(&self) -> String {
+        text(&self.screen.lock().expect("no panic"))
+    }
+
+    fn records_with_status(&mut self, command: &str) -> Result<(), Failed> {
+        self.types(&format!(
+            "TERM=xterm \"$TR\" record -q --status -o \"$TRACE\" -- {command}\r"
+        ))?;
+        self.shows("ready")
+    }
+}
+
+/// The end of the line, and of its region: the terminal is as before.
+const GONE: &str = "\x1b7\x1b[r\x1b[24;1H\x1b[2K\x1b8";
+
+/// What a terminal is told between a saved cursor and the restored one, taken away.
+fn without_status(shown: &str) -> String {
+    let mut left = String::new();
+    let mut rest = shown;
+    while let Some((before, line)) = rest.split_once("\x1b7") {
+        left.push_str(before);
+        rest = line.split_once("\x1b8").map_or("", |(_, after)| after);
+    }
+    left + rest
+}
+
+fn status_line() -> Result<(), Failed> {
+    let mut terminal = Terminal::new("auto")?;
+    terminal.types("unset CI\r")?;
+    terminal.size(24)?;
+    // Half a line before each sleep: the line at the bottom comes in its middle.
+    terminal.records_with_status(
+        "sh -c 'echo rea\"\"dy; for i in 1 2 3; do printf one-$i; sleep 1; echo -two-$i; done; exit 3'",
+    )?;
+    terminal.shows("\x1b[1;23r\x1b[24;1H")?;
+    terminal.shows("· 1 job runs, sleep 1 ")?;
+    terminal.shows("· 1 waits for it\x1b8")?;
+    // A new size: a new region.
+    terminal.size(30)?;
+    terminal.shows("\x1b[1;29r\x1b[30;1H")?;
+    terminal.size(24)?;
+    terminal.shows("-two-3\r\n")?;
+    terminal.status(3)?;
+    let shown = terminal.shown();
+    let output = without_status(&shown).replace("\x1bD\x1b[A", "");
+    for line in 1..4 {
+        ensure(
+            output.contains(&format!("one-{line}-two-{line}\r\n")),
+            || format!("{output:?}"),
+        )?;
+    }
+    let last = shown.rfind("\x1b7").and_then(|at| shown.get(at..));
+    ensure(last.is_some_and(|it| it.starts_with(GONE)), || {
+        format!("{last:?}")
+    })?;
+    // Ctrl-C: the line is gone as well.
+    terminal.records_with_status("sh -c 'echo rea\"\"dy; exec sleep 30'")?;
+    terminal.shows("1 job runs, sleep 30 ")?;
+    terminal.types("\x03")?;
+    terminal.status(130)?;
+    let shown = terminal.shown();
+    let last = shown.rfind("\x1b7").and_then(|at| shown.get(at..));
+    ensure(last.is_some_and(|it| it.starts_with(GONE)), || {
+        format!("{last:?}")
+    })?;
+    terminal.complete()
+}
+
+fn status_stopped() -> Result<(), Failed> {
+    let mut terminal = Terminal::new("auto")?;
+    terminal.types("unset CI\r")?;
+    terminal.size(24)?;
+    terminal.records_with_status("sh -c 'echo rea\"\"dy; sleep 2; sleep 1.5; exit 7'")?;
+    terminal.shows("job runs")?;
+    terminal.types("\x1a")?;
+    terminal.shows("Stopped")?;
+    let shown = terminal.shown();
+    let (before, _) = shown.rsplit_once("Stopped").unwrap_or_default();
+    let last = before.rfind("\x1b7").and_then(|at| before.get(at..));
+    ensure(last.is_some_and(|it| it.starts_with(GONE)), || {
+        format!("{last:?}")
+    })?;
+    terminal.types("fg\r")?;
+    terminal.shows("sleep 1.5 ")?;
+    terminal.status(7)?;
+    terminal.complete()
+}
+
+fn status_away() -> Result<(), Failed> {
+    let mut terminal = Terminal::new("auto")?;
+    terminal.types("unset CI\r")?;
+    terminal.size(24)?;
+    terminal.records_with_status(
+        "sh -c 'stty raw -echo; echo rea\"\"dy; sleep 1.6; stty sane; exit 4'",
+    )?;
+    terminal.status(4)?;
+    terminal.types("export CI=true\r")?;
+    terminal.records_with_status("sh -c 'echo rea\"\"dy in CI; sleep 1.6; exit 5'")?;
+    terminal.status(5)?;
+    let shown = terminal.shown();
+    ensure(!shown.contains("\x1b7"), || format!("{shown:?}"))
 }
 
 /// TIOCSTI types into the terminal that the caller's session has.

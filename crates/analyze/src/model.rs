@@ -213,6 +213,8 @@ pub struct Quality {
     pub lost_unknown: bool,
     /// The place and the reason, when the file ends before the recording did.
     pub truncated: Option<String>,
+    /// That is because the recording goes on.
+    pub under_way: bool,
     /// The reason why reading stopped before the end of the file ([`crate::Watch`]).
     pub stopped: Option<String>,
     /// The reason why there is no [`Analysis::timeline`], where reports would have one.

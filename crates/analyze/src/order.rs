@@ -485,8 +485,13 @@ impl Blocks for TraceBlocks<'_> {
 
 /// The events of a trace in batches; an unreadable frame becomes a loss.
 pub fn batches(trace: &Trace) -> TraceBatches<'_> {
+    batches_of(trace, trace.frames())
+}
+
+/// The events of some frames of a trace.
+fn batches_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> TraceBatches<'a> {
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
-    for frame in trace.frames() {
+    for frame in frames {
         streams.entry(frame.stream).or_default().push(Block {
             min: frame.min,
             events: frame.events,
@@ -502,4 +507,9 @@ pub type TraceBatches<'a> = Batches<TraceBlocks<'a>>;
 /// All events of a trace in order; see [`batches()`].
 pub fn merge(trace: &Trace) -> Merge<TraceBlocks<'_>> {
     Merge::new(batches(trace))
+}
+
+/// The events of some frames of a trace in order.
+pub fn merge_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> Merge<TraceBlocks<'a>> {
+    Merge::new(batches_of(trace, frames))
 }

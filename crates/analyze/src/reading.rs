@@ -72,6 +72,7 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
             lost_unknown: lost.iter().any(|span| span.count.is_none()),
             lost,
             truncated: stopped.clone().or_else(|| truncation(trace)),
+            under_way: trace.under_way(),
             stopped,
             largest_inversion: inversion,
             commit_delay: known.late.longest().max(inversion),

@@ -41,6 +41,7 @@ pub struct Trace {
     summary: Option<Summary>,
     frames: Vec<FrameInfo>,
     end: End,
+    under_way: bool,
     /// The end of the original.
     recovered_from: Option<End>,
     damage: Vec<Damage>,
@@ -54,6 +55,17 @@ pub struct Trace {
 thread_local! {
     /// Its buffers are costly to allocate for every frame.
     static DECODER: RefCell<Decoder> = RefCell::default();
+}
+
+/// The damage of a frame of this file's own whose content is not what its type has.
+fn damage_of(row: &Row, what: Fault) -> Damage {
+    Damage {
+        frame: row.header.number,
+        offset: row.offset,
+        bytes: row.bytes,
+        what,
+        stream: None,
+    }
 }
 
 impl Trace {
@@ -73,6 +85,7 @@ impl Trace {
             summary: None,
             frames: Vec::new(),
             end: walked.end,
+            under_way: false,
             recovered_from: None,
             damage: start.damage.into_iter().chain(walked.damage).collect(),
             gaps: walked.gaps,
@@ -85,16 +98,31 @@ impl Trace {
         };
         for row in &walked.rows {
             if let Err(fault) = trace.take(row) {
-                trace.damage.push(Damage {
-                    frame: row.header.number,
-                    offset: row.offset,
-                    bytes: row.bytes,
-                    what: fault,
-                    stream: None,
-                });
+                trace.damage.push(damage_of(row, fault));
             }
         }
         Ok(trace)
+    }
+
+    /// Reads on where a file under way ended: `source` is the same file with its length of now.
+    /// [`Trace::frames`] and [`Trace::damage`] are those of the new part alone; losses by damage
+    /// there are not derived.
+    ///
+    /// # Errors
+    /// As [`Trace::open`].
+    pub fn grow(&mut self, source: Source) -> Result<(), Error> {
+        (self.frames, self.damage) = (Vec::new(), Vec::new());
+        let End::Truncated { frame, offset, .. } = self.end else {
+            return Ok(());
+        };
+        let grown = walk::on(&source, self.id, (offset, frame))?;
+        (self.source, self.end, self.damage) = (source, grown.end, grown.damage);
+        for row in &grown.rows {
+            if let Err(fault) = self.take(row) {
+                self.damage.push(damage_of(row, fault));
+            }
+        }
+        Ok(())
     }
 
     /// Takes a frame: event frames are listed, others are read.
@@ -149,6 +177,17 @@ impl Trace {
     /// The end of this file.
     pub fn file_end(&self) -> &End {
         &self.end
+    }
+
+    /// Whether the file has no end because its recorder is still at work. A file does not tell:
+    /// whoever opens it does, by [`Trace::set_under_way`].
+    pub fn under_way(&self) -> bool {
+        self.under_way && matches!(self.end, End::Truncated { .. })
+    }
+
+    /// The recorder was at work before the file was read.
+    pub fn set_under_way(&mut self) {
+        self.under_way = true;
     }
 
     /// Whether `tr recover` made this trace.

@@ -228,19 +228,8 @@ fn find_metadata(source: &Source) -> Result<Option<Vec<u8>>, Error> {
 /// the analysis, because a loss has to be known before the events around it are read. That
 /// costs some 0.1 ns a byte, a hundredth of the decoding. An index saves nothing of it.
 pub fn walk(source: &Source, id: u32, meta: &Metadata) -> Result<Walked, Error> {
-    let mut walk = Walk {
-        source,
-        id,
-        rows: Vec::new(),
-        damage: Vec::new(),
-        torn: Vec::new(),
-        index: Vec::new(),
-        next: 0,
-        indexes: 0,
-        before_index: None,
-        in_vain: 0,
-    };
-    let end = walk.run()?;
+    let mut walk = Walk::new(source, id, 0);
+    let end = walk.run(frame::FILE_HEADER)?;
     let gaps = walk.gaps(meta);
     let index_lies = walk.index_lies(&end);
     Ok(Walked {
@@ -248,6 +237,28 @@ pub fn walk(source: &Source, id: u32, meta: &Metadata) -> Result<Walked, Error> 
         rows: walk.rows,
         damage: walk.damage,
         gaps,
+        end,
+    })
+}
+
+/// A part of a file that is being written.
+#[derive(Debug)]
+pub struct Grown {
+    /// Its intact frames except index frames, in file order.
+    pub rows: Vec<Row>,
+    /// Its damaged parts, in file order.
+    pub damage: Vec<Damage>,
+    /// The end of the file.
+    pub end: End,
+}
+
+/// Walks on from the byte where the file ended before, with the number of its next frame.
+pub fn on(source: &Source, id: u32, (from, next): (u64, u64)) -> Result<Grown, Error> {
+    let mut walk = Walk::new(source, id, next);
+    let end = walk.run(from)?;
+    Ok(Grown {
+        rows: walk.rows,
+        damage: walk.damage,
         end,
     })
 }
@@ -278,8 +289,22 @@ enum Go {
 }
 
 impl Walk<'_> {
-    fn run(&mut self) -> Result<End, Error> {
-        let mut at = frame::FILE_HEADER;
+    fn new(source: &Source, id: u32, next: u64) -> Walk<'_> {
+        Walk {
+            source,
+            id,
+            rows: Vec::new(),
+            damage: Vec::new(),
+            torn: Vec::new(),
+            index: Vec::new(),
+            next,
+            indexes: 0,
+            before_index: None,
+            in_vain: 0,
+        }
+    }
+
+    fn run(&mut self, mut at: u64) -> Result<End, Error> {
         loop {
             match self.step(at)? {
                 Go::To(next) => at = next,

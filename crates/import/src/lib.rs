@@ -14,6 +14,7 @@ pub mod clang;
 mod date;
 mod error;
 mod files;
+pub mod jobs;
 pub mod junit;
 pub mod ninja;
 mod recording;

@@ -16,6 +16,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::{Gid, Uid};
 
 use place::{At, Identity, Place};
@@ -238,6 +239,13 @@ enum Out {
 pub struct Destination {
     out: Out,
     unnamed: Option<Unnamed>,
+    lock: Option<Flock<File>>,
+}
+
+/// Whether the process that writes a file is still at work, see [`Destination::lock`].
+pub fn is_written(file: File) -> bool {
+    let tried = Flock::lock(file, FlockArg::LockSharedNonblock);
+    matches!(tried, Err((_, Errno::EWOULDBLOCK)))
 }
 
 /// Gives a written file its name.
@@ -277,6 +285,7 @@ impl Destination {
                         file: None,
                     }),
                     unnamed: None,
+                    lock: None,
                 }),
                 Place::Special(at, place) => Ok(existing(&at, place)?.into()),
                 Place::Descriptor(_, Some(number @ 0..=2)) => Ok(stream(number, settings)?.into()),
@@ -285,6 +294,15 @@ impl Destination {
                     Ok(OpenOptions::new().append(true).open(path)?.into())
                 }
             },
+        }
+    }
+
+    /// A new file is locked (flock(2)) while it is open: [`is_written`] tells that its writer is
+    /// at work. A file system without locks loses only that.
+    pub fn lock(&mut self) {
+        let Out::File(file) = &self.out else { return };
+        if let (Some(_), Ok(copy)) = (&self.unnamed, file.try_clone()) {
+            self.lock = Flock::lock(copy, FlockArg::LockExclusiveNonblock).ok();
         }
     }
 
@@ -300,6 +318,7 @@ impl From<File> for Destination {
         Destination {
             out: Out::File(file),
             unnamed: None,
+            lock: None,
         }
     }
 }
@@ -375,6 +394,7 @@ fn create(at: At, settings: &Settings) -> io::Result<Destination> {
     Ok(Destination {
         out: Out::File(file),
         unnamed: Some(unnamed),
+        lock: None,
     })
 }
 

@@ -9,6 +9,7 @@ use tr_output::Target;
 use tr_redact::Redactor;
 
 use crate::inherited::Inherited;
+use crate::watcher::Watching;
 
 /// The settings of a recording.
 #[derive(Clone, Debug)]
@@ -66,6 +67,8 @@ pub struct Config {
     /// Called once if the output has not taken the end of the trace [`LONG`](crate::LONG)
     /// after COMMAND's end. From then on a signal ends the wait.
     pub on_wait: fn(),
+    /// Whoever sees the events as they come.
+    pub watching: Option<Watching>,
     /// The start of `tr`.
     pub started: Instant,
     /// The version of `tr`.

@@ -40,6 +40,7 @@ pub mod symbols;
 mod targets;
 mod untraced;
 mod urgency;
+mod watcher;
 
 pub use command::{find, in_foreground};
 pub use config::{ring_sizes, Choice, Config, Containers, Follow, Rotation};
@@ -57,3 +58,4 @@ pub use source::Alive;
 pub use stall::{LIMIT, LONG};
 pub use tr_output::Target;
 pub use untraced::{run_untraced, Untraced};
+pub use watcher::{Watcher, Watching};

@@ -24,6 +24,7 @@ use crate::queue::Queue;
 use crate::quotas::Quotas;
 use crate::source::{recorder, Drained, Take};
 use crate::stacks::{Stacked, Stacks};
+use crate::watcher::{Watcher, Watching};
 use crate::{containers, host, urgency};
 use tr_redact::Redactor;
 use tr_symbols::Request;
@@ -120,11 +121,13 @@ impl Output {
     /// # Errors
     /// The header cannot be written.
     pub fn start(
-        destination: Destination,
+        mut destination: Destination,
         meta: &Metadata,
         redactor: Redactor,
         connections: Connections,
+        watching: Option<Watching>,
     ) -> Result<Output, tr_format::Error> {
+        destination.lock();
         let (out, name) = destination.split();
         let queue = Queue::new(out)?;
         let watch = queue.watch();
@@ -154,6 +157,7 @@ impl Output {
                     files: SyncFiles::default(),
                     so_far,
                     stacks: Stacks::new(has_stacks),
+                    watcher: watching.map(|watching| (watching.start)(start)),
                 }
                 .run(&receiver)
             })?;
@@ -265,6 +269,7 @@ struct State {
     so_far: Arc<AtomicU64>,
     stacks: Stacks,
     quotas: Quotas,
+    watcher: Option<Box<dyn Watcher>>,
 }
 
 impl State {
@@ -332,6 +337,9 @@ impl State {
             self.writer.flush()?;
             let bytes = self.writer.written().bytes;
             self.so_far.store(bytes, Ordering::Relaxed);
+            if let Some(watcher) = &mut self.watcher {
+                watcher.until(batch.drained_until);
+            }
         }
         Ok(())
     }
@@ -375,6 +383,9 @@ impl State {
             self.writer.life(Stream::Recorder, path)?;
         }
         let time = event.time;
+        if let Some(watcher) = &mut self.watcher {
+            watcher.life(&event);
+        }
         self.writer.life(stream, event)?;
         if let Some(found) = found {
             // A runtime removes the cgroup after its last exec.
@@ -402,6 +413,9 @@ impl State {
 
 impl Take for State {
     fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), tr_format::Error> {
+        if let Some(watcher) = &mut self.watcher {
+            watcher.sched(&event);
+        }
         self.writer.sched(cpu, event)
     }
 

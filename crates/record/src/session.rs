@@ -109,7 +109,8 @@ fn prepare(config: &Config) -> Result<Prepared, Error> {
     let destination = open_output(config, &file)?;
     let marks = create_marks(config);
     let program = program(config)?;
-    let signals = Signals::take().map_err(Error::System)?;
+    let pause = config.watching.map(|watching| watching.pause);
+    let signals = Signals::take(pause).map_err(Error::System)?;
     let child = program.as_ref().map(command::start).transpose();
     let child = child.map_err(Error::Command)?;
     let pid = child.as_ref().map(Stopped::pid);
@@ -273,8 +274,9 @@ impl Session {
         let mut meta = header::metadata(config, &started, start);
         redactor.name(&mut meta.cwd);
         let connections = Connections::new(config.mask_addresses);
-        let output =
-            Output::start(destination, &meta, redactor, connections).map_err(Error::Format)?;
+        let watching = config.watching;
+        let output = Output::start(destination, &meta, redactor, connections, watching)
+            .map_err(Error::Format)?;
         started.source.begin(time);
         let living = std::mem::take(&mut started.living);
         let machine = begin_file(config, &output, (time, clock), living);
@@ -352,7 +354,8 @@ impl Session {
         let output = open_output(config, &file).and_then(|destination| {
             let connections = Connections::new(config.mask_addresses);
             let redactor = config.redactor.clone();
-            Output::start(destination, &meta, redactor, connections).map_err(Error::Format)
+            Output::start(destination, &meta, redactor, connections, config.watching)
+                .map_err(Error::Format)
         });
         let output = match output {
             Ok(output) => output,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use nix::sys::signal::{SigSet, SigmaskHow};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::command::{Running, Waited};
@@ -35,11 +35,13 @@ const FATAL: [libc::c_int; 14] = [
     libc::SIGABRT,
 ];
 
-/// The taken signals: the fatal ones, and COMMAND's changes of state.
-fn taken() -> SigSet {
+/// The taken signals: the fatal ones, COMMAND's changes of state, and if asked for the terminal's
+/// stop.
+fn taken(stop: bool) -> SigSet {
     let numbers = FATAL
         .into_iter()
         .chain([libc::SIGCHLD, libc::SIGCONT])
+        .chain(stop.then_some(libc::SIGTSTP))
         .chain(libc::SIGRTMIN()..=libc::SIGRTMAX());
     // SAFETY: `sigemptyset` initializes the set, and the numbers are of signals.
     unsafe {
@@ -58,21 +60,41 @@ fn taken() -> SigSet {
 pub struct Signals {
     signals: SignalFd,
     epoll: Epoll,
+    /// Called before the terminal's stop stops `tr`.
+    pause: Option<fn()>,
 }
 
 impl Signals {
-    /// Blocks the signals and opens the descriptors.
+    /// Blocks the signals and opens the descriptors. `pause` is called before the terminal's stop
+    /// (SIGTSTP) stops `tr`.
     ///
     /// # Errors
     /// The kernel refuses a descriptor.
-    pub fn take() -> std::io::Result<Signals> {
-        let taken = taken();
+    pub fn take(pause: Option<fn()>) -> std::io::Result<Signals> {
+        let taken = taken(pause.is_some());
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
         let signals = SignalFd::with_flags(&taken, flags)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         epoll.add(&signals, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
         taken.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
-        Ok(Signals { signals, epoll })
+        Ok(Signals {
+            signals,
+            epoll,
+            pause,
+        })
+    }
+
+    /// Does what SIGTSTP would have done, after the pause.
+    fn stop(&self) {
+        if let Some(pause) = self.pause {
+            pause();
+        }
+        let mut stop = SigSet::empty();
+        stop.add(Signal::SIGTSTP);
+        // By the default action, which the kernel ignores where no shell could continue `tr`.
+        let _ = nix::sys::signal::raise(Signal::SIGTSTP);
+        let _ = stop.thread_unblock();
+        let _ = stop.thread_block();
     }
 
     /// Ends a wait when `fd` becomes readable, once for each time.
@@ -106,6 +128,10 @@ impl Signals {
             let signal = info.ssi_signo.cast_signed();
             if signal == libc::SIGCHLD {
                 command.into_iter().for_each(|it| it.stop_alike(source));
+                continue;
+            }
+            if signal == libc::SIGTSTP {
+                self.stop();
                 continue;
             }
             any |= signal != libc::SIGCONT;

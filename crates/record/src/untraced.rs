@@ -43,7 +43,7 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     if memory::check(OWN_MEMORY).is_err() {
         return Err(become_command(&program));
     }
-    let prepared = Signals::take().and_then(|signals| Ok((command::start(&program)?, signals)));
+    let prepared = Signals::take(None).and_then(|signals| Ok((command::start(&program)?, signals)));
     let start = host::now();
     let meta = metadata(config, reason, start);
     // Before COMMAND runs: a kill of ours leaves this trace cut short, and no older one.
@@ -53,6 +53,7 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
             &meta,
             config.redactor.clone(),
             Connections::default(),
+            None,
         )
         .map_err(Error::Format)
     });

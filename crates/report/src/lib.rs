@@ -25,6 +25,7 @@ mod kinds;
 pub mod label;
 pub mod members;
 mod names;
+pub mod now;
 pub mod pipeline;
 pub mod predict;
 pub mod query;

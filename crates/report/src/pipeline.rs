@@ -5,6 +5,9 @@
 //! far the clocks can be trusted is told beside the times. Between two jobs lies what no recording has:
 //! the wait for a runner, the checkout.
 
+mod html;
+mod told;
+
 use std::collections::BTreeMap;
 
 use serde_json::{json, Value};
@@ -13,6 +16,7 @@ use tr_analyze::model::Analysis;
 use crate::ci::Ci;
 use crate::dataset::{self, StepOnPath};
 use crate::{escape, units};
+pub use told::Told;
 
 /// The difference of clocks that network time leaves between two machines, in ns.
 const CLOCKS: u64 = 100_000_000;
@@ -36,6 +40,12 @@ pub struct Job {
     pub steps: Vec<StepOnPath>,
     /// By how much its clock was set during the recording, in ns.
     pub set: u64,
+    /// Start and end of its recording, as `start`; `None`: only the CI system tells of it.
+    pub recorded: Option<(u64, u64)>,
+    /// Its wait for a runner, in ns, if the CI system tells it.
+    pub queued: u64,
+    /// By how much the CI system's times and the recording's may be apart, in ns; 0: it tells none.
+    pub apart: u64,
 }
 
 impl Job {
@@ -67,11 +77,31 @@ impl Job {
                 .is_some_and(|status| status != 0),
             steps,
             set,
+            recorded: Some((start, end)),
+            ..Job::default()
         })
     }
 
     fn length(&self) -> u64 {
         self.end.saturating_sub(self.start)
+    }
+
+    /// What else is to be said of it, after its name.
+    fn notes(&self) -> String {
+        let mut notes = Vec::new();
+        if self.failed {
+            notes.push("failed".to_owned());
+        }
+        if self.recorded.is_none() {
+            notes.push("not recorded".to_owned());
+        }
+        if self.queued > 0 {
+            notes.push(format!("waited {} for a runner", units::time(self.queued)));
+        }
+        match notes.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", notes.join(", ")),
+        }
     }
 }
 
@@ -108,6 +138,8 @@ pub struct Pipeline {
     needs: Vec<Vec<usize>>,
     /// The graph was given; else the times are all that is known.
     given: bool,
+    /// The jobs lie where the CI system's clock has them.
+    told: bool,
     /// By how much a clock may be wrong, in ns.
     uncertain: u64,
     /// From the first job's start to the last one's end, in ns.
@@ -126,8 +158,10 @@ struct Link {
 }
 
 impl Pipeline {
-    /// Of at least one job.
-    pub fn new(mut jobs: Vec<Job>, graph: Option<&Graph>) -> Pipeline {
+    /// Of at least one job. The CI system's word on needs stands behind a graph.
+    pub fn new(jobs: Vec<Job>, graph: Option<&Graph>, told: &[Told]) -> Pipeline {
+        let (mut jobs, needed) = told::place(jobs, told);
+        let graph = graph.or(needed.as_ref());
         jobs.sort_by(|a, b| (a.start, a.end, &a.name).cmp(&(b.start, b.end, &b.name)));
         number(&mut jobs);
         let needs: Vec<Vec<usize>> = match graph {
@@ -135,13 +169,16 @@ impl Pipeline {
             None => (0..jobs.len()).map(|at| guessed(&jobs, at)).collect(),
         };
         let set = jobs.iter().map(|job| job.set).max().unwrap_or(0);
-        let uncertain = CLOCKS.max(set).max(overlap(&jobs, &needs));
+        let apart = jobs.iter().map(|job| job.apart).max().unwrap_or(0);
+        let uncertain = CLOCKS.max(set).max(apart).max(overlap(&jobs, &needs));
+        let told = !jobs.is_empty() && jobs.iter().all(|job| job.apart > 0);
         let start = jobs.iter().map(|job| job.start).min().unwrap_or(0);
         let end = jobs.iter().map(|job| job.end).max().unwrap_or(0);
         Pipeline {
             jobs,
             needs,
             given: graph.is_some(),
+            told,
             uncertain,
             length: end.saturating_sub(start),
         }
@@ -204,19 +241,32 @@ impl Pipeline {
         path
     }
 
+    /// How many jobs, how long, and how exact that is.
+    fn sum(&self) -> String {
+        format!(
+            "{} in {}, by {} (±{})",
+            units::plural(self.jobs.len() as u64, "job", "jobs"),
+            units::time(self.length),
+            match self.told {
+                true => "the CI system's clock",
+                false => "the clocks of their machines",
+            },
+            units::time(self.uncertain),
+        )
+    }
+
+    /// Where the needs come from.
+    fn basis(&self) -> &'static str {
+        match self.given {
+            true => "what waited for what: the job graph",
+            false => "what waited for what: guessed from the times; --graph FILE tells it",
+        }
+    }
+
     /// For people.
     pub fn text(&self) -> String {
         let path = self.path();
-        let mut out = format!(
-            "{} in {}, by the clocks of their machines (±{})\n",
-            units::plural(self.jobs.len() as u64, "job", "jobs"),
-            units::time(self.length),
-            units::time(self.uncertain),
-        );
-        out += match self.given {
-            true => "what waited for what: the job graph\n\n",
-            false => "what waited for what: guessed from the times; --graph FILE tells it\n\n",
-        };
+        let mut out = format!("{}\n{}\n\n", self.sum(), self.basis());
         out += &format!(
             "{:>10} {:>10} {:>6}  the path that set the time\n",
             "wait", "job", "of all"
@@ -225,13 +275,13 @@ impl Pipeline {
             let Some(job) = self.jobs.get(link.job) else {
                 continue;
             };
-            let failed = if job.failed { " (failed)" } else { "" };
             let share = units::share(job.length(), self.length);
             out += &format!(
-                "{:>10} {:>10} {share:>6}  {}{failed}\n",
+                "{:>10} {:>10} {share:>6}  {}{}\n",
                 units::time(link.wait),
                 units::time(job.length()),
-                job.name
+                job.name,
+                job.notes(),
             );
             for step in job.steps.iter().take(SHOWN) {
                 out += &format!(
@@ -254,8 +304,8 @@ impl Pipeline {
         out + &self.savings(&path)
     }
 
-    /// What to change first.
-    fn savings(&self, path: &[Link]) -> String {
+    /// What to change first: what it saves in ns, and the change.
+    fn gains(&self, path: &[Link]) -> Vec<(u64, String)> {
         let mut rows: Vec<(u64, String)> = Vec::new();
         for link in path {
             let Some(job) = self.jobs.get(link.job) else {
@@ -274,8 +324,13 @@ impl Pipeline {
         }
         rows.retain(|(saved, _)| *saved > self.uncertain);
         rows.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        rows.truncate(5);
+        rows
+    }
+
+    fn savings(&self, path: &[Link]) -> String {
         let mut out = String::new();
-        for (saved, what) in rows.iter().take(5) {
+        for (saved, what) in &self.gains(path) {
             out += if out.is_empty() { "\nsaves\n" } else { "" };
             out += &format!("{:>10}  if {what}\n", units::time(*saved));
         }
@@ -303,6 +358,8 @@ impl Pipeline {
                 "start_ns": job.start.saturating_sub(start),
                 "end_ns": job.end.saturating_sub(start),
                 "wait_ns": self.wait(at),
+                "queued_ns": job.queued,
+                "recorded": job.recorded.is_some(),
                 "failed": job.failed,
                 "needs": needs,
                 "on_path": link.is_some(),
@@ -316,6 +373,7 @@ impl Pipeline {
             "start_unix_ns": start,
             "duration_ns": self.length,
             "clock_uncertainty_ns": self.uncertain,
+            "clock": if self.told { "ci" } else { "machines" },
             "graph": if self.given { "given" } else { "times" },
             "path": path.iter().filter_map(|link| name(&link.job)).collect::<Vec<_>>(),
             "jobs": jobs.collect::<Vec<_>>(),

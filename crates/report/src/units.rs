@@ -70,14 +70,16 @@ pub fn at(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1000)
 }
 
-/// Bytes, in powers of 1024.
+/// Bytes, in powers of 1024: up to three digits and a unit, rounded down to a tenth below ten.
 pub fn bytes(count: u64) -> String {
-    match count {
-        1024..10_240 if count.is_multiple_of(1024) => format!("{} KiB", count >> 10),
-        0..10_240 => format!("{count} B"),
-        10_240..10_485_760 => format!("{} KiB", count >> 10),
-        10_485_760..10_737_418_240 => format!("{} MiB", count >> 20),
-        _ => format!("{} GiB", count >> 30),
+    const UNITS: [(u32, &str); 5] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB"), (0, "B")];
+    let fits = |(shift, _): &(u32, &str)| count >> shift > 0;
+    let (shift, name) = UNITS.into_iter().find(fits).unwrap_or((0, "B"));
+    let whole = count >> shift;
+    let tenth = (count - (whole << shift)).saturating_mul(10) >> shift;
+    match whole {
+        1..10 if tenth > 0 => format!("{whole}.{tenth} {name}"),
+        _ => format!("{} {name}", self::count(whole)),
     }
 }
 
@@ -261,6 +263,24 @@ mod tests {
         assert_eq!(interval(5, (5, 5)), "5 ns");
         assert_eq!(range(seconds(1.1), seconds(1.3)), "1.10 to 1.30 s");
         assert_eq!(range(seconds(0.1), seconds(1.3)), "100 ms to 1.30 s");
+    }
+
+    #[test]
+    fn bytes_have_one_scale() {
+        let shown = [
+            (0, "0 B"),
+            (1023, "1,023 B"),
+            (1024, "1 KiB"),
+            (1536, "1.5 KiB"),
+            (10_240, "10 KiB"),
+            (1128 << 10, "1.1 MiB"),
+            (1023 << 20, "1,023 MiB"),
+            (1 << 30, "1 GiB"),
+            (u64::MAX, "16,777,215 TiB"),
+        ];
+        for (count, expected) in shown {
+            assert_eq!(bytes(count), expected);
+        }
     }
 
     #[test]

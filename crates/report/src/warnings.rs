@@ -7,7 +7,7 @@ use tr_format::meta::Known;
 
 use crate::facts::audit::{self, Doubt};
 use crate::style::{Paint, Style};
-use crate::{escape, units, untraced};
+use crate::{escape, now, units, untraced};
 
 /// The most spans of missing events that have a line each.
 const SPANS: usize = 5;
@@ -54,6 +54,13 @@ fn cut(analysis: &Analysis) -> Option<String> {
     let quality = &analysis.quality;
     if let Some(why) = &quality.stopped {
         return Some(format!("{why}; the rest of the recording is unknown"));
+    }
+    if quality.under_way {
+        let until = at(analysis, analysis.end);
+        return Some(format!(
+            "the recording is under way: its events up to {until} are shown; {}",
+            now::of(analysis).unwrap_or_else(|| "nothing is known yet".into())
+        ));
     }
     let why = match &quality.truncated {
         Some(truncated) => escape::text(truncated.as_bytes()),

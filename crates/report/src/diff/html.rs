@@ -9,7 +9,7 @@ use super::tables::{Frame, Medium};
 use super::text::command;
 use super::{Diff, Figure, Gate, Run};
 use crate::escape::html;
-use crate::html::static_page;
+use crate::html::{static_page, ticks};
 use crate::table::Table;
 use crate::units;
 use crate::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, UNKNOWN};
@@ -125,7 +125,7 @@ impl Diff {
             );
             axis.path(out, name, run);
             let left_out = axis.timeline(out, name, run);
-            axis.ticks(out);
+            ticks(out, axis.whole());
             if left_out > 0 {
                 let left_out = units::count(left_out as u64);
                 let _ = writeln!(

@@ -13,7 +13,7 @@ use crate::units;
 const COLORS: usize = 8;
 /// A bar is short below this share of the axis; short neighbours in a lane are one bar.
 const SHORT: u64 = 500;
-/// A bar below this share of the axis has no name, and a tick this close to the end no number.
+/// A bar below this share of the axis has no name.
 const NAMED: u64 = 40;
 /// The most lanes of a run.
 const LANES: usize = 40;
@@ -72,6 +72,11 @@ impl<'a> Axis<'a> {
             whole: bars().map(|bar| bar.to).max().unwrap_or(0),
             ranks: ranked.map(|(rank, (name, _))| (name, rank)).collect(),
         }
+    }
+
+    /// Its length in ns.
+    pub fn whole(&self) -> u64 {
+        self.whole
     }
 
     /// Without length there is nothing to draw.
@@ -184,33 +189,6 @@ impl<'a> Axis<'a> {
             }
         }
         (lanes, left_out)
-    }
-
-    /// Seconds below the lanes.
-    pub fn ticks(&self, out: &mut String) {
-        let mut step = 1_000;
-        for factor in [2, 5, 10].into_iter().cycle() {
-            if self.whole / step <= 10 {
-                break;
-            }
-            step = match factor {
-                2 => step * 2,
-                5 => step / 2 * 5,
-                _ => step * 2,
-            };
-        }
-        out.push_str("<svg class=\"ticks\" height=\"18\" aria-hidden=\"true\">");
-        let mut at = 0;
-        while at < self.whole - self.whole / NAMED {
-            let seconds = at as f64 / 1e9;
-            let _ = write!(
-                out,
-                "<text x=\"{:.3}%\" y=\"13\">{seconds} s</text>",
-                self.percent(at)
-            );
-            at += step;
-        }
-        out.push_str("</svg>\n");
     }
 }
 

@@ -14,7 +14,7 @@ use tr_format::counters::{self, Counter};
 use tr_format::event::{Argv, Ktime};
 use tr_format::meta::Scope;
 
-use crate::advice::{advise, programs, Advice, Advised};
+use crate::advice::{advise, programs, Advice};
 use crate::ci::Ci;
 use crate::encode::object;
 use crate::facts::failure::{Failed, Failures};
@@ -24,6 +24,7 @@ use crate::html::segments::Segments;
 use crate::html::stacks::{Function, Stacks};
 use crate::html::steps::{Chosen, Steps};
 use crate::html::strings::Strings;
+use crate::predict::needs;
 use crate::sort::Rows;
 use crate::view::{Ask, View};
 use crate::{escape, exit, kinds, label, query, units, warnings, who};
@@ -386,8 +387,16 @@ pub fn document(
     let mut execs = Execs::default();
     let steps = Chosen::new(analysis);
     let everything: Vec<usize> = (0..analysis.processes.len()).collect();
-    let advised = path.map(|path| advice(analysis, (file, &everything), path));
-    let advised = advised.unwrap_or_default();
+    let view = View {
+        analysis,
+        chosen: &everything,
+        file,
+        ask: &Ask::default(),
+    };
+    let few = analysis.events.total() <= path::PATH_UP_TO;
+    let asked = path.filter(|_| few);
+    let advised = asked.map(|path| advise(&view, path)).unwrap_or_default();
+    let needs = asked.map(|path| needs(&view, path)).unwrap_or_default();
     let changes = advised.to_change();
     let shown = advised.to_change().count();
     let mut before = 0;
@@ -425,7 +434,7 @@ pub fn document(
         execs,
         path: path.map(|path| columns_of(analysis, path)),
         path_title: path::title(analysis),
-        steps: steps.columns(analysis, path, &mut strings),
+        steps: steps.columns(analysis, (path, &needs), &mut strings),
         uses: kinds::COLUMNS.iter().map(|column| column.title).collect(),
         connections: connections(analysis, &mut strings),
         connections_of: analysis.connections.len() + analysis.lookups.len(),
@@ -457,19 +466,6 @@ fn alone(analysis: &Analysis, process: &Process) -> bool {
             && thread.times == process.times
     };
     analysis.threads.get(only.0 as usize).is_some_and(same)
-}
-
-fn advice(analysis: &Analysis, (file, chosen): (&str, &[usize]), path: &CriticalPath) -> Advised {
-    if analysis.events.total() > path::PATH_UP_TO {
-        return Advised::default();
-    }
-    let view = View {
-        analysis,
-        chosen,
-        file,
-        ask: &Ask::default(),
-    };
-    advise(&view, path)
 }
 
 fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {

@@ -1,7 +1,9 @@
 //! Steps, tests and marks in the page, with what `--report steps` tells of them.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::model::{Analysis, Basis};
+use tr_analyze::model::{Analysis, Basis, ProcessIx};
 
 use crate::facts::verdicts::{Judged, Verdict};
 use crate::html::strings::Strings;
@@ -21,6 +23,8 @@ struct Told<'a> {
     times: &'a StepTimes,
     /// What stands out.
     verdict: Option<&'a Verdict>,
+    /// The rows of those that make a file which it names.
+    after: Vec<u32>,
 }
 
 columns!(Steps(analysis: &Analysis, it: &Told<'_>, strings: &mut Strings) {
@@ -44,6 +48,7 @@ columns!(Steps(analysis: &Analysis, it: &Told<'_>, strings: &mut Strings) {
     // It failed or was slow while it was held back.
     held: Option<u32> = it.verdict.filter(|verdict| verdict.told).map(|verdict| strings.add(verdict.text())),
     spent: u32 = strings.add(spent(it)),
+    after: Vec<u32> = it.after.clone(),
 });
 
 fn end(step: &Step) -> Option<String> {
@@ -106,18 +111,42 @@ impl<'a> Chosen<'a> {
         *self.row_of.get(step)?
     }
 
+    /// The rows of the steps that make a file which a step's command line names, by its row, without
+    /// those that hold others.
+    fn after(
+        &self,
+        analysis: &Analysis,
+        needs: &[(ProcessIx, Vec<ProcessIx>)],
+    ) -> BTreeMap<u32, BTreeSet<u32>> {
+        let row = |process: &ProcessIx| self.row_of(analysis, process.0 as usize);
+        let list = self.judged.steps.list();
+        let around = |at: &usize| *self.row_of.get(list.get(*at)?.parent?)?;
+        let holds: BTreeSet<u32> = self.rows.iter().filter_map(around).collect();
+        let mut after: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for (process, needs) in needs {
+            let Some(own) = row(process).filter(|own| !holds.contains(own)) else {
+                continue;
+            };
+            let others = needs.iter().filter_map(row);
+            let others = others.filter(|other| *other != own && !holds.contains(other));
+            after.entry(own).or_default().extend(others);
+        }
+        after
+    }
+
     pub fn columns(
         &self,
         analysis: &Analysis,
-        path: Option<&CriticalPath>,
+        (path, needs): (Option<&CriticalPath>, &[(ProcessIx, Vec<ProcessIx>)]),
         strings: &mut Strings,
     ) -> Steps {
+        let mut after = self.after(analysis, needs);
         let steps = &self.judged.steps;
         let path = path.map_or(&[][..], |path| &path.segments);
         let times = AllTimes::new(analysis, steps, path);
         let verdicts = self.judged.verdicts();
         let mut columns = Steps::default();
-        for at in &self.rows {
+        for (row, at) in (0..).zip(&self.rows) {
             if let Some((step, times)) = steps.list().get(*at).zip(times.steps.get(*at)) {
                 let parent = step.parent.and_then(|parent| *self.row_of.get(parent)?);
                 let told = Told {
@@ -125,6 +154,7 @@ impl<'a> Chosen<'a> {
                     parent,
                     times,
                     verdict: verdicts.of(*at),
+                    after: after.remove(&row).unwrap_or_default().into_iter().collect(),
                 };
                 columns.push(analysis, &told, strings);
             }

@@ -44,19 +44,21 @@ pub(super) fn tools(facts: &Facts<'_>) -> Tools {
     })
 }
 
+/// For each job that it needs: with certainty, likely, at worst.
+type After = [BTreeSet<ProcessIx>; 3];
+
+/// The jobs that need others with certainty, and those that they need.
+pub(super) fn certain(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
+    let tools = tools(facts);
+    let jobs = tools.jobs.iter().zip(after(facts, &tools));
+    let jobs = jobs.map(|(job, [certain, ..])| (job.process, certain.into_iter().collect()));
+    jobs.filter(|(_, needs): &(_, Vec<_>)| !needs.is_empty())
+        .collect()
+}
+
 /// The plan of some tools' jobs.
 pub(super) fn plan(facts: &Facts<'_>, tools: &Tools) -> Plan {
-    let files = files(facts, &tools.jobs);
-    let mut by_owner: BTreeMap<ProcessIx, Vec<usize>> = BTreeMap::new();
-    for (at, job) in tools.jobs.iter().enumerate() {
-        by_owner.entry(job.owner).or_default().push(at);
-    }
-    let mut after: Vec<[BTreeSet<ProcessIx>; 3]> = Vec::new();
-    after.resize_with(tools.jobs.len(), Default::default);
-    for jobs in by_owner.values() {
-        of_owner(tools, &files, jobs, &mut after);
-    }
-    let jobs = tools.jobs.iter().zip(after);
+    let jobs = tools.jobs.iter().zip(after(facts, tools));
     let planned = jobs.map(|(job, after)| Planned {
         job: *job,
         length: job.end.since(job.start),
@@ -65,12 +67,21 @@ pub(super) fn plan(facts: &Facts<'_>, tools: &Tools) -> Plan {
     Plan::new(planned.collect())
 }
 
-fn of_owner(
-    tools: &Tools,
-    files: &[Files],
-    jobs: &[usize],
-    after: &mut [[BTreeSet<ProcessIx>; 3]],
-) {
+fn after(facts: &Facts<'_>, tools: &Tools) -> Vec<After> {
+    let files = files(facts, &tools.jobs);
+    let mut by_owner: BTreeMap<ProcessIx, Vec<usize>> = BTreeMap::new();
+    for (at, job) in tools.jobs.iter().enumerate() {
+        by_owner.entry(job.owner).or_default().push(at);
+    }
+    let mut after: Vec<After> = Vec::new();
+    after.resize_with(tools.jobs.len(), Default::default);
+    for jobs in by_owner.values() {
+        of_owner(tools, &files, jobs, &mut after);
+    }
+    after
+}
+
+fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After]) {
     let numbers = jobs
         .iter()
         .filter_map(|at| Some((tools.jobs.get(*at)?.process, *at)));

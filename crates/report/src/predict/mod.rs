@@ -25,6 +25,12 @@ use crate::{label, units};
 pub use page::page;
 pub use render::{cheapest, table, Costs, Row};
 
+/// The jobs of a recording that name a file which others make, and those others.
+pub(crate) fn needs(view: &View<'_>, path: &CriticalPath) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
+    let facts = Facts::new(view, path);
+    facts.map_or_else(Vec::new, |facts| depends::certain(&facts))
+}
+
 /// What a user asks for.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {

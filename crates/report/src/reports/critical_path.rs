@@ -290,8 +290,9 @@ impl<'a> PathReport<'a> {
             .rev()
             .filter_map(|count| names.get(..count));
         let mut fit = fit.map(text).filter(|text| units::width(text) <= room);
+        // No name rather than a part of one.
         fit.next()
-            .unwrap_or_else(|| text(names.get(..1).unwrap_or_default()))
+            .unwrap_or_else(|| format!("{} shorter steps", units::count(legs.len() as u64)))
     }
 
     /// The gain without each program's work, and lower bounds of the wall time.

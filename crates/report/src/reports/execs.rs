@@ -14,7 +14,7 @@ use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::words::OFF_CPU;
-use crate::{escape, units};
+use crate::{escape, label, units};
 
 #[derive(Clone, Copy)]
 struct Execution<'a> {
@@ -51,6 +51,14 @@ impl Execution<'_> {
             None if !self.last => "exec",
             None if self.alive() => "alive",
             None => "unknown",
+        }
+    }
+
+    /// The label of its program; its file or comm without arguments.
+    fn label(&self) -> String {
+        match self.exec.argv.bytes.is_empty() {
+            true => self.command(),
+            false => label::label_of(&self.exec.argv, &self.exec.comm, false),
         }
     }
 
@@ -94,7 +102,7 @@ impl<'a> Execs<'a> {
         self.rows.iter().take(self.view.ask.most())
     }
 
-    /// The columns, of which a `wide` table has more.
+    /// The columns, of which a `wide` table has more, and whole command lines.
     fn table(&self, wide: bool) -> Table<'_, &Execution<'a>> {
         let seen = Seen {
             basis: self.view.analysis.basis(),
@@ -104,7 +112,11 @@ impl<'a> Execs<'a> {
             spare: false,
         };
         let start = |row: &&Execution<'a>| self.view.since(row.exec.start);
-        let table = Table::new("ARGV", |row: &&Execution<'a>| row.command())
+        let (title, name): (_, fn(&&Execution<'a>) -> String) = match wide {
+            true => ("ARGV", |row| row.command()),
+            false => ("COMMAND", |row| row.label()),
+        };
+        let table = Table::new(title, name)
             .fact("START(s)", "start_ns", move |row| {
                 match row.exec.started_before {
                     true => Cell::Note("before"),

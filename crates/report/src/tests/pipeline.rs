@@ -10,6 +10,7 @@ fn job(name: &str, from: u64, to: u64) -> Job {
         name: name.to_owned(),
         start: (1_000 + from) * S,
         end: (1_000 + to) * S,
+        recorded: Some(((1_000 + from) * S, (1_000 + to) * S)),
         ..Job::default()
     }
 }
@@ -38,8 +39,8 @@ fn needs() -> Graph {
 #[test]
 fn the_path_goes_through_the_job_that_ended_last() {
     for pipeline in [
-        Pipeline::new(jobs(), Some(&needs())),
-        Pipeline::new(jobs(), None),
+        Pipeline::new(jobs(), Some(&needs()), &[]),
+        Pipeline::new(jobs(), None, &[]),
     ] {
         let json = pipeline.json();
         assert_eq!(json["path"], serde_json::json!(["build", "e2e", "deploy"]));
@@ -74,16 +75,68 @@ fn clocks_that_disagree_are_told() {
     // test needs build, but began 2 s before build's end by its own clock.
     let jobs = vec![job("build", 0, 10), job("test", 8, 20)];
     let graph = graph(r#"{"jobs": [{"name": "test", "needs": ["build"]}]}"#).unwrap();
-    let json = Pipeline::new(jobs, Some(&graph)).json();
+    let json = Pipeline::new(jobs, Some(&graph), &[]).json();
     assert_eq!(json["clock_uncertainty_ns"], 2 * S);
     assert_eq!(json["path"], serde_json::json!(["build", "test"]));
 }
 
 #[test]
 fn names_are_told_apart_and_bad_graphs_refused() {
-    let json = Pipeline::new(vec![job("t", 0, 1), job("t", 2, 3)], None).json();
+    let json = Pipeline::new(vec![job("t", 0, 1), job("t", 2, 3)], None, &[]).json();
     assert_eq!(json["path"], serde_json::json!(["t", "t #2"]));
     for bad in ["", "[]", "{}", r#"{"jobs": [{}]}"#] {
         assert!(graph(bad).is_err(), "{bad}");
     }
+}
+
+/// A job as the CI system tells it.
+fn told(name: &str, from: u64, to: u64, needs: &[&str]) -> Told {
+    Told {
+        name: name.to_owned(),
+        needs: Some(needs.iter().map(|it| (*it).to_owned()).collect()),
+        started: (1_000 + from) * S,
+        ended: (1_000 + to) * S,
+        queued: S,
+        ..Told::default()
+    }
+}
+
+#[test]
+fn the_ci_system_adds_jobs_times_and_needs() {
+    // The clock of the machine of test is 2 s ahead of the CI system's.
+    let jobs = vec![job("build", 3, 10), job("x86", 25, 32)];
+    let all = [
+        told("build (ubuntu)", 0, 11, &[]),
+        told("image", 12, 20, &["build (ubuntu)"]),
+        told("test", 22, 30, &["image"]),
+    ];
+    let pipeline = Pipeline::new(jobs, None, &all);
+    let json = pipeline.json();
+    // By name, by the only job that it lies in, and one without a recording.
+    assert_eq!(json["path"], serde_json::json!(["build", "image", "x86"]));
+    assert_eq!(json["clock_uncertainty_ns"], 2 * S);
+    assert_eq!(
+        (&json["clock"], &json["graph"]),
+        (&"ci".into(), &"given".into())
+    );
+    assert_eq!(json["duration_ns"], 30 * S);
+    assert_eq!(json["jobs"][1]["recorded"], false);
+    assert_eq!(json["jobs"][2]["needs"], serde_json::json!(["image"]));
+    let text = pipeline.text();
+    let row = "image (not recorded, waited 1.00 s for a runner)";
+    assert!(text.contains(row), "{text}");
+}
+
+#[test]
+fn the_page_has_each_job_once_and_no_markup_of_theirs() {
+    let mut all = jobs();
+    all.push(job("<b>&", 40, 41));
+    let page = Pipeline::new(all, Some(&needs()), &[]).html();
+    for name in ["build", "lint", "unit", "e2e", "deploy", "&lt;b&gt;&amp;"] {
+        let bar = format!(">{name}</text>");
+        assert_eq!(page.matches(&bar).count(), 1, "{name}");
+    }
+    assert!(!page.contains("<b>") && !page.contains("<script"));
+    // The wait of e2e after build: 4 of 41 s, from 10 s on.
+    assert!(page.contains("class=\"hollow\" x=\"24.390%\""), "{page}");
 }

@@ -98,7 +98,9 @@ export interface Doc {
   /** Steps, tests and marks; parents before what is inside them. A moment begins where it ends. */
   steps: { name: number[]; kind: number[]; parent: (number | null)[]; process: (number | null)[]; from: number[]; to: number[]; open: number[]; failed: number[];
     end: (number | null)[]; processes: number[]; on_cpu: (number | null)[]; on_path: number[]; at_once: number[]; uses: (number | null)[][];
-    verdict: (number | null)[]; held: (number | null)[]; spent: number[] };
+    verdict: (number | null)[]; held: (number | null)[]; spent: number[];
+    /** The steps that make a file which its command line names. */
+    after: number[][] };
   /** What the wall time of a step went to: the columns of `uses`. */
   uses: string[];
   /** The longest ones, and the number of all. */

@@ -10,6 +10,9 @@ import { open, stepColors } from "./steps";
 import { TimeView, type Context, type Frame } from "./timeview";
 import { at, time } from "./units";
 
+/** Rows of steps. */
+interface Link { needs: Set<number>; needed: Set<number>; before: Set<number>; after: Set<number> }
+
 const PITCH = 20;
 const HEIGHT = 14;
 /** The kind of waits for a job slot (segments.rs). */
@@ -19,18 +22,20 @@ export class UnitsChart extends TimeView {
   /** Steps by their start. */
   private rows: number[] = [];
   private slots: Map<number, [from: number, to: number][]> | null = null;
-  /** For each step on the critical path the steps before and after it there. */
-  private links: Map<number, { before: Set<number>; after: Set<number> }> | null = null;
+  /** Neighbours of steps: those whose files a step names or that name its files, and on the critical path. */
+  private links: Map<number, Link> | null = null;
+  private places = new Map<number, number>();
   private hovered = -1;
 
   constructor(context: Context) {
-    super(context, "Steps over time, one bar each", "Drag to pan · Ctrl + wheel or a double click to zoom · a click opens a step · hollow: it waits for a job slot",
+    super(context, "Steps over time, one bar each", "Drag to pan · Ctrl + wheel or a double click to zoom · a click opens a step · hollow: it waits for a job slot · a line at the pointer: one names a file of the other",
       h("span"));
   }
 
   show(rows: number[]) {
     const { from } = this.data.doc.steps;
     this.rows = [...rows].sort((a, b) => from[a] - from[b] || a - b);
+    this.places = new Map(this.rows.map((row, place) => [row, place]));
     this.draw();
   }
 
@@ -69,9 +74,13 @@ export class UnitsChart extends TimeView {
       const links = this.links;
       const of = (row: number) => {
         let link = links.get(row);
-        if (!link) links.set(row, (link = { before: new Set(), after: new Set() }));
+        if (!link) links.set(row, (link = { needs: new Set(), needed: new Set(), before: new Set(), after: new Set() }));
         return link;
       };
+      this.data.doc.steps.after.forEach((others, row) => others.forEach((other) => {
+        of(row).needs.add(other);
+        of(other).needed.add(row);
+      }));
       let last = -1;
       for (const { process, several } of steps(this.data)) {
         const row = several > 1 ? null : step[process];
@@ -95,7 +104,8 @@ export class UnitsChart extends TimeView {
     ctx.textBaseline = "middle";
     ctx.textAlign = "left";
     const colors = stepColors(theme);
-    const near = this.hovered >= 0 ? this.link(this.hovered) : undefined;
+    const link = this.hovered >= 0 ? this.link(this.hovered) : undefined;
+    const near = link && new Set([this.hovered, ...link.needs, ...link.needed, ...link.before, ...link.after]);
     const first = Math.max(0, Math.floor((top - 4) / PITCH) - 1);
     for (let r = first; r < Math.min(rows.length, first + frame.height / PITCH + 3); r++) {
       const row = rows[r];
@@ -103,7 +113,7 @@ export class UnitsChart extends TimeView {
       const y = 4 + r * PITCH - top;
       const [left, right] = [Math.max(-2, x(from[row])), Math.min(width + 2, Math.max(x(to[row]), x(from[row]) + 1))];
       const whole = uses[row].reduce((sum: number, ns) => sum + (ns ?? 0), 0);
-      ctx.globalAlpha = near && row !== this.hovered && !near.before.has(row) && !near.after.has(row) ? 0.35 : 1;
+      ctx.globalAlpha = near && !near.has(row) ? 0.35 : 1;
       // What its time went to, in the order of the table's bars: not when.
       let begin = left;
       if (whole === 0) {
@@ -133,6 +143,23 @@ export class UnitsChart extends TimeView {
       ctx.fillText(name, right + 4 + wide <= width || left - 4 - wide < 0 ? Math.min(right + 4, width - wide - 2) : left - 4 - wide, y + HEIGHT / 2);
       ctx.globalAlpha = 1;
     }
+    link?.needs.forEach((other) => this.edge(frame, other, this.hovered));
+    link?.needed.forEach((other) => this.edge(frame, this.hovered, other));
+  }
+
+  /** From the end of a step down to the beginning of one that names its file. */
+  private edge({ ctx, theme, top, x }: Frame, one: number, other: number) {
+    const { from, to } = this.data.doc.steps;
+    const [a, b] = [this.places.get(one), this.places.get(other)];
+    if (a === undefined || b === undefined) return;
+    const middle = (place: number) => 4 + place * PITCH - top + HEIGHT / 2;
+    ctx.strokeStyle = theme.css.ink;
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    ctx.moveTo(x(to[one]), middle(a));
+    ctx.lineTo(x(to[one]), middle(b));
+    ctx.lineTo(x(from[other]), middle(b));
+    ctx.stroke();
   }
 
   private find(t: number, y: number): number {
@@ -153,7 +180,7 @@ export class UnitsChart extends TimeView {
     const names = (title: string, rows: Set<number> | undefined) => rows && rows.size > 0 ? h("div", {}, `${title} ${[...rows].slice(0, 4).map((one) => data.stepName(one)).join(", ")}`) : null;
     this.tip.show(event, h("strong", {}, data.stepName(row)),
       h("div", { class: "dim" }, `from ${at(from[row])} · wall ${time(data.stepWall(row))} · ${at_once[row].toFixed(1)} steps at once`),
-      h("div", {}, data.string(spent[row])), names("On the critical path after", link?.before), names("On the critical path before", link?.after));
+      h("div", {}, data.string(spent[row])), names("Names files of", link?.needs), names("Its files are named by", link?.needed), names("On the critical path after", link?.before), names("On the critical path before", link?.after));
   }
 
   protected pick(t: number, y: number) {

@@ -42,12 +42,15 @@ export function count(n: number | null): string {
   return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** Bytes, in powers of 1024. */
+/** Bytes, in powers of 1024: up to three digits and a unit, rounded down to a tenth below ten. */
 export function bytes(n: number): string {
-  if (n < 10240) return `${n} B`;
-  if (n < 10485760) return `${Math.floor(n / 1024)} KiB`;
-  if (n < 10737418240) return `${Math.floor(n / 1048576)} MiB`;
-  return `${Math.floor(n / 1073741824)} GiB`;
+  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
+  let at = 0;
+  while (at < units.length - 1 && n >= 1024 ** (at + 1)) at++;
+  const unit = 1024 ** at;
+  const whole = Math.floor(n / unit);
+  const tenth = Math.floor(((n - whole * unit) * 10) / unit);
+  return `${whole > 0 && whole < 10 && tenth > 0 ? `${whole}.${tenth}` : count(whole)} ${units[at]}`;
 }
 
 /** A share in percent. */

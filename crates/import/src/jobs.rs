@@ -1,0 +1,173 @@
+//! The jobs of a CI run as GitHub's and GitLab's interfaces tell them, saved as JSON:
+//! `GET /repos/OWNER/REPO/actions/runs/ID/jobs`, `GET /projects/ID/pipelines/ID/jobs`.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tr_report::pipeline::{Told, MOST};
+
+use crate::date;
+
+/// The jobs that ran and have ended.
+///
+/// # Errors
+/// What is wrong, for the user.
+pub fn read(text: &str) -> Result<Vec<Told>, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    // `gh api --paginate --slurp` makes an array of pages.
+    let pages = match value.as_array() {
+        Some(pages) if pages.iter().all(|it| it.get("jobs").is_some()) => pages.as_slice(),
+        _ => std::slice::from_ref(&value),
+    };
+    let mut jobs: Vec<&Value> = Vec::new();
+    for page in pages {
+        let array = page.get("jobs").unwrap_or(page).as_array();
+        jobs.extend(array.ok_or("neither an array of jobs nor an object with one")?);
+    }
+    if jobs.len() > MOST {
+        return Err(format!("more than {MOST} jobs"));
+    }
+    let mut all: Vec<(Told, Option<&str>)> = Vec::new();
+    for job in jobs {
+        let told = told(job)?;
+        all.extend(told.map(|told| (told, text_of(job, "stage"))));
+    }
+    by_stage(&mut all);
+    let all: Vec<Told> = all.into_iter().map(|(told, _)| told).collect();
+    match all.is_empty() {
+        true => Err("none of its jobs has both `started_at` and its end".into()),
+        false => Ok(all),
+    }
+}
+
+fn text_of<'a>(job: &'a Value, key: &str) -> Option<&'a str> {
+    job.get(key).and_then(Value::as_str)
+}
+
+/// A time in ns since 1970.
+fn time(job: &Value, key: &str) -> Option<u64> {
+    let date = date::read(text_of(job, key)?)?;
+    u64::try_from(date.local.checked_sub(date.ahead?)?).ok()
+}
+
+/// A job; `None`: it did not run, or still runs.
+fn told(job: &Value) -> Result<Option<Told>, String> {
+    let name = text_of(job, "name").ok_or("a job without `name`")?;
+    let ended = time(job, "completed_at").or_else(|| time(job, "finished_at"));
+    let (Some(started), Some(ended)) = (time(job, "started_at"), ended) else {
+        return Ok(None);
+    };
+    // GitHub creates a job when all that it needs has ended; GitLab all at once, and tells the wait.
+    let waited = job.get("queued_duration").and_then(Value::as_f64);
+    let queued = match (waited, text_of(job, "stage")) {
+        (Some(seconds), _) => (seconds.clamp(0.0, 1e9) * 1e9) as u64,
+        (None, None) => time(job, "created_at").map_or(0, |made| started.saturating_sub(made)),
+        (None, Some(_)) => 0,
+    };
+    let end = text_of(job, "conclusion").or_else(|| text_of(job, "status"));
+    Ok(Some(Told {
+        name: name.to_owned(),
+        needs: needs(job),
+        started,
+        ended: ended.max(started),
+        queued,
+        failed: matches!(end, Some("failure" | "failed" | "timed_out")),
+    }))
+}
+
+/// Names, or objects with one: GitLab's GraphQL has nodes.
+fn needs(job: &Value) -> Option<Vec<String>> {
+    let needs = job.get("needs")?;
+    let needs = needs.get("nodes").unwrap_or(needs).as_array()?;
+    let name = |need: &Value| {
+        let name = need.as_str().or_else(|| text_of(need, "name"));
+        name.or_else(|| text_of(need, "job")).map(str::to_owned)
+    };
+    Some(needs.iter().filter_map(name).collect())
+}
+
+/// A job of GitLab without `needs` waits for all jobs of the stages before its own. The stages have
+/// the order of their first jobs.
+fn by_stage(jobs: &mut [(Told, Option<&str>)]) {
+    let mut first: BTreeMap<String, u64> = BTreeMap::new();
+    for (job, stage) in jobs.iter() {
+        let Some(stage) = stage else { continue };
+        let begin = first.entry((*stage).to_owned()).or_insert(job.started);
+        *begin = job.started.min(*begin);
+    }
+    let rows: Vec<(u64, String)> = jobs
+        .iter()
+        .filter_map(|(job, stage)| Some((*first.get((*stage)?)?, job.name.clone())))
+        .collect();
+    for (job, stage) in jobs {
+        let begin = stage.and_then(|stage| first.get(stage));
+        let (Some(begin), None) = (begin, &job.needs) else {
+            continue;
+        };
+        let before = rows.iter().filter(|(other, _)| other < begin);
+        job.needs = Some(before.map(|(_, name)| name.clone()).collect());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As GitHub answers, its other fields left out.
+    const GITHUB: &str = r#"{"total_count": 3, "jobs": [
+        {"id": 1, "name": "build (ubuntu-24.04)", "status": "completed", "conclusion": "success",
+         "created_at": "2026-11-23T05:54:00Z", "started_at": "2026-11-23T05:54:06Z",
+         "completed_at": "2026-11-23T05:55:06Z", "steps": []},
+        {"id": 2, "name": "test", "status": "completed", "conclusion": "failure",
+         "created_at": "2026-11-23T05:55:07Z", "started_at": "2026-11-23T05:55:37Z",
+         "completed_at": "2026-11-23T05:57:00Z"},
+        {"id": 3, "name": "skipped", "conclusion": "skipped", "started_at": null, "completed_at": null}]}"#;
+
+    /// As GitLab answers, the latest first.
+    const GITLAB: &str = r#"[
+        {"id": 9, "name": "deploy", "stage": "deploy", "status": "success",
+         "created_at": "2026-11-23T05:54:00.000Z", "started_at": "2026-11-23T06:01:00.500Z",
+         "finished_at": "2026-11-23T06:02:00.000Z", "queued_duration": 2.5},
+        {"id": 8, "name": "lint", "stage": "test", "status": "failed", "needs": [],
+         "started_at": "2026-11-23T05:54:01.000Z", "finished_at": "2026-11-23T05:54:31.000Z"},
+        {"id": 7, "name": "unit", "stage": "test", "status": "success", "needs": [{"name": "build"}],
+         "started_at": "2026-11-23T05:58:00.000Z", "finished_at": "2026-11-23T06:00:00.000Z"},
+        {"id": 6, "name": "build", "stage": "build", "status": "success",
+         "started_at": "2026-11-23T05:54:00.000Z", "finished_at": "2026-11-23T05:57:00.000Z"}]"#;
+
+    #[test]
+    fn github_tells_times_and_the_wait_for_a_runner() {
+        let jobs = read(GITHUB).unwrap();
+        let [build, test] = jobs.as_slice() else {
+            panic!("{jobs:?}")
+        };
+        assert_eq!(build.started, 1_795_413_246_000_000_000);
+        assert_eq!(build.ended - build.started, 60_000_000_000);
+        assert_eq!((build.queued, test.queued), (6_000_000_000, 30_000_000_000));
+        assert_eq!((build.failed, test.failed), (false, true));
+        assert_eq!(build.needs, None);
+        let paged = read(&format!("[{GITHUB}, {GITHUB}]")).unwrap();
+        assert_eq!(paged.len(), 4);
+    }
+
+    #[test]
+    fn gitlab_tells_needs_or_stages() {
+        let jobs = read(GITLAB).unwrap();
+        let of = |name: &str| jobs.iter().find(|it| it.name == name).unwrap();
+        let needs = |name: &str| of(name).needs.clone().unwrap();
+        assert_eq!(needs("unit"), ["build"]);
+        assert!(needs("lint").is_empty() && needs("build").is_empty());
+        let mut deploy = needs("deploy");
+        deploy.sort();
+        assert_eq!(deploy, ["build", "lint", "unit"]);
+        assert_eq!(of("deploy").queued, 2_500_000_000);
+        assert!(of("lint").failed && !of("unit").failed);
+    }
+
+    #[test]
+    fn what_is_no_list_of_jobs_is_refused() {
+        for bad in ["", "{}", "3", r#"{"jobs": 1}"#, r#"[{}]"#, "[]"] {
+            assert!(read(bad).is_err(), "{bad}");
+        }
+    }
+}

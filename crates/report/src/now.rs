@@ -1,0 +1,153 @@
+//! What runs at a moment of a recording: the jobs of a command, and who waits for the longest.
+
+use std::collections::HashMap;
+
+use tr_analyze::critical_path;
+use tr_analyze::model::Analysis;
+
+use crate::{label, units};
+
+/// A living process.
+#[derive(Clone, Debug)]
+pub struct Living<T> {
+    /// Its parent's pid; `None`: it is the recorded command.
+    pub parent: Option<u32>,
+    /// Its start in ns.
+    pub since: u64,
+    /// It waits, as far as that is known.
+    pub waits: Option<Waits>,
+    /// Whatever names it.
+    pub name: T,
+}
+
+/// A wait of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waits {
+    /// For a child's end.
+    Child,
+    /// For bytes of a pipe: another process has the work.
+    Pipe,
+}
+
+/// The most ancestors of a process: pids of a file may form a circle.
+const DEEP: usize = 1000;
+
+/// The jobs at a moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Jobs {
+    /// Their number: processes without living children whose ancestors live up to the command,
+    /// and that do not wait for a pipe.
+    pub number: usize,
+    /// The pid of the one that has lived longest.
+    pub longest: Option<u32>,
+    /// The ancestors that wait for that one's end alone.
+    pub waiting: usize,
+}
+
+impl Jobs {
+    /// Of the living processes by their pids.
+    pub fn of<T>(living: &HashMap<u32, Living<T>>) -> Jobs {
+        let mut children: HashMap<u32, usize> = HashMap::new();
+        for parent in living.values().filter_map(|it| it.parent) {
+            *children.entry(parent).or_default() += 1;
+        }
+        let jobs = living.iter().filter(|(pid, it)| {
+            !children.contains_key(pid) && it.waits != Some(Waits::Pipe) && belongs(living, it)
+        });
+        let mut all = Jobs {
+            number: 0,
+            longest: None,
+            waiting: 0,
+        };
+        let mut first = None;
+        for (pid, job) in jobs {
+            all.number += 1;
+            let this = (job.since, *pid);
+            first = Some(first.map_or(this, |first| this.min(first)));
+        }
+        all.longest = first.map(|(_, pid)| pid);
+        let mut above = all.longest.and_then(|pid| living.get(&pid)?.parent);
+        while let Some(pid) = above.filter(|_| all.waiting < DEEP) {
+            let waits = living.get(&pid).filter(|it| it.waits == Some(Waits::Child));
+            let Some(parent) = waits.filter(|_| children.get(&pid) == Some(&1)) else {
+                break;
+            };
+            all.waiting += 1;
+            above = parent.parent;
+        }
+        all
+    }
+
+    /// In words: `3 jobs run, longest cc1 big.c 41 s · 2 wait for it`. The longest has this name
+    /// and has lived for so many ns.
+    pub fn text(&self, longest: Option<(String, u64)>) -> String {
+        let Some((name, time)) = longest else {
+            return "no job runs".into();
+        };
+        let time = match time {
+            0..60_000_000_000 => format!("{} s", time / 1_000_000_000),
+            _ => units::time(time),
+        };
+        let wait = match self.waiting {
+            0 => String::new(),
+            1 => " · 1 waits for it".into(),
+            n => format!(" · {n} wait for it"),
+        };
+        match self.number {
+            1 => format!("1 job runs, {name} {time}{wait}"),
+            n => format!("{n} jobs run, longest {name} {time}{wait}"),
+        }
+    }
+}
+
+/// Its ancestors live, up to the command.
+fn belongs<T>(living: &HashMap<u32, Living<T>>, process: &Living<T>) -> bool {
+    let mut above = process.parent;
+    for _ in 0..DEEP {
+        let Some(pid) = above else { return true };
+        let Some(parent) = living.get(&pid) else {
+            return false;
+        };
+        above = parent.parent;
+    }
+    false
+}
+
+/// The jobs at the end of what is written of a recording under way, in words. Waits for pipes are
+/// not looked for there.
+pub fn of(analysis: &Analysis) -> Option<String> {
+    let root = critical_path::root(analysis).ok()?;
+    let alive = analysis.process_ids().filter_map(|at| {
+        let process = analysis.process(at);
+        let above = process.parent.map(|parent| analysis.process(parent).pid.0);
+        let living = Living {
+            parent: above.filter(|_| at != root),
+            since: process.start.0,
+            waits: None,
+            name: at,
+        };
+        let known = process.parent.is_some() || at == root;
+        (process.alive && known).then_some((process.pid.0, living))
+    });
+    let living: HashMap<u32, Living<_>> = alive.collect();
+    let jobs = Jobs::of(&living);
+    let longest = jobs.longest.and_then(|pid| living.get(&pid));
+    Some(jobs.text(longest.map(|it| {
+        let label = label::label(analysis.process(it.name));
+        (label, analysis.end.0.saturating_sub(it.since))
+    })))
+}
+
+/// A time since the start: `1:12`, `1:01:12`.
+pub fn clock(ns: u64) -> String {
+    let seconds = ns / 1_000_000_000;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    match hours {
+        0 => format!("{minutes}:{seconds:02}"),
+        _ => format!("{hours}:{minutes:02}:{seconds:02}"),
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/now.rs"]
+mod tests;

@@ -1,0 +1,99 @@
+//! What the CI system tells of its jobs: their times by its own clock, those that were not recorded,
+//! the waits for a runner, and who needs whom.
+
+use std::collections::BTreeMap;
+
+use super::{Graph, Job};
+
+/// A job as the CI system tells it; times in ns since 1970.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Told {
+    /// The name that the CI system shows.
+    pub name: String,
+    /// It needs these, if that is told.
+    pub needs: Option<Vec<String>>,
+    /// Its start on a runner.
+    pub started: u64,
+    /// Its end.
+    pub ended: u64,
+    /// Its wait for a runner before, in ns.
+    pub queued: u64,
+    /// It ended badly.
+    pub failed: bool,
+}
+
+/// The difference between a runner's clock and the CI system's that still lets a recording lie in its
+/// job, in ns.
+const SLACK: u64 = 5_000_000_000;
+/// The CI systems' times are whole seconds.
+const SECOND: u64 = 1_000_000_000;
+
+impl Told {
+    /// The recording lies in the job.
+    fn holds(&self, job: &Job) -> bool {
+        job.start.saturating_add(SLACK) >= self.started
+            && job.end <= self.ended.saturating_add(SLACK)
+    }
+
+    /// A CI system shows `build (ubuntu)` or `ci / build` for its job `build`.
+    fn is_called(&self, name: &str) -> bool {
+        let inner = self.name.rsplit(" / ").next().unwrap_or_default();
+        let plain = inner.split(" (").next().unwrap_or_default();
+        [self.name.as_str(), inner, plain]
+            .iter()
+            .any(|it| it.trim().eq_ignore_ascii_case(name))
+    }
+}
+
+/// Gives recordings the times of their jobs, adds the jobs that were not recorded, and the graph, if
+/// one is told. A job's recording has its name, or else it is the only one whose time it lies in.
+pub(super) fn place(mut jobs: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Graph>) {
+    let mut left: Vec<&Told> = told.iter().collect();
+    let mut names: BTreeMap<&str, String> = BTreeMap::new();
+    for job in &mut jobs {
+        let Some(at) = find(&left, job) else { continue };
+        let one = left.remove(at);
+        names.insert(&one.name, job.name.clone());
+        job.apart = one
+            .started
+            .saturating_sub(job.start)
+            .max(job.end.saturating_sub(one.ended))
+            .max(SECOND);
+        (job.start, job.end) = (one.started, one.ended);
+        job.queued = one.queued;
+        job.failed |= one.failed;
+    }
+    for one in left {
+        names.insert(&one.name, one.name.clone());
+        jobs.push(Job {
+            name: one.name.clone(),
+            start: one.started,
+            end: one.ended,
+            queued: one.queued,
+            failed: one.failed,
+            apart: SECOND,
+            ..Job::default()
+        });
+    }
+    let known = told.iter().any(|it| it.needs.is_some());
+    let graph = told.iter().filter_map(|one| {
+        let needs = one.needs.iter().flatten();
+        let needs = needs.map(|need| names.get(need.as_str()).unwrap_or(need).clone());
+        Some((names.get(one.name.as_str())?.clone(), needs.collect()))
+    });
+    let graph = graph.collect();
+    (jobs, known.then_some(graph))
+}
+
+/// The job that a recording is of.
+fn find(told: &[&Told], job: &Job) -> Option<usize> {
+    let only = |fits: &dyn Fn(&Told) -> bool| {
+        let mut all = told.iter().enumerate().filter(|(_, one)| fits(one));
+        let first = all.next().map(|(at, _)| at);
+        first.filter(|_| all.next().is_none())
+    };
+    only(&|one| one.name == job.name)
+        .or_else(|| only(&|one| one.is_called(&job.name) && one.holds(job)))
+        .or_else(|| only(&|one| one.is_called(&job.name)))
+        .or_else(|| only(&|one| one.holds(job)))
+}

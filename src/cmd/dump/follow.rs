@@ -1,0 +1,152 @@
+//! `tr dump --follow`: the events of a recording under way.
+
+use std::fs::File;
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tr_analyze::order;
+use tr_format::event::{Ktime, LifeKind, Stream};
+use tr_format::reader::{End, FrameInfo, Trace};
+use tr_format::source::Source;
+use tr_format::Error;
+
+use super::{Args, Printer};
+use crate::open;
+
+/// The interval between two looks at the file, which its recorder flushes every 700 ms.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+
+/// Runs it.
+pub fn run(args: &Args) -> ExitCode {
+    let mut followed = match Followed::open(args) {
+        Ok(followed) => followed,
+        Err(error) => return open::unreadable(&args.file, &error),
+    };
+    let mut printer = match Printer::new(args, followed.trace.meta().start) {
+        Ok(printer) => printer,
+        Err(error) => return open::printed(Err(error)),
+    };
+    loop {
+        // Asked before the file is read: what was written until then is read.
+        let written = followed.is_written();
+        if let Err(error) = followed.grow() {
+            return open::unreadable(&args.file, &error);
+        }
+        let ended = !written || *followed.trace.file_end() == End::Complete;
+        match followed.print(&mut printer, ended) {
+            Ok(true) if !ended => std::thread::sleep(LOOK_EVERY),
+            Ok(_) => break,
+            Err(error) => return open::printed(Err(error)),
+        }
+    }
+    if *followed.trace.file_end() != End::Complete {
+        open::warn(&followed.trace, &args.file.to_string_lossy());
+    }
+    ExitCode::SUCCESS
+}
+
+/// A recording of which a part has been printed.
+struct Followed {
+    file: File,
+    trace: Trace,
+    /// Frames with events that are not printed yet.
+    pending: Vec<FrameInfo>,
+    /// Those among them that were read last.
+    new: Vec<FrameInfo>,
+    /// All events before this time are printed.
+    until: Ktime,
+}
+
+impl Followed {
+    fn open(args: &Args) -> Result<Followed, Error> {
+        let file = File::open(&args.file)?;
+        // Read by calls: a mapping does not grow. A pipe ends with its recording, and is refused.
+        let trace = Trace::open(Source::file(file.try_clone()?)?)?;
+        Ok(Followed {
+            new: trace.frames().to_vec(),
+            pending: Vec::new(),
+            until: Ktime(0),
+            file,
+            trace,
+        })
+    }
+
+    fn is_written(&self) -> bool {
+        let file = self.file.try_clone();
+        file.is_ok_and(tr_output::is_written)
+    }
+
+    /// Reads the frames that were written since.
+    fn grow(&mut self) -> Result<(), Error> {
+        let source = Source::file(self.file.try_clone()?)?;
+        if source.len() <= self.trace.bytes() {
+            return Ok(());
+        }
+        self.trace.grow(source)?;
+        self.new.extend_from_slice(self.trace.frames());
+        for damage in self.trace.damage() {
+            eprintln!("tr: {damage}");
+        }
+        Ok(())
+    }
+
+    /// Prints the events up to the last time of which the recorder says that all events before
+    /// are written; at the end all. False if the budget is used up.
+    fn print(&mut self, printer: &mut Printer, ended: bool) -> std::io::Result<bool> {
+        let limit = match ended {
+            true => Ktime(u64::MAX),
+            false => self.watermark().max(self.until),
+        };
+        // What the recorder learns late comes late: the times of a loss, a mark, a container.
+        let late = (Ktime(0), self.until);
+        if !self.print_span(printer, &self.new, late)? {
+            return Ok(false);
+        }
+        self.pending.append(&mut self.new);
+        if !self.print_span(printer, &self.pending, (self.until, limit))? {
+            return Ok(false);
+        }
+        self.until = limit;
+        self.pending.retain(|frame| frame.max >= limit);
+        printer.out.flush()?;
+        Ok(true)
+    }
+
+    /// Prints the events of frames from a time up to before another.
+    fn print_span(
+        &self,
+        printer: &mut Printer,
+        frames: &[FrameInfo],
+        (from, to): (Ktime, Ktime),
+    ) -> std::io::Result<bool> {
+        let inside = |frame: &&FrameInfo| frame.min < to && frame.max >= from;
+        let frames: Vec<FrameInfo> = frames.iter().filter(inside).copied().collect();
+        let mut merge = order::merge_of(&self.trace, &frames);
+        while let Some(event) = merge.next_event() {
+            let time = event.time();
+            if time >= from && time < to && !printer.print(&event)? {
+                return Ok(false);
+            }
+        }
+        for error in merge.batches().unreadable() {
+            eprintln!("tr: {error}");
+        }
+        Ok(true)
+    }
+
+    /// The last time of the new frames before which all events are written.
+    fn watermark(&self) -> Ktime {
+        let mut events = Vec::new();
+        let mut last = Ktime(0);
+        let recorder = |frame: &&FrameInfo| frame.stream == Stream::Recorder;
+        for frame in self.new.iter().filter(recorder) {
+            if self.trace.read_life(frame, &mut events).is_err() {
+                continue;
+            }
+            let marks = events.iter().filter(|it| it.kind == LifeKind::Watermark);
+            last = marks.map(|event| event.time).fold(last, Ktime::max);
+        }
+        last
+    }
+}

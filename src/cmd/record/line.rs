@@ -1,0 +1,229 @@
+//! `tr record --status`: a line at the bottom of the terminal while COMMAND runs.
+//!
+//! The rows above it become the terminal's scrolling region (DECSTBM), so that COMMAND's output
+//! scrolls there as before. A program that draws the screen itself turns off the terminal's line
+//! mode: while that is off, nothing is drawn, and the whole screen is its own.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{IsTerminal, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use nix::sys::termios::{tcgetattr, LocalFlags};
+use tr_format::event::{Argv, Comm, Ktime, LifeEvent, LifeKind, Reason, SchedEvent, SchedKind};
+use tr_record::{Watcher, Watching};
+use tr_report::label;
+use tr_report::now::{clock, Jobs, Living, Waits};
+use tr_report::units::shorten;
+
+/// Rows that are left to COMMAND at least.
+const ROWS: u16 = 4;
+
+/// The line, for the writing thread, and for the main thread that ends it.
+static SCREEN: Mutex<Option<Screen>> = Mutex::new(None);
+
+fn screen() -> MutexGuard<'static, Option<Screen>> {
+    SCREEN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The watcher of a recording, if it is `wanted` and the terminal takes it.
+pub fn watching(wanted: bool) -> Option<Watching> {
+    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let plain = set("TERM").is_none_or(|term| term == "dumb");
+    if !wanted || plain || set("CI").is_some() || !std::io::stderr().is_terminal() {
+        return None;
+    }
+    *screen() = Screen::open();
+    screen().is_some().then_some(Watching {
+        start: |start| Box::new(Line::new(start)),
+        pause,
+    })
+}
+
+/// Gives the terminal back for a while.
+fn pause() {
+    if let Some(screen) = screen().as_mut() {
+        screen.clear();
+    }
+}
+
+/// Gives the terminal back for good.
+pub fn leave() {
+    pause();
+    *screen() = None;
+}
+
+/// The terminal.
+struct Screen {
+    terminal: File,
+    /// Its rows when the region was made; `None`: there is no region.
+    rows: Option<u16>,
+}
+
+impl Screen {
+    /// Opened anew: a write to it never waits, and COMMAND's descriptors stay as they are.
+    fn open() -> Option<Screen> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        options.custom_flags(nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY | nix::libc::O_CLOEXEC);
+        let terminal = options.open("/proc/self/fd/2").ok()?;
+        Some(Screen {
+            terminal,
+            rows: None,
+        })
+    }
+
+    /// `tr` is in the foreground.
+    fn is_ours(&self) -> bool {
+        nix::unistd::tcgetpgrp(&self.terminal) == Ok(nix::unistd::getpgrp())
+    }
+
+    /// The terminal is in line mode and echoes, as a shell leaves it.
+    fn is_plain(&self) -> bool {
+        let plain = LocalFlags::ICANON | LocalFlags::ECHO;
+        tcgetattr(&self.terminal).is_ok_and(|it| it.local_flags.contains(plain))
+    }
+
+    fn draw(&mut self, text: &str) {
+        if !self.is_ours() {
+            return;
+        }
+        let size = terminal_size::terminal_size_of(&self.terminal);
+        let size = size.map(|(columns, rows)| (columns.0, rows.0));
+        let Some((columns, rows)) = size.filter(|(_, rows)| *rows > ROWS && self.is_plain()) else {
+            self.release();
+            return;
+        };
+        let mut out = String::new();
+        if self.rows != Some(rows) {
+            // The cursor leaves the last row, in its column; elsewhere it stays (IND, CUU).
+            out.push_str("\x1bD\x1b[A");
+        }
+        self.rows = Some(rows);
+        let text = shorten(text, usize::from(columns.saturating_sub(1)));
+        // One write, which no output of COMMAND divides. DECSC and DECRC keep the cursor, its
+        // colours too.
+        let above = rows - 1;
+        out.push_str(&format!(
+            "\x1b7\x1b[1;{above}r\x1b[{rows};1H\x1b[0;2m\x1b[2K{text}\x1b8"
+        ));
+        let _ = self.terminal.write(out.as_bytes());
+    }
+
+    /// Takes the region away, for a program that draws the screen itself.
+    fn release(&mut self) {
+        if self.rows.take().is_some() {
+            let _ = self.terminal.write(b"\x1b7\x1b[r\x1b8");
+        }
+    }
+
+    /// Takes the region and the line away.
+    fn clear(&mut self) {
+        let Some(rows) = self.rows.take() else { return };
+        let out = format!("\x1b7\x1b[r\x1b[{rows};1H\x1b[2K\x1b8");
+        let _ = self.terminal.write(out.as_bytes());
+    }
+}
+
+/// What names a process: its last exec's arguments, or its parent's.
+type Name = Arc<(Argv, Comm)>;
+
+/// Keeps the living processes, and draws the line.
+struct Line {
+    start: Ktime,
+    living: HashMap<u32, Living<(Name, bool)>>,
+    /// Waits of threads, by tid.
+    waits: HashMap<u32, Waits>,
+}
+
+impl Line {
+    fn new(start: Ktime) -> Line {
+        Line {
+            start,
+            living: HashMap::new(),
+            waits: HashMap::new(),
+        }
+    }
+
+    fn text(&mut self, time: Ktime) -> String {
+        for (pid, living) in &mut self.living {
+            living.waits = self.waits.get(pid).copied();
+        }
+        let jobs = Jobs::of(&self.living);
+        let longest = jobs.longest.and_then(|pid| self.living.get(&pid));
+        let longest = longest.map(|it| {
+            let (name, forked) = &it.name;
+            let label = label::label_of(&name.0, &name.1, *forked);
+            (label, time.0.saturating_sub(it.since))
+        });
+        let text = jobs.text(longest);
+        format!("tr: {} · {text}", clock(time.since(self.start)))
+    }
+}
+
+impl Watcher for Line {
+    fn sched(&mut self, event: &SchedEvent) {
+        let SchedKind::Switch {
+            prev, next, reason, ..
+        } = event.kind
+        else {
+            return;
+        };
+        match reason {
+            Reason::Child => drop(self.waits.insert(prev.0, Waits::Child)),
+            Reason::PipeRead => drop(self.waits.insert(prev.0, Waits::Pipe)),
+            _ => {}
+        }
+        if !self.waits.is_empty() {
+            self.waits.remove(&next.0);
+        }
+    }
+
+    fn life(&mut self, event: &LifeEvent) {
+        match &event.kind {
+            LifeKind::Fork(fork) if fork.tid.0 == fork.tgid.0 => {
+                let parent = self.living.get(&fork.parent_tgid.0);
+                let Some(name) = parent.map(|parent| Arc::clone(&parent.name.0)) else {
+                    return;
+                };
+                let child = Living {
+                    parent: Some(fork.parent_tgid.0),
+                    since: event.time.0,
+                    waits: None,
+                    name: (name, true),
+                };
+                self.living.insert(fork.tgid.0, child);
+            }
+            LifeKind::Exec(exec) => {
+                let name = Arc::new((exec.argv.clone(), exec.comm));
+                if let Some(process) = self.living.get_mut(&exec.tgid.0) {
+                    process.name = (name, false);
+                } else if self.living.is_empty() {
+                    // The first one is COMMAND's. A server of others is none of its jobs.
+                    let command = Living {
+                        parent: None,
+                        since: event.time.0,
+                        waits: None,
+                        name: (name, false),
+                    };
+                    self.living.insert(exec.tgid.0, command);
+                }
+            }
+            LifeKind::Exit(exit) => {
+                self.waits.remove(&exit.tid.0);
+                if exit.group_dead {
+                    self.living.remove(&exit.tgid.0);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn until(&mut self, time: Ktime) {
+        let text = self.text(time);
+        if let Some(screen) = screen().as_mut() {
+            screen.draw(&text);
+        }
+    }
+}
