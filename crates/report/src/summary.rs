@@ -43,7 +43,11 @@ pub struct Summary {
     facts: Vec<String>,
     warnings: Vec<String>,
     verdict: Option<String>,
+    /// Whose the time is: the verdict's first word.
+    blame: Option<&'static str>,
     advice: Vec<Advice>,
+    /// What others than the build took.
+    machine: Vec<Advice>,
     failures: Failures,
     /// Tests that passed and were held back more than their neighbours: names and verdicts.
     slow: Vec<(String, String)>,
@@ -101,7 +105,9 @@ impl Summary {
                 facts: Vec::new(),
                 warnings: vec![format!("not traced: {reason}")],
                 verdict: None,
+                blame: None,
                 advice: Vec::new(),
+                machine: Vec::new(),
                 failures: Failures::default(),
                 slow: Vec::new(),
                 path: None,
@@ -112,6 +118,7 @@ impl Summary {
         let advised = path.as_ref().map(|path| advise(view, path));
         let advised = advised.unwrap_or_default();
         let advice = advised.to_change().take(MOST).cloned().collect();
+        let machine = advised.machines().cloned().collect();
         let all = Judged::new(analysis);
         let mut warnings = warnings::warnings(analysis);
         if warnings.len() > MOST {
@@ -124,8 +131,10 @@ impl Summary {
             outcome: outcome(analysis),
             facts: facts(analysis),
             warnings,
+            blame: advised.verdict.as_ref().map(|it| it.blame.name()),
             verdict: advised.verdict.map(|it| it.text()),
             advice,
+            machine,
             failures: Failures::new(analysis, view.chosen, Some(&all)),
             slow: slow(&all),
             path: path.as_ref().map(|path| parts(analysis, path)),
