@@ -139,6 +139,7 @@ pub fn stdout() -> std::io::Result<std::io::StdoutLock<'static>> {
     if inherited::closed_streams()[1] {
         return Err(nix::errno::Errno::EBADF.into());
     }
+    crate::pager::begin();
     Ok(std::io::stdout().lock())
 }
 
