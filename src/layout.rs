@@ -70,10 +70,7 @@ pub fn color() -> bool {
     if variable("NO_COLOR").is_some() {
         return false;
     }
-    if ["CLICOLOR_FORCE", "FORCE_COLOR"]
-        .iter()
-        .any(|name| on(&name))
-    {
+    if ["CLICOLOR_FORCE", "FORCE_COLOR"].iter().any(on) {
         return true;
     }
     let dumb = variable("TERM").is_some_and(|term| term == "dumb");

@@ -1,5 +1,5 @@
 //! Defaults in files, and the pager.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 use std::io::Read;
 use std::os::unix::fs::{chown, symlink};

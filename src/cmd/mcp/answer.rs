@@ -86,15 +86,17 @@ impl Page {
         if !said.is_empty() {
             text.push_str(&format!("said:\n{}", last(said)));
         }
-        let mut result = json!({ "isError": failed });
-        if let Some(next) = self.next {
+        let next = self.next.map(|next| next.to_string());
+        if let Some(next) = &next {
             text.push_str(&format!(
                 "more: the same call with \"cursor\": \"{next}\"\n"
             ));
-            result["_meta"] = json!({ "nextCursor": next.to_string() });
         }
-        result["content"] = json!([{ "type": "text", "text": text }]);
-        result
+        json!({
+            "content": [{ "type": "text", "text": text }],
+            "isError": failed,
+            "_meta": next.map_or(json!({}), |next| json!({ "nextCursor": next })),
+        })
     }
 }
 
