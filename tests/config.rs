@@ -123,8 +123,18 @@ fn masks_add_up_and_none_goes() {
     place.project("[mask]\nredact = \"kernels_2\"\naddresses = false\n");
     assert_eq!(has(&masked("")), [false, false, true]);
     assert_eq!(has(&masked(" --redact kernels_3")), [false; 3]);
-    // The user's switch stays on: given again, it is the same.
-    masked(" --mask-addresses");
+    // The user's switch stays on, and may be given again.
+    let network = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/format/3.4.bin");
+    for options in ["", " --mask-addresses"] {
+        let line = format!("redact {} -o out.bin{options}", network.display());
+        assert!(
+            said(&place.run(&line)).contains(": 3 secrets masked"),
+            "{options}"
+        );
+    }
+    place.user("");
+    let line = format!("redact {} -o out.bin", network.display());
+    assert!(said(&place.run(&line)).contains(": 0 secrets masked"));
 }
 
 /// What a stranger's project may not have.
