@@ -8,7 +8,7 @@ use std::io::{IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-use crate::inherited;
+use crate::{inherited, open};
 
 /// Passes everything to the pager $1, or on as it is, if there is no such program. The pager
 /// itself knows what Ctrl-C means.
@@ -37,13 +37,6 @@ pub fn columns() -> Option<usize> {
         size.map(|(width, _)| usize::from(width.0))
     };
     COLUMNS.get().copied().unwrap_or_else(asked)
-}
-
-/// Output begins: from now on Ctrl-C is the pager's.
-pub fn begin() {
-    if COLUMNS.get().is_some() {
-        inherited::ignore_interrupts();
-    }
 }
 
 /// The user's pager; `None`: text goes to the terminal.
@@ -75,13 +68,15 @@ pub fn start() -> Option<Pager> {
     let input = child.stdin.take()?;
     nix::unistd::dup2_stdout(input).ok()?;
     let _ = COLUMNS.set(columns);
+    // From the first output on, Ctrl-C is the pager's.
+    open::on_begin(inherited::ignore_interrupts);
     Some(Pager(child))
 }
 
 impl Drop for Pager {
     /// The text ends; waits until the user has read it.
     fn drop(&mut self) {
-        begin();
+        inherited::ignore_interrupts();
         let _ = std::io::stdout().flush();
         // It closes the pipe; nothing is printed any more.
         let _ = nix::unistd::dup2_stdout(std::io::stderr());
