@@ -73,6 +73,7 @@ pub struct Setting {
 
 impl Setting {
     /// As a reader finds it in the file.
+    #[cfg(feature = "record")]
     pub fn name(&self) -> String {
         format!("{}.{}", self.table, self.key)
     }
@@ -111,6 +112,7 @@ pub enum Unused {
 
 impl Unused {
     /// In words.
+    #[cfg(feature = "record")]
     pub fn why(&self) -> &str {
         match self {
             Unused::Foreign(why) | Unused::Wrong(why) => why,
@@ -321,8 +323,14 @@ pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool)
                 .map(|value| &*value.clone().leak())
                 .collect();
             let id = setting.option().replace('-', "_");
-            command = command
-                .mut_subcommand(*name, |it| it.mut_arg(id, |arg| arg.default_values(values)));
+            command = command.mut_subcommand(*name, |it| {
+                // A tr that does not record knows record as a word alone.
+                let has = it.get_arguments().any(|arg| arg.get_id() == id.as_str());
+                match has {
+                    true => it.mut_arg(id, |arg| arg.default_values(values)),
+                    false => it,
+                }
+            });
         }
     }
     command
