@@ -4,6 +4,8 @@
 # SPDX list of its parts, a Debian package, an RPM where rpmbuild is installed, and SHA256SUMS. The same sources and
 # toolchain give the same bytes in any directory.
 #
+# A part that this machine cannot make is an error; with ALLOW_PARTIAL=1 it is left out, and said to be.
+#
 #   release.sh [DIR]
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,6 +17,15 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$dist"
 files=()
+
+# without WHAT WHY: a part is missing.
+without() {
+	echo "release: no $1: $2" >&2
+	if [ "${ALLOW_PARTIAL-}" != 1 ]; then
+		echo "release: nothing is released in part, unless ALLOW_PARTIAL=1 is set" >&2
+		exit 1
+	fi
+}
 
 # The paths of this machine are in no part of the binary.
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
@@ -147,23 +158,27 @@ release() {
 	tarball "$name" "$root"
 	tree "$1" "$2" "$packaged" /usr tr-trace
 	find "$packaged/usr/share/man" -type f -exec gzip -9n {} +
-	if command -v dpkg-deb >/dev/null; then debian "$1" "$packaged"; else echo "release: no Debian package: dpkg-deb is not installed"; fi
-	if command -v rpmbuild >/dev/null; then rpm "$1" "$packaged"; else echo "release: no RPM: rpmbuild is not installed"; fi
+	if command -v dpkg-deb >/dev/null; then debian "$1" "$packaged"; fi
+	if command -v rpmbuild >/dev/null; then rpm "$1" "$packaged"; fi
 	echo "release: $1: tr is $(stat -c %s "$root/bin/tr") bytes"
 }
 
-scripts/build.sh
-native=$target/release/tr
-release "$(uname -m)" "$native"
-other=$target/aarch64-unknown-linux-gnu/release/tr
+# What is missing is known before the first build.
+command -v dpkg-deb >/dev/null || without "Debian package" "dpkg-deb is not installed"
+command -v rpmbuild >/dev/null || without "RPM" "rpmbuild is not installed"
+status=3
 if [ "$(uname -m)" = x86_64 ]; then
 	status=0
 	scripts/build.sh --aarch64 || status=$?
-	case $status in
-	0) release aarch64 "$other" ;;
-	3) echo "release: no release for aarch64 (CONTRIBUTING.md)" ;;
-	*) exit "$status" ;;
-	esac
 fi
+case $status in
+0) ;;
+3) without "release for another architecture" "x86-64 builds it, with the packages of CONTRIBUTING.md" ;;
+*) exit "$status" ;;
+esac
+scripts/build.sh
+native=$target/release/tr
+release "$(uname -m)" "$native"
+if [ "$status" = 0 ]; then release aarch64 "$target/aarch64-unknown-linux-gnu/release/tr"; fi
 (cd "$dist" && sha256sum "${files[@]}" >SHA256SUMS && cat SHA256SUMS)
 echo "release: $dist"

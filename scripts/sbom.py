@@ -4,17 +4,31 @@
 Usage: sbom.py VERSION SECONDS [NAME=VERSION=LICENCE]...
 
 SECONDS since 1970: the time of the sources. The rest: libraries of the system that are linked into tr.
+Checksums are those of Cargo.lock: of the packages as the registry has them. A licence is concluded to be the one that
+the package declares, which scripts/deny.sh holds to a list.
 """
 import datetime
 import hashlib
 import json
+import os
+import re
 import sys
+
+LOCK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../Cargo.lock")
 
 
 def ident(package):
     """An SPDX identifier: letters, digits, dots and hyphens."""
     name = f"{package['name']}-{package['version']}"
     return "SPDXRef-" + "".join(c if c.isalnum() or c in ".-" else "-" for c in name)
+
+
+def checksums():
+    """The SHA-256 of each package of the registry, by its name and version."""
+    with open(LOCK, encoding="utf-8") as lock:
+        blocks = lock.read().split("[[package]]")
+    blocks = (dict(re.findall(r'^(name|version|checksum) = "(.*)"$', block, re.M)) for block in blocks)
+    return {(it["name"], it["version"]): it["checksum"] for it in blocks if "checksum" in it}
 
 
 def linked(metadata):
@@ -31,18 +45,22 @@ def linked(metadata):
     return found
 
 
-def part(package):
+def part(package, known):
     """A package of cargo, or a library of the system."""
+    licence = (package["license"] or "NOASSERTION").replace("/", " OR ")
     out = {
         "SPDXID": ident(package),
         "name": package["name"],
         "versionInfo": package["version"],
         "downloadLocation": package.get("repository") or "NOASSERTION",
         "filesAnalyzed": False,
-        "licenseConcluded": "NOASSERTION",
-        "licenseDeclared": (package["license"] or "NOASSERTION").replace("/", " OR "),
+        "licenseConcluded": licence,
+        "licenseDeclared": licence,
         "copyrightText": "NOASSERTION",
     }
+    checksum = known.get((package["name"], package["version"]))
+    if checksum:
+        out["checksums"] = [{"algorithm": "SHA256", "checksumValue": checksum}]
     if package.get("source"):
         url = f"pkg:cargo/{package['name']}@{package['version']}"
         out["externalRefs"] = [
@@ -57,12 +75,12 @@ def main():
     wanted = linked(metadata)
     packages = [it for it in metadata["packages"] if it["id"] in wanted]
     packages.sort(key=lambda it: (it["name"], it["version"]))
-    parts = []
-    parts.extend(part(it) for it in packages)
+    known = checksums()
+    parts = [part(it, known) for it in packages]
     libraries = [it.split("=") for it in sys.argv[3:]]
     libraries = [{"name": name, "version": version, "license": licence} for name, version, licence in libraries]
     for it in libraries:
-        parts.append(part(it))
+        parts.append(part(it, known))
     root = next(it for it in packages if it["id"] == metadata["resolve"]["root"])
     names = "\n".join(f"{it['name']} {it['version']}" for it in packages)
     time = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)

@@ -57,6 +57,16 @@ pub fn restore_sigpipe() {
     }
 }
 
+/// From now on Ctrl-C and Ctrl-\ do not end this process.
+pub fn ignore_interrupts() {
+    for signal in [libc::SIGINT, libc::SIGQUIT] {
+        // SAFETY: to ignore is no handler.
+        unsafe {
+            libc::signal(signal, libc::SIG_IGN);
+        }
+    }
+}
+
 /// Closes the standard streams that were closed at the start.
 pub fn restore_streams() {
     for (fd, closed) in (0..).zip(closed_streams()) {

@@ -1,9 +1,9 @@
 //! The layout of text on standard output: width, colour, characters.
 
-use std::io::IsTerminal;
-
 use clap::ValueEnum;
 use tr_report::style::Style;
+
+use crate::pager;
 
 /// The options of text.
 #[derive(clap::Args, Clone, Copy, Debug)]
@@ -52,11 +52,7 @@ impl Layout {
     fn columns(self) -> usize {
         let variable = || std::env::var("COLUMNS").ok()?.parse().ok();
         let variable = || variable().filter(|columns| *columns > 0);
-        let terminal = || {
-            let size = terminal_size::terminal_size_of(std::io::stdout());
-            size.map(|(width, _)| usize::from(width.0))
-        };
-        let known = self.width.or_else(variable).or_else(terminal);
+        let known = self.width.or_else(variable).or_else(pager::columns);
         known.unwrap_or(80)
     }
 }
@@ -66,20 +62,19 @@ fn variable(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
-/// On a terminal, unless NO_COLOR or CLICOLOR=0 forbid it; CLICOLOR_FORCE and FORCE_COLOR
-/// precede all of these.
-fn color() -> bool {
-    let forced = ["CLICOLOR_FORCE", "FORCE_COLOR"].into_iter();
-    let mut forced = forced.filter_map(variable);
-    if forced.any(|value| value != "0" && value != "false") {
+/// Whether text has colours, as <https://bixense.com/clicolors> has it: never with NO_COLOR, else
+/// always with CLICOLOR_FORCE or FORCE_COLOR, else on a terminal, unless CLICOLOR=0 forbids it.
+pub fn color() -> bool {
+    let off = |name: &str| variable(name).is_some_and(|value| value == "0" || value == "false");
+    let on = |name: &&str| variable(name).is_some() && !off(name);
+    if variable("NO_COLOR").is_some() {
+        return false;
+    }
+    if ["CLICOLOR_FORCE", "FORCE_COLOR"].iter().any(on) {
         return true;
     }
     let dumb = variable("TERM").is_some_and(|term| term == "dumb");
-    let off = variable("NO_COLOR").is_some()
-        || ["CLICOLOR", "FORCE_COLOR"]
-            .into_iter()
-            .any(|name| variable(name).is_some_and(|value| value == "0"));
-    std::io::stdout().is_terminal() && !dumb && !off
+    pager::terminal() && !dumb && !off("CLICOLOR") && !off("FORCE_COLOR")
 }
 
 /// The locale limits the terminal to ASCII.
@@ -89,5 +84,5 @@ fn ascii() -> bool {
         .or_else(|| set("LC_CTYPE"))
         .or_else(|| set("LANG"));
     let plain = |locale: String| locale == "C" || locale == "POSIX";
-    std::io::stdout().is_terminal() && locale.is_some_and(plain)
+    pager::terminal() && locale.is_some_and(plain)
 }

@@ -21,6 +21,7 @@ mod args;
 mod budget;
 mod called;
 mod cmd;
+mod config;
 mod confine;
 mod contents;
 mod copy;
@@ -32,6 +33,7 @@ mod mapping;
 mod mistyped;
 mod open;
 mod output;
+mod pager;
 mod passthrough;
 mod progress;
 mod send;
@@ -42,6 +44,7 @@ mod suspend;
 mod version;
 mod with;
 
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser, Subcommand};
@@ -74,14 +77,19 @@ static ALLOCATOR: limits::Allocator = limits::Allocator;
         tr symbolize                       name the functions of stacks later\n  \
         tr doctor                          what recording this machine allows\n  \
         tr mark tests -- make check        name a part of a recording\n  \
+        tr mcp                             answer an agent's questions\n  \
         tr schema summary                  the schema of a document in JSON\n  \
         tr --version --verbose             features, methods, formats\n  \
         tr completions bash > /etc/bash_completion.d/tr\n  \
         tr man /usr/local/share/man/man1\n\n\
         Without a file, analyze, report, summary, predict, export, symbolize, info, dump and verify read trace.bin.\n\
+        Long text on a terminal goes through $PAGER; --no-pager prints it.\n\
         tr help COMMAND says more."
 )]
 struct Cli {
+    /// Print long text to the terminal itself
+    #[arg(long, global = true, hide = true)]
+    no_pager: bool,
     #[command(subcommand)]
     command: Command,
 }
@@ -107,6 +115,7 @@ enum Command {
     #[cfg(feature = "record")]
     Doctor(cmd::doctor::Args),
     Mark(cmd::mark::Args),
+    Mcp(cmd::mcp::Args),
     Schema(cmd::schema::Args),
     Completions(cmd::manual::CompletionsArgs),
     Man(cmd::manual::ManArgs),
@@ -150,7 +159,7 @@ impl Command {
 }
 
 /// Our words for an option of other tools, or the subcommand that takes a second recording.
-fn hint(said: &clap::Error, subcommand: Option<&std::ffi::OsStr>) -> Option<String> {
+fn hint(said: &clap::Error, subcommand: Option<&OsStr>) -> Option<String> {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let ContextValue::String(wrong) = said.get(ContextKind::InvalidArg)? else {
         return None;
@@ -176,9 +185,135 @@ fn hint(said: &clap::Error, subcommand: Option<&std::ffi::OsStr>) -> Option<Stri
     }
 }
 
+/// The exit status of a wrong command line.
+fn wrong(first: Option<&OsStr>, code: u8) -> ExitCode {
+    ExitCode::from(match first {
+        Some(first) if first == "record" => status::FAILED,
+        _ => code,
+    })
+}
+
+/// The command line, and whether a pager may show its text.
+///
+/// # Errors
+/// The exit status, after help, the version, or what is wrong.
+fn parse() -> Result<(Command, bool), ExitCode> {
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    let before = words.get(1).is_some_and(|word| word == "--no-pager");
+    if before {
+        words.remove(1);
+    }
+    let first = words.get(1).cloned();
+    let first = first.as_deref();
+    let files = match config::is_for(first) {
+        true => config::files(),
+        false => Vec::new(),
+    };
+    let settings = config::used(&files).map_err(|why| {
+        eprintln!("tr: {why}");
+        wrong(first, open::UNREADABLE)
+    })?;
+    let pages = !before && config::pager(&settings);
+    if let Some(first) = first {
+        let masks = config::masks(&settings, first);
+        words.splice(2..2, masks.into_iter().map(OsString::from));
+    }
+    let parse = |display: bool| {
+        let command = config::defaults(called::command(), &settings, display);
+        let matches = command.try_get_matches_from(&words)?;
+        let machine = writes_for_machines(&matches);
+        let quiet = matches.subcommand().is_some_and(|(_, it)| is_quiet(it));
+        Ok((Cli::from_arg_matches(&matches)?, machine, quiet))
+    };
+    let parsed = match parse(true) {
+        Ok((_, true, _)) if !settings.is_empty() => parse(false),
+        other => other,
+    };
+    match parsed {
+        Ok((cli, _, quiet)) => {
+            let masks = matches!(cli.command, Command::Record(_) | Command::Redact(_));
+            if masks && !quiet {
+                config::warn_of_unused(&files);
+            }
+            Ok((cli.command, pages && !cli.no_pager))
+        }
+        Err(said) => Err(answer(said, first, (&files, pages))),
+    }
+}
+
+/// A subcommand was asked to say nothing.
+fn is_quiet(matches: &clap::ArgMatches) -> bool {
+    let quiet = matches.try_get_one::<bool>("quiet");
+    quiet.is_ok_and(|quiet| quiet == Some(&true))
+}
+
+/// A format other than text for people.
+fn writes_for_machines(matches: &clap::ArgMatches) -> bool {
+    let subcommand = matches.subcommand().map(|(_, matches)| matches);
+    let format = subcommand.and_then(|it| it.try_get_raw("format").ok()?);
+    let people = ["text", "markdown", "html"];
+    format.is_some_and(|mut it| it.any(|format| !people.iter().any(|known| format == *known)))
+}
+
+/// Prints help, the version, or what is wrong; the exit status.
+fn answer(
+    mut said: clap::Error,
+    first: Option<&OsStr>,
+    (files, pages): (&[config::Settings], bool),
+) -> ExitCode {
+    use clap::error::{ContextKind, ContextValue};
+    use std::io::IsTerminal;
+    if let Some(hint) = hint(&said, first) {
+        said.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![hint.into()]),
+        );
+    }
+    let text = said.render();
+    if said.exit_code() == 0 {
+        // Help, and the version.
+        inherited::restore_sigpipe();
+        let _pager = if pages { pager::start() } else { None };
+        let text = match layout::color() {
+            true => text.ansi().to_string(),
+            false => text.to_string(),
+        };
+        return open::print(text.as_bytes());
+    }
+    let text = match std::io::stderr().is_terminal() {
+        true => text.ansi().to_string(),
+        false => text.to_string(),
+    };
+    eprintln!("{}", text.trim_end());
+    let option = match said.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(option)) => option.as_str(),
+        _ => "",
+    };
+    if let Some(file) = config::origin(files, option) {
+        let file = tr_report::escape::text(file.as_os_str().as_encoded_bytes());
+        eprintln!("    {file} sets {option}, too");
+    }
+    wrong(first, u8::try_from(said.exit_code()).unwrap_or(u8::MAX))
+}
+
+impl Command {
+    /// Prints text that can be longer than a terminal.
+    fn is_long(&self) -> bool {
+        match self {
+            Command::Diff(args) => args.only_reads(),
+            Command::Analyze(_)
+            | Command::Predict(_)
+            | Command::Pipeline(_)
+            | Command::Info(_)
+            | Command::Dump(_)
+            | Command::Schema(_) => true,
+            _ => false,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let started = std::time::Instant::now();
-    let first = std::env::args_os().nth(1);
     if let Some(status) = passthrough::before_clap() {
         return ExitCode::from(status);
     }
@@ -193,40 +328,19 @@ fn main() -> ExitCode {
     if version::is_asked() {
         return version::run();
     }
-    let parsed = called::command().try_get_matches();
-    let command = match parsed.and_then(|it| Cli::from_arg_matches(&it)) {
-        Ok(cli) => cli.command,
-        Err(mut said) => {
-            if let Some(hint) = hint(&said, first.as_deref()) {
-                use clap::error::{ContextKind, ContextValue};
-                said.insert(
-                    ContextKind::Suggested,
-                    ContextValue::StyledStrs(vec![hint.into()]),
-                );
-            }
-            if said.exit_code() != 0 {
-                use std::io::IsTerminal;
-                let colours = std::io::stderr().is_terminal();
-                let text = said.render();
-                let text = if colours {
-                    text.ansi().to_string()
-                } else {
-                    text.to_string()
-                };
-                eprintln!("{}", text.trim_end());
-            }
-            return match said.exit_code() {
-                // Help, and the version.
-                0 => open::printed(open::stdout().and_then(|_| said.print())),
-                _ if first.is_some_and(|word| word == "record") => ExitCode::from(status::FAILED),
-                code => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
-            };
-        }
+    let (command, pages) = match parse() {
+        Ok(parsed) => parsed,
+        Err(status) => return status,
     };
     if !matches!(command, Command::Record(_)) {
         // A closed pipe ends tr, like any other tool.
         inherited::restore_sigpipe();
     }
+    // It waits for its user after everything else.
+    let _pager = match pages && command.is_long() {
+        true => pager::start(),
+        false => None,
+    };
     command.hold();
     if let Some(files) = command.only_reads() {
         confine::to_reading(&files);
@@ -250,6 +364,7 @@ fn main() -> ExitCode {
         #[cfg(feature = "record")]
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Mark(args) => cmd::mark::run(&args),
+        Command::Mcp(args) => cmd::mcp::run(&args),
         Command::Schema(args) => cmd::schema::run(&args),
         Command::Completions(args) => cmd::manual::completions(&args),
         Command::Man(args) => cmd::manual::man(&args),

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use tr_format::reader::{End, Trace, Unknown};
 use tr_format::source::Source;
@@ -18,6 +19,14 @@ pub const DEFAULT: &str = "trace.bin";
 
 /// The exit status for a file that cannot be read at all.
 pub const UNREADABLE: u8 = 2;
+
+/// What is done before the first output.
+static BEGINS: OnceLock<fn()> = OnceLock::new();
+
+/// Has this done before the first output.
+pub fn on_begin(begins: fn()) {
+    let _ = BEGINS.set(begins);
+}
 
 /// Opens FILE. A regular file is mapped ([`Mapping`] describes truncation), or read by
 /// `pread` if mapping fails. Standard input (`-`) and anything else is read front to back.
@@ -151,6 +160,9 @@ pub fn print_json(document: &serde_json::Value) -> ExitCode {
 pub fn stdout() -> std::io::Result<std::io::StdoutLock<'static>> {
     if inherited::closed_streams()[1] {
         return Err(nix::errno::Errno::EBADF.into());
+    }
+    if let Some(begins) = BEGINS.get() {
+        begins();
     }
     Ok(std::io::stdout().lock())
 }

@@ -15,7 +15,7 @@ use crate::{inherited, mistyped, status};
 
 /// First arguments that are ours. A test compares them with clap's list; building that
 /// here would take longer than the exec.
-const OURS: [&str; 25] = [
+const OURS: [&str; 27] = [
     "record",
     "analyze",
     "analyse",
@@ -32,6 +32,7 @@ const OURS: [&str; 25] = [
     "redact",
     "symbolize",
     "mark",
+    "mcp",
     "doctor",
     "schema",
     "completions",
@@ -41,6 +42,7 @@ const OURS: [&str; 25] = [
     "-h",
     "--version",
     "-V",
+    "--no-pager",
 ];
 
 /// The variable that lists, separated by colons, the programs already tried. They are
@@ -229,7 +231,7 @@ mod tests {
                 std::iter::once(command.get_name()).chain(command.get_all_aliases())
             })
             .collect();
-        known.extend(["--help", "-h", "--version", "-V"]);
+        known.extend(["--help", "-h", "--version", "-V", "--no-pager"]);
         known.sort_unstable();
         let mut ours = OURS.to_vec();
         // A tr that does not record knows it is a subcommand, and refuses it.

@@ -92,7 +92,11 @@ fn main() {
             a_trace_that_cannot_be_mapped_is_read,
         ),
     ];
-    let second_reader: [(&str, fn()); 2] = [
+    let second_reader: [(&str, fn()); 3] = [
+        (
+            "a_short_reader_counts_the_events",
+            a_short_reader_counts_the_events,
+        ),
         (
             "fixtures_are_read_forever_and_by_both_readers",
             fixtures_are_read_forever_and_by_both_readers,
@@ -113,6 +117,36 @@ fn main() {
         .into_iter()
         .map(|test| trial(test, lacks.clone()));
     libtest_mimic::run(&args, plain.chain(second_reader).collect()).exit();
+}
+
+/// `reader.py` beside FORMAT.md has 60 lines at most, and counts as `tr info` does, damage or not.
+fn a_short_reader_counts_the_events() {
+    let reader = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/format/reader.py");
+    assert!(std::fs::read_to_string(&reader).unwrap().lines().count() <= 60);
+    let dir = tempfile::tempdir().unwrap();
+    let damaged = dir.path().join("damaged.bin");
+    let mut bytes = std::fs::read(fixture("traces/demo.bin")).unwrap();
+    bytes.truncate(15_000);
+    bytes[9_000] ^= 1;
+    std::fs::write(&damaged, bytes).unwrap();
+    for path in [
+        fixture("traces/demo.bin"),
+        fixture("format/3.9.bin"),
+        damaged,
+    ] {
+        let json = |output: &Output| -> serde_json::Value {
+            assert!(output.status.success(), "{output:?}");
+            serde_json::from_slice(&output.stdout).unwrap()
+        };
+        let info = json(&tr(&["info", text(&path), "--format", "json"]));
+        let mut short = Command::new(python().expect("python3-zstandard"));
+        let short = json(&short.arg(&reader).arg(&path).output().expect("python3"));
+        let events = short["sched"].as_u64().unwrap() + short["life"].as_u64().unwrap();
+        assert_eq!(Some(events), info["events"].as_u64(), "{short}");
+        for field in ["format_version", "host", "kernel"] {
+            assert_eq!(short[field], info[field], "{field}");
+        }
+    }
 }
 
 /// Every published version of the format stays readable, event for event.

@@ -212,6 +212,11 @@ fn colours_follow_the_option_and_the_variables() -> Result<(), Failure> {
     assert!(colours(&[], &[("FORCE_COLOR", "1")])?);
     assert!(colours(&[], &[("CLICOLOR_FORCE", "1")])?);
     assert!(!colours(&[], &[("CLICOLOR_FORCE", "0")])?);
+    // https://bixense.com/clicolors
+    assert!(!colours(
+        &[],
+        &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]
+    )?);
     assert!(!colours(&["--color", "never"], &[("FORCE_COLOR", "1")])?);
     Ok(())
 }

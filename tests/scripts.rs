@@ -282,3 +282,95 @@ fn an_interrupted_test_gives_roots_files_back() {
     let log = log(dir);
     assert!(log.contains("started\n") && log.ends_with(&chown), "{log}");
 }
+
+/// A release that lacks a part is none, and is known to be none before anything is built.
+#[test]
+fn a_release_in_part_needs_leave() {
+    let dir = tempfile::tempdir().unwrap();
+    for tool in ["dpkg-deb", "rpmbuild"] {
+        stub(dir.path(), tool, "");
+    }
+    stub(dir.path(), "uname", "echo x86_64");
+    stub(dir.path(), "rustc", "echo /nonexistent");
+    stub(dir.path(), "cargo", "echo \"$@\" >>\"$LOG\"; exit 9");
+    let run = |leave: &str| {
+        let mut release = script(dir.path(), "release.sh");
+        release
+            .env("SOURCE_DATE_EPOCH", "1")
+            .env("ALLOW_PARTIAL", leave);
+        let out = release.arg(dir.path().join("dist")).output().unwrap();
+        (out.status.code(), String::from_utf8(out.stderr).unwrap())
+    };
+    let (status, said) = run("");
+    assert_eq!(status, Some(1), "{said}");
+    assert!(
+        said.contains("no release for another architecture"),
+        "{said}"
+    );
+    assert!(said.contains("unless ALLOW_PARTIAL=1 is set"), "{said}");
+    assert_eq!(log(dir.path()), "");
+    // With leave it goes on, to a build that fails here.
+    let (status, said) = run("1");
+    assert!(
+        status != Some(1) && said.contains("no release for another"),
+        "{status:?} {said}"
+    );
+    assert!(
+        log(dir.path()).starts_with("rustc --locked --release"),
+        "{}",
+        log(dir.path())
+    );
+}
+
+/// Each package of the list has the checksum of the lock file, and a licence that is concluded.
+#[test]
+fn the_list_of_parts_has_checksums_and_licences() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let package = |name: &str, version: &str, source: &str| serde_json::json!({ "id": name, "name": name, "version": version, "license": "MIT/Apache-2.0", "source": source });
+    let lock = fs::read_to_string(root.join("Cargo.lock")).unwrap();
+    let block = lock
+        .split("[[package]]")
+        .find(|it| it.contains("name = \"memchr\""))
+        .unwrap();
+    let value = |key: &str| {
+        let line = block
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("{key} = \"")));
+        line.unwrap().trim_end_matches('"').to_owned()
+    };
+    let memchr = package("memchr", &value("version"), "registry");
+    let mut tr = package("tr", "0.1.0", "");
+    tr["source"] = serde_json::Value::Null;
+    let metadata = serde_json::json!({
+        "packages": [memchr, tr],
+        "resolve": { "root": "tr", "nodes": [
+            { "id": "tr", "deps": [{ "pkg": "memchr", "dep_kinds": [{ "kind": null }] }] },
+            { "id": "memchr", "deps": [] },
+        ] },
+    });
+    let mut list = Command::new("python3");
+    list.arg(root.join("scripts/sbom.py"))
+        .args(["0.1.0", "1", "zlib=1.3=Zlib"]);
+    let mut list = list
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    serde_json::to_writer(list.stdin.take().unwrap(), &metadata).unwrap();
+    let out = list.wait_with_output().unwrap();
+    let list: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let parts = list["packages"].as_array().unwrap();
+    let part = |name: &str| parts.iter().find(|it| it["name"] == name).unwrap();
+    assert_eq!(
+        part("memchr")["checksums"][0]["checksumValue"],
+        value("checksum"),
+        "{list}"
+    );
+    assert_eq!(
+        part("memchr")["licenseConcluded"],
+        "MIT OR Apache-2.0",
+        "{list}"
+    );
+    assert_eq!(part("zlib")["licenseConcluded"], "Zlib", "{list}");
+    assert!(part("tr")["checksums"].is_null(), "{list}");
+}

@@ -10,7 +10,7 @@ const COMMENT = 60_000;
 /** The least recordings of the base for a gate; with fewer, equal builds differ too often. */
 const GATE = 4;
 /** Limits of every command that reads a recording. */
-const BOUNDS = ['--max-memory=1G', '--max-time=2m'];
+const BOUNDS = ['--max-memory=512M', '--max-time=2m'];
 
 /** Runs a part that the job does not depend on; its failure is a warning. */
 async function attempt(part) {

@@ -10,8 +10,10 @@ use tr_record::doctor::{Machine, Programs};
 use tr_record::{Error, SudoRefusal};
 
 use crate::called::program;
+use crate::config::{self, Settings, Unused};
 use crate::open;
 use tr_report::called::TR;
+use tr_report::escape;
 
 /// Show what recording this machine allows, and the command that would allow more
 #[derive(clap::Args, Debug)]
@@ -66,6 +68,8 @@ struct Diagnosis {
     programs: Programs,
     /// The purpose and the command of what allows more.
     improve: Option<(String, String)>,
+    /// The files of defaults.
+    files: Vec<Settings>,
 }
 
 impl Diagnosis {
@@ -97,6 +101,7 @@ impl Diagnosis {
             way,
             programs,
             improve,
+            files: config::files(),
         }
     }
 
@@ -145,6 +150,20 @@ impl Diagnosis {
         out.push('\n');
         for (name, finding) in self.findings() {
             let _ = writeln!(out, "  {name:<12} {finding}");
+        }
+        for file in &self.files {
+            let path = escape::text(file.path.as_os_str().as_encoded_bytes());
+            let _ = writeln!(out, "\n{path}");
+            match &file.content {
+                Ok(settings) => settings.iter().for_each(|it| {
+                    let value = escape::text(it.value().as_bytes());
+                    let _ = writeln!(out, "  {:<16} {value}", it.name());
+                }),
+                Err(unused) => {
+                    let why = escape::text(unused.why().as_bytes());
+                    let _ = writeln!(out, "  not used: {why}");
+                }
+            }
         }
         out
     }
@@ -236,8 +255,19 @@ impl Diagnosis {
             },
             "cgroup2": machine.cgroup2.as_ref().map(|at| at.to_string_lossy()),
             "psi": machine.psi,
+            "config": self.files.iter().map(settings).collect::<Vec<_>>(),
         })
     }
+}
+
+/// A file of defaults in JSON.
+fn settings(file: &Settings) -> Value {
+    let all = file.content.iter().flatten();
+    json!({
+        "path": file.path.to_string_lossy(),
+        "not_used": file.content.as_ref().err().map(Unused::why),
+        "settings": all.map(|it| json!({ "key": it.name(), "value": it.value() })).collect::<Vec<_>>(),
+    })
 }
 
 /// There is a sudo on PATH.

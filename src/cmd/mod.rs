@@ -11,6 +11,7 @@ pub mod info;
 pub mod loader;
 pub mod manual;
 pub mod mark;
+pub mod mcp;
 pub mod pipeline;
 pub mod predict;
 #[cfg(feature = "record")]

@@ -9,6 +9,7 @@ mod documents;
 mod forge;
 mod github;
 mod gitlab;
+mod kits;
 mod pull_requests;
 mod runner;
 
@@ -21,5 +22,6 @@ fn main() {
     trials.extend(pull_requests::trials());
     trials.extend(gitlab::trials());
     trials.extend(ansible::trials());
+    trials.extend(kits::trials());
     libtest_mimic::run(&args, trials).exit();
 }

@@ -167,16 +167,31 @@ fn links(word: &str) -> bool {
 
 fn entities(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
-    for c in value.chars() {
-        match c {
-            // Without the others they are not markup. A dot and a colon would turn
-            // names into links.
-            '/' | '-' | '+' | '=' | ',' | '%' | '\'' | ';' => out.push(c),
-            c if c.is_ascii_punctuation() => {
-                let _ = write!(out, "&#{};", u32::from(c));
-            }
-            c => out.push(c),
+    let mut chars = value.chars().peekable();
+    let (mut before, mut open) = (' ', false);
+    while let Some(c) = chars.next() {
+        let next = chars.peek().copied().unwrap_or(' ');
+        let plain = match c {
+            // Without the others they are not markup.
+            '/' | '-' | '+' | '=' | ',' | '%' | '\'' | ';' | '(' | '"' | '?' => true,
+            // Between letters it would turn names into links; after a number it can be a list's.
+            '.' => match next {
+                ' ' => before.is_alphabetic(),
+                next => before.is_ascii_digit() && next.is_ascii_digit(),
+            },
+            ':' => next == ' ',
+            // Inside of a word it is no emphasis.
+            '_' => before.is_ascii_alphanumeric() && next.is_ascii_alphanumeric(),
+            ')' => open || !before.is_ascii_digit(),
+            c => !c.is_ascii_punctuation(),
+        };
+        if plain {
+            out.push(c);
+        } else {
+            let _ = write!(out, "&#{};", u32::from(c));
         }
+        open = c == '(' || open && c != ')';
+        before = c;
     }
     out
 }

@@ -43,9 +43,13 @@ pub struct Summary {
     facts: Vec<String>,
     warnings: Vec<String>,
     verdict: Option<String>,
+    /// Whose the time is: the verdict's first word.
+    blame: Option<&'static str>,
     advice: Vec<Advice>,
     /// The forecast for all of that advice.
     combined: Option<String>,
+    /// What others than the build took.
+    machine: Vec<Advice>,
     failures: Failures,
     /// Tests that passed and were held back more than their neighbours: names and verdicts.
     slow: Vec<(String, String)>,
@@ -103,8 +107,10 @@ impl Summary {
                 facts: Vec::new(),
                 warnings: vec![format!("not traced: {reason}")],
                 verdict: None,
+                blame: None,
                 advice: Vec::new(),
                 combined: None,
+                machine: Vec::new(),
                 failures: Failures::default(),
                 slow: Vec::new(),
                 path: None,
@@ -117,6 +123,7 @@ impl Summary {
         let advice: Vec<Advice> = advised.to_change().take(MOST).cloned().collect();
         let combined = advised.combined(advice.len());
         let combined = combined.map(|it| it.text(advice.len()));
+        let machine = advised.machines().cloned().collect();
         let all = Judged::new(analysis);
         let mut warnings = warnings::warnings(analysis);
         if warnings.len() > MOST {
@@ -129,9 +136,11 @@ impl Summary {
             outcome: outcome(analysis),
             facts: facts(analysis),
             warnings,
+            blame: advised.verdict.as_ref().map(|it| it.blame.name()),
             verdict: advised.verdict.map(|it| it.text()),
             advice,
             combined,
+            machine,
             failures: Failures::new(analysis, view.chosen, Some(&all)),
             slow: slow(&all),
             path: path.as_ref().map(|path| parts(analysis, path)),

@@ -91,7 +91,12 @@ proptest! {
     fn markdown_holds_no_markup_and_no_link(text in text()) {
         let safe = escape::markdown(&text);
         let bare = safe.replace("<code>", "").replace("</code>", "");
-        prop_assert!(!bare.contains(['<', '>', '`', '|', '@', '[', '*', '_', '\\']), "{safe}");
+        prop_assert!(!bare.contains(['<', '>', '`', '|', '@', '[', '*', '\\']), "{safe}");
+        let around = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+        let inside = |(at, mark): (usize, &str)| {
+            around(bare[..at].chars().next_back()) && around(bare[at + mark.len()..].chars().next())
+        };
+        prop_assert!(bare.match_indices('_').all(inside), "{safe}");
         prop_assert!(!bare.replace("&#", "").contains(['#', '&']), "{safe}");
         let open: String = safe.split("<code>").enumerate().map(|(at, part)| {
             if at == 0 { part } else { part.split_once("</code>").map_or("", |(_, rest)| rest) }
@@ -138,6 +143,21 @@ fn words_that_a_forge_links_become_code() {
     for word in ["cc", "-O2", "src/a.c", "6.18.2", "12", "a:b"] {
         assert!(!escape::markdown(word).contains("<code>"), "{word}");
     }
-    assert_eq!(escape::markdown("cc -O2 src/a"), "cc -O2 src/a");
+    for plain in [
+        "cc -O2 src/a",
+        "exit 1 after 7.7 ms: wait for it.",
+        "kernels_4 3.21 s (70 %), (2), \"a\"?",
+    ] {
+        assert_eq!(escape::markdown(plain), plain);
+    }
+    for (text, escaped) in [
+        ("1. a", "1&#46; a"),
+        ("1) a", "1&#41; a"),
+        ("a.sh", "a&#46;sh"),
+        ("_a_", "&#95;a&#95;"),
+        (":x: a", "&#58;x: a"),
+    ] {
+        assert_eq!(escape::markdown(text), escaped);
+    }
     assert_eq!(escape::markdown("&lt;"), "<code>&#38;lt;</code>");
 }

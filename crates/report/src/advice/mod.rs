@@ -189,6 +189,11 @@ impl Advised {
     pub fn to_change(&self) -> impl Iterator<Item = &Advice> {
         self.changes.iter().filter(|it| !it.kind.is_forecast())
     }
+
+    /// What others took.
+    pub fn machines(&self) -> impl Iterator<Item = &Advice> {
+        self.changes.iter().filter(|it| it.kind.is_forecast())
+    }
 }
 
 /// The changes. None without a critical path, and with filters: they speak about the whole.

@@ -57,6 +57,10 @@ impl Summary {
                 "gain_ns": it.gain,
             })
         });
+        let machine = self.machine.iter().take(members);
+        let machine = machine.map(
+            |it| json!({ "kind": it.kind.name(), "finding": text(&it.finding), "ns": it.gain }),
+        );
         let slow = self.slow.iter().take(members);
         let slow = slow.map(|(name, held)| json!({ "name": text(name), "verdict": text(held) }));
         let path = self
@@ -79,6 +83,8 @@ impl Summary {
             "failures": failures.collect::<Vec<_>>(),
             "failures_in_all": self.failures.told.len(),
             "verdict": self.verdict.as_deref().map(text),
+            "blame": self.blame,
+            "machine": machine.collect::<Vec<_>>(),
             "advice": advice.collect::<Vec<_>>(),
             "path": path,
             "steps": timed(&self.steps),

@@ -1,0 +1,142 @@
+//! A page of a command's output, as an answer that an agent can afford.
+
+use std::io::{self, Read};
+
+use serde_json::{json, Value};
+use tr_report::escape;
+
+/// The longest text and the longest answer in bytes; 2,000 tokens have at least these.
+const TEXT: usize = 6_000;
+const ANSWER: usize = 7_900;
+/// The longest part of it for warnings and the like.
+const SAID: usize = 1_000;
+
+/// A part of the output.
+pub struct Page {
+    text: String,
+    /// The byte at which the next part begins.
+    next: Option<u64>,
+}
+
+/// The output from a byte on.
+///
+/// # Errors
+/// It cannot be read.
+pub fn page(mut output: impl Read, from: u64) -> io::Result<Page> {
+    let skipped = io::copy(&mut output.by_ref().take(from), &mut io::sink())?;
+    let mut bytes = Vec::new();
+    // A byte more tells whether there is more.
+    output.take(TEXT as u64 + 1).read_to_end(&mut bytes)?;
+    let mut page = Page {
+        text: String::new(),
+        next: None,
+    };
+    let mut limit = TEXT;
+    loop {
+        let length = whole(&bytes, limit);
+        let part = bytes.get(..length).unwrap_or_default();
+        page.text = marked(&String::from_utf8_lossy(part));
+        page.next = (length < bytes.len()).then_some(skipped + length as u64);
+        if quoted(&page.text) <= ANSWER - 2 * SAID || limit < 100 {
+            return Ok(page);
+        }
+        limit = limit * 3 / 4;
+    }
+}
+
+/// The length of the whole lines within a limit, or of the characters if a line is longer.
+fn whole(bytes: &[u8], limit: usize) -> usize {
+    if bytes.len() <= limit {
+        return bytes.len();
+    }
+    let part = bytes.get(..limit).unwrap_or_default();
+    let line = part
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map(|at| at + 1);
+    line.unwrap_or_else(|| {
+        let begins = |at: &usize| bytes.get(*at).is_none_or(|byte| byte & 0xc0 != 0x80);
+        (1..=limit).rev().find(begins).unwrap_or(limit)
+    })
+}
+
+/// The length of a text in JSON.
+fn quoted(text: &str) -> usize {
+    serde_json::to_string(text).map_or(usize::MAX, |it| it.len())
+}
+
+/// Data of a recording: no line of it can pass for one of ours.
+pub fn marked(text: &str) -> String {
+    let text = escape::page(text);
+    let lines = text.lines().map(|line| format!("| {line}\n"));
+    lines.collect()
+}
+
+/// The last part of what a command said.
+pub fn last(said: &[u8]) -> String {
+    let from = said.len().saturating_sub(SAID / 2);
+    let text = String::from_utf8_lossy(said.get(from..).unwrap_or_default()).into_owned();
+    marked(text.trim_end())
+}
+
+impl Page {
+    /// The result of a call: a line of ours, the page, what the command said beside it.
+    pub fn result(&self, title: &str, said: &[u8], failed: bool) -> Value {
+        let mut text = format!("{title}\n{}", self.text);
+        if !said.is_empty() {
+            text.push_str(&format!("said:\n{}", last(said)));
+        }
+        let next = self.next.map(|next| next.to_string());
+        if let Some(next) = &next {
+            text.push_str(&format!(
+                "more: the same call with \"cursor\": \"{next}\"\n"
+            ));
+        }
+        json!({
+            "content": [{ "type": "text", "text": text }],
+            "isError": failed,
+            "_meta": next.map_or(json!({}), |next| json!({ "nextCursor": next })),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    /// The pages of any text are that text, and each is short.
+    #[test]
+    fn pages_add_up() {
+        let rows: String = (0..3000).map(|n| format!("row {n} \"é\u{1}\"\n")).collect();
+        for text in [rows, "é".repeat(20_000), "\"".repeat(9_000), String::new()] {
+            let (mut from, mut all) = (0, String::new());
+            loop {
+                let page = page(text.as_bytes(), from).unwrap();
+                let result = page.result("title", b"warning", false);
+                assert!(
+                    result.to_string().len() <= 8_000,
+                    "{}",
+                    result.to_string().len()
+                );
+                all.push_str(&page.text);
+                match page.next {
+                    Some(next) if next > from => from = next,
+                    Some(_) => panic!("no progress at {from}"),
+                    None => break,
+                }
+            }
+            let plain = |text: &str| text.replace("| ", "").replace('\n', "");
+            assert_eq!(plain(&all), plain(&escape::page(&text)));
+        }
+    }
+
+    #[test]
+    fn no_line_passes_for_ours() {
+        let text = marked("a\nmore: \u{1b}[2J\rtitle\n");
+        assert!(
+            text.lines().all(|line| line.starts_with("| ")) && !text.contains('\u{1b}'),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,362 @@
+//! The tools: what an agent gives them, and the command line of each.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{json, Map, Value};
+use tr_report::called::TR;
+
+use super::answer::{self, Page};
+use crate::open;
+
+/// A tool.
+pub struct Tool {
+    name: &'static str,
+    /// What it tells, for the agent's choice.
+    about: &'static str,
+    /// The beginning of its command line.
+    words: &'static [&'static str],
+    takes: &'static [Takes],
+}
+
+/// An argument: its name, its type, what it is. Unless it is a file, it is the option of its name.
+struct Takes(&'static str, Type, &'static str);
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Type {
+    /// A recording; `trace.bin` if it is absent.
+    File,
+    /// Recordings, each for the option of the argument's name.
+    Files,
+    Text,
+    Texts,
+    Number,
+    Switch,
+    /// The command to record.
+    Command,
+    /// A new recording.
+    Output,
+}
+
+const FILE: Takes = Takes("file", Type::File, "the recording [trace.bin]");
+const TOP: Takes = Takes("top", Type::Number, "rows");
+const ARGV: Takes = Takes("argv", Type::Text, "regex on the command line");
+const PID: Takes = Takes("pid", Type::Number, "this process and its descendants");
+const FAILED: Takes = Takes("failed", Type::Switch, "failed ones alone");
+const SORT: Takes = Takes(
+    "sort",
+    Type::Text,
+    "on-cpu, off-cpu, wall, run-queue, sleep, blocked, rss, start",
+);
+
+/// All tools; the last needs the user's leave.
+const TOOLS: [Tool; 7] = [
+    Tool {
+        name: "summary",
+        about: "What to do about a build: outcome, failures, verdict, changes that save time, critical path, longest steps (JSON, tr.summary/1)",
+        words: &["summary", "--format=json"],
+        takes: &[FILE],
+    },
+    Tool {
+        name: "report",
+        about: "One report: top, advice, critical-path, steps, parallelism, series, tree, execs, histogram, syscalls, flame, off-cpu, max-off-cpu, run-queue, disk, memory, network, machine, cpus, quality, audit",
+        words: &["analyze"],
+        takes: &[
+            FILE,
+            Takes("report", Type::Text, "its name [top]"),
+            Takes("by", Type::Text, "sum up: process, thread, program, comm, cgroup, container, depth, step"),
+            SORT,
+            TOP,
+            ARGV,
+            PID,
+            FAILED,
+            Takes("step", Type::Text, "a step's processes alone"),
+            Takes("from", Type::Text, "from this time on, e.g. 1.5s"),
+            Takes("to", Type::Text, "up to this time"),
+        ],
+    },
+    Tool {
+        name: "steps",
+        about: "Steps, targets and tests with their times, the longest first",
+        words: &["analyze", "--report=steps"],
+        takes: &[FILE, SORT, TOP, Takes("step", Type::Text, "one of them alone")],
+    },
+    Tool {
+        name: "process",
+        about: "Executions of processes: command line, start, time, memory, exit status",
+        words: &["analyze", "--report=execs"],
+        takes: &[FILE, PID, ARGV, FAILED, SORT, TOP, Takes("min", Type::Text, "at least this long, e.g. 1s")],
+    },
+    Tool {
+        name: "diff",
+        about: "What differs between recordings of two states of a build, and whether the code or the machine did it",
+        words: &["diff"],
+        takes: &[
+            Takes("base", Type::Files, "recordings before"),
+            Takes("new", Type::Files, "recordings after"),
+            TOP,
+        ],
+    },
+    Tool {
+        name: "predict",
+        about: "The time that the recorded run would take with changes, as an interval",
+        words: &["predict"],
+        takes: &[
+            FILE,
+            Takes("cpus", Type::Number, "number of CPUs"),
+            Takes("jobs", Type::Number, "jobs of make, ninja, xargs at once"),
+            Takes("faster", Type::Texts, "NAME=FACTOR: cc1=2 takes half its time"),
+            Takes("without", Type::Texts, "regex: leave out these command lines"),
+            Takes("cached", Type::Texts, "REGEX=SHARE: leave out a share of these"),
+            Takes("table", Type::Switch, "add 1 to 64 CPUs"),
+        ],
+    },
+    Tool {
+        name: "record",
+        about: "Run a command and record it",
+        words: &["record"],
+        takes: &[
+            Takes("command", Type::Command, "the command and its arguments"),
+            Takes("output", Type::Output, "the recording [trace.bin]"),
+        ],
+    },
+];
+
+/// The tools on offer.
+fn offered(records: bool) -> impl Iterator<Item = &'static Tool> {
+    TOOLS
+        .iter()
+        .filter(move |tool| records || tool.name != "record")
+}
+
+/// The tool of this name, if it is on offer.
+pub fn find(name: &str, records: bool) -> Option<&'static Tool> {
+    offered(records).find(|tool| tool.name == name)
+}
+
+/// The tools as the protocol lists them.
+pub fn list(records: bool) -> Vec<Value> {
+    offered(records).map(Tool::described).collect()
+}
+
+impl Tool {
+    fn records(&self) -> bool {
+        self.name == "record"
+    }
+
+    fn described(&self) -> Value {
+        let mut properties = Map::new();
+        let mut required = Vec::new();
+        for Takes(name, kind, about) in self.takes {
+            let list =
+                json!({ "type": "array", "items": { "type": "string" }, "description": about });
+            let one = |kind: &str| json!({ "type": kind, "description": about });
+            let property = match kind {
+                Type::Files | Type::Texts | Type::Command => list,
+                Type::Number => one("integer"),
+                Type::Switch => one("boolean"),
+                Type::File | Type::Text | Type::Output => one("string"),
+            };
+            properties.insert((*name).into(), property);
+            if matches!(kind, Type::Files | Type::Command) {
+                required.push(*name);
+            }
+        }
+        if !self.records() {
+            let about = "from an answer that said there is more";
+            properties.insert(
+                "cursor".into(),
+                json!({ "type": "string", "description": about }),
+            );
+        }
+        json!({
+            "name": self.name,
+            "description": self.about,
+            "inputSchema": {
+                "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+            },
+            "annotations": { "readOnlyHint": !self.records(), "openWorldHint": self.records() },
+        })
+    }
+
+    /// The command line, without the program; the last words are the recorded command's.
+    fn line(&self, given: &Map<String, Value>, root: &Path) -> Result<Vec<OsString>, String> {
+        let mut words: Vec<OsString> = self.words.iter().map(Into::into).collect();
+        if let Some(name) = given.keys().find(|name| !self.has(name)) {
+            return Err(format!("no argument {name:?}"));
+        }
+        for Takes(name, kind, _) in self.takes {
+            let value = given.get(*name).filter(|value| !value.is_null());
+            let wrong = || format!("{name} is not of its type");
+            match (kind, value) {
+                (Type::File, None) => words.push(below(root, open::DEFAULT)?.into()),
+                // The recorder would follow a link at its usual place.
+                (Type::Output, None) => drop(new_below(root, open::DEFAULT)?),
+                (Type::Files | Type::Command, None) => return Err(format!("{name} is missing")),
+                (_, None) => {}
+                (Type::File, Some(value)) => {
+                    words.push(below(root, text(value).ok_or_else(wrong)?)?.into())
+                }
+                (Type::Files, Some(value)) => {
+                    for file in texts(value).ok_or_else(wrong)? {
+                        words.push(option(name, below(root, file)?.as_os_str()));
+                    }
+                }
+                (Type::Text, Some(value)) => {
+                    words.push(option(name, text(value).ok_or_else(wrong)?))
+                }
+                (Type::Texts, Some(value)) => {
+                    let values = texts(value).ok_or_else(wrong)?.into_iter();
+                    words.extend(values.map(|value| option(name, value)));
+                }
+                (Type::Number, Some(value)) => {
+                    let number = value.as_u64().ok_or_else(wrong)?;
+                    words.push(option(name, number.to_string()));
+                }
+                (Type::Switch, Some(value)) => {
+                    if value.as_bool().ok_or_else(wrong)? {
+                        words.push(format!("--{name}").into());
+                    }
+                }
+                (Type::Output, Some(value)) => {
+                    words.push(option(
+                        name,
+                        new_below(root, text(value).ok_or_else(wrong)?)?,
+                    ));
+                }
+                // Last: see below.
+                (Type::Command, Some(_)) => {}
+            }
+        }
+        if let Some(command) = given.get("command").filter(|_| self.records()) {
+            let command = texts(command).filter(|it| !it.is_empty());
+            words.push("--".into());
+            words.extend(
+                command
+                    .ok_or("command is no list of words")?
+                    .into_iter()
+                    .map(Into::into),
+            );
+        }
+        Ok(words)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.takes.iter().any(|takes| takes.0 == name) || name == "cursor" && !self.records()
+    }
+}
+
+fn option(name: &str, value: impl AsRef<std::ffi::OsStr>) -> OsString {
+    let mut option = OsString::from(format!("--{name}="));
+    option.push(value);
+    option
+}
+
+/// A text that can be a word of a command line.
+fn text(value: &Value) -> Option<&str> {
+    value.as_str().filter(|text| !text.contains('\0'))
+}
+
+fn texts(value: &Value) -> Option<Vec<&str>> {
+    value.as_array()?.iter().map(text).collect()
+}
+
+/// A file in the folder or below, links followed.
+fn below(root: &Path, name: &str) -> Result<PathBuf, String> {
+    // Whether there is something elsewhere is not told.
+    let file = std::fs::canonicalize(root.join(name)).ok();
+    let file = file.filter(|file| file.starts_with(root) && file.is_file());
+    file.ok_or_else(|| format!("{name:?} is no file below the folder that {TR} mcp was started in"))
+}
+
+/// The place of a new file in the folder or below.
+fn new_below(root: &Path, name: &str) -> Result<PathBuf, String> {
+    let wanted = root.join(name);
+    let place = wanted.parent().zip(wanted.file_name());
+    let place = place.and_then(|(dir, file)| Some(std::fs::canonicalize(dir).ok()?.join(file)));
+    let is_link = |file: &PathBuf| std::fs::symlink_metadata(file).is_ok_and(|it| it.is_symlink());
+    let place = place.filter(|file| file.starts_with(root) && file != root && !is_link(file));
+    place.ok_or_else(|| {
+        format!("{name:?} is no place below the folder that {TR} mcp was started in")
+    })
+}
+
+/// Calls a tool; its result.
+///
+/// # Errors
+/// Why there is none.
+pub fn call(tool: &Tool, given: &Value, root: &Path) -> Result<Value, String> {
+    let given = given.as_object().ok_or("the arguments are no object")?;
+    let from = match given.get("cursor") {
+        None | Some(Value::Null) => 0,
+        Some(cursor) => cursor
+            .as_str()
+            .and_then(|it| it.parse().ok())
+            .ok_or("no such cursor")?,
+    };
+    let words = tool.line(given, root)?;
+    let ran = if tool.records() {
+        record(words, root)
+    } else {
+        ask(tool, words, from)
+    };
+    ran.map_err(|error| error.to_string())
+}
+
+/// This program with another command line. It has no part in the conversation.
+fn command(words: Vec<OsString>) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.args(words).stdin(Stdio::null());
+    std::os::unix::process::CommandExt::arg0(&mut command, TR.name());
+    command
+}
+
+fn ask(tool: &Tool, mut words: Vec<OsString>, from: u64) -> std::io::Result<Value> {
+    words.extend(["--width=120", "--color=never", "--max-time=5m"].map(Into::into));
+    let mut said = tempfile::tempfile()?;
+    let mut child = command(words)
+        .stdout(Stdio::piped())
+        .stderr(said.try_clone()?)
+        .spawn()?;
+    let page = match child.stdout.take() {
+        // The rest of the output ends with the pipe.
+        Some(output) => answer::page(output, from)?,
+        None => answer::page(std::io::empty(), 0)?,
+    };
+    let status = child.wait()?;
+    let failed = status
+        .code()
+        .is_some_and(|code| code >= i32::from(open::UNREADABLE));
+    Ok(page.result(
+        &format!("{}, data of a recording:", tool.name),
+        &read(&mut said)?,
+        failed,
+    ))
+}
+
+fn record(words: Vec<OsString>, root: &Path) -> std::io::Result<Value> {
+    let mut said = tempfile::tempfile()?;
+    let mut command = command(words);
+    command
+        .current_dir(root)
+        .stdout(said.try_clone()?)
+        .stderr(said.try_clone()?);
+    let status = command.status()?;
+    let page: Page = answer::page(std::io::empty(), 0)?;
+    Ok(page.result(
+        &format!("record: {status}"),
+        &read(&mut said)?,
+        !status.success(),
+    ))
+}
+
+/// The last bytes of a file.
+fn read(file: &mut std::fs::File) -> std::io::Result<Vec<u8>> {
+    use std::io::{Read, Seek, SeekFrom};
+    let length = file.seek(SeekFrom::End(0))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(4096)))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,351 @@
+//! Defaults of the command line from files: the user's, and that of the project in whose directory
+//! `tr` is called.
+//!
+//! A project's file comes from strangers. So the keys of both are these few: masks, which add to
+//! those of the command line, defaults of display, and thresholds. None names a file that is
+//! written, a method or a program.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use toml::de::{DeTable, DeValue};
+
+/// The project's file.
+const PROJECT: &str = "tr.toml";
+/// The largest file in bytes, and the most values of a key.
+const LARGEST: (u64, usize) = (64 << 10, 100);
+
+/// What a key sets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Text for people: formats for machines have it from the command line alone.
+    Display,
+    /// The pager's use. It is no option of a subcommand.
+    Pager,
+    Threshold,
+    /// It is added to the command line's.
+    Mask,
+    /// A mask without a value: one file is enough to turn it on, none turns it off.
+    MaskAll,
+}
+
+/// The tables, their keys, and the subcommands that have an option of the key's name.
+const KNOWN: [(&str, &str, Kind, &[&str]); 15] = {
+    use Kind::{Display, Mask, MaskAll, Pager, Threshold};
+    const TEXT: &[&str] = &["analyze", "diff", "predict", "summary"];
+    const MASKING: &[&str] = &["record", "redact"];
+    [
+        ("display", "color", Display, TEXT),
+        ("display", "width", Display, TEXT),
+        ("display", "pager", Pager, &[]),
+        ("analyze", "report", Display, &["analyze"]),
+        ("analyze", "top", Display, &["analyze"]),
+        ("analyze", "sort", Display, &["analyze"]),
+        ("analyze", "by", Display, &["analyze"]),
+        ("analyze", "group", Display, &["analyze"]),
+        ("diff", "top", Display, &["diff"]),
+        ("diff", "min", Threshold, &["diff"]),
+        ("diff", "fail-over", Threshold, &["diff"]),
+        ("diff", "fail-on", Threshold, &["diff"]),
+        ("predict", "price", Display, &["predict"]),
+        ("mask", "redact", Mask, MASKING),
+        ("mask", "addresses", MaskAll, MASKING),
+    ]
+};
+
+/// The subcommands that read the files.
+const READERS: [&str; 12] = [
+    "analyse", "analyze", "diff", "dump", "help", "info", "pipeline", "predict", "record",
+    "redact", "schema", "summary",
+];
+
+/// A key with its values.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    table: &'static str,
+    key: &'static str,
+    kind: Kind,
+    commands: &'static [&'static str],
+    values: Vec<String>,
+}
+
+impl Setting {
+    /// As a reader finds it in the file.
+    #[cfg(feature = "record")]
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.table, self.key)
+    }
+
+    /// Its values, separated by commas.
+    pub fn value(&self) -> String {
+        self.values.join(", ")
+    }
+
+    /// The option that it stands for.
+    fn option(&self) -> &'static str {
+        match (self.table, self.key) {
+            ("mask", "addresses") => "mask-addresses",
+            (_, key) => key,
+        }
+    }
+}
+
+/// A file that is there.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it sets, or why it is not used.
+    pub content: Result<Vec<Setting>, Unused>,
+}
+
+/// Why a file is not used.
+#[derive(Clone, Debug)]
+pub enum Unused {
+    /// Whoever wrote it is neither this user nor chosen by them.
+    Foreign(String),
+    /// It has an error.
+    Wrong(String),
+}
+
+impl Unused {
+    /// In words.
+    #[cfg(feature = "record")]
+    pub fn why(&self) -> &str {
+        match self {
+            Unused::Foreign(why) | Unused::Wrong(why) => why,
+        }
+    }
+}
+
+/// Whether the subcommand has defaults in files.
+pub fn is_for(subcommand: Option<&std::ffi::OsStr>) -> bool {
+    subcommand.is_some_and(|given| READERS.iter().any(|known| given == *known))
+}
+
+/// The files, the user's first. The later one precedes.
+pub fn files() -> Vec<Settings> {
+    let user = user().and_then(|path| read(path, false));
+    let project = project().and_then(|path| read(path, true));
+    user.into_iter().chain(project).collect()
+}
+
+/// `tr/config.toml` in the user's directory of settings.
+fn user() -> Option<PathBuf> {
+    let absolute = |name: &str| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|it| it.is_absolute())
+    };
+    let base = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+    Some(base.join("tr/config.toml"))
+}
+
+/// The nearest `tr.toml` from the working directory up to the top of its git repository; outside of
+/// one, that of the working directory.
+fn project() -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    let top = here
+        .ancestors()
+        .find(|dir| dir.join(".git").exists())
+        .unwrap_or(&here);
+    let dirs = here.ancestors().take_while(|dir| dir.starts_with(top));
+    let mut files = dirs.map(|dir| dir.join(PROJECT));
+    files.find(|file| std::fs::symlink_metadata(file).is_ok())
+}
+
+/// `None`: there is no such file.
+fn read(path: PathBuf, strangers: bool) -> Option<Settings> {
+    // A link of a project's would have an error print parts of any file; a pipe would have us wait.
+    let flags = libc::O_NONBLOCK | if strangers { libc::O_NOFOLLOW } else { 0 };
+    let content = match OpenOptions::new()
+        .read(true)
+        .custom_flags(flags)
+        .open(&path)
+    {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
+        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
+            Err(Unused::Foreign("it is a symbolic link".to_owned()))
+        }
+        Err(error) => Err(Unused::Wrong(error.to_string())),
+        Ok(file) => text(file).and_then(|text| settings(&text).map_err(Unused::Wrong)),
+    };
+    Some(Settings { path, content })
+}
+
+fn text(file: File) -> Result<String, Unused> {
+    let wrong = |error: std::io::Error| Unused::Wrong(error.to_string());
+    let meta = file.metadata().map_err(wrong)?;
+    if !meta.is_file() {
+        return Err(Unused::Foreign("it is no regular file".to_owned()));
+    }
+    if meta.uid() != nix::unistd::geteuid().as_raw() {
+        return Err(Unused::Foreign(format!(
+            "it belongs to the user {}",
+            meta.uid()
+        )));
+    }
+    let mut text = String::new();
+    file.take(LARGEST.0 + 1)
+        .read_to_string(&mut text)
+        .map_err(wrong)?;
+    if text.len() as u64 > LARGEST.0 {
+        return Err(Unused::Wrong("larger than 64 KiB".to_owned()));
+    }
+    Ok(text)
+}
+
+/// What a file sets.
+fn settings(text: &str) -> Result<Vec<Setting>, String> {
+    let line = |at: usize| text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1;
+    let top = DeTable::parse(text).map_err(|error| {
+        let at = error.span().map_or(1, |span| line(span.start));
+        format!("line {at}: {}", error.message())
+    })?;
+    let mut settings = Vec::new();
+    for (table, content) in top.get_ref() {
+        let at = line(table.span().start);
+        let table: &str = table.get_ref();
+        let DeValue::Table(content) = content.get_ref() else {
+            return Err(format!("line {at}: {table} is no table: [{table}]"));
+        };
+        for (key, value) in content {
+            let at = line(key.span().start);
+            let key: &str = key.get_ref();
+            let mut known = KNOWN
+                .iter()
+                .filter(|known| known.0 == table && known.1 == key);
+            let Some(&(table, key, kind, commands)) = known.next() else {
+                return Err(format!("line {at}: unknown key {table}.{key}"));
+            };
+            let is_switch = matches!(kind, Kind::MaskAll | Kind::Pager);
+            let typed = |value: &DeValue<'_>| !is_switch || value.is_bool();
+            let value = value.get_ref();
+            let values = Some(value)
+                .filter(|value| typed(value))
+                .and_then(values)
+                .ok_or_else(|| {
+                    format!("line {at}: {table}.{key}: too many values, or not of its type")
+                })?;
+            settings.push(Setting {
+                table,
+                key,
+                kind,
+                commands,
+                values,
+            });
+        }
+    }
+    Ok(settings)
+}
+
+/// A value, or the values of a list, as on the command line.
+fn values(value: &DeValue<'_>) -> Option<Vec<String>> {
+    let one = |value: &DeValue<'_>| match value {
+        DeValue::String(text) => Some(text.to_string()),
+        DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().replace('_', "")),
+        DeValue::Float(number) => Some(number.as_str().replace('_', "")),
+        DeValue::Boolean(is) => Some(is.to_string()),
+        _ => None,
+    };
+    match value {
+        DeValue::Array(all) if all.len() <= LARGEST.1 => {
+            all.iter().map(|value| one(value.get_ref())).collect()
+        }
+        value => Some(vec![one(value)?]),
+    }
+}
+
+/// The settings in use, those of the later file last.
+///
+/// # Errors
+/// The first file with an error: a mask that is not applied would be a secret that is kept.
+pub fn used(files: &[Settings]) -> Result<Vec<Setting>, String> {
+    let mut all = Vec::new();
+    for file in files {
+        match &file.content {
+            Ok(settings) => all.extend(settings.iter().cloned()),
+            Err(Unused::Foreign(_)) => {}
+            Err(Unused::Wrong(why)) => {
+                let path = tr_report::escape::text(file.path.as_os_str().as_encoded_bytes());
+                return Err(format!("{path}: {why}"));
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// Names the files whose masks do not apply.
+pub fn warn_of_unused(files: &[Settings]) {
+    for file in files {
+        if let Err(Unused::Foreign(why)) = &file.content {
+            let path = tr_report::escape::text(file.path.as_os_str().as_encoded_bytes());
+            eprintln!("tr: {path} is not used: {why}");
+        }
+    }
+}
+
+/// The file that sets an option's value.
+pub fn origin<'a>(files: &'a [Settings], option: &str) -> Option<&'a Path> {
+    let mut files = files.iter().rev();
+    let sets = |file: &&Settings| {
+        let settings = file.content.iter().flatten();
+        settings
+            .map(Setting::option)
+            .any(|it| option.trim_start_matches('-').split([' ', '=']).next() == Some(it))
+    };
+    files.find(sets).map(|file| file.path.as_path())
+}
+
+/// Whether long text goes through a pager.
+pub fn pager(settings: &[Setting]) -> bool {
+    let mut pager = settings.iter().rev().filter(|it| it.kind == Kind::Pager);
+    pager.next().is_none_or(|it| it.value() != "false")
+}
+
+/// The command line's definition with these defaults; without those of display, if it writes for
+/// machines.
+pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool) -> clap::Command {
+    let applies = |it: &&Setting| match it.kind {
+        Kind::Display => display,
+        Kind::Threshold => true,
+        Kind::MaskAll => it.value() == "true",
+        Kind::Mask | Kind::Pager => false,
+    };
+    for setting in settings.iter().filter(applies) {
+        for name in setting.commands {
+            // clap keeps its texts for as long as the program runs.
+            let values: Vec<&'static str> = setting
+                .values
+                .iter()
+                .map(|value| &*value.clone().leak())
+                .collect();
+            let id = setting.option().replace('-', "_");
+            command = command.mut_subcommand(*name, |it| {
+                // A tr that does not record knows record as a word alone.
+                let has = it.get_arguments().any(|arg| arg.get_id() == id.as_str());
+                match has {
+                    true => it.mut_arg(id, |arg| arg.default_values(values)),
+                    false => it,
+                }
+            });
+        }
+    }
+    command
+}
+
+/// The options of masks that a subcommand is given beside its own.
+pub fn masks(settings: &[Setting], subcommand: &std::ffi::OsStr) -> Vec<String> {
+    let ours =
+        |it: &&Setting| it.kind == Kind::Mask && it.commands.iter().any(|name| subcommand == *name);
+    let options = settings.iter().filter(ours);
+    let each = |it: &'_ Setting| -> Vec<String> {
+        let values = it.values.iter();
+        values
+            .map(|value| format!("--{}={value}", it.option()))
+            .collect()
+    };
+    options.flat_map(each).collect()
+}

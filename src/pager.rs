@@ -1,0 +1,85 @@
+//! Long text on a terminal goes through a pager, as git's does: `TR_PAGER`, `PAGER`, or less; none if
+//! the name is empty or `cat`, and never into a pipe or a file.
+//!
+//! A shell waits for the first line and begins the pager then: until there is something to show, the
+//! terminal has the progress. It is started before a trace is looked at, after which no program may be.
+
+use std::io::{IsTerminal, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use crate::{inherited, open};
+
+/// Passes everything to the pager $1, or on as it is, if there is no such program. The pager
+/// itself knows what Ctrl-C means.
+const SHELL: &str = r#"
+trap '' INT QUIT
+command -v "${1%% *}" >/dev/null 2>&1 || set -- cat
+IFS= read -r first || [ -n "$first" ] || exit 0
+{ printf '%s\n' "$first"; exec cat; } | eval "$1"
+"#;
+
+/// The columns of the terminal behind the pager, once there is one.
+static COLUMNS: OnceLock<Option<usize>> = OnceLock::new();
+
+/// A pager that has standard output.
+pub struct Pager(Child);
+
+/// Whether standard output is a terminal, or was one before a pager had it.
+pub fn terminal() -> bool {
+    COLUMNS.get().is_some() || std::io::stdout().is_terminal()
+}
+
+/// The columns of that terminal.
+pub fn columns() -> Option<usize> {
+    let asked = || {
+        let size = terminal_size::terminal_size_of(std::io::stdout());
+        size.map(|(width, _)| usize::from(width.0))
+    };
+    COLUMNS.get().copied().unwrap_or_else(asked)
+}
+
+/// The user's pager; `None`: text goes to the terminal.
+fn named() -> Option<String> {
+    let named = ["TR_PAGER", "PAGER"].into_iter().find_map(std::env::var_os);
+    let named = named.map_or("less".into(), |it| it.to_string_lossy().into_owned());
+    Some(named).filter(|it| !it.trim().is_empty() && it != "cat")
+}
+
+/// Gives standard output to a pager, if it is a terminal that one can control.
+pub fn start() -> Option<Pager> {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    if dumb || !std::io::stdout().is_terminal() {
+        return None;
+    }
+    let pager = named()?;
+    let columns = columns();
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", SHELL, "sh", &pager])
+        .stdin(Stdio::piped());
+    // Colours, and no pages where the text fits: git's settings.
+    for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
+        if std::env::var_os(name).is_none() {
+            shell.env(name, value);
+        }
+    }
+    let mut child = shell.spawn().ok()?;
+    let input = child.stdin.take()?;
+    nix::unistd::dup2_stdout(input).ok()?;
+    let _ = COLUMNS.set(columns);
+    // From the first output on, Ctrl-C is the pager's.
+    open::on_begin(inherited::ignore_interrupts);
+    Some(Pager(child))
+}
+
+impl Drop for Pager {
+    /// The text ends; waits until the user has read it.
+    fn drop(&mut self) {
+        inherited::ignore_interrupts();
+        let _ = std::io::stdout().flush();
+        // It closes the pipe; nothing is printed any more.
+        let _ = nix::unistd::dup2_stdout(std::io::stderr());
+        let _ = self.0.wait();
+    }
+}
