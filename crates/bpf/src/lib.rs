@@ -1,10 +1,13 @@
 //! The BPF programs (`src/bpf/tracer.bpf.c`), their wire structs ([`wire`]), the kernel's
 //! features ([`Kernel`]), their loader ([`Programs`]) and their reader ([`Tracer`]). Files and reports are other crates'.
 
+mod btf;
 mod calls;
 mod kernel;
 mod life;
 mod living;
+mod load;
+mod phases;
 mod programs;
 mod refusal;
 mod samplers;
@@ -15,6 +18,7 @@ pub mod wire;
 
 pub use kernel::{Extras, Kernel};
 pub use living::Living;
+pub use phases::{Phase, Phases};
 pub use programs::{log, Containers, Parts, Programs, Sampling, Settings, MEMORY};
 pub use refusal::{Missing, Refusal};
 pub use tracer::{CpuAccount, Helper, Receive, Record, Rings, Tracer, Usage};

@@ -248,11 +248,11 @@ static __always_inline void note_ids(struct task_struct *waker, __u32 client)
 	if (!regs)
 		return;
 	if (bpf_core_field_exists(struct pt_regs, si)) {
-		at = PEEK(struct pt_regs, regs, si);
-		length = PEEK(struct pt_regs, regs, dx);
+		at = PEEK(pt_regs, regs, si);
+		length = PEEK(pt_regs, regs, dx);
 	} else {
-		at = PEEK(struct pt_regs___arm64, regs, regs[1]);
-		length = PEEK(struct pt_regs___arm64, regs, regs[2]);
+		at = PEEK(pt_regs___arm64, regs, regs[1]);
+		length = PEEK(pt_regs___arm64, regs, regs[2]);
 	}
 	search_ids(at, length, client);
 	/* 12 digits may have no whole word of 8 bytes in them, but then they have one that begins in

@@ -23,6 +23,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* ---- Settings, fixed before loading ---- */
 
 #define ANY_USER (~0U)
+/* The number of a helper function that no kernel has: the loader replaces the calls. */
+#define RDONLY_CAST 0x7472
 
 /* Position of `prev` in sched_switch's arguments. The loader reads it from BTF: 5.18 moved
  * it (fa2c3254d7cf) and a later fix moved it again (9c2136be0878). */
@@ -71,6 +73,8 @@ const volatile bool show_kernel = false;
 const volatile __u64 wait_least = 0;
 /* Ignore the switches of this task, as some guests' kernels do, for the test of wakers. */
 const volatile __u32 hidden_tid = 0;
+/* The kernel has bpf_rdonly_cast (6.2). */
+const volatile bool has_rdonly_cast = false;
 
 /*
  * The reader of all this can be an ordinary user's process, and hostile (--sudo): it can write
@@ -253,29 +257,48 @@ static __always_inline __u32 ns_tid(struct task_struct *task, __u32 level)
 	return nr;
 }
 
-/* Casts an address to a pointer to a kernel type; the kernel checks loads through it. */
-extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
+/* Casts an address to a pointer to a kernel type; the kernel checks loads through it. The loader
+ * puts the kernel's function there (src/load.rs). */
+static void *(*const rdonly_cast)(const void *address, __u32 btf_id) = (void *)RDONLY_CAST;
 
-/* A field of the kernel's `type` at `address`: a plain load where the kernel can check it
+/* Numbers of types in the kernel's BTF, which libbpf puts there: the loader adds an enum of this
+ * name to the types that it gives libbpf (src/btf.rs). */
+enum kernel_type_id {
+	ID_task_struct,
+	ID_list_head,
+	ID_pt_regs,
+	ID_pt_regs___arm64,
+	ID_files_struct,
+	ID_fdtable,
+	ID_file,
+	ID_inode,
+	ID_upid,
+	ID_thread_info___arm64,
+	ID_sk_buff,
+	ID_sock,
+};
+
+/* A field of the kernel's `struct type` at `address`: a plain load where the kernel can check it
  * (6.2). */
 #define PEEK(type, address, field)                                                              \
 	({                                                                                      \
-		typeof(((type *)0)->field) value = 0;                                           \
-		if (bpf_ksym_exists(bpf_rdonly_cast)) {                                         \
-			type *at = bpf_rdonly_cast((void *)(address),                           \
-						   bpf_core_type_id_kernel(type));              \
+		typeof(((struct type *)0)->field) value = 0;                                    \
+		if (has_rdonly_cast) {                                                          \
+			struct type *at =                                                       \
+				rdonly_cast((void *)(address),                                  \
+					    bpf_core_enum_value(enum kernel_type_id, ID_##type)); \
 			value = at->field;                                                      \
 		} else {                                                                        \
 			bpf_probe_read_kernel(&value, sizeof(value),                            \
 					      (void *)(address) +                               \
-						      bpf_core_field_offset(type, field));      \
+						      bpf_core_field_offset(struct type, field)); \
 		}                                                                               \
 		value;                                                                          \
 	})
 
 /* A task's field; `btf` if the verifier knows the type of `task`. */
 #define TASK(btf, task, field)                                                                  \
-	((btf) ? (task)->field : PEEK(struct task_struct, task, field))
+	((btf) ? (task)->field : PEEK(task_struct, task, field))
 
 /* ---- The running task of this CPU ---- */
 
@@ -297,10 +320,10 @@ static __always_inline struct task_struct *current(__u32 cpu)
 {
 	__u64 rq;
 
-	if (!current_distance || !bpf_ksym_exists(bpf_rdonly_cast))
+	if (!current_distance || !has_rdonly_cast)
 		return (struct task_struct *)bpf_get_current_task();
 	rq = run_queue(cpu);
-	return (struct task_struct *)PEEK(struct list_head, rq + current_distance, next);
+	return (struct task_struct *)PEEK(list_head, rq + current_distance, next);
 }
 
 /* The address of a task as a number, for functions that are not static: the verifier takes a pointer
@@ -330,9 +353,9 @@ static __always_inline __u64 user_regs(bool btf, struct task_struct *task)
 		return 0;
 	regs += (__u64)TASK(btf, task, stack);
 	if (bpf_core_field_exists(struct pt_regs, cs))
-		known = (__u16)PEEK(struct pt_regs, regs, cs) == USER_CS;
+		known = (__u16)PEEK(pt_regs, regs, cs) == USER_CS;
 	else
-		known = !(PEEK(struct pt_regs___arm64, regs, pstate) & PSR_MODE);
+		known = !(PEEK(pt_regs___arm64, regs, pstate) & PSR_MODE);
 	return known ? regs : 0;
 }
 
@@ -340,8 +363,8 @@ static __always_inline __u64 user_regs(bool btf, struct task_struct *task)
 static __always_inline int syscall_number(__u64 regs)
 {
 	if (bpf_core_field_exists(struct pt_regs, orig_ax))
-		return PEEK(struct pt_regs, regs, orig_ax);
-	return PEEK(struct pt_regs___arm64, regs, syscallno);
+		return PEEK(pt_regs, regs, orig_ax);
+	return PEEK(pt_regs___arm64, regs, syscallno);
 }
 
 /* A system call's entry in the table. */
@@ -353,17 +376,17 @@ static __always_inline __u32 syscall_entry(int number)
 /* The file of the descriptor that is a system call's first argument; 0: there is none. */
 static __always_inline __u64 descriptor_file(__u64 files, __u64 regs)
 {
-	__u64 table = (__u64)PEEK(struct files_struct, files, fdt), file;
+	__u64 table = (__u64)PEEK(files_struct, files, fdt), file;
 	__u32 number;
 
 	if (bpf_core_field_exists(struct pt_regs, di))
-		number = PEEK(struct pt_regs, regs, di);
+		number = PEEK(pt_regs, regs, di);
 	else
-		number = PEEK(struct pt_regs___arm64, regs, orig_x0);
-	if (number >= PEEK(struct fdtable, table, max_fds))
+		number = PEEK(pt_regs___arm64, regs, orig_x0);
+	if (number >= PEEK(fdtable, table, max_fds))
 		return 0;
-	file = (__u64)PEEK(struct fdtable, table, fd) + number * sizeof(void *);
-	return (__u64)PEEK(struct list_head, file, next);
+	file = (__u64)PEEK(fdtable, table, fd) + number * sizeof(void *);
+	return (__u64)PEEK(list_head, file, next);
 }
 
 /* The reason of a read from the descriptor that is a system call's first argument. */
@@ -374,8 +397,8 @@ static __always_inline __u32 descriptor_reason(__u64 files, __u64 regs)
 
 	if (!file)
 		return REASON_OTHER_DESCRIPTOR;
-	inode = (__u64)PEEK(struct file, file, f_inode);
-	mode = PEEK(struct inode, inode, i_mode) & S_IFMT;
+	inode = (__u64)PEEK(file, file, f_inode);
+	mode = PEEK(inode, inode, i_mode) & S_IFMT;
 	if (mode == S_IFIFO)
 		return REASON_PIPE_READ;
 	if (mode == S_IFSOCK)
@@ -384,7 +407,7 @@ static __always_inline __u32 descriptor_reason(__u64 files, __u64 regs)
 		return REASON_FILE_READ;
 	if (mode != S_IFCHR)
 		return REASON_OTHER_DESCRIPTOR;
-	major = PEEK(struct inode, inode, i_rdev) >> MINORBITS;
+	major = PEEK(inode, inode, i_rdev) >> MINORBITS;
 	if (major == TTY_MAJOR || major == TTYAUX_MAJOR ||
 	    (major >= UNIX98_PTY_MASTER_MAJOR && major <= UNIX98_PTY_SLAVE_LAST))
 		return REASON_TERMINAL;
@@ -455,15 +478,15 @@ static __always_inline __u64 waking_context(__u32 cpu, struct task_struct *waker
 	__u32 count;
 
 	if (bpf_core_field_exists(struct thread_info___arm64, preempt.count))
-		count = PEEK(struct thread_info___arm64,
+		count = PEEK(thread_info___arm64,
 			     (__u64)waker + bpf_core_field_offset(waker->thread_info),
 			     preempt.count);
 	else if (preempt_count_distance)
-		count = PEEK(struct upid, run_queue(cpu) + preempt_count_distance, nr);
+		count = PEEK(upid, run_queue(cpu) + preempt_count_distance, nr);
 	else
 		return CONTEXT_TASK;
 	if (bpf_core_field_exists(waker->softirq_disable_cnt))
-		count |= PEEK(struct task_struct, waker, softirq_disable_cnt) & SERVING_SOFTIRQ;
+		count |= PEEK(task_struct, waker, softirq_disable_cnt) & SERVING_SOFTIRQ;
 	if (count & IN_HARDIRQ)
 		return CONTEXT_HARDIRQ;
 	if (count & SERVING_SOFTIRQ)
@@ -1109,7 +1132,7 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 {
 	__u32 cpu = this_cpu();
 	struct task_struct *waker = current(cpu);
-	__u32 from = PEEK(struct task_struct, waker, pid);
+	__u32 from = PEEK(task_struct, waker, pid);
 	__u32 to = FIELD(btf, wakee, pid);
 	__u64 context;
 	__u32 is;
