@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read;
 
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapOptions};
 
 use crate::btf::{kind, Btf, Id, Type};
 use crate::refusal::BTF;
@@ -326,8 +326,9 @@ enum Bytes {
 impl Bytes {
     fn read() -> std::io::Result<Bytes> {
         let mut file = File::open(BTF)?;
+        // The kernel takes no shared mapping.
         // SAFETY: the kernel's own memory, which stays and does not change.
-        if let Ok(map) = unsafe { Mmap::map(&file) } {
+        if let Ok(map) = unsafe { MmapOptions::new().map_copy_read_only(&file) } {
             return Ok(Bytes::Mapped(map));
         }
         let mut bytes = Vec::new();

@@ -6,9 +6,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Mutex;
 
-use libbpf_rs::libbpf_sys::{bpf_iter_create, bpf_map_freeze};
+use libbpf_rs::libbpf_sys::{bpf_iter_create, bpf_map_create_opts, bpf_map_freeze};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{MapCore, MapFlags, OpenObject, PrintLevel};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, OpenObject, PrintLevel};
 
 use crate::load::{self, AllLoaded, Loaded, MemoryFile};
 use crate::phases::{Phase, Phases};
@@ -567,7 +567,14 @@ fn size_maps(
     maps.sample_ring
         .set_max_entries(settings.stacks.map_or(4096, |it| it.ring))?;
     maps.life_ring.set_max_entries(settings.life_ring)?;
+    // libbpf would fill it: with 4 MiB of zeros that it has to make first.
     maps.data_followed.set_value_size(followed)?;
+    let options = bpf_map_create_opts {
+        sz: size_of::<bpf_map_create_opts>() as _,
+        ..Default::default()
+    };
+    let empty = MapHandle::create(MapType::Array, Some("followed"), 4, followed, 1, &options)?;
+    maps.data_followed.reuse_fd(empty.as_fd())?;
     let slots = settings
         .slots()
         .checked_mul(settings.regions())
