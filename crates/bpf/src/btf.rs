@@ -298,9 +298,9 @@ impl<'b, 'a> Copy<'b, 'a> {
         use kind::*;
         let name = self.name(it.name);
         match it.kind() {
-            INT | FWD | FLOAT => self.words(&[name, it.info, it.target]),
-            ENUM | ENUM64 => self.words(&[name, it.info, it.target]),
-            STRUCT | UNION => self.words(&[name, it.info, it.target]),
+            INT | FWD | FLOAT | ENUM | ENUM64 | STRUCT | UNION => {
+                self.words(&[name, it.info, it.target]);
+            }
             TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG => {
                 let target = self.place(it.target);
                 self.words(&[name, it.info, target]);
@@ -345,3 +345,7 @@ impl<'b, 'a> Copy<'b, 'a> {
         Some(bytes)
     }
 }
+
+#[cfg(test)]
+#[path = "tests/btf.rs"]
+mod tests;

@@ -45,7 +45,7 @@ pub struct Kernel {
 }
 
 /// The names of the structs, unions and enums in the programs.
-const TYPES: &[&str] = &include!(concat!(env!("OUT_DIR"), "/type_names.rs"));
+pub(crate) const TYPES: &[&str] = &include!(concat!(env!("OUT_DIR"), "/type_names.rs"));
 
 /// The types, variables and functions that are asked for here, beside tracepoints.
 const NAMES: [&str; 12] = [
