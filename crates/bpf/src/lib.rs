@@ -7,6 +7,7 @@ mod kernel;
 mod life;
 mod living;
 mod load;
+mod messages;
 mod phases;
 mod programs;
 mod refusal;
@@ -18,8 +19,9 @@ pub mod wire;
 
 pub use kernel::{Extras, Kernel};
 pub use living::Living;
+pub use messages::log;
 pub use phases::{Phase, Phases};
-pub use programs::{log, Containers, Parts, Programs, Sampling, Settings, MEMORY};
+pub use programs::{Containers, Parts, Programs, Sampling, Settings, MEMORY};
 pub use refusal::{Missing, Refusal};
 pub use tracer::{CpuAccount, Helper, Receive, Record, Rings, Tracer, Usage};
 

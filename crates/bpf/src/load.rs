@@ -18,9 +18,8 @@ use libbpf_rs::libbpf_sys::{
 };
 use libbpf_rs::{AsRawLibbpf, OpenObject};
 
+use crate::messages::keep;
 use crate::phases::Phases;
-use crate::programs::keep;
-use crate::Kernel;
 
 /// A file in memory, which has a path in /proc as long as this lives.
 pub(crate) struct MemoryFile(File);
@@ -70,9 +69,11 @@ pub(crate) struct Loaded {
 pub(crate) type AllLoaded = HashMap<String, Loaded>;
 
 /// Relocates and loads the programs of the object that are to be loaded, and creates its maps.
+/// `targets` has what each attaches to, `cast` is the number of `bpf_rdonly_cast`.
 pub(crate) fn load(
     object: &mut OpenObject,
-    kernel: &Kernel,
+    targets: &HashMap<&'static str, u32>,
+    cast: Option<u32>,
     phases: &mut Phases,
 ) -> io::Result<AllLoaded> {
     // libbpf needs the kernel's BTF for programs of type tracing alone: 4 ms.
@@ -113,9 +114,9 @@ pub(crate) fn load(
         let target = section.split_once('/').map_or("", |(_, name)| name);
         jobs.push(Job {
             name: CString::new(program.name().as_encoded_bytes())?,
-            target: kernel.targets.get(target).copied().unwrap_or(0),
+            target: targets.get(target).copied().unwrap_or(0),
             section,
-            code: linked(program.insns(), kernel.cast),
+            code: linked(program.insns(), cast),
             functions,
             lines,
         });

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::Mutex;
 
 use libbpf_rs::libbpf_sys::{bpf_iter_create, bpf_map_create_opts, bpf_map_freeze};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, OpenObject, PrintLevel};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, OpenObject};
 
 use crate::load::{self, AllLoaded, Loaded, MemoryFile};
+use crate::messages::keep_messages;
 use crate::phases::{Phase, Phases};
 use crate::samplers::Samplers;
 use crate::{syscalls, wire, Error, Extras, Kernel, Refusal};
@@ -152,40 +152,6 @@ pub struct Parts {
     pub callers: Option<usize>,
     /// System calls are recorded.
     pub calls: bool,
-}
-
-/// What libbpf and the verifier say, for [`log`].
-static LOG: Mutex<String> = Mutex::new(String::new());
-
-fn keep_log(_level: PrintLevel, text: String) {
-    keep(&text);
-}
-
-/// Adds to [`log`].
-pub(crate) fn keep(text: &str) {
-    if let Ok(mut log) = LOG.lock() {
-        log.push_str(text);
-        // The end of a verifier log is the part that says why.
-        if log.len() > 8192 {
-            let cut = log.len() - 4096;
-            let at = log
-                .char_indices()
-                .map(|(i, _)| i)
-                .find(|i| *i >= cut)
-                .unwrap_or(0);
-            log.drain(..at);
-        }
-    }
-}
-
-/// From now on libbpf's messages are in [`log`], not on standard error.
-pub fn keep_messages() {
-    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
-}
-
-/// The last lines that libbpf and the kernel's verifier said in this process.
-pub fn log() -> String {
-    LOG.lock().map(|log| log.clone()).unwrap_or_default()
 }
 
 /// Whether it was for lack of rights, the kernel's error number does not tell: the
@@ -473,7 +439,7 @@ fn load<'a>(
     let mut skel = phases.time("open the programs", || {
         open(storage, kernel, settings, form, &path)
     })?;
-    let loaded = load::load(skel.open_object_mut(), kernel, phases);
+    let loaded = load::load(skel.open_object_mut(), &kernel.targets, kernel.cast, phases);
     let loaded = loaded.map_err(|error| failed(action)(error.into()))?;
     let skel = phases.time("map the programs' memory", || skel.load());
     Ok((skel.map_err(failed(action))?, loaded))
