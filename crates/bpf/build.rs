@@ -1,10 +1,13 @@
-//! Compiles the BPF programs and generates their skeleton.
+//! Compiles the BPF programs, and generates their skeleton and the list of their types.
 
-use std::env;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 use libbpf_cargo::SkeletonBuilder;
+use libbpf_rs::btf::types::{Enum, Struct, Union};
+use libbpf_rs::btf::Btf;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let out = PathBuf::from(env::var_os("OUT_DIR").ok_or("OUT_DIR is not set")?);
@@ -32,6 +35,26 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // Every kernel with ring buffers has v3 (32-bit registers).
         .clang_args(["-Wall", "-Werror", "-mcpu=v3", "-Isrc/bpf", &sources])
         .build_and_generate(out.join("tracer.skel.rs"))?;
+    let names = type_names(&out.join("tracer.bpf.o"))?;
+    fs::write(out.join("type_names.rs"), format!("{names:?}"))?;
     println!("cargo:rerun-if-changed=src/bpf");
     Ok(())
+}
+
+/// The names of the programs' structs, unions and enums, without the suffix ___x of another kernel
+/// version's form: only these can be types of the kernel's that the programs read.
+fn type_names(object: &Path) -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let btf = Btf::from_path(object)?;
+    let mut names = BTreeSet::new();
+    for id in 1..u32::try_from(btf.len())? {
+        let id = id.into();
+        let name = (btf.type_by_id::<Struct<'_>>(id).map(|it| it.name()))
+            .or_else(|| btf.type_by_id::<Union<'_>>(id).map(|it| it.name()))
+            .or_else(|| btf.type_by_id::<Enum<'_>>(id).map(|it| it.name()));
+        if let Some(name) = name.flatten() {
+            let name = name.to_string_lossy();
+            names.insert(name.split("___").next().unwrap_or_default().to_owned());
+        }
+    }
+    Ok(names.into_iter().collect())
 }

@@ -1,14 +1,18 @@
 //! The running kernel's features, by its BTF and not by its version: distributions move
 //! features between versions.
 
-use libbpf_rs::btf::types::{Composite, DataSec, FuncProto, MemberAttr, Ptr, Struct, Typedef, Var};
-use libbpf_rs::btf::{Btf, BtfKind, BtfType, ReferencesType};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
 
+use memmap2::{Mmap, MmapOptions};
+
+use crate::btf::{kind, Btf, Id, Type};
 use crate::refusal::BTF;
 use crate::{Error, Refusal};
 
-/// The layout of this kernel's tracepoints.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The layout of this kernel's tracepoints, and its types that the programs read.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// Index of `prev` among the arguments of `sched_switch`.
     pub switch_prev: u32,
@@ -31,7 +35,39 @@ pub struct Kernel {
     pub bio_has_queue: bool,
     /// `mark_victim` has the task as its argument (6.9).
     pub victim_is_task: bool,
+    /// BTF of the types that the programs read.
+    pub(crate) types: Vec<u8>,
+    /// What programs attach to, by the names of tracepoints and of the iterator: the numbers in the
+    /// kernel's BTF.
+    pub(crate) targets: HashMap<&'static str, Id>,
+    /// `bpf_rdonly_cast`, a function for programs (6.2).
+    pub(crate) cast: Option<Id>,
 }
+
+/// The names of the structs, unions and enums in the programs.
+pub(crate) const TYPES: &[&str] = &include!(concat!(env!("OUT_DIR"), "/type_names.rs"));
+
+/// The types, variables and functions that are asked for here, beside tracepoints.
+const NAMES: [&str; 12] = [
+    "bpf_ringbuf",
+    "bpf_iter__task",
+    "cfs_rq",
+    "sched_entity",
+    "pcpu_hot",
+    "thread_info",
+    PER_CPU,
+    "__preempt_count",
+    "current_task",
+    "runqueues",
+    CAST,
+    ITERATOR,
+];
+
+/// The section of the variables of each CPU.
+const PER_CPU: &str = ".data..percpu";
+const CAST: &str = "bpf_rdonly_cast";
+/// The function that stands for the iterator over the tasks.
+const ITERATOR: &str = "bpf_iter_task";
 
 /// Facts that not every kernel has tracepoints for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,7 +121,7 @@ const OPTIONAL: [(&str, Extras); 13] = [
 ];
 
 /// The tracepoints that the recorder requires.
-const NEEDED: [&str; 9] = [
+const NEEDED: [&str; 10] = [
     "sched_switch",
     "sched_waking",
     "sched_wakeup_new",
@@ -94,6 +130,7 @@ const NEEDED: [&str; 9] = [
     "sched_process_exit",
     "task_rename",
     "cgroup_attach_task",
+    "cgroup_mkdir",
     "signal_generate",
 ];
 
@@ -111,54 +148,77 @@ impl Kernel {
                 return Err(refused());
             }
         }
-        crate::programs::keep_messages();
-        let btf = Btf::from_vmlinux().map_err(|source| match std::fs::File::open(BTF) {
+        let bytes = Bytes::read().map_err(|source| match File::open(BTF) {
             Ok(_) => Error::Bpf {
-                action: "read the kernel's BTF",
-                source,
+                action: READ,
+                source: source.into(),
             },
             Err(_) => refused(),
         })?;
-        for (name, since) in [("bpf_ringbuf", "5.8"), ("bpf_iter__task", "5.8")] {
-            if btf.type_by_name::<Struct<'_>>(name).is_none() {
-                let what = if name == "bpf_ringbuf" {
-                    "BPF ring buffers"
-                } else {
-                    "BPF task iterators"
-                };
+        let tracepoints = || NEEDED.into_iter().chain(OPTIONAL.map(|(name, _)| name));
+        let typedefs: Vec<String> = tracepoints().map(typedef).collect();
+        let names = TYPES.iter().chain(&NAMES).copied();
+        let names = names.chain(typedefs.iter().map(String::as_str));
+        let unknown = || Error::Bpf {
+            action: READ,
+            source: std::io::Error::other("its form is not known").into(),
+        };
+        let btf = Btf::find(bytes.get(), names.map(str::as_bytes)).ok_or_else(unknown)?;
+        Kernel::of(&btf, tracepoints())?.ok_or_else(unknown)
+    }
+
+    /// `None`: the types are of no known form.
+    fn of(
+        btf: &Btf<'_>,
+        tracepoints: impl Iterator<Item = &'static str>,
+    ) -> Result<Option<Kernel>, Error> {
+        for (name, what) in [
+            ("bpf_ringbuf", "BPF ring buffers"),
+            ("bpf_iter__task", "BPF task iterators"),
+        ] {
+            if btf.named(name, kind::STRUCT).is_none() {
                 return Err(Error::Missing {
                     what: what.into(),
-                    since,
+                    since: "5.8",
                 });
             }
         }
         for name in NEEDED {
-            if arguments(&btf, name).is_none() {
+            if arguments(btf, name).is_none() {
                 return Err(Error::Missing {
                     what: format!("the tracepoint {name}"),
                     since: "5.8",
                 });
             }
         }
-        let switch = arguments(&btf, "sched_switch").unwrap_or_default();
-        let exit = arguments(&btf, "sched_process_exit").unwrap_or_default();
+        let switch = arguments(btf, "sched_switch").unwrap_or_default();
+        let exit = arguments(btf, "sched_process_exit").unwrap_or_default();
         let (switch_prev, switch_state) = switch_layout(&switch).ok_or_else(|| Error::Missing {
             what: "a known form of sched_switch".into(),
             since: "5.8",
         })?;
-        Ok(Kernel {
+        let Some(types) = btf.extract(TYPES) else {
+            return Ok(None);
+        };
+        let target = |name| Some((name, btf.id(&typedef(name), kind::TYPEDEF)?));
+        let mut targets: HashMap<_, _> = tracepoints.filter_map(target).collect();
+        targets.extend(btf.id(ITERATOR, kind::FUNC).map(|id| ("task", id)));
+        Ok(Some(Kernel {
             switch_prev,
             switch_state,
             exit_group_dead: exit.len() > 1,
-            preempt_count: per_cpu_distance(&btf, "__preempt_count", "preempt_count"),
-            preempt_count_in_task: member_offset(&btf, "thread_info", "preempt").is_some(),
-            current: per_cpu_distance(&btf, "current_task", "current_task"),
-            extras: extras(&btf).with(Extras::SWITCH_STATES, switch_state.is_some()),
-            victim_is_task: arguments(&btf, "mark_victim")
-                .is_some_and(|all| all.first() == Some(&BtfKind::Ptr)),
-            bio_has_queue: arguments(&btf, "block_bio_queue").is_some_and(|all| all.len() > 1),
-            issue_has_queue: arguments(&btf, "block_rq_issue").is_some_and(|all| all.len() > 1),
-        })
+            preempt_count: per_cpu_distance(btf, "__preempt_count", "preempt_count"),
+            preempt_count_in_task: member_offset(btf, "thread_info", "preempt").is_some(),
+            current: per_cpu_distance(btf, "current_task", "current_task"),
+            extras: extras(btf).with(Extras::SWITCH_STATES, switch_state.is_some()),
+            victim_is_task: arguments(btf, "mark_victim")
+                .is_some_and(|all| all.first() == Some(&kind::PTR)),
+            bio_has_queue: arguments(btf, "block_bio_queue").is_some_and(|all| all.len() > 1),
+            issue_has_queue: arguments(btf, "block_rq_issue").is_some_and(|all| all.len() > 1),
+            types,
+            targets,
+            cast: btf.id(CAST, kind::FUNC),
+        }))
     }
 
     /// Wake-ups by interrupts are told from those by the running task.
@@ -186,12 +246,12 @@ fn extras(btf: &Btf<'_>) -> Extras {
 ///
 /// Before 5.18: `preempt, prev, next`. 5.18 had `preempt, prev_state, prev,
 /// next`; since then it is `preempt, prev, next, prev_state`.
-fn switch_layout(arguments: &[BtfKind]) -> Option<(u32, Option<u32>)> {
-    use BtfKind::{Int, Ptr};
+fn switch_layout(arguments: &[u32]) -> Option<(u32, Option<u32>)> {
+    use kind::{INT, PTR};
     match arguments {
-        [Int, Ptr, Ptr] => Some((1, None)),
-        [Int, Ptr, Ptr, Int] => Some((1, Some(3))),
-        [Int, Int, Ptr, Ptr] => Some((2, Some(1))),
+        [INT, PTR, PTR] => Some((1, None)),
+        [INT, PTR, PTR, INT] => Some((1, Some(3))),
+        [INT, INT, PTR, PTR] => Some((2, Some(1))),
         _ => None,
     }
 }
@@ -206,15 +266,12 @@ fn per_cpu_distance(btf: &Btf<'_>, variable: &str, member: &str) -> Option<i64> 
     // CONFIG_FAIR_GROUP_SCHED: a task has a pointer to its CPU's run queue.
     member_offset(btf, "cfs_rq", "rq")?;
     member_offset(btf, "sched_entity", "cfs_rq")?;
-    let section: DataSec<'_> = btf.type_by_name(".data..percpu")?;
+    let section = btf.named(PER_CPU, kind::DATASEC)?;
     let offset_of = |name: &str| {
-        section
-            .iter()
-            .find(|var| {
-                btf.type_by_id::<Var<'_>>(var.ty)
-                    .is_some_and(|v| v.name() == Some(name.as_ref()))
-            })
-            .map(|var| i64::from(var.offset))
+        let mut variables = section.parts();
+        variables
+            .find(|[id, _, _]| btf.name_of(*id) == name.as_bytes())
+            .map(|[_, offset, _]| i64::from(offset))
     };
     let place = offset_of(variable)
         .or_else(|| Some(offset_of("pcpu_hot")? + member_offset(btf, "pcpu_hot", member)?))?;
@@ -223,37 +280,68 @@ fn per_cpu_distance(btf: &Btf<'_>, variable: &str, member: &str) -> Option<i64> 
 
 /// The offset of a struct's member in bytes, anonymous structs and unions included.
 fn member_offset(btf: &Btf<'_>, name: &str, member: &str) -> Option<i64> {
-    fn find(btf: &Btf<'_>, composite: &Composite<'_>, member: &str) -> Option<i64> {
-        composite.iter().find_map(|m| {
-            let MemberAttr::Normal { offset } = m.attr else {
-                return None;
-            };
-            let offset = i64::from(offset / 8);
-            match m.name {
-                Some(name) => (name == member).then_some(offset),
-                None => {
-                    let inner = btf
-                        .type_by_id::<BtfType<'_>>(m.ty)?
-                        .skip_mods_and_typedefs();
-                    Some(offset + find(btf, &Composite::try_from(inner).ok()?, member)?)
+    fn find(btf: &Btf<'_>, of: Type<'_>, member: &str, depth: usize) -> Option<i64> {
+        of.parts().find_map(|[name, id, offset]| {
+            let offset = i64::from(of.bits(offset)? / 8);
+            match btf.name(name) {
+                b"" => {
+                    let inner = btf.plain(id)?;
+                    if !matches!(inner.kind(), kind::STRUCT | kind::UNION) {
+                        return None;
+                    }
+                    Some(offset + find(btf, inner, member, depth.checked_sub(1)?)?)
                 }
+                name => (name == member.as_bytes()).then_some(offset),
             }
         })
     }
-    let structure: Struct<'_> = btf.type_by_name(name)?;
-    find(btf, &Composite::from(structure), member)
+    find(btf, btf.named(name, kind::STRUCT)?, member, 16)
+}
+
+/// The name of a tracepoint's type.
+fn typedef(tracepoint: &str) -> String {
+    format!("btf_trace_{tracepoint}")
 }
 
 /// The kinds of a tracepoint's arguments, without the leading `void *__data`.
-fn arguments(btf: &Btf<'_>, tracepoint: &str) -> Option<Vec<BtfKind>> {
-    let typedef: Typedef<'_> = btf.type_by_name(&format!("btf_trace_{tracepoint}"))?;
-    let pointer = Ptr::try_from(typedef.referenced_type()).ok()?;
-    let function = FuncProto::try_from(pointer.referenced_type()).ok()?;
-    let kinds = function.iter().skip(1).map(|parameter| {
-        btf.type_by_id::<BtfType<'_>>(parameter.ty)
-            .map(|t| t.skip_mods_and_typedefs().kind())
-    });
+fn arguments(btf: &Btf<'_>, tracepoint: &str) -> Option<Vec<u32>> {
+    let pointer = btf.get(btf.named(&typedef(tracepoint), kind::TYPEDEF)?.target)?;
+    let function = btf.get(pointer.target)?;
+    if (pointer.kind(), function.kind()) != (kind::PTR, kind::FUNC_PROTO) {
+        return None;
+    }
+    let parameters = function.parts().skip(1);
+    let kinds = parameters.map(|[_, id]| btf.plain(id).map(|it| it.kind()));
     kinds.collect()
+}
+
+const READ: &str = "read the kernel's BTF";
+
+/// The kernel's BTF: mapped, which Linux 6.16 allows, or read.
+enum Bytes {
+    Mapped(Mmap),
+    Read(Vec<u8>),
+}
+
+impl Bytes {
+    fn read() -> std::io::Result<Bytes> {
+        let mut file = File::open(BTF)?;
+        // The kernel takes no shared mapping.
+        // SAFETY: the kernel's own memory, which stays and does not change.
+        if let Ok(map) = unsafe { MmapOptions::new().map_copy_read_only(&file) } {
+            return Ok(Bytes::Mapped(map));
+        }
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        Ok(Bytes::Read(bytes))
+    }
+
+    fn get(&self) -> &[u8] {
+        match self {
+            Bytes::Mapped(map) => map,
+            Bytes::Read(bytes) => bytes,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -262,10 +350,10 @@ mod tests {
 
     #[test]
     fn every_published_form_of_sched_switch_is_known() {
-        use BtfKind::{Int, Ptr};
-        assert_eq!(switch_layout(&[Int, Ptr, Ptr]), Some((1, None)));
-        assert_eq!(switch_layout(&[Int, Ptr, Ptr, Int]), Some((1, Some(3))));
-        assert_eq!(switch_layout(&[Int, Int, Ptr, Ptr]), Some((2, Some(1))));
-        assert_eq!(switch_layout(&[Ptr, Ptr]), None);
+        use kind::{INT, PTR};
+        assert_eq!(switch_layout(&[INT, PTR, PTR]), Some((1, None)));
+        assert_eq!(switch_layout(&[INT, PTR, PTR, INT]), Some((1, Some(3))));
+        assert_eq!(switch_layout(&[INT, INT, PTR, PTR]), Some((2, Some(1))));
+        assert_eq!(switch_layout(&[PTR, PTR]), None);
     }
 }

@@ -1,10 +1,14 @@
 //! The BPF programs (`src/bpf/tracer.bpf.c`), their wire structs ([`wire`]), the kernel's
 //! features ([`Kernel`]), their loader ([`Programs`]) and their reader ([`Tracer`]). Files and reports are other crates'.
 
+mod btf;
 mod calls;
 mod kernel;
 mod life;
 mod living;
+mod load;
+mod messages;
+mod phases;
 mod programs;
 mod refusal;
 mod samplers;
@@ -15,7 +19,9 @@ pub mod wire;
 
 pub use kernel::{Extras, Kernel};
 pub use living::Living;
-pub use programs::{log, Containers, Parts, Programs, Sampling, Settings, MEMORY};
+pub use messages::log;
+pub use phases::{Phase, Phases};
+pub use programs::{Containers, Parts, Programs, Sampling, Settings, MEMORY};
 pub use refusal::{Missing, Refusal};
 pub use tracer::{CpuAccount, Helper, Receive, Record, Rings, Tracer, Usage};
 

@@ -4,12 +4,14 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::Mutex;
 
-use libbpf_rs::libbpf_sys::{bpf_iter_create, bpf_map_freeze};
+use libbpf_rs::libbpf_sys::{bpf_iter_create, bpf_map_create_opts, bpf_map_freeze};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{IterOpts, MapCore, MapFlags, OpenObject, PrintLevel, ProgramMut};
+use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, OpenObject};
 
+use crate::load::{self, AllLoaded, Loaded, MemoryFile};
+use crate::messages::keep_messages;
+use crate::phases::{Phase, Phases};
 use crate::samplers::Samplers;
 use crate::{syscalls, wire, Error, Extras, Kernel, Refusal};
 
@@ -138,6 +140,7 @@ pub struct Programs {
     pub(crate) raw: bool,
     /// Stacks have the kernel's addresses.
     pub(crate) kernel_shown: bool,
+    phases: Phases,
 }
 
 /// What [`Programs`] consist of, beside what they always have.
@@ -151,35 +154,6 @@ pub struct Parts {
     pub callers: Option<usize>,
     /// System calls are recorded.
     pub calls: bool,
-}
-
-/// What libbpf and the verifier say, for [`log`].
-static LOG: Mutex<String> = Mutex::new(String::new());
-
-fn keep_log(_level: PrintLevel, text: String) {
-    if let Ok(mut log) = LOG.lock() {
-        log.push_str(&text);
-        // The end of a verifier log is the part that says why.
-        if log.len() > 8192 {
-            let cut = log.len() - 4096;
-            let at = log
-                .char_indices()
-                .map(|(i, _)| i)
-                .find(|i| *i >= cut)
-                .unwrap_or(0);
-            log.drain(..at);
-        }
-    }
-}
-
-/// From now on libbpf's messages are in [`log`], not on standard error.
-pub fn keep_messages() {
-    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
-}
-
-/// The last lines that libbpf and the kernel's verifier said in this process.
-pub fn log() -> String {
-    LOG.lock().map(|log| log.clone()).unwrap_or_default()
 }
 
 /// Whether it was for lack of rights, the kernel's error number does not tell: the
@@ -212,15 +186,15 @@ impl Programs {
         keep_messages();
         let kernel_shown = settings.stacks.is_some() && kernel_shown().unwrap_or(false);
         let (mut first, mut second) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        let (mut skel, raw) = match open(&mut first, kernel, settings, (false, kernel_shown))?
-            .load()
-        {
-            Ok(skel) => (skel, false),
-            Err(refused) => match open(&mut second, kernel, settings, (true, kernel_shown))?.load()
-            {
-                Ok(skel) => (skel, true),
+        let mut phases = Phases::default();
+        let phases = &mut phases;
+        let mut load = |storage, raw| load(storage, kernel, settings, (raw, kernel_shown), phases);
+        let (mut skel, loaded, raw) = match load(&mut first, false) {
+            Ok((skel, loaded)) => (skel, loaded, false),
+            Err(refused) => match load(&mut second, true) {
+                Ok((skel, loaded)) => (skel, loaded, true),
                 // The first refusal is the one that matters.
-                Err(_) => return Err(failed("load the BPF programs")(refused)),
+                Err(_) => return Err(refused),
             },
         };
         if let Some(asked) = &mut skel.maps.bss_asked_data {
@@ -238,7 +212,9 @@ impl Programs {
             let updated = skel.maps.targets.update(&key, &value, MapFlags::ANY);
             updated.map_err(failed("set the processes to follow"))?;
         }
-        let mut programs = Programs::of(&skel, raw, settings)?;
+        let programs = || Programs::of(&skel, loaded, raw, settings);
+        let mut programs = phases.time("attach them", programs)?;
+        programs.phases = std::mem::take(phases);
         programs.kernel_shown = kernel_shown;
         // The kernel freezes no map that is mapped to write, as libbpf does.
         drop(skel);
@@ -252,28 +228,35 @@ impl Programs {
     }
 
     /// Attaches loaded programs. The descriptors outlive the skeleton.
-    fn of(skel: &TracerSkel<'_>, raw: bool, settings: &Settings) -> Result<Programs, Error> {
+    fn of(
+        skel: &TracerSkel<'_>,
+        loaded: AllLoaded,
+        raw: bool,
+        settings: &Settings,
+    ) -> Result<Programs, Error> {
+        let attach = |program: &Loaded| {
+            let link = program.attach();
+            link.map_err(|error| failed("attach the BPF programs")(error.into()))
+        };
         let (mut links, mut programs) = (Vec::new(), Vec::new());
-        for program in in_order(skel, raw) {
-            let link = program
-                .attach()
-                .map_err(failed("attach the BPF programs"))?;
-            links.push(own(link.as_fd())?);
-            programs.push(own(program.as_fd())?);
+        for program in in_order(&loaded, raw) {
+            links.push(attach(program)?);
+            programs.push(own(program.fd())?);
         }
-        let tasks = skel.progs.snapshot.attach_iter_with_opts(IterOpts::None);
-        let tasks = tasks.map_err(failed("list the living tasks"))?;
+        let Some(tasks) = loaded.get("snapshot") else {
+            return Err(failed("list the living tasks")(missing()));
+        };
         Ok(Programs {
             slots: own(skel.maps.slots.as_fd())?,
             told: own(skel.maps.bss_told.as_fd())?,
             asked: own(skel.maps.bss_asked.as_fd())?,
             life: own(skel.maps.life_ring.as_fd())?,
-            tasks: own(tasks.as_fd())?,
+            tasks: attach(tasks)?,
             samplers: match &settings.stacks.filter(|_| !raw) {
-                Some(sampling) => Some(Samplers::start(skel, sampling, &settings.cpus)?),
+                Some(sampling) => Some(Samplers::start(skel, &loaded, sampling, &settings.cpus)?),
                 None => None,
             },
-            calls: match skel.progs.sys_exit_btf.autoload() {
+            calls: match loaded.contains_key("sys_exit_btf") {
                 true => Some(own(skel.maps.call_sums.as_fd())?),
                 false => None,
             },
@@ -281,12 +264,18 @@ impl Programs {
             programs,
             raw,
             kernel_shown: false,
+            phases: Phases::default(),
         })
     }
 
     /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
     pub fn is_raw(&self) -> bool {
         self.raw
+    }
+
+    /// The parts of the work of [`Programs::attach`].
+    pub fn phases(&self) -> &[Phase] {
+        &self.phases.0
     }
 
     /// The descriptors for another process, in the order that [`Programs::from_descriptors`]
@@ -337,6 +326,7 @@ impl Programs {
             programs: Vec::new(),
             raw: parts.raw,
             kernel_shown: parts.kernel_shown,
+            phases: Phases::default(),
         })
     }
 
@@ -392,44 +382,51 @@ const LIGHT: [&str; 7] = [
 /// The number of programs on system calls.
 const CALLS: usize = 2;
 
-/// The loaded programs, without those whose tracepoint this kernel lacks, in the order of their
-/// attachment; the last one is on signals. Lifecycle
+/// The programs in the order of their attachment; the last one is on signals. Lifecycle
 /// programs come first: no task has scheduling events without its fork.
-fn in_order<'s, 'a>(skel: &'s TracerSkel<'a>, raw: bool) -> Vec<&'s ProgramMut<'a>> {
-    let progs = &skel.progs;
-    let pairs = [
-        (&progs.fork_btf, &progs.fork_raw),
-        (&progs.exec_btf, &progs.exec_raw),
-        (&progs.exit_btf, &progs.exit_raw),
-        (&progs.free_btf, &progs.free_raw),
-        (&progs.rename_btf, &progs.rename_raw),
-        (&progs.attach_btf, &progs.attach_raw),
-        (&progs.mkdir_btf, &progs.mkdir_raw),
-        (&progs.wakeup_new_btf, &progs.wakeup_new_raw),
-        (&progs.waking_btf, &progs.waking_raw),
-        (&progs.switch_btf, &progs.switch_raw),
-        (&progs.socket_state_btf, &progs.socket_state_raw),
-        // A query that is recorded has its answer recorded.
-        (&progs.packet_received_btf, &progs.packet_received_raw),
-        (&progs.packet_sent_btf, &progs.packet_sent_raw),
-        // A request whose issue is recorded has its completion recorded.
-        (&progs.complete_btf, &progs.complete_raw),
-        (&progs.issue_btf, &progs.issue_raw),
-        (&progs.bio_btf, &progs.bio_raw),
-        (&progs.reclaim_btf, &progs.reclaim_raw),
-        (&progs.reclaimed_btf, &progs.reclaimed_raw),
-        (&progs.memcg_btf, &progs.memcg_raw),
-        (&progs.memcg_done_btf, &progs.memcg_done_raw),
-        (&progs.victim_btf, &progs.victim_raw),
-        (&progs.signal_btf, &progs.signal_raw),
-    ];
-    let all: [_; PROGRAMS] = pairs.map(|(on_btf, on_raw)| if raw { on_raw } else { on_btf });
-    let mut all: Vec<&ProgramMut<'a>> = all.into_iter().filter(|it| it.autoload()).collect();
-    let calls: [_; CALLS] = [&progs.sys_exit_btf, &progs.sys_enter_btf];
-    for program in calls.into_iter().filter(|it| it.autoload()) {
+const ORDER: [&str; PROGRAMS] = [
+    "fork",
+    "exec",
+    "exit",
+    "free",
+    "rename",
+    "attach",
+    "mkdir",
+    "wakeup_new",
+    "waking",
+    "switch",
+    "socket_state",
+    // A query that is recorded has its answer recorded.
+    "packet_received",
+    "packet_sent",
+    // A request whose issue is recorded has its completion recorded.
+    "complete",
+    "issue",
+    "bio",
+    "reclaim",
+    "reclaimed",
+    "memcg",
+    "memcg_done",
+    "victim",
+    "signal",
+];
+
+/// The loaded programs in [`ORDER`], without those whose tracepoint this kernel lacks; those on
+/// system calls before the last one.
+fn in_order(loaded: &AllLoaded, raw: bool) -> Vec<&Loaded> {
+    let form = if raw { "raw" } else { "btf" };
+    let named = |name: &&str| loaded.get(&format!("{name}_{form}"));
+    let mut all: Vec<&Loaded> = ORDER.iter().filter_map(named).collect();
+    let calls: [_; CALLS] = ["sys_exit_btf", "sys_enter_btf"];
+    for program in calls.into_iter().filter_map(|name| loaded.get(name)) {
         all.insert(all.len().saturating_sub(1), program);
     }
     all
+}
+
+/// A program that should be there is not.
+pub(crate) fn missing() -> libbpf_rs::Error {
+    std::io::Error::from(std::io::ErrorKind::NotFound).into()
 }
 
 /// The kernel tells this process the addresses of its functions, see kernel.kptr_restrict in
@@ -443,17 +440,40 @@ fn kernel_shown() -> Option<bool> {
     address.map(|address| address.bytes().any(|digit| digit != b'0'))
 }
 
-/// Opens the object and sets everything that must be known before loading.
+/// Loads the programs, and creates their maps; `form` is that of [`open`].
+fn load<'a>(
+    storage: &'a mut MaybeUninit<OpenObject>,
+    kernel: &Kernel,
+    settings: &Settings,
+    form: (bool, bool),
+    phases: &mut Phases,
+) -> Result<(TracerSkel<'a>, AllLoaded), Error> {
+    let action = "load the BPF programs";
+    let types = MemoryFile::new(&kernel.types).map_err(|error| failed(action)(error.into()))?;
+    let path = types.path();
+    let mut skel = phases.time("open the programs", || {
+        open(storage, kernel, settings, form, &path)
+    })?;
+    let loaded = load::load(skel.open_object_mut(), &kernel.targets, kernel.cast, phases);
+    let loaded = loaded.map_err(|error| failed(action)(error.into()))?;
+    let skel = phases.time("map the programs' memory", || skel.load());
+    Ok((skel.map_err(failed(action))?, loaded))
+}
+
+/// Opens the object and sets everything that must be known before loading: for `raw_tp` if `raw`.
+/// `types` is the path of the kernel's BTF for libbpf.
 fn open<'a>(
     storage: &'a mut MaybeUninit<OpenObject>,
     kernel: &Kernel,
     settings: &Settings,
     (raw, kernel_shown): (bool, bool),
+    types: &str,
 ) -> Result<OpenTracerSkel<'a>, Error> {
     let action = "open the BPF programs";
-    let mut skel = TracerSkelBuilder::default()
-        .open(storage)
-        .map_err(failed(action))?;
+    let mut builder = TracerSkelBuilder::default();
+    let options = builder.object_builder_mut().btf_custom_path(types);
+    options.map_err(failed(action))?;
+    let mut skel = builder.open(storage).map_err(failed(action))?;
     // Linux 5.11 has the storage of tasks, and tp_btf programs know their types.
     let stacks = settings.stacks.filter(|_| !raw);
     for mut program in skel.open_object_mut().progs_mut() {
@@ -481,6 +501,7 @@ fn open<'a>(
         rodata.exit_has_group_dead = kernel.exit_group_dead;
         rodata.preempt_count_distance = kernel.preempt_count.unwrap_or(0);
         rodata.current_distance = kernel.current.unwrap_or(0);
+        rodata.has_rdonly_cast = kernel.cast.is_some();
         rodata.syscall_reasons = syscalls::reasons();
         rodata.hidden_tid = settings.hidden_tid;
         rodata.light = settings.light;
@@ -532,7 +553,14 @@ fn size_maps(
     maps.sample_ring
         .set_max_entries(settings.stacks.map_or(4096, |it| it.ring))?;
     maps.life_ring.set_max_entries(settings.life_ring)?;
+    // libbpf would fill it: with 4 MiB of zeros that it has to make first.
     maps.data_followed.set_value_size(followed)?;
+    let options = bpf_map_create_opts {
+        sz: size_of::<bpf_map_create_opts>() as _,
+        ..Default::default()
+    };
+    let empty = MapHandle::create(MapType::Array, Some("followed"), 4, followed, 1, &options)?;
+    maps.data_followed.reuse_fd(empty.as_fd())?;
     let slots = settings
         .slots()
         .checked_mul(settings.regions())

@@ -8,8 +8,9 @@ use libbpf_rs::libbpf_sys::{
     PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE,
 };
 
+use crate::load::AllLoaded;
 use crate::programs::skel::TracerSkel;
-use crate::programs::{failed, own, Sampling};
+use crate::programs::{failed, missing, own, Sampling};
 use crate::Error;
 
 /// include/uapi/linux/perf_event.h: `_IO('$', 0)` and `_IOW('$', 8, __u32)`.
@@ -43,9 +44,12 @@ impl Samplers {
     /// [`Error::Refused`], [`Error::Bpf`].
     pub(crate) fn start(
         skel: &TracerSkel<'_>,
+        loaded: &AllLoaded,
         sampling: &Sampling,
         cpus: &[u16],
     ) -> Result<Samplers, Error> {
+        let named = |name| loaded.get(name).ok_or_else(missing);
+        let action = "attach the BPF programs";
         let mut samplers = Samplers {
             ring: own(skel.maps.sample_ring.as_fd())?,
             programs: Vec::new(),
@@ -53,16 +57,17 @@ impl Samplers {
         };
         if sampling.wait_least > 0 {
             // A task has its room before it sleeps.
-            for program in [&skel.progs.make_room, &skel.progs.waits] {
-                let link = program
-                    .attach()
-                    .map_err(failed("attach the BPF programs"))?;
-                samplers.callers.push(own(link.as_fd())?);
-                samplers.programs.push(own(program.as_fd())?);
+            for name in ["make_room", "waits"] {
+                let program = named(name).map_err(failed(action))?;
+                let link = program.attach();
+                let link = link.map_err(|error| failed(action)(error.into()))?;
+                samplers.callers.push(link);
+                samplers.programs.push(own(program.fd())?);
             }
         }
         if sampling.hz > 0 {
-            samplers.programs.push(own(skel.progs.sample.as_fd())?);
+            let program = named("sample").map_err(failed(action))?;
+            samplers.programs.push(own(program.fd())?);
             for cpu in cpus {
                 samplers.add(sampling, *cpu)?;
             }

@@ -19,6 +19,8 @@ pub struct Start {
     pub clock: Clock,
     /// The CPUs that are online.
     pub online: Vec<CpuId>,
+    /// See [`host::hardware`].
+    pub hardware: Vec<(String, String)>,
     /// COMMAND and its arguments, masked.
     pub command: Vec<Vec<u8>>,
 }
@@ -53,6 +55,6 @@ pub fn metadata(config: &Config, started: &Started, start: Start) -> Metadata {
         origin: started.origin,
         extras: started.extras.clone(),
         recorder: None,
-        hardware: Some(host::hardware()),
+        hardware: Some(start.hardware),
     }
 }

@@ -27,14 +27,28 @@ struct {
 	__type(value, struct issued);
 } requests SEC(".maps");
 
-/* The device of each place in block_devices, to claim a place: programs for Linux 5.8 have no
- * atomic compare-and-swap. */
+/* The place of each device in block_devices, by its number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, BLOCK_DEVICES);
 	__type(key, __u32);
 	__type(value, __u32);
-} device_claims SEC(".maps");
+} device_places SEC(".maps");
+
+/* The places that are taken: programs for Linux 5.8 have no atomic compare-and-swap, and no atomic
+ * addition that returns the sum. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, BLOCK_DEVICES);
+	__type(key, __u32);
+	__type(value, __u32);
+} taken_places SEC(".maps");
+
+/* About the first place that is free. */
+__u32 free_place;
+
+/* CPUs that find a new device in the same moment. */
+#define FINDERS 4
 
 /* The operation's group, as in /proc/diskstats; BLOCK_GROUPS for a driver's own requests. */
 static __always_inline __u32 group_of(__u32 operation)
@@ -49,25 +63,28 @@ static __always_inline __u32 group_of(__u32 operation)
 }
 
 /* The place of a device in block_devices; BLOCK_DEVICES if there is no room. Not static: the verifier
- * looks at what follows once, and not for each place. */
+ * looks at what follows once, and not for each way here. */
 __noinline __u32 place_of(__u32 number)
 {
-	__u32 place;
+	__u32 *known = bpf_map_lookup_elem(&device_places, &number), place, i;
 
-	for (place = 0; place < BLOCK_DEVICES; place++) {
-		__u32 found = block_numbers[place], *claimed, key = place;
-
-		if (found == number)
-			return place;
-		if (found)
+	if (known)
+		return *known;
+	for (i = 0; i < FINDERS; i++) {
+		place = free_place;
+		if (place >= BLOCK_DEVICES)
+			break;
+		free_place = place + 1;
+		if (bpf_map_update_elem(&taken_places, &place, &number, BPF_NOEXIST))
 			continue;
-		if (!bpf_map_update_elem(&device_claims, &key, &number, BPF_NOEXIST)) {
-			block_numbers[place] = number;
+		/* Another CPU may have found it: then this place stays empty. */
+		if (!bpf_map_update_elem(&device_places, &number, &place, BPF_NOEXIST)) {
+			block_numbers[place & (BLOCK_DEVICES - 1)] = number;
 			return place;
 		}
-		claimed = bpf_map_lookup_elem(&device_claims, &key);
-		if (claimed && *claimed == number)
-			return place;
+		known = bpf_map_lookup_elem(&device_places, &number);
+		if (known)
+			return *known;
 	}
 	__sync_fetch_and_add(&block_overflow, 1);
 	return BLOCK_DEVICES;
@@ -98,13 +115,13 @@ static __always_inline int on_issue(bool btf, struct request *request)
 	if (issued.group >= BLOCK_GROUPS)
 		return 0;
 	if (bpf_core_field_exists(request->rq_disk))
-		disk = FIELD(btf, request, rq_disk);
+		disk = BPF_CORE_READ(request, rq_disk);
 	else
-		disk = btf ? request->q->disk : BPF_CORE_READ(request, q, disk);
+		disk = BPF_CORE_READ(request, q, disk);
 	if (!disk)
 		return 0;
-	issued.device = place_of((__u32)FIELD(btf, disk, major) << MINORBITS |
-				 (__u32)FIELD(btf, disk, first_minor));
+	issued.device = place_of((__u32)BPF_CORE_READ(disk, major) << MINORBITS |
+				 (__u32)BPF_CORE_READ(disk, first_minor));
 	if (issued.device >= BLOCK_DEVICES)
 		return 0;
 	device = &block_devices[issued.device & (BLOCK_DEVICES - 1)];
@@ -122,17 +139,16 @@ static __always_inline int on_issue(bool btf, struct request *request)
 }
 
 /* The bucket of a latency: n for 2^(n + 10) to 2^(n + 11) ns, the first and the last without a
- * bound. */
-static __always_inline __u32 bucket_of(__u64 ns)
+ * bound. Without branches, as the searches in containers.h. Not static, as above. */
+__noinline __u32 bucket_of(__u64 ns)
 {
-	__u32 log = 0, bits;
+	__u64 log = 0, bits;
 
 #pragma unroll
-	for (bits = 32; bits; bits /= 2) {
-		if (ns >> bits) {
-			ns >>= bits;
-			log += bits;
-		}
+	for (__u64 half = 32; half; half /= 2) {
+		bits = half * (1 - is_zero(ns >> half));
+		ns >>= bits;
+		log += bits;
 	}
 	if (log <= BLOCK_FIRST_BITS)
 		return 0;

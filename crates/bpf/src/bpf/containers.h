@@ -21,7 +21,7 @@ enum part {
 /* The names as the kernel has them, cut after 15 bytes. podman is its own daemon
  * (podman-system-service). */
 static const struct {
-	char comm[16];
+	char comm[16] __attribute__((aligned(8)));
 	__u64 part;
 } parts[] = {
 	{ "dockerd", PART_DAEMON },	    { "containerd", PART_DAEMON },
@@ -196,17 +196,32 @@ __noinline __u32 take_id(__u64 at, __u64 from, __u32 teller)
 	return client ? *client : 0;
 }
 
-/* A bit for each word of 8 bytes of the running task's memory that has digits alone. */
-__noinline __u64 digit_words(__u64 address, __u64 length)
+/* No bits of `digit_words_of`. */
+#define UNREADABLE (~0ULL)
+
+/* A bit for each word of 8 bytes of a piece of the running task's memory that has digits alone. */
+__noinline __u64 digit_words_of(__u64 address)
 {
 	__u64 words = 0, piece[PIECE / 8];
 
+	if (bpf_probe_read_user(piece, sizeof(piece), (void *)address))
+		return UNREADABLE;
+	for (int i = 0; i < PIECE / 8; i++)
+		words |= is_zero(no_digits(piece[i])) << i;
+	return words;
+}
+
+/* The same of more of it. */
+__noinline __u64 digit_words(__u64 address, __u64 length)
+{
+	__u64 words = 0, piece;
+
 	for (int at = 0; at < SEARCHED && at < length; at += PIECE) {
 		/* The end of the last one is not looked at. */
-		if (bpf_probe_read_user(piece, sizeof(piece), (void *)(address + at)))
+		piece = digit_words_of(address + at);
+		if (piece == UNREADABLE)
 			break;
-		for (int i = 0; i < PIECE / 8; i++)
-			words |= is_zero(no_digits(piece[i])) << (at / 8 + i);
+		words |= piece << at / 8;
 	}
 	return words;
 }
@@ -248,11 +263,11 @@ static __always_inline void note_ids(struct task_struct *waker, __u32 client)
 	if (!regs)
 		return;
 	if (bpf_core_field_exists(struct pt_regs, si)) {
-		at = PEEK(struct pt_regs, regs, si);
-		length = PEEK(struct pt_regs, regs, dx);
+		at = PEEK(pt_regs, regs, si);
+		length = PEEK(pt_regs, regs, dx);
 	} else {
-		at = PEEK(struct pt_regs___arm64, regs, regs[1]);
-		length = PEEK(struct pt_regs___arm64, regs, regs[2]);
+		at = PEEK(pt_regs___arm64, regs, regs[1]);
+		length = PEEK(pt_regs___arm64, regs, regs[2]);
 	}
 	search_ids(at, length, client);
 	/* 12 digits may have no whole word of 8 bytes in them, but then they have one that begins in

@@ -115,14 +115,14 @@ static __always_inline struct wire_dns *reserve_dns(struct packet *packet, __u32
 
 static __always_inline int on_packet_sent(struct sk_buff *skb)
 {
-	__u64 socket = (__u64)PEEK(struct sk_buff, skb, sk), self, data, ip;
+	__u64 socket = (__u64)PEEK(sk_buff, skb, sk), self, data, ip;
 	struct packet packet;
 	struct asked key;
 	struct wire_dns *record;
 	__u32 readable, one = 1;
 
 	/* A packet that is forwarded has no socket. Most packets are TCP's. */
-	if (!socket || PEEK(struct sock, socket, sk_protocol) != IPPROTO_UDP)
+	if (!socket || PEEK(sock, socket, sk_protocol) != IPPROTO_UDP)
 		return 0;
 	self = bpf_get_current_pid_tgid();
 	if (!is_followed((__u32)self))

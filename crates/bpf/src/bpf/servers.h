@@ -69,8 +69,8 @@ __noinline __u64 sent_to(void)
 	file = regs ? descriptor_file((__u64)BPF_CORE_READ(task, files), regs) : 0;
 	if (!file)
 		return 0;
-	inode = (__u64)PEEK(struct file, file, f_inode);
-	if ((PEEK(struct inode, inode, i_mode) & S_IFMT) != S_IFSOCK)
+	inode = (__u64)PEEK(file, file, f_inode);
+	if ((PEEK(inode, inode, i_mode) & S_IFMT) != S_IFSOCK)
 		return 0;
 	socket = BPF_CORE_READ((struct file *)file, private_data);
 	return (__u64)BPF_CORE_READ(socket, sk);

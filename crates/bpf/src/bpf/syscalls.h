@@ -41,7 +41,7 @@ static __always_inline bool is_compat(struct task_struct *task, __u64 regs)
 {
 	if (bpf_core_field_exists(task->thread_info.status))
 		return task->thread_info.status & TS_COMPAT;
-	return PEEK(struct pt_regs___arm64, regs, pstate) & PSR_MODE32;
+	return PEEK(pt_regs___arm64, regs, pstate) & PSR_MODE32;
 }
 
 SEC("tp_btf/sys_enter") int sys_enter_btf(__u64 *ctx)

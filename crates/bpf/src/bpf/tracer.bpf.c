@@ -23,6 +23,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* ---- Settings, fixed before loading ---- */
 
 #define ANY_USER (~0U)
+/* The number of a helper function that no kernel has: the loader replaces the calls. */
+#define RDONLY_CAST 0x7472
 
 /* Position of `prev` in sched_switch's arguments. The loader reads it from BTF: 5.18 moved
  * it (fa2c3254d7cf) and a later fix moved it again (9c2136be0878). */
@@ -73,6 +75,8 @@ const volatile __u64 wait_least = 0;
 const volatile bool light = false;
 /* Ignore the switches of this task, as some guests' kernels do, for the test of wakers. */
 const volatile __u32 hidden_tid = 0;
+/* The kernel has bpf_rdonly_cast (6.2). */
+const volatile bool has_rdonly_cast = false;
 
 /*
  * The reader of all this can be an ordinary user's process, and hostile (--sudo): it can write
@@ -259,29 +263,50 @@ static __always_inline __u32 ns_tid(struct task_struct *task, __u32 level)
 	return nr;
 }
 
-/* Casts an address to a pointer to a kernel type; the kernel checks loads through it. */
-extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
+/* Casts an address to a pointer to a kernel type; the kernel checks loads through it. The loader
+ * puts the kernel's function there (src/load.rs). */
+static void *(*const rdonly_cast)(const void *address, __u32 btf_id) = (void *)RDONLY_CAST;
 
-/* A field of the kernel's `type` at `address`: a plain load where the kernel can check it
- * (6.2). */
+/* Numbers of types in the kernel's BTF, which libbpf puts there: the loader adds an enum of this
+ * name to the types that it gives libbpf (src/btf.rs). */
+enum kernel_type_id {
+	ID_task_struct,
+	ID_list_head,
+	ID_pt_regs,
+	ID_pt_regs___arm64,
+	ID_files_struct,
+	ID_fdtable,
+	ID_file,
+	ID_inode,
+	ID_upid,
+	ID_thread_info___arm64,
+	ID_sk_buff,
+	ID_sock,
+};
+
+/* A field of the kernel's `struct type` at `address`: a plain load where the kernel can check it
+ * (6.2). For a pointer to a struct, also where the verifier knows the type of what it is read from:
+ * there it would search through all of the kernel's types by name, at each way to the load, whether
+ * that pointer can be trusted. */
 #define PEEK(type, address, field)                                                              \
 	({                                                                                      \
-		typeof(((type *)0)->field) value = 0;                                           \
-		if (bpf_ksym_exists(bpf_rdonly_cast)) {                                         \
-			type *at = bpf_rdonly_cast((void *)(address),                           \
-						   bpf_core_type_id_kernel(type));              \
+		typeof(((struct type *)0)->field) value = 0;                                    \
+		if (has_rdonly_cast) {                                                          \
+			struct type *at =                                                       \
+				rdonly_cast((void *)(address),                                  \
+					    bpf_core_enum_value(enum kernel_type_id, ID_##type)); \
 			value = at->field;                                                      \
 		} else {                                                                        \
 			bpf_probe_read_kernel(&value, sizeof(value),                            \
 					      (void *)(address) +                               \
-						      bpf_core_field_offset(type, field));      \
+						      bpf_core_field_offset(struct type, field)); \
 		}                                                                               \
 		value;                                                                          \
 	})
 
 /* A task's field; `btf` if the verifier knows the type of `task`. */
 #define TASK(btf, task, field)                                                                  \
-	((btf) ? (task)->field : PEEK(struct task_struct, task, field))
+	((btf) ? (task)->field : PEEK(task_struct, task, field))
 
 /* ---- The running task of this CPU ---- */
 
@@ -303,10 +328,10 @@ static __always_inline struct task_struct *current(__u32 cpu)
 {
 	__u64 rq;
 
-	if (!current_distance || !bpf_ksym_exists(bpf_rdonly_cast))
+	if (!current_distance || !has_rdonly_cast)
 		return (struct task_struct *)bpf_get_current_task();
 	rq = run_queue(cpu);
-	return (struct task_struct *)PEEK(struct list_head, rq + current_distance, next);
+	return (struct task_struct *)PEEK(list_head, rq + current_distance, next);
 }
 
 /* The address of a task as a number, for functions that are not static: the verifier takes a pointer
@@ -336,9 +361,9 @@ static __always_inline __u64 user_regs(bool btf, struct task_struct *task)
 		return 0;
 	regs += (__u64)TASK(btf, task, stack);
 	if (bpf_core_field_exists(struct pt_regs, cs))
-		known = (__u16)PEEK(struct pt_regs, regs, cs) == USER_CS;
+		known = (__u16)PEEK(pt_regs, regs, cs) == USER_CS;
 	else
-		known = !(PEEK(struct pt_regs___arm64, regs, pstate) & PSR_MODE);
+		known = !(PEEK(pt_regs___arm64, regs, pstate) & PSR_MODE);
 	return known ? regs : 0;
 }
 
@@ -346,8 +371,8 @@ static __always_inline __u64 user_regs(bool btf, struct task_struct *task)
 static __always_inline int syscall_number(__u64 regs)
 {
 	if (bpf_core_field_exists(struct pt_regs, orig_ax))
-		return PEEK(struct pt_regs, regs, orig_ax);
-	return PEEK(struct pt_regs___arm64, regs, syscallno);
+		return PEEK(pt_regs, regs, orig_ax);
+	return PEEK(pt_regs___arm64, regs, syscallno);
 }
 
 /* A system call's entry in the table. */
@@ -359,17 +384,17 @@ static __always_inline __u32 syscall_entry(int number)
 /* The file of the descriptor that is a system call's first argument; 0: there is none. */
 static __always_inline __u64 descriptor_file(__u64 files, __u64 regs)
 {
-	__u64 table = (__u64)PEEK(struct files_struct, files, fdt), file;
+	__u64 table = (__u64)PEEK(files_struct, files, fdt), file;
 	__u32 number;
 
 	if (bpf_core_field_exists(struct pt_regs, di))
-		number = PEEK(struct pt_regs, regs, di);
+		number = PEEK(pt_regs, regs, di);
 	else
-		number = PEEK(struct pt_regs___arm64, regs, orig_x0);
-	if (number >= PEEK(struct fdtable, table, max_fds))
+		number = PEEK(pt_regs___arm64, regs, orig_x0);
+	if (number >= PEEK(fdtable, table, max_fds))
 		return 0;
-	file = (__u64)PEEK(struct fdtable, table, fd) + number * sizeof(void *);
-	return (__u64)PEEK(struct list_head, file, next);
+	file = (__u64)PEEK(fdtable, table, fd) + number * sizeof(void *);
+	return (__u64)PEEK(list_head, file, next);
 }
 
 /* The reason of a read from the descriptor that is a system call's first argument. */
@@ -380,8 +405,8 @@ static __always_inline __u32 descriptor_reason(__u64 files, __u64 regs)
 
 	if (!file)
 		return REASON_OTHER_DESCRIPTOR;
-	inode = (__u64)PEEK(struct file, file, f_inode);
-	mode = PEEK(struct inode, inode, i_mode) & S_IFMT;
+	inode = (__u64)PEEK(file, file, f_inode);
+	mode = PEEK(inode, inode, i_mode) & S_IFMT;
 	if (mode == S_IFIFO)
 		return REASON_PIPE_READ;
 	if (mode == S_IFSOCK)
@@ -390,7 +415,7 @@ static __always_inline __u32 descriptor_reason(__u64 files, __u64 regs)
 		return REASON_FILE_READ;
 	if (mode != S_IFCHR)
 		return REASON_OTHER_DESCRIPTOR;
-	major = PEEK(struct inode, inode, i_rdev) >> MINORBITS;
+	major = PEEK(inode, inode, i_rdev) >> MINORBITS;
 	if (major == TTY_MAJOR || major == TTYAUX_MAJOR ||
 	    (major >= UNIX98_PTY_MASTER_MAJOR && major <= UNIX98_PTY_SLAVE_LAST))
 		return REASON_TERMINAL;
@@ -404,7 +429,7 @@ static __always_inline __u32 reason_of(bool btf, struct task_struct *task, __u32
 
 	if (!(entry & REASON_BY_DESCRIPTOR))
 		return entry & REASON_MASK;
-	reason = descriptor_reason((__u64)TASK(btf, task, files), regs);
+	reason = descriptor_reason((__u64)PEEK(task_struct, task, files), regs);
 	if (!(entry & REASON_WRITE) || reason == REASON_TERMINAL ||
 	    reason == REASON_OTHER_DESCRIPTOR)
 		return reason;
@@ -461,15 +486,15 @@ static __always_inline __u64 waking_context(__u32 cpu, struct task_struct *waker
 	__u32 count;
 
 	if (bpf_core_field_exists(struct thread_info___arm64, preempt.count))
-		count = PEEK(struct thread_info___arm64,
+		count = PEEK(thread_info___arm64,
 			     (__u64)waker + bpf_core_field_offset(waker->thread_info),
 			     preempt.count);
 	else if (preempt_count_distance)
-		count = PEEK(struct upid, run_queue(cpu) + preempt_count_distance, nr);
+		count = PEEK(upid, run_queue(cpu) + preempt_count_distance, nr);
 	else
 		return CONTEXT_TASK;
 	if (bpf_core_field_exists(waker->softirq_disable_cnt))
-		count |= PEEK(struct task_struct, waker, softirq_disable_cnt) & SERVING_SOFTIRQ;
+		count |= PEEK(task_struct, waker, softirq_disable_cnt) & SERVING_SOFTIRQ;
 	if (count & IN_HARDIRQ)
 		return CONTEXT_HARDIRQ;
 	if (count & SERVING_SOFTIRQ)
@@ -633,8 +658,9 @@ static __always_inline void look(__u64 head, __u64 waiting)
 }
 
 /* Out of line, so that the usual way is short: this CPU came online later. Its events are
- * lost until the reader has given it slots. */
-static __noinline int await_slots(__u32 cpu)
+ * lost until the reader has given it slots. Like the other ones out of line it is not static: the
+ * verifier looks at it once, and not at each way to it. */
+__noinline int await_slots(__u32 cpu)
 {
 	struct account *account = &sched_account[cpu & (MAX_CPUS - 1)];
 
@@ -658,7 +684,7 @@ static __always_inline bool is_recorded(__u32 cpu)
 }
 
 /* Writes the loss before the next event. True if the slots have room for both. */
-static __noinline bool report_loss(__u32 cpu)
+__noinline int report_loss(__u32 cpu)
 {
 	struct account *account;
 	__u64 head;
@@ -739,28 +765,35 @@ static __always_inline void note_lost_life(struct account *account, __u64 time)
 	__sync_fetch_and_add(&account->lost_total, 1);
 }
 
+/* Writes the loss before the next record. Not static: the verifier looks at it once. */
+__noinline int report_life_loss(__u32 cpu)
+{
+	struct account *account = life_losses(cpu);
+	__u64 total = account->lost_total;
+	struct wire_life_lost *lost = bpf_ringbuf_reserve(&life_ring, sizeof(*lost), 0);
+
+	if (!lost)
+		return 0;
+	lost->head.time = account->lost_since;
+	lost->head.kind = LIFE_LOST;
+	lost->head.cpu = cpu;
+	lost->until = account->lost_until;
+	lost->count = total;
+	account->lost = total;
+	bpf_ringbuf_submit(lost, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
 /* Reserves a record of `size` (a constant) in the lifecycle ring and fills its head. NULL
  * if there is no room; with `count` that is a loss. */
 static __always_inline void *reserve_life(__u64 time, __u32 kind, __u64 size, bool count)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct account *account = life_losses(cpu);
-	__u64 total = account->lost_total;
 	struct wire_head *head;
 
-	if (total != account->lost) {
-		struct wire_life_lost *lost = bpf_ringbuf_reserve(&life_ring, sizeof(*lost), 0);
-
-		if (lost) {
-			lost->head.time = account->lost_since;
-			lost->head.kind = LIFE_LOST;
-			lost->head.cpu = cpu;
-			lost->until = account->lost_until;
-			lost->count = total;
-			account->lost = total;
-			bpf_ringbuf_submit(lost, BPF_RB_NO_WAKEUP);
-		}
-	}
+	if (account->lost_total != account->lost)
+		report_life_loss(cpu);
 	head = bpf_ringbuf_reserve(&life_ring, size, 0);
 	if (!head) {
 		if (count)
@@ -847,8 +880,9 @@ static __always_inline void forget(struct task_struct *task)
 #include "waits.h"
 
 /* Out of line, so that all other switches run less code. */
-static __noinline int last_switch(__u32 cpu, struct task_struct *prev, __u64 what)
+__noinline int last_switch(__u32 cpu, __u64 task, __u64 what)
 {
+	struct task_struct *prev = (struct task_struct *)task;
 	__u64 time;
 
 	cpu &= MAX_CPUS - 1;
@@ -875,8 +909,9 @@ static __always_inline bool is_pinned(__u32 cpu, struct task_struct *task)
 
 /* With --cpu: a task that leaves one of the CPUs, and may run on it alone, is not elsewhere until
  * it comes back. */
-static __noinline int note_pinned(__u32 cpu, struct task_struct *task)
+__noinline int note_pinned(__u32 cpu, __u64 address)
 {
+	struct task_struct *task = (struct task_struct *)address;
 	__u32 tid = BPF_CORE_READ(task, pid);
 	bool pinned = is_pinned(cpu & (MAX_CPUS - 1), task);
 	struct wire_pinned *record;
@@ -931,8 +966,9 @@ __noinline __u32 can_be(__u64 leader)
 }
 
 /* Out of line: it is rare. Returns what the task can be. */
-static __noinline int name_outsider(struct task_struct *task)
+__noinline int name_outsider(__u64 address)
 {
+	struct task_struct *task = (struct task_struct *)address;
 	__u32 tid = BPF_CORE_READ(task, pid);
 	__u32 is = can_be((__u64)BPF_CORE_READ(task, group_leader));
 	struct wire_outsider *record;
@@ -966,7 +1002,7 @@ static __always_inline __u32 meet(struct task_struct *task, __u32 tid)
 	slot = follow_slot(tid);
 	if (!slot || *slot & STANDING)
 		return 0;
-	return *slot & NAMED ? *slot & (DAEMON | SERVES) : name_outsider(task);
+	return *slot & NAMED ? *slot & (DAEMON | SERVES) : name_outsider(address_of(this_cpu(), task));
 }
 
 /* The task has another name. */
@@ -990,9 +1026,10 @@ static __always_inline void await_cpu(__u32 cpu)
 
 /* A switch between tasks that are not followed, while a followed one may wait for the CPU. An idle
  * CPU has none that waits. */
-static __noinline int outsiders_switch(struct task_struct *prev, struct task_struct *next,
-				       __u64 what)
+__noinline int outsiders_switch(__u64 prev_address, __u64 next_address, __u64 what)
 {
+	struct task_struct *prev = (struct task_struct *)prev_address;
+	struct task_struct *next = (struct task_struct *)next_address;
 	__u32 cpu = this_cpu();
 	__u32 from = BPF_CORE_READ(prev, pid);
 	__u32 to = BPF_CORE_READ(next, pid);
@@ -1022,7 +1059,8 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 		return 0;
 	if (!mine && !is_followed(to)) {
 		if (cpus[cpu].awaited)
-			outsiders_switch(prev, next, pack(from, to, state, preempt ? SCHED_PREEMPT : 0));
+			outsiders_switch(address_of(cpu, prev), address_of(cpu, next),
+					 pack(from, to, state, preempt ? SCHED_PREEMPT : 0));
 		return 0;
 	}
 	if (any_reused) {
@@ -1038,7 +1076,7 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 			  BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait)) {
 			what |= SCHED_IOWAIT;
 			if (mine && any_submitted)
-				io_wait(prev);
+				io_wait(address_of(cpu, prev));
 		}
 	}
 	if (mine)
@@ -1046,17 +1084,17 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 	else
 		meet(prev, from);
 	if ((state & TASK_DEAD) && mine && from)
-		return last_switch(cpu, prev, what);
+		return last_switch(cpu, address_of(cpu, prev), what);
 	if (!is_recorded(cpu))
 		return 0;
 	if (chosen_cpus && mine && from)
-		note_pinned(cpu, prev);
+		note_pinned(cpu, address_of(cpu, prev));
 	if (mine && state && !preempt)
 		reason = sleep_reason(btf, prev);
 	else if (mine)
 		await_cpu(cpu);
 	if (reason == REASON_SYNC)
-		sync_wait(prev);
+		sync_wait(address_of(cpu, prev));
 	emit_sched(cpu, SCHED_SWITCH | reason << SLOT_REASON_SHIFT, what);
 	return 0;
 }
@@ -1115,7 +1153,7 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 {
 	__u32 cpu = this_cpu();
 	struct task_struct *waker = current(cpu);
-	__u32 from = PEEK(struct task_struct, waker, pid);
+	__u32 from = PEEK(task_struct, waker, pid);
 	__u32 to = FIELD(btf, wakee, pid);
 	__u64 context;
 	__u32 is;
@@ -1225,7 +1263,7 @@ static __always_inline int on_wakeup_new(bool btf, struct task_struct *wakee)
 		return 0;
 	if (is_followed(from) && !has_fork(btf, wakee, to))
 		put_fork((struct task_struct *)bpf_get_current_task(), wakee);
-	if (FIELD(btf, wakee, vfork_done))
+	if (PEEK(task_struct, wakee, vfork_done))
 		flags = SCHED_VFORK;
 	if (is_followed(to))
 		await_cpu(FIELD(btf, wakee, wake_cpu));
@@ -1235,20 +1273,32 @@ static __always_inline int on_wakeup_new(bool btf, struct task_struct *wakee)
 
 PROGRAM(wakeup_new, sched_wakeup_new, on_wakeup_new(btf, (struct task_struct *)ctx[0]))
 
+/* What a record of an exec says, beside its strings. */
+struct executed {
+	__u64 time;
+	const char *filename;
+	unsigned long arg_start;
+	__u64 argv_len;
+	__u64 cgroup;
+	__u64 max_rss_pages;
+	__u32 tid;
+	__u32 tgid;
+	__u32 old_tid;
+	__u32 part;
+	char comm[TASK_COMM_LEN];
+};
+
 /*
  * Writes a record with room for `filename_area` + `argv_area` bytes at its tail. A ring
- * record has a constant size, so there is one call for each, inlined: hence ten
- * parameters. False: no room for it.
+ * record has a constant size, so there is one call for each, inlined. False: no room for it.
  *
  * argv is one copy of mm->arg_start..arg_end: the kernel has just written these pages, so
  * they are resident.
  */
-static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32 old_tid,
-				     const char *filename, unsigned long arg_start,
-				     __u64 full_len, __u32 part, const __u32 filename_area,
+static __always_inline bool put_exec(const struct executed *it, const __u32 filename_area,
 				     const __u32 argv_area, bool last)
 {
-	struct wire_exec *exec = reserve_life(time, LIFE_EXEC,
+	struct wire_exec *exec = reserve_life(it->time, LIFE_EXEC,
 					      sizeof(*exec) + filename_area + argv_area, last);
 	__u64 len;
 	long name_len;
@@ -1258,29 +1308,28 @@ static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32
 	 * NULL and never submitted. */
 	if (!exec)
 		return false;
-	len = full_len < argv_limit ? full_len : argv_limit;
-	name_len = bpf_probe_read_kernel_str(exec->tail, filename_area, filename);
+	len = it->argv_len < argv_limit ? it->argv_len : argv_limit;
+	name_len = bpf_probe_read_kernel_str(exec->tail, filename_area, it->filename);
 	exec->filename_len = name_len > 0 ? name_len : 0;
 	exec->filename_area = filename_area;
-	exec->tid = BPF_CORE_READ(task, pid);
-	exec->tgid = BPF_CORE_READ(task, tgid);
-	exec->old_tid = old_tid;
-	exec->argv_full_len = full_len;
-	exec->cgroup = task_cgroup(task);
-	exec->runtime = part == PART_RUNTIME;
-	/* exec_mmap has added the memory of the program before. */
-	exec->max_rss_pages = BPF_CORE_READ(task, signal, maxrss);
-	BPF_CORE_READ_INTO(&exec->comm, task, comm);
+	exec->tid = it->tid;
+	exec->tgid = it->tgid;
+	exec->old_tid = it->old_tid;
+	exec->argv_full_len = it->argv_len;
+	exec->cgroup = it->cgroup;
+	exec->runtime = it->part == PART_RUNTIME;
+	exec->max_rss_pages = it->max_rss_pages;
+	__builtin_memcpy(exec->comm, it->comm, sizeof(exec->comm));
 	if (len > argv_area)
 		len = argv_area;
 	exec->argv_len = len;
 	exec->argv_unknown = 0;
-	if (len && bpf_probe_read_user(exec->tail + filename_area, len, (void *)arg_start)) {
+	if (len && bpf_probe_read_user(exec->tail + filename_area, len, (void *)it->arg_start)) {
 		exec->argv_len = 0;
 		exec->argv_unknown = 1;
 	}
 	/* The recorder reads the container's name while the runtime has it. */
-	if (part == PART_RUNTIME)
+	if (it->part == PART_RUNTIME)
 		bpf_ringbuf_submit(exec, BPF_RB_FORCE_WAKEUP);
 	else
 		submit_life(exec);
@@ -1292,35 +1341,43 @@ static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32
 __noinline int record_exec(__u64 name_address, __u32 old_tid)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-	const char *filename = (const char *)name_address;
-	__u32 part = containers ? part_of(task) : PART_NONE;
-	__u32 tid = BPF_CORE_READ(task, pid);
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
-	unsigned long start = BPF_CORE_READ(mm, arg_start);
 	unsigned long end = BPF_CORE_READ(mm, arg_end);
-	__u64 len = end > start ? end - start : 0;
-	__u64 want = len < argv_limit ? len : argv_limit;
-	__u64 time = bpf_ktime_get_ns();
+	struct executed it = {
+		.time = bpf_ktime_get_ns(),
+		.filename = (const char *)name_address,
+		.arg_start = BPF_CORE_READ(mm, arg_start),
+		.cgroup = task_cgroup(task),
+		/* exec_mmap has added the memory of the program before. */
+		.max_rss_pages = BPF_CORE_READ(task, signal, maxrss),
+		.tid = BPF_CORE_READ(task, pid),
+		.tgid = BPF_CORE_READ(task, tgid),
+		.old_tid = old_tid,
+		.part = containers ? part_of(task) : PART_NONE,
+	};
+	__u64 want;
 
-	if (old_tid != tid) {
+	BPF_CORE_READ_INTO(&it.comm, task, comm);
+	it.argv_len = end > it.arg_start ? end - it.arg_start : 0;
+	want = it.argv_len < argv_limit ? it.argv_len : argv_limit;
+	if (old_tid != it.tid) {
 		/* The former leader has the caller's old tid until its last switch-out. */
-		set_standing(old_tid, standing(tid) == ENDED ? ENDED : 0);
+		set_standing(old_tid, standing(it.tid) == ENDED ? ENDED : 0);
 		end_submitter(old_tid);
-		end_submitter(tid);
+		end_submitter(it.tid);
 	}
-	follow(tid);
+	follow(it.tid);
 	count_life();
 #define TRY(filename_area, argv_area, last)                                                     \
 	if (want <= (argv_area) || (last)) {                                                    \
-		if (put_exec(time, task, old_tid, filename, start, len, part, filename_area,    \
-			     argv_area, last))                                                  \
+		if (put_exec(&it, filename_area, argv_area, last))                              \
 			return 0;                                                               \
 	}
 	/* A name too long for the short area. */
 	{
 		char name[FILENAME_SHORT];
 
-		if (bpf_probe_read_kernel_str(name, sizeof(name), filename) == sizeof(name)) {
+		if (bpf_probe_read_kernel_str(name, sizeof(name), it.filename) == sizeof(name)) {
 			TRY(FILENAME_LONG, 16384, false);
 			TRY(FILENAME_LONG, 2097152, false);
 		}

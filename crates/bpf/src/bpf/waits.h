@@ -46,11 +46,11 @@ static __always_inline int on_bio(bool btf, struct bio *bio)
 	if (!is_followed(tid))
 		return 0;
 	if (bpf_core_field_exists(bio->bi_bdev))
-		disk = btf ? bio->bi_bdev->bd_disk : BPF_CORE_READ(bio, bi_bdev, bd_disk);
+		disk = BPF_CORE_READ(bio, bi_bdev, bd_disk);
 	else
 		disk = BPF_CORE_READ((struct bio___v5_11 *)bio, bi_disk);
-	new.device = (__u32)FIELD(btf, disk, major) << MINORBITS |
-		     (__u32)FIELD(btf, disk, first_minor);
+	new.device = (__u32)BPF_CORE_READ(disk, major) << MINORBITS |
+		     (__u32)BPF_CORE_READ(disk, first_minor);
 	new.call = call_of((struct task_struct *)bpf_get_current_task());
 	known = bpf_map_lookup_elem(&submitters, &tid);
 	if (known) {
@@ -78,8 +78,9 @@ PROGRAM(bio, block_bio_queue, bio_event(btf, ctx))
 
 /* A followed task begins to wait for block I/O. Out of line, so that all other switches run
  * less code. */
-static __noinline int io_wait(struct task_struct *task)
+__noinline int io_wait(__u64 address)
 {
+	struct task_struct *task = (struct task_struct *)address;
 	__u32 tid = BPF_CORE_READ(task, pid), device;
 	struct submitter *known = bpf_map_lookup_elem(&submitters, &tid);
 	struct wire_disk_wait *record;
@@ -107,8 +108,9 @@ static __noinline int io_wait(struct task_struct *task)
  * A followed task goes to sleep in fsync or one of its relatives. The recorder leaves out a name
  * that is the same as before: the address of a file or of its name can be another file's by now.
  */
-static __noinline int sync_wait(struct task_struct *task)
+__noinline int sync_wait(__u64 address)
 {
+	struct task_struct *task = (struct task_struct *)address;
 	__u64 regs = user_regs(false, task), file = 0;
 	struct wire_sync_file *record;
 	long length = 0;

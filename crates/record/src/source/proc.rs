@@ -1,6 +1,6 @@
 //! A task's facts, from `/proc`.
 
-use std::io::Read;
+use std::os::unix::fs::FileExt;
 
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Snapshot, Tgid, Tid};
 
@@ -24,9 +24,31 @@ pub type Totals = (u64, u64, u64);
 
 /// A task's totals (`/proc/PID/schedstat`).
 pub fn totals(id: Id) -> Option<Totals> {
+    totals_in(&schedstat(id)?)
+}
+
+/// A zombie's totals. It can be waited for before its last switch-out, which adds to them.
+pub fn final_totals(id: Id) -> Option<Totals> {
+    let file = schedstat(id)?;
+    let mut totals = totals_in(&file);
+    for _ in 0..3 {
+        let later = totals_in(&file);
+        if later == totals {
+            break;
+        }
+        totals = later;
+    }
+    totals
+}
+
+fn schedstat(id: Id) -> Option<std::fs::File> {
+    std::fs::File::open(format!("/proc/{id}/schedstat")).ok()
+}
+
+/// The kernel writes the text anew for each read from its beginning.
+fn totals_in(file: &std::fs::File) -> Option<Totals> {
     let mut text = [0; 80];
-    let mut file = std::fs::File::open(format!("/proc/{id}/schedstat")).ok()?;
-    let len = file.read(&mut text).ok()?;
+    let len = file.read_at(&mut text, 0).ok()?;
     let text = std::str::from_utf8(text.get(..len)?).ok()?;
     let mut numbers = text.split_whitespace().map(str::parse);
     let mut next = || numbers.next()?.ok();
@@ -170,6 +192,22 @@ pub fn filename(id: Id) -> Option<Vec<u8>> {
     string(id, address)
 }
 
+/// Reads the memory of a stopped process; the length that could be read, which ends before a page
+/// that is not there.
+fn read_memory(id: Id, from: usize, room: &mut [u8]) -> Option<usize> {
+    let local = libc::iovec {
+        iov_base: room.as_mut_ptr().cast(),
+        iov_len: room.len(),
+    };
+    let remote = libc::iovec {
+        iov_base: std::ptr::with_exposed_provenance_mut(from),
+        iov_len: room.len(),
+    };
+    // SAFETY: the kernel writes into `room` only, at most its length.
+    let read = unsafe { libc::process_vm_readv(id, &raw const local, 1, &raw const remote, 1, 0) };
+    usize::try_from(read).ok().filter(|read| *read > 0)
+}
+
 /// A string in the memory of a stopped process, without its NUL.
 fn string(id: Id, address: usize) -> Option<Vec<u8>> {
     let mut path = vec![0u8; libc::PATH_MAX.unsigned_abs() as usize];
@@ -179,18 +217,7 @@ fn string(id: Id, address: usize) -> Option<Vec<u8>> {
         let from = address.checked_add(len)?;
         let part = room.len().min(4096 - from % 4096);
         let room = room.get_mut(..part)?;
-        let local = libc::iovec {
-            iov_base: room.as_mut_ptr().cast(),
-            iov_len: room.len(),
-        };
-        let remote = libc::iovec {
-            iov_base: std::ptr::with_exposed_provenance_mut(from),
-            iov_len: room.len(),
-        };
-        // SAFETY: the kernel writes into `room` only, at most its length.
-        let read =
-            unsafe { libc::process_vm_readv(id, &raw const local, 1, &raw const remote, 1, 0) };
-        let read = usize::try_from(read).ok().filter(|read| *read > 0)?;
+        let read = read_memory(id, from, room)?;
         if let Some(end) = room.iter().take(read).position(|byte| *byte == 0) {
             path.truncate(len + end);
             return Some(path);
@@ -198,6 +225,53 @@ fn string(id: Id, address: usize) -> Option<Vec<u8>> {
         len += read;
     }
     None
+}
+
+/// The most bytes of a new program's stack that are looked at.
+const STACK: usize = 32 << 10;
+
+/// The path that the `execve` of a 64-bit process was given, and the arguments, from the stack on
+/// which it begins: a count, the arguments' addresses and those of the environment, each with a
+/// zero, pairs of tags and values, and the strings. `None`: there is more than fits, or another form.
+pub fn arguments(id: Id, stack: usize, limit: usize) -> Option<(Vec<u8>, Argv)> {
+    let mut bytes = vec![0u8; STACK];
+    let len = read_memory(id, stack, &mut bytes)?;
+    bytes.truncate(len);
+    let word = |at: usize| {
+        let bytes = bytes.get(at..)?.first_chunk()?;
+        Some(usize::from_ne_bytes(*bytes))
+    };
+    let size = size_of::<usize>();
+    let count = word(0)?;
+    let first = word(size)?;
+    // Behind the arguments' addresses; the environment's strings follow those of the arguments.
+    let mut at = size.checked_mul(count.checked_add(1)?)?;
+    if count == 0 || word(at)? != 0 {
+        return None;
+    }
+    at += size;
+    let next = word(at)?;
+    while word(at)? != 0 {
+        at += size;
+    }
+    at += size;
+    let mut filename = None;
+    while word(at)? != 0 {
+        if word(at)? == AT_EXECFN {
+            filename = word(at + size);
+        }
+        at += 2 * size;
+    }
+    let filename = filename?;
+    let end = if next == 0 { filename } else { next };
+    let text = |from: usize| bytes.get(from.checked_sub(stack)?..);
+    let path = text(filename)?.split(|byte| *byte == 0).next()?.to_vec();
+    let all = text(first)?.get(..end.checked_sub(first)?)?;
+    let argv = Argv {
+        bytes: all.get(..limit).unwrap_or(all).into(),
+        full_len: u32::try_from(all.len()).ok(),
+    };
+    Some((path, argv))
 }
 
 /// The name that an exec of this file gives (`kbasename`).

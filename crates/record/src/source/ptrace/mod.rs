@@ -142,6 +142,7 @@ fn announce(shared: &Shared, listener: &OwnedFd) {
             }
             while state.has_targets(&call) && !state.stop && Instant::now() < until {
                 sys::wake(state.tracer);
+                state.awaited = true;
                 let waited = shared.changed.wait_timeout(state, Duration::from_millis(1));
                 state = waited.unwrap_or_else(PoisonError::into_inner).0;
             }
@@ -166,12 +167,14 @@ fn sample(shared: &Shared) {
 /// Takes the tracees' stops and ends until the recording is over.
 fn run(shared: &Shared) {
     loop {
-        sys::wait_for_any();
+        let next = sys::next(true);
         let mut state = shared.lock();
-        state.take();
+        state.take(next);
         state.serve();
-        // COMMAND has ended, is let go, or a call's targets are.
-        shared.changed.notify_all();
+        // COMMAND has ended, is let go, or a call's targets are. A notice to nobody is a system call.
+        if std::mem::take(&mut state.awaited) {
+            shared.changed.notify_all();
+        }
         if state.stop || state.is_done() {
             return;
         }
@@ -207,7 +210,10 @@ impl Source for Ptrace {
 
     fn drain_command(&mut self) {
         let state = self.shared.lock();
-        let waits = |state: &mut State| state.reaped.is_none() && state.has_root();
+        let waits = |state: &mut State| {
+            state.awaited = state.reaped.is_none() && state.has_root();
+            state.awaited
+        };
         let _ = self
             .shared
             .changed

@@ -68,7 +68,7 @@ pub fn is_thread_of(process: Id, id: Id) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, process, id, 0) == 0 }
 }
 
-/// A state of a tracee that `waitid` has found.
+/// A state of a tracee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
     /// The tracee.
@@ -130,62 +130,74 @@ pub fn announce_stop() {
     }
 }
 
-/// Waits for a stop or an end of a tracee, or for [`wake`].
-pub fn wait_for_any() {
-    let flags = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
-    // SAFETY: all zeros are a valid `siginfo_t`, and it is a valid place for the result.
-    unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
-        libc::waitid(libc::P_ALL, 0, &raw mut info, flags);
-    }
-}
-
-fn wait(flags: i32) -> Option<libc::siginfo_t> {
-    let flags = flags | libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
-    loop {
-        // SAFETY: all zeros are a valid `siginfo_t`, and it is a valid place for the result.
-        let (done, info) = unsafe {
-            let mut info: libc::siginfo_t = std::mem::zeroed();
-            (libc::waitid(libc::P_ALL, 0, &raw mut info, flags), info)
-        };
-        match Errno::result(done) {
-            Err(Errno::EINTR) => {}
-            Err(_) => return None,
-            // SAFETY: `waitid` has filled in a child's state, or left zeros.
-            Ok(_) => return (unsafe { info.si_pid() } != 0).then_some(info),
-        }
-    }
-}
-
-/// Takes the next stop of a tracee of this thread.
-pub fn next_stop() -> Option<Found> {
-    let info = wait(libc::WSTOPPED)?;
-    // SAFETY: `waitid` has filled in a child's state.
-    let (id, status) = unsafe { (info.si_pid(), info.si_status()) };
-    Some(Found { id, status })
-}
-
-/// What [`next_end`] finds.
+/// What [`next`] finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
+    /// A stopped tracee, which is found again until it goes on, or [`take_stop`] takes its stop.
+    Stop(Found),
     /// An ended tracee, which stays a zombie.
     End(Found),
-    /// A stop: a wait for ends finds those of tracees, too.
-    Stop,
 }
 
-/// Finds an ended tracee of this thread.
-pub fn next_end() -> Option<Next> {
-    let info = wait(libc::WEXITED | libc::WNOWAIT)?;
-    // SAFETY: `waitid` has filled in a child's state.
-    let (id, status) = unsafe { (info.si_pid(), info.si_status()) };
-    let status = match info.si_code {
+/// Finds a stop or an end of a tracee of this thread. With `wait`, waits for one, or for [`wake`].
+/// A stop that is not taken has to be found by no other call: the next one is about the next stop.
+pub fn next(wait: bool) -> Option<Next> {
+    let flags = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
+    let flags = flags | if wait { 0 } else { libc::WNOHANG };
+    // SAFETY: all zeros are a valid `siginfo_t`, and it is a valid place for the result, which has
+    // the state of a child, or still zeros.
+    let (id, status, code) = unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        if libc::waitid(libc::P_ALL, 0, &raw mut info, flags) != 0 || info.si_pid() == 0 {
+            return None;
+        }
+        (info.si_pid(), info.si_status(), info.si_code)
+    };
+    let status = match code {
         libc::CLD_EXITED => (status & 0xff) << 8,
         libc::CLD_DUMPED => status & 0x7f | 0x80,
         libc::CLD_KILLED => status & 0x7f,
-        _ => return Some(Next::Stop),
+        _ => return Some(Next::Stop(Found { id, status })),
     };
     Some(Next::End(Found { id, status }))
+}
+
+/// Takes the stop of a tracee that does not go on yet.
+pub fn take_stop(id: Id) {
+    let flags = libc::WSTOPPED | libc::WNOHANG | libc::__WALL | libc::__WNOTHREAD;
+    // SAFETY: all zeros are a valid `siginfo_t`, and it is a valid place for the result.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        libc::waitid(libc::P_PID, id.unsigned_abs(), &raw mut info, flags);
+    }
+}
+
+/// The stack pointer of a stopped 64-bit tracee: an address in its memory.
+pub fn stack_pointer(id: Id) -> Option<usize> {
+    #[cfg(target_arch = "x86_64")]
+    type Registers = libc::user_regs_struct;
+    // struct user_pt_regs, up to the stack pointer behind x0 to x30, and what follows.
+    #[cfg(target_arch = "aarch64")]
+    type Registers = [u64; 34];
+    const NT_PRSTATUS: usize = 1;
+    // SAFETY: all zeros are valid registers; the kernel writes as many bytes as `part` says, at
+    // most, and says how many it has written.
+    unsafe {
+        let mut registers: Registers = std::mem::zeroed();
+        let mut part = libc::iovec {
+            iov_base: (&raw mut registers).cast(),
+            iov_len: size_of::<Registers>(),
+        };
+        let done = libc::ptrace(libc::PTRACE_GETREGSET, id, NT_PRSTATUS, &raw mut part);
+        // A 32-bit task has fewer registers.
+        if done != 0 || part.iov_len != size_of::<Registers>() {
+            return None;
+        }
+        #[cfg(target_arch = "x86_64")]
+        return usize::try_from(registers.rsp).ok();
+        #[cfg(target_arch = "aarch64")]
+        return usize::try_from(registers[31]).ok();
+    }
 }
 
 /// Takes a zombie: its status and, with its waited-for children, its resources.

@@ -28,8 +28,7 @@ struct Task {
 /// A thread to be sampled: its id, and its [`Task::since`].
 pub type Thread = (Id, Ktime);
 
-/// The stops and ends that are taken in a row. Between two rows, the other threads of the
-/// recorder have their turn, and children go on whose fork's event does not come.
+/// The stops and ends that are taken in a row, while a child waits for the event of its fork.
 const ROW: usize = 64;
 
 /// The tracees, and the events that no batch has taken yet.
@@ -41,6 +40,8 @@ pub struct State {
     /// Tracees that were adopted without the event of their fork, and the process that `/proc`
     /// showed as their parent. The event may come late, even after their end, or never.
     adopted: HashMap<Id, Id>,
+    /// Another thread waits for what the tracer does next.
+    pub awaited: bool,
     /// The tracer's thread has to end.
     pub stop: bool,
     /// The tracer's thread.
@@ -61,9 +62,14 @@ pub struct State {
     argv_limit: u32,
     /// A program that would have gained rights has been seen.
     pub told_rights: bool,
+    /// Absolute paths of executed programs that gain no rights.
+    plain: HashSet<Box<[u8]>>,
     /// Events for the writer.
     pub waiting: Waiting,
 }
+
+/// The most paths of programs that are kept.
+const PLAIN: usize = 4096;
 
 impl State {
     /// For COMMAND's process.
@@ -101,17 +107,19 @@ impl State {
         self.tasks.contains_key(&self.root)
     }
 
-    /// Takes stops and ends that have come.
-    pub fn take(&mut self) {
+    /// Takes a stop or an end that has come, and those that follow while a child waits for the event
+    /// of its fork.
+    pub fn take(&mut self, mut next: Option<Next>) {
         for _ in 0..ROW {
-            if let Some(stop) = sys::next_stop() {
-                self.stopped(stop);
-            }
-            match sys::next_end() {
+            match next {
+                Some(Next::Stop(stop)) => self.stopped(stop),
                 Some(Next::End(end)) => self.ended(end),
-                Some(Next::Stop) => {}
                 None => break,
             }
+            if self.early.is_empty() {
+                return;
+            }
+            next = sys::next(false);
         }
         // A parent that is killed while it forks reports no event.
         for child in std::mem::take(&mut self.early) {
@@ -127,6 +135,11 @@ impl State {
 
     fn stopped(&mut self, Found { id, status }: Found) {
         let (signal, event) = (status & 0xff, status >> 8);
+        if event == libc::PTRACE_EVENT_EXEC {
+            // The kernel refuses all requests for a thread that has taken the leader's id, until
+            // its stop is taken (`looks_like_a_spurious_pid` in kernel/ptrace.c).
+            sys::take_stop(id);
+        }
         if self.leaving.contains(&id) {
             return self.leave(id, signal, event);
         }
@@ -135,10 +148,7 @@ impl State {
                 self.forked(id);
                 let _ = sys::go_on(id, 0);
             }
-            libc::PTRACE_EVENT_EXEC => {
-                self.executed(id);
-                let _ = sys::go_on(id, 0);
-            }
+            libc::PTRACE_EVENT_EXEC => self.executed(id),
             libc::PTRACE_EVENT_STOP => self.paused(id, signal),
             _ => {
                 if id == self.root {
@@ -153,6 +163,7 @@ impl State {
     fn paused(&mut self, id: Id, signal: i32) {
         const GROUP_STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
         if !self.tasks.contains_key(&id) {
+            sys::take_stop(id);
             self.early.insert(id);
         } else if GROUP_STOPS.contains(&signal) {
             let _ = sys::listen(id);
@@ -168,6 +179,10 @@ impl State {
 
     /// Notes a signal to COMMAND that the recorder has not sent.
     fn signalled(&mut self, id: Id, signal: i32) {
+        // A child's end is a signal, too, and the recorder passes none on.
+        if signal == libc::SIGCHLD {
+            return;
+        }
         let own = Id::try_from(std::process::id()).ok();
         if sys::sender(id).is_ok_and(|sender| Some(sender) != own) {
             self.signal = Some((signal, std::time::Instant::now()));
@@ -260,14 +275,22 @@ impl State {
     fn executed(&mut self, id: Id) {
         let before = sys::message(id).unwrap_or(id);
         let time = host::now();
-        self.account(time, id, before);
-        let filename = proc::filename(id);
+        let arguments = sys::stack_pointer(id)
+            .and_then(|stack| proc::arguments(id, stack, self.argv_limit as usize));
+        let (filename, argv) = match arguments {
+            Some((filename, argv)) => (Some(filename), argv),
+            None => (proc::filename(id), self.argv(id)),
+        };
+        self.look_at_rights(time, id, filename.as_deref());
         let comm = match &filename {
             // fexecve(3): the name depends on the kernel.
             Some(path) if !path.starts_with(b"/dev/fd/") => Some(proc::comm_of(path)),
             _ => proc::comm(id),
         };
         let comm = comm.unwrap_or_default();
+        let _ = sys::go_on(id, 0);
+        // While it runs: these include some microseconds of the new program.
+        self.account(time, id, before);
         // Its other threads have ended.
         let parent = self.tasks.get(&before).map_or(0, |task| task.parent);
         self.tasks.retain(|_, task| task.process != id);
@@ -284,18 +307,30 @@ impl State {
             old_tid: tid(before),
             comm,
             filename: filename.unwrap_or_default().into(),
-            argv: self.argv(id),
+            argv,
             cgroup: CgroupId(0),
             max_rss: None,
         };
         self.waiting.push(time, LifeKind::Exec(exec));
-        if !self.told_rights && proc::gains_rights(format!("/proc/{id}/exe").as_ref()) {
+    }
+
+    /// Tells once if a program that a stopped process executes would have gained rights.
+    fn look_at_rights(&mut self, time: Ktime, id: Id, filename: Option<&[u8]>) {
+        let known = filename.is_some_and(|name| self.plain.contains(name));
+        if self.told_rights || known {
+            return;
+        }
+        if proc::gains_rights(format!("/proc/{id}/exe").as_ref()) {
             self.told_rights = true;
             let what = b"a setuid or setgid program ran without its rights, because it was traced";
             let degraded = Degraded {
                 what: (*what).into(),
             };
             self.waiting.push(time, LifeKind::Degraded(degraded));
+        } else if let Some(name) = filename.filter(|name| name.starts_with(b"/")) {
+            if self.plain.len() < PLAIN {
+                self.plain.insert(name.into());
+            }
         }
     }
 
@@ -413,16 +448,7 @@ impl State {
         }
         let time = host::now();
         let process = self.process_of(id);
-        // A zombie can be waited for before its last switch-out, which adds to its totals.
-        let mut totals = proc::totals(id);
-        for _ in 0..3 {
-            let later = proc::totals(id);
-            if later == totals {
-                break;
-            }
-            totals = later;
-        }
-        if let Some(totals) = totals {
+        if let Some(totals) = proc::final_totals(id) {
             self.push_account(time, id, id, totals);
         }
         let reaped = sys::reap(id);

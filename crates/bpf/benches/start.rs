@@ -1,0 +1,82 @@
+//! The phases of a start, and the end, of the programs: wall time and CPU time of this process in ms,
+//! medians. As root: `cargo bench -p tr-bpf --bench start`. ROUNDS (default 30) is their number.
+//! Then the instructions that the verifier has followed in each program.
+
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use std::time::Duration;
+
+use tr_bpf::{Kernel, Phase, Phases, Programs, Receive, Record, Settings, Tracer};
+
+struct Nowhere;
+
+impl Receive for Nowhere {
+    fn receive(&self, _record: Record<'_>) {}
+}
+
+fn settings() -> Settings {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    Settings {
+        all: false,
+        cpus: (0..cpus as u16).collect(),
+        later_cpus: Some(cpus as u32),
+        possible_cpus: cpus,
+        sched_ring: 1 << 20,
+        life_ring: 4 << 20,
+        argv_limit: 16_384,
+        pid_max: 1 << 22,
+        targets: vec![1],
+        target_cgroup: None,
+        containers: tr_bpf::Containers::default(),
+        servers: true,
+        syscalls: false,
+        stacks: None,
+        count_emitted: false,
+        light: false,
+        hidden_tid: 0,
+    }
+}
+
+fn start(settings: &Settings) -> (Phases, Vec<(String, u32)>) {
+    let mut phases = Phases::default();
+    let kernel = phases.time("read the kernel's BTF", Kernel::detect);
+    let kernel = kernel.expect("a kernel that can");
+    let programs = phases.time("load and attach", || Programs::attach(&kernel, settings));
+    let programs = programs.expect("programs that it takes");
+    phases.0.extend(programs.phases());
+    let (mut tracer, rings) = phases.time("map the rings", || {
+        let tracer = Tracer::new(programs, settings).expect("maps");
+        let rings = tracer.rings(Nowhere).expect("rings");
+        (tracer, rings)
+    });
+    phases.time("list the tasks", || tracer.snapshot().expect("a list"));
+    let verified = tracer.verified();
+    phases.time("detach", || tracer.detach());
+    phases.time("close", || drop((tracer, rings)));
+    (phases, verified)
+}
+
+fn main() {
+    let rounds = std::env::var("ROUNDS").map_or(30, |n| n.parse().expect("ROUNDS"));
+    let settings = settings();
+    let rounds: Vec<_> = (0..rounds).map(|_| start(&settings)).collect();
+    let median = |of: &dyn Fn(&Phases) -> Duration| {
+        let mut all: Vec<Duration> = rounds.iter().map(|(phases, _)| of(phases)).collect();
+        all.sort();
+        all.get(all.len() / 2).expect("rounds").as_secs_f64() * 1e3
+    };
+    let (first, verified) = rounds.first().expect("a round");
+    println!("{:32} {:>8} {:>8}", "ms", "wall", "CPU");
+    for (at, Phase { name, .. }) in first.0.iter().enumerate() {
+        let part = |phases: &Phases| *phases.0.get(at).expect("the same phases");
+        let (wall, cpu) = (median(&|it| part(it).wall), median(&|it| part(it).cpu));
+        println!("{name:32} {wall:8.2} {cpu:8.2}");
+    }
+    let mut verified = verified.clone();
+    verified.sort_by_key(|it| std::cmp::Reverse(it.1));
+    let sum: u32 = verified.iter().map(|it| it.1).sum();
+    println!("\ninstructions followed by the verifier: {sum}");
+    for (name, count) in verified {
+        println!("{name:32} {count:8}");
+    }
+}

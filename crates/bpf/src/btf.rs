@@ -1,0 +1,351 @@
+//! The kernel's BTF (Documentation/bpf/btf.rst), of which one pass finds the few types that are
+//! asked for by name, and a copy with these types alone.
+//!
+//! libbpf searches each type that the programs read among all of the kernel's, more than 100,000,
+//! by name. With the copy in their place it has some hundreds.
+
+use std::collections::HashMap;
+
+/// The first word of BTF.
+const MAGIC: u16 = 0xeb9f;
+const HEADER: usize = 24;
+/// A type without what its kind adds.
+const TYPE: usize = 12;
+
+/// The kinds that matter here.
+pub(crate) mod kind {
+    #![allow(missing_docs)]
+    pub(crate) const INT: u32 = 1;
+    pub(crate) const PTR: u32 = 2;
+    pub(crate) const ARRAY: u32 = 3;
+    pub(crate) const STRUCT: u32 = 4;
+    pub(crate) const UNION: u32 = 5;
+    pub(crate) const ENUM: u32 = 6;
+    pub(crate) const FWD: u32 = 7;
+    pub(crate) const TYPEDEF: u32 = 8;
+    pub(crate) const VOLATILE: u32 = 9;
+    pub(crate) const CONST: u32 = 10;
+    pub(crate) const RESTRICT: u32 = 11;
+    pub(crate) const FUNC: u32 = 12;
+    pub(crate) const FUNC_PROTO: u32 = 13;
+    pub(crate) const VAR: u32 = 14;
+    pub(crate) const DATASEC: u32 = 15;
+    pub(crate) const FLOAT: u32 = 16;
+    pub(crate) const DECL_TAG: u32 = 17;
+    pub(crate) const TYPE_TAG: u32 = 18;
+    pub(crate) const ENUM64: u32 = 19;
+}
+
+/// The number of a type; 0 is void.
+pub(crate) type Id = u32;
+
+/// BTF, with the types of some names.
+pub(crate) struct Btf<'a> {
+    types: &'a [u8],
+    strings: &'a [u8],
+    /// Where each type begins, from the first one, whose id is 1.
+    places: Vec<u32>,
+    named: HashMap<&'a [u8], Vec<Id>>,
+}
+
+/// A type; the meaning of `target` and of `rest` is its kind's.
+#[derive(Clone, Copy)]
+pub(crate) struct Type<'a> {
+    name: u32,
+    info: u32,
+    /// A size in bytes, or another type.
+    pub(crate) target: u32,
+    rest: &'a [u8],
+}
+
+impl<'a> Type<'a> {
+    pub(crate) fn kind(&self) -> u32 {
+        self.info >> 24 & 0x1f
+    }
+
+    /// The parts of a struct, of a function's parameters, of a section: three words each, or two.
+    pub(crate) fn parts<const N: usize>(&self) -> impl Iterator<Item = [u32; N]> + 'a {
+        self.rest
+            .chunks_exact(4 * N)
+            .map(|part| std::array::from_fn(|at| word(part, 4 * at).unwrap_or(0)))
+    }
+
+    /// A member's offset in bits; `None`: it is a bitfield.
+    pub(crate) fn bits(&self, offset: u32) -> Option<u32> {
+        match (self.info >> 31, offset >> 24) {
+            (0, _) => Some(offset),
+            (_, size) => (size == 0).then_some(offset),
+        }
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..)?.first_chunk()?;
+    Some(u32::from_ne_bytes(*bytes))
+}
+
+/// The bytes behind a type's first words; `None`: a kind that is not known.
+fn added(info: u32) -> Option<usize> {
+    use kind::*;
+    let many = (info & 0xffff) as usize;
+    Some(match info >> 24 & 0x1f {
+        PTR | FWD | TYPEDEF | VOLATILE | CONST | RESTRICT | FUNC | FLOAT | TYPE_TAG => 0,
+        INT | VAR | DECL_TAG => 4,
+        ARRAY => 12,
+        STRUCT | UNION | DATASEC | ENUM64 => 12 * many,
+        ENUM | FUNC_PROTO => 8 * many,
+        _ => return None,
+    })
+}
+
+/// A string that ends with a zero.
+fn string(strings: &[u8], at: u32) -> &[u8] {
+    let from = strings.get(at as usize..).unwrap_or_default();
+    from.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+impl<'a> Btf<'a> {
+    /// Finds all types with one of these names, which have at least two characters; `None`: this is
+    /// no BTF, or of a later form.
+    pub(crate) fn find(bytes: &'a [u8], names: impl Iterator<Item = &'a [u8]>) -> Option<Btf<'a>> {
+        let (magic, form) = (bytes.first_chunk()?, bytes.get(2)?);
+        if u16::from_ne_bytes(*magic) != MAGIC || *form != 1 {
+            return None;
+        }
+        let body = bytes.get(word(bytes, 4)? as usize..)?;
+        let part = |at: usize| {
+            let (from, len) = (word(bytes, at)? as usize, word(bytes, at + 4)? as usize);
+            body.get(from..from.checked_add(len)?)
+        };
+        let (types, strings) = (part(8)?, part(16)?);
+        let mut named: HashMap<&[u8], Vec<Id>> = names.map(|it| (it, Vec::new())).collect();
+        // The two first characters rule out most names, at a glance.
+        let mut begins = vec![false; 1 << 16];
+        let two = |at: u32| {
+            let two = strings.get(at as usize..)?.first_chunk()?;
+            Some(usize::from(u16::from_ne_bytes(*two)))
+        };
+        for name in named.keys() {
+            let begin = u16::from_ne_bytes(*name.first_chunk()?);
+            *begins.get_mut(usize::from(begin))? = true;
+        }
+        let (mut places, mut at) = (Vec::with_capacity(types.len() / 28), 0);
+        while at < types.len() {
+            let (name, info) = (word(types, at)?, word(types, at + 4)?);
+            places.push(u32::try_from(at).ok()?);
+            if name != 0 && two(name).is_some_and(|two| begins.get(two) == Some(&true)) {
+                if let Some(ids) = named.get_mut(string(strings, name)) {
+                    ids.push(u32::try_from(places.len()).ok()?);
+                }
+            }
+            at += TYPE + added(info)?;
+        }
+        Some(Btf {
+            types,
+            strings,
+            places,
+            named,
+        })
+    }
+
+    /// A type by its number.
+    pub(crate) fn get(&self, id: Id) -> Option<Type<'a>> {
+        let place = *self.places.get((id as usize).checked_sub(1)?)? as usize;
+        let info = word(self.types, place + 4)?;
+        let rest = place + TYPE;
+        Some(Type {
+            name: word(self.types, place)?,
+            info,
+            target: word(self.types, place + 8)?,
+            rest: self.types.get(rest..rest.checked_add(added(info)?)?)?,
+        })
+    }
+
+    /// The types of one of the names.
+    fn all(&self, name: &str) -> &[Id] {
+        self.named.get(name.as_bytes()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The first type of one of the names that is of this kind.
+    pub(crate) fn id(&self, name: &str, kind: u32) -> Option<Id> {
+        let mut ids = self.all(name).iter().copied();
+        ids.find(|id| self.get(*id).is_some_and(|it| it.kind() == kind))
+    }
+
+    /// The same, as the type.
+    pub(crate) fn named(&self, name: &str, kind: u32) -> Option<Type<'a>> {
+        self.get(self.id(name, kind)?)
+    }
+
+    /// A name, of a type or of a part; empty: it has none.
+    pub(crate) fn name(&self, at: u32) -> &'a [u8] {
+        string(self.strings, at)
+    }
+
+    /// The name of a type.
+    pub(crate) fn name_of(&self, id: Id) -> &'a [u8] {
+        self.get(id).map_or(&[], |it| self.name(it.name))
+    }
+
+    /// What stands behind names and qualifiers of a type.
+    pub(crate) fn plain(&self, mut id: Id) -> Option<Type<'a>> {
+        use kind::*;
+        // A circle is no type.
+        for _ in 0..32 {
+            let it = self.get(id)?;
+            match it.kind() {
+                TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG => id = it.target,
+                _ => return Some(it),
+            }
+        }
+        None
+    }
+
+    /// BTF of these names' structs, unions and enums alone, with all that lies within them; a
+    /// pointer points to void. Besides the enum `kernel_type_id`: the numbers that the structs have
+    /// here.
+    pub(crate) fn extract(&self, names: &[&str]) -> Option<Vec<u8>> {
+        use kind::*;
+        let mut copy = Copy::new(self);
+        for name in names {
+            for id in self.all(name) {
+                if matches!(self.get(*id)?.kind(), STRUCT | UNION | ENUM | ENUM64) {
+                    copy.place(*id);
+                }
+            }
+        }
+        let mut at = 0;
+        while let Some(id) = copy.ids.get(at) {
+            copy.add(self.get(*id)?);
+            at += 1;
+        }
+        let number = |name: &&str| Some((format!("ID_{name}"), self.id(name, STRUCT)?));
+        copy.number(names.iter().filter_map(number).collect());
+        copy.finish()
+    }
+}
+
+/// Appends a string; returns its place.
+fn put(strings: &mut Vec<u8>, name: &[u8]) -> u32 {
+    let place = strings.len() as u32;
+    strings.extend_from_slice(name);
+    strings.push(0);
+    place
+}
+
+/// A copy of some types.
+struct Copy<'b, 'a> {
+    from: &'b Btf<'a>,
+    /// The numbers of the copied types in the original, by their numbers in the copy, less 1.
+    ids: Vec<Id>,
+    places: HashMap<Id, Id>,
+    types: Vec<u8>,
+    strings: Vec<u8>,
+    names: HashMap<u32, u32>,
+}
+
+impl<'b, 'a> Copy<'b, 'a> {
+    fn new(from: &'b Btf<'a>) -> Copy<'b, 'a> {
+        Copy {
+            from,
+            ids: Vec::new(),
+            places: HashMap::new(),
+            types: Vec::new(),
+            strings: vec![0],
+            names: HashMap::new(),
+        }
+    }
+
+    /// The number of a type in the copy, to which it will be added.
+    fn place(&mut self, id: Id) -> Id {
+        if id == 0 {
+            return 0;
+        }
+        let ids = &mut self.ids;
+        *self.places.entry(id).or_insert_with(|| {
+            ids.push(id);
+            ids.len() as Id
+        })
+    }
+
+    fn name(&mut self, at: u32) -> u32 {
+        if at == 0 {
+            return 0;
+        }
+        let (from, strings) = (self.from, &mut self.strings);
+        let names = self.names.entry(at);
+        *names.or_insert_with(|| put(strings, from.name(at)))
+    }
+
+    /// Adds an enum of the numbers of types.
+    fn number(&mut self, ids: Vec<(String, Id)>) {
+        let name = put(&mut self.strings, b"kernel_type_id");
+        self.words(&[name, kind::ENUM << 24 | ids.len() as u32, 4]);
+        for (name, id) in ids {
+            let name = put(&mut self.strings, name.as_bytes());
+            self.words(&[name, id]);
+        }
+    }
+
+    fn words(&mut self, words: &[u32]) {
+        for word in words {
+            self.types.extend_from_slice(&word.to_ne_bytes());
+        }
+    }
+
+    /// Adds the type whose turn it is.
+    fn add(&mut self, it: Type<'a>) {
+        use kind::*;
+        let name = self.name(it.name);
+        match it.kind() {
+            INT | FWD | FLOAT | ENUM | ENUM64 | STRUCT | UNION => {
+                self.words(&[name, it.info, it.target]);
+            }
+            TYPEDEF | VOLATILE | CONST | RESTRICT | TYPE_TAG => {
+                let target = self.place(it.target);
+                self.words(&[name, it.info, target]);
+            }
+            ARRAY => self.words(&[0, it.info, 0]),
+            // Nothing else lies within a struct.
+            _ => self.words(&[0, PTR << 24, 0]),
+        }
+        match it.kind() {
+            INT => it.parts::<1>().for_each(|part| self.words(&part)),
+            ENUM => it.parts().for_each(|[name, value]| {
+                let name = self.name(name);
+                self.words(&[name, value]);
+            }),
+            ENUM64 => it.parts().for_each(|[name, low, high]| {
+                let name = self.name(name);
+                self.words(&[name, low, high]);
+            }),
+            STRUCT | UNION => it.parts().for_each(|[name, member, offset]| {
+                let (name, member) = (self.name(name), self.place(member));
+                self.words(&[name, member, offset]);
+            }),
+            ARRAY => it.parts().for_each(|[element, _, count]| {
+                let element = self.place(element);
+                self.words(&[element, 0, count]);
+            }),
+            _ => {}
+        }
+    }
+
+    fn finish(self) -> Option<Vec<u8>> {
+        let (types, strings) = (self.types.len(), self.strings.len());
+        let lengths = [0, types, types, strings].map(|it| u32::try_from(it).ok());
+        let mut bytes = Vec::with_capacity(HEADER + types + strings);
+        bytes.extend_from_slice(&MAGIC.to_ne_bytes());
+        bytes.extend_from_slice(&[1, 0]);
+        for word in std::iter::once(Some(HEADER as u32)).chain(lengths) {
+            bytes.extend_from_slice(&word?.to_ne_bytes());
+        }
+        bytes.extend(self.types);
+        bytes.extend(self.strings);
+        Some(bytes)
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/btf.rs"]
+mod tests;

@@ -1,0 +1,282 @@
+//! Loads the programs: libbpf relocates them and creates their maps; the kernel verifies them, on
+//! several CPUs at once.
+
+use std::collections::HashMap;
+use std::ffi::CString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{iter, ptr, slice, thread};
+
+use libbpf_rs::libbpf_sys::{
+    bpf_attach_type, bpf_func_info, bpf_insn, bpf_line_info, bpf_link_create, bpf_object__btf_fd,
+    bpf_object__prepare, bpf_prog_load, bpf_prog_load_opts, bpf_prog_type, bpf_program__func_info,
+    bpf_program__func_info_cnt, bpf_program__line_info, bpf_program__line_info_cnt,
+    bpf_program__set_type, bpf_raw_tracepoint_open, BPF_PROG_TYPE_PERF_EVENT,
+    BPF_PROG_TYPE_RAW_TRACEPOINT, BPF_PROG_TYPE_TRACING, BPF_TRACE_ITER, BPF_TRACE_RAW_TP,
+};
+use libbpf_rs::{AsRawLibbpf, OpenObject};
+
+use crate::messages::keep;
+use crate::phases::Phases;
+
+/// A file in memory, which has a path in /proc as long as this lives.
+pub(crate) struct MemoryFile(File);
+
+impl MemoryFile {
+    pub(crate) fn new(bytes: &[u8]) -> io::Result<MemoryFile> {
+        // SAFETY: a system call that reads a string; a result that is not negative is a new
+        // descriptor.
+        let fd = unsafe { libc::memfd_create(c"kernel-types".as_ptr(), libc::MFD_CLOEXEC) };
+        let mut file = File::from(new(fd)?);
+        file.write_all(bytes)?;
+        Ok(MemoryFile(file))
+    }
+
+    pub(crate) fn path(&self) -> String {
+        format!("/proc/self/fd/{}", self.0.as_raw_fd())
+    }
+}
+
+/// A new descriptor, or the error of the call that returned it.
+fn new(fd: RawFd) -> io::Result<OwnedFd> {
+    match fd {
+        ..0 => Err(io::Error::last_os_error()),
+        // SAFETY: as the callers say.
+        _ => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
+    }
+}
+
+/// A program before the kernel has it.
+struct Job {
+    name: CString,
+    /// In `raw_tp/NAME`, what it is called for.
+    section: String,
+    target: u32,
+    code: Vec<bpf_insn>,
+    functions: Vec<bpf_func_info>,
+    lines: Vec<bpf_line_info>,
+}
+
+/// A program that the kernel has.
+pub(crate) struct Loaded {
+    fd: OwnedFd,
+    section: String,
+}
+
+/// The loaded programs by their names.
+pub(crate) type AllLoaded = HashMap<String, Loaded>;
+
+/// Relocates and loads the programs of the object that are to be loaded, and creates its maps.
+/// `targets` has what each attaches to, `cast` is the number of `bpf_rdonly_cast`.
+pub(crate) fn load(
+    object: &mut OpenObject,
+    targets: &HashMap<&'static str, u32>,
+    cast: Option<u32>,
+    phases: &mut Phases,
+) -> io::Result<AllLoaded> {
+    // libbpf needs the kernel's BTF for programs of type tracing alone: 4 ms.
+    for program in object.progs_mut().filter(|it| it.autoload()) {
+        // SAFETY: the program is open.
+        unsafe {
+            bpf_program__set_type(
+                program.as_libbpf_object().as_ptr(),
+                BPF_PROG_TYPE_RAW_TRACEPOINT,
+            )
+        };
+    }
+    let all = object.as_libbpf_object().as_ptr();
+    // SAFETY: the object is open and not loaded.
+    let (error, btf) = phases.time("relocate them, create the maps", || unsafe {
+        (bpf_object__prepare(all), bpf_object__btf_fd(all))
+    });
+    if error < 0 {
+        return Err(io::Error::from_raw_os_error(-error));
+    }
+    let mut jobs = Vec::new();
+    for mut program in object.progs_mut().filter(|it| it.autoload()) {
+        // SAFETY: libbpf's arrays have the lengths that it tells, and live as long as the object.
+        let (functions, lines) = unsafe {
+            let program = program.as_libbpf_object().as_ptr();
+            (
+                copy(
+                    bpf_program__func_info(program),
+                    bpf_program__func_info_cnt(program),
+                ),
+                copy(
+                    bpf_program__line_info(program),
+                    bpf_program__line_info_cnt(program),
+                ),
+            )
+        };
+        let section = program.section().to_string_lossy().into_owned();
+        let target = section.split_once('/').map_or("", |(_, name)| name);
+        jobs.push(Job {
+            name: CString::new(program.name().as_encoded_bytes())?,
+            target: targets.get(target).copied().unwrap_or(0),
+            section,
+            code: linked(program.insns(), cast),
+            functions,
+            lines,
+        });
+        // libbpf is to load none.
+        program.set_autoload(false);
+    }
+    phases.time("verify them", || load_all(jobs, btf))
+}
+
+/// # Safety
+/// `from` is null, or there are `count` elements.
+unsafe fn copy<T: Copy>(from: *const T, count: u32) -> Vec<T> {
+    match from.is_null() {
+        true => Vec::new(),
+        // SAFETY: as promised.
+        false => unsafe { slice::from_raw_parts(from, count as usize).to_vec() },
+    }
+}
+
+/// The number of no helper function, which stands for `bpf_rdonly_cast` (tracer.bpf.c).
+const RDONLY_CAST: i32 = 0x7472;
+
+/// The instructions with the kernel's function. Without one the calls are never reached.
+fn linked(code: &[bpf_insn], cast: Option<u32>) -> Vec<bpf_insn> {
+    const CALL: u8 = 0x85;
+    const PSEUDO_KFUNC_CALL: u8 = 2;
+    const MOVE_0: u8 = 0xb7;
+    let mut code = code.to_vec();
+    for it in &mut code {
+        if (it.code, it.src_reg(), it.imm) == (CALL, 0, RDONLY_CAST) {
+            it.imm = cast.map_or(0, u32::cast_signed);
+            match cast {
+                Some(_) => it.set_src_reg(PSEUDO_KFUNC_CALL),
+                None => it.code = MOVE_0,
+            }
+        }
+    }
+    code
+}
+
+/// The most threads that load programs.
+const THREADS: usize = 4;
+
+fn load_all(mut jobs: Vec<Job>, btf: RawFd) -> io::Result<AllLoaded> {
+    // The longest ones first, so that the threads end at about the same time.
+    jobs.sort_by_key(|job| std::cmp::Reverse(job.code.len()));
+    let next = AtomicUsize::new(0);
+    let work = || -> io::Result<Vec<(usize, OwnedFd)>> {
+        let turns = iter::from_fn(|| {
+            let turn = next.fetch_add(1, Ordering::Relaxed);
+            Some((turn, jobs.get(turn)?))
+        });
+        turns
+            .map(|(turn, job)| Ok((turn, job.load(btf)?)))
+            .collect()
+    };
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let loaded = thread::scope(|scope| {
+        let others: Vec<_> = (1..cpus.min(THREADS).min(jobs.len()))
+            .map_while(|_| thread::Builder::new().spawn_scoped(scope, work).ok())
+            .collect();
+        let mut all = work();
+        for other in others {
+            let other = other.join();
+            let other = other.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
+            all = all.and_then(|mut all| {
+                all.extend(other?);
+                Ok(all)
+            });
+        }
+        all
+    })?;
+    let mut loaded: HashMap<usize, OwnedFd> = loaded.into_iter().collect();
+    let named = jobs.into_iter().enumerate().filter_map(|(turn, job)| {
+        let (fd, section) = (loaded.remove(&turn)?, job.section);
+        let name = job.name.to_string_lossy().into_owned();
+        Some((name, Loaded { fd, section }))
+    });
+    Ok(named.collect())
+}
+
+impl Job {
+    fn load(&self, btf: RawFd) -> io::Result<OwnedFd> {
+        self.ask(btf, None).or_else(|_| {
+            // Again, for the verifier's reasons.
+            let mut log = vec![0; 1 << 20];
+            let loaded = self.ask(btf, Some(&mut log));
+            if loaded.is_err() {
+                let text = log.split(|byte| *byte == 0).next().unwrap_or_default();
+                let (name, text) = (self.name.to_string_lossy(), String::from_utf8_lossy(text));
+                keep(&format!("program {name}: the kernel's verifier:\n{text}"));
+            }
+            loaded
+        })
+    }
+
+    fn ask(&self, btf: RawFd, log: Option<&mut [u8]>) -> io::Result<OwnedFd> {
+        let (of, attach): (bpf_prog_type, bpf_attach_type) =
+            match self.section.split('/').next().unwrap_or_default() {
+                "tp_btf" => (BPF_PROG_TYPE_TRACING, BPF_TRACE_RAW_TP),
+                "iter" => (BPF_PROG_TYPE_TRACING, BPF_TRACE_ITER),
+                "perf_event" => (BPF_PROG_TYPE_PERF_EVENT, 0),
+                _ => (BPF_PROG_TYPE_RAW_TRACEPOINT, 0),
+            };
+        let mut options = bpf_prog_load_opts {
+            sz: size_of::<bpf_prog_load_opts>() as _,
+            expected_attach_type: attach,
+            ..Default::default()
+        };
+        if of == BPF_PROG_TYPE_TRACING {
+            options.attach_btf_id = self.target;
+        }
+        if let Ok(btf) = u32::try_from(btf) {
+            options.prog_btf_fd = btf;
+            options.func_info = self.functions.as_ptr().cast();
+            options.func_info_cnt = self.functions.len() as u32;
+            options.func_info_rec_size = size_of::<bpf_func_info>() as u32;
+        }
+        if let Some(log) = log {
+            options.log_level = 1;
+            options.log_size = log.len() as u32;
+            options.log_buf = log.as_mut_ptr().cast();
+            options.line_info = self.lines.as_ptr().cast();
+            options.line_info_cnt = self.lines.len() as u32;
+            options.line_info_rec_size = size_of::<bpf_line_info>() as u32;
+        }
+        // SAFETY: all pointers are to what they are said to be, of the told lengths, and live; a
+        // result that is not negative is a new descriptor.
+        new(unsafe {
+            bpf_prog_load(
+                of,
+                self.name.as_ptr(),
+                c"Dual BSD/GPL".as_ptr(),
+                self.code.as_ptr(),
+                self.code.len() as _,
+                &raw mut options,
+            )
+        })
+    }
+}
+
+impl Loaded {
+    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Attaches the program to its tracepoint, or creates the iterator.
+    pub(crate) fn attach(&self) -> io::Result<OwnedFd> {
+        let program = self.fd.as_raw_fd();
+        let (of, target) = self.section.split_once('/').unwrap_or_default();
+        let name = CString::new(target)?;
+        // SAFETY: system calls on an open descriptor, without options; a result that is not negative
+        // is a new descriptor.
+        new(unsafe {
+            match of {
+                "iter" => bpf_link_create(program, 0, BPF_TRACE_ITER, ptr::null()),
+                // The program knows its own.
+                "tp_btf" => bpf_raw_tracepoint_open(ptr::null(), program),
+                _ => bpf_raw_tracepoint_open(name.as_ptr(), program),
+            }
+        })
+    }
+}

@@ -1,0 +1,39 @@
+//! What libbpf and the kernel's verifier say.
+
+use std::sync::Mutex;
+
+use libbpf_rs::PrintLevel;
+
+/// What libbpf and the verifier say, for [`log`].
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+fn keep_log(_level: PrintLevel, text: String) {
+    keep(&text);
+}
+
+/// Adds to [`log`].
+pub(crate) fn keep(text: &str) {
+    if let Ok(mut log) = LOG.lock() {
+        log.push_str(text);
+        // The end of a verifier log is the part that says why.
+        if log.len() > 8192 {
+            let cut = log.len() - 4096;
+            let at = log
+                .char_indices()
+                .map(|(i, _)| i)
+                .find(|i| *i >= cut)
+                .unwrap_or(0);
+            log.drain(..at);
+        }
+    }
+}
+
+/// From now on libbpf's messages are in [`log`], not on standard error.
+pub fn keep_messages() {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
+}
+
+/// The last lines that libbpf and the kernel's verifier said in this process.
+pub fn log() -> String {
+    LOG.lock().map(|log| log.clone()).unwrap_or_default()
+}

@@ -1,0 +1,45 @@
+//! Where the time of a start goes.
+
+use std::time::{Duration, Instant};
+
+/// A part of the work.
+#[derive(Clone, Copy, Debug)]
+pub struct Phase {
+    /// What was done.
+    pub name: &'static str,
+    /// How long it took.
+    pub wall: Duration,
+    /// CPU time of the process, all threads and the kernel's for it.
+    pub cpu: Duration,
+}
+
+/// Parts of the work, in the order of their ends.
+#[derive(Clone, Debug, Default)]
+pub struct Phases(pub Vec<Phase>);
+
+impl Phases {
+    /// Does a part of the work.
+    pub fn time<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
+        let (wall, cpu) = (Instant::now(), used());
+        let done = work();
+        self.0.push(Phase {
+            name,
+            wall: wall.elapsed(),
+            cpu: used().saturating_sub(cpu),
+        });
+        done
+    }
+}
+
+/// CPU time of this process.
+fn used() -> Duration {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: a system call that fills `now`.
+    match unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut now) } {
+        0 => Duration::new(now.tv_sec.cast_unsigned(), now.tv_nsec as u32),
+        _ => Duration::ZERO,
+    }
+}
