@@ -319,7 +319,11 @@ proptest! {
 fn timeouts_of_a_wait_for_another_thread_are_no_time() {
     let wait = |length| Op::TakeFor(chan(0), ms(length, length));
     let begin = vec![fork(1)];
-    let waits = [vec![wait(20); 10], vec![wait(2_000), Op::Wait, Op::ExitGroup(0)]].concat();
+    let waits = [
+        vec![wait(20); 10],
+        vec![wait(2_000), Op::Wait, Op::ExitGroup(0)],
+    ]
+    .concat();
     let worker = vec![run(100), Op::Post(chan(0)), Op::ExitGroup(0)];
     let programs = [("pytest", [begin, waits].concat()), ("worker", worker)];
     let answer = Answer::of(beside(world(&programs, &[0]), 4), 1);

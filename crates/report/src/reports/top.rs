@@ -27,7 +27,7 @@ use crate::{escape, label, units, who};
 /// The lines of the first screen: one of a small terminal.
 const SCREEN: usize = 30;
 /// The least rows of its table.
-const LEAST_ROWS: usize = 3;
+const LEAST_ROWS: usize = 2;
 /// The most bars of the critical path.
 const BARS: usize = 5;
 /// The changes that it names.
