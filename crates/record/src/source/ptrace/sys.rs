@@ -78,7 +78,7 @@ pub struct Found {
     pub status: i32,
 }
 
-/// The signal that ends [`wait_for_any`] early. Its default is to be ignored.
+/// The signal that ends [`next`] early. Its default is to be ignored.
 const WAKE_UP: libc::c_int = libc::SIGURG;
 
 extern "C" fn nothing(_: libc::c_int) {}
