@@ -160,23 +160,25 @@ fn project() -> Option<PathBuf> {
 fn read(path: PathBuf, strangers: bool) -> Option<Settings> {
     // A link of a project's would have an error print parts of any file; a pipe would have us wait.
     let flags = libc::O_NONBLOCK | if strangers { libc::O_NOFOLLOW } else { 0 };
-    let content = match OpenOptions::new()
+    let opened = OpenOptions::new()
         .read(true)
         .custom_flags(flags)
-        .open(&path)
-    {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return None,
-        Err(error) if error.raw_os_error() == Some(libc::ELOOP) => {
-            Err(Unused::Foreign("it is a symbolic link".to_owned()))
-        }
-        Err(error) => Err(Unused::Wrong(error.to_string())),
+        .open(&path);
+    let content = match opened {
+        Err(error) => match error.raw_os_error() {
+            Some(libc::ENOENT | libc::ENOTDIR) => return None,
+            // HOME is another user's, as under setpriv and in images.
+            Some(libc::EACCES) if !strangers => return None,
+            Some(libc::ELOOP) => Err(Unused::Foreign("it is a symbolic link".to_owned())),
+            _ => Err(Unused::Foreign(error.to_string())),
+        },
         Ok(file) => text(file).and_then(|text| settings(&text).map_err(Unused::Wrong)),
     };
     Some(Settings { path, content })
 }
 
 fn text(file: File) -> Result<String, Unused> {
-    let wrong = |error: std::io::Error| Unused::Wrong(error.to_string());
+    let wrong = |error: std::io::Error| Unused::Foreign(error.to_string());
     let meta = file.metadata().map_err(wrong)?;
     if !meta.is_file() {
         return Err(Unused::Foreign("it is no regular file".to_owned()));
@@ -188,9 +190,11 @@ fn text(file: File) -> Result<String, Unused> {
         )));
     }
     let mut text = String::new();
-    file.take(LARGEST.0 + 1)
-        .read_to_string(&mut text)
-        .map_err(wrong)?;
+    let read = file.take(LARGEST.0 + 1).read_to_string(&mut text);
+    read.map_err(|error| match error.kind() {
+        std::io::ErrorKind::InvalidData => Unused::Wrong(error.to_string()),
+        _ => wrong(error),
+    })?;
     if text.len() as u64 > LARGEST.0 {
         return Err(Unused::Wrong("larger than 64 KiB".to_owned()));
     }
@@ -209,7 +213,7 @@ fn settings(text: &str) -> Result<Vec<Setting>, String> {
         let at = line(table.span().start);
         let table: &str = table.get_ref();
         let DeValue::Table(content) = content.get_ref() else {
-            return Err(format!("line {at}: {table} is no table: [{table}]"));
+            return Err(format!("line {at}: write {table} as a table: [{table}]"));
         };
         for (key, value) in content {
             let at = line(key.span().start);
@@ -227,7 +231,10 @@ fn settings(text: &str) -> Result<Vec<Setting>, String> {
                 .filter(|value| typed(value))
                 .and_then(values)
                 .ok_or_else(|| {
-                    format!("line {at}: {table}.{key}: too many values, or not of its type")
+                    format!(
+                        "line {at}: {table}.{key}: wrong type, more than {} values, or hidden characters",
+                        LARGEST.1
+                    )
                 })?;
             settings.push(Setting {
                 table,
@@ -243,8 +250,10 @@ fn settings(text: &str) -> Result<Vec<Setting>, String> {
 
 /// A value, or the values of a list, as on the command line.
 fn values(value: &DeValue<'_>) -> Option<Vec<String>> {
+    // clap prints a value that it refuses as it is.
+    let shown = |text: &str| !text.chars().any(char::is_control);
     let one = |value: &DeValue<'_>| match value {
-        DeValue::String(text) => Some(text.to_string()),
+        DeValue::String(text) => Some(text.to_string()).filter(|text| shown(text)),
         DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().replace('_', "")),
         DeValue::Float(number) => Some(number.as_str().replace('_', "")),
         DeValue::Boolean(is) => Some(is.to_string()),
@@ -270,7 +279,7 @@ pub fn used(files: &[Settings]) -> Result<Vec<Setting>, String> {
             Err(Unused::Foreign(_)) => {}
             Err(Unused::Wrong(why)) => {
                 let path = tr_report::escape::text(file.path.as_os_str().as_encoded_bytes());
-                return Err(format!("{path}: {why}"));
+                return Err(format!("{path}: {}", tr_report::escape::text(why.as_bytes())));
             }
         }
     }

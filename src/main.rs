@@ -211,7 +211,7 @@ fn parse() -> Result<(Command, bool), ExitCode> {
     };
     let settings = config::used(&files).map_err(|why| {
         eprintln!("tr: {why}");
-        wrong(first, open::UNREADABLE)
+        run_untraced(&words).unwrap_or_else(|| wrong(first, open::UNREADABLE))
     })?;
     let pages = !before && config::pager(&settings);
     if let Some(first) = first {
@@ -222,17 +222,16 @@ fn parse() -> Result<(Command, bool), ExitCode> {
         let command = config::defaults(called::command(), &settings, display);
         let matches = command.try_get_matches_from(&words)?;
         let machine = writes_for_machines(&matches);
-        let quiet = matches.subcommand().is_some_and(|(_, it)| is_quiet(it));
-        Ok((Cli::from_arg_matches(&matches)?, machine, quiet))
+        Ok((Cli::from_arg_matches(&matches)?, machine))
     };
     let parsed = match parse(true) {
-        Ok((_, true, _)) if !settings.is_empty() => parse(false),
+        Ok((_, true)) if !settings.is_empty() => parse(false),
         other => other,
     };
     match parsed {
-        Ok((cli, _, quiet)) => {
-            let masks = matches!(cli.command, Command::Record(_) | Command::Redact(_));
-            if masks && !quiet {
+        Ok((cli, ..)) => {
+            // Also with --quiet: a mask that is missing keeps a secret.
+            if matches!(cli.command, Command::Record(_) | Command::Redact(_)) {
                 config::warn_of_unused(&files);
             }
             Ok((cli.command, pages && !cli.no_pager))
@@ -241,10 +240,17 @@ fn parse() -> Result<(Command, bool), ExitCode> {
     }
 }
 
-/// A subcommand was asked to say nothing.
-fn is_quiet(matches: &clap::ArgMatches) -> bool {
-    let quiet = matches.try_get_one::<bool>("quiet");
-    quiet.is_ok_and(|quiet| quiet == Some(&true))
+/// Becomes COMMAND, which is not recorded, if the command line is that of `record --best-effort`;
+/// the exit status, if that fails. Without its masks a recording would keep secrets.
+fn run_untraced(words: &[OsString]) -> Option<ExitCode> {
+    let mut parts = words.splitn(2, |word| word == "--");
+    let (options, command) = (parts.next()?, parts.next()?);
+    let asked = |word: &str| options.iter().any(|it| it == word);
+    if !(asked("record") && asked("--best-effort")) {
+        return None;
+    }
+    eprintln!("tr: the command runs untraced; no recording is written");
+    Some(ExitCode::from(passthrough::become_command(command)))
 }
 
 /// A format other than text for people.

@@ -16,8 +16,8 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
 use nix::unistd::{Gid, Uid};
+use rustix::fs::{flock, FlockOperation};
 
 use place::{At, Identity, Place};
 
@@ -239,13 +239,26 @@ enum Out {
 pub struct Destination {
     out: Out,
     unnamed: Option<Unnamed>,
-    lock: Option<Flock<File>>,
 }
 
 /// Whether the process that writes a file is still at work, see [`Destination::lock`].
 pub fn is_written(file: File) -> bool {
-    let tried = Flock::lock(file, FlockArg::LockSharedNonblock);
-    matches!(tried, Err((_, Errno::EWOULDBLOCK)))
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => {
+            // The reader's own descriptor keeps it, otherwise.
+            let _ = flock(&file, FlockOperation::Unlock);
+            false
+        }
+        Err(errno) => errno == rustix::io::Errno::WOULDBLOCK,
+    }
+}
+
+/// Locks an open file, or a directory (flock(2)), until all of its descriptors are closed.
+///
+/// # Errors
+/// Another process has it locked, or the file system has no locks.
+pub fn lock(file: &File) -> io::Result<()> {
+    Ok(flock(file, FlockOperation::NonBlockingLockExclusive)?)
 }
 
 /// Gives a written file its name.
@@ -285,7 +298,6 @@ impl Destination {
                         file: None,
                     }),
                     unnamed: None,
-                    lock: None,
                 }),
                 Place::Special(at, place) => Ok(existing(&at, place)?.into()),
                 Place::Descriptor(_, Some(number @ 0..=2)) => Ok(stream(number, settings)?.into()),
@@ -299,10 +311,10 @@ impl Destination {
 
     /// A new file is locked (flock(2)) while it is open: [`is_written`] tells that its writer is
     /// at work. A file system without locks loses only that.
-    pub fn lock(&mut self) {
+    pub fn lock(&self) {
         let Out::File(file) = &self.out else { return };
-        if let (Some(_), Ok(copy)) = (&self.unnamed, file.try_clone()) {
-            self.lock = Flock::lock(copy, FlockArg::LockExclusiveNonblock).ok();
+        if self.unnamed.is_some() {
+            let _ = lock(file);
         }
     }
 
@@ -318,7 +330,6 @@ impl From<File> for Destination {
         Destination {
             out: Out::File(file),
             unnamed: None,
-            lock: None,
         }
     }
 }
@@ -394,7 +405,6 @@ fn create(at: At, settings: &Settings) -> io::Result<Destination> {
     Ok(Destination {
         out: Out::File(file),
         unnamed: Some(unnamed),
-        lock: None,
     })
 }
 

@@ -11,7 +11,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use nix::fcntl::{open, openat, Flock, FlockArg, OFlag};
+use nix::fcntl::{open, openat, OFlag};
 use nix::sys::stat::{mkdirat, Mode};
 use nix::unistd::{unlinkat, Gid, Uid, UnlinkatFlags};
 use serde::Deserialize;
@@ -135,7 +135,7 @@ const LOOKS: usize = 10_000;
 #[derive(Debug)]
 struct Directory {
     parent: File,
-    own: Flock<File>,
+    own: File,
     name: String,
     path: PathBuf,
 }
@@ -156,10 +156,10 @@ impl Directory {
             if own.metadata()?.uid() != Uid::effective().as_raw() {
                 return Err(std::io::Error::other("its directory was exchanged"));
             }
-            let own = Flock::lock(own, FlockArg::LockExclusiveNonblock);
+            tr_output::lock(&own)?;
             return Ok(Directory {
                 parent: around,
-                own: own.map_err(|(_, errno)| errno)?,
+                own,
                 path: parent.join(&name),
                 name,
             });
@@ -170,7 +170,7 @@ impl Directory {
     fn new_file(&self, owner: Option<(Uid, Gid)>) -> std::io::Result<File> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
-        let file = File::from(openat(&*self.own, FILE, flags, mode)?);
+        let file = File::from(openat(&self.own, FILE, flags, mode)?);
         // The umask may have taken the owner's rights.
         file.set_permissions(Permissions::from_mode(0o600))?;
         if let Some((uid, gid)) = owner {
@@ -231,7 +231,7 @@ fn remove_old(parent: &Path, around: &File) {
             continue;
         }
         // A living recorder has it locked.
-        if let Ok(directory) = Flock::lock(directory, FlockArg::LockExclusiveNonblock) {
+        if tr_output::lock(&directory).is_ok() {
             remove(around, &directory, name);
         }
     }

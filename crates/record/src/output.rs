@@ -121,7 +121,7 @@ impl Output {
     /// # Errors
     /// The header cannot be written.
     pub fn start(
-        mut destination: Destination,
+        destination: Destination,
         meta: &Metadata,
         redactor: Redactor,
         connections: Connections,

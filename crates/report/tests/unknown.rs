@@ -197,7 +197,7 @@ fn the_bytes_of_a_living_process_are_unknown() {
     let rows = json["rows"].as_array().unwrap().iter();
     let unknown = rows.filter(|row| row["read_bytes"].is_null());
     assert!((1..=2).contains(&unknown.count()), "{json}");
-    assert!(text.contains("≥ 1024 KiB"), "{text}");
+    assert!(text.contains("≥ 1 MiB"), "{text}");
 }
 
 #[test]

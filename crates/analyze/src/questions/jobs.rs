@@ -12,6 +12,7 @@ use tr_format::event::{Ktime, Reason};
 
 use super::awaited::Awaited;
 use super::graph::{Cause, Graph};
+use crate::arena::Arena;
 use crate::model::{Analysis, ProcessIx};
 use crate::timeline::Bucket;
 use crate::tools::Family;
@@ -87,12 +88,16 @@ impl Tools {
             return Tools::default();
         };
         let cpus = analysis.meta.cpus.len() as u64;
+        let makes = outermost_makes(analysis);
         let mut found = Tools::default();
         for owner in analysis.process_ids() {
             let Some(family) = family(analysis, owner) else {
                 continue;
             };
-            let root = root(analysis, owner, family);
+            let root = match family {
+                Family::Make => makes[owner].unwrap_or(owner),
+                _ => owner,
+            };
             let limit = match (limit(root), family) {
                 (Some(limit), _) => limit.unwrap_or(u64::MAX),
                 (None, Family::Ninja) => {
@@ -115,8 +120,9 @@ impl Tools {
         let mut lends = BTreeSet::new();
         for owner in found.limits.keys() {
             if family(analysis, *owner) == Some(Family::Make) {
-                lends.extend(above(analysis, *owner));
-                lends.insert(*owner);
+                // What is above one that is known is known.
+                let mut up = std::iter::once(*owner).chain(above(analysis, *owner));
+                while up.next().is_some_and(|it| lends.insert(it)) {}
             }
         }
         for job in &mut found.jobs {
@@ -128,21 +134,18 @@ impl Tools {
     }
 }
 
-/// The tool whose slots a tool has.
-fn root(analysis: &Analysis, owner: ProcessIx, family: Family) -> ProcessIx {
-    if family != Family::Make {
-        return owner;
+/// For each process the outermost make of it and those above, whose slots all makes below have.
+fn outermost_makes(analysis: &Analysis) -> Arena<ProcessIx, Option<ProcessIx>> {
+    let mut makes: Arena<ProcessIx, Option<ProcessIx>> =
+        analysis.process_ids().map(|_| None).collect();
+    // A parent comes before its children.
+    for ix in analysis.process_ids() {
+        let process = analysis.process(ix);
+        let is_make = process.tool().is_some_and(|it| it.family == Family::Make);
+        let above = process.parent.and_then(|parent| makes[parent]);
+        makes[ix] = above.or(Some(ix).filter(|_| is_make));
     }
-    let is_make = |ix: &ProcessIx| {
-        analysis
-            .process(*ix)
-            .tool()
-            .is_some_and(|it| it.family == family)
-    };
-    above(analysis, owner)
-        .filter(is_make)
-        .last()
-        .unwrap_or(owner)
+    makes
 }
 
 fn of_tool(

@@ -44,6 +44,10 @@ pub(super) fn tools(facts: &Facts<'_>) -> Tools {
     })
 }
 
+/// A process's files are those of the jobs so many processes above it: in a chain of makes each is
+/// a part of all.
+const DEEP: usize = 64;
+
 /// For each job that it needs: with certainty, likely, at worst.
 type After = [BTreeSet<ProcessIx>; 3];
 
@@ -152,7 +156,7 @@ fn jobs_of<'a>(
     process: ProcessIx,
 ) -> impl Iterator<Item = usize> + 'a {
     let above = |ix: &ProcessIx| analysis.process(*ix).parent;
-    let chain = std::iter::successors(Some(process), above);
+    let chain = std::iter::successors(Some(process), above).take(DEEP);
     chain.filter_map(|ix| of.get(&ix).copied())
 }
 

@@ -26,7 +26,8 @@ use crate::{escape, label, units, who};
 
 /// The lines of the first screen: one of a small terminal.
 const SCREEN: usize = 30;
-/// The least rows of its table.
+/// The rows of its table: those that the bars leave room for, and the least.
+const ROWS: usize = 3;
 const LEAST_ROWS: usize = 2;
 /// The most bars of the critical path.
 const BARS: usize = 5;
@@ -126,7 +127,7 @@ impl Report for Top<'_> {
                 let _ = writeln!(above, "{title}   {length}");
                 // Beside a blank line, the rest of the path, and a table with its two titles.
                 let others = [&above, &middle, &below].map(|text| text.lines().count());
-                let others = others.iter().sum::<usize>() + 4 + LEAST_ROWS;
+                let others = others.iter().sum::<usize>() + 4 + ROWS;
                 let most = screen.saturating_sub(others).clamp(2, BARS);
                 critical_path::bars(&mut above, &shares, whole, most, style);
             }
