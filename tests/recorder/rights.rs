@@ -558,7 +558,7 @@ fn refusals() -> Result<(), Failed> {
             || said.clone(),
         )?;
     }
-    ensure(text(&verbose.stderr).contains("libbpf: "), || {
+    ensure(text(&verbose.stderr).contains("cannot open the BPF programs: "), || {
         text(&verbose.stderr)
     })?;
     // Unless tracing is impossible on this machine.

@@ -10,7 +10,7 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, OpenObject};
 
 use crate::load::{self, AllLoaded, Loaded, MemoryFile};
-use crate::messages::keep_messages;
+use crate::messages::{keep, keep_messages};
 use crate::phases::{Phase, Phases};
 use crate::samplers::Samplers;
 use crate::{syscalls, wire, Error, Extras, Kernel, Refusal};
@@ -160,7 +160,10 @@ pub struct Parts {
 /// verifier refuses with EACCES, too. So the facts are asked.
 pub(crate) fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
     move |source| match Refusal::find() {
-        Some(refusal) => Error::Refused(refusal),
+        Some(refusal) => {
+            keep(&format!("cannot {action}: {source}\n"));
+            Error::Refused(refusal)
+        }
         None => Error::Bpf { action, source },
     }
 }
