@@ -279,7 +279,10 @@ pub fn used(files: &[Settings]) -> Result<Vec<Setting>, String> {
             Err(Unused::Foreign(_)) => {}
             Err(Unused::Wrong(why)) => {
                 let path = tr_report::escape::text(file.path.as_os_str().as_encoded_bytes());
-                return Err(format!("{path}: {}", tr_report::escape::text(why.as_bytes())));
+                return Err(format!(
+                    "{path}: {}",
+                    tr_report::escape::text(why.as_bytes())
+                ));
             }
         }
     }

@@ -558,9 +558,10 @@ fn refusals() -> Result<(), Failed> {
             || said.clone(),
         )?;
     }
-    ensure(text(&verbose.stderr).contains("cannot open the BPF programs: "), || {
-        text(&verbose.stderr)
-    })?;
+    ensure(
+        text(&verbose.stderr).contains("cannot open the BPF programs: "),
+        || text(&verbose.stderr),
+    )?;
     // Unless tracing is impossible on this machine.
     let traced = allowed.status.success() || why_not().is_some();
     ensure(traced, || text(&allowed.stderr))
