@@ -50,7 +50,7 @@ const SORT: Takes = Takes(
     "on-cpu, off-cpu, wall, run-queue, sleep, blocked, rss, start",
 );
 
-/// All tools; the last needs the user's leave.
+/// All tools; the last needs the user's permission.
 const TOOLS: [Tool; 7] = [
     Tool {
         name: "summary",

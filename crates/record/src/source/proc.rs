@@ -232,7 +232,7 @@ const STACK: usize = 32 << 10;
 
 /// The path that the `execve` of a 64-bit process was given, and the arguments, from the stack on
 /// which it begins: a count, the arguments' addresses and those of the environment, each with a
-/// zero, pairs of tags and values, and the strings. `None`: there is more than fits, or another form.
+/// zero, pairs of tags and values, and the strings. `None`: there is more than fits (the path too), or another form.
 pub fn arguments(id: Id, stack: usize, limit: usize) -> Option<(Vec<u8>, Argv)> {
     let mut bytes = vec![0u8; STACK];
     let len = read_memory(id, stack, &mut bytes)?;
@@ -265,7 +265,8 @@ pub fn arguments(id: Id, stack: usize, limit: usize) -> Option<(Vec<u8>, Argv)> 
     let filename = filename?;
     let end = if next == 0 { filename } else { next };
     let text = |from: usize| bytes.get(from.checked_sub(stack)?..);
-    let path = text(filename)?.split(|byte| *byte == 0).next()?.to_vec();
+    let path = text(filename)?;
+    let path = path.get(..path.iter().position(|byte| *byte == 0)?)?.to_vec();
     let all = text(first)?.get(..end.checked_sub(first)?)?;
     let argv = Argv {
         bytes: all.get(..limit).unwrap_or(all).into(),
