@@ -66,7 +66,7 @@ impl Server {
         let method = request.get("method").and_then(Value::as_str);
         let id = request.get("id");
         match (method, id) {
-            (Some(method), Some(id)) if id.is_string() || id.is_number() => {
+            (Some(method), Some(id)) if is_id(id) => {
                 let none = Value::Null;
                 let params = request.get("params").unwrap_or(&none);
                 Some(match self.result(method, params) {
@@ -117,6 +117,12 @@ impl Server {
             _ => Err(Refused(-32601, "no such method".into())),
         }
     }
+}
+
+/// A string that is not too long to be repeated, or a number.
+fn is_id(id: &Value) -> bool {
+    let short = |id: &str| id.chars().nth(tools::REPEATED).is_none();
+    id.as_str().is_some_and(short) || id.is_number()
 }
 
 /// The next line without its end; `None` at the end of the input. One that is too long has no end, and

@@ -69,7 +69,11 @@ impl Args {
     /// The files that it reads.
     pub fn files(&self) -> Vec<&Path> {
         let json = self.graph.iter().chain(&self.jobs);
-        self.files.iter().chain(json).map(PathBuf::as_path).collect()
+        self.files
+            .iter()
+            .chain(json)
+            .map(PathBuf::as_path)
+            .collect()
     }
 
     /// The limits of its memory and time.

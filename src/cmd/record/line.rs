@@ -11,7 +11,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::sys::termios::{tcgetattr, LocalFlags};
-use tr_format::event::{Argv, Comm, Ktime, LifeEvent, LifeKind, Reason, SchedEvent, SchedKind, Tgid, Tid};
+use tr_format::event::{
+    Argv, Comm, Ktime, LifeEvent, LifeKind, Reason, SchedEvent, SchedKind, Tgid, Tid,
+};
 use tr_record::{Watcher, Watching};
 use tr_report::label;
 use tr_report::now::{clock, Jobs, Living, Waits};

@@ -266,7 +266,9 @@ pub fn arguments(id: Id, stack: usize, limit: usize) -> Option<(Vec<u8>, Argv)> 
     let end = if next == 0 { filename } else { next };
     let text = |from: usize| bytes.get(from.checked_sub(stack)?..);
     let path = text(filename)?;
-    let path = path.get(..path.iter().position(|byte| *byte == 0)?)?.to_vec();
+    let path = path
+        .get(..path.iter().position(|byte| *byte == 0)?)?
+        .to_vec();
     let all = text(first)?.get(..end.checked_sub(first)?)?;
     let argv = Argv {
         bytes: all.get(..limit).unwrap_or(all).into(),

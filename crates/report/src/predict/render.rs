@@ -203,7 +203,9 @@ impl Forecast {
 
     fn cost(&self, costs: &Costs) -> Option<f64> {
         let machines = (self.cpus, self.shards);
-        costs.price.map(|price| cost(self.wall.likely, machines, price))
+        costs
+            .price
+            .map(|price| cost(self.wall.likely, machines, price))
     }
 
     /// The rows as CSV; without a table the forecast itself.
