@@ -349,4 +349,22 @@ mod tests {
         assert_eq!(numbers, (3, 20, 22, 48, Some(256)));
         assert_eq!(parse(b"7 (a"), None);
     }
+
+    #[test]
+    fn a_path_that_goes_on_is_not_taken_for_whole() {
+        let path_of = |end: &[u8; 4]| {
+            let mut stack = vec![0u8; STACK];
+            let base = stack.as_ptr() as usize;
+            let (argument, path) = (base + 512, base + STACK - end.len());
+            let words = [1, argument, 0, 0, AT_EXECFN, path, 0];
+            let words = words.iter().flat_map(|it| it.to_ne_bytes());
+            stack.splice(..words.clone().count(), words);
+            stack[STACK - end.len()..].copy_from_slice(end);
+            assert_eq!(stack.as_ptr() as usize, base);
+            let id = Id::try_from(std::process::id()).unwrap();
+            arguments(id, base, 64).map(|(path, _)| path)
+        };
+        assert_eq!(path_of(b"/sh\0").as_deref(), Some(b"/sh".as_slice()));
+        assert_eq!(path_of(b"/bin"), None);
+    }
 }
