@@ -132,6 +132,7 @@ impl Command {
             Command::Verify(args) => Some(vec![args.file()]),
             Command::Diff(args) => args.only_reads().then(|| args.files()),
             Command::Predict(args) => Some(vec![args.file()]),
+            Command::Pipeline(args) => args.only_reads().then(|| args.files()),
             _ => None,
         }
     }
@@ -307,11 +308,11 @@ impl Command {
     fn is_long(&self) -> bool {
         match self {
             Command::Diff(args) => args.only_reads(),
+            Command::Dump(args) => !args.follows(),
             Command::Analyze(_)
             | Command::Predict(_)
             | Command::Pipeline(_)
             | Command::Info(_)
-            | Command::Dump(_)
             | Command::Schema(_) => true,
             _ => false,
         }

@@ -14,7 +14,7 @@ use crate::{inherited, open};
 /// itself knows what Ctrl-C means.
 const SHELL: &str = r#"
 trap '' INT QUIT
-command -v "${1%% *}" >/dev/null 2>&1 || set -- cat
+command -v "${1%% *}" >/dev/null 2>&1 || { trap - INT QUIT; set -- cat; }
 IFS= read -r first || [ -n "$first" ] || exit 0
 { printf '%s\n' "$first"; exec cat; } | eval "$1"
 "#;

@@ -146,6 +146,14 @@ fn the_protocol_is_spoken() {
     client.send(r#"{"jsonrpc":"2.0","id":5,"result":{}}"#);
     client.send(r#"{"jsonrpc":"2.0","id":"a","method":"ping"}"#);
     assert_eq!(client.receive()["id"], "a");
+    // What is wrong is not repeated whole.
+    let long = "x".repeat(100_000);
+    client.send(&json!({ "jsonrpc": "2.0", "id": long, "method": "ping" }).to_string());
+    assert_eq!(client.receive()["error"]["code"], -32600);
+    for given in [json!({ "file": long }), json!({ long.as_str(): 1 })] {
+        let (text, failed, _) = client.call("summary", given);
+        assert!(failed && text.contains("xxx\"…"), "{text}");
+    }
 }
 
 #[test]

@@ -21,7 +21,7 @@ if [ -z "${TR_JOB-}" ]; then
 		fi
 		tr=${TR_PROGRAM:-$(command -v tr-trace)}
 		dir=${TR_RECORDINGS:-/var/tmp/tr-recordings-$UID}
-		[ -x "$tr" ] && mkdir -p -m 700 "$dir" && [ -O "$dir" ] || exit 0
+		[ -x "$tr" ] && mkdir -p -m 700 "$dir" && [ ! -L "$dir" ] && [ -O "$dir" ] || exit 0
 		# The oldest ones, with their logs.
 		ls -1t "$dir" | grep '\.bin$' | tail -n "+${TR_KEEP:-50}" | while read -r old; do
 			rm -f "$dir/$old" "$dir/${old%.bin}.log"

@@ -48,6 +48,11 @@ impl Args {
         self.budget
     }
 
+    /// It prints what is yet to come.
+    pub fn follows(&self) -> bool {
+        self.follow
+    }
+
     /// The trace.
     pub fn file(&self) -> &std::path::Path {
         &self.file

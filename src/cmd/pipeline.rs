@@ -66,6 +66,16 @@ impl Args {
         self.output.as_os_str() == "-"
     }
 
+    /// The files that it reads.
+    pub fn files(&self) -> Vec<&Path> {
+        let json = self.graph.iter().chain(&self.jobs);
+        self.files
+            .iter()
+            .chain(json)
+            .map(PathBuf::as_path)
+            .collect()
+    }
+
     /// The limits of its memory and time.
     pub fn budget(&self) -> Budget {
         self.budget

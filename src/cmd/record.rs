@@ -81,18 +81,18 @@ pub struct Args {
     #[arg(long, value_name = "REGEX", value_parser = tr_redact::pattern)]
     redact: Vec<regex::bytes::Regex>,
     /// Containers that are recorded beside descendants of COMMAND: mine, that a recorded process
-    /// has asked a daemon for; all, that begin on this machine
+    /// has asked a daemon for; all, that start on this machine
     #[arg(long, value_enum, value_name = "WHICH", default_value = "mine")]
     containers: Which,
     /// Do not record servers that COMMAND asks on this machine (sccache, a database)
     #[arg(long)]
     no_servers: bool,
     /// Record forks, execs, exits and each task's CPU time once a second, nothing else: for days on a
-    /// machine at work, below 0.1 % of a CPU (with -a, or a COMMAND)
+    /// busy machine, some 0.1 % of a CPU (with -a, or a COMMAND)
     #[arg(long, conflicts_with_all = ["cpu", "syscalls", "stacks", "off_cpu_stacks", "containers"])]
     light: bool,
-    /// Begin another file after so long, or of so many bytes: 1h, 100M, or both, of --light. The parts
-    /// are called trace.20261125T163437Z.bin, by the moment of their begin; each is readable alone
+    /// With --light: start a new file after this time or at this size (1h, 100M, or 1h,100M). Each
+    /// file is named by its start time in UTC and can be read alone
     #[arg(long, value_name = "LIMIT", value_delimiter = ',', requires = "light",
           value_parser = rotation::limit)]
     rotate: Vec<rotation::Limit>,
@@ -134,8 +134,8 @@ pub struct Args {
     #[arg(long)]
     no_ptrace: bool,
     /// Keep a line at the bottom of the terminal: the time, the jobs that run, the longest of
-    /// them. Not where standard error is no terminal, nor where CI is set
-    #[arg(long, requires = "command", conflicts_with_all = ["all", "pid", "cgroup"])]
+    /// them. Not with --light, nor where standard error is no terminal, nor where CI is set
+    #[arg(long, requires = "command", conflicts_with_all = ["all", "pid", "cgroup", "light"])]
     status: bool,
     /// Print nothing but errors
     #[arg(short, long)]
@@ -170,7 +170,7 @@ impl Args {
     fn check_light(&self) -> Result<(), &'static str> {
         let other = matches!(self.method, Method::Ptrace | Method::Poll);
         if self.light && other {
-            return Err("--light records by BPF programs: by --method bpf, or sudo");
+            return Err("--light needs --method bpf or sudo");
         }
         if !self.rotate.is_empty() && self.output() == Path::new("-") {
             return Err("--rotate needs files: standard output has no parts");

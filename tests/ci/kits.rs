@@ -75,6 +75,12 @@ fn kits() -> Result<(), Failed> {
             );
             assert!(said(&out).contains(&line), "{}", said(&out));
         }
+        // Where tr is missing, an older recording does not pass for the step's.
+        let variables = [("TR_COMMAND", COMMAND), ("TR_PROGRAM", "/nonexistent")];
+        let out = shell(dir.path(), &block(file, begin), &variables);
+        assert_eq!(out.status.code(), Some(7), "{file}: {}", said(&out));
+        let left = fs::read_dir(dir.path().join("tr-recording"))?;
+        assert_eq!(left.count(), 0, "{file}");
     }
     Ok(())
 }
@@ -235,7 +241,18 @@ fn hook_without_tr() -> Result<(), Failed> {
         let out = shell(dir.path(), script, &variables);
         assert_eq!((out.status.code(), said(&out).as_str()), (Some(5), "\n"));
     }
-    // A directory of another user's, and one that cannot be made.
+    // A link, which another user may have made, and a directory that cannot be made.
+    let target = tempfile::tempdir()?;
+    let link = dir.path().join("link").display().to_string();
+    std::os::unix::fs::symlink(target.path(), &link)?;
+    let variables = [
+        ("BASH_ENV", hook.as_str()),
+        ("TR_PROGRAM", TR),
+        ("TR_RECORDINGS", &link),
+    ];
+    let out = shell(dir.path(), script, &variables);
+    assert_eq!((out.status.code(), said(&out).as_str()), (Some(5), "\n"));
+    assert_eq!(fs::read_dir(target.path())?.count(), 0);
     let variables = [
         ("BASH_ENV", hook.as_str()),
         ("TR_PROGRAM", TR),

@@ -7,8 +7,13 @@ def call(Map given) {
     withEnv(["TR_COMMAND=${given.script}", "TR_PROGRAM=${given.path ?: 'tr-trace'}"]) {
         try {
             sh '''
-                status=0
+                rm -rf tr-recording
                 mkdir -p tr-recording
+                if ! command -v "$TR_PROGRAM" >/dev/null; then
+                    echo "tr: not installed here; the step is not recorded" >&2
+                    exec sh -e -c "$TR_COMMAND"
+                fi
+                status=0
                 "$TR_PROGRAM" record --best-effort -o tr-recording/trace.bin -- sh -e -c "$TR_COMMAND" || status=$?
                 "$TR_PROGRAM" report --max-memory=512M --max-time=2m -o tr-recording/report.html tr-recording/trace.bin || :
                 "$TR_PROGRAM" summary --max-memory=512M --max-time=2m tr-recording/trace.bin || :

@@ -416,6 +416,14 @@ impl Session {
         self.collector.source.alive(command.map(Running::pid))
     }
 
+    /// The time of the setup, which the first part of the recording has alone.
+    fn setup_of_part(&self) -> u64 {
+        match self.part.meta.start == self.start {
+            true => self.setup_ns,
+            false => 0,
+        }
+    }
+
     /// Takes COMMAND's last events, detaches, and completes the file.
     fn end(
         mut self,
@@ -439,6 +447,7 @@ impl Session {
         own.push(recorder(end, LifeKind::Clock(end_clock)));
         own.push(recorder(end, counters));
         let machine = self.collector.machine.totals();
+        let setup_ns = self.setup_of_part();
         let (batches, mut source, output) = self.collector.finish(own, end);
         let (mut waited, running) = endings.reap(source.reaped());
         let cpu = host::own_cpu();
@@ -448,11 +457,6 @@ impl Session {
             setup_ns: self.setup_ns,
         };
         let begin = self.part.meta.start;
-        let setup_ns = if begin == self.start {
-            self.setup_ns
-        } else {
-            0
-        };
         let summary = Summary {
             end,
             end_clock,

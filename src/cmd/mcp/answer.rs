@@ -84,7 +84,7 @@ impl Page {
     pub fn result(&self, title: &str, said: &[u8], failed: bool) -> Value {
         let mut text = format!("{title}\n{}", self.text);
         if !said.is_empty() {
-            text.push_str(&format!("said:\n{}", last(said)));
+            text.push_str(&format!("messages:\n{}", last(said)));
         }
         let next = self.next.map(|next| next.to_string());
         if let Some(next) = &next {

@@ -1,14 +1,27 @@
 //! The tools: what an agent gives them, and the command line of each.
 
 use std::ffi::OsString;
+use std::io::Read;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{mpsc, Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
+use nix::sys::signal::{kill, Signal};
 use serde_json::{json, Map, Value};
 use tr_report::called::TR;
 
 use super::answer::{self, Page};
 use crate::open;
+
+/// The longest time of the tool `record`; then its end has the other one.
+const LIMIT: Duration = Duration::from_secs(3600);
+const GRACE: Duration = Duration::from_secs(10);
+/// The last bytes of a command's messages that are kept.
+const SAID: usize = 4096;
+/// The most characters of an agent's own words that an answer repeats.
+pub const REPEATED: usize = 200;
 
 /// A tool.
 pub struct Tool {
@@ -50,7 +63,7 @@ const SORT: Takes = Takes(
     "on-cpu, off-cpu, wall, run-queue, sleep, blocked, rss, start",
 );
 
-/// All tools; the last needs the user's leave.
+/// All tools; the last needs the user's permission.
 const TOOLS: [Tool; 7] = [
     Tool {
         name: "summary",
@@ -114,7 +127,7 @@ const TOOLS: [Tool; 7] = [
     },
     Tool {
         name: "record",
-        about: "Run a command and record it",
+        about: "Run a command and record it, for an hour at most",
         words: &["record"],
         takes: &[
             Takes("command", Type::Command, "the command and its arguments"),
@@ -184,7 +197,7 @@ impl Tool {
     fn line(&self, given: &Map<String, Value>, root: &Path) -> Result<Vec<OsString>, String> {
         let mut words: Vec<OsString> = self.words.iter().map(Into::into).collect();
         if let Some(name) = given.keys().find(|name| !self.has(name)) {
-            return Err(format!("no argument {name:?}"));
+            return Err(format!("no argument {}", quoted(name)));
         }
         for Takes(name, kind, _) in self.takes {
             let value = given.get(*name).filter(|value| !value.is_null());
@@ -247,6 +260,13 @@ impl Tool {
     }
 }
 
+/// A name that the agent gave, in quotes and not whole if it is long.
+fn quoted(name: &str) -> String {
+    let short: String = name.chars().take(REPEATED).collect();
+    let rest = if short.len() < name.len() { "…" } else { "" };
+    format!("{short:?}{rest}")
+}
+
 fn option(name: &str, value: impl AsRef<std::ffi::OsStr>) -> OsString {
     let mut option = OsString::from(format!("--{name}="));
     option.push(value);
@@ -267,7 +287,10 @@ fn below(root: &Path, name: &str) -> Result<PathBuf, String> {
     // Whether there is something elsewhere is not told.
     let file = std::fs::canonicalize(root.join(name)).ok();
     let file = file.filter(|file| file.starts_with(root) && file.is_file());
-    file.ok_or_else(|| format!("{name:?} is no file below the folder that {TR} mcp was started in"))
+    file.ok_or_else(|| {
+        let name = quoted(name);
+        format!("{name} is no file below the folder that {TR} mcp was started in")
+    })
 }
 
 /// The place of a new file in the folder or below.
@@ -278,7 +301,8 @@ fn new_below(root: &Path, name: &str) -> Result<PathBuf, String> {
     let is_link = |file: &PathBuf| std::fs::symlink_metadata(file).is_ok_and(|it| it.is_symlink());
     let place = place.filter(|file| file.starts_with(root) && file != root && !is_link(file));
     place.ok_or_else(|| {
-        format!("{name:?} is no place below the folder that {TR} mcp was started in")
+        let name = quoted(name);
+        format!("{name} is no place below the folder that {TR} mcp was started in")
     })
 }
 
@@ -325,38 +349,128 @@ fn ask(tool: &Tool, mut words: Vec<OsString>, from: u64) -> std::io::Result<Valu
         None => answer::page(std::io::empty(), 0)?,
     };
     let status = child.wait()?;
-    let failed = status
-        .code()
-        .is_some_and(|code| code >= i32::from(open::UNREADABLE));
-    Ok(page.result(
-        &format!("{}, data of a recording:", tool.name),
-        &read(&mut said)?,
-        failed,
-    ))
+    let (killed, failed) = judged(status);
+    let title = format!("{}{killed}, data of a recording:", tool.name);
+    Ok(page.result(&title, &read(&mut said)?, failed))
+}
+
+/// The signal that killed a command, for its title, and whether it failed.
+fn judged(status: ExitStatus) -> (String, bool) {
+    let least = i32::from(open::UNREADABLE);
+    match status.signal() {
+        // Our end of the pipe was closed before the command had written all.
+        Some(signal) if signal == Signal::SIGPIPE as i32 => (String::new(), false),
+        Some(_) => (format!(" was killed ({status})"), true),
+        None => (String::new(), status.code().is_some_and(|it| it >= least)),
+    }
 }
 
 fn record(words: Vec<OsString>, root: &Path) -> std::io::Result<Value> {
-    let mut said = tempfile::tempfile()?;
     let mut command = command(words);
-    command
-        .current_dir(root)
-        .stdout(said.try_clone()?)
-        .stderr(said.try_clone()?);
-    let status = command.status()?;
+    command.current_dir(root);
+    let (status, in_time, said) = bounded(command, LIMIT)?;
+    let title = match in_time {
+        true => format!("record: {status}"),
+        false => format!("record: ended after {} s: {status}", LIMIT.as_secs()),
+    };
     let page: Page = answer::page(std::io::empty(), 0)?;
-    Ok(page.result(
-        &format!("record: {status}"),
-        &read(&mut said)?,
-        !status.success(),
-    ))
+    Ok(page.result(&title, &said, !(in_time && status.success())))
+}
+
+/// Runs a command, ends it at the limit of its time, and keeps the last part of what it prints: its
+/// status, whether the time was enough, and that part.
+fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus, bool, Vec<u8>)> {
+    let (mut output, input) = std::io::pipe()?;
+    command.stdout(input.try_clone()?).stderr(input);
+    let mut child = command.spawn()?;
+    // It has the pipe's other end.
+    drop(command);
+    let last = Arc::new(Mutex::new(Vec::new()));
+    let (kept, (done, all)) = (Arc::clone(&last), mpsc::channel());
+    // Reads on for a process that the command leaves behind, which would be killed by a closed pipe.
+    std::thread::spawn(move || {
+        let mut part = [0; SAID];
+        while let Ok(length @ 1..) = output.read(&mut part) {
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.extend_from_slice(part.get(..length).unwrap_or_default());
+            let more = kept.len().saturating_sub(SAID);
+            kept.drain(..more);
+        }
+        let _ = done.send(());
+    });
+    let (status, in_time) = match waited(&mut child, limit)? {
+        Some(status) => (status, true),
+        None => {
+            // `tr record` passes it on to COMMAND, and completes the file.
+            let _ = kill(
+                nix::unistd::Pid::from_raw(child.id().cast_signed()),
+                Signal::SIGTERM,
+            );
+            let ended = waited(&mut child, GRACE)?;
+            let killed = || child.kill().and_then(|()| child.wait());
+            (ended.map_or_else(killed, Ok)?, false)
+        }
+    };
+    let _ = all.recv_timeout(Duration::from_millis(100));
+    let last = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    Ok((status, in_time, last))
+}
+
+/// The child's status, if it ends within this time.
+fn waited(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let begun = Instant::now();
+    loop {
+        match child.try_wait()? {
+            None if begun.elapsed() < limit => std::thread::sleep(Duration::from_millis(20)),
+            status => return Ok(status),
+        }
+    }
 }
 
 /// The last bytes of a file.
 fn read(file: &mut std::fs::File) -> std::io::Result<Vec<u8>> {
-    use std::io::{Read, Seek, SeekFrom};
+    use std::io::{Seek, SeekFrom};
     let length = file.seek(SeekFrom::End(0))?;
-    file.seek(SeekFrom::Start(length.saturating_sub(4096)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(SAID as u64)))?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_killed_command_has_failed() {
+        let judged = |raw| judged(ExitStatus::from_raw(raw));
+        let killed = " was killed (signal: 9 (SIGKILL))".to_owned();
+        assert_eq!(judged(9), (killed, true));
+        assert_eq!(judged(Signal::SIGPIPE as i32), (String::new(), false));
+        for (code, failed) in [(0, false), (1, false), (2, true)] {
+            assert_eq!(judged(code << 8), (String::new(), failed));
+        }
+    }
+
+    fn shell(script: &str, limit: Duration) -> (ExitStatus, bool, Vec<u8>) {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::null());
+        bounded(command, limit).unwrap()
+    }
+
+    #[test]
+    fn a_command_has_its_time_and_the_last_of_its_output() {
+        let long = Duration::from_secs(60);
+        let (status, in_time, said) = shell("seq 100000; echo last >&2; exit 3", long);
+        assert_eq!((status.code(), in_time, said.len()), (Some(3), true, SAID));
+        assert!(said.ends_with(b"100000\nlast\n"), "{said:?}");
+        // One that it leaves behind is not waited for.
+        let begun = Instant::now();
+        let (status, ..) = shell("sleep 30 & echo $!", long);
+        assert!(status.success() && begun.elapsed() < Duration::from_secs(25));
+        let (status, in_time, said) = shell("echo 1; exec sleep 30", Duration::from_millis(300));
+        assert_eq!((status.signal(), in_time), (Some(15), false));
+        assert_eq!(said, b"1\n");
+    }
 }

@@ -11,7 +11,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nix::sys::termios::{tcgetattr, LocalFlags};
-use tr_format::event::{Argv, Comm, Ktime, LifeEvent, LifeKind, Reason, SchedEvent, SchedKind};
+use tr_format::event::{
+    Argv, Comm, Ktime, LifeEvent, LifeKind, Reason, SchedEvent, SchedKind, Tgid, Tid,
+};
 use tr_record::{Watcher, Watching};
 use tr_report::label;
 use tr_report::now::{clock, Jobs, Living, Waits};
@@ -146,6 +148,13 @@ impl Line {
         }
     }
 
+    fn ended(&mut self, tid: Tid, tgid: Tgid, group_dead: bool) {
+        self.waits.remove(&tid.0);
+        if group_dead {
+            self.living.remove(&tgid.0);
+        }
+    }
+
     fn text(&mut self, time: Ktime) -> String {
         for (pid, living) in &mut self.living {
             living.waits = self.waits.get(pid).copied();
@@ -210,12 +219,9 @@ impl Watcher for Line {
                     self.living.insert(exec.tgid.0, command);
                 }
             }
-            LifeKind::Exit(exit) => {
-                self.waits.remove(&exit.tid.0);
-                if exit.group_dead {
-                    self.living.remove(&exit.tgid.0);
-                }
-            }
+            LifeKind::Exit(it) => self.ended(it.tid, it.tgid, it.group_dead),
+            // By ptrace and samples.
+            LifeKind::End(it) => self.ended(it.tid, it.tgid, it.group_dead),
             _ => {}
         }
     }
@@ -225,5 +231,59 @@ impl Watcher for Line {
         if let Some(screen) = screen().as_mut() {
             screen.draw(&text);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tr_format::event::{Exec, Exit, Fork, TaskEnd};
+
+    use super::*;
+
+    #[test]
+    fn a_process_is_gone_after_its_end_however_that_is_told() {
+        let mut line = Line::new(Ktime(0));
+        let mut number_after = |kind| {
+            line.life(&LifeEvent {
+                time: Ktime(1),
+                cpu: None,
+                kind,
+            });
+            Jobs::of(&line.living).number
+        };
+        let fork = |pid| {
+            LifeKind::Fork(Fork {
+                parent_tgid: Tgid(1),
+                tid: Tid(pid),
+                tgid: Tgid(pid),
+                ..Fork::default()
+            })
+        };
+        let end = |tid, group_dead| {
+            LifeKind::End(TaskEnd {
+                tid: Tid(tid),
+                tgid: Tgid(3),
+                status: None,
+                group_dead,
+                max_rss: None,
+            })
+        };
+        let exit = LifeKind::Exit(Exit {
+            tid: Tid(2),
+            tgid: Tgid(2),
+            group_dead: true,
+            ..Exit::default()
+        });
+        let command = LifeKind::Exec(Exec {
+            tgid: Tgid(1),
+            ..Exec::default()
+        });
+        assert_eq!(number_after(command), 1);
+        assert_eq!(number_after(fork(2)), 1, "COMMAND has a child");
+        assert_eq!(number_after(fork(3)), 2);
+        assert_eq!(number_after(exit), 1);
+        assert_eq!(number_after(fork(4)), 2);
+        assert_eq!(number_after(end(5, false)), 2, "a thread's end");
+        assert_eq!(number_after(end(3, true)), 1);
     }
 }

@@ -27,11 +27,11 @@ pub fn limit(text: &str) -> Result<Limit, String> {
     match unit {
         "" => Err("give a unit: 1h is a length, 100M a size".to_owned()),
         "s" | "m" | "min" | "h" => match args::length(text)? {
-            length if length < SHORTEST => Err("the shortest part has 2s".to_owned()),
+            length if length < SHORTEST => Err("a part must last at least 2s".to_owned()),
             length => Ok(Limit::Length(length)),
         },
         _ => match args::size(text)? {
-            size if size < SMALLEST => Err("the smallest part has 100K".to_owned()),
+            size if size < SMALLEST => Err("a part must be at least 100K".to_owned()),
             size => Ok(Limit::Size(size)),
         },
     }

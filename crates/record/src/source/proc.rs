@@ -232,7 +232,7 @@ const STACK: usize = 32 << 10;
 
 /// The path that the `execve` of a 64-bit process was given, and the arguments, from the stack on
 /// which it begins: a count, the arguments' addresses and those of the environment, each with a
-/// zero, pairs of tags and values, and the strings. `None`: there is more than fits, or another form.
+/// zero, pairs of tags and values, and the strings. `None`: there is more than fits (the path too), or another form.
 pub fn arguments(id: Id, stack: usize, limit: usize) -> Option<(Vec<u8>, Argv)> {
     let mut bytes = vec![0u8; STACK];
     let len = read_memory(id, stack, &mut bytes)?;
@@ -265,7 +265,10 @@ pub fn arguments(id: Id, stack: usize, limit: usize) -> Option<(Vec<u8>, Argv)> 
     let filename = filename?;
     let end = if next == 0 { filename } else { next };
     let text = |from: usize| bytes.get(from.checked_sub(stack)?..);
-    let path = text(filename)?.split(|byte| *byte == 0).next()?.to_vec();
+    let path = text(filename)?;
+    let path = path
+        .get(..path.iter().position(|byte| *byte == 0)?)?
+        .to_vec();
     let all = text(first)?.get(..end.checked_sub(first)?)?;
     let argv = Argv {
         bytes: all.get(..limit).unwrap_or(all).into(),
@@ -345,5 +348,23 @@ mod tests {
         );
         assert_eq!(numbers, (3, 20, 22, 48, Some(256)));
         assert_eq!(parse(b"7 (a"), None);
+    }
+
+    #[test]
+    fn a_path_that_goes_on_is_not_taken_for_whole() {
+        let path_of = |end: &[u8; 4]| {
+            let mut stack = vec![0u8; STACK];
+            let base = stack.as_ptr() as usize;
+            let (argument, path) = (base + 512, base + STACK - end.len());
+            let words = [1, argument, 0, 0, AT_EXECFN, path, 0];
+            let words = words.iter().flat_map(|it| it.to_ne_bytes());
+            stack.splice(..words.clone().count(), words);
+            stack[STACK - end.len()..].copy_from_slice(end);
+            assert_eq!(stack.as_ptr() as usize, base);
+            let id = Id::try_from(std::process::id()).unwrap();
+            arguments(id, base, 64).map(|(path, _)| path)
+        };
+        assert_eq!(path_of(b"/sh\0").as_deref(), Some(b"/sh".as_slice()));
+        assert_eq!(path_of(b"/bin"), None);
     }
 }

@@ -229,38 +229,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
     let own = schedule.wall(0, Effect::Best);
     let withheld = Withheld::new(facts, own);
-    let mut rated: Vec<Rated> = Vec::new();
-    for (candidate, bit) in candidates.into_iter().zip(0..) {
-        // Where others have the CPUs, a wait for a disk is longer, too.
-        let whole = match candidate.kind {
-            Kind::Disk | Kind::Memory | Kind::Lock => facts.wall,
-            _ => own,
-        };
-        let enough = |gain: u64| gain.saturating_mul(least(candidate.kind)) >= whole && gain > 0;
-        let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
-        if !enough(candidate.cap) || withheld.silences(&candidate) {
-            continue;
-        }
-        let saved = |effect| own.saturating_sub(schedule.wall(1 << bit, effect));
-        let gain = saved(Effect::Best).min(candidate.cap);
-        if enough(gain) {
-            let at_least = match candidate.kind {
-                // It may guard what only one can use.
-                Kind::Lock => 0,
-                // Whole builds may need each other's results, which no recording tells.
-                _ if jobs && of_builds(facts, &candidate) => 0,
-                // Beside others more tasks may get no more of the CPUs.
-                _ if jobs && withheld.contended => 0,
-                kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
-                _ => saved(Effect::Worst).min(gain),
-            };
-            rated.push(Rated {
-                gain: (at_least, gain),
-                bit: 1 << bit,
-                candidate,
-            });
-        }
-    }
+    let rated = rated(facts, candidates, (&schedule, own), &withheld);
     let mut kept = distinct(facts, rated);
     kept.order_by_key(|(it, _)| (std::cmp::Reverse(it.gain), it.kind));
     kept.truncate(MOST);
@@ -296,6 +265,48 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         changes,
         nothing,
     })
+}
+
+/// The candidates that save enough. `own`: the simulated time without changes.
+fn rated(
+    facts: &Facts<'_>,
+    candidates: Vec<Candidate>,
+    (schedule, own): (&Schedule, u64),
+    withheld: &Withheld,
+) -> Vec<Rated> {
+    let mut rated: Vec<Rated> = Vec::new();
+    for (candidate, bit) in candidates.into_iter().zip(0..) {
+        // Where others have the CPUs, a wait for a disk is longer, too.
+        let whole = match candidate.kind {
+            Kind::Disk | Kind::Memory | Kind::Lock => facts.wall,
+            _ => own,
+        };
+        let enough = |gain: u64| gain.saturating_mul(least(candidate.kind)) >= whole && gain > 0;
+        let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
+        if !enough(candidate.cap) || withheld.silences(&candidate) {
+            continue;
+        }
+        let saved = |effect| own.saturating_sub(schedule.wall(1 << bit, effect));
+        let gain = saved(Effect::Best).min(candidate.cap);
+        if enough(gain) {
+            let at_least = match candidate.kind {
+                // It may guard what only one can use.
+                Kind::Lock => 0,
+                // Whole builds may need each other's results, which no recording tells.
+                _ if jobs && of_builds(facts, &candidate) => 0,
+                // Beside others more tasks may get no more of the CPUs.
+                _ if jobs && withheld.contended => 0,
+                kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
+                _ => saved(Effect::Worst).min(gain),
+            };
+            rated.push(Rated {
+                gain: (at_least, gain),
+                bit: 1 << bit,
+                candidate,
+            });
+        }
+    }
+    rated
 }
 
 /// The first two changes at once, the first three, and so on. A change that may save nothing is

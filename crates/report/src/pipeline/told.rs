@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use super::{Graph, Job};
+use crate::escape;
 
 /// A job as the CI system tells it; times in ns since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// The name that the CI system shows.
+    /// The name as the CI system has it, not escaped.
     pub name: String,
     /// It needs these, if that is told.
     pub needs: Option<Vec<String>>,
@@ -64,9 +65,10 @@ pub(super) fn place(mut jobs: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Grap
         job.failed |= one.failed;
     }
     for one in left {
-        names.insert(&one.name, one.name.clone());
+        let name = escape::text(one.name.as_bytes());
+        names.insert(&one.name, name.clone());
         jobs.push(Job {
-            name: one.name.clone(),
+            name,
             start: one.started,
             end: one.ended,
             queued: one.queued,

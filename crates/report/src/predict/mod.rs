@@ -231,11 +231,6 @@ impl Predictor {
         !self.tools.jobs.is_empty()
     }
 
-    /// The number of machines that the forecast is for.
-    fn machines(&self) -> f64 {
-        self.wanted.shards.unwrap_or(1) as f64
-    }
-
     fn machine(&self, cpus: u64, jobs: Option<u64>) -> Machine {
         Machine {
             quota: self.wanted.quota.map(|it| it.saturating_mul(PERIOD / 1000)),

@@ -46,7 +46,7 @@ pub fn table(
                 cpus,
                 jobs,
                 wall,
-                cost: price.map(|price| predictor.machines() * cost(wall.likely, cpus, price)),
+                cost: price.map(|price| cost(wall.likely, (cpus, predictor.wanted.shards), price)),
                 decides: told(&parts, 1),
             }
         })
@@ -69,9 +69,10 @@ pub fn cheapest(rows: &[Row]) -> Option<Row> {
     least.map(|(_, row)| row.clone())
 }
 
-/// What a time on so many CPUs costs.
-fn cost(ns: u64, cpus: u64, price: f64) -> f64 {
-    ns as f64 / 60e9 * cpus as f64 * price
+/// What a time on so many CPUs costs, on each of so many machines.
+fn cost(ns: u64, (cpus, machines): (u64, Option<u64>), price: f64) -> f64 {
+    let one = ns as f64 / 60e9 * cpus as f64 * price;
+    machines.unwrap_or(1) as f64 * one
 }
 
 impl Row {
@@ -201,9 +202,10 @@ impl Forecast {
     }
 
     fn cost(&self, costs: &Costs) -> Option<f64> {
-        let machines = self.shards.unwrap_or(1) as f64;
-        let one = |price| cost(self.wall.likely, self.cpus, price);
-        costs.price.map(|price| machines * one(price))
+        let machines = (self.cpus, self.shards);
+        costs
+            .price
+            .map(|price| cost(self.wall.likely, machines, price))
     }
 
     /// The rows as CSV; without a table the forecast itself.

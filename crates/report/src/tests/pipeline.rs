@@ -128,6 +128,20 @@ fn the_ci_system_adds_jobs_times_and_needs() {
 }
 
 #[test]
+fn names_of_the_ci_system_are_escaped_and_needs_found_by_them() {
+    let odd = "a\u{1b}[2J\u{202e}";
+    let all = [told(odd, 0, 5, &[]), told("b", 6, 9, &[odd])];
+    let pipeline = Pipeline::new(Vec::new(), None, &all);
+    let json = pipeline.json();
+    let shown = escape::text(odd.as_bytes());
+    assert_eq!(json["jobs"][1]["needs"], serde_json::json!([shown]));
+    let hidden = |it: char| it != '\n' && it.is_control() || it == '\u{202e}';
+    for text in [json.to_string(), pipeline.text(), pipeline.html()] {
+        assert!(!text.contains(hidden) && text.contains("202e"), "{text}");
+    }
+}
+
+#[test]
 fn the_page_has_each_job_once_and_no_markup_of_theirs() {
     let mut all = jobs();
     all.push(job("<b>&", 40, 41));

@@ -90,11 +90,69 @@ pub fn start(
 ) -> Result<Started, Error> {
     host::check_time_namespace()?;
     let targets = Targets::of(config, child, online)?;
+    let scope = targets.scope.clone();
+    let (settings, buffer) = settings(config, targets, online.len())?;
+    let mut attached = attach(loader, &settings)?;
+    let tracer = &mut attached.tracer;
+    let sink = Sink::new(host::page_size());
+    let rings = tracer.rings(sink.clone())?;
+    let tasks = tracer.snapshot()?;
+    let followed = |pid: &&u32| tasks.iter().any(|t| t.seen_tid == **pid && t.followed != 0);
+    if let Some(pid) = settings.targets.iter().find(|pid| !followed(pid)) {
+        return Err(Error::Hidden(*pid));
+    }
+    let tgid_of = |pid: u32| tasks.iter().find(|t| t.seen_tid == pid).map(|t| t.tgid);
+    let root = child.and_then(tgid_of);
+    if let Some(root) = root {
+        sink.watch(RootWatch::new(root));
+        tracer.watch_signals(root, tgid_of(std::process::id()).unwrap_or(0));
+    }
+    let living = living(&tasks, &scope, config.argv_limit);
+    let totals = config.light.then(|| Totals::new(tracer));
+    let facts = totals.as_ref().map(Totals::facts);
+    Ok(Started {
+        scope: scope.clone(),
+        root,
+        origin: (loader == Loader::Sudo || config.light).then_some(Origin {
+            method: match loader {
+                Loader::Own => Method::Bpf,
+                Loader::Sudo => Method::Sudo,
+            },
+            facts: facts.unwrap_or_default(),
+        }),
+        extras: (!config.light).then(|| extras(&attached.tracer, config)),
+        missing: match config.light {
+            true => vec![Missing::new(None, LIGHT)],
+            false => [missing(&attached), notes(&attached)].concat(),
+        },
+        irq_known: attached.irq_known,
+        buffer,
+        living,
+        source: Box::new(Bpf {
+            tracer: attached.tracer,
+            rings,
+            sink,
+            devices: None,
+            calls: None,
+            totals,
+            scope,
+            argv_limit: config.argv_limit,
+            waits_before: 0,
+            sudo: attached.sudo,
+        }),
+    })
+}
+
+/// The programs' settings, and the memory of all rings in bytes; `online` is the number of CPUs.
+///
+/// # Errors
+/// There is too little memory.
+fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Settings, u64), Error> {
     let possible_cpus = host::possible_cpus();
     let later_cpus = config
         .cpus
         .is_none()
-        .then(|| later_cpus(online.len(), possible_cpus));
+        .then(|| later_cpus(online, possible_cpus));
     let regions = targets.cpus.len() + later_cpus.unwrap_or(0) as usize;
     let page = host::page_size();
     let (sched_ring, life_ring) = match ring_sizes(targets.cpus.len(), config.buffer, page) {
@@ -104,7 +162,8 @@ pub fn start(
     let sched_rings = u64::from(sched_ring) * regions as u64;
     let stacks = sampling(config, targets.cpus.len());
     let sample_ring = stacks.map_or(0, |it| u64::from(it.ring));
-    memory::check(sched_rings + u64::from(life_ring) + sample_ring + OWN_MEMORY)?;
+    let buffer = sched_rings + u64::from(life_ring) + sample_ring;
+    memory::check(buffer + OWN_MEMORY)?;
     let settings = Settings {
         all: config.follow == Follow::All,
         cpus: targets.cpus,
@@ -128,55 +187,7 @@ pub fn start(
         count_emitted: false,
         hidden_tid: 0,
     };
-    let mut attached = attach(loader, &settings)?;
-    let tracer = &mut attached.tracer;
-    let sink = Sink::new(page);
-    let rings = tracer.rings(sink.clone())?;
-    let tasks = tracer.snapshot()?;
-    let followed = |pid: &&u32| tasks.iter().any(|t| t.seen_tid == **pid && t.followed != 0);
-    if let Some(pid) = settings.targets.iter().find(|pid| !followed(pid)) {
-        return Err(Error::Hidden(*pid));
-    }
-    let tgid_of = |pid: u32| tasks.iter().find(|t| t.seen_tid == pid).map(|t| t.tgid);
-    let root = child.and_then(tgid_of);
-    if let Some(root) = root {
-        sink.watch(RootWatch::new(root));
-        tracer.watch_signals(root, tgid_of(std::process::id()).unwrap_or(0));
-    }
-    let living = living(&tasks, &targets.scope, config.argv_limit);
-    let totals = config.light.then(|| Totals::new(tracer));
-    let facts = totals.as_ref().map(Totals::facts);
-    Ok(Started {
-        scope: targets.scope.clone(),
-        root,
-        origin: (loader == Loader::Sudo || config.light).then_some(Origin {
-            method: match loader {
-                Loader::Own => Method::Bpf,
-                Loader::Sudo => Method::Sudo,
-            },
-            facts: facts.unwrap_or_default(),
-        }),
-        extras: (!config.light).then(|| extras(&attached.tracer, config)),
-        missing: match config.light {
-            true => vec![Missing::new(None, LIGHT)],
-            false => [missing(&attached), notes(&attached)].concat(),
-        },
-        irq_known: attached.irq_known,
-        buffer: sched_rings + u64::from(life_ring) + sample_ring,
-        living,
-        source: Box::new(Bpf {
-            tracer: attached.tracer,
-            rings,
-            sink,
-            devices: None,
-            calls: None,
-            totals,
-            scope: targets.scope,
-            argv_limit: config.argv_limit,
-            waits_before: 0,
-            sudo: attached.sudo,
-        }),
-    })
+    Ok((settings, buffer))
 }
 
 /// The processes of servers and their descendants.
