@@ -136,7 +136,8 @@ run() {
 # Two CPUs for the guests, at most.
 cpus=$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status | sed 's/,/\n/g' |
 	awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2) && n < 2; i++) printf "%s%d", n++ ? "," : "", i }')
-scripts/cargo.sh build --locked -q
+# The packages are those of the other tests: another choice has other features, and is compiled anew.
+scripts/cargo.sh test --locked --workspace --no-run -q
 gcc -O1 -static -pthread -o "$cache/load" fixtures/programs/load.c
 gcc -O1 -static -pthread -o "$cache/dns" fixtures/programs/dns.c
 if (($# == 0)); then set -- 6.1 ${TR_LONG+6.12} host; fi
@@ -155,7 +156,7 @@ for kernel; do
 done
 status=0
 if ((${#recorded[@]})); then
-	TR_KERNELS="${recorded[*]}" scripts/cargo.sh test --locked -q --test kernels -- --nocapture || status=1
+	TR_KERNELS="${recorded[*]}" scripts/cargo.sh test --locked --workspace -q --test kernels -- --nocapture || status=1
 fi
 echo "kernels: $((${#recorded[@]})) recorded, ${#failed[@]} failed${failed:+ (${failed[*]})}, ${#skipped[@]} skipped${skipped:+ (${skipped[*]})}"
 ((status == 0 && ${#failed[@]} == 0))
