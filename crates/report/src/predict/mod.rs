@@ -389,7 +389,7 @@ impl Predictor {
 }
 
 /// The least error of a forecast, in thousandths.
-const BASE: u64 = 30;
+const BASE: u64 = 50;
 /// The most that sharing caches and cores changes, in thousandths.
 const SHARED: u64 = 100;
 /// What a server adds that answers in another order, in thousandths.
