@@ -23,6 +23,7 @@ import tempfile
 import time
 
 import light
+import section
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 STATS = "/proc/sys/kernel/bpf_stats_enabled"
@@ -189,17 +190,12 @@ def shown(value):
     return f"{value:.0f}" if value >= 1000 else f"{value:.3g}"
 
 
-def write(path, section):
+def write(path, text):
     """Replaces the section of that name, or adds it."""
-    text = f"# {os.path.basename(path).removesuffix('.md')}\n"
-    if os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
-    before, found, after = text.partition(TITLE)
-    rest = after.partition("\n## ") if found else ("", "", "")
-    text = before.rstrip() + "\n\n" + section + ("\n## " + rest[2] if rest[1] else "")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+    if not os.path.exists(path):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"# {os.path.basename(path).removesuffix('.md')}\n")
+    section.replace(path, text)
 
 
 def main():
@@ -234,9 +230,9 @@ def main():
         cells += [shown(old_value), f"{value / old_value:.2f}"] if old_value else ["–", "–"]
         cells += [shown(rival), f"{rival / value:.2f}"] if rival else ["–", "–"]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    section = "\n".join(lines) + "\n"
-    print("\n" + section)
-    write(os.path.join(options.out, f"{datetime.date.today().isoformat()}.md"), section)
+    table = "\n".join(lines) + "\n"
+    print("\n" + table)
+    write(os.path.join(options.out, f"{datetime.date.today().isoformat()}.md"), table)
 
 
 if __name__ == "__main__":

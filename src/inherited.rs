@@ -4,8 +4,11 @@
 //! standard stream. COMMAND and the system's `tr` must inherit both unchanged, so an
 //! initialization function, which the loader calls before the runtime, notes them.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::status;
 
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
@@ -96,4 +99,26 @@ pub fn original_environment() -> Option<Vec<CString>> {
     let variables = bytes.ok()?;
     let variables = variables.split(|b| *b == 0).filter(|v| !v.is_empty());
     Some(variables.filter_map(|v| CString::new(v).ok()).collect())
+}
+
+/// Replaces this process by COMMAND, with what the caller gave; returns an exit status only if that
+/// fails. Not by `std`'s `Command::exec`: it empties the signal mask and resets SIGPIPE's action.
+pub fn become_command(command: &[OsString]) -> u8 {
+    restore_sigpipe();
+    restore_streams();
+    // The arguments came from the kernel as C strings: there is no NUL.
+    let string = |text: &OsString| CString::new(text.as_bytes()).unwrap_or_default();
+    let args: Vec<CString> = command.iter().map(string).collect();
+    let Some(program) = args.first() else {
+        return status::FAILED;
+    };
+    // As tr record does: a tr with file capabilities has lost LD_PRELOAD and the like.
+    let failed = match original_environment() {
+        None => nix::unistd::execvp(program, &args),
+        Some(environment) => nix::unistd::execvpe(program, &args, &environment),
+    };
+    let Err(errno) = failed;
+    let program = tr_report::escape::text(program.to_bytes());
+    eprintln!("tr: cannot execute {program}: {}", errno.desc());
+    status::not_executed(errno)
 }

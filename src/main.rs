@@ -251,7 +251,7 @@ fn run_untraced(words: &[OsString]) -> Option<ExitCode> {
         return None;
     }
     eprintln!("tr: the command runs untraced; no recording is written");
-    Some(ExitCode::from(passthrough::become_command(command)))
+    Some(ExitCode::from(inherited::become_command(command)))
 }
 
 /// A format other than text for people.

@@ -1,7 +1,8 @@
 //! The outputs of the subcommands that read a trace.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
+use std::process::ExitCode;
 
 use tr_format::frame;
 use tr_output::{Destination, Kind, Settings, Target};
@@ -147,12 +148,26 @@ pub fn whole<T, E: From<io::Error>>(
     tr_output::whole(&Target::of(output), &settings, write)
 }
 
+/// Writes a whole text; the exit status, after what is wrong.
+pub fn text(output: &Path, trace: &Path, kind: Kind, force: Force, text: &str) -> ExitCode {
+    let written = whole(output, trace, (kind, false), force, |file| {
+        file.write_all(text.as_bytes())
+    });
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let out = tr_report::escape::text(output.as_os_str().as_encoded_bytes());
+            eprintln!("tr: cannot write {out}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Writes a manual page or another text that everybody may read.
 ///
 /// # Errors
 /// Those of opening, writing or naming the output.
 pub fn public(output: &Path, text: &[u8]) -> io::Result<()> {
-    use std::io::Write;
     let settings = Settings {
         mode: 0o644,
         binary: false,

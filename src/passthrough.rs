@@ -179,28 +179,6 @@ fn exec(args: Vec<OsString>) -> u8 {
     }
 }
 
-/// Executes COMMAND, with what the caller gave; the exit status, if that fails. Not by `std`, as above.
-pub fn become_command(command: &[OsString]) -> u8 {
-    let args = command.iter();
-    let args: Vec<CString> = args
-        .map(|arg| CString::new(arg.as_bytes()).unwrap_or_default())
-        .collect();
-    let Some(program) = args.first() else {
-        return status::NOT_FOUND;
-    };
-    let environment = inherited::original_environment();
-    inherited::restore_sigpipe();
-    inherited::restore_streams();
-    let failed = match environment {
-        None => nix::unistd::execvp(program, &args),
-        Some(environment) => nix::unistd::execvpe(program, &args, &environment),
-    };
-    let Err(errno) = failed;
-    let program = tr_report::escape::text(program.as_bytes());
-    eprintln!("tr: cannot execute {program}: {}", errno.desc());
-    status::not_executed(errno)
-}
-
 /// The executable files `tr` on PATH, in its order, without this file (`own`: device and
 /// inode, which also covers links to it) and those already tried.
 fn candidates(path: &OsStr, tried: &OsStr, own: Option<(u64, u64)>) -> Vec<PathBuf> {

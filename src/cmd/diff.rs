@@ -1,6 +1,5 @@
 //! `tr diff`: changes between two builds.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -142,18 +141,7 @@ fn write(args: &Args, text: &str) -> ExitCode {
     let Some(trace) = files.first() else {
         return ExitCode::from(open::UNREADABLE);
     };
-    let kind = (output::COMPARISON, false);
-    let written = output::whole(&args.output, trace, kind, args.force, |file| {
-        file.write_all(text.as_bytes())
-    });
-    match written {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let out = tr_report::escape::text(args.output.as_os_str().as_encoded_bytes());
-            eprintln!("tr: cannot write {out}: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    output::text(&args.output, trace, output::COMPARISON, args.force, text)
 }
 
 /// Runs it.

@@ -4,11 +4,12 @@
 //!
 //! It runs before Rust's runtime starts, as the pass-through does: a build may set thousands.
 
-use std::ffi::{CString, OsString};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use crate::{called, inherited, status};
+use crate::called;
+use crate::inherited::become_command;
 
 /// Name a moment or a span in the recording in progress
 ///
@@ -51,31 +52,10 @@ pub fn quickly(args: &[OsString]) -> Option<u8> {
         [name] if is_name(name) => Some(0),
         [end, name] if (end == "--begin" || end == "--end") && is_name(name) => Some(0),
         [name, dashes, command @ ..] if is_name(name) && dashes == "--" && !command.is_empty() => {
-            Some(execute(command))
+            Some(become_command(command))
         }
         _ => None,
     }
-}
-
-/// Replaces this process by COMMAND; returns an exit status only if that fails.
-fn execute(command: &[OsString]) -> u8 {
-    inherited::restore_sigpipe();
-    inherited::restore_streams();
-    // The arguments came from the kernel as C strings: there is no NUL.
-    let string = |text: &OsString| CString::new(text.as_bytes()).unwrap_or_default();
-    let args: Vec<CString> = command.iter().map(string).collect();
-    let Some(program) = args.first() else {
-        return status::FAILED;
-    };
-    // As tr record does: a tr with file capabilities has lost LD_PRELOAD and the like.
-    let failed = match inherited::original_environment() {
-        None => nix::unistd::execvp(program, &args),
-        Some(environment) => nix::unistd::execvpe(program, &args, &environment),
-    };
-    let Err(errno) = failed;
-    let program = tr_report::escape::text(program.to_bytes());
-    eprintln!("tr: cannot execute {program}: {}", errno.desc());
-    status::not_executed(errno)
 }
 
 /// Reports a command line that [`quickly`] did not take.

@@ -1,6 +1,5 @@
 //! `tr pipeline`: which job of several the time of a CI run was spent in.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -169,15 +168,5 @@ fn write(args: &Args, pipeline: &Pipeline) -> ExitCode {
     let Some(first) = args.files.first().filter(|_| !args.only_reads()) else {
         return open::print(text.as_bytes());
     };
-    let kind = (output::PIPELINE, false);
-    let written = output::whole(&args.output, first, kind, args.force, |file| {
-        file.write_all(text.as_bytes())
-    });
-    match written {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("tr: cannot write {}: {error}", shown(&args.output));
-            ExitCode::FAILURE
-        }
-    }
+    output::text(&args.output, first, output::PIPELINE, args.force, &text)
 }
