@@ -122,21 +122,43 @@ impl Known {
         while let Some(arg) = args.next() {
             let arg = String::from_utf8_lossy(arg);
             for option in self.options.split_whitespace() {
-                let Some(value) = arg.strip_prefix(option) else {
+                let Some(value) = self.value(&arg, option) else {
                     continue;
                 };
-                let value = value.strip_prefix('=').unwrap_or(value);
+                // 0: as many as there are.
+                let number = |it: &str| it.parse().ok().filter(|jobs| *jobs > 0);
                 if value.is_empty() {
                     let next = args.clone().next();
                     let next = next.and_then(|next| std::str::from_utf8(next).ok());
-                    return Some(next.and_then(|next| next.parse().ok()));
+                    return Some(next.and_then(number));
                 }
-                if let Ok(jobs) = value.parse() {
-                    return Some(Some(jobs));
+                if value.bytes().all(|it| it.is_ascii_digit()) {
+                    return Some(number(value));
                 }
             }
         }
         None
+    }
+
+    /// What follows the option in an argument. Short options without a value may stand before it: `-kj4`.
+    fn value<'a>(&self, arg: &'a str, option: &str) -> Option<&'a str> {
+        let flags = match self.family {
+            Family::Make => "bBdehiklLmnpqrRsStvw",
+            Family::Xargs => "0oprtx",
+            _ => "",
+        };
+        let value = match arg.strip_prefix(option) {
+            Some(value) => value,
+            None => {
+                let letter = option.strip_prefix('-').filter(|it| it.len() == 1)?;
+                let (before, value) = arg.strip_prefix('-')?.split_once(letter)?;
+                before
+                    .chars()
+                    .all(|it| flags.contains(it))
+                    .then_some(value)?
+            }
+        };
+        Some(value.strip_prefix('=').unwrap_or(value))
     }
 }
 
@@ -175,6 +197,13 @@ mod tests {
         assert_eq!(jobs("make", "make -j 4 all"), Some(Some(4)));
         assert_eq!(jobs("make", "make --jobs=16"), Some(Some(16)));
         assert_eq!(jobs("make", "make -j"), Some(None));
+        assert_eq!(jobs("make", "make -skj4"), Some(Some(4)));
+        assert_eq!(jobs("make", "make -kj 4"), Some(Some(4)));
+        assert_eq!(jobs("make", "make -C project -f jam.mk"), None);
+        assert_eq!(jobs("make", "make --jam -fj4"), None);
+        assert_eq!(jobs("xargs", "xargs -0P8 -n1"), Some(Some(8)));
+        assert_eq!(jobs("xargs", "xargs -P0 -n1"), Some(None));
+        assert_eq!(jobs("ninja", "ninja -j0"), Some(None));
         assert_eq!(jobs("pytest", "pytest -n auto"), Some(None));
     }
 }
