@@ -177,6 +177,16 @@ impl Analysis {
         samples.map(Vec::as_slice).unwrap_or_default()
     }
 
+    /// Tells the processes with this pid. If none has it, a container's user may mean that of the
+    /// container's own pid namespace.
+    pub fn has_pid(&self, pid: Tgid) -> impl Fn(&Process) -> bool {
+        let is_seen = self.processes.iter().any(|it| it.pid == pid);
+        move |it| match is_seen {
+            true => it.pid == pid,
+            false => it.ns_pid.0 == pid.0,
+        }
+    }
+
     /// A process by its index. Panics for an index of another analysis.
     pub fn process(&self, ix: ProcessIx) -> &Process {
         &self.processes[ix.place()]

@@ -142,6 +142,9 @@ object! {
 
     Process(analysis: &Analysis, process: &model::Process) {
         pid: u32 = process.pid.0,
+        // Only in a container.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ns_pid: Option<u32> = Some(process.ns_pid.0).filter(|pid| *pid != process.pid.0),
         ppid: Option<u32> = process.ppid.map(|p| p.0),
         comm: String = text(process.comm.bytes()),
         argv: Option<Vec<String>> = argv(&process.argv),

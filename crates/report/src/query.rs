@@ -198,7 +198,7 @@ impl Filter {
     /// The indexes of the processes that match.
     pub fn apply(&self, analysis: &Analysis) -> Vec<usize> {
         let pid = self.pid;
-        let below = pid.map(|pid| with_descendants(analysis, |process| process.pid == pid));
+        let below = pid.map(|pid| with_descendants(analysis, analysis.has_pid(pid)));
         let below = |at: usize| {
             let below = below.as_ref();
             below.is_none_or(|below| below.get(at) == Some(&true))

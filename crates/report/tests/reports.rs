@@ -564,6 +564,36 @@ fn a_span_is_in_the_nearest_common_ancestor_of_its_ends() {
 /// A forged file has a chain of all its processes: a walk to its root for each of them would take
 /// minutes.
 #[test]
+fn a_pid_of_the_host_goes_before_that_of_a_container() {
+    let mut analysis = forest([None, Some(0), Some(1), Some(1)].into_iter());
+    for (at, inside) in [(2, 1), (3, 41)] {
+        analysis.processes[at].ns_pid = Tid(inside);
+    }
+    let with = |pid| -> Vec<u32> {
+        let is = analysis.has_pid(Tgid(pid));
+        let found = analysis.processes.iter().filter(|it| is(it));
+        found.map(|it| it.pid.0).collect()
+    };
+    assert_eq!(with(1), [1], "the host has it");
+    assert_eq!(with(41), [3], "the container has it");
+    assert_eq!(with(77), [0u32; 0]);
+    let document = with_document(&analysis);
+    let inside: Vec<&Value> = document["processes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["ns_pid"])
+        .collect();
+    assert_eq!(inside, [&Value::Null, &Value::Null, &json!(1), &json!(41)]);
+}
+
+/// The document without a report.
+fn with_document(analysis: &Analysis) -> Value {
+    let document = with(analysis, &ask(), |view| rendered(view, &[]));
+    serde_json::from_str(&document).unwrap()
+}
+
+#[test]
 fn spans_in_a_chain_take_time_linear_in_it() {
     let cost = |many: u32| {
         let analysis = marked((0..many).map(|at: u32| at.checked_sub(1)));

@@ -45,7 +45,7 @@ pub(crate) fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
     let root = match view.ask.pid {
         None => critical_path::root(analysis)?,
         Some(pid) => {
-            let at = analysis.processes.iter().position(|p| p.pid == pid);
+            let at = analysis.processes.iter().position(analysis.has_pid(pid));
             let at = at.and_then(|at| u32::try_from(at).ok());
             ProcessIx(at.ok_or(NoPath::NotThere)?)
         }
