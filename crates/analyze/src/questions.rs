@@ -5,6 +5,7 @@ pub mod contention;
 pub mod critical_path;
 mod graph;
 pub mod jobs;
+mod killed;
 pub mod machine;
 pub mod network;
 pub mod own;

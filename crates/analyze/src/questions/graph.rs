@@ -43,6 +43,13 @@ impl<'a> Graph<'a> {
             Bucket::Unknown => return Cause::Own(Kind::Unknown),
             Bucket::Wait(_) => {}
         }
+        if self.was_cut(thread, stretch) {
+            let below = self.below_cut(thread, stretch);
+            return match below.filter(|it| self.lives(*it, stretch.to)) {
+                Some(below) => Cause::Thread(below),
+                None => Cause::Own(self.wait(thread, stretch, false)),
+            };
+        }
         match stretch.waker() {
             Actor::Thread(waker) if self.lives(waker, stretch.to) => {
                 // A kernel thread works for many tasks: its own wait for work explains nothing

@@ -241,6 +241,16 @@ impl Walk<'_> {
                 self.cut_off(thread, now, &stretch)
             }
             Bucket::Unknown => self.unknown(thread, now, &stretch),
+            Bucket::Wait(_) if self.graph.was_cut(thread, &stretch) => {
+                match self.graph.below_cut(thread, &stretch) {
+                    Some(thread) => Step::To {
+                        thread,
+                        then: Then::Awaited,
+                        inferred: true,
+                    },
+                    None => self.cut_off(thread, now, &stretch),
+                }
+            }
             Bucket::Wait(_) => match self.graph.cause(thread, &stretch) {
                 Cause::Thread(waker) => Step::To {
                     thread: waker,

@@ -1,0 +1,172 @@
+//! Waits that a signal ended which killed the waiting process: a time-out's, a CI agent's, Ctrl-C.
+//!
+//! Who sent it tells nothing of what the process waited for: that is its child that lived then, or
+//! what its system call waits for.
+
+use tr_format::event::{Ktime, Reason};
+
+use super::graph::Graph;
+use crate::model::{Process, ProcessIx, ThreadIx};
+use crate::timeline::{Actor, Bucket, Stretch};
+
+/// The most stretches between such a wait and the thread's end, and between a time-out and its signal.
+const NEAR: usize = 64;
+
+/// The most processes among which the one is sought that worked.
+const MOST: usize = 64;
+
+/// Signals by which a build is ended from outside (SIGHUP, SIGINT, SIGKILL, SIGTERM).
+const SIGNALS: [u32; 4] = [1, 2, 9, 15];
+
+/// Whether a process ended by such a signal, or exited as shells say that it did.
+fn has_signal(process: &Process) -> bool {
+    let by = |status: u32| match status & 0x7f {
+        0 => (status >> 8 & 0xff).wrapping_sub(128),
+        signal => signal,
+    };
+    process.status.is_some_and(|it| SIGNALS.contains(&by(it)))
+}
+
+impl Graph<'_> {
+    /// Whether a signal from outside the build, or of a time-out above, ended a wait and killed its
+    /// process; or a time-out ended a wait for a process that it then killed.
+    pub fn was_cut(&self, thread: ThreadIx, wait: &Stretch) -> bool {
+        let analysis = self.analysis;
+        let process = analysis.thread(thread).process;
+        if wait.waker() == Actor::Interrupt {
+            return is_for_child(wait) && self.kills(process, wait.to);
+        }
+        if !self.was_killed(process) {
+            return false;
+        }
+        let by_other = match wait.waker() {
+            Actor::Outside(_) => true,
+            Actor::Thread(by) => {
+                let sender = analysis.thread(by).process;
+                analysis.process(sender).kthread
+                    || self.is_above(sender, process) && self.timed_out(by, wait.to)
+            }
+            Actor::Unknown | Actor::Interrupt | Actor::SoftIrq => false,
+        };
+        by_other && self.is_last(thread, wait)
+    }
+
+    /// The task that worked for a process when one of its waits was cut: of the oldest job the
+    /// first that ran or waited for a CPU, or one that waited and had no child.
+    pub fn below_cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<ThreadIx> {
+        let analysis = self.analysis;
+        let (own, at) = (analysis.thread(thread).process, wait.to);
+        let lives = |ix: &ThreadIx| {
+            let it = analysis.thread(*ix);
+            it.start < at && at <= it.end
+        };
+        let living = |ix: ProcessIx| analysis.process(ix).threads.iter().copied().filter(lives);
+        let mut leaf = None;
+        let mut next = vec![own];
+        for _ in 0..MOST {
+            let Some(process) = next.pop() else {
+                break;
+            };
+            if process != own {
+                let working = living(process).find(|it| self.worked(*it, wait));
+                if working.is_some() {
+                    return working;
+                }
+            }
+            let before = next.len();
+            let children = self.children(process, at).iter().copied();
+            next.extend(children.filter(|it| living(*it).next().is_some()));
+            if next.len() == before && process != own {
+                leaf = leaf.or_else(|| living(process).next());
+            }
+            // The oldest one comes next.
+            if let Some(added) = next.get_mut(before..) {
+                added.reverse();
+            }
+        }
+        leaf
+    }
+
+    /// Whether a task ran or waited for a CPU before a signal; the sender had not woken it.
+    fn worked(&self, task: ThreadIx, wait: &Stretch) -> bool {
+        let Some(number) = wait.to.0.checked_sub(1) else {
+            return false;
+        };
+        let Some(number) = self.timeline.at(task, Ktime(number)) else {
+            return false;
+        };
+        let get = |it| self.timeline.get(task, it);
+        let before = number.checked_sub(1).and_then(get);
+        let woken = before.filter(|it| matches!(it.doing, Bucket::Wait(_)));
+        let by_sender = |it: Stretch| it.waker() == wait.waker() && it.waker() != Actor::Interrupt;
+        get(number).is_some_and(|it| match it.doing {
+            Bucket::OnCpu(_) => true,
+            Bucket::RunQueue { .. } => !woken.is_some_and(by_sender),
+            _ => false,
+        })
+    }
+
+    /// The last children that a process had started by a time, in the order of their starts.
+    fn children(&self, process: ProcessIx, at: Ktime) -> &[ProcessIx] {
+        let children = &self.analysis.process(process).children;
+        let begun = children.partition_point(|it| self.analysis.process(*it).start < at);
+        let last = children.get(begun.saturating_sub(MOST)..begun);
+        last.unwrap_or_default()
+    }
+
+    /// Whether a child that lived then was killed.
+    fn kills(&self, process: ProcessIx, at: Ktime) -> bool {
+        let children = self.children(process, at).iter();
+        let mut children = children.map(|it| self.analysis.process(*it));
+        children.any(|it| it.start < at && at <= it.end && has_signal(it))
+    }
+
+    /// A process that had not ended yet when the recording ended may have got its parent's signal.
+    fn was_killed(&self, ix: ProcessIx) -> bool {
+        let process = self.analysis.process(ix);
+        let parent = process.parent.filter(|_| process.alive);
+        has_signal(process) || parent.is_some_and(|it| has_signal(self.analysis.process(it)))
+    }
+
+    fn is_above(&self, above: ProcessIx, process: ProcessIx) -> bool {
+        let parent = |ix: &ProcessIx| self.analysis.process(*ix).parent;
+        let mut up = std::iter::successors(parent(&process), parent).take(MOST);
+        up.any(|it| it == above)
+    }
+
+    /// A task's last wait was for a child or a signal, and its timer ended it.
+    fn timed_out(&self, task: ThreadIx, at: Ktime) -> bool {
+        let Some(number) =
+            at.0.checked_sub(1)
+                .and_then(|at| self.timeline.at(task, Ktime(at)))
+        else {
+            return false;
+        };
+        let before = (number.saturating_sub(NEAR)..=number).rev();
+        let mut before = before.filter_map(|it| self.timeline.get(task, it));
+        let wait = before.find(|it| matches!(it.doing, Bucket::Wait(_)));
+        wait.is_some_and(|it| {
+            (is_for_child(&it) || it.reason == Reason::Poll) && it.waker() == Actor::Interrupt
+        })
+    }
+
+    /// What a thread waits for afterwards, children apart, is short: a signal's handler removes files.
+    fn is_last(&self, thread: ThreadIx, wait: &Stretch) -> bool {
+        let count = self.timeline.count(thread);
+        let after = self
+            .timeline
+            .at(thread, wait.to)
+            .unwrap_or(count)
+            .min(count);
+        let rest = (after..count.min(after + NEAR)).filter_map(|it| self.timeline.get(thread, it));
+        let waits = rest.filter(|it| it.from >= wait.to && matches!(it.doing, Bucket::Wait(_)));
+        let other = waits.filter(|it| it.reason != Reason::Child);
+        let waited = other.map(|it| it.length()).fold(0, u64::saturating_add);
+        count - after <= NEAR && waited <= wait.length() / 10
+    }
+}
+
+/// A wait for a child, or for its SIGCHLD.
+fn is_for_child(wait: &Stretch) -> bool {
+    matches!(wait.reason, Reason::Child | Reason::Signal)
+}
