@@ -57,7 +57,7 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
   const cpus = (row: number) => (on_cpu[row] === null ? null : on_cpu[row]! / Math.max(1, data.stepWall(row)));
   return [
     { key: "name", title: "Step or test", csv: "name", text: true, value: name, show: (row) => [...data.stepsAround(row).map(name)].reverse().join(" › "),
-      cell: (row) => [h("a", { class: "link", href: open(data, store, row) }, name(row))] },
+      cell: (row) => [h("a", { class: "link", href: open(data, store, row) }, data.stepTitle(row))] },
     { key: "kind", title: "Kind", csv: "kind", text: true, hidden: true, width: 140, value: (row) => data.string(kind[row]), show: (row) => data.string(kind[row]) },
     { key: "start", title: "Start", csv: "start_ns", hidden: true, value: (row) => from[row], show: (row) => time(from[row]) },
     { key: "wall", title: "Wall", hint: "The bar: what it went to, along the step's own critical path", csv: "wall_ns", width: 230,
@@ -104,6 +104,7 @@ export class Steps {
     const zoom = zoomButtons(store);
     this.refresh = () => {
       zoom.hidden = !store.state.chart;
+      for (const tool of this.grid.tools) tool.hidden = store.state.chart;
       form.show(store.state.chart ? "chart" : "table");
       this.grid.element.hidden = store.state.chart;
       this.chart.element.hidden = !store.state.chart;
