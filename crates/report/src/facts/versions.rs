@@ -8,9 +8,11 @@ use tr_analyze::model::Analysis;
 /// The most tools that are told, those that ran most often.
 const MOST: usize = 6;
 
+type Row = (&'static str, &'static str, &'static str, &'static str);
+
 /// Programs, without version and target; the name of their version; the directories that stand for
 /// it before a version; the argument whose value it is.
-const TOLD: &[(&str, &str, &str, &str)] = &[
+const TOLD: &[Row] = &[
     (
         "gcc g++ gfortran cc1 cc1plus cc1obj f951 gnat1 lto1 collect2",
         "gcc",
@@ -46,8 +48,8 @@ pub(crate) fn told(analysis: &Analysis) -> Vec<String> {
     for import in analysis.quality.imports.iter().filter(|it| it.placed > 0) {
         let told = import.tool.as_deref().and_then(|it| it.split_once(' '));
         let known = told.and_then(|(name, version)| {
-            let row = TOLD.iter().find(|(_, called, ..)| *called == name)?;
-            Some((row.1, version.to_owned()))
+            let (_, called, ..) = TOLD.iter().find(|(_, called, ..)| *called == name)?;
+            Some((*called, version.to_owned()))
         });
         if let Some(found) = known {
             *runs.entry(found).or_default() += 1;
@@ -68,18 +70,33 @@ pub(crate) fn told(analysis: &Analysis) -> Vec<String> {
         .collect()
 }
 
+fn row(program: &str) -> Option<&'static Row> {
+    TOLD.iter()
+        .find(|(names, ..)| names.split(' ').any(|it| it == program))
+}
+
+/// A program's name without target and version, and the file's name without its version.
+fn named(file: &str) -> (&str, &str) {
+    let short = |name| str::rsplit(name, '-').next().unwrap_or(name);
+    // The digit of cc1 is no version.
+    if row(short(file)).is_some() {
+        return (short(file), file);
+    }
+    let plain = file.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    (short(plain), plain)
+}
+
 /// The name and the version that a program's path or its arguments tell.
 fn of(path: &[u8], args: &[&[u8]]) -> Option<(&'static str, String)> {
     let path = std::str::from_utf8(path).ok()?;
     let mut parts = path.rsplit('/');
     let file = parts.next()?;
-    let plain = file.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let (program, plain) = named(file);
     let program = match path.contains(GO_TOOLS) {
         true => "go",
-        false => plain.rsplit('-').next()?,
+        false => program,
     };
-    let row = TOLD.iter().find(|(names, ..)| names.split(' ').any(|it| it == program));
-    let (_, called, homes, argument) = *row?;
+    let (_, called, homes, argument) = *row(program)?;
     let of_file = || file.strip_prefix(plain).and_then(in_name);
     let version = value(args, argument)
         .or_else(|| home(&parts.collect::<Vec<_>>(), homes))
@@ -108,7 +125,9 @@ fn in_name(rest: &str) -> Option<String> {
 fn home(directories: &[&str], homes: &str) -> Option<String> {
     let is_home = |name: &str| homes.split(' ').any(|home| home == name);
     directories.iter().enumerate().find_map(|(at, name)| {
-        let (stem, rest) = name.find(|c: char| c.is_ascii_digit()).map(|at| name.split_at(at))?;
+        let (stem, rest) = name
+            .find(|c: char| c.is_ascii_digit())
+            .map(|at| name.split_at(at))?;
         let own = stem.trim_end_matches(['-', 'v']);
         if is_home(own) {
             return number(rest);
@@ -118,10 +137,14 @@ fn home(directories: &[&str], homes: &str) -> Option<String> {
         let mut above = above.iter().take(2);
         let below_home = match above.next() {
             Some(next) if is_home(next) => true,
-            Some(next) => next.matches('-').count() >= 2 && above.next().is_some_and(|it| is_home(it)),
+            Some(next) => {
+                next.matches('-').count() >= 2 && above.next().is_some_and(|it| is_home(it))
+            }
             None => false,
         };
-        (below_home && matches!(stem, "" | "v")).then(|| number(rest)).flatten()
+        (below_home && matches!(stem, "" | "v"))
+            .then(|| number(rest))
+            .flatten()
     })
 }
 
@@ -144,22 +167,52 @@ mod tests {
             of(args.first()?, &args).map(|(name, version)| format!("{name} {version}"))
         };
         for (line, want) in [
-            ("/usr/lib/gcc/x86_64-linux-gnu/12/cc1 -quiet a.c", Some("gcc 12")),
-            ("/usr/libexec/gcc/x86_64-linux-gnu/13/cc1plus a.c", Some("gcc 13")),
+            (
+                "/usr/lib/gcc/x86_64-linux-gnu/12/cc1 -quiet a.c",
+                Some("gcc 12"),
+            ),
+            (
+                "/usr/libexec/gcc/x86_64-linux-gnu/13/cc1plus a.c",
+                Some("gcc 13"),
+            ),
             ("x86_64-linux-gnu-gcc-12 -c a.c", Some("gcc 12")),
             ("/usr/lib/llvm-14/bin/clang -cc1 a.c", Some("clang 14")),
             ("clang++-15 a.cc", Some("clang 15")),
             ("python3.11 -m pytest", Some("python 3.11")),
-            ("/root/.pyenv/versions/3.11.7/bin/python3 x.py", Some("python 3.11.7")),
-            ("/opt/hostedtoolcache/Python/3.12.1/x64/bin/python3.12", Some("python 3.12.1")),
-            ("/root/.rustup/toolchains/1.88.0-x86_64-unknown-linux-gnu/bin/rustc -vV", Some("rustc 1.88.0")),
-            ("/home/u/.nvm/versions/node/v20.11.1/bin/node a.js", Some("node 20.11.1")),
-            ("/usr/lib/jvm/java-17-openjdk-amd64/bin/java -jar a.jar", Some("java 17")),
-            ("/usr/lib/go-1.19/pkg/tool/linux_amd64/compile -o x", Some("go 1.19")),
-            ("/usr/lib/go/pkg/tool/linux_amd64/compile -p a -goversion go1.22.1", Some("go 1.22.1")),
+            (
+                "/root/.pyenv/versions/3.11.7/bin/python3 x.py",
+                Some("python 3.11.7"),
+            ),
+            (
+                "/opt/hostedtoolcache/Python/3.12.1/x64/bin/python3.12",
+                Some("python 3.12.1"),
+            ),
+            (
+                "/root/.rustup/toolchains/1.88.0-x86_64-unknown-linux-gnu/bin/rustc -vV",
+                Some("rustc 1.88.0"),
+            ),
+            (
+                "/home/u/.nvm/versions/node/v20.11.1/bin/node a.js",
+                Some("node 20.11.1"),
+            ),
+            (
+                "/usr/lib/jvm/java-17-openjdk-amd64/bin/java -jar a.jar",
+                Some("java 17"),
+            ),
+            (
+                "/usr/lib/go-1.19/pkg/tool/linux_amd64/compile -o x",
+                Some("go 1.19"),
+            ),
+            (
+                "/usr/lib/go/pkg/tool/linux_amd64/compile -p a -goversion go1.22.1",
+                Some("go 1.22.1"),
+            ),
             ("/usr/lib/go-1.19/bin/go build", Some("go 1.19")),
             // Another thing's number, or none.
-            ("/root/.rustup/toolchains/stable-x86_64-unknown-linux-gnu/bin/rustc -vV", None),
+            (
+                "/root/.rustup/toolchains/stable-x86_64-unknown-linux-gnu/bin/rustc -vV",
+                None,
+            ),
             ("/builds/2024/app/1.2.3/bin/python3 a.py", None),
             ("/srv/gcc/app/7/bin/gcc a.c", None),
             ("python3 a.py", None),

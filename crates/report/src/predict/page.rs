@@ -170,10 +170,7 @@ fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<Process
 }
 
 /// The CPUs and the jobs of the schedules.
-fn grid(
-    predictor: &Predictor,
-    (chosen, wanted): (u64, Option<u64>),
-) -> Vec<(u64, Option<u64>)> {
+fn grid(predictor: &Predictor, (chosen, wanted): (u64, Option<u64>)) -> Vec<(u64, Option<u64>)> {
     let powers = || (0..).map(|it| 1u64 << it).take_while(|it| *it <= MOST_CPUS);
     let more = [chosen, predictor.recorded_cpus];
     let cpus: BTreeSet<u64> = powers().chain(more).collect();
