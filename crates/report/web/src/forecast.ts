@@ -128,7 +128,7 @@ export class Forecast {
       const [from, to] = [bars[2 * at] * unit, bars[2 * at + 1] * unit];
       // A few letters of a name tell nothing.
       const bar = h("i", { title: `${names[at]}: ${time(to - from)}, from ${time(from)}` }, to - from > most / 40 ? names[at] : null);
-      const mixed = path && !path.has(at) ? "25%, var(--panel));color:var(--ink)" : "70%, white)";
+      const mixed = path && !path.has(at) ? "25%, var(--panel));color:var(--ink)" : "55%, white)";
       bar.style.cssText = `left:${share(from)};width:${share(to - from)};top:${lane * (LANE + GAP)}px;background:color-mix(in srgb, ${this.color(programs[at])} ${mixed}`;
       box.append(bar);
     }

@@ -7,5 +7,7 @@ const data = JSON.parse(document.getElementById("data")!.textContent!) as Schedu
 const names = [...new Set(data.programs)];
 const color = (program: string) => `var(--program-${(names.indexOf(program) % 8) + 1})`;
 document.body.className = "document";
-document.getElementById("app")!.replaceChildren(h("h1", {}, data.command), new Forecast(data, color).element);
+const app = document.getElementById("app")!;
+app.className = "overview";
+app.replaceChildren(h("h1", {}, data.command), new Forecast(data, color).element);
 document.documentElement.dataset.ready = "1";
