@@ -262,6 +262,8 @@ pub struct Import {
     pub left_out: u64,
     /// The reason why the file, or a part of it, has no place; an assumption about its times.
     pub note: Option<String>,
+    /// A tool with its version that the file names, as `rustc 1.88.0`.
+    pub tool: Option<String>,
 }
 
 /// The pair of CPUs whose clocks disagree by most, as impossible event orders prove.

@@ -16,14 +16,21 @@ use crate::{Error, Placed};
 const FORMAT: &str = "cargo --timings";
 
 const UNITS: &[u8] = b"const UNIT_DATA = ";
+/// Before the compiler's version.
+const RUSTC: &[u8] = b"<td>rustc:</td><td>rustc ";
 
 /// The most units: the largest workspaces have some thousands.
 const MOST: usize = 20_000;
+
+/// The longest version.
+const MOST_VERSION: usize = 32;
 
 /// The units of a build.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timings {
     units: Vec<Unit>,
+    /// The compiler with its version.
+    rustc: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -110,7 +117,8 @@ impl Timings {
         let mut units = list.units;
         // cargo does not measure doctests.
         units.retain(|unit| unit.duration > 0.0 || !unit.target.ends_with("(doc test)"));
-        Ok(Some(Timings { units }))
+        let rustc = rustc(before);
+        Ok(Some(Timings { units, rustc }))
     }
 
     /// Places each unit on its compiler's process, and inside it the parts of its work.
@@ -144,6 +152,7 @@ impl Timings {
         }
         let mut placed = Placed {
             all: self.units.len() as u64,
+            tool: self.rustc.clone(),
             ..Placed::default()
         };
         for (unit, process) in self.units.iter().zip(best) {
@@ -153,6 +162,17 @@ impl Timings {
         }
         placed
     }
+}
+
+/// `rustc 1.95.0` of the page's table.
+fn rustc(page: &[u8]) -> Option<String> {
+    let at = page.windows(RUSTC.len()).position(|part| part == RUSTC)?;
+    let version = page.get(at + RUSTC.len()..)?;
+    let is_version = |byte: &&u8| byte.is_ascii_alphanumeric() || b".-+".contains(byte);
+    let version: Vec<u8> = version.iter().take_while(is_version).copied().collect();
+    let version = String::from_utf8(version).ok()?;
+    let some = (1..=MOST_VERSION).contains(&version.len());
+    some.then(|| format!("rustc {version}"))
 }
 
 /// The work of a process, by which a unit finds it.

@@ -80,6 +80,8 @@ struct Placed {
     /// Those outside of the analyzed span.
     outside: u64,
     note: Option<String>,
+    /// A tool with its version.
+    tool: Option<String>,
 }
 
 /// Adds the spans of files to an analysis, and to its quality a count for each file.
@@ -108,6 +110,7 @@ pub fn place(files: &[(Vec<u8>, File)], analysis: &mut Analysis) {
             outside: placed.outside,
             left_out: count.saturating_sub(room) as u64,
             note: placed.note,
+            tool: placed.tool,
         });
         all.append(&mut placed.spans);
     }

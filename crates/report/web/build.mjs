@@ -4,7 +4,7 @@ import { build } from "esbuild";
 const directory = process.argv[2];
 if (!directory) throw new Error("usage: node build.mjs DIRECTORY");
 await build({
-  entryPoints: { report: "src/main.ts" },
+  entryPoints: { report: "src/main.ts", predict: "src/predict.ts" },
   outdir: directory,
   bundle: true,
   format: "iife",

@@ -201,6 +201,16 @@ pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> Advised {
     if view.chosen.len() < view.analysis.processes.len() {
         return Advised::default();
     }
+    let facts = Facts::new(view, path);
+    advise_by(view, path, facts.as_ref())
+}
+
+/// The same of all processes, by facts that several ask.
+pub(crate) fn advise_by(
+    view: &View<'_>,
+    path: &CriticalPath,
+    facts: Option<&Facts<'_>>,
+) -> Advised {
     // Totals do not say when a task ran: no gain can be shown.
     if view.analysis.basis() != Basis::Events {
         return Advised {
@@ -208,9 +218,9 @@ pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> Advised {
             ..Advised::default()
         };
     }
-    let facts = Facts::new(view, path).filter(|facts| facts.wall >= SHORTEST);
+    let facts = facts.filter(|facts| facts.wall >= SHORTEST);
     facts
-        .and_then(|facts| advised(&facts).ok())
+        .and_then(|facts| advised(facts).ok())
         .unwrap_or_default()
 }
 

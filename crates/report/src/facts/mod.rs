@@ -17,6 +17,7 @@ pub(crate) mod servers;
 pub(crate) mod shares;
 pub(crate) mod step_sums;
 pub mod verdicts;
+pub(crate) mod versions;
 
 use tr_analyze::model::{Analysis, Basis};
 

@@ -14,17 +14,18 @@ use tr_format::counters::{self, Counter};
 use tr_format::event::{Argv, Ktime};
 use tr_format::meta::Scope;
 
-use crate::advice::{advise, programs, Advice};
+use crate::advice::facts::Facts;
+use crate::advice::{advise_by, programs, Advice};
 use crate::ci::Ci;
 use crate::encode::object;
 use crate::facts::failure::{Failed, Failures};
 use crate::facts::shares::CpuShares;
-use crate::facts::{by_events, by_tr, path};
+use crate::facts::{by_events, by_tr, path, versions};
 use crate::html::segments::Segments;
 use crate::html::stacks::{Function, Stacks};
 use crate::html::steps::{Chosen, Steps};
 use crate::html::strings::Strings;
-use crate::predict::needs;
+use crate::predict::{needs, WhatIf};
 use crate::sort::Rows;
 use crate::view::{Ask, View};
 use crate::{escape, exit, kinds, label, query, units, warnings, who};
@@ -70,6 +71,7 @@ pub struct Document {
     path: Option<Path>,
     path_title: &'static str,
     steps: Steps,
+    what_if: Option<WhatIf>,
     /// The columns of what the wall time of a step went to.
     uses: Vec<&'static str>,
     connections: Connections,
@@ -101,6 +103,8 @@ object! {
         root: Option<u32> = critical_path::root(analysis).ok().map(|ix| ix.0),
         // The outermost program that was told a number of jobs.
         jobs: Option<String> = programs::jobs_told(analysis),
+        // Tools and their versions.
+        tools: Vec<String> = versions::told(analysis),
         events: u64 = analysis.events.total(),
         lost: String = warnings::lost(analysis),
         // By which method, and what that does not tell.
@@ -395,8 +399,10 @@ pub fn document(
     };
     let few = analysis.events.total() <= path::PATH_UP_TO;
     let asked = path.filter(|_| few);
-    let advised = asked.map(|path| advise(&view, path)).unwrap_or_default();
-    let needs = asked.map(|path| needs(&view, path)).unwrap_or_default();
+    let facts = asked.and_then(|path| Facts::new(&view, path));
+    let advised = asked.map(|path| advise_by(&view, path, facts.as_ref()));
+    let advised = advised.unwrap_or_default();
+    let needs = facts.as_ref().map(needs).unwrap_or_default();
     let changes = advised.to_change();
     let shown = advised.to_change().count();
     let mut before = 0;
@@ -435,6 +441,7 @@ pub fn document(
         path: path.map(|path| columns_of(analysis, path)),
         path_title: path::title(analysis),
         steps: steps.columns(analysis, (path, &needs), &mut strings),
+        what_if: facts.as_ref().and_then(WhatIf::new),
         uses: kinds::COLUMNS.iter().map(|column| column.title).collect(),
         connections: connections(analysis, &mut strings),
         connections_of: analysis.connections.len() + analysis.lookups.len(),

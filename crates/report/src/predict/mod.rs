@@ -23,12 +23,12 @@ use crate::advice::facts::Facts;
 use crate::view::View;
 use crate::{label, units};
 pub use page::page;
+pub(crate) use page::WhatIf;
 pub use render::{cheapest, table, Costs, Row};
 
 /// The jobs of a recording that name a file which others make, and those others.
-pub(crate) fn needs(view: &View<'_>, path: &CriticalPath) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
-    let facts = Facts::new(view, path);
-    facts.map_or_else(Vec::new, |facts| depends::certain(&facts))
+pub(crate) fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
+    depends::certain(facts)
 }
 
 /// What a user asks for.
@@ -159,7 +159,13 @@ impl Predictor {
             .and_then(|root| critical_path::critical_path(analysis, root))
             .map_err(NoForecast::Path)?;
         let facts = Facts::new(view, &path).ok_or(NoForecast::Path(NoPath::NoTimeline))?;
-        let tools = depends::tools(&facts);
+        Predictor::by(&facts, wanted)
+    }
+
+    /// The same, by facts that several ask.
+    fn by(facts: &Facts<'_>, wanted: Wanted) -> Result<Predictor, NoForecast> {
+        let (analysis, path) = (facts.analysis, facts.path);
+        let tools = depends::tools(facts);
         if wanted.jobs.is_some() && tools.jobs.is_empty() {
             return Err(NoForecast::NoJobs);
         }
@@ -167,14 +173,14 @@ impl Predictor {
             list,
             variants,
             tests,
-        } = changes::changes(&facts, &wanted)?;
-        let plan = depends::plan(&facts, &tools);
-        let schedule = Schedule::planned(analysis, &path, &facts.groups, (&list, plan));
+        } = changes::changes(facts, &wanted)?;
+        let plan = depends::plan(facts, &tools);
+        let schedule = Schedule::planned(analysis, path, &facts.groups, (&list, plan));
         let schedule = schedule.map_err(NoForecast::Path)?;
         Ok(Predictor::of(
             schedule,
             tools,
-            (&facts, &path),
+            (facts, path),
             (wanted, variants, tests),
         ))
     }

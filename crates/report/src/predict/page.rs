@@ -3,20 +3,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
-use serde_json::{json, Value};
-use tr_analyze::model::{Analysis, ProcessIx};
+use serde::Serialize;
+use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::Done;
 
 use super::render::told;
-use super::{Forecast, Predictor, MOST_CPUS};
+use super::{Forecast, Predictor, Wanted, MOST_CPUS};
+use crate::advice::facts::Facts;
 use crate::{escape, html, label, units, who};
 
 const BODY: &str = include_str!("../../web/src/predict.html");
-const SCRIPT: &str = include_str!("../../web/src/predict.js");
-/// The processes that are drawn: 64 schedules have to fit into a page.
+const SCRIPT: &str = include_str!("../../web/dist/predict.js");
+/// The processes that are drawn: 64 schedules have to fit into a page, and into one that has more to
+/// show.
 const DRAWN: usize = 120;
+const FEW: usize = 40;
+/// A process that starts others is drawn if it has the CPU time of all divided by this.
+const WORKS: u64 = 10;
+/// The most executions that the page of an analysis simulates: the schedules take seconds then.
+const EXECUTIONS: usize = 3_000;
 
-/// The page. What it draws are the longest processes that start no others.
+/// The page. What it draws are the longest processes.
 ///
 /// # Errors
 /// None in practice: it writes to memory.
@@ -25,32 +32,8 @@ pub fn page(
     analysis: &Analysis,
     forecast: &Forecast,
 ) -> Result<String, serde_json::Error> {
-    let drawn = drawn(predictor, analysis);
-    let grid = grid(predictor, forecast);
-    let runs = grid.into_par_iter();
-    let runs = runs.map(|at| run(predictor, analysis, &drawn, at));
-    let runs: Vec<Value> = runs.collect();
-    let names = drawn.iter().map(|ix| label::label(analysis.process(*ix)));
-    let names: Vec<String> = names.map(|it| units::shorten(&it, 60)).collect();
-    let programs = drawn.iter().map(|ix| label::program(analysis.process(*ix)));
-    let recorded = drawn.iter().flat_map(|ix| {
-        let process = analysis.process(*ix);
-        [process.start, process.end].map(|at| micros(at.since(predictor.from)))
-    });
-    let data = json!({
-        "command": who::recorded(&analysis.meta),
-        "recorded": {
-            "wall": forecast.recorded,
-            "cpus": forecast.recorded_cpus,
-            "bars": recorded.collect::<Vec<_>>(),
-        },
-        "start": [forecast.cpus, forecast.jobs],
-        "names": names,
-        "programs": programs.collect::<Vec<_>>(),
-        "processes": analysis.totals.processes,
-        "assumed": predictor.assumed_of_all(),
-        "runs": runs,
-    });
+    let start = (forecast.cpus, forecast.jobs);
+    let data = Schedules::new(predictor, analysis, start, (DRAWN, 1000));
     // Nothing in the data ends its element.
     let data = serde_json::to_string(&data)?.replace('<', "\\u003c");
     let title = escape::html(&who::recorded(&analysis.meta));
@@ -61,54 +44,157 @@ pub fn page(
     ))
 }
 
-fn micros(ns: u64) -> u64 {
-    ns / 1000
+/// The forecasts in the page of an analysis.
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WhatIf {
+    Schedules(Box<Schedules>),
+    /// Left out: the number of executions, and the most.
+    Large(usize, usize),
 }
 
-/// The longest processes that start no others, in order of their start.
-fn drawn(predictor: &Predictor, analysis: &Analysis) -> Vec<ProcessIx> {
-    let mut all: Vec<ProcessIx> = analysis
-        .process_ids()
-        .filter(|ix| predictor.own.contains(ix) && analysis.process(*ix).children.is_empty())
-        .collect();
+impl WhatIf {
+    /// `None`: there is no forecast of this recording, or of this part of one.
+    pub(crate) fn new(facts: &Facts<'_>) -> Option<WhatIf> {
+        let analysis = facts.analysis;
+        let part = analysis.end.since(analysis.start) < analysis.whole;
+        if part || analysis.basis() != Basis::Events {
+            return None;
+        }
+        let number = facts.executions.len();
+        if number > EXECUTIONS {
+            return Some(WhatIf::Large(number, EXECUTIONS));
+        }
+        let predictor = Predictor::by(facts, Wanted::default()).ok()?;
+        // So fine that no bar is wrong by a pixel.
+        let unit = (predictor.recorded / 4000).max(1);
+        let start = (predictor.recorded_cpus, None);
+        let schedules = Schedules::new(&predictor, analysis, start, (FEW, unit));
+        Some(WhatIf::Schedules(Box::new(schedules)))
+    }
+}
+
+/// The recorded schedule and simulated ones. Walls are in ns; the beginning and the end of each bar
+/// are in `unit` ns since the run's beginning.
+#[derive(Serialize)]
+pub(crate) struct Schedules {
+    command: String,
+    recorded: Recorded,
+    /// The CPUs and the jobs that are shown first.
+    start: (u64, Option<u64>),
+    unit: u64,
+    names: Vec<String>,
+    programs: Vec<String>,
+    processes: usize,
+    assumed: Vec<String>,
+    runs: Vec<Run>,
+}
+
+#[derive(Serialize)]
+struct Recorded {
+    wall: u64,
+    cpus: u64,
+    bars: Vec<u64>,
+}
+
+#[derive(Serialize)]
+struct Run {
+    cpus: u64,
+    /// `None`: as recorded.
+    jobs: Option<u64>,
+    /// At best, likely, at worst.
+    wall: [u64; 3],
+    /// The CPUs in use, in percent.
+    used: u64,
+    decides: String,
+    /// Both are equal if the process is left out.
+    bars: Vec<u64>,
+    /// The bars on the path.
+    path: Vec<u32>,
+}
+
+impl Schedules {
+    fn new(
+        predictor: &Predictor,
+        analysis: &Analysis,
+        start: (u64, Option<u64>),
+        (most, unit): (usize, u64),
+    ) -> Schedules {
+        let drawn = drawn(predictor, analysis, most);
+        let grid = grid(predictor, start);
+        let runs = grid.into_par_iter();
+        let runs = runs.map(|at| run(predictor, analysis, (&drawn, unit), at));
+        let names = drawn.iter().map(|ix| label::label(analysis.process(*ix)));
+        let programs = drawn.iter().map(|ix| label::program(analysis.process(*ix)));
+        let recorded = drawn.iter().flat_map(|ix| {
+            let process = analysis.process(*ix);
+            [process.start, process.end].map(|at| at.since(predictor.from) / unit)
+        });
+        Schedules {
+            command: who::recorded(&analysis.meta),
+            recorded: Recorded {
+                wall: predictor.recorded,
+                cpus: predictor.recorded_cpus,
+                bars: recorded.collect(),
+            },
+            start,
+            unit,
+            names: names.map(|it| units::shorten(&it, 60)).collect(),
+            programs: programs.collect(),
+            processes: predictor.own.len(),
+            assumed: predictor.assumed_of_all(),
+            runs: runs.collect(),
+        }
+    }
+}
+
+/// The longest processes that start no others or do a good part of the work, in order of their start.
+fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<ProcessIx> {
+    let on_cpu = |ix: &ProcessIx| analysis.process(*ix).times.on_cpu;
+    let work = predictor.own.iter().map(on_cpu);
+    let work = work.fold(0, u64::saturating_add);
+    let shown = |ix: &ProcessIx| {
+        let works = work > 0 && on_cpu(ix) >= work / WORKS;
+        works || analysis.process(*ix).children.is_empty()
+    };
+    let own = predictor.own.iter().copied();
+    let mut all: Vec<ProcessIx> = own.filter(shown).collect();
     let length = |ix: &ProcessIx| {
         let process = analysis.process(*ix);
         process.end.since(process.start)
     };
     all.sort_by_key(|ix| (std::cmp::Reverse(length(ix)), *ix));
-    all.truncate(DRAWN);
+    all.truncate(most);
     all.sort_by_key(|ix| (analysis.process(*ix).start, *ix));
     all
 }
 
 /// The CPUs and the jobs of the schedules.
-fn grid(predictor: &Predictor, forecast: &Forecast) -> Vec<(u64, Option<u64>)> {
+fn grid(predictor: &Predictor, (chosen, wanted): (u64, Option<u64>)) -> Vec<(u64, Option<u64>)> {
     let powers = || (0..).map(|it| 1u64 << it).take_while(|it| *it <= MOST_CPUS);
-    let more = [forecast.cpus, forecast.recorded_cpus];
+    let more = [chosen, predictor.recorded_cpus];
     let cpus: BTreeSet<u64> = powers().chain(more).collect();
     let mut jobs = BTreeSet::from([None]);
     if predictor.has_jobs() {
         jobs.extend(powers().map(Some));
-        jobs.insert(forecast.jobs);
+        jobs.insert(wanted);
     }
     let all = cpus.into_iter();
     all.flat_map(|cpus| jobs.iter().map(move |jobs| (cpus, *jobs)))
         .collect()
 }
 
-/// A schedule: its time, what decides, and the beginning and the end of each bar in µs, which are
-/// equal if the process is left out.
 fn run(
     predictor: &Predictor,
     analysis: &Analysis,
-    drawn: &[ProcessIx],
+    (drawn, unit): (&[ProcessIx], u64),
     (cpus, jobs): (u64, Option<u64>),
-) -> Value {
+) -> Run {
     let (wall, done) = predictor.interval(cpus, jobs);
     let lives = lives(analysis, &done);
     let bars = drawn.iter().flat_map(|ix| {
         let (from, to) = lives.get(ix).copied().unwrap_or_default();
-        [micros(from), micros(to)]
+        [from / unit, to / unit]
     });
     let on_path: BTreeSet<ProcessIx> = done
         .legs
@@ -117,15 +203,15 @@ fn run(
         .collect();
     let path = drawn.iter().zip(0..).filter(|(ix, _)| on_path.contains(ix));
     let all = u128::from(done.wall.max(1)) * u128::from(cpus);
-    json!({
-        "cpus": cpus,
-        "jobs": jobs,
-        "wall": [wall.low, wall.likely, wall.high],
-        "used": u64::try_from(u128::from(done.on_cpu) * 100 / all).unwrap_or(100),
-        "decides": told(&super::parts(analysis, &done), 3),
-        "bars": bars.collect::<Vec<u64>>(),
-        "path": path.map(|(_, at)| at).collect::<Vec<u32>>(),
-    })
+    Run {
+        cpus,
+        jobs,
+        wall: [wall.low, wall.likely, wall.high],
+        used: u64::try_from(u128::from(done.on_cpu) * 100 / all).unwrap_or(100),
+        decides: told(&super::parts(analysis, &done), 3),
+        bars: bars.collect(),
+        path: path.map(|(_, at)| at).collect(),
+    }
 }
 
 /// The simulated life of each process, in ns.

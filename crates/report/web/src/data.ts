@@ -1,5 +1,6 @@
 // The page's data: unpacked, and indexed by process, thread and piece of time.
 
+import type { Schedules } from "./forecast";
 import { readStacks, type Stacks } from "./stacks";
 
 /** The five things a thread can be doing, in the order in which they are drawn. */
@@ -51,7 +52,7 @@ export type Failure = { process: number | null; name: string; end: string; after
 export interface Doc {
   trace: {
     file: string; command: string; result: string | null; failed: boolean; date: string; host: string;
-    kernel: string; ci: string[]; all: boolean; cpus: number; machine: string; root: number | null; jobs: string | null; events: number; lost: string; recorded: string[]; least: boolean; blank: boolean; from: number; to: number; whole: number; version: string;
+    kernel: string; ci: string[]; all: boolean; cpus: number; machine: string; root: number | null; jobs: string | null; tools: string[]; events: number; lost: string; recorded: string[]; least: boolean; blank: boolean; from: number; to: number; whole: number; version: string;
   };
   totals: {
     processes: number; threads: number; execs: number; forks: number; exits: number;
@@ -96,6 +97,8 @@ export interface Doc {
   /** The path's name: without scheduling events it is a chain of forks and exits. */
   path_title: string;
   /** Steps, tests and marks; parents before what is inside them. A moment begins where it ends. */
+  /** Schedules on other machines; or how many executions are too many for that, and the most. */
+  what_if: { schedules?: Schedules; large?: [number, number] } | null;
   steps: { name: number[]; kind: number[]; parent: (number | null)[]; process: (number | null)[]; from: number[]; to: number[]; open: number[]; failed: number[];
     end: (number | null)[]; processes: number[]; on_cpu: (number | null)[]; on_path: number[]; at_once: number[]; uses: (number | null)[][];
     verdict: (number | null)[]; held: (number | null)[]; spent: number[];
@@ -175,6 +178,8 @@ export class Data {
   readonly subtreeEnd: Uint32Array;
   private texts: string[] = [];
   private calm: Set<number>;
+  /** The names that steps in different ones have. */
+  private shared: Set<number> | null = null;
   private peaks: Float64Array;
 
   constructor(readonly doc: Doc, readonly pieces: Pieces, readonly stacks: Stacks | null) {
@@ -193,6 +198,10 @@ export class Data {
     this.peaks = new Float64Array(this.n);
     doc.steps.at_once = atOnce(doc.steps);
     this.calm = new Set(doc.failures.calm);
+    // Of steps only those that count: a build script's probe answers a question.
+    doc.steps.process.forEach((ix, row) => {
+      if (ix !== null && this.calm.has(ix)) doc.steps.failed[row] = 0;
+    });
     this.plant();
   }
 
@@ -275,6 +284,20 @@ export class Data {
   }
   stepName(row: number): string {
     return this.string(this.doc.steps.name[row]);
+  }
+  /** Its name, and that of the one around it where others have the same: "syn › codegen". */
+  stepTitle(row: number): string {
+    const { name, parent } = this.doc.steps;
+    const around = parent[row];
+    if (!this.shared) {
+      const parents = new Map<number, number | null>();
+      this.shared = new Set(name.filter((it, at) => {
+        const seen = parents.get(it);
+        if (seen === undefined) parents.set(it, parent[at]);
+        return seen !== undefined && seen !== parent[at];
+      }));
+    }
+    return around !== null && this.shared.has(name[row]) ? `${this.stepName(around)} › ${this.stepName(row)}` : this.stepName(row);
   }
   stepWall(row: number): number {
     return this.doc.steps.to[row] - this.doc.steps.from[row];

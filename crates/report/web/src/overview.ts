@@ -85,7 +85,7 @@ export class Overview {
   /** Where and how it ran. */
   private glance(): HTMLElement {
     const { trace } = this.data.doc;
-    const parts = [trace.jobs, `${trace.cpus} ${trace.cpus === 1 ? "CPU" : "CPUs"}`, trace.machine, trace.kernel, trace.host, trace.date, trace.recorded[0]];
+    const parts = [trace.jobs, ...trace.tools, `${trace.cpus} ${trace.cpus === 1 ? "CPU" : "CPUs"}`, trace.machine, trace.kernel, trace.host, trace.date, trace.recorded[0]];
     return h("p", { class: "glance dim", id: "glance" }, parts.filter((part) => part).join(" · "));
   }
 
@@ -187,7 +187,7 @@ export class Overview {
     const rows = [...slow, ...bad.filter((row) => !slow.includes(row)).slice(0, 20)];
     const most = Math.max(...rows.map((row) => data.stepWall(row)));
     const card = this.card("Slowest steps and tests", `${count(all.length)} in all${bad.length > 0 ? `, ${count(bad.length)} failed` : ""}`, ...rows.map((row) => {
-      const name = data.stepName(row);
+      const name = data.stepTitle(row);
       return h("a", { class: failed[row] ? "row bad" : "row", href: open(data, store, row), title: data.string(data.doc.steps.spent[row]) },
         h("span", { class: "bar-name", title: name }, failed[row] ? `✕ ${name}` : name), bar(data, row, most),
         h("span", { class: "num" }, time(data.stepWall(row))), h("span", { class: "num dim" }, data.stepEnd(row)));
@@ -301,6 +301,7 @@ export class Overview {
   private failed(): HTMLElement | null {
     const { data, store } = this;
     const { told, more, command, tolerated } = data.doc.failures;
+    const { trace } = data.doc;
     if (store.narrowed) return this.failedInside();
     if (told.length === 0) return null;
     const row = (it: Failure, depth: number) => {
@@ -310,7 +311,7 @@ export class Overview {
         h("span", { class: "num" }, it.end), h("span", { class: "num dim" }, `after ${time(it.after)}`));
     };
     const held = (it: Failure) => (it.held === null ? [] : [h("p", { class: "aside" }, it.held)]);
-    const card = this.card("Failed", "", ...told.flatMap((it) => [row(it, 0), ...held(it), ...it.above.map((above) => row(above, 1))]));
+    const card = this.card("Failed", trace.failed || !trace.result ? "" : `the command ended all the same: ${trace.result}`, ...told.flatMap((it) => [row(it, 0), ...held(it), ...it.above.map((above) => row(above, 1))]));
     card.id = "failed";
     const rest = [more > 0 ? `${count(more)} more failed` : "", tolerated > 0 && command ? `${count(tolerated)} failed without consequence` : ""].filter((text) => text);
     if (rest.length > 0) card.append(h("p", { class: "aside" }, `${rest.join(", ")} `, this.showFailed()));

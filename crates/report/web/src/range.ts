@@ -114,7 +114,7 @@ export class Range {
     const all = from.map((_, row) => row).filter((row) => inside(row) > 0 && stepShown(data, store, row));
     const holds = new Set(all.flatMap((row) => data.stepsAround(row).slice(1)));
     const rows = all.filter((row) => !holds.has(row)).sort((a, b) => inside(b) - inside(a) || a - b);
-    const list = this.list("Steps and tests", rows.map((row) => [data.stepName(row), inside(row), "a-step", () => (location.hash = open(data, store, row))]), t1 - t0);
+    const list = this.list("Steps and tests", rows.map((row) => [data.stepTitle(row), inside(row), "a-step", () => (location.hash = open(data, store, row))]), t1 - t0);
     list.classList.add("steps");
     return list;
   }

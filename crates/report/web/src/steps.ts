@@ -57,7 +57,7 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
   const cpus = (row: number) => (on_cpu[row] === null ? null : on_cpu[row]! / Math.max(1, data.stepWall(row)));
   return [
     { key: "name", title: "Step or test", csv: "name", text: true, value: name, show: (row) => [...data.stepsAround(row).map(name)].reverse().join(" › "),
-      cell: (row) => [h("a", { class: "link", href: open(data, store, row) }, name(row))] },
+      cell: (row) => [h("a", { class: "link", href: open(data, store, row) }, data.stepTitle(row))] },
     { key: "kind", title: "Kind", csv: "kind", text: true, hidden: true, width: 140, value: (row) => data.string(kind[row]), show: (row) => data.string(kind[row]) },
     { key: "start", title: "Start", csv: "start_ns", hidden: true, value: (row) => from[row], show: (row) => time(from[row]) },
     { key: "wall", title: "Wall", hint: "The bar: what it went to, along the step's own critical path", csv: "wall_ns", width: 230,
@@ -73,6 +73,17 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
     { key: "end", title: "End", csv: "end", text: true, width: 110, value: (row) => data.stepEnd(row), show: (row) => data.stepEnd(row) },
     { key: "verdict", title: "Verdict", hint: "What most of its wall time went to", csv: "verdict", text: true, value: (row) => verdict(data, row), show: (row) => verdict(data, row) },
   ];
+}
+
+/** Programs that run their tests inside one process, and can write JUnit XML. */
+const RUNNERS = /^(pytest|jest|vitest|phpunit|rspec|mvn|gradle)\b/;
+
+/** Where the tests of a runner are found; null: nothing is missing. */
+function missing(data: Data, all: number[]): HTMLElement | null {
+  const holds = new Set(data.doc.steps.parent);
+  const row = all.find((row) => !holds.has(row) && RUNNERS.test(data.stepName(row)));
+  if (row === undefined) return null;
+  return h("p", { class: "hint", id: "inside" }, `${data.stepName(row)} runs its tests in one process: `, h("code", {}, "tr report --with junit.xml"), " adds those of a report in JUnit's format.");
 }
 
 export class Steps {
@@ -104,6 +115,7 @@ export class Steps {
     const zoom = zoomButtons(store);
     this.refresh = () => {
       zoom.hidden = !store.state.chart;
+      for (const tool of this.grid.tools) tool.hidden = store.state.chart;
       form.show(store.state.chart ? "chart" : "table");
       this.grid.element.hidden = store.state.chart;
       this.chart.element.hidden = !store.state.chart;
@@ -123,7 +135,7 @@ export class Steps {
       about: (row) => ({ "data-step": row }),
     });
     const legend = h("div", { class: "legend", "aria-label": "What wall time went to" }, ...data.doc.uses.map((name, use) => h("span", { class: "key" }, h("i", { class: `swatch u${use}` }), name)));
-    this.element = h("div", { class: "tableview" }, h("div", { class: "toolbar" }, form.element, kinds.length > 1 ? only.element : null, least, failed, zoom, ...this.grid.tools, legend, this.note), this.grid.element, this.chart.element);
+    this.element = h("div", { class: "tableview" }, h("div", { class: "toolbar" }, form.element, kinds.length > 1 ? only.element : null, least, failed, zoom, ...this.grid.tools, legend, this.note), missing(data, this.all), this.grid.element, this.chart.element);
   }
 
   update() {

@@ -39,7 +39,7 @@ export class Strip {
       ...STATES.map((name, s) => h("span", { class: "key" }, h("i", { class: `swatch s${s}` }), name)),
       h("span", { class: "key" }, h("i", { class: "swatch dashes" }), this.data.doc.trace.cpus === 1 ? "1 CPU" : `${this.data.doc.trace.cpus} CPUs`),
       this.data.doc.trace.all ? null : h("span", { class: "key", title: "A task waits, and a CPU runs none of the recorded tasks" }, h("i", { class: "swatch others" }), "others have the CPU"),
-      this.data.doc.path ? h("span", { class: "key lower" }, `· lower band: the ${this.data.pathName}, by program`) : null);
+      this.data.doc.path ? h("span", { class: "key lower" }, `lower band: the ${this.data.pathName}, by program`) : null);
     this.element = h("section", { class: "strip", "aria-label": "The whole recording" },
       h("div", { class: "strip-head" }, legend, this.range), this.plot, this.axis.element);
     new ResizeObserver(() => this.draw(true)).observe(this.plot);

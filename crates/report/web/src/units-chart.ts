@@ -136,7 +136,7 @@ export class UnitsChart extends TimeView {
         ctx.strokeRect(l + 0.5, y + 0.5, w - 1, HEIGHT - 1);
       }
       ctx.fillStyle = failed[row] ? theme.css.bad : theme.css.ink;
-      const text = `${failed[row] ? "✕ " : ""}${data.stepName(row)} ${time(data.stepWall(row))}`;
+      const text = `${failed[row] ? "✕ " : ""}${data.stepTitle(row)} ${time(data.stepWall(row))}`;
       const name = fit(ctx, text, Math.max(width - right - 8, left - 8, 60));
       const wide = ctx.measureText(name).width;
       // Behind the bar, or before it where the picture ends.
@@ -177,8 +177,8 @@ export class UnitsChart extends TimeView {
     const { data } = this;
     const { from, spent, at_once } = data.doc.steps;
     const link = this.link(row);
-    const names = (title: string, rows: Set<number> | undefined) => rows && rows.size > 0 ? h("div", {}, `${title} ${[...rows].slice(0, 4).map((one) => data.stepName(one)).join(", ")}`) : null;
-    this.tip.show(event, h("strong", {}, data.stepName(row)),
+    const names = (title: string, rows: Set<number> | undefined) => rows && rows.size > 0 ? h("div", {}, `${title} ${[...rows].slice(0, 4).map((one) => data.stepTitle(one)).join(", ")}`) : null;
+    this.tip.show(event, h("strong", {}, data.stepTitle(row)),
       h("div", { class: "dim" }, `from ${at(from[row])} · wall ${time(data.stepWall(row))} · ${at_once[row].toFixed(1)} steps at once`),
       h("div", {}, data.string(spent[row])), names("Names files of", link?.needs), names("Its files are named by", link?.needed), names("On the critical path after", link?.before), names("On the critical path before", link?.after));
   }
