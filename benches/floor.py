@@ -3,9 +3,9 @@
 
     benches/floor.py TR [--rounds 5]
 
-Each round records a storm of pipes under kernel.bpf_stats_enabled while an empty raw_tp program is attached to sched_switch and to
-sched_waking. Prints the medians: ns a run of the empty programs, which is the cost of the kernel's counting and of the call, and
-ns a run of each program of `tr`. Load beside them changes both; their ratio and order stay.
+Each round records a storm of pipes under kernel.bpf_stats_enabled while two raw_tp programs are attached to sched_switch and to
+sched_waking: an empty one, and one that reads the clock. Prints the medians: ns a run of these, which is the kernel's counting and
+the call, and the same with a stamp, and ns a run of each program of `tr`. Load beside them changes all; differences stay.
 """
 import argparse
 import ctypes
@@ -23,8 +23,10 @@ from quick import ROOT, Stats
 CALL, PROG_LOAD, PROG_GET_NEXT_ID, PROG_GET_FD_BY_ID, RAW_TRACEPOINT_OPEN, INFO_BY_FD = 321, 5, 11, 13, 17, 15
 RAW_TRACEPOINT = 17
 LIBC = ctypes.CDLL(None, use_errno=True)
-# r0 = 0; exit.
-EMPTY = struct.pack("<BBhiBBhi", 0xB7, 0, 0, 0, 0x95, 0, 0, 0)
+# Instructions: opcode, registers, offset, constant. r0 = 0; exit, and bpf_ktime_get_ns(); r0 = 0; exit.
+END = struct.pack("<BBhiBBhi", 0xB7, 0, 0, 0, 0x95, 0, 0, 0)
+FLOORS = {"empty": END, "clock": struct.pack("<BBhi", 0x85, 0, 0, 5) + END}
+POINTS = ("sched_switch", "sched_waking")
 
 
 def bpf(command, attr):
@@ -35,10 +37,11 @@ def bpf(command, attr):
     return done, attr.raw
 
 
-def attached(tracepoint):
-    """An empty program."""
-    code, terms = ctypes.create_string_buffer(EMPTY), ctypes.create_string_buffer(b"GPL")
-    program, _ = bpf(PROG_LOAD, struct.pack("<IIQQ", RAW_TRACEPOINT, 2, ctypes.addressof(code), ctypes.addressof(terms)))
+def attached(code, tracepoint):
+    """A program of these instructions."""
+    length = len(code) // 8
+    code, terms = ctypes.create_string_buffer(code), ctypes.create_string_buffer(b"GPL")
+    program, _ = bpf(PROG_LOAD, struct.pack("<IIQQ", RAW_TRACEPOINT, length, ctypes.addressof(code), ctypes.addressof(terms)))
     name = ctypes.create_string_buffer(tracepoint.encode())
     link, _ = bpf(RAW_TRACEPOINT_OPEN, struct.pack("<QI", ctypes.addressof(name), program))
     return program, link
@@ -72,7 +75,7 @@ def name_of(program):
 
 def measured(tr, storm, place):
     """ns a run by program, in one recording."""
-    empty = {f"empty, {point}": attached(point) for point in ("sched_switch", "sched_waking")}
+    empty = {f"{name}, {point}": attached(code, point) for name, code in FLOORS.items() for point in POINTS}
     others = set(programs())
     record = [tr, "record", "-q", "-o", os.path.join(place, "trace.bin"), "--", storm, "pipe", "100000"]
     with subprocess.Popen(record) as recorder:
