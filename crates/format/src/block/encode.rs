@@ -131,7 +131,11 @@ impl Encoder {
         front.extend_from_slice(classes);
         front.extend_from_slice(&self.classes.given);
         self.put_steps(block, min);
-        let level = if block.len() >= BUSY { BUSY_LEVEL } else { LEVEL };
+        let level = if block.len() >= BUSY {
+            BUSY_LEVEL
+        } else {
+            LEVEL
+        };
         let columns = [&mut self.symbols, &mut self.steps].map(|column| {
             let [a, b, c, d] = &mut column.parts;
             if block.len() >= LONG {
