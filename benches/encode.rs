@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::Instant;
 
-use tr_format::event::Stream;
+use tr_format::event::{LifeKind, Stream};
 use tr_format::reader::Trace;
 use tr_format::sched::{flag, SchedBlock};
 use tr_format::source::Source;
@@ -109,19 +109,30 @@ fn speed(workload: &Workload, short: bool) -> f64 {
     least.iter().sum::<f64>() / events as f64
 }
 
-/// Rewrites the trace with the present codec: bytes an event.
-fn again(workload: &Workload) -> f64 {
+/// Rewrites the trace with the present codec, `joined` intervals between the recorder's flushes as
+/// one: bytes an event.
+fn again(workload: &Workload, joined: usize) -> f64 {
     let mut writer = Writer::new(Vec::new(), &workload.meta).expect("a writer");
+    let mut flushes = 0;
     for block in &workload.blocks {
+        let before = flushes;
         match block {
             Block::Sched(block) => block
                 .iter()
                 .for_each(|event| writer.sched(block.cpu, event).expect("an event")),
-            Block::Life(stream, events) => events
-                .iter()
-                .for_each(|event| writer.life(*stream, event.clone()).expect("an event")),
+            Block::Life(stream, events) => {
+                for event in events {
+                    let flushed = matches!(event.kind, LifeKind::Watermark);
+                    flushes += usize::from(flushed);
+                    if !flushed || flushes % joined == 0 {
+                        writer.life(*stream, event.clone()).expect("an event");
+                    }
+                }
+            }
         }
-        writer.flush().expect("a block");
+        if flushes / joined > before / joined {
+            writer.flush().expect("a block");
+        }
     }
     let (bytes, _) = writer.finish(&Default::default()).expect("a trace");
     bytes.len() as f64 / workload.events as f64
@@ -130,10 +141,11 @@ fn again(workload: &Workload) -> f64 {
 fn main() {
     let (all, short) = workloads();
     println!(
-        "{:<28} {:>9} | {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} {:>6} | {:>6}",
+        "{:<28} {:>9} | {:>6} {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} {:>6} | {:>6}",
         "bytes an event",
         "events",
         "all",
+        "4 in 1",
         "sched",
         "others",
         "H0",
@@ -146,10 +158,11 @@ fn main() {
         let [times, tasks, classes] = entropy(workload);
         let (sched, life) = sizes(workload);
         println!(
-            "{:<28} {:>9} | {:>6.2} {sched:>6.2} {life:>6.2} | {:>6.2} {times:>6.2} {tasks:>6.2} {classes:>6.2} | {:>6.1}",
+            "{:<28} {:>9} | {:>6.2} {:>6.2} {sched:>6.2} {life:>6.2} | {:>6.2} {times:>6.2} {tasks:>6.2} {classes:>6.2} | {:>6.1}",
             workload.name,
             workload.events,
-            again(workload),
+            again(workload, 1),
+            again(workload, 4),
             times + tasks + classes,
             speed(workload, short),
         );

@@ -138,6 +138,11 @@ pub enum Follow {
 ///
 /// By default the CPUs share 32 MiB, at least 256 KiB and at most 4 MiB each, and
 /// lifecycle events get 4 MiB. Of a given budget lifecycle events get a quarter.
+///
+/// 256 KiB hold 16,384 events: between two drains, 46,000 a second. Four recorded builds made up to
+/// 7,000 a second and CPU, and a storm of 1.2 million wakes the reader after 7 ms, with 7 ms left to
+/// come. More costs at the start: the kernel clears a MiB in 0.6 ms, so that from 128 CPUs on each
+/// CPU adds 0.15 ms.
 pub fn ring_sizes(cpus: usize, budget: Option<u64>, page: u32) -> (u32, u32) {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;

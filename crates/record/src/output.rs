@@ -41,6 +41,8 @@ pub struct Batch {
     pub own: Vec<LifeEvent>,
     /// All events before this time have been drained.
     pub drained_until: Ktime,
+    /// One of those at regular intervals; the others come when much was drained.
+    pub due: bool,
     /// Close the blocks after this batch.
     pub flush: bool,
     /// Lines of programs' marks.
@@ -158,6 +160,7 @@ impl Output {
                     so_far,
                     stacks: Stacks::new(has_stacks),
                     watcher: watching.map(|watching| (watching.start)(start)),
+                    killed: false,
                 }
                 .run(&receiver)
             })?;
@@ -270,6 +273,8 @@ struct State {
     stacks: Stacks,
     quotas: Quotas,
     watcher: Option<Box<dyn Watcher>>,
+    /// Since the last flush the kernel has killed a process for lack of memory: this one may be next.
+    killed: bool,
 }
 
 impl State {
@@ -331,15 +336,15 @@ impl State {
         self.marks(&batch.marks)?;
         self.quotas.read();
         self.quotas(batch.drained_until, false)?;
-        if batch.flush {
+        if let Some(watcher) = self.watcher.as_mut().filter(|_| batch.due) {
+            watcher.until(batch.drained_until);
+        }
+        if batch.flush || std::mem::take(&mut self.killed) {
             let progress = recorder(batch.drained_until, LifeKind::Watermark);
             self.writer.life(Stream::Recorder, progress)?;
             self.writer.flush()?;
             let bytes = self.writer.written().bytes;
             self.so_far.store(bytes, Ordering::Relaxed);
-            if let Some(watcher) = &mut self.watcher {
-                watcher.until(batch.drained_until);
-            }
         }
         Ok(())
     }
@@ -375,6 +380,7 @@ impl State {
                 self.tally.processes += 1
             }
             LifeKind::Lost(_) => self.tally.lost.push(event.clone()),
+            LifeKind::OomKill(_) => self.killed = true,
             _ => {}
         }
         if let Some(path) = self.cgroups.first_seen(&event) {

@@ -9,7 +9,7 @@ pub trait Watcher: Send {
     fn sched(&mut self, event: &SchedEvent);
     /// A lifecycle event.
     fn life(&mut self, event: &LifeEvent);
-    /// All events before this time have come. Called at each flush of the file.
+    /// All events before this time have come. Called every 0.7 s or so.
     fn until(&mut self, time: Ktime);
 }
 

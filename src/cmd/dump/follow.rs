@@ -14,7 +14,7 @@ use tr_format::Error;
 use super::{Args, Printer};
 use crate::open;
 
-/// The interval between two looks at the file, which its recorder flushes every 700 ms.
+/// The interval between two looks at the file, which its recorder flushes every 0.7 to 3.5 s.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Runs it.

@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""What the programs of a recording cost beside empty ones on the same tracepoints, as root.
+
+    benches/floor.py TR [--rounds 5]
+
+Each round records a storm of pipes under kernel.bpf_stats_enabled while two raw_tp programs are attached to sched_switch and to
+sched_waking: an empty one, and one that reads the clock. Prints the medians: ns a run of these, which is the kernel's counting and
+the call, and the same with a stamp, and ns a run of each program of `tr`. Load beside them changes all; differences stay.
+"""
+import argparse
+import ctypes
+import os
+import re
+import statistics
+import struct
+import subprocess
+import tempfile
+import time
+
+from quick import ROOT, Stats
+
+# Of bpf(2).
+CALL, PROG_LOAD, PROG_GET_NEXT_ID, PROG_GET_FD_BY_ID, RAW_TRACEPOINT_OPEN, INFO_BY_FD = 321, 5, 11, 13, 17, 15
+RAW_TRACEPOINT = 17
+LIBC = ctypes.CDLL(None, use_errno=True)
+# Instructions: opcode, registers, offset, constant. r0 = 0; exit, and bpf_ktime_get_ns(); r0 = 0; exit.
+END = struct.pack("<BBhiBBhi", 0xB7, 0, 0, 0, 0x95, 0, 0, 0)
+FLOORS = {"empty": END, "clock": struct.pack("<BBhi", 0x85, 0, 0, 5) + END}
+POINTS = ("sched_switch", "sched_waking")
+
+
+def bpf(command, attr):
+    attr = ctypes.create_string_buffer(attr.ljust(128, b"\0"), 128)
+    done = LIBC.syscall(CALL, command, attr, 128)
+    if done < 0:
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+    return done, attr.raw
+
+
+def attached(code, tracepoint):
+    """A program of these instructions."""
+    length = len(code) // 8
+    code, terms = ctypes.create_string_buffer(code), ctypes.create_string_buffer(b"GPL")
+    program, _ = bpf(PROG_LOAD, struct.pack("<IIQQ", RAW_TRACEPOINT, length, ctypes.addressof(code), ctypes.addressof(terms)))
+    name = ctypes.create_string_buffer(tracepoint.encode())
+    link, _ = bpf(RAW_TRACEPOINT_OPEN, struct.pack("<QI", ctypes.addressof(name), program))
+    return program, link
+
+
+def runs(program):
+    """Runs so far, and their ns."""
+    with open(f"/proc/self/fdinfo/{program}", encoding="ascii") as file:
+        text = file.read()
+    return [int(re.search(rf"^{name}:\s*(\d+)", text, re.MULTILINE)[1]) for name in ("run_cnt", "run_time_ns")]
+
+
+def programs():
+    """Descriptors of all loaded programs by their ids."""
+    found, last = {}, 0
+    while True:
+        try:
+            _, attr = bpf(PROG_GET_NEXT_ID, struct.pack("<I", last))
+            (last,) = struct.unpack_from("<I", attr, 4)
+            found[last], _ = bpf(PROG_GET_FD_BY_ID, struct.pack("<I", last))
+        except OSError:
+            return found
+
+
+def name_of(program):
+    info = ctypes.create_string_buffer(256)
+    bpf(INFO_BY_FD, struct.pack("<IIQ", program, 256, ctypes.addressof(info)))
+    # struct bpf_prog_info: the name stands behind type, id, tag, four lengths and addresses, load time, user, maps.
+    return info.raw[64:80].split(b"\0")[0].decode()
+
+
+def measured(tr, storm, place):
+    """ns a run by program, in one recording."""
+    empty = {f"{name}, {point}": attached(code, point) for name, code in FLOORS.items() for point in POINTS}
+    others = set(programs())
+    record = [tr, "record", "-q", "-o", os.path.join(place, "trace.bin"), "--", storm, "pipe", "100000"]
+    with subprocess.Popen(record) as recorder:
+        time.sleep(0.7)
+        own = {name_of(fd): fd for number, fd in programs().items() if number not in others}
+        counted = {name: fd for name, (fd, _) in empty.items()} | own
+        before = {name: runs(fd) for name, fd in counted.items()}
+        recorder.wait()
+    found = {}
+    for name, fd in counted.items():
+        count, took = (now - then for now, then in zip(runs(fd), before[name]))
+        if count > 1000:
+            found[name] = took / count
+    for fd in [*own.values(), *(fd for pair in empty.values() for fd in pair)]:
+        os.close(fd)
+    return found
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("tr")
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    rounds = []
+    with tempfile.TemporaryDirectory() as place, Stats():
+        storm = os.path.join(place, "storm")
+        subprocess.run(["gcc", "-O1", "-pthread", "-o", storm, os.path.join(ROOT, "fixtures/programs/storm.c")], check=True)
+        for _ in range(options.rounds):
+            rounds.append(measured(os.path.abspath(options.tr), storm, place))
+    names = sorted({name for one in rounds for name in one})
+    for name in names:
+        values = [one[name] for one in rounds if name in one]
+        print(f"{name:<24} {statistics.median(values):6.0f} ns a run ({min(values):.0f} to {max(values):.0f}, {len(values)} rounds)")
+
+
+if __name__ == "__main__":
+    main()
