@@ -7,26 +7,29 @@ Each build is recorded once at one setting (two CPUs, or one by taskset; a numbe
 then really run, and recorded, at others. The recordings of before forecast those. The machine may
 have other work: so a forecast without other tasks (--alone) is held against the real run without
 other tasks, which is its recording simulated with nothing changed. That takes away what others
-took and keeps what the build did. Rows with a quota, and with --clock all, are held against the
-clock: --clock is for a machine without other work. --keep keeps each recording: a second call with
-the same directory goes on where the first one ended, and with --again it forecasts anew and runs
-nothing. Needs root for recording and for a cgroup with a quota.
+took and keeps what the build did. Rows with a quota, beside load of our own and with --clock all are held
+against the clock: --clock is for a machine without other work, and forecasts without --alone, but for recordings on one CPU of two.
+--keep keeps each recording: a second call with the same directory goes on where the first one
+ended. --from DIR forecasts anew from such a directory and runs nothing. Needs root for recording and for a cgroup with a quota.
 """
 import argparse
+import contextlib
 import glob
 import json
 import os
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import real  # noqa: E402
 import section  # noqa: E402
-from validate import HERE, QUIET, prepare, quota, with_jobs  # noqa: E402
+from validate import HERE, QUIET, prepare, quota, surrounding, with_jobs  # noqa: E402
 
 # Spins for CPU time: with BURN_SCALE a compiler that is so many times as slow.
 BURN = r"""
@@ -80,6 +83,33 @@ wait
 ./burn 100 | cat
 for n in 1 2 3 4 5 6; do ./burn 30; done
 """
+# cc1 that does its work twice: as slow as half the speed.
+TWICE = '''all: %s
+%%.o: %%.c
+\tcc $(FLAGS) -O2 -c -o $@ $<
+''' % " ".join("%s.o" % name for name in "adler32 compress crc32 deflate infback inffast inflate inftrees trees uncompr zutil".split())
+TWICE_CC1 = '''#!/bin/sh
+real=$(cc -print-prog-name=cc1)
+$real "$@" && exec $real "$@"
+'''
+LONGEST = '''ORDER ?= recorded
+recorded = a b c d e f g h
+longest = h g f e d c b a
+all: $($(ORDER))
+''' + "".join("%s:\n\t./burn %d\n" % (name, 60 + 70 * at) for at, name in enumerate("abcdefgh"))
+RUSTC = "all: %s\nmain: main.rs %s\n\trustc -O --crate-name main -L . -o $@ main.rs\n%%.rlib: %%.rs\n\trustc -O --crate-type rlib --crate-name $(patsubst lib%%,%%,$*) -o $@ $<\n" % (
+    "main", " ".join("lib%s.rlib" % name for name in "abcdef")
+)
+NODE_TEST = "const test = require('node:test');\ntest('it', () => { let s = 0; for (let i = 0; i < %d; i++) s += Math.sqrt(i); });\n"
+XDIST = PYTESTS.replace("range(8)", "range(16)")
+GET = '''
+import hashlib, os, socket
+for _ in range(6):
+    with socket.create_connection(("127.0.0.1", int(os.environ["PORT"]))) as server:
+        server.sendall(b"?")
+        server.recv(1)
+    hashlib.sha256(b"x" * 20_000_000).digest()
+'''
 PROVE = "system('./burn', %d); print \"1..1\\nok 1\\n\";\n"
 
 MAKE = lambda jobs: ["make", "-s", "-j%d" % jobs]  # noqa: E731
@@ -89,7 +119,8 @@ FEW = [("-j1", 1), ("-j4", 4), ("-j8", 8)]
 class Build:
     """Its files, its command for a number of jobs, and what is tried with it."""
 
-    def __init__(self, files=None, base=None, copy=None, setup=None, command=MAKE, tries=("jobs", "cpus"), fast="burn"):
+    def __init__(self, files=None, base=None, copy=None, setup=None, command=MAKE, tries=("jobs", "cpus"), fast="burn", parts=()):
+        self.parts = parts
         self.files, self.base, self.copy, self.setup = files or {}, base, copy, setup
         self.command, self.tries, self.fast = command, tries, fast
 
@@ -126,6 +157,23 @@ RUST = "".join("pub fn f%d(v: &mut Vec<String>) { v.sort(); v.dedup(); v.push(fo
 BUILDS_OF = {
     "make-chain": Build({"Makefile": MAKE_BURN}, tries=("jobs", "one", "cpus", "quota", "faster", "cached")),
     "make-tests": Build({"Makefile": MAKE_TESTS}, command=lambda jobs: ["make", "-s", "-j%d" % jobs, "check"], tries=("jobs", "cpus", "faster")),
+    "longest": Build({"Makefile": LONGEST}, tries=("jobs", "longest")),
+    "twice": Build(
+        {"twice.mk": TWICE, "twice/cc1": TWICE_CC1}, copy=ZLIB, setup=["./configure", "chmod +x twice/cc1"],
+        command=lambda jobs: ["make", "-s", "-f", "twice.mk", "-j%d" % jobs], tries=("cpus", "twice"),
+    ),
+    "beside": Build({"Makefile": MAKE_BURN}, tries=("beside",)),
+    "network": Build({"get.py": GET}, command=fixed("python3", "get.py"), tries=("cpus", "network")),
+    "rustc-make": Build({"Makefile": RUSTC, "main.rs": "fn main() {}", **{"lib%s.rs" % name: RUST for name in "abcdef"}}, tries=("jobs", "cpus")),
+    "node-test": Build({"%d.test.js" % n: NODE_TEST % (2e7 * (1 + n % 3)) for n in range(6)}, command=fixed("node", "--test"), tries=("cpus",)),
+    "xdist": Build({"test_x.py": XDIST}, command=lambda jobs: ["python3", "-m", "pytest", "-q", "-n", str(jobs), "test_x.py"], tries=("cpus",)),
+    "compileall": Build(setup=["cp -r $(python3 -c 'import os; print(os.path.dirname(os.__file__))')/[a-g]*.py ."], command=lambda jobs: ["python3", "-m", "compileall", "-q", "-f", "-j", str(jobs), "."], tries=("cpus",)),
+    "javac-xargs": Build(
+        {"%s.java" % name: "class %s { %s }\n" % (name, " ".join("int f%d(int x) { return x * %d; }" % (n, n) for n in range(400))) for name in "ABCD"},
+        command=lambda jobs: ["sh", "-c", "ls *.java | xargs -P %d -n 1 javac" % jobs],
+    ),
+    "xz-pipe": Build({"data.py": "import random\nr = random.Random(1)\nprint(' '.join(str(r.randrange(9999)) for _ in range(1500000)))\n"},
+        command=fixed("sh", "-c", "python3 data.py | tee data | xz -1 | xz -d | sort | md5sum; gzip -k data; bzip2 -k data"), tries=("cpus", "quota")),
     "zlib": Build(copy=ZLIB, setup=["./configure"], tries=("jobs", "one", "cpus", "quota")),
     "zlib-cmake": Build(copy=ZLIB, setup=["cmake -B out ."], command=lambda jobs: ["make", "-s", "-C", "out", "-j%d" % jobs]),
     "zlib-configure": Build(copy=ZLIB, command=fixed("./configure"), tries=("cpus", "quota")),
@@ -140,7 +188,8 @@ BUILDS_OF = {
         tries=("jobs", "one", "cpus", "faster"),
     ),
     "shell": Build({"run.sh": SHELL}, command=fixed("sh", "run.sh"), tries=("cpus", "sleep", "faster", "quota")),
-    "prove": Build({"%d.t" % n: PROVE % (50 + 40 * n) for n in range(6)}, command=fixed("prove", "-j2", "."), tries=("cpus", "faster")),
+    "prove": Build({"%d.t" % n: PROVE % (50 + 40 * n) for n in range(6)}, command=fixed("prove", "-j2", "."), tries=("cpus", "faster", "shards"),
+        parts=[["prove", "-j2", *("%d.t" % n for n in part)] for part in ((1, 2, 5), (0, 3, 4))]),
     "bats": Build(
         {"a.bats": "".join('@test "%d" { ./burn %d; }\n' % (n, 40 * n + 40) for n in range(5))}, command=fixed("bats", "a.bats"), tries=("cpus", "faster")
     ),
@@ -169,6 +218,26 @@ def of_sources(name):
 BUILDS_OF |= {name: of_sources(name) for name in real.BUILDS if name != "lua-j8"}
 
 
+@contextlib.contextmanager
+def server(delay):
+    """Yields the port of a server that answers after a delay in s. It is no part of a recording."""
+
+    def answer():
+        with contextlib.suppress(OSError):
+            while True:
+                other, _ = here.accept()
+                with other:
+                    other.recv(1)
+                    time.sleep(delay)
+                    other.sendall(b"!")
+
+    with socket.create_server(("127.0.0.1", 0)) as here:
+        threading.Thread(target=answer, daemon=True).start()
+        yield here.getsockname()[1]
+        # accept() goes on waiting after a close.
+        here.shutdown(socket.SHUT_RDWR)
+
+
 class NoTime(Exception):
     """No time is left for another run."""
 
@@ -178,13 +247,13 @@ class Runs:
 
     def __init__(self, args, name, work):
         self.tr, self.build, self.name = args.tr, BUILDS_OF[name], name
-        self.again, self.until, self.limit, self.by_clock = args.again, args.until, args.limit, args.clock
-        self.place = args.keep or work
+        self.again, self.until, self.limit, self.by_clock = args.kept is not None, args.until, args.limit, args.clock
+        self.place = args.kept or args.keep or work
         self.source = os.path.join(work, "source")
         self.there = None
         os.makedirs(self.place, exist_ok=True)
 
-    def run(self, key, jobs=2, cpus=2, enter=None, env=None, before=None):
+    def run(self, key, jobs=2, cpus=2, group=None, env=None, before=None, command=None, delay=0.1):
         """The recording of a run, which is made unless it was kept. None where there is none."""
         trace = os.path.join(self.place, "%s-%s.bin" % (self.name, key))
         if self.again or os.path.exists(trace):
@@ -198,19 +267,27 @@ class Runs:
             else:
                 # What the first run reads from disks, the others have in memory.
                 warm = real.run_in(self.source)
-                subprocess.run(self.build.command(2), cwd=warm, check=False, env=real.environment(warm), **QUIET)
+                with server(0.1) as port:
+                    env = {**real.environment(warm), "PORT": str(port)}
+                    done = subprocess.run(["timeout", "-k1", "%g" % (2 * self.limit), *self.build.command(2)], cwd=warm, check=False, env=env, **QUIET)
+                if done.returncode in (124, 137):
+                    print("%s: takes too long" % self.name, file=sys.stderr)
+                    self.there = False
         if not self.there:
             return None
         # The same place each time: command lines are the same.
         place = real.run_in(self.source)
         if before:
             subprocess.run(before, cwd=place, shell=True, check=True, **QUIET)
-        command = [self.tr, "record", "-q", "--force", "-o", trace + ".new", "--"]
+        record = [self.tr, "record", "-q", "--force", "-o", trace + ".new", "--"]
         if cpus == 1:
-            command += ["taskset", "-c", "0"]
-        done = subprocess.run(
-            command + self.build.command(jobs), cwd=place, check=False, preexec_fn=enter, env={**real.environment(place), **(env or {})}, **QUIET
-        )
+            record += ["taskset", "-c", "0"]
+        if group:
+            # The recorder is not held by the quota.
+            record += ["sh", "-c", 'echo $$ >%s/cgroup.procs; exec "$@"' % group, "sh"]
+        env = {**real.environment(place), **(env or {})}
+        with server(delay) as port:
+            done = subprocess.run(record + (command or self.build.command(jobs)), cwd=place, check=False, env={**env, "PORT": str(port)}, **QUIET)
         if done.returncode:
             print("  %s, %s: exit status %d" % (self.name, key, done.returncode), file=sys.stderr)
         os.rename(trace + ".new", trace)
@@ -247,6 +324,8 @@ def rows(runs, name):
         return
 
     def row(what, options, real, recorded=base, clock=False):
+        if runs.by_clock and recorded == base and not clock:
+            options = [it for it in options if it != "--alone"]
         clock = clock or runs.by_clock
         forecast = runs.predict(recorded, *options) if recorded and real else None
         if forecast is None:
@@ -281,13 +360,33 @@ def rows(runs, name):
         yield row("-j1 → -j4", ["--alone", "--jobs", "4"], runs.own(runs.run("j4", 4)), one)
     if "quota" in build.tries:
         for percent in (25, 60):
-            with quota(percent) as enter:
-                held = runs.run("quota%d" % percent, enter=enter)
+            with quota(percent) as group:
+                held = runs.run("quota%d" % percent, group=group)
             yield row("quota of %d %%" % percent, ["--quota", str(percent)], runs.clock(held), clock=True)
     if "faster" in build.tries:
         for scale in (2, 0.5):
             slow = runs.run("scale%g" % scale, env={"BURN_SCALE": str(scale)})
             yield row("%s × %g" % (build.fast, scale), ["--alone", "--faster", "%s=%g" % (build.fast, 1 / scale)], runs.own(slow))
+    if "shards" in build.tries:
+        parts = [runs.run("shard%d" % at, command=command) for at, command in enumerate(build.parts)]
+        slowest = max(filter(None, map(runs.own, parts)), default=None)
+        yield row("--shards %d" % len(parts), ["--alone", "--shards", str(len(parts))], slowest)
+    if "longest" in build.tries:
+        first = runs.run("longest", env={"ORDER": "longest"})
+        yield row("longest first", ["--alone", "--jobs", "2", "--longest-first"], runs.own(first))
+    if "twice" in build.tries:
+        twice = runs.run("twice", env={"FLAGS": "-B./twice/"})
+        yield row("cc1 × 2", ["--alone", "--faster", "cc1=0.5"], runs.own(twice))
+    if "beside" in build.tries:
+        beside = beside4 = None
+        with surrounding("load"):
+            beside, beside4 = runs.run("beside"), runs.run("beside-j4", jobs=4)
+        yield row("load removed", ["--alone"], runs.own(base), beside)
+        yield row("load kept, -j2 → -j4", ["--jobs", "4"], runs.clock(beside4), beside, clock=True)
+    if "network" in build.tries:
+        for scale in (3, 0.5):
+            slow = runs.run("network%g" % scale, delay=0.1 * scale)
+            yield row("network × %g" % scale, ["--alone", "--network", "%g" % (1 / scale)], runs.own(slow))
     if "sleep" in build.tries:
         less = runs.run("no-sleep", env={"NO_SLEEP": "1"})
         yield row("without sleep", ["--alone", "--without", "^sleep 0.7"], runs.own(less))
@@ -323,6 +422,22 @@ def summary(all_rows):
     yield "The five worst: " + "; ".join("%s, %s (%+.0f %%)" % (row["build"], row["what"], 100 * row["error"]) for row in worst) + "."
 
 
+def kind(row):
+    """What a row changes."""
+    what = row["what"]
+    for word, name in (("again", "nothing"), ("CPU", "CPUs"), ("quota", "a quota"), ("load", "load"), ("-j", "jobs"), ("×", "work or waits by a factor")):
+        if word in what:
+            return name
+    return "less work, shards, another order"
+
+
+def of_kind(name, part):
+    errors = sorted(abs(row["error"]) for row in part)
+    at = errors[int(0.9 * (len(errors) - 1))]
+    covered = sum(row["covered"] for row in part)
+    return "| %s | %d | %.1f %% | %.1f %% | %d |" % (name, len(part), 100 * statistics.median(errors), 100 * at, covered)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tr", default=os.path.join(HERE, "target/release/tr"))
@@ -330,7 +445,7 @@ def main():
     parser.add_argument("--limit", type=float, default=60, help="leave out builds that take more seconds")
     parser.add_argument("--out")
     parser.add_argument("--keep", help="a directory for the recordings: those that are there are not made again")
-    parser.add_argument("--again", action="store_true", help="run nothing: forecast with the recordings of --keep")
+    parser.add_argument("--from", dest="kept", metavar="DIR", help="run nothing: forecast with the recordings of an earlier --keep DIR")
     parser.add_argument("--clock", action="store_true", help="hold against the clock, of a machine without other work")
     parser.add_argument("builds", nargs="*")
     args = parser.parse_args()
@@ -352,8 +467,15 @@ def main():
         part = [row for row in found if row["clock"] == clock]
         if part:
             lines += [title + ": " + next(iter(summary(part))), ""]
+    kinds = {}
+    for row in found:
+        kinds.setdefault(kind(row), []).append(row)
+    lines += ["| kind | forecasts | median error | 90th percentile | covered |", "| --- | --- | --- | --- | --- |"]
+    lines += [of_kind(name, part) for name, part in kinds.items()] + [""]
     lines += [list(summary([row for row in found if row["clock"] == args.clock] or found))[-1], "", *table(found), ""]
-    lines.insert(2, "By `benches/predict.py` on %s, %d CPUs, load of the last 15 minutes %.1f." % (time.strftime("%Y-%m-%d"), os.cpu_count(), os.getloadavg()[2]))
+    made = "By `benches/predict.py`%s on %s, %d CPUs" % (" --clock" if args.clock else "", time.strftime("%Y-%m-%d"), os.cpu_count())
+    load = ", load of the last 15 minutes %.1f" % os.getloadavg()[2]
+    lines.insert(2, made + (", with recordings that were there." if args.kept else load + "."))
     if args.out:
         section.replace(args.out, "\n".join(lines))
     else:

@@ -181,7 +181,7 @@ def prepare(name, place):
 
 @contextlib.contextmanager
 def quota(percent):
-    """Yields what a child does to be in a cgroup with a quota."""
+    """Yields the directory of a cgroup with a quota."""
     for root, file, value in (
         ("/sys/fs/cgroup/cpu", "cpu.cfs_quota_us", "%d" % (percent * 1000)),
         ("/sys/fs/cgroup", "cpu.max", "%d 100000" % (percent * 1000)),
@@ -195,12 +195,8 @@ def quota(percent):
     else:
         sys.exit("no cgroup for a quota")
 
-    def enter():
-        with open(os.path.join(group, "cgroup.procs"), "w") as procs:
-            procs.write(str(os.getpid()))
-
     try:
-        yield enter
+        yield group
     finally:
         time.sleep(0.2)
         with contextlib.suppress(OSError):
@@ -211,7 +207,12 @@ def quota(percent):
 def surrounding(around):
     """Yields what a child has to do before its exec."""
     if around == "quota":
-        with quota(30) as enter:
+        with quota(30) as group:
+
+            def enter():
+                with open(os.path.join(group, "cgroup.procs"), "w") as procs:
+                    procs.write(str(os.getpid()))
+
             yield enter
         return
     spinners = []

@@ -5,6 +5,8 @@
 //! make with a job server waits for a slot in another system call than for a job's end: before
 //! that wait it had a job that could start. Where no slot was free, and the call says nothing, the
 //! job may have waited for either.
+//!
+//! cargo and go do the same, with a thread for each job, and with as many as there are CPUs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,8 +50,19 @@ pub struct Job {
 pub struct Tools {
     /// The jobs in the order of their starts.
     pub jobs: Vec<Job>,
-    /// The tools that start jobs, with the most that each may run at once.
-    pub limits: BTreeMap<ProcessIx, u64>,
+    /// The tools that start jobs.
+    pub limits: BTreeMap<ProcessIx, Limit>,
+}
+
+/// How many jobs a tool starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// The most at once.
+    pub jobs: u64,
+    /// No argument says so: it is the number of CPUs.
+    pub follows: bool,
+    /// Each job has a thread of the tool that waits for it.
+    pub threads: bool,
 }
 
 /// A wait of a tool that a thread of a job of it, or of another tool, ended.
@@ -71,6 +84,8 @@ fn family(analysis: &Analysis, process: ProcessIx) -> Option<Family> {
             | Family::Parallel
             | Family::Ctest
             | Family::Prove
+            | Family::Cargo
+            | Family::Go
     );
     starts.then_some(family)
 }
@@ -98,7 +113,9 @@ impl Tools {
                 Family::Make => makes[owner].unwrap_or(owner),
                 _ => owner,
             };
-            let limit = match (limit(root), family) {
+            let told = limit(root);
+            let children = children(&graph, owner, family);
+            let at_once = match (told, family) {
                 (Some(limit), _) => limit.unwrap_or(u64::MAX),
                 (None, Family::Ninja) => {
                     if cpus < 3 {
@@ -108,11 +125,18 @@ impl Tools {
                     }
                 }
                 (None, Family::Parallel) => cpus,
+                // It may have been allowed fewer CPUs.
+                (None, _) if threads(family) => Lives::new(analysis, &children).most(),
                 (None, _) => 1,
             };
-            let jobs = of_tool(&graph, owner, (family, root, limit.max(1)));
+            let limit = Limit {
+                jobs: at_once.max(1),
+                follows: told.is_none() && threads(family),
+                threads: threads(family),
+            };
+            let jobs = of_tool(&graph, owner, (family, root, limit.jobs), children);
             if !jobs.is_empty() {
-                found.limits.insert(owner, limit.max(1));
+                found.limits.insert(owner, limit);
                 found.jobs.extend(jobs);
             }
         }
@@ -148,22 +172,48 @@ fn outermost_makes(analysis: &Analysis) -> Arena<ProcessIx, Option<ProcessIx>> {
     makes
 }
 
+/// It has a thread for each job.
+fn threads(family: Family) -> bool {
+    matches!(family, Family::Cargo | Family::Go)
+}
+
+/// The jobs of a tool.
+fn children(graph: &Graph<'_>, owner: ProcessIx, family: Family) -> Vec<ProcessIx> {
+    let analysis = graph.analysis;
+    let process = analysis.process(owner);
+    let mut children = process.children.clone();
+    match family {
+        Family::Make => {
+            // $(shell): make reads what one child writes, and starts no other one meanwhile.
+            let waits = waits(graph, owner);
+            let read = waits.iter().filter(|wait| {
+                wait.reason == Reason::PipeRead && wait.awaited != Some(Awaited::Slot)
+            });
+            let read: BTreeSet<ProcessIx> = read.filter_map(|wait| wait.child).collect();
+            children.retain(|it| !read.contains(it));
+        }
+        Family::Cargo => {
+            // The first thread asks rustc for its version, and waits for the answer.
+            let first = process.threads.first().copied();
+            let starter = |it: &ProcessIx| {
+                let thread = analysis.process(*it).threads.first();
+                thread.and_then(|it| graph.forked_by(*it))
+            };
+            children.retain(|it| starter(it) != first);
+        }
+        _ => {}
+    }
+    children
+}
+
 fn of_tool(
     graph: &Graph<'_>,
     owner: ProcessIx,
     (family, root, limit): (Family, ProcessIx, u64),
+    children: Vec<ProcessIx>,
 ) -> Vec<Job> {
     let analysis = graph.analysis;
     let waits = waits(graph, owner);
-    // $(shell): make reads what one child writes, and starts no other one meanwhile.
-    let read = waits.iter().filter(|wait| {
-        family == Family::Make
-            && wait.reason == Reason::PipeRead
-            && wait.awaited != Some(Awaited::Slot)
-    });
-    let read: BTreeSet<ProcessIx> = read.filter_map(|wait| wait.child).collect();
-    let mut children = analysis.process(owner).children.clone();
-    children.retain(|it| !read.contains(it));
     let lives = Lives::new(analysis, &children);
     let mut jobs: Vec<Job> = Vec::new();
     for process in children {
@@ -187,6 +237,8 @@ fn of_tool(
         if matches!(family, Family::Make | Family::Ninja) {
             let server = family == Family::Make && limit > 1;
             (job.needs, job.released) = order(&jobs, &waits, &lives, (start, server, limit));
+        } else if threads(family) {
+            (job.needs, job.released) = by_ends(&lives, start, limit);
         }
         jobs.push(job);
     }
@@ -217,6 +269,12 @@ impl Lives {
     fn latest(&self, at: Ktime) -> Option<ProcessIx> {
         let ended = self.ends.get(..self.ended_by(at))?;
         ended.last().map(|(_, process)| *process)
+    }
+
+    /// The most at once.
+    fn most(&self) -> u64 {
+        let living = self.starts.iter().map(|start| self.living(*start));
+        living.max().unwrap_or(0)
     }
 
     fn living(&self, at: Ktime) -> u64 {
@@ -256,6 +314,19 @@ fn order(
         true if server => (last.needs, None),
         true => (last.needs, ended),
         false => (wait.child.filter(|_| server).or(ended), None),
+    }
+}
+
+/// The same for a tool whose waits do not tell: a job that starts after another's end, while a slot
+/// was free before, needs that one.
+fn by_ends(lives: &Lives, start: Ktime, limit: u64) -> (Option<ProcessIx>, Option<ProcessIx>) {
+    let before = lives.ends.get(..lives.ended_by(start));
+    let Some((end, latest)) = before.and_then(|ends| ends.last()) else {
+        return (None, None);
+    };
+    match lives.living(Ktime(end.0.saturating_sub(1))) >= limit {
+        true => (None, Some(*latest)),
+        false => (Some(*latest), None),
     }
 }
 

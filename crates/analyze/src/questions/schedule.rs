@@ -106,6 +106,11 @@ impl Schedule {
         })
     }
 
+    /// Whether it has processes that need more memory than a CPU's own caches.
+    pub fn has_large(&self) -> bool {
+        self.threads.large
+    }
+
     /// The time from the path's beginning to its end in ns, on these CPUs, with a set of changes.
     pub fn wall(&self, changes: Changes, effect: Effect) -> u64 {
         self.run(Machine::of(self.cpus), changes, effect).wall
@@ -133,7 +138,10 @@ impl Schedule {
         effect: Effect,
         traced: bool,
     ) -> run::On<'_, impl Fn(Changes, u64) -> u64 + '_> {
-        let planned = machine.jobs.map_or(0, |_| gates::PLANNED);
+        let planned = match machine.planned || machine.jobs.is_some() {
+            true => gates::PLANNED,
+            false => 0,
+        };
         run::On {
             machine,
             plan: &self.plan,

@@ -244,20 +244,20 @@ fn a_circle_of_waits_is_left() {
     assert_eq!(answer.alone_on_its_cpus(), answer.path.length());
 }
 
-/// The same build with ninja for its driver: without a job server.
-fn by_ninja(mut world: World) -> World {
+/// The same build with another driver, without a job server.
+fn by(driver: &str, mut world: World) -> World {
     for image in &mut world.images {
         if image.path == "/bin/make" {
-            image.path = "/bin/ninja".into();
+            image.path = driver.into();
         }
     }
     world
 }
 
 impl Answer {
-    /// The schedule with the jobs of a driver that runs `limit` at once.
-    fn planned(&self, limit: u64) -> Schedule {
-        let tools = Tools::new(&self.analysis, |_| Some(Some(limit)));
+    /// The schedule with the jobs of a driver that runs `limit` at once; none: no argument says how many.
+    fn planned(&self, limit: Option<u64>) -> Schedule {
+        let tools = Tools::new(&self.analysis, |_| limit.map(Some));
         let planned = |job: Job| {
             let needs: Vec<_> = job.needs.into_iter().collect();
             let worst = needs.iter().copied().chain(job.released).collect();
@@ -268,7 +268,7 @@ impl Answer {
             }
         };
         let jobs = tools.jobs.into_iter().map(planned).collect();
-        let changes: (&[Change], _) = (&[], Schedules::new(jobs));
+        let changes: (&[Change], _) = (&[], Schedules::new(jobs, tools.limits));
         Schedule::planned(&self.analysis, &self.path, &self.groups, changes).unwrap()
     }
 }
@@ -300,9 +300,9 @@ proptest! {
     fn other_jobs_are_forecast(
         jobs in lengths(), from in 2u16..5, to in 1u16..8, cpus in 1u16..5, wait in 1u64..30,
     ) {
-        let real = |at_once| Answer::of(by_ninja(build(&jobs, at_once, wait)), cpus);
+        let real = |at_once| Answer::of(by("/bin/ninja", build(&jobs, at_once, wait)), cpus);
         let (recorded, real) = (real(from), real(to).path.length());
-        let schedule = recorded.planned(from.into());
+        let schedule = recorded.planned(Some(from.into()));
         let machine = Machine { jobs: Some(to.into()), ..Machine::of(cpus.into()) };
         let wall = |effect| schedule.run(machine, 0, effect).wall;
         let [best, likely, worst] = [Effect::Best, Effect::Likely, Effect::Worst].map(wall);
@@ -310,6 +310,29 @@ proptest! {
         // Of jobs that all are independent no more than the slots is needed.
         prop_assert!(best <= real + real / 6 + 12 * MS && worst + real / 6 + 12 * MS >= real,
             "{real} not in {best} to {worst}");
+    }
+}
+
+proptest! {
+    #![proptest_config(tr_sim::strategy::cases(40))]
+
+    /// A tool that runs as many jobs as there are CPUs.
+    #[test]
+    fn jobs_that_follow_the_cpus_are_forecast(
+        jobs in lengths(), from in 2u16..5, to in 1u16..8, wait in 1u64..30,
+    ) {
+        let real = |cpus| Answer::of(by("/bin/go", build(&jobs, cpus, wait)), cpus);
+        let (recorded, real) = (real(from), real(to).path.length());
+        let schedule = recorded.planned(None);
+        let machine = Machine { planned: true, ..Machine::of(to.into()) };
+        let wall = |effect| schedule.run(machine, 0, effect).wall;
+        let [best, likely, worst] = [Effect::Best, Effect::Likely, Effect::Worst].map(wall);
+        prop_assert!(best <= real + real / 6 + 12 * MS && worst + real / 6 + 12 * MS >= real,
+            "{real} not in {best} to {worst}");
+        // With fewer jobs than slots the recording does not tell the number of slots.
+        if jobs.len() > usize::from(from) {
+            prop_assert!(near(likely, real), "{likely} of {real}");
+        }
     }
 }
 
@@ -381,8 +404,8 @@ fn a_tool_waits_for_all_of_its_jobs() {
         ("cc1", vec![run(100), Op::ExitGroup(0)]),
         ("cat", vec![run(1), Op::ExitGroup(0)]),
     ];
-    let answer = Answer::of(by_ninja(world(&programs, &[])), 2);
-    let schedule = answer.planned(1);
+    let answer = Answer::of(by("/bin/ninja", world(&programs, &[])), 2);
+    let schedule = answer.planned(Some(1));
     for (jobs, want) in [(1, 101), (2, 100)] {
         let machine = Machine {
             jobs: Some(jobs),
@@ -420,6 +443,30 @@ fn others_are_kept() {
         let is = schedule.run(machine, 0, Effect::Likely).wall;
         assert!(is.abs_diff(want * MS) < 3 * MS, "{is} {want}");
     }
+}
+
+/// Large processes that share a CPU cost each other a part of their work: so does the recording's own
+/// sharing, which ends with more CPUs.
+#[test]
+fn sharing_the_caches_costs_time() {
+    let run = |answer: &Answer, cpus, cold| {
+        let machine = Machine {
+            cold,
+            ..Machine::of(cpus)
+        };
+        let schedule = answer.schedule(&[]);
+        assert!(schedule.has_large());
+        schedule.run(machine, 0, Effect::Likely).wall
+    };
+    let part = |is: u64, of: u64, percent: std::ops::Range<u64>| {
+        let is = is * 100 / of;
+        assert!(percent.contains(&is), "{is} % not in {percent:?}");
+    };
+    let [two, one] = [2, 1].map(|cpus| Answer::of(build(&[200, 200], 2, 1), cpus));
+    part(run(&two, 2, 100), run(&two, 2, 0), 99..101);
+    part(run(&two, 1, 100), run(&two, 1, 0), 106..111);
+    part(run(&one, 1, 100), run(&one, 1, 0), 97..103);
+    part(run(&one, 2, 100), run(&one, 2, 0), 90..95);
 }
 
 /// A quota stops all tasks until its period ends, and no task that does not use it up.
@@ -475,8 +522,8 @@ fn a_quota_is_used_up_by_several_tasks() {
 /// The path in the new schedule adds up to its time.
 #[test]
 fn the_path_adds_up() {
-    let answer = Answer::of(by_ninja(build(&[30, 10, 20, 40, 5], 2, 10)), 2);
-    let schedule = answer.planned(2);
+    let answer = Answer::of(by("/bin/ninja", build(&[30, 10, 20, 40, 5], 2, 10)), 2);
+    let schedule = answer.planned(Some(2));
     for jobs in 1..5 {
         let machine = Machine {
             jobs: Some(jobs),

@@ -1,6 +1,6 @@
 //! What a forecast assumes.
 
-use super::Predictor;
+use super::{Predictor, COLD};
 
 impl Predictor {
     pub(super) fn assumed(&self) -> Vec<String> {
@@ -35,7 +35,11 @@ impl Predictor {
             return None;
         }
         let Some(jobs) = self.wanted.jobs else {
-            return Some("the jobs at once are those of the recording".to_owned());
+            let jobs = match self.starts_more(self.cpus()) {
+                true => "cargo and go start as many jobs as there are CPUs, other tools as many as in the recording",
+                false => "the jobs at once are those of the recording",
+            };
+            return Some(jobs.to_owned());
         };
         let unknown = self.tools.jobs.iter().filter(|it| it.released.is_some());
         Some(match unknown.count() {
@@ -63,8 +67,7 @@ impl Predictor {
             let cached = "at best what is cached are the longest processes, at worst the shortest; a look into the cache takes no time";
             assumed.push(cached.to_owned());
         }
-        let cpus = self.wanted.cpus.unwrap_or(self.recorded_cpus);
-        if self.follows(cpus) && self.wanted.jobs.is_none() {
+        if self.follows(self.cpus()) && self.wanted.jobs.is_none() {
             let tools: Vec<_> = self.follow.iter().copied().collect();
             assumed.push(format!(
                 "jobs of {} that start because there are more CPUs are not simulated: at best they divide all of the time",
@@ -102,6 +105,13 @@ impl Predictor {
         };
         other.push(format!("waits for {same} last as long"));
         other.push(work.to_owned());
+        if self.schedule.has_large() {
+            let (least, likely, most) = COLD;
+            other.push(format!(
+                "while tasks wait for a CPU, that of processes with more than 8 MiB takes {} % more ({} to {} %), for others' use of the caches",
+                likely / 10, least / 10, most / 10,
+            ));
+        }
         other.join("; ")
     }
 }

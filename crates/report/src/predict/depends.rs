@@ -68,7 +68,7 @@ pub(super) fn plan(facts: &Facts<'_>, tools: &Tools) -> Plan {
         length: job.end.since(job.start),
         after: after.map(|set| set.into_iter().collect()),
     });
-    Plan::new(planned.collect())
+    Plan::new(planned.collect(), tools.limits.clone())
 }
 
 fn after(facts: &Facts<'_>, tools: &Tools) -> Vec<After> {
@@ -106,7 +106,8 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
             // The last one that made it had waited for those before, if it had to.
             best.extend(made.filter(ended).map(|it| it.process).next_back());
             let named = naming.entry(name).or_default();
-            if named.len() < RARE {
+            // What cargo's jobs name is no file, and has its maker.
+            if named.len() < RARE && !name.contains(' ') {
                 likely.extend(named.iter().filter(ended).map(|it| it.process));
             }
             named.push(job);
@@ -180,8 +181,17 @@ fn words(args: &[&[u8]]) -> Vec<String> {
 
 impl Files {
     fn add(&mut self, words: &[String]) {
-        let program = words.first().map_or("", String::as_str);
-        let program = program.rsplit('/').next().unwrap_or(program);
+        let path = words.first().map_or("", String::as_str);
+        let program = path.rsplit('/').next().unwrap_or(path);
+        let by_cargo = words.iter().any(|it| it == "--out-dir");
+        if matches!(program, "rustc" | "clippy-driver") && by_cargo {
+            return self.add_crate(words);
+        }
+        if matches!(program, "build-script-build" | "build-script-main") {
+            return self.add_build_script(path);
+        }
+        // go gives these the files of a package by names relative to its directory.
+        let relative = !matches!(program, "compile" | "asm" | "link" | "cgo" | "pack");
         let makes_all = MAKERS.contains(&program);
         let archives = program.ends_with("ar") && words.len() > 2;
         let mut made = false;
@@ -193,7 +203,11 @@ impl Files {
             let name = glued.filter(|_| !output).unwrap_or(word);
             let name = name.trim_start_matches("./").trim_end_matches('/');
             let archive = archives && at == 2;
-            if !output && name.len() > 2 && !name.starts_with('-') && !name.starts_with("/tmp/") {
+            let of_job = match relative {
+                true => !name.starts_with("/tmp/"),
+                false => name.starts_with('/'),
+            };
+            if !output && of_job && name.len() > 2 && !name.starts_with('-') {
                 let is_made = made || glued.is_some() || archive || (makes_all && at > 0);
                 match is_made {
                     true => self.made.insert(name.to_owned()),
@@ -204,5 +218,85 @@ impl Files {
             }
             made = output;
         }
+    }
+
+    /// A call of rustc by cargo: a crate is named by its name and its hash, in any of its files.
+    fn add_crate(&mut self, words: &[String]) {
+        let mut name = "";
+        let mut hash = "";
+        let mut directory = "";
+        for (word, next) in words.iter().zip(words.iter().skip(1)) {
+            match word.as_str() {
+                "--crate-name" => name = next,
+                "--out-dir" => directory = next,
+                "-C" => hash = next.strip_prefix("extra-filename=").unwrap_or(hash),
+                "--extern" => {
+                    let file = next.rsplit('/').next().unwrap_or(next);
+                    let file = file.strip_prefix("lib").unwrap_or(file);
+                    let file = file.split('.').next().unwrap_or(file);
+                    self.named.insert(format!("crate {file}"));
+                }
+                _ => {}
+            }
+        }
+        self.made.insert(format!("crate {name}{hash}"));
+        if name == "build_script_build" {
+            let of = directory.rsplit('/').next().unwrap_or(directory);
+            self.made.insert(format!("script {of}"));
+        } else {
+            self.named.insert(format!("output of {name}"));
+        }
+    }
+
+    /// A build script, in a directory that is named after its crate and a hash.
+    fn add_build_script(&mut self, path: &str) {
+        let of = path.rsplit('/').nth(1).unwrap_or(path);
+        self.named.insert(format!("script {of}"));
+        let name = of.rsplit_once('-').map_or(of, |(name, _)| name);
+        self.made
+            .insert(format!("output of {}", name.replace('-', "_")));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(line: &str) -> Files {
+        let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+        let mut files = Files::default();
+        files.add(&words);
+        files
+    }
+
+    fn needs(job: &str, other: &str) -> bool {
+        let made = files(other).made;
+        files(job).named.iter().any(|name| made.contains(name))
+    }
+
+    #[test]
+    fn crates_are_named_by_cargo() {
+        let of = |name: &str| {
+            format!("rustc --crate-name {name} --out-dir /t/deps -C extra-filename=-{name}1")
+        };
+        let user = of("x") + " --extern a=/t/deps/liba-a1.rmeta --extern proc_macro";
+        assert!(needs(&user, &of("a")));
+        assert!(!needs(&user, &of("b")));
+        let script =
+            "rustc --crate-name build_script_build --out-dir /t/build/a-b-3f -C extra-filename=-3f";
+        assert!(needs("/t/build/a-b-3f/build-script-build", script));
+        assert!(!needs("/t/build/a-b-4f/build-script-build", script));
+        assert!(needs(&of("a_b"), "/t/build/a-b-9a/build-script-build"));
+        // Files of a package of go have names relative to its directory.
+        assert!(needs(
+            "link -o a /tmp/w/b001/_pkg_.a",
+            "compile -o /tmp/w/b001/_pkg_.a ./a.go"
+        ));
+        assert!(!needs("compile ./doc.go", "cp x doc.go"));
+        // Without cargo rustc is a compiler as others are.
+        assert!(needs(
+            "rustc -o main main.rs liba.rlib",
+            "rustc --crate-name a -o liba.rlib a.rs"
+        ));
     }
 }

@@ -20,6 +20,7 @@ use tr_analyze::tools::Family;
 use tr_format::event::Ktime;
 
 use crate::advice::facts::Facts;
+use crate::facts::shares::CpuShares;
 use crate::view::View;
 use crate::{label, units};
 pub use page::page;
@@ -101,9 +102,10 @@ pub struct Forecast {
 #[derive(Clone, Debug)]
 pub enum NoForecast {
     Path(NoPath),
-    /// The recording has totals only: no less than its CPU time in ns, on so many CPUs.
+    /// The recording has totals only: no less than its CPU time in ns, on so many CPUs, if no
+    /// change takes some of it.
     Totals {
-        at_best: u64,
+        at_best: Option<u64>,
         cpus: u64,
     },
     /// Nothing matches a name or a regular expression.
@@ -199,11 +201,17 @@ impl Predictor {
             .collect();
         let programs = own.iter().filter_map(|ix| analysis.process(*ix).tool());
         let follow = programs.filter(|tool| FOLLOW.contains(&tool.family));
-        let same = Machine::of(facts.cpus);
+        let same = Machine {
+            cold: COLD.1,
+            ..Machine::of(facts.cpus)
+        };
         let replay = schedule.run(same, 0, Effect::Likely);
         let others = match wanted.alone {
             true => 0,
-            false => others(&schedule, same, (recorded, replay.wall)),
+            false => {
+                let most = most_others(analysis, recorded).unwrap_or(u64::MAX);
+                others(&schedule, (same, most), (recorded, replay.wall))
+            }
         };
         Predictor {
             taken: recorded.saturating_sub(replay.wall).saturating_mul(1000) / recorded.max(1),
@@ -237,35 +245,41 @@ impl Predictor {
         !self.tools.jobs.is_empty()
     }
 
+    /// The number of CPUs that is asked for.
+    fn cpus(&self) -> u64 {
+        self.wanted.cpus.unwrap_or(self.recorded_cpus)
+    }
+
     fn machine(&self, cpus: u64, jobs: Option<u64>) -> Machine {
         Machine {
             quota: self.wanted.quota.map(|it| it.saturating_mul(PERIOD / 1000)),
             others: self.others,
-            jobs: jobs.or_else(|| self.kept_jobs()),
+            planned: self.wanted.longest_first || self.starts_more(cpus),
+            jobs,
             longest_first: self.wanted.longest_first,
+            cold: COLD.1,
             ..Machine::of(cpus)
         }
     }
 
-    /// With another order the jobs are planned anew, with the limit of before.
-    fn kept_jobs(&self) -> Option<u64> {
-        let limits = self.tools.limits.values().max().copied();
-        limits.filter(|_| self.wanted.longest_first)
+    /// Whether a tool whose jobs are known starts more of them on so many CPUs.
+    fn starts_more(&self, cpus: u64) -> bool {
+        let mut limits = self.tools.limits.values();
+        limits.any(|limit| limit.follows && cpus > limit.jobs)
     }
 
     /// The time on so many CPUs, with so many jobs at once.
     pub fn interval(&self, cpus: u64, jobs: Option<u64>) -> (Interval, Done) {
         let machine = self.machine(cpus, jobs);
-        let (low, _) = self.slowest(machine, Effect::Best);
         let done = self.traced(machine);
-        let (high, _) = self.slowest(machine, Effect::Worst);
+        let (low, high) = self.bounds(machine, &done);
         // A cgroup with a quota may have its own part of the CPUs, beside any others.
         let alone = machine.quota.filter(|_| machine.others > 0).map(|_| {
             let machine = Machine {
                 others: 0,
                 ..machine
             };
-            self.slowest(machine, Effect::Best).0
+            self.slowest(machine, Effect::Best).0.wall
         });
         let least = alone.map_or(low, |ns| ns.min(low));
         let least = self.followed(least, (cpus, jobs), &done);
@@ -281,17 +295,46 @@ impl Predictor {
         (interval, done)
     }
 
-    /// The time of the slowest of the machines, in ns, and the changes of that one.
-    fn slowest(&self, machine: Machine, effect: Effect) -> (u64, Changes) {
+    /// The least and the most time in ns: by the jobs that need others, by the cost of other tasks' use
+    /// of the caches, and by chance, which decides about the order of jobs and about shares of CPUs.
+    fn bounds(&self, machine: Machine, done: &Done) -> (u64, u64) {
+        let (mut low, mut high) = (u64::MAX, 0);
+        let (least, _, most) = COLD;
+        let costs = match self.schedule.has_large() {
+            true => vec![least, most],
+            false => vec![least],
+        };
+        for cold in costs {
+            let machine = Machine { cold, ..machine };
+            low = low.min(self.slowest(machine, Effect::Best).0.wall);
+            high = high.max(self.slowest(machine, Effect::Worst).0.wall);
+        }
+        let chance = done.crowded || machine.planned || machine.jobs.is_some();
+        for shaken in (1..=SHAKEN).filter(|_| chance) {
+            let machine = Machine { shaken, ..machine };
+            let (shaken, _) = self.slowest(machine, Effect::Likely);
+            // Its work may be more or less altogether: that is no matter of chance.
+            let wall = u128::from(shaken.wall) * u128::from(done.on_cpu.max(1));
+            let wall = wall / u128::from(shaken.on_cpu.max(1));
+            let wall = u64::try_from(wall).unwrap_or(shaken.wall);
+            (low, high) = (low.min(wall), high.max(wall));
+        }
+        (low, high)
+    }
+
+    /// The slowest of the machines, and the changes of that one.
+    fn slowest(&self, machine: Machine, effect: Effect) -> (Done, Changes) {
         let of = |[best, likely, worst]: &[Changes; 3]| {
             let changes = match effect {
                 Effect::Best => *best,
                 Effect::Likely => *likely,
                 Effect::Worst => *worst,
             };
-            (self.schedule.run(machine, changes, effect).wall, changes)
+            (self.schedule.run(machine, changes, effect), changes)
         };
-        self.variants.iter().map(of).max().unwrap_or_default()
+        let all = self.variants.iter().map(of);
+        let slowest = all.max_by_key(|(done, changes)| (done.wall, *changes));
+        slowest.unwrap_or_default()
     }
 
     /// The likely run of the slowest of the machines, with its path.
@@ -353,7 +396,7 @@ impl Predictor {
 
     /// The forecast.
     pub fn forecast(&self, analysis: &Analysis) -> Forecast {
-        let cpus = self.wanted.cpus.unwrap_or(self.recorded_cpus);
+        let cpus = self.cpus();
         let (wall, done) = self.interval(cpus, self.wanted.jobs);
         Forecast {
             recorded: self.recorded,
@@ -373,7 +416,7 @@ impl Predictor {
     fn knee(&self, analysis: &Analysis) -> Option<Knee> {
         let done = |cpus| {
             let machine = self.machine(cpus, self.wanted.jobs);
-            self.slowest(machine, Effect::Likely).0
+            self.slowest(machine, Effect::Likely).0.wall
         };
         let most = done(MOST_CPUS);
         let enough = |cpus: u64| done(cpus) <= most.saturating_add(most / 50);
@@ -396,23 +439,25 @@ impl Predictor {
 
 /// The least error of a forecast, in thousandths.
 const BASE: u64 = 50;
+/// What it costs large processes that others have the caches while tasks wait for a CPU, in thousandths
+/// of their work: least, likely, most.
+const COLD: (u64, u64, u64) = (0, 70, 150);
+/// The runs with other lengths of work that tell what is chance.
+const SHAKEN: u64 = 6;
 /// The most that sharing caches and cores changes, in thousandths.
 const SHARED: u64 = 100;
 /// What a server adds that answers in another order, in thousandths.
 const SERVER: u64 = 200;
-/// Tools that start as many jobs as there are CPUs, if no argument says otherwise.
-const FOLLOW: &[Family] = &[
-    Family::Cargo,
-    Family::CargoNextest,
-    Family::Go,
-    Family::Jest,
-];
+/// Tools that start as many jobs as there are CPUs, if no argument says otherwise, and whose jobs
+/// are not known.
+const FOLLOW: &[Family] = &[Family::CargoNextest, Family::Jest];
 /// The most CPUs that are tried.
 pub const MOST_CPUS: u64 = 64;
 /// The parts of a path that are told.
 const PARTS: usize = 6;
 
-/// A bound that totals allow: the CPU time, if it were divided evenly.
+/// A bound that totals allow: the CPU time, if it were divided evenly. What a change would take from it
+/// is not known.
 fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
     let cpus = wanted
         .cpus
@@ -420,8 +465,19 @@ fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
         .max(1);
     let all = analysis.processes.iter().map(|it| it.times.on_cpu);
     let all = all.fold(0, u64::saturating_add);
-    let at_best = all / cpus;
-    NoForecast::Totals { at_best, cpus }
+    let less = wanted.faster.iter().any(|(_, by)| *by > 1.0)
+        || !wanted.without.is_empty()
+        || !wanted.cached.is_empty()
+        || wanted.shards.is_some();
+    let allowed = cpus.saturating_mul(1000);
+    let allowed = wanted
+        .quota
+        .map_or(allowed, |quota| allowed.min(quota.max(1)));
+    let at_best = u128::from(all) * 1000 / u128::from(allowed);
+    NoForecast::Totals {
+        at_best: (!less).then(|| u64::try_from(at_best).unwrap_or(u64::MAX)),
+        cpus,
+    }
 }
 
 /// The most tasks of the run that were on CPUs at once.
@@ -433,10 +489,24 @@ fn used(facts: &Facts<'_>, path: &CriticalPath) -> u64 {
     running.max().unwrap_or(1) as u64
 }
 
+/// The most tasks of others, in thousandths of one, by the CPU time that they had: beside twice as many tasks as
+/// CPUs so many that never sleep have it. Where a run waited for a CPU, and others had little, there was a
+/// limit, or a delay of the scheduler.
+fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
+    let shares = CpuShares::of(analysis);
+    let had = shares
+        .others()?
+        .saturating_add(shares.stolen().unwrap_or(0));
+    let had = had.saturating_mul(1000) / recorded.max(1);
+    let cpus = (analysis.meta.cpus.len() as u64).saturating_mul(1000);
+    let left = cpus.checked_sub(had).filter(|left| *left > 0)?;
+    Some(had.saturating_mul(2).saturating_mul(cpus) / left)
+}
+
 /// The tasks of others with which the run takes as long as recorded, in thousandths of a task.
-fn others(schedule: &Schedule, same: Machine, (recorded, alone): (u64, u64)) -> u64 {
+fn others(schedule: &Schedule, (same, most): (Machine, u64), (recorded, alone): (u64, u64)) -> u64 {
     // Less may be slices, and the choice of a CPU.
-    if alone.saturating_add(alone / 50) >= recorded {
+    if alone.saturating_add(alone / 50) >= recorded || most < 100 {
         return 0;
     }
     let wall = |others| {
@@ -444,7 +514,7 @@ fn others(schedule: &Schedule, same: Machine, (recorded, alone): (u64, u64)) -> 
             .run(Machine { others, ..same }, 0, Effect::Likely)
             .wall
     };
-    let (mut low, mut high) = (0, 64_000);
+    let (mut low, mut high) = (0, most.min(64_000));
     while high - low > 50 {
         let middle = (low + high) / 2;
         match wall(middle) < recorded {
@@ -476,7 +546,11 @@ impl std::fmt::Display for NoForecast {
         match self {
             NoForecast::Path(why) => write!(f, "no forecast: {why}"),
             NoForecast::Totals { at_best, cpus } => {
-                write!(f, "no forecast: the recording has totals, no switches of tasks; at best its CPU time takes {} on {}", units::time(*at_best), units::cpus(*cpus))
+                f.write_str("no forecast: the recording has totals, no switches of tasks; ")?;
+                match at_best {
+                    Some(ns) => write!(f, "at best its CPU time takes {} on {}", units::time(*ns), units::cpus(*cpus)),
+                    None => f.write_str("how much of its CPU time is left, they do not tell"),
+                }
             }
             NoForecast::NoMatch(what) => write!(f, "{what}: no program of the recording matches"),
             NoForecast::NoTests => {

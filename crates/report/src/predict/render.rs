@@ -80,10 +80,12 @@ impl Row {
     fn costs(&self) -> Option<String> {
         let jobs = self.jobs.map(|it| format!(" with {it} jobs"));
         Some(format!(
-            "{}{}, {}, {:.4}",
+            "{}{}, {} ({} to {}), {:.4}",
             units::cpus(self.cpus),
             jobs.unwrap_or_default(),
             units::time(self.wall.likely),
+            units::time(self.wall.low),
+            units::time(self.wall.high),
             self.cost?
         ))
     }

@@ -19,12 +19,22 @@ use crate::timeline::{Bucket, Stretch};
 /// The longest time in ns that a task which was woken or forked waits for an idle CPU: longer
 /// waits are for a CPU that has other work.
 const WAKE_UP: u64 = 50_000;
+/// A process with a resident set of more bytes finds less of it in its CPU's own caches after
+/// another task had that CPU.
+const LARGE: u64 = 8 << 20;
+
+/// The time in ns that a process works until the caches have its own again what it needs: a time slice.
+const REFILL: u64 = 4_000_000;
 
 /// An operation of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// Runs on a CPU, so many ns.
     Work,
+    /// The same of a large process, which other tasks on its CPU slow down.
+    Warm,
+    /// The same, recorded right after another task had the CPU.
+    Cold,
     /// Waits so many ns.
     Delay,
     /// Waits for one of the wakings with this number.
@@ -43,6 +53,13 @@ pub(super) enum What {
     /// Waits for the slot of the job with this number, and for the jobs before it, if jobs are
     /// planned anew.
     Gate,
+}
+
+impl What {
+    /// It takes time of a CPU.
+    pub fn works(self) -> bool {
+        matches!(self, What::Work | What::Warm | What::Cold)
+    }
 }
 
 /// An operation.
@@ -68,6 +85,8 @@ pub(super) struct Threads {
     pub last: ThreadIx,
     /// The number of different wakings.
     pub wakings: usize,
+    /// There are large processes.
+    pub large: bool,
 }
 
 /// What a thread does for another one at a moment.
@@ -127,8 +146,10 @@ pub(super) fn threads(
     };
     let first = builder.mark();
     let ops = analysis.thread_ids().map(|thread| builder.ops(thread));
-    let ops = ops.collect();
+    let ops: Arena<_, _> = ops.collect();
+    let large = |op: &Op| matches!(op.what, What::Warm | What::Cold);
     Threads {
+        large: ops.ids().any(|thread| ops[thread].iter().any(large)),
         ops,
         process: analysis
             .thread_ids()
@@ -287,6 +308,7 @@ impl Builder<'_> {
         }
         let timeline = self.graph.timeline;
         let ticks = self.ticks(thread);
+        let mut cold = false;
         for stretch in timeline.of(thread) {
             if stretch.to <= self.from || stretch.from >= self.to {
                 continue;
@@ -302,10 +324,14 @@ impl Builder<'_> {
                     if has || ticks.contains(&stretch.from) {
                         continue;
                     }
-                    self.own_time(&mut list, thread, &stretch);
+                    self.own_time(&mut list, thread, (&stretch, false));
                 }
-                _ => self.own_time(&mut list, thread, &stretch),
+                _ => self.own_time(&mut list, thread, (&stretch, cold)),
             }
+            cold = match stretch.doing {
+                Bucket::RunQueue { preempted } => preempted || stretch.length() > WAKE_UP,
+                _ => false,
+            };
         }
         self.marks_until(&mut list, thread, self.to);
         self.all_jobs(&mut list, thread, self.to);
@@ -352,8 +378,8 @@ impl Builder<'_> {
         above.any(|ix| ix == process)
     }
 
-    /// Time of the thread's own, with the marks in it.
-    fn own_time(&self, list: &mut List, thread: ThreadIx, stretch: &Stretch) {
+    /// Time of the thread's own, with the marks in it. `cold`: another task had the CPU before.
+    fn own_time(&self, list: &mut List, thread: ThreadIx, (stretch, cold): (&Stretch, bool)) {
         let (mut from, to) = (stretch.from.max(self.from), stretch.to.min(self.to));
         let process = self.graph.analysis.thread(thread).process;
         let kind = match self.graph.cause(thread, stretch) {
@@ -376,7 +402,17 @@ impl Builder<'_> {
         } else {
             stretch.reason
         };
-        let what = if work { What::Work } else { What::Delay };
+        let memory = self.graph.analysis.process(process).max_rss;
+        let large = memory.is_some_and(|it| it > LARGE);
+        let what = match (work, large) {
+            (false, _) => What::Delay,
+            (true, false) => What::Work,
+            (true, true) => What::Warm,
+        };
+        let warm = match cold && what == What::Warm {
+            true => Ktime(stretch.from.0.saturating_add(REFILL)),
+            false => stretch.from,
+        };
         let waits = matches!(stretch.doing, Bucket::Wait(_));
         if !waits {
             self.marks_until(list, thread, from);
@@ -386,6 +422,10 @@ impl Builder<'_> {
             let until = next
                 .filter(|at| !waits && *at > from)
                 .map_or(to, |at| at.min(to));
+            let (what, until) = match from < warm {
+                true => (What::Cold, until.min(warm)),
+                false => (what, until),
+            };
             self.groups
                 .split(process, from, until, |group, from, until| {
                     let mut mask = 0;
@@ -494,7 +534,7 @@ struct List {
 
 impl List {
     fn push(&mut self, what: What, mask: Changes, value: u64, at: Ktime) {
-        let timed = matches!(what, What::Work | What::Delay);
+        let timed = what.works() || what == What::Delay;
         if timed && value == 0 {
             return;
         }

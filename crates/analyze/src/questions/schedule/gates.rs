@@ -11,7 +11,7 @@ use super::cpus::Machine;
 use crate::arena::Arena;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::questions::awaited::Awaited;
-use crate::questions::jobs::Job;
+use crate::questions::jobs::{Job, Limit};
 
 /// The change that all of a plan is.
 pub(super) const PLANNED: Changes = 1 << 31;
@@ -34,11 +34,12 @@ pub struct Plan {
     of: HashMap<ProcessIx, usize>,
     /// The starts of the first and of the last job of each tool.
     windows: HashMap<ProcessIx, (Ktime, Ktime)>,
+    limits: BTreeMap<ProcessIx, Limit>,
 }
 
 impl Plan {
     /// A plan of these jobs, in the order of their starts.
-    pub fn new(jobs: Vec<Planned>) -> Plan {
+    pub fn new(jobs: Vec<Planned>, limits: BTreeMap<ProcessIx, Limit>) -> Plan {
         let mut windows: HashMap<ProcessIx, (Ktime, Ktime)> = HashMap::new();
         for Planned { job, .. } in &jobs {
             let window = windows.entry(job.owner).or_insert((job.start, job.start));
@@ -48,8 +49,23 @@ impl Plan {
         Plan {
             of: of.collect(),
             windows,
+            limits,
             jobs,
         }
+    }
+
+    /// The slots of each pool on a machine.
+    fn slots(&self, machine: Machine) -> BTreeMap<u32, u64> {
+        let slots = self.jobs.iter().map(|planned| {
+            let job = planned.job;
+            let limit = self.limits.get(&job.owner);
+            let recorded = limit.map_or(u64::MAX, |limit| match limit.follows {
+                true => machine.cpus,
+                false => limit.jobs,
+            });
+            (job.pool, machine.jobs.unwrap_or(recorded).max(1))
+        });
+        slots.collect()
     }
 
     /// The jobs.
@@ -96,6 +112,10 @@ impl Plan {
             _ => {}
         }
         let by = analysis.thread(by).process;
+        if by == owner {
+            // The thread that waits for the job hands on its result.
+            return inside && self.limits.get(&owner).is_some_and(|limit| limit.threads);
+        }
         let above = |ix: &ProcessIx| analysis.process(*ix).parent;
         let mut chain = std::iter::successors(Some(by), above);
         chain
@@ -136,7 +156,6 @@ pub(super) struct Gates<'a> {
 
 impl<'a> Gates<'a> {
     pub fn new(plan: &'a Plan, machine: Machine, effect: Effect, processes: usize) -> Gates<'a> {
-        let slots = machine.jobs.unwrap_or(u64::MAX).max(1);
         Gates {
             plan,
             effect,
@@ -146,7 +165,7 @@ impl<'a> Gates<'a> {
             dependents: HashMap::new(),
             ended: HashMap::new(),
             behind: BTreeMap::new(),
-            free: plan.jobs.iter().map(|it| (it.job.pool, slots)).collect(),
+            free: plan.slots(machine),
             waiting: BTreeMap::new(),
         }
     }

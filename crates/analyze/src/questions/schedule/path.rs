@@ -12,6 +12,8 @@ pub struct Done {
     pub wall: u64,
     /// The CPU time of all its threads.
     pub on_cpu: u64,
+    /// Tasks waited for a CPU.
+    pub crowded: bool,
     /// The chain of threads that decided about the end, in order of time, if it was asked for.
     pub legs: Vec<Leg>,
     /// The life of each thread that began, if the chain was asked for.

@@ -8,7 +8,7 @@ use tr_format::event::Ktime;
 
 use super::build::{Op, Threads, What};
 use super::change::{Changes, Effect};
-use super::cpus::{Clock, Machine};
+use super::cpus::{scaled, Clock, Machine};
 use super::gates::{Gates, Plan};
 use super::path::{Done, Log};
 use crate::arena::{Arena, Ix};
@@ -42,6 +42,25 @@ pub(super) struct On<'p, F> {
     pub length: F,
 }
 
+/// The most that a process's work is more or less in a shaken run, in thousandths.
+const SHAKEN: u64 = 100;
+
+/// The time in ns that an operation of a process asks for.
+fn lasts(machine: Machine, (what, process): (What, ProcessIx), ns: u64) -> u64 {
+    let ns = match what {
+        What::Cold => scaled(ns, 1000, 1000 + machine.cold),
+        _ => ns,
+    };
+    if machine.shaken == 0 || !what.works() {
+        return ns;
+    }
+    // Any even spread does: the same for the same numbers.
+    let mixed = (u64::from(process.0) + 1)
+        .wrapping_add(machine.shaken << 32)
+        .wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    scaled(ns, 1000 - SHAKEN + (mixed >> 40) % (2 * SHAKEN + 1), 1000)
+}
+
 struct Run<'a, F> {
     threads: &'a Threads,
     on: On<'a, F>,
@@ -56,6 +75,8 @@ struct Run<'a, F> {
     ready: Vec<ThreadIx>,
     /// The threads on a CPU, by the service at which they are done.
     working: BinaryHeap<Reverse<(u64, ThreadIx)>>,
+    /// So many of them are of large processes.
+    large: u64,
     delayed: BinaryHeap<Reverse<(u64, ThreadIx)>>,
     wakings: Vec<Waking>,
     children: Arena<ProcessIx, Children>,
@@ -80,6 +101,7 @@ where
         next: each().map(|_| 0).collect(),
         ready: threads.first.iter().rev().copied().collect(),
         working: BinaryHeap::new(),
+        large: 0,
         delayed: BinaryHeap::new(),
         wakings: vec![Waking::default(); threads.wakings],
         children: threads.parent.ids().map(|_| Children::default()).collect(),
@@ -94,6 +116,7 @@ where
     Done {
         wall,
         on_cpu: run.clock.on_cpu,
+        crowded: run.clock.crowded,
         legs: log.map_or(Vec::new(), |log| log.legs(threads.last, wall)),
         lives: log.map_or(Vec::new(), |log| log.lives(wall)),
     }
@@ -140,15 +163,17 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
         let mask = op.mask & self.on.changes;
         let concerned = mask != 0;
         match op.what {
-            What::Work | What::Delay => {
+            What::Work | What::Warm | What::Cold | What::Delay => {
                 let ns = (self.on.length)(mask, op.value);
+                let ns = lasts(self.on.machine, (op.what, process), ns);
                 if ns == 0 {
                     return true;
                 }
                 let (list, from) = match op.what {
-                    What::Work => (&mut self.working, self.clock.served),
-                    _ => (&mut self.delayed, self.clock.now),
+                    What::Delay => (&mut self.delayed, self.clock.now),
+                    _ => (&mut self.working, self.clock.served),
                 };
+                self.large += u64::from(matches!(op.what, What::Warm | What::Cold));
                 list.push(Reverse((from.saturating_add(ns), thread)));
                 false
             }
@@ -258,7 +283,7 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
         let work = self.working.peek().map(|Reverse((served, _))| *served);
         let delay = self.delayed.peek().map(|Reverse((at, _))| *at);
         let tasks = self.working.len() as u64;
-        if !self.clock.advance(tasks, work, delay) {
+        if !self.clock.advance((tasks, self.large), work, delay) {
             return false;
         }
         let (served, now) = (self.clock.served, self.clock.now);
@@ -266,6 +291,9 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
             while let Some(Reverse((_, thread))) = list.peek().filter(|it| it.0 .0 <= until) {
                 let thread = *thread;
                 list.pop();
+                let op = self.threads.ops[thread].get(self.next[thread]);
+                let large = op.is_some_and(|op| matches!(op.what, What::Warm | What::Cold));
+                self.large -= u64::from(large);
                 self.next[thread] += 1;
                 self.ready.push(thread);
             }
