@@ -1,7 +1,7 @@
 //! Rate of decoding traces for the analysis, with one thread. `open` is the check of the
 //! whole file, per event.
 //!
-//! `cargo bench -p tr-format --bench decode [-- TRACE...]`
+//! `cargo bench -p tr-trace-format --bench decode [-- TRACE...]`
 #![allow(clippy::expect_used, missing_docs)]
 
 #[allow(dead_code)] // For the other benchmark.

@@ -1,7 +1,7 @@
 //! Size of traces, compared with the entropy of their content, and rate of writing, with one
 //! thread.
 //!
-//! `cargo bench -p tr-format --bench encode [-- TRACE...]`
+//! `cargo bench -p tr-trace-format --bench encode [-- TRACE...]`
 #![allow(clippy::expect_used, missing_docs)]
 
 mod traces;

@@ -22,17 +22,18 @@ forbid() { # forbid CRATE PATTERN: a foreign crate that CRATE must not name
 		bad=1
 	fi
 }
-allow tr-format
+package() { sed -n 's/^name = "\(.*\)"/\1/p' "crates/$1/Cargo.toml" | head -1; }
+allow tr-trace-format
 allow tr-bpf
-allow tr-redact tr-format
+allow tr-redact tr-trace-format
 allow tr-output
 allow tr-symbols
-allow tr-record tr-bpf tr-format tr-output tr-redact tr-symbols
-allow tr-analyze tr-format
-allow tr-report tr-analyze tr-format
-allow tr-import tr-analyze tr-format tr-report
+allow tr-record tr-bpf tr-trace-format tr-output tr-redact tr-symbols
+allow tr-analyze tr-trace-format
+allow tr-report tr-analyze tr-trace-format
+allow tr-import tr-analyze tr-trace-format tr-report
 for crate in format output redact symbols analyze report import; do
-	forbid "tr-$crate" '^libbpf'
+	forbid "$(package "$crate")" '^libbpf'
 	grep -q '^#!\[forbid(unsafe_code)\]' "crates/$crate/src/lib.rs" || {
 		echo "layers: crates/$crate must forbid unsafe code" >&2
 		bad=1
@@ -41,7 +42,7 @@ done
 # Recordings are read away from Linux, too: the crates that read use nothing that one system alone has, but
 # behind cfg. Neither do they depend on what has.
 for crate in format redact analyze report import; do
-	forbid "tr-$crate" '^(nix|landlock|procfs) '
+	forbid "$(package "$crate")" '^(nix|landlock|procfs) '
 	while IFS=: read -r file line _; do
 		before=$(sed -n "$((line > 3 ? line - 3 : 1)),${line}p" "$file")
 		if ! grep -q '#\[cfg(' <<<"$before"; then

@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Builds a release into DIR (dist), for this machine's architecture and, on x86-64 with the packages of
 # CONTRIBUTING.md, for aarch64: the static tr in a tarball with manual pages, completions, the book, licences and an
-# SPDX list of its parts, a Debian package, an RPM where rpmbuild is installed, and SHA256SUMS. The same sources and
+# SPDX list of its parts, a Debian package, an RPM, repositories of both, and SHA256SUMS. The same sources and
 # toolchain give the same bytes in any directory.
+#
+# GPG_KEY signs the repositories (repositories.sh), MINISIGN_KEY, a file with a secret key, SHA256SUMS.
 #
 # A part that this machine cannot make is an error; with ALLOW_PARTIAL=1 it is left out, and said to be.
 #
@@ -166,6 +168,8 @@ release() {
 # What is missing is known before the first build.
 command -v dpkg-deb >/dev/null || without "Debian package" "dpkg-deb is not installed"
 command -v rpmbuild >/dev/null || without "RPM" "rpmbuild is not installed"
+command -v apt-ftparchive >/dev/null || without "repository for apt" "apt-ftparchive (apt-utils) is not installed"
+command -v createrepo_c >/dev/null || without "repository of RPMs" "createrepo_c is not installed"
 status=3
 if [ "$(uname -m)" = x86_64 ]; then
 	status=0
@@ -181,4 +185,9 @@ native=$target/release/tr
 release "$(uname -m)" "$native"
 if [ "$status" = 0 ]; then release aarch64 "$target/aarch64-unknown-linux-gnu/release/tr"; fi
 (cd "$dist" && sha256sum "${files[@]}" >SHA256SUMS && cat SHA256SUMS)
+rm -f "$dist/SHA256SUMS.minisig"
+if [ -n "${MINISIGN_KEY-}" ]; then
+	minisign -S -s "$MINISIGN_KEY" -t "tr $version" -m "$dist/SHA256SUMS"
+fi
+scripts/repositories.sh "$dist"
 echo "release: $dist"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Tests a release, as root: its tarball in bare root filesystems (Debian 12, Ubuntu 24.04 by debootstrap, Alpine's
-# minirootfs, or busybox alone where Alpine's server cannot be reached), its documents, packages and image, the program for
+# minirootfs, or busybox alone where Alpine's server cannot be reached), its documents, packages, repositories and image, the program for
 # aarch64 under qemu-user, and a second build in another directory, which gives the same bytes. A part whose tools
 # or server are missing is skipped, by name.
 #
@@ -115,6 +115,36 @@ rpm_package() {
 	rpm -qlp "$rpm" | grep -x /usr/bin/tr-trace && ! rpm -qlp "$rpm" | grep /usr/local && packaged install remove
 }
 
+# The repositories, signed by a key of their own: apt-get and dnf take them by it, and not if a list was changed.
+signed() {
+	cp "$dist"/*.deb "$dist"/*.rpm "$1" && export GNUPGHOME=$1/gnupg && mkdir -m 700 "$GNUPGHOME" &&
+		gpg --batch --quiet --passphrase '' --quick-gen-key "test of tr" ed25519 sign 1d &&
+		SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) GPG_KEY="test of tr" scripts/repositories.sh "$1"
+}
+apt_repository() {
+	local list=$root/srv/apt/dists/stable/main
+	mkdir -p "$root/srv" && cp -r "$1/apt" "$root/srv"
+	echo "deb [signed-by=/srv/apt/tr.asc] file:/srv/apt stable main" >"$root/etc/apt/sources.list.d/tr.list"
+	update() {
+		chroot "$root" apt-get update -q --error-on=any -o Dir::Etc::sourceparts=- -o Dir::Etc::sourcelist=sources.list.d/tr.list
+	}
+	update && chroot "$root" apt-get install -qq -y tr-where-time && chroot "$root" /usr/bin/tr-trace --version &&
+		chroot "$root" apt-get remove -qq -y tr-where-time && ! [ -e "$root/usr/bin/tr-trace" ] || return 1
+	rm -rf "$root"/var/lib/apt/lists/*
+	for file in "$list"/*/Packages*; do printf '\n' >>"$file"; done
+	! update
+}
+rpm_repository() {
+	query() {
+		rm -rf "$work/dnf"
+		dnf -q --installroot "$work/dnf" --releasever 1 --disablerepo '*' --repofrompath "tr,file://$1/rpm" \
+			--setopt tr.skip_if_unavailable=0 --setopt tr.repo_gpgcheck=1 --setopt "tr.gpgkey=file://$1/rpm/tr.asc" -y repoquery --arch "$arch" tr-where-time
+	}
+	query "$1" | grep "^tr-where-time-.*$arch" || return 1
+	echo >>"$1/rpm/repodata/repomd.xml"
+	! query "$1"
+}
+
 # The image, with storage of its own; it holds nothing but tr, which reads a recording from standard input.
 image() {
 	local container buildah=(buildah --root "$work/image" --runroot "$work/image-run" --storage-driver vfs)
@@ -170,6 +200,14 @@ if ! [ -f "$rpm" ] || ! [ -d "$root/etc" ]; then
 else
 	check RPM rpm_package
 fi
+mkdir "$work/signed"
+if ! have gpg || ! have apt-ftparchive || ! have createrepo_c || ! [ -f "$deb" ] || ! [ -f "$rpm" ]; then
+	result repositories "skipped: a package, gpg, apt-ftparchive or createrepo_c is missing"
+else
+	check "signed repositories" signed "$work/signed"
+	if [ -d "$root/etc" ]; then check "apt-get from the repository" apt_repository "$work/signed"; fi
+	if have dnf; then check "dnf from the repository" rpm_repository "$work/signed"; fi
+fi
 if have buildah; then check image image; else result image "skipped: buildah is not installed"; fi
 if ! ls "$dist"/*-aarch64-linux.tar.gz >/dev/null 2>&1 || [ "$arch" = aarch64 ]; then
 	result aarch64 "skipped: no release for another architecture"
@@ -181,8 +219,17 @@ fi
 
 echo "test-release: building once more, in another directory"
 git clone -q . "$work/again"
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) CARGO_TARGET_DIR=$work/again-target ALLOW_PARTIAL=1 \
+# With the packages of earlier releases.
+mkdir "$work/dist"
+for part in apt rpm; do [ ! -d "$dist/$part" ] || cp -a "$dist/$part" "$work/dist"; done
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) CARGO_TARGET_DIR=$work/again-target ALLOW_PARTIAL=1 GPG_KEY='' MINISIGN_KEY='' \
 	"$work/again/scripts/release.sh" "$work/dist" >/dev/null
-check "two builds are equal" cmp "$dist/SHA256SUMS" "$work/dist/SHA256SUMS"
+equal() {
+	local part options=(-x '*.asc' -x '*.gpg' -x InRelease)
+	for part in SHA256SUMS apt rpm; do
+		[ ! -e "$dist/$part" ] || diff -r "${options[@]}" "$dist/$part" "$work/dist/$part" || return 1
+	done
+}
+check "two builds are equal" equal
 printf '%s\n' "" "${results[@]}"
 exit "$failed"

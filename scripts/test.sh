@@ -33,7 +33,7 @@ as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --
 packages=(--workspace)
 if [ "$mode" = --without-record ]; then
 	echo "test: without tr record; its tests are left out: the packages above are missing"
-	packages=(--no-default-features -p tr -p tr-format -p tr-analyze -p tr-report -p tr-import -p tr-sim)
+	packages=(--no-default-features -p tr -p tr-trace-format -p tr-analyze -p tr-report -p tr-import -p tr-sim)
 fi
 
 # The working directory of each executable, and its path.

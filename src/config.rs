@@ -10,6 +10,7 @@ use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use clap::builder::Resettable;
 use toml::de::{DeTable, DeValue};
 
 /// The project's file.
@@ -344,6 +345,13 @@ pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool)
                 }
             });
         }
+    }
+    // For clap a default is not the presence that another option requires.
+    if settings.iter().any(|it| it.option() == "fail-over") {
+        let free = |arg: clap::Arg| arg.requires(Resettable::<clap::Id>::Reset);
+        command = command.mut_subcommand("diff", |it| {
+            it.mut_arg("fail_on", free).mut_arg("strict", free)
+        });
     }
     command
 }

@@ -7,6 +7,7 @@
 //! at once.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -64,8 +65,23 @@ fn refused() {
     }
 }
 
+/// What comes before that end. It takes no memory.
+static BEFORE: OnceLock<fn()> = OnceLock::new();
+
+/// Has this done before a limit ends the process.
+pub fn before_end(act: fn()) {
+    let _ = BEFORE.set(act);
+}
+
 /// Says why, without any memory, and ends the process.
 fn end(message: &str) -> ! {
+    static ENDS: AtomicBool = AtomicBool::new(false);
+    while ENDS.swap(true, Ordering::AcqRel) {
+        nix::unistd::pause();
+    }
+    if let Some(before) = BEFORE.get() {
+        before();
+    }
     let _ = nix::unistd::write(std::io::stderr(), message.as_bytes());
     // SAFETY: it takes any status. Other threads run; no destructor may meet them.
     unsafe { libc::_exit(UNREADABLE.into()) }

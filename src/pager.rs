@@ -6,9 +6,10 @@
 
 use std::io::{IsTerminal, Write};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::OnceLock;
 
-use crate::{inherited, open};
+use crate::{inherited, limits, open};
 
 /// Passes everything to the pager $1, or on as it is, if there is no such program. The pager
 /// itself knows what Ctrl-C means.
@@ -21,6 +22,9 @@ IFS= read -r first || [ -n "$first" ] || exit 0
 
 /// The columns of the terminal behind the pager, once there is one.
 static COLUMNS: OnceLock<Option<usize>> = OnceLock::new();
+
+/// The pid of the pager's shell, while it has standard output; otherwise 0.
+static RUNNING: AtomicI32 = AtomicI32::new(0);
 
 /// A pager that has standard output.
 pub struct Pager(Child);
@@ -68,9 +72,29 @@ pub fn start() -> Option<Pager> {
     let input = child.stdin.take()?;
     nix::unistd::dup2_stdout(input).ok()?;
     let _ = COLUMNS.set(columns);
+    if let Ok(pid) = i32::try_from(child.id()) {
+        RUNNING.store(pid, Ordering::Release);
+        limits::before_end(cut);
+    }
     // From the first output on, Ctrl-C is the pager's.
     open::on_begin(inherited::ignore_interrupts);
     Some(Pager(child))
+}
+
+/// The text ends, in the middle, as this process does; waits until the user has read it. It takes no
+/// memory. Threads that still print are held.
+fn cut() {
+    let pid = RUNNING.swap(0, Ordering::AcqRel);
+    if pid == 0 {
+        return;
+    }
+    inherited::ignore_interrupts();
+    // A pipe that nobody reads is soon full.
+    let full = nix::unistd::pipe();
+    if let Ok((_, input)) = &full {
+        let _ = nix::unistd::dup2_stdout(input);
+    }
+    let _ = nix::sys::wait::waitpid(nix::unistd::Pid::from_raw(pid), None);
 }
 
 impl Drop for Pager {
@@ -81,5 +105,6 @@ impl Drop for Pager {
         // It closes the pipe; nothing is printed any more.
         let _ = nix::unistd::dup2_stdout(std::io::stderr());
         let _ = self.0.wait();
+        RUNNING.store(0, Ordering::Release);
     }
 }

@@ -107,6 +107,11 @@ fn a_threshold_is_a_gate() {
     assert_ne!(none, ten);
     place.project("[diff]\nfail-over = \"10%\"\n");
     assert_eq!(gate(""), ten);
+    // What needs a limit takes the one of the file.
+    let strict = gate(" --strict");
+    place.project("");
+    assert_eq!(strict, gate(" --fail-over 10% --strict"));
+    assert_eq!(place.run(&words(" --strict")).status.code(), Some(2));
 }
 
 #[test]
@@ -297,4 +302,27 @@ fn long_text_on_a_terminal_has_a_pager() {
     let mut command = place.command(line);
     let out = command.env("PAGER", "sed s/^/P:/").output().unwrap();
     assert!(!String::from_utf8_lossy(&out.stdout).contains("P:"));
+}
+
+/// A pager that is left behind would read from the terminal beside the user's shell.
+#[test]
+fn a_limit_waits_for_the_pager() {
+    let place = Place::new();
+    let left = place.at("left");
+    let mut command = place.command("dump demo.bin --max-time 5s");
+    let pager = format!(
+        "sleep 6; head -n 1; cat >/dev/null; touch {}",
+        left.display()
+    );
+    let pty = nix::pty::openpty(None, None).unwrap();
+    command.env("TERM", "xterm").env("PAGER", pager);
+    command.stdin(Stdio::null()).stdout(pty.slave);
+    // Not a pipe, whose end would be the pager's.
+    let errors = place.at("errors");
+    command.stderr(std::fs::File::create(&errors).unwrap());
+    let status = command.status().unwrap();
+    assert!(left.exists());
+    let said = std::fs::read_to_string(errors).unwrap();
+    assert_eq!(status.code(), Some(2), "{said}");
+    assert!(said.contains("--max-time 5s was reached"), "{said}");
 }

@@ -69,7 +69,7 @@ fn unpack(mut payload: &[u8]) -> (Vec<u8>, &[u8]) {
 
 /// Makes the seeds from the fixtures.
 #[test]
-#[ignore = "cargo test -p tr-format --test corpus seeds -- --ignored"]
+#[ignore = "cargo test -p tr-trace-format --test corpus seeds -- --ignored"]
 fn seeds() {
     use tr_format::frame::{kind, Header};
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

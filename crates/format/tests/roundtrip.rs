@@ -207,7 +207,7 @@ fn without_events_there_is_still_a_trace() {
 
 /// Makes the fixture of a version, once, before its publication.
 #[test]
-#[ignore = "OUT=fixtures/format/3.0.bin cargo test -p tr-format fixture -- --ignored"]
+#[ignore = "OUT=fixtures/format/3.0.bin cargo test -p tr-trace-format fixture -- --ignored"]
 fn fixture() {
     let mut config = tr_sim::config::Config::new(tr_sim::scenario::make(2, 12), 2, 30_000_000_000);
     config.follow = tr_sim::config::Follow::All;

@@ -89,15 +89,22 @@ pub struct Rotation {
     pub every: Option<Duration>,
     /// The size in bytes at which a part ends; the blocks that are open then come on top of it.
     pub size: Option<u64>,
-    /// The file of a part: of the output's name, and the part's begin in ns since 1970.
-    pub name: fn(&Path, u64) -> PathBuf,
+    /// The file of a part: of the output's name, the part's begin in ns since 1970, and a number if that
+    /// name is taken.
+    pub name: fn(&Path, u64, Option<u32>) -> PathBuf,
 }
 
 impl Rotation {
-    /// The file of a part that begins at `real` ns since 1970.
+    /// The file of a part that begins at `real` ns since 1970. It replaces no other, which may have
+    /// begun at the same time if the clock was set back.
     pub fn target(&self, output: &Target, real: u64) -> Target {
         match output {
-            Target::File(path) => Target::File((self.name)(path, real)),
+            Target::File(path) => {
+                let numbers = std::iter::once(None).chain((2..).map(Some));
+                let mut names = numbers.map(|number| (self.name)(path, real, number));
+                let free = names.find(|name| name.symlink_metadata().is_err());
+                Target::File(free.unwrap_or_else(|| (self.name)(path, real, None)))
+            }
             Target::Stdout => Target::Stdout,
         }
     }

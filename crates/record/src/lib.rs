@@ -50,6 +50,7 @@ pub use identity::user_name;
 pub use inherited::Inherited;
 pub use marks::Count as MarkCount;
 pub use output::Tally;
+pub use parts::Cut;
 pub use session::{record, Report};
 pub use source::bpf::loader::serve as serve_as_loader;
 pub use source::bpf::sudo::LOADER;

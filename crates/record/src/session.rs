@@ -18,7 +18,7 @@ use crate::machine::Sampler;
 use crate::marks::Marks;
 use crate::network::Connections;
 use crate::output::{Batch, Output, Tally};
-use crate::parts::Parts;
+use crate::parts::{Cut, Parts};
 use crate::signals::Signals;
 use crate::source::{choose, recorder, Alive, Last, PartEvents, Source};
 use crate::stall::Stall;
@@ -70,6 +70,8 @@ pub struct Report {
     pub symbols: Option<Search>,
     /// Of a recording in parts: their number, and the file of the last one.
     pub parts: Option<(u64, Target)>,
+    /// The first part before the last one that lacks its end.
+    pub cut: Option<Cut>,
 }
 
 /// Runs a whole recording.
@@ -366,7 +368,9 @@ impl Session {
         let output = match output {
             Ok(output) => output,
             Err(error) => {
-                parts.postpone();
+                if !parts.refuse() {
+                    return;
+                }
                 let what = format!("the next part of the recording cannot be opened: {error}");
                 let what = what.into_bytes().into();
                 let event = recorder(time, LifeKind::Degraded(Degraded { what }));
@@ -501,6 +505,7 @@ impl Session {
             unmet: self.unmet,
             symbols: written.symbols,
             parts: written.parts,
+            cut: written.cut,
         }
     }
 }
@@ -540,16 +545,17 @@ struct Written {
     given_up: bool,
     symbols: Option<Search>,
     parts: Option<(u64, Target)>,
+    cut: Option<Cut>,
 }
 
 impl Written {
-    /// With the counts of the parts before, and the first error.
+    /// With the counts of the parts before, and the first that lacks its end.
     fn with_parts(mut self, parts: Parts, waiting: &Waiting<'_>) -> Written {
         self.parts = Some((parts.count, parts.file.clone()));
         let mut stall = Stall::new(|| {});
-        let (before, error) = parts.finish(|| waiting.go_on(&mut stall));
+        let (before, cut) = parts.finish(|| waiting.go_on(&mut stall));
         self.tally.add(&before);
-        self.error = error.or(self.error);
+        self.cut = cut;
         self
     }
 }
@@ -585,6 +591,7 @@ fn write_end(
         given_up,
         symbols,
         parts: None,
+        cut: None,
     }
 }
 

@@ -70,10 +70,16 @@ pub fn say_waiting() {
 /// Prints losses and limits, then the size of the trace. With `--quiet`, only that the trace
 /// lacks its end.
 pub fn tell(args: &Args, config: &Config, report: &Report) {
-    let file = match last_file(args, report) {
-        None => "standard output".into(),
-        Some(name) => tr_report::escape::text(name.as_os_str().as_bytes()),
-    };
+    let name = |file: &Path| tr_report::escape::text(file.as_os_str().as_bytes());
+    let file = last_file(args, report).map_or_else(|| "standard output".into(), name);
+    if let Some((Target::File(part), error)) = report.cut.as_ref().map(|it| (&it.file, &it.error)) {
+        let part = name(part);
+        let why = match error {
+            Some(error) => format!("writing failed: {error}"),
+            None => "given up, as the output blocked".to_owned(),
+        };
+        eprintln!("tr: {part}: {why}; this part ends there");
+    }
     if report.given_up {
         eprintln!("tr: {file}: given up; the trace ends where the output blocked");
         return;
@@ -90,7 +96,7 @@ pub fn tell(args: &Args, config: &Config, report: &Report) {
     tell_rights(args, &config.redactor, report);
     tell_losses(report);
     tell_limits(args, report);
-    let lost = if report.output_error.is_some() {
+    let lost = if report.output_error.is_some() || report.cut.is_some() {
         ", not all of them in the file"
     } else if report.tally.lost.is_empty() {
         ", none lost"

@@ -54,13 +54,17 @@ pub fn rotation(limits: &[Limit]) -> Option<Rotation> {
     })
 }
 
-/// `trace.bin` → `trace.20261125T163437Z.bin`: the moment in which the part begins, in UTC.
-fn name(output: &Path, real: u64) -> PathBuf {
+/// `trace.bin` → `trace.20261125T163437Z.bin`: the moment in which the part begins, in UTC. One with a
+/// number, `…Z_2.bin`, sorts after it.
+fn name(output: &Path, real: u64, number: Option<u32>) -> PathBuf {
     let moment = tr_report::units::rfc3339(real);
     let moment: String = moment.chars().filter(|it| !"-:".contains(*it)).collect();
     let moment = moment.split('.').next().unwrap_or_default();
     let mut file = output.file_stem().unwrap_or_default().to_owned();
     file.push(format!(".{moment}Z"));
+    if let Some(number) = number {
+        file.push(format!("_{number}"));
+    }
     if let Some(extension) = output.extension() {
         file.push(".");
         file.push(extension);
@@ -70,6 +74,8 @@ fn name(output: &Path, real: u64) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use tr_output::Target;
+
     use super::*;
 
     #[test]
@@ -88,8 +94,28 @@ mod tests {
     #[test]
     fn names_have_the_moment_of_the_begin() {
         let real = 1_795_625_175_495_022_292;
-        let named = |path: &str| name(Path::new(path), real).display().to_string();
+        let named = |path: &str| name(Path::new(path), real, None).display().to_string();
         assert_eq!(named("trace.bin"), "trace.20261125T164615Z.bin");
         assert_eq!(named("/var/log/host"), "/var/log/host.20261125T164615Z");
+    }
+
+    #[test]
+    fn a_part_replaces_no_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let output = Target::File(dir.path().join("host.bin"));
+        let rotation = rotation(&[Limit::Length(SHORTEST)]).unwrap();
+        let names: Vec<_> = std::iter::repeat_with(|| match rotation.target(&output, 0) {
+            Target::File(path) => {
+                std::fs::write(&path, "").unwrap();
+                path.file_name().unwrap().display().to_string()
+            }
+            Target::Stdout => panic!("standard output"),
+        })
+        .take(3)
+        .collect();
+        let expected =
+            ["Z.bin", "Z_2.bin", "Z_3.bin"].map(|it| format!("host.19700101T000000{it}"));
+        assert_eq!(names, expected);
+        assert!(names.is_sorted());
     }
 }
