@@ -274,9 +274,11 @@ def best(rest):
         found.rho = found.raw = memory(rest)
         return found
     raw = memory(rest - found.shape(n))
-    if raw > 1.2 / math.sqrt(n):
+    found = plain(rest, step, raw)
+    # What is left beside slow growth tells its memory.
+    if (found.rho if found.kind == "ramp" else raw) > 2 / math.sqrt(n):
         return remembering(rest, raw)
-    return plain(rest, step, raw)
+    return found
 
 
 def plain(rest, step, rho):

