@@ -23,6 +23,9 @@ fn main() {
     let tests = vec![
         trial("the_runner_knows_every_column", None, || Ok(columns()?)),
         trial("a_run_is_added_once", None, || Ok(once()?)),
+        trial("the_ci_system_tells_waits_and_legs", python.clone(), || {
+            Ok(told()?)
+        }),
         trial("spans_of_other_tools_are_steps", None, || Ok(imported()?)),
         trial("names_stay_inside_the_dataset", None, || Ok(hostile()?)),
         trial("a_large_run_is_small", None, || Ok(small()?)),
@@ -178,6 +181,45 @@ fn imported() -> Result<(), Failure> {
     ensure(with > without, || {
         format!("{with} bytes, {without} without")
     })
+}
+
+/// A job that still runs, as GitHub tells it: its wait for a runner, and the name of its leg.
+fn told() -> Result<(), Failure> {
+    let place = tempfile::tempdir()?;
+    let (trace, jobs) = (place.path().join("a.bin"), place.path().join("jobs.json"));
+    let run = FleetRun {
+        series: 0,
+        number: 0,
+        plant: Plant::Quiet,
+        since: 0,
+    };
+    std::fs::write(&trace, run.trace()?)?;
+    let text = r#"{"jobs": [
+        {"name": "check (gcc)", "created_at": "2026-06-01T00:00:00Z", "started_at": "2026-06-01T00:00:42Z",
+         "completed_at": null},
+        {"name": "deploy", "created_at": "2026-06-01T00:00:00Z", "started_at": null, "completed_at": null}]}"#;
+    std::fs::write(&jobs, text)?;
+    let dataset = place.path().join("runs");
+    let file = jobs.to_string_lossy();
+    export(&trace, &dataset, &["--jobs", &file])?;
+    let files = dataset.join("runs/*/*/*.parquet");
+    let query = format!(
+        "import duckdb; print(duckdb.sql(\"SELECT job, queued_ns FROM '{}'\").fetchall())",
+        files.display()
+    );
+    let out = output(Command::new(python()?).args(["-c", &query]))?;
+    let rows = String::from_utf8(out.stdout)?;
+    ensure(rows == "[('check (gcc)', 42000000000)]\n", || rows)?;
+    std::fs::write(
+        &jobs,
+        r#"{"jobs": [{"name": "other", "started_at": "2026-01-01T00:00:42Z",
+        "completed_at": "2026-01-01T00:00:43Z"}]}"#,
+    )?;
+    let said = export(&trace, &place.path().join("again"), &["--jobs", &file])?;
+    ensure(
+        said.contains("none of these jobs is the recording's"),
+        || said,
+    )
 }
 
 /// Six files a run, the same after a second export, one under another repository, and one of a
