@@ -269,8 +269,7 @@ def best(rest):
         return Fit("step", at, at, int(near[0]), int(near[-1]), float(size[at]), float(z[at]), float(loss[at]))
 
     found = step(0.0)
-    # Noise with memory makes it no clearer.
-    if abs(found.z) < THRESHOLD or abs(math.expm1(found.size)) < SHARE:
+    if abs(math.expm1(found.size)) < SHARE:
         found.rho = found.raw = memory(rest)
         return found
     raw = memory(rest - found.shape(n))
@@ -402,11 +401,30 @@ def stretches(n):
     return out
 
 
+def is_quiet(sums, squares, a, b):
+    """No step of this stretch has enough standard errors in noise without memory: others make it no clearer.
+    From the sums of the values before each place, and of their squares."""
+    n = b - a
+    left = np.arange(LEAST, n - LEAST + 1)
+    total = sums[b] - sums[a]
+    gain = (sums[a + LEAST : b - LEAST + 1] - sums[a] - total * left / n) ** 2 * n / (left * (n - left))
+    most = float(gain.max())
+    return most * (n - 3) < THRESHOLD**2 * (squares[b] - squares[a] - total * total / n - most)
+
+
 def search(values, offset, floor, out):
     """The changes of a stretch, the clearest first, then those on both sides of it."""
+    if len(values) < FEWEST:
+        return
     chosen = None
+    off = values - values.mean()
+    sums, squares = (np.concatenate([[0.0], np.cumsum(it)]) for it in (off, off * off))
     for a, b in stretches(len(values)):
-        if b - a < 2 * LEAST + 4:
+        if b - a < FEWEST:
+            continue
+        if is_quiet(sums, squares, a, b):
+            if b - a == len(values):
+                whole = memory(values)
             continue
         fit = best(values[a:b])
         if b - a == len(values):

@@ -87,10 +87,17 @@ def condition(args):
     return " AND ".join(parts)
 
 
+def used(columns):
+    """The columns of each table that a question about it names: of the others nothing is read."""
+    questions = [set(re.findall(r"\w+", question(name))) for name in [*BEFORE, *AFTER, *ANSWERS]]
+    words = {table: set().union(*(it for it in questions if table in it)) for table in columns}
+    return {table: {name: kind for name, kind in own.items() if name in words[table]} for table, own in columns.items()}
+
+
 def load(engine, tables, args, left_out):
     """Loads the tables; a file that the engine cannot read is left out, and named."""
     once = False
-    wanted = dataset.columns()
+    wanted = used(dataset.columns())
     # The runs are the first: they tell whether one is there twice.
     for name in reversed(TABLES):
         table = tables[name]
