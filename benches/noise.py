@@ -71,7 +71,7 @@ def growth(rng, days):
     return np.linspace(0, rng.choice([0.1, 0.2, 0.3]), len(days)) + rng.normal(0, 0.02, len(days)), None
 
 
-# Noise that fleet/changes.py was not made with: it is held to these.
+# Its thresholds were looked at with these, too, but no part of fleet/changes.py models them.
 def arma(rng, days):
     fresh = rng.normal(0, rng.choice([0.01, 0.02]), len(days) + 1)
     return _filtered(rng.choice([0.5, 0.7]), fresh[1:] + rng.choice([-0.4, 0.4]) * fresh[:-1]), None
@@ -120,6 +120,29 @@ def sticky_hidden_pools(rng, days):
     return (np.cumsum(switches) % 2) * rng.choice([0.08, 0.2]) + rng.normal(0, 0.02, len(days)), None
 
 
+# Looked at after all was set.
+def fractional(rng, days):
+    """Memory of many lengths at once."""
+    return sum(ar(rng, len(days), rho, 0.01) for rho in (0.0, 0.5, 0.9, 0.98)), None
+
+
+def heavy_with_memory(rng, days):
+    return _filtered(0.6, 0.015 * rng.standard_t(4, len(days))), None
+
+
+def hidden_pools_with_memory(rng, days):
+    return 0.15 * (rng.random(len(days)) < 0.4) + ar(rng, len(days), 0.5, 0.02), None
+
+
+def sawtooth(rng, days):
+    """A cache that grows stale and is made anew."""
+    return 0.05 * ((np.arange(len(days)) + rng.integers(0, 25)) % 25) / 25 + rng.normal(0, 0.02, len(days)), None
+
+
+def weekday_with_memory(rng, days):
+    return weekday(rng, days)[0] + ar(rng, len(days), 0.7, 0.015), None
+
+
 def _filtered(rho, fresh):
     out = np.zeros(len(fresh))
     for i in range(1, len(fresh)):
@@ -134,6 +157,7 @@ KINDS = {
         weekday, pools, hidden_pools, pools_by_day, growth,
         arma, second_order, random_walk, drifting, day_and_night, heavy_autocorrelated, bursts,
         three_hidden_pools, sticky_hidden_pools,
+        fractional, heavy_with_memory, hidden_pools_with_memory, sawtooth, weekday_with_memory,
     ]
 }
 
