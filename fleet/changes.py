@@ -446,22 +446,31 @@ def search(values, offset, floor, out):
 
 def changes(wall, days, members):
     """The changes of a series in ns, with each run's day since 1970 and number of its pool (or -1)."""
+    return explained(wall, days, members)[0]
+
+
+def explained(wall, days, members):
+    """The same, and the factors by which pools and weekdays make each run longer."""
+    none = np.ones(len(wall))
     values = np.log(np.maximum(np.asarray(wall, dtype=float), 1.0))
     days, members = np.asarray(days), np.asarray(members)
     first = max(0, len(values) - WINDOW)
     values, days, members = values[first:], days[first:], members[first:]
     if len(values) < FEWEST or math.exp(values.max()) - math.exp(values.min()) < SHORTEST:
-        return []
+        return [], none
+    told = values
     values = values - pools(values, members)
     for _ in range(2):
         values = values - hidden(values)
     values = values - weekdays(values, days)
+    effect = told - values
+    none[first:] = np.exp(effect - effect.mean())
     values = clipped(values)
     found = []
     search(values, first, 0.0, found)
     if alternates([fit.size for _, fit in found]):
-        return []
-    return found if days[-1] - days[0] >= 7 * WEEKS else lasting(found, days, first)
+        return [], none
+    return found if days[-1] - days[0] >= 7 * WEEKS else lasting(found, days, first), none
 
 
 def lasting(found, days, first):
@@ -488,7 +497,8 @@ def alternates(sizes):
 
 # The least runs of a series with a change.
 FEWEST = 2 * LEAST + 4
-# The runs on each side that are compared, and those whose machines are.
+# The runs on each side that are compared, and those whose machines are: all of these are compared if pools or
+# weekdays differ.
 SIDE, WIDE = 15, 60
 # A row of the changes: the runs of a subject have numbers, from 1. `n` is the first run with the change,
 # `until_n` the last one of a slow growth, `low_n` and `high_n` those between which it began.
@@ -509,7 +519,10 @@ NAMED = """
 def of_subject(subject, n, wall, days, members):
     """The rows of a subject's changes."""
     wall = np.asarray(wall)
-    found = changes(wall, days, members)
+    found, factors = explained(wall, days, members)
+    alike = wall / factors
+    # Kinds of runs are as frequent on both sides in many runs alone.
+    side = WIDE if factors.min() < factors.max() else SIDE
     spans = [(offset + fit.first, offset + (fit.last if fit.kind == "ramp" else fit.first)) for offset, fit in found]
     rows = []
     for place, ((offset, fit), (first, last)) in enumerate(zip(found, spans)):
@@ -519,16 +532,17 @@ def of_subject(subject, n, wall, days, members):
         inside = LEAST if fit.kind == "ramp" else 0
         before_to = max(first + inside, begin + inside, 1)
         after_from = min(last - inside, len(wall) - 1)
-        before_from, after_to = max(begin, before_to - SIDE), min(end, after_from + SIDE)
-        before, after = np.median(wall[before_from:before_to]), np.median(wall[after_from:after_to])
+        before_from, after_to = max(begin, before_to - side), min(end, after_from + side)
+        before, after = np.median(alike[before_from:before_to]), np.median(alike[after_from:after_to])
         if abs(after - before) < SHORTEST:
             continue
         error = abs(fit.size / fit.z)
-        sizes = sorted(before * math.expm1(fit.size + k * 2 * error) for k in (-1, 1))
+        # The difference that is told is one of those that may be.
+        sizes = [before * math.expm1(fit.size + k * 2 * error) for k in (-1, 1)] + [after - before]
         rows.append((
             int(subject), first + 1, "gradual" if fit.kind == "ramp" else "sudden", last + 1,
             offset + fit.low + 1, offset + fit.high + 1, round(abs(fit.z), 2),
-            int(before), int(after), int(sizes[0]), int(sizes[1]),
+            int(before), int(after), int(min(sizes)), int(max(sizes)),
             before_from + 1, before_to, after_from + 1, after_to,
             max(begin, before_to - WIDE) + 1, min(end, after_from + WIDE),
         ))

@@ -121,6 +121,8 @@ def groups(report):
 def since(row):
     commit = f", commit {row['commit'][:12]}" if row["commit"] else ""
     before = f" (before {row['commit_before'][:12]})" if row["commit_before"] else ""
+    if row["commit"] and row["commit"] == row["commit_before"]:
+        before = ", which ran before, too"
     kernel = ", another kernel" if row["other_kernel"] else ""
     if row["shape"] == "gradual":
         return f"gradually from {row['start_day']} to {row['until_day']}{kernel}"

@@ -49,6 +49,7 @@ fn main() {
         ),
         trial("the_code_is_accused_by_hosts_alone", python.clone(), || {
             script("tests/verdict.py", &[])?;
+            script("tests/changes.py", &[])?;
             Ok(())
         }),
         trial("noise_is_no_change", python.clone(), || Ok(noise()?)),
