@@ -8,7 +8,7 @@ import numpy as np
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fleet"))
 import changes
 
-for seed in range(20):
+for seed in range(12):
     rng = np.random.default_rng(seed)
     noise = 0.3 * (rng.random(200) < 0.45) + rng.normal(0, 0.02, 200)
     noise[120:] += np.log(1.06)
