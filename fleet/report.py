@@ -106,7 +106,11 @@ def load(engine, tables, args, left_out):
                 engine.load(table, wanted[name], condition(args), once)
             except engines.Unreadable as error:
                 if error.path is None:
-                    raise
+                    # Behind a URL no file is listed: a table may have none.
+                    if "PATH_NOT_FOUND" not in error.reason or name == "runs":
+                        raise
+                    engine.empty(name, wanted[name])
+                    break
                 place = os.path.relpath(error.path, args.directory)
                 left_out.append({"file": place, "reason": f"damaged: {error.reason}"})
                 del table.files[error.path]
