@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Holds fleet/report.py to generated runs: false alarms, planted changes, time and memory.
 
-    fleet.py noise [SEEDS [RUNS]]     false alarms and found changes of 5 %, by kind of noise (default 500, 200)
+    fleet.py noise [SEEDS [RUNS [KIND...]]]  false alarms and found changes of 5 %, by kind of noise (default 500, 200, all)
+    fleet.py bound                    what the best test finds that knows the noise, at 1 % of false alarms
     fleet.py fleet WORK [SEEDS [RUNS]] a dataset of such series, half of them with a change, and what the report says of it
     fleet.py size WORK [RUNS]         time and memory for RUNS runs (default 1,000,000) on two CPUs
     fleet.py make WORK [RUNS [REPOSITORIES]]  that dataset alone, as after fleet/compact.py"""
@@ -18,6 +19,7 @@ HERE = pathlib.Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "fleet"))
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+import bound
 import changes
 import noise
 
@@ -32,11 +34,12 @@ def tried(job):
     return sum(fit.kind == "step" for _, fit in quiet), len(quiet), len(found), len(near)
 
 
-def by_noise(seeds, runs):
+def by_noise(seeds=500, runs=200, *kinds):
+    seeds, runs = int(seeds), int(runs)
     print(f"{seeds} series a kind, {runs} runs each")
     print(f"{'noise':<24}{'false: sudden':>14}{'all':>8}{'5 % found':>11}{'within 3 runs':>15}")
     with concurrent.futures.ProcessPoolExecutor() as workers:
-        for kind in noise.KINDS:
+        for kind in kinds or noise.KINDS:
             jobs = [(kind, seed, runs) for seed in range(1000, 1000 + seeds)]
             rows = list(workers.map(tried, jobs, chunksize=10))
             shares = [sum(row[i] > 0 for row in rows) / seeds for i in range(4)]
@@ -213,7 +216,9 @@ def size(work, runs):
 if __name__ == "__main__":
     what, words = (sys.argv + [""])[1], sys.argv[2:]
     if what == "noise":
-        by_noise(*map(int, (words + ["500", "200"][len(words) :])[:2]))
+        by_noise(*words)
+    elif what == "bound":
+        bound.show()
     elif what == "fleet" and words:
         fleet(pathlib.Path(words[0]), *map(int, (words[1:] + ["40", "200"][len(words) - 1 :])[:2]))
     elif what == "size" and words:

@@ -16,6 +16,11 @@ LEAST = 8
 THRESHOLD = 5.5
 # The runs from which on the noise is known well.
 ENOUGH = 150
+# The same where noise with memory explains as much as it can: the square root of twice the gain in likelihood.
+GAIN = 4.9
+# The greatest of 200 shocks of normal noise, in standard deviations: as far as those of a series exceed it, its
+# changes have to.
+SHOCK = 3.2
 # A change is at least this part of the time, and this many ns.
 SHARE = 0.025
 SHORTEST = 10_000_000
@@ -23,6 +28,9 @@ SHORTEST = 10_000_000
 WEEKS = 3
 # The changes from or to a pool of machines that tell its speed.
 SWITCHES = 4
+# Two kinds of runs that nothing names are seen in so many parts of a series, by this many standard deviations between
+# them, and have this share at least.
+PARTS, APART, RARE = 3, 4, 0.1
 # The longest part of a series that is searched at once: older changes have been told.
 WINDOW = 1000
 
@@ -101,6 +109,60 @@ def pools(values, members):
     return out
 
 
+def kinds(values):
+    """Two kinds of values: the distance between their means, the standard deviation inside, the share of the
+    upper kind; the split with the least squares left."""
+    order = np.sort(values)
+    n = len(order)
+    low = np.arange(1, n)
+    sums, squares = np.cumsum(order)[:-1], np.cumsum(order * order)
+    means = sums / low, (order.sum() - sums) / (n - low)
+    left = squares[-1] - low * means[0] ** 2 - (n - low) * means[1] ** 2
+    at = int(np.argmin(left))
+    return means[1][at] - means[0][at], math.sqrt(max(left[at], 1e-18) / n), 1 - low[at] / n
+
+
+def hidden(values):
+    """The effect of pools that no run names, as far as runs of two kinds alternate: which of both each run is, is
+    told from its time and from a level that may change on the way."""
+    n = len(values)
+    none = np.zeros(n)
+    if n < PARTS * 5 * LEAST:
+        return none
+    # A change of the level blurs the kinds in one part, not in the others.
+    found = [it for it in map(kinds, np.array_split(values, PARTS)) if it[0] > APART * it[1] and RARE < it[2] < 1 - RARE]
+    if len(found) < PARTS - 1:
+        return none
+    distance, inside, share = (float(np.median(column)) for column in zip(*found))
+    levels = np.arange(values.min() - distance, values.max(), inside / 4)
+    off = (values - levels[:, None]) / inside
+    lower, upper = (1 - share) * np.exp(-off * off / 2), share * np.exp(-((off - distance / inside) ** 2) / 2)
+    fits = np.cumsum(np.log(lower + upper + 1e-6), axis=1)
+    fits = np.hstack([np.zeros((len(levels), 1)), fits])
+    place = np.zeros(n, dtype=int)
+    _levels(fits, 0, n, place)
+    chosen = np.arange(n)
+    above = upper[place, chosen] > lower[place, chosen]
+    # Kinds that come in long stretches are changes themselves.
+    if (above[1:] != above[:-1]).mean() < 1.2 * share * (1 - share):
+        return none
+    return np.where(above, distance, 0.0)
+
+
+def _levels(fits, a, b, out):
+    """The likeliest level of each place from a to b; several if that is much likelier than one."""
+    whole = fits[:, b] - fits[:, a]
+    out[a:b] = np.argmax(whole)
+    if b - a < 4 * LEAST:
+        return
+    inside = fits[:, a + LEAST : b - LEAST + 1]
+    both = (inside - fits[:, a : a + 1]).max(axis=0) + (fits[:, b : b + 1] - inside).max(axis=0)
+    at = int(np.argmax(both))
+    if both[at] - whole.max() > 12:
+        _levels(fits, a, a + LEAST + at, out)
+        _levels(fits, a + LEAST + at, b, out)
+
+
 def clipped(values):
     """The values with outliers at the border of what the noise does."""
     level = running_median(values, min(20, len(values) // 5))
@@ -139,6 +201,8 @@ class Fit:
         self.low, self.high = low, high
         # The change of the level in logarithms, its standard errors from 0, the sum of squares left.
         self.size, self.z, self.loss = size, z, loss
+        # In noise with memory: by what it is likelier than none, as `GAIN`, and the greatest other shock, as `SHOCK`.
+        self.gain = self.shock = None
 
     def shape(self, n):
         places = np.arange(n)
@@ -205,14 +269,23 @@ def best(rest):
         return Fit("step", at, at, int(near[0]), int(near[-1]), float(size[at]), float(z[at]), float(loss[at]))
 
     found = step(0.0)
-    # Noise with memory makes it no clearer.
-    if abs(found.z) < THRESHOLD or abs(math.expm1(found.size)) < SHARE:
+    if abs(math.expm1(found.size)) < SHARE:
         found.rho = found.raw = memory(rest)
         return found
+    raw = memory(rest - found.shape(n))
+    found = plain(rest, step, raw)
+    # What is left beside slow growth tells its memory.
+    if (found.rho if found.kind == "ramp" else raw) > 2 / math.sqrt(n):
+        return remembering(rest, raw)
+    return found
+
+
+def plain(rest, step, rho):
+    """The step or ramp in noise of the first order, of which hardly anything stays."""
+    n = len(rest)
     for _ in range(2):
-        rho = memory(rest - found.shape(n))
         found = step(rho)
-    rho = memory(rest - found.shape(n))
+        rho = memory(rest - found.shape(n))
     found = step(rho)
     # A step that the noise has made hides the memory of which it is made.
     found.rho, found.raw = rho, memory(rest)
@@ -239,15 +312,83 @@ def best(rest):
     return found
 
 
-def needed(fit, n, floor):
-    """The standard errors that make a change. The memory of noise is known badly in few runs."""
+# Noise with memory: of the part that stays, how much does so from one run to the next, and the part that does not
+# stay at all. At 0.995 it is a walk.
+NOISES = np.array([(0.0, 0.0)] + [(rho, own) for rho in (0.3, 0.5, 0.7, 0.85, 0.92, 0.97, 0.995) for own in (0.0, 0.4, 0.8)])
+
+
+def filtered(columns, noises):
+    """What each noise (a Kalman filter) does not foresee of columns, place by place; and the logarithm of
+    the determinant of each noise's covariance."""
+    rho, own = noises[:, :1], noises[:, 1:]
+    fresh = (1 - own) * (1 - rho * rho)
+    foreseen, power, weight = np.zeros((len(noises), 1)), 1 - own, 0.0
+    for column in columns:
+        total = power + own
+        off = column - foreseen
+        gain = power / total
+        foreseen = rho * (foreseen + gain * off)
+        power = rho * rho * (power - gain * power) + fresh
+        weight = weight + np.log(total)
+        yield off / np.sqrt(total), weight
+
+
+def remembering(rest, raw):
+    """The step or ramp that is likelier than none in the noise of `NOISES` that fits best: each with its own,
+    so that noise which explains a change by itself leaves nothing to tell."""
+    n = len(rest)
+    starts = np.arange(LEAST, n - LEAST + 1)
+    spans = ramps(n) if n >= 6 * LEAST else []
+    places = np.arange(n)
+    shapes = np.array([np.clip((places - a) / (b - a), 0, 1) for a, b in spans]).reshape(len(spans), n)
+    columns = np.vstack([rest, np.ones(n), places >= starts[:, None], shapes]).T
+    sums = {name: 0.0 for name in ("ee", "e1", "11", "se", "s1", "ss")}
+    for off, weight in filtered(columns, NOISES):
+        e, one, s = off[:, :1], off[:, 1:2], off[:, 2:]
+        for name, product in (("ee", e * e), ("e1", e * one), ("11", one * one), ("se", s * e), ("s1", s * one), ("ss", s * s)):
+            sums[name] = sums[name] + product
+    none = sums["ee"] - sums["e1"] ** 2 / sums["11"]
+    inside = np.maximum(sums["ss"] - sums["s1"] ** 2 / sums["11"], 1e-9)
+    size = (sums["se"] - sums["s1"] * sums["e1"] / sums["11"]) / inside
+    loss = np.maximum(none - size * size * inside, 1e-12)
+    cost = n * np.log(loss) + weight
+    least = float((n * np.log(np.maximum(none, 1e-12)) + weight).min())
+    each = cost.min(axis=0)
+
+    def fit(kind, at, first, last, low, high):
+        noise = int(cost[:, at].argmin())
+        error = math.sqrt(loss[noise, at] / (n - 3) / inside[noise, at])
+        found = Fit(kind, first, last, low, high, float(size[noise, at]), float(size[noise, at]) / error, float(loss[noise, at]))
+        found.rho, found.raw = float(NOISES[noise, 0]), raw
+        left = rest - found.shape(n)
+        shocks = np.array([off[0, 0] for off, _ in filtered((left - left.mean())[:, None], NOISES[noise : noise + 1])])
+        found.gain = math.sqrt(max(0.0, least - each[at]))
+        found.shock = float(np.abs(shocks).max() / max(spread(shocks), 1e-12))
+        return found
+
+    at = int(each[: len(starts)].argmin())
+    near = starts[each[: len(starts)] <= each[at] + 8]
+    if spans:
+        slow = len(starts) + int(each[len(starts) :].argmin())
+        if each[slow] < each[at] - 6:
+            first, last = spans[slow - len(starts)]
+            return fit("ramp", slow, first, last, first, first)
+    return fit("step", at, int(starts[at]), int(starts[at]), int(near[0]), int(near[-1]))
+
+
+def clearness(fit, n, floor):
+    """How much clearer a change is than it has to be. The memory of noise is known badly in few runs."""
+    # A few runs of the slower kind in a row are no change.
+    side = min(fit.first, n - fit.first) if fit.kind == "step" else LEAST * 4
+    few = n < ENOUGH
+    if fit.gain is not None:
+        least = GAIN * max(1.0, fit.shock / SHOCK) * (1 + (fit.kind == "ramp") * 0.2)
+        return fit.gain / ((least + 1.5 * few) * (1 + 1 / side))
     rho = max(fit.rho, floor)
     if fit.kind == "ramp":
-        return math.inf if n < 12 * LEAST else 7 + 14 * rho
-    # A few runs of the slower kind in a row are no change.
-    side = min(fit.first, n - fit.first)
+        return 0.0 if n < 12 * LEAST else abs(fit.z) / (7 + 14 * rho)
     least = (THRESHOLD + 1.5 * max(rho, fit.raw / 2)) * (1 + 4 / side)
-    return least if n >= ENOUGH else least + 1.5 + 4 * min(1.0, 2 * rho)
+    return abs(fit.z) / (least + few * (1.5 + 4 * min(1.0, 2 * rho)))
 
 
 def stretches(n):
@@ -260,20 +401,39 @@ def stretches(n):
     return out
 
 
+def is_quiet(sums, squares, a, b):
+    """No step of this stretch has enough standard errors in noise without memory: others make it no clearer.
+    From the sums of the values before each place, and of their squares."""
+    n = b - a
+    left = np.arange(LEAST, n - LEAST + 1)
+    total = sums[b] - sums[a]
+    gain = (sums[a + LEAST : b - LEAST + 1] - sums[a] - total * left / n) ** 2 * n / (left * (n - left))
+    most = float(gain.max())
+    return most * (n - 3) < THRESHOLD**2 * (squares[b] - squares[a] - total * total / n - most)
+
+
 def search(values, offset, floor, out):
     """The changes of a stretch, the clearest first, then those on both sides of it."""
+    if len(values) < FEWEST:
+        return
     chosen = None
+    off = values - values.mean()
+    sums, squares = (np.concatenate([[0.0], np.cumsum(it)]) for it in (off, off * off))
     for a, b in stretches(len(values)):
-        if b - a < 2 * LEAST + 4:
+        if b - a < FEWEST:
+            continue
+        if is_quiet(sums, squares, a, b):
+            if b - a == len(values):
+                whole = memory(values)
             continue
         fit = best(values[a:b])
         if b - a == len(values):
             whole = fit.rho
-        least = needed(fit, b - a, max(floor, whole))
-        if abs(fit.z) < least or abs(math.expm1(fit.size)) < SHARE:
+        clear = clearness(fit, b - a, max(floor, whole))
+        if clear < 1 or abs(math.expm1(fit.size)) < SHARE:
             continue
-        if chosen is None or abs(fit.z) / least > chosen[2]:
-            chosen = (a, fit, abs(fit.z) / least)
+        if chosen is None or clear > chosen[2]:
+            chosen = (a, fit, clear)
     if chosen is None:
         return
     a, fit, _ = chosen
@@ -286,20 +446,31 @@ def search(values, offset, floor, out):
 
 def changes(wall, days, members):
     """The changes of a series in ns, with each run's day since 1970 and number of its pool (or -1)."""
+    return explained(wall, days, members)[0]
+
+
+def explained(wall, days, members):
+    """The same, and the factors by which pools and weekdays make each run longer."""
+    none = np.ones(len(wall))
     values = np.log(np.maximum(np.asarray(wall, dtype=float), 1.0))
     days, members = np.asarray(days), np.asarray(members)
     first = max(0, len(values) - WINDOW)
     values, days, members = values[first:], days[first:], members[first:]
     if len(values) < FEWEST or math.exp(values.max()) - math.exp(values.min()) < SHORTEST:
-        return []
+        return [], none
+    told = values
     values = values - pools(values, members)
+    for _ in range(2):
+        values = values - hidden(values)
     values = values - weekdays(values, days)
+    effect = told - values
+    none[first:] = np.exp(effect - effect.mean())
     values = clipped(values)
     found = []
     search(values, first, 0.0, found)
     if alternates([fit.size for _, fit in found]):
-        return []
-    return found if days[-1] - days[0] >= 7 * WEEKS else lasting(found, days, first)
+        return [], none
+    return found if days[-1] - days[0] >= 7 * WEEKS else lasting(found, days, first), none
 
 
 def lasting(found, days, first):
@@ -326,7 +497,8 @@ def alternates(sizes):
 
 # The least runs of a series with a change.
 FEWEST = 2 * LEAST + 4
-# The runs on each side that are compared, and those whose machines are.
+# The runs on each side that are compared, and those whose machines are: all of these are compared if pools or
+# weekdays differ.
 SIDE, WIDE = 15, 60
 # A row of the changes: the runs of a subject have numbers, from 1. `n` is the first run with the change,
 # `until_n` the last one of a slow growth, `low_n` and `high_n` those between which it began.
@@ -347,7 +519,10 @@ NAMED = """
 def of_subject(subject, n, wall, days, members):
     """The rows of a subject's changes."""
     wall = np.asarray(wall)
-    found = changes(wall, days, members)
+    found, factors = explained(wall, days, members)
+    alike = wall / factors
+    # Kinds of runs are as frequent on both sides in many runs alone.
+    side = WIDE if factors.min() < factors.max() else SIDE
     spans = [(offset + fit.first, offset + (fit.last if fit.kind == "ramp" else fit.first)) for offset, fit in found]
     rows = []
     for place, ((offset, fit), (first, last)) in enumerate(zip(found, spans)):
@@ -357,16 +532,17 @@ def of_subject(subject, n, wall, days, members):
         inside = LEAST if fit.kind == "ramp" else 0
         before_to = max(first + inside, begin + inside, 1)
         after_from = min(last - inside, len(wall) - 1)
-        before_from, after_to = max(begin, before_to - SIDE), min(end, after_from + SIDE)
-        before, after = np.median(wall[before_from:before_to]), np.median(wall[after_from:after_to])
+        before_from, after_to = max(begin, before_to - side), min(end, after_from + side)
+        before, after = np.median(alike[before_from:before_to]), np.median(alike[after_from:after_to])
         if abs(after - before) < SHORTEST:
             continue
         error = abs(fit.size / fit.z)
-        sizes = sorted(before * math.expm1(fit.size + k * 2 * error) for k in (-1, 1))
+        # The difference that is told is one of those that may be.
+        sizes = [before * math.expm1(fit.size + k * 2 * error) for k in (-1, 1)] + [after - before]
         rows.append((
             int(subject), first + 1, "gradual" if fit.kind == "ramp" else "sudden", last + 1,
             offset + fit.low + 1, offset + fit.high + 1, round(abs(fit.z), 2),
-            int(before), int(after), int(sizes[0]), int(sizes[1]),
+            int(before), int(after), int(min(sizes)), int(max(sizes)),
             before_from + 1, before_to, after_from + 1, after_to,
             max(begin, before_to - WIDE) + 1, min(end, after_from + WIDE),
         ))

@@ -81,6 +81,7 @@ def compact(directory, repo, before):
             table.files = {path: it for path, it in table.files.items() if dataset.PLACE.search(path)[2] < before}
         counts[0] += len(table.files)
         db = duckdb.connect(config={"memory_limit": "1200MB", "preserve_insertion_order": False})
+        db.execute("SET enable_progress_bar = false")
         for batch in groups(table):
             try:
                 merge(db, table, batch)

@@ -68,6 +68,8 @@ class DuckDb:
             "memory_limit": "1200MB",
         }
         self.db = duckdb.connect(config=settings)
+        # On a slow machine it would be among the bytes of the report.
+        self.db.execute("SET enable_progress_bar = false")
 
     def about(self):
         return {"name": "duckdb", "version": self.version, "executors": 0}

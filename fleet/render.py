@@ -121,6 +121,8 @@ def groups(report):
 def since(row):
     commit = f", commit {row['commit'][:12]}" if row["commit"] else ""
     before = f" (before {row['commit_before'][:12]})" if row["commit_before"] else ""
+    if row["commit"] and row["commit"] == row["commit_before"]:
+        before = ", which ran before, too"
     kernel = ", another kernel" if row["other_kernel"] else ""
     if row["shape"] == "gradual":
         return f"gradually from {row['start_day']} to {row['until_day']}{kernel}"
@@ -175,7 +177,7 @@ def plainly(value):
 
 TABLES = [
     ("failures", "Failures", [("failed", "failed", str), ("runs", "of runs", str), ("failed_of_last_20", "of the last 20", str), ("failing_since", "failing since", lambda it: it or "–"), ("failed_wall_ns", "after", time), ("name", "command", None)]),
-    ("usage", "Use of runners", [("runs", "runs", plainly), ("wall_ns", "minutes", minutes), ("machine_ns", "CPU minutes", minutes), ("cost", "cost", plainly), ("queued_median_ns", "queued", time), ("queued_p90_ns", "90 %", time), ("name", "job and runner", None)]),
+    ("usage", "Use of runners", [("runs", "runs", plainly), ("wall_ns", "minutes", minutes), ("machine_ns", "CPU minutes", minutes), ("cost", "cost", plainly), ("queued_median_ns", "queued", time), ("queued_p90_ns", "90 %", time), ("queued_week_ns", "last week", time), ("name", "job and runner", None)]),
     ("flaky_tests", "Flaky tests", [("failed", "failed", str), ("runs", "of runs", str), ("flips", "flips", str), ("last_failed", "last", str), ("name", "test", None)]),
     ("slowest_steps", "Slowest steps and tests", [("total_ns", "total", time), ("median_ns", "median", time), ("p90_ns", "90 %", time), ("starved_ns", "starved", time), ("name", "step", None)]),
     ("variable_steps", "Most variable steps and tests", [("spread_ns", "80 % within", time), ("median_ns", "median", time), ("varies_by", "by", str), ("name", "step", None)]),

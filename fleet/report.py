@@ -87,10 +87,17 @@ def condition(args):
     return " AND ".join(parts)
 
 
+def used(columns):
+    """The columns of each table that a question about it names: of the others nothing is read."""
+    questions = [set(re.findall(r"\w+", question(name))) for name in [*BEFORE, *AFTER, *ANSWERS]]
+    words = {table: set().union(*(it for it in questions if table in it)) for table in columns}
+    return {table: {name: kind for name, kind in own.items() if name in words[table]} for table, own in columns.items()}
+
+
 def load(engine, tables, args, left_out):
     """Loads the tables; a file that the engine cannot read is left out, and named."""
     once = False
-    wanted = dataset.columns()
+    wanted = used(dataset.columns())
     # The runs are the first: they tell whether one is there twice.
     for name in reversed(TABLES):
         table = tables[name]
@@ -99,7 +106,11 @@ def load(engine, tables, args, left_out):
                 engine.load(table, wanted[name], condition(args), once)
             except engines.Unreadable as error:
                 if error.path is None:
-                    raise
+                    # Behind a URL no file is listed: a table may have none.
+                    if "PATH_NOT_FOUND" not in error.reason or name == "runs":
+                        raise
+                    engine.empty(name, wanted[name])
+                    break
                 place = os.path.relpath(error.path, args.directory)
                 left_out.append({"file": place, "reason": f"damaged: {error.reason}"})
                 del table.files[error.path]

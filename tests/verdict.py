@@ -35,6 +35,8 @@ CASES = [
     ("the same hosts, which did not change", "machine", [SHARED | {"shared_after_ns": 101}]),
     ("the same hosts, slower", "machine", [SHARED | {"shared_khz_before": 3_000_000, "shared_khz_after": 2_300_000}]),
     ("the same hosts, other microcode", "unknown", [SHARED | cpus("A 1", "A 2")]),
+    ("the same hosts, another size", "unknown", [SHARED | {"label_before": "large", "label_after": "xlarge"}]),
+    ("the same hosts, more CPUs", "unknown", [SHARED | {"cpus_before": 4, "cpus": 8}]),
     ("two others on the next day", "machine", [{}, {"repo": "b"}, {"repo": "c", "day_number": 6}]),
     ("two others, one later", "unknown", [{}, {"repo": "b"}, {"repo": "c", "day_number": 8}]),
     ("two others, one faster", "unknown", [{}, {"repo": "b"}, {"repo": "c", "change_ns": -30}]),

@@ -87,6 +87,10 @@ pub struct Args {
     /// The job in parquet, instead of the CI system's: a leg of a matrix
     #[arg(long, value_name = "NAME")]
     job: Option<String>,
+    /// The waits for a runner in parquet, and the names of a matrix' legs: the answer of GitHub (GET
+    /// …/actions/runs/ID/jobs) or GitLab (GET …/pipelines/ID/jobs), as JSON
+    #[arg(long, value_name = "FILE")]
+    jobs: Option<PathBuf>,
     #[command(flatten)]
     filters: Filters,
     /// Export from this time of the recording on, e.g. 1.5s
@@ -168,6 +172,8 @@ fn misplaced(args: &Args, to: To, sent: bool) -> Option<&'static str> {
         Some("--repo takes --format parquet")
     } else if args.job.is_some() && !matches!(to, To::Dataset) {
         Some("--job takes --format parquet")
+    } else if args.jobs.is_some() && !matches!(to, To::Dataset) {
+        Some("--jobs takes --format parquet")
     } else {
         None
     }

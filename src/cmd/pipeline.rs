@@ -85,7 +85,7 @@ impl Args {
 const LARGEST: u64 = 16 << 20;
 
 /// What `parse` makes of a small file.
-fn read<T>(
+pub(super) fn read<T>(
     file: &Path,
     what: &str,
     parse: impl FnOnce(&str) -> Result<T, String>,

@@ -24,7 +24,25 @@ pub const IDENTIFIERS: [&str; 12] = [
 ];
 
 /// All systems. The last one has no prefix of its own: it is taken if no other is.
-pub const SYSTEMS: [System; 8] = [
+pub const SYSTEMS: [System; 14] = [
+    System {
+        name: "Forgejo Actions",
+        source: "https://forgejo.org/docs/latest/user/actions/reference/",
+        // Beside all variables of GitHub Actions, which it takes over.
+        prefix: FORGEJO,
+        identifiers: &[
+            ("project", &["{GITHUB_REPOSITORY}"]),
+            ("run", &["{GITHUB_RUN_ID}"]),
+            ("attempt", &["{GITHUB_RUN_ATTEMPT}"]),
+            ("job", &["{GITHUB_JOB}"]),
+            ("commit", &["{GITHUB_SHA}"]),
+            ("branch", &["{GITHUB_REF}"]),
+            // Its pages have the run's number in the repository, GitHub's have the id.
+            ("page", &["{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_NUMBER}"]),
+            ("runner", &["{RUNNER_NAME}"]),
+            ("label", &["{RUNNER_OS} {RUNNER_ARCH}"]),
+        ],
+    },
     System {
         name: "GitHub Actions",
         source: "https://docs.github.com/en/actions/reference/workflows-and-actions/variables",
@@ -101,7 +119,8 @@ pub const SYSTEMS: [System; 8] = [
             ("project", &["{BUILD_REPOSITORY_NAME}", "{SYSTEM_TEAMPROJECT}"]),
             ("run", &["{BUILD_BUILDID}"]),
             ("attempt", &["{SYSTEM_JOBATTEMPT}"]),
-            ("job", &["{SYSTEM_JOBNAME}"]),
+            // A leg of a matrix has the leg's name alone as the job's, and its job is the phase.
+            ("job", &["{SYSTEM_PHASENAME} {SYSTEM_JOBNAME}", "{SYSTEM_JOBNAME}"]),
             ("commit", &["{BUILD_SOURCEVERSION}"]),
             ("branch", &["{BUILD_SOURCEBRANCH}"]),
             ("page", &["{SYSTEM_COLLECTIONURI}{SYSTEM_TEAMPROJECT}/_build/results?buildId={BUILD_BUILDID}"]),
@@ -117,9 +136,93 @@ pub const SYSTEMS: [System; 8] = [
         identifiers: &[
             ("project", &["{BITBUCKET_REPO_FULL_NAME}"]),
             ("run", &["{BITBUCKET_BUILD_NUMBER}"]),
+            ("attempt", &["{BITBUCKET_STEP_RUN_NUMBER}"]),
+            // No variable has the step's name.
             ("commit", &["{BITBUCKET_COMMIT}"]),
             ("branch", &["{BITBUCKET_BRANCH}", "{BITBUCKET_TAG}"]),
             ("page", &["{BITBUCKET_GIT_HTTP_ORIGIN}/pipelines/results/{BITBUCKET_BUILD_NUMBER}"]),
+        ],
+    },
+    System {
+        name: "Drone",
+        source: "https://docs.drone.io/pipeline/environment/reference/",
+        prefix: "DRONE_",
+        identifiers: &[
+            ("project", &["{DRONE_REPO}"]),
+            ("run", &["{DRONE_BUILD_NUMBER}"]),
+            ("job", &["{DRONE_STAGE_NAME} {DRONE_STEP_NAME}", "{DRONE_STAGE_NAME}"]),
+            ("commit", &["{DRONE_COMMIT_SHA}"]),
+            // That of a pull request is its target's.
+            ("branch", &["{DRONE_SOURCE_BRANCH}", "{DRONE_BRANCH}"]),
+            ("page", &["{DRONE_BUILD_LINK}"]),
+            ("runner", &["{DRONE_STAGE_MACHINE}"]),
+            ("label", &["{DRONE_STAGE_OS} {DRONE_STAGE_ARCH}"]),
+        ],
+    },
+    System {
+        name: "Woodpecker",
+        source: "https://woodpecker-ci.org/docs/usage/environment",
+        // Of its variables some have the names of GitLab's; these not.
+        prefix: "CI_WORKFLOW_NAME CI_PIPELINE_NUMBER",
+        identifiers: &[
+            ("project", &["{CI_REPO}"]),
+            ("run", &["{CI_PIPELINE_NUMBER}"]),
+            ("job", &["{CI_WORKFLOW_NAME} {CI_STEP_NAME}", "{CI_WORKFLOW_NAME}"]),
+            ("commit", &["{CI_COMMIT_SHA}"]),
+            ("branch", &["{CI_COMMIT_SOURCE_BRANCH}", "{CI_COMMIT_BRANCH}"]),
+            ("page", &["{CI_PIPELINE_URL}"]),
+            ("job_page", &["{CI_STEP_URL}"]),
+            ("runner", &["{CI_MACHINE}"]),
+            ("label", &["{CI_SYSTEM_PLATFORM}"]),
+        ],
+    },
+    System {
+        name: "Semaphore",
+        source: "https://docs.semaphore.io/CE/reference/env-vars",
+        prefix: "SEMAPHORE_",
+        identifiers: &[
+            ("project", &["{SEMAPHORE_GIT_REPO_SLUG}", "{SEMAPHORE_PROJECT_NAME}"]),
+            ("run", &["{SEMAPHORE_WORKFLOW_ID}"]),
+            ("job", &["{SEMAPHORE_JOB_NAME}"]),
+            ("commit", &["{SEMAPHORE_GIT_SHA}"]),
+            ("branch", &["{SEMAPHORE_GIT_PR_BRANCH}", "{SEMAPHORE_GIT_BRANCH}"]),
+            ("page", &["{SEMAPHORE_ORGANIZATION_URL}/workflows/{SEMAPHORE_WORKFLOW_ID}"]),
+            ("job_page", &["{SEMAPHORE_ORGANIZATION_URL}/jobs/{SEMAPHORE_JOB_ID}"]),
+            ("job_id", &["{SEMAPHORE_JOB_ID}"]),
+            ("label", &["{SEMAPHORE_AGENT_MACHINE_TYPE}"]),
+            ("image", &["{SEMAPHORE_AGENT_MACHINE_OS_IMAGE}"]),
+        ],
+    },
+    System {
+        name: "AppVeyor",
+        source: "https://www.appveyor.com/docs/environment-variables/",
+        prefix: "APPVEYOR_",
+        identifiers: &[
+            ("project", &["{APPVEYOR_REPO_NAME}"]),
+            ("run", &["{APPVEYOR_BUILD_ID}"]),
+            ("job", &["{APPVEYOR_JOB_NAME}"]),
+            ("commit", &["{APPVEYOR_REPO_COMMIT}"]),
+            ("branch", &["{APPVEYOR_PULL_REQUEST_HEAD_REPO_BRANCH}", "{APPVEYOR_REPO_BRANCH}"]),
+            ("page", &["{APPVEYOR_URL}/project/{APPVEYOR_ACCOUNT_NAME}/{APPVEYOR_PROJECT_SLUG}/builds/{APPVEYOR_BUILD_ID}"]),
+            ("job_id", &["{APPVEYOR_JOB_ID}"]),
+            ("image", &["{APPVEYOR_BUILD_WORKER_IMAGE}"]),
+        ],
+    },
+    System {
+        name: "Travis CI",
+        source: "https://docs.travis-ci.com/user/environment-variables/#default-environment-variables",
+        prefix: "TRAVIS_",
+        identifiers: &[
+            ("project", &["{TRAVIS_REPO_SLUG}"]),
+            ("run", &["{TRAVIS_BUILD_ID}"]),
+            ("job", &["{TRAVIS_JOB_NAME}"]),
+            ("commit", &["{TRAVIS_COMMIT}"]),
+            ("branch", &["{TRAVIS_PULL_REQUEST_BRANCH}", "{TRAVIS_BRANCH}"]),
+            ("page", &["{TRAVIS_BUILD_WEB_URL}"]),
+            ("job_page", &["{TRAVIS_JOB_WEB_URL}"]),
+            ("job_id", &["{TRAVIS_JOB_ID}"]),
+            ("label", &["{TRAVIS_OS_NAME} {TRAVIS_CPU_ARCH}", "{TRAVIS_OS_NAME}"]),
+            ("image", &["{TRAVIS_DIST}"]),
         ],
     },
     System {
@@ -157,9 +260,12 @@ pub const SYSTEMS: [System; 8] = [
     },
 ];
 
-/// Variables beside the identifiers: the span around a recording, and the moment in which the job
-/// began to wait for a runner (seconds since 1970), which a job's script sets.
-pub const OTHERS: [&str; 2] = ["TRACEPARENT", QUEUED_AT];
+/// Variables beside the identifiers: the span around a recording, the moment in which the job
+/// began to wait for a runner (seconds since 1970), which a job's script sets, and the mark of a
+/// system that has no other variable of its own.
+pub const OTHERS: [&str; 3] = ["TRACEPARENT", QUEUED_AT, FORGEJO];
+
+const FORGEJO: &str = "FORGEJO_ACTIONS";
 
 /// The span of a recording, in hexadecimal digits: the recorder adds it to the variables of a job that has a trace
 /// context.
@@ -225,8 +331,14 @@ fn fill<'a>(template: &str, get: impl Fn(&str) -> Option<&'a str>) -> Option<Str
     Some(out)
 }
 
-/// A branch without the way in which its system writes it.
+/// A branch and a job without the way in which their systems write them.
 fn plain(name: &str, value: String) -> String {
+    // Azure's: a job without a leg has itself as its leg, or this name.
+    if let ("job", Some((job, leg))) = (name, value.split_once(' ')) {
+        if job == leg || leg == "__default" {
+            return job.to_owned();
+        }
+    }
     let prefixes: &[&str] = if name == "branch" {
         &["refs/heads/", "origin/"]
     } else {

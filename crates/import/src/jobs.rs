@@ -13,6 +13,22 @@ use crate::date;
 /// # Errors
 /// What is wrong, for the user.
 pub fn read(text: &str) -> Result<Vec<Told>, String> {
+    let mut all = started(text)?;
+    all.retain(|told| told.ended < RUNS);
+    match all.is_empty() {
+        true => Err("none of its jobs has both `started_at` and its end".into()),
+        false => Ok(all),
+    }
+}
+
+/// The end of a job that still runs.
+const RUNS: u64 = u64::MAX;
+
+/// The jobs that ran or still run, as the one that asks.
+///
+/// # Errors
+/// What is wrong, for the user.
+pub fn started(text: &str) -> Result<Vec<Told>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     // `gh api --paginate --slurp` makes an array of pages.
     let pages = match value.as_array() {
@@ -21,8 +37,17 @@ pub fn read(text: &str) -> Result<Vec<Told>, String> {
     };
     let mut jobs: Vec<&Value> = Vec::new();
     for page in pages {
-        let array = page.get("jobs").unwrap_or(page).as_array();
-        jobs.extend(array.ok_or("neither an array of jobs nor an object with one")?);
+        let array = page.get("jobs").unwrap_or(page);
+        // GitLab's answer to a job about itself is that job.
+        if array.get("started_at").is_some() {
+            jobs.push(array);
+            continue;
+        }
+        jobs.extend(
+            array
+                .as_array()
+                .ok_or("neither an array of jobs nor an object with one")?,
+        );
     }
     if jobs.len() > MOST {
         return Err(format!("more than {MOST} jobs"));
@@ -33,11 +58,7 @@ pub fn read(text: &str) -> Result<Vec<Told>, String> {
         all.extend(told.map(|told| (told, text_of(job, "stage"))));
     }
     by_stage(&mut all);
-    let all: Vec<Told> = all.into_iter().map(|(told, _)| told).collect();
-    match all.is_empty() {
-        true => Err("none of its jobs has both `started_at` and its end".into()),
-        false => Ok(all),
-    }
+    Ok(all.into_iter().map(|(told, _)| told).collect())
 }
 
 fn text_of<'a>(job: &'a Value, key: &str) -> Option<&'a str> {
@@ -50,13 +71,14 @@ fn time(job: &Value, key: &str) -> Option<u64> {
     u64::try_from(date.local.checked_sub(date.ahead?)?).ok()
 }
 
-/// A job; `None`: it did not run, or still runs.
+/// A job; `None`: it did not run.
 fn told(job: &Value) -> Result<Option<Told>, String> {
     let name = text_of(job, "name").ok_or("a job without `name`")?;
     let ended = time(job, "completed_at").or_else(|| time(job, "finished_at"));
-    let (Some(started), Some(ended)) = (time(job, "started_at"), ended) else {
+    let Some(started) = time(job, "started_at") else {
         return Ok(None);
     };
+    let runner = job.get("runner").and_then(|it| text_of(it, "description"));
     // GitHub creates a job when all that it needs has ended; GitLab all at once, and tells the wait.
     let waited = job.get("queued_duration").and_then(Value::as_f64);
     let queued = match (waited, text_of(job, "stage")) {
@@ -69,8 +91,9 @@ fn told(job: &Value) -> Result<Option<Told>, String> {
         name: name.to_owned(),
         needs: needs(job),
         started,
-        ended: ended.max(started),
+        ended: ended.unwrap_or(RUNS).max(started),
         queued,
+        runner: runner.or(text_of(job, "runner_name")).map(str::to_owned),
         failed: matches!(end, Some("failure" | "failed" | "timed_out")),
     }))
 }
@@ -121,6 +144,8 @@ mod tests {
         {"id": 2, "name": "test", "status": "completed", "conclusion": "failure",
          "created_at": "2026-11-23T05:55:07Z", "started_at": "2026-11-23T05:55:37Z",
          "completed_at": "2026-11-23T05:57:00Z"},
+        {"id": 4, "name": "lint", "status": "in_progress", "created_at": "2026-11-23T05:55:07Z",
+         "started_at": "2026-11-23T05:55:09Z", "completed_at": null, "runner_name": "GitHub Actions 14"},
         {"id": 3, "name": "skipped", "conclusion": "skipped", "started_at": null, "completed_at": null}]}"#;
 
     /// As GitLab answers, the latest first.
@@ -146,6 +171,9 @@ mod tests {
         assert_eq!((build.queued, test.queued), (6_000_000_000, 30_000_000_000));
         assert_eq!((build.failed, test.failed), (false, true));
         assert_eq!(build.needs, None);
+        let running = started(GITHUB).unwrap().pop().unwrap();
+        assert_eq!(running.queued, 2_000_000_000);
+        assert_eq!(running.runner.as_deref(), Some("GitHub Actions 14"));
         let paged = read(&format!("[{GITHUB}, {GITHUB}]")).unwrap();
         assert_eq!(paged.len(), 4);
     }
@@ -162,6 +190,16 @@ mod tests {
         assert_eq!(deploy, ["build", "lint", "unit"]);
         assert_eq!(of("deploy").queued, 2_500_000_000);
         assert!(of("lint").failed && !of("unit").failed);
+    }
+
+    #[test]
+    fn gitlab_tells_a_job_about_itself() {
+        let own = r#"{"id": 9, "name": "deploy", "stage": "deploy", "status": "running", "finished_at": null,
+            "started_at": "2026-11-23T06:01:00.500Z", "queued_duration": 2.5, "runner": {"description": "linux-7"}}"#;
+        let jobs = started(own).unwrap();
+        assert_eq!((jobs.len(), jobs[0].queued), (1, 2_500_000_000));
+        assert_eq!(jobs[0].runner.as_deref(), Some("linux-7"));
+        assert!(read(own).is_err());
     }
 
     #[test]

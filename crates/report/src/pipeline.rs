@@ -16,7 +16,7 @@ use tr_analyze::model::Analysis;
 use crate::ci::Ci;
 use crate::dataset::{self, StepOnPath};
 use crate::{escape, units};
-pub use told::Told;
+pub use told::{of as told_of, Told};
 
 /// The difference of clocks that network time leaves between two machines, in ns.
 const CLOCKS: u64 = 100_000_000;

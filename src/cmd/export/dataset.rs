@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use tr_analyze::model::Analysis;
 use tr_report::dataset::{self, Place, Table};
+use tr_report::pipeline::told_of;
 use tr_report::query::Filter;
 use tr_report::{escape, units};
 
 use super::Args;
+use crate::cmd::pipeline;
 use crate::open;
 use crate::output::{self, whole, Force};
 
@@ -34,7 +37,7 @@ pub fn run(args: &Args) -> ExitCode {
         return ExitCode::from(open::UNREADABLE);
     }
     open::warn(&trace, &args.file.to_string_lossy());
-    let place = Place::of(trace.meta(), args.repo.as_deref(), args.job.as_deref());
+    let mut place = Place::of(trace.meta(), args.repo.as_deref(), args.job.as_deref());
     match present(output, &place) {
         Ok(None) => {}
         Ok(Some(file)) => {
@@ -48,6 +51,11 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(analysis) => analysis,
         Err(status) => return status,
     };
+    if let Some(file) = &args.jobs {
+        if let Err(status) = waited(file, &analysis, &mut place) {
+            return status;
+        }
+    }
     let filter = Filter {
         min: args.filters.min_or(LEAST),
         ..args.filters.filter()
@@ -64,6 +72,19 @@ pub fn run(args: &Args) -> ExitCode {
         }
         Err(error) => refused(&shown, &error),
     }
+}
+
+/// Takes the wait for a runner from the CI system's jobs in a file.
+fn waited(file: &Path, analysis: &Analysis, place: &mut Place) -> Result<(), ExitCode> {
+    let told = pipeline::read(file, "jobs of a CI run", tr_import::jobs::started)?;
+    match told_of(&told, analysis) {
+        Some((job, leg)) => place.waited(job.queued, leg),
+        None => {
+            let file = escape::text(file.as_os_str().as_encoded_bytes());
+            eprintln!("tr: {file}: none of these jobs is the recording's, so its wait for a runner is not known");
+        }
+    }
+    Ok(())
 }
 
 fn refused(shown: &str, error: &io::Error) -> ExitCode {

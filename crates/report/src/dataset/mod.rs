@@ -45,6 +45,8 @@ pub struct Place {
     project: String,
     /// Instead of the CI system's job: legs of a matrix.
     job: Option<String>,
+    /// The wait for a runner in ns, as the CI system tells it.
+    queued: Option<u64>,
 }
 
 impl Place {
@@ -59,6 +61,16 @@ impl Place {
             run: identity::id(meta),
             project,
             job: job.map(|it| crate::escape::text(it.as_bytes())),
+            queued: None,
+        }
+    }
+
+    /// Takes the wait for a runner in ns as the CI system tells it, and the name of a matrix' leg, unless a job is
+    /// named.
+    pub fn waited(&mut self, queued: u64, leg: Option<&str>) {
+        self.queued = Some(queued);
+        if self.job.is_none() {
+            self.job = leg.map(|it| crate::escape::text(it.as_bytes()));
         }
     }
 }

@@ -109,7 +109,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         runner: known("runner"),
         label: known("label"),
         image: known("image"),
-        queued_ns: queued(meta),
+        queued_ns: place.queued.or_else(|| queued(meta)),
         ..Run::default()
     }
 }

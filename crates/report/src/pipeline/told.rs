@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
+use tr_analyze::model::Analysis;
+
 use super::{Graph, Job};
+use crate::ci::Ci;
 use crate::escape;
 
 /// A job as the CI system tells it; times in ns since 1970.
@@ -21,6 +24,8 @@ pub struct Told {
     pub queued: u64,
     /// It ended badly.
     pub failed: bool,
+    /// The runner's name, not escaped.
+    pub runner: Option<String>,
 }
 
 /// The difference between a runner's clock and the CI system's that still lets a recording lie in its
@@ -85,6 +90,32 @@ pub(super) fn place(mut jobs: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Grap
     });
     let graph = graph.collect();
     (jobs, known.then_some(graph))
+}
+
+/// The job of a recording, and its name if it is the leg of a matrix.
+pub fn of<'a>(told: &'a [Told], analysis: &Analysis) -> Option<(&'a Told, Option<&'a str>)> {
+    let ci = Ci::new(&analysis.meta);
+    let name = ci.get("job").unwrap_or_default();
+    let start = analysis.meta.start_unix()?;
+    let job = Job {
+        name: name.to_owned(),
+        start,
+        end: start.saturating_add(analysis.end.since(analysis.start)),
+        ..Job::default()
+    };
+    // Legs of a matrix have one name and one time; a runner has one job at a time.
+    let runner = ci.get("runner");
+    let there = told
+        .iter()
+        .filter(|it| it.runner.is_some() && it.runner.as_deref() == runner && it.holds(&job));
+    let there: Vec<&Told> = there.collect();
+    let all: Vec<&Told> = told.iter().collect();
+    let one = match there.as_slice() {
+        [one] => *one,
+        _ => all.get(find(&all, &job)?)?,
+    };
+    let is_leg = one.name.contains(" (") && one.is_called(name);
+    Some((one, is_leg.then_some(one.name.as_str())))
 }
 
 /// The job that a recording is of.
