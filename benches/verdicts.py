@@ -60,7 +60,7 @@ TASKS = 4 * os.cpu_count()
 SPINNERS = "\n".join([f'{SPIN} & p="$p $!"'] * TASKS) + "\nsleep 2.5; kill $p"
 FORKS = "\n".join(['{ i=0; while [ $i -lt 2000 ] && [ ! -e stop ]; do /bin/true; i=$((i+1)); done; } &'] * (2 * TASKS)) + "\nsleep 2.5; : >stop; wait"
 MAKE = f"make -s -j {TASKS} -f hogs.mk"
-HOLDER = "flock lock sleep 1.3"
+HOLDER = "flock lock sh -c 'while [ ! -e flag ]; do sleep 0.01; done; sleep 1.3'"
 # What has to be told of each; of those with nothing, nothing.
 PLANTS = {
     "hogs": Plant("work", OTHERS, "hogs"), "few-hogs": Plant("work", OTHERS, "hogs 2"), "always": Plant("work", OTHERS, "always"),
@@ -72,7 +72,7 @@ PLANTS = {
     "quota": Plant("work", {"quota"}, limits=QUOTA), "short-quota": Plant("work", {"quota"}, limits=SHORT),
     "quota-above": Plant("work", {"quota"}, limits=(("above", "cpu.cfs_quota_us", 20000),)),
     "quota-threads": Plant("threads", {"quota"}, limits=QUOTA), "quota-timeout": Plant("timeout", {"quota"}, limits=QUOTA),
-    "memory": Plant("squeezed", {"memory"}, limits=MEMORY, file=120), "memory-read": Plant("again", {"memory"}, limits=MEMORY, file=120),
+    "memory": Plant("squeezed", {"memory"}, limits=MEMORY, file=120), "memory-read": Plant("again", {"memory", "disk"}, limits=MEMORY, file=120),
     "memory-stress": Plant("squeezed", {"memory"}, "stress-memory", SHARED, file=120),
     "disk": Plant("direct", DISK, limits=SLOW, file=5), "disk-read": Plant("read", DISK, limits=SLOW, file=5),
     "disk-mapped": Plant("mapped", DISK, limits=SLOW, file=5), "disk-write": Plant("write", DISK, limits=SLOW_WRITES),
@@ -82,14 +82,14 @@ PLANTS = {
     "trickle": Plant("trickle", LATE, "trickle"), "late-answer": Plant("late-answer", LATE, "server"), "client": Plant("client", LATE, "server"),
     "lock": Plant("flock", LOCK, "lock"), "lockf": Plant("lockf", LOCK, "lockf"), "semaphore": Plant("semaphore", LOCK, "semaphore"),
     "lock-child": Plant("locked-child", LOCK, "lock"), "lock-timeout": Plant("lock-in-time", LOCK, "lock"),
-    "lock-build": Plant("flock", LOCK, inside=HOLDER),
+    "lock-build": Plant("flock", LOCK, inside=HOLDER), "stopped": Plant("stopped", {"outside"}, "stopped"),
 }
 # Of their own, or what no event tells; `none` fails at once for no reason.
 SILENT = {it: Plant(it) for it in (
     "assert", "slow-assert", "status", "busy", "squares", "sleep", "exec", "abort", "segv", "own-server", "own-lock", "hang", "deadlock", "large",
     "pool", "silent-child", "retry", "pipe", "many", "full")}
 SILENT |= {
-    "polled": Plant("polled", beside="polled"), "stopped": Plant("stopped", beside="stopped"),
+    "polled": Plant("polled", beside="polled"),
     "wrong-answer": Plant("wrong-answer", beside="wrong-answer"),
     "assert-beside": Plant("assert", beside="always"), "status-beside": Plant("status", beside="always"),
     "sleep-beside": Plant("sleep", beside="always"), "hang-beside": Plant("hang", beside="always"),
@@ -140,7 +140,9 @@ class Suite:
                 disk = loop.place
                 os.symlink(f"{disk}/file", self.at("file"))
             if plant.file:
-                fill(os.path.join(disk, "file"), plant.file)
+                # More than the memory that is left for its pages.
+                more = suites.MEMORY.get(self.name, 0) if any(it[0] == "memory" for it in plant.limits) else 0
+                fill(os.path.join(disk, "file"), plant.file + more)
             limited = stack.enter_context(contextlib.closing(groups.Groups(plant.limits, suites.MEMORY.get(self.name, 0), disk)))
             if plant.beside:
                 self.begin(plant, limited, stack)

@@ -132,6 +132,11 @@ def lock_in_time():
     t = threading.Thread(target=flock, daemon=True); t.start(); t.join(1); return int(t.is_alive())
 
 
+def stopped():
+    with open(at("pid"), "w") as f: f.write(str(os.getpid()))
+    until("go"); work(0.1)
+
+
 # Failures of its own.
 
 def failed(seconds=0.02): work(seconds); return 1
@@ -139,7 +144,7 @@ def failed(seconds=0.02): work(seconds); return 1
 
 def squares():
     seen = []
-    for i in range(9000):
+    for i in range(16000):
         if i not in seen: seen.append(i)
 
 
@@ -199,11 +204,6 @@ def crash(how):
 
 def polled():
     while os.path.exists(at("held-by-others")): time.sleep(0.02)
-
-
-def stopped():
-    with open(at("pid"), "w") as f: f.write(str(os.getpid()))
-    until("go"); work(0.1)
 
 
 def wrong_answer():
