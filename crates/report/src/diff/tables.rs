@@ -91,7 +91,7 @@ fn verdict_of(step: &StepChange) -> String {
         format!("{} {more}", part.title())
     });
     let held = match (step.fails_now(), step.held.is_some()) {
-        (true, true) => Some("failed while held back"),
+        (true, true) => Some("failed, held back"),
         (true, false) => Some("failed"),
         (false, true) => Some("held back"),
         (false, false) => None,
