@@ -57,7 +57,7 @@ check: setup ## check formatting, clippy, docs, layers, features, packages, MSRV
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 	scripts/layers.sh
-	python3 -m py_compile fleet/*.py benches/*.py fixtures/*.py
+	python3 -m py_compile fleet/*.py benches/*.py benches/plants/*.py fixtures/*.py
 	CLANG=/nonexistent $(CARGO) check --locked --no-default-features --all-targets 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }
 	scripts/deny.sh
 	scripts/msrv.sh

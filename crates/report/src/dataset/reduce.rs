@@ -19,10 +19,11 @@ use crate::facts::by_tr;
 use crate::facts::loads::{Load, Loads};
 use crate::facts::normal::{self, stable, Paths};
 use crate::facts::path::groups;
+use crate::facts::verdicts::{Judged, Verdict};
 use crate::kinds::COLUMNS;
 use crate::query;
+use crate::steps;
 use crate::steps::times::AllTimes;
-use crate::steps::{self, Steps};
 use crate::{escape, exit, label, units};
 
 /// The most rows of steps, and of processes: a run of 10,000 processes has less than 100 KiB.
@@ -186,30 +187,33 @@ fn add(sum: &mut Option<u64>, more: Option<u64>) {
 /// The steps of each kind and name, and the number of rows that the limit leaves out. Failed and
 /// long ones stay.
 fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<Step>, u64) {
-    let steps = Steps::new(analysis);
+    let judged = Judged::new(analysis);
+    let (steps, verdicts) = (&judged.steps, judged.verdicts());
     let segments = path.map_or(&[][..], |path| &path.segments);
-    let times = AllTimes::new(analysis, &steps, segments);
+    let times = AllTimes::new(analysis, steps, segments);
+    let mut longest: BTreeMap<(steps::StepKind, String), (bool, u64)> = BTreeMap::new();
     let mut sums: BTreeMap<(steps::StepKind, String), Step> = BTreeMap::new();
-    let known = steps.list().iter().zip(&times.steps);
-    for (step, times) in known.filter(|(step, _)| !step.is_moment()) {
-        let name = stable(step.kind, &step.name);
-        let sum = sums
-            .entry((step.kind, name))
-            .or_insert_with_key(|key| Step {
-                run: run.to_owned(),
-                kind: key.0.name().to_owned(),
-                name: key.1.clone(),
-                on_cpu_ns: Some(0),
-                run_queue_ns: Some(0),
-                spent_on_cpu_ns: Some(0),
-                spent_run_queue_ns: Some(0),
-                spent_disk_ns: Some(0),
-                spent_network_ns: Some(0),
-                spent_sleep_ns: Some(0),
-                spent_other_ns: Some(0),
-                spent_unknown_ns: Some(0),
-                ..Step::default()
-            });
+    let known = steps.list().iter().zip(&times.steps).enumerate();
+    for (at, (step, times)) in known.filter(|(_, (step, _))| !step.is_moment()) {
+        let key = (step.kind, stable(step.kind, &step.name));
+        let sum = sums.entry(key.clone()).or_insert_with_key(|key| Step {
+            run: run.to_owned(),
+            kind: key.0.name().to_owned(),
+            name: key.1.clone(),
+            on_cpu_ns: Some(0),
+            run_queue_ns: Some(0),
+            spent_on_cpu_ns: Some(0),
+            spent_run_queue_ns: Some(0),
+            spent_disk_ns: Some(0),
+            spent_network_ns: Some(0),
+            spent_sleep_ns: Some(0),
+            spent_other_ns: Some(0),
+            spent_unknown_ns: Some(0),
+            held_back: verdicts.are_known().then_some(0),
+            had_cpu_ns: Some(0),
+            wanted_cpu_ns: Some(0),
+            ..Step::default()
+        });
         sum.count += 1;
         sum.failed += u64::from(step.failed());
         sum.wall_ns = sum.wall_ns.saturating_add(step.wall());
@@ -226,6 +230,19 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
         add(&mut sum.spent_sleep_ns, spent("sleep"));
         add(&mut sum.spent_other_ns, spent("other"));
         add(&mut sum.spent_unknown_ns, spent("unknown"));
+        let figures = verdicts.figures(at);
+        add(&mut sum.had_cpu_ns, figures.map(|it| it.had));
+        add(&mut sum.wanted_cpu_ns, figures.map(|it| it.wanted));
+        let told = verdicts.told(at).is_some();
+        add(&mut sum.held_back, Some(u64::from(told)));
+        let size = (told, step.wall());
+        let longest = longest.entry(key).or_default();
+        if size >= *longest {
+            *longest = size;
+            let verdict = verdicts.of(at);
+            sum.verdict = verdict.map(Verdict::name);
+            sum.verdict_ns = verdict.map(|it| it.ns);
+        }
     }
     let mut rows: Vec<Step> = sums.into_values().collect();
     rows.sort_by_key(|step| (step.failed == 0, Reverse(step.wall_ns)));

@@ -90,6 +90,14 @@ rows! {
         spent_sleep_ns: Option<u64>,
         spent_other_ns: Option<u64>,
         spent_unknown_ns: Option<u64>,
+        /// Those that failed or were slow while something held them back; null without scheduling events.
+        held_back: Option<u64>,
+        /// The verdict on the longest of those, or else on the longest; null: nothing stands out.
+        verdict: Option<String>,
+        verdict_ns: Option<u64>,
+        /// The wall time on a CPU, and able to run, along each step's own critical path.
+        had_cpu_ns: Option<u64>,
+        wanted_cpu_ns: Option<u64>,
     }
 }
 

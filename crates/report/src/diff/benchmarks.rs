@@ -26,6 +26,9 @@ const STEPS: usize = 100;
 /// A shorter step, in ns, is noise.
 const LEAST: u64 = 100_000_000;
 
+/// The longest name that Bencher takes, in characters.
+const NAME: usize = 1024;
+
 /// A figure of several runs, in ns.
 struct Measured {
     least: u64,
@@ -106,7 +109,8 @@ fn action(figures: &[(String, &str, Measured)]) -> Value {
 fn bencher(figures: &[(String, &str, Measured)]) -> Value {
     let mut all: Map<String, Value> = Map::new();
     for (name, measure, it) in figures {
-        let measures = all.entry(name.clone()).or_insert_with(|| json!({}));
+        let name: String = name.chars().take(NAME).collect();
+        let measures = all.entry(name).or_insert_with(|| json!({}));
         if let Some(measures) = measures.as_object_mut() {
             let value = json!({
                 "value": it.median,

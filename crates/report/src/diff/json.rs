@@ -104,6 +104,11 @@ object! {
         on_cpu: Option<Value> = step.on_cpu.as_ref().map(value),
         starved: Option<Value> = step.starved.as_ref().map(value),
         critical_path: Option<Value> = step.path.as_ref().map(value),
+        base_failed: u64 = step.failed.0,
+        new_failed: u64 = step.failed.1,
+        verdict: Option<String> = step.more.as_ref().map(|(part, _)| part.key()),
+        verdict_time: Option<Value> = step.more.as_ref().map(|(_, it)| value(it)),
+        held_back: Option<String> = step.held.clone(),
     }
 
     OneCall(call: &CallChange) {

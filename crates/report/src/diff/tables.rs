@@ -84,6 +84,22 @@ fn count((base, new): (u64, u64)) -> Cell {
     }
 }
 
+/// In words: that it fails now, and what most of the added time went to.
+fn verdict_of(step: &StepChange) -> String {
+    let more = step.more.as_ref().map(|(part, it)| {
+        let more = signed(it.difference(), units::time);
+        format!("{} {more}", part.title())
+    });
+    let held = match (step.fails_now(), step.held.is_some()) {
+        (true, true) => Some("failed, held back"),
+        (true, false) => Some("failed"),
+        (false, true) => Some("held back"),
+        (false, false) => None,
+    };
+    let words: Vec<String> = held.map(str::to_owned).into_iter().chain(more).collect();
+    words.join("; ")
+}
+
 /// A difference of times.
 fn time(judged: Option<&Judged>) -> Cell {
     Cell::known(judged, |it| signed(it.difference(), units::time).into())
@@ -98,6 +114,7 @@ impl Diff {
             self.show_processes(to, what);
         }
         self.show_steps(to);
+        self.show_verdicts(to);
         self.show_programs(to);
     }
 
@@ -256,6 +273,16 @@ impl Diff {
             &self.steps,
             self.ask.top,
         );
+    }
+
+    /// The steps that fail or are slower now, and what that came from.
+    fn show_verdicts(&self, to: &mut impl Medium) {
+        let told = |it: &&StepChange| it.fails_now() || it.more.is_some();
+        let rows: Vec<&StepChange> = self.steps.iter().filter(told).collect();
+        let name = |step: &&StepChange| format!("{}: {}", step.name, verdict_of(step));
+        let table = Table::new("", name).column("wall", |step| time(Some(&step.wall)));
+        let title = frame("failed or slower now", Some("step"));
+        show(to, title, table, rows, self.ask.top);
     }
 
     fn show_programs(&self, to: &mut impl Medium) {

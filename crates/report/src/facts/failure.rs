@@ -376,6 +376,7 @@ impl<'a> Finder<'a> {
         let runners: BTreeSet<ProcessIx> = runners.collect();
         of.retain(|ix, _| !runners.contains(ix));
         let verdicts = judged.verdicts();
+        let shown: BTreeSet<StepIx> = found.iter().filter_map(|(_, it)| it.step).collect();
         for (_, it) in found {
             let step = it.step.or_else(|| of.get(&it.process?).copied());
             let verdict = step.and_then(|step| verdicts.told(step));
@@ -388,7 +389,15 @@ impl<'a> Finder<'a> {
                 });
                 let inside = inside.filter_map(|(at, step)| Some((step, verdicts.told(at)?)));
                 let longest = inside.max_by_key(|(step, _)| (step.wall(), Reverse(step.from)));
-                it.held = longest.map(|(step, held)| format!("{}: {}", step.name, held.text()));
+                // Of a process that a suite started, whose tests the recording does not tell: the suite.
+                let around = it.process.and_then(|ix| {
+                    let step = judged.steps.of_process(self.analysis, ix.0 as usize);
+                    let mut around = judged.steps.around(step);
+                    around.find(|at| verdicts.told(*at).is_some() && !shown.contains(at))
+                });
+                let around = around.and_then(|at| list.get(at).zip(verdicts.told(at)));
+                let named = longest.or(around);
+                it.held = named.map(|(step, held)| format!("{}: {}", step.name, held.text()));
             }
         }
     }

@@ -25,6 +25,9 @@ use crate::who;
 /// A part is the verdict if it has two fifths of the wall time, and this much, in ns.
 const OF_WALL: (u64, u64) = (2, 5);
 const LEAST: u64 = 200_000_000;
+/// A failed test that had no CPU for so long, in ns, may have run out of time, whatever else tells so:
+/// one of several, and one that may be a whole suite.
+const LATE: [u64; 2] = [500_000_000, 1_000_000_000];
 /// The most steps around steps, summed up: where they nest deeper there are no verdicts.
 const AROUND: usize = 200_000;
 /// A step of whose time a tenth is unknown has no verdict.
@@ -52,6 +55,8 @@ pub struct Verdict {
     pub wanted: u64,
     /// The median of the share of its `wanted` time that the suite's other tests had, in percent.
     pub median: Option<u64>,
+    /// All parts of the wall time, in ns.
+    pub parts: Vec<(Part, u64)>,
     /// Who had the CPUs, or was waited for, by name with their times in ns.
     pub by: Vec<(String, u64)>,
     /// It failed or was slow, and that was not its own work or sleep.
@@ -147,6 +152,11 @@ impl Verdicts {
         all
     }
 
+    /// Whether the recording tells enough for verdicts.
+    pub fn are_known(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// That on a step; `None`: nothing stands out, or not enough is known.
     pub fn of(&self, step: StepIx) -> Option<&Verdict> {
         self.figures(step).filter(|it| it.part != Part::Unknown)
@@ -208,6 +218,7 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
         had,
         wanted: had.saturating_add(starved),
         median,
+        parts: divided.all(),
         by: Vec::new(),
         told: false,
     };
@@ -220,9 +231,40 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
     }
     let slow = median.zip(held.share());
     let slow = slow.is_some_and(|(median, share)| share.saturating_mul(2) < median);
-    let slow = slow && part.is_starved() && step.kind == StepKind::Test;
-    let told = !held.is_own() && part != Part::Steps && (failed || slow);
+    let slow = slow && part.is_starved();
+    let is_late = divided.timers() >= LEAST || was_ended(step);
+    let [one, suite] = LATE;
+    let late = if median.is_some() { one } else { suite };
+    let is_test = matches!(step.kind, StepKind::Test | StepKind::Mark);
+    let failed = failed
+        && match part {
+            // A compiler's error is none of the machine's, and an assertion of 50 ms none of 300.
+            Part::Disk | Part::Memory => is_test || is_late,
+            part if part.is_starved() => is_late || is_test && (slow || starved >= late),
+            _ => true,
+        };
+    let told = !held.is_own() && part != Part::Steps;
+    let told = told && (failed || slow && step.kind == StepKind::Test);
     Some(Verdict { told, ..held })
+}
+
+/// A signal ended the step that ends a program that takes too long, or `timeout` did.
+fn was_ended(step: &Step) -> bool {
+    const SIGNALS: [u32; 4] = [
+        9,  // SIGKILL
+        14, // SIGALRM
+        15, // SIGTERM
+        24, // SIGXCPU
+    ];
+    const TIMEOUT: u32 = 124;
+    step.status.is_some_and(|status| {
+        let (signal, code) = (status & 0x7f, status >> 8 & 0xff);
+        let by_shell = code.checked_sub(128);
+        match signal {
+            0 => code == TIMEOUT || by_shell.is_some_and(|it| SIGNALS.contains(&it)),
+            signal => SIGNALS.contains(&signal),
+        }
+    })
 }
 
 /// The shares of the tests of each suite: those with the same step around them.

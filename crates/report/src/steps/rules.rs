@@ -367,6 +367,14 @@ const PATHS: &[(Read, &str)] = &[
          java -jar x.jar => -",
     ),
     (
+        tests::java_test,
+        "java -cp junit4.jar:. org.junit.runner.JUnitCore XTest => test | JUnit
+         java -jar lib/junit-platform-console-standalone-1.9.3.jar -c X => test | JUnit
+         /usr/bin/java -cp . org.testng.TestNG suite.xml => test | TestNG
+         java -jar /w/target/surefire/surefirebooter123.jar /w/target/surefire x => test | Surefire
+         java -jar x.jar => -",
+    ),
+    (
         tests::named_test,
         "./tests/sleep.sh 1 => test | tests/sleep.sh
          sh -e t/run.sh => test | t/run.sh

@@ -14,6 +14,8 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
             on_cpu: *on_cpu,
             starved: Some(0),
             path: Some(0),
+            parts: on_cpu.map(|ns| [(Part::Work, ns), (Part::Others, *wall - ns)].into()),
+            ..StepSum::default()
         };
         ((StepKind::Target, (*name).to_owned()), sum)
     };
@@ -101,4 +103,49 @@ fn names_of_a_run_alone_are_cut() {
         assert_eq!(stable(StepKind::Job, name), name);
     }
     assert_eq!(stable(StepKind::Test, "run 1b2c3d4e"), "run 1b2c3d4e");
+}
+
+/// A step with these parts, which failed or not.
+fn with(parts: &[(Part, u64)], failed: u64) -> Run {
+    let wall = parts.iter().map(|(_, ns)| ns).sum();
+    let mut run = run(&[("x", wall, Some(0))]);
+    for sum in run.steps.values_mut() {
+        sum.parts = Some(parts.iter().copied().collect());
+        sum.failed = failed;
+        sum.held = (failed > 0).then(|| "held".to_owned());
+    }
+    run
+}
+
+#[test]
+fn a_slower_step_has_the_part_that_grew() {
+    let ask = Ask {
+        top: 9,
+        least: 100,
+        gate: None,
+        strict: false,
+    };
+    let base = with(&[(Part::Work, 1000), (Part::Others, 100)], 0);
+    let of = |parts: &[(Part, u64)], failed| {
+        let it = changes(&[base.clone()], &[with(parts, failed)], &ask);
+        let it = it.into_iter().next()?;
+        let more = it.more.map(|(part, more)| (part, more.difference()));
+        Some((more, it.failed, it.held.is_some()))
+    };
+    let work = [(Part::Work, 3100), (Part::Others, 120)];
+    assert_eq!(
+        of(&work, 0),
+        Some((Some((Part::Work, 2100)), (0, 0), false))
+    );
+    let starved = [(Part::Work, 1100), (Part::Others, 2100)];
+    let more = Some((Part::Others, 2000));
+    assert_eq!(of(&starved, 1), Some((more, (0, 1), true)));
+    // No part has half of it.
+    let even = [(Part::Work, 1400), (Part::Others, 500), (Part::Disk, 400)];
+    assert_eq!(of(&even, 0), Some((None, (0, 0), false)));
+    // As long as before: there because it fails. Shorter: nothing grew.
+    let same = [(Part::Work, 1000), (Part::Others, 101)];
+    assert_eq!(of(&same, 1), Some((None, (0, 1), true)));
+    assert_eq!(of(&same, 0), None);
+    assert_eq!(of(&[(Part::Work, 300)], 0), Some((None, (0, 0), false)));
 }

@@ -22,7 +22,8 @@ use crate::ci::Ci;
 use crate::encode::hex;
 use crate::exit::{self, Exit};
 use crate::facts::path;
-use crate::steps::{Step, StepIx, StepKind, Steps};
+use crate::facts::verdicts::Judged;
+use crate::steps::{Step, StepIx, StepKind};
 use crate::view::View;
 use crate::{escape, label, query};
 
@@ -106,7 +107,7 @@ enum Thing {
 struct Spans<'a> {
     view: View<'a>,
     ids: Ids,
-    steps: Steps,
+    judged: Judged<'a>,
     /// The steps that are the execution of a process, by process.
     executions: HashMap<ProcessIx, StepIx>,
     /// The processes with spans of their own.
@@ -125,7 +126,8 @@ struct Spans<'a> {
 impl<'a> Spans<'a> {
     fn new(view: &View<'a>) -> Spans<'a> {
         let analysis = view.analysis;
-        let steps = Steps::new(analysis);
+        let judged = Judged::new(analysis);
+        let steps = &judged.steps;
         let mut chosen = vec![false; analysis.processes.len()];
         for at in view.chosen {
             if let Some(chosen) = chosen.get_mut(*at) {
@@ -152,7 +154,7 @@ impl<'a> Spans<'a> {
         let mut spans = Spans {
             view: *view,
             ids: Ids::new(&analysis.meta),
-            steps,
+            judged,
             executions,
             chosen,
             innermost: Vec::new(),
@@ -170,7 +172,7 @@ impl<'a> Spans<'a> {
         );
         spans.innermost = innermost.into_iter().map(Option::flatten).collect();
         // Parents come before their children.
-        for (at, step) in spans.steps.list().iter().enumerate() {
+        for (at, step) in spans.judged.steps.list().iter().enumerate() {
             let around = |parent: StepIx| spans.innermost_step.get(parent).copied().flatten();
             let own = long(view, step).then_some(at);
             let innermost = own.or_else(|| step.parent.and_then(around));
@@ -181,7 +183,7 @@ impl<'a> Spans<'a> {
 
     /// The recording, then steps and processes in their order.
     fn all(&self) -> impl Iterator<Item = Span> + '_ {
-        let steps = self.steps.list().iter().enumerate();
+        let steps = self.judged.steps.list().iter().enumerate();
         let steps = steps.filter(|(_, step)| long(&self.view, step));
         let processes = self.view.analysis.process_ids();
         let own = processes.filter(|ix| self.thing(*ix) == Some(Thing::Process(*ix)));
@@ -212,10 +214,13 @@ impl<'a> Spans<'a> {
         };
         let inside = |ix: ProcessIx, thing: Thing| match thing {
             Thing::Recording => false,
-            Thing::Step(own) => self.steps.is_within(Some(own), step),
+            Thing::Step(own) => self.judged.steps.is_within(Some(own), step),
             Thing::Process(_) => {
-                let own = self.steps.of_process(self.view.analysis, ix.0 as usize);
-                self.steps.is_within(own, step)
+                let own = self
+                    .judged
+                    .steps
+                    .of_process(self.view.analysis, ix.0 as usize);
+                self.judged.steps.is_within(own, step)
             }
         };
         match span {
@@ -320,6 +325,14 @@ impl<'a> Spans<'a> {
         if let Some(result) = &step.result {
             span.attributes.push(text("tr.step.result", result));
         }
+        if let Some(verdict) = self.judged.verdicts().of(at) {
+            span.attributes
+                .push(text("tr.step.verdict", &verdict.name()));
+            if verdict.told {
+                span.attributes
+                    .push(text("tr.step.held_back", &verdict.text()));
+            }
+        }
         if step.failed() {
             fail(&mut span, step.status, step.result.as_deref());
         }
@@ -330,10 +343,10 @@ impl<'a> Spans<'a> {
         let analysis = self.view.analysis;
         let process = analysis.process(ix);
         let leader = process.threads.first();
-        let step = leader.and_then(|leader| self.steps.at(*leader, process.start));
+        let step = leader.and_then(|leader| self.judged.steps.at(*leader, process.start));
         // A step of the process itself is inside of it.
-        let step = self.steps.around(step).find(|at| {
-            let step = self.steps.list().get(*at);
+        let step = self.judged.steps.around(step).find(|at| {
+            let step = self.judged.steps.list().get(*at);
             step.is_some_and(|step| step.process != Some(ix))
         });
         let parent = self.around(process.parent, step);

@@ -51,8 +51,13 @@ fn divided(parts: &[(Part, u64)]) -> Divided {
 
 #[test]
 fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
-    const MS: u64 = 1_000_000;
-    let (passed, failed) = (step(StepKind::Test, 0), step(StepKind::Test, 256));
+    // Steps of 10 s.
+    const MS: u64 = 10_000_000;
+    let long = |status| Step {
+        to: tr_format::event::Ktime(1000 * MS),
+        ..step(StepKind::Test, status)
+    };
+    let (passed, failed) = (long(0), long(256));
     let starved = divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)]);
     let told = |step: &Step, parts: &Divided, median| {
         let it = judge((step, step.failed()), parts, median).unwrap();
@@ -81,6 +86,41 @@ fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
     assert_eq!(told(&failed, &divided(&even), None), (Part::Unknown, false));
     let unknown = divided(&[(Part::Unknown, 200 * MS), (Part::Others, 800 * MS)]);
     assert_eq!(judge((&failed, true), &unknown, None), None);
+}
+
+/// Beside load everything is short of CPU: that tells why a step failed only if time mattered to it.
+#[test]
+fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
+    const MS: u64 = 1_000_000;
+    let starved = divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)]);
+    let told = |kind, status, parts: &Divided, median| {
+        judge((&step(kind, status), true), parts, median)
+            .unwrap()
+            .told
+    };
+    let (test, unit) = (StepKind::Test, StepKind::Unit);
+    // An assertion, a compiler's error.
+    assert!(!told(test, 256, &starved, None));
+    assert!(!told(unit, 256, &starved, None));
+    // Its suite's others had the CPU; `timeout` ended it; a signal did, or a shell says so.
+    assert!(told(test, 256, &starved, Some(90)));
+    let less = divided(&[(Part::Work, 300 * MS), (Part::Others, 450 * MS)]);
+    assert!(!told(test, 256, &less, Some(60)));
+    // One of several that waited for longer than a short limit.
+    assert!(told(test, 256, &starved, Some(12)));
+    for status in [124 << 8, 9, 15, 137 << 8] {
+        assert!(told(unit, status, &starved, None), "{status}");
+    }
+    assert!(!told(unit, 11, &starved, None), "SIGSEGV");
+    // It waited for a timer meanwhile.
+    let timed = Divided::timed(
+        &[(Part::Work, 100 * MS), (Part::Others, 900 * MS)],
+        500 * MS,
+    );
+    assert!(told(unit, 256, &timed, None));
+    // A disk's time is no reason for a compiler's error either.
+    let disk = divided(&[(Part::Work, 100 * MS), (Part::Disk, 900 * MS)]);
+    assert!(told(test, 256, &disk, None) && !told(unit, 256, &disk, None));
 }
 
 #[test]

@@ -36,11 +36,23 @@ pub(super) struct Divided {
     blocked: u64,
     /// Of `Disk`, for pages that were not in memory.
     faults: u64,
+    /// Of waits that a timer of the step's own ended: another thread of it had no CPU or waited for
+    /// a disk meanwhile.
+    timers: u64,
 }
 
 impl Divided {
     pub fn get(&self, part: Part) -> u64 {
         self.times.get(&part).copied().unwrap_or(0)
+    }
+
+    pub fn timers(&self) -> u64 {
+        self.timers
+    }
+
+    pub fn all(&self) -> Vec<(Part, u64)> {
+        let times = self.times.iter().filter(|(_, ns)| **ns > 0);
+        times.map(|(part, ns)| (*part, *ns)).collect()
     }
 
     /// One for a test.
@@ -49,6 +61,15 @@ impl Divided {
         Divided {
             times: parts.iter().copied().collect(),
             ..Divided::default()
+        }
+    }
+
+    /// One for a test, with waits for timers.
+    #[cfg(test)]
+    pub fn timed(parts: &[(Part, u64)], timers: u64) -> Divided {
+        Divided {
+            timers,
+            ..Divided::made(parts)
         }
     }
 
@@ -275,7 +296,11 @@ impl<'a> Divider<'a> {
         for (thread, it) in self.busiest(at, segment).into_iter().flatten() {
             let ns = it.length().min(slept);
             slept -= ns;
-            match self.explains(at, thread, &it) {
+            let part = self.explains(at, thread, &it, segment);
+            if matches!(part, Some(Part::Nobody | Part::Disk | Part::Other)) {
+                divided.timers = divided.timers.saturating_add(ns);
+            }
+            match part {
                 None => slept += ns,
                 Some(Part::Nobody) => {
                     let wait = Contention::within(self.analysis, thread, it.from, it.to);
@@ -308,7 +333,7 @@ impl<'a> Divider<'a> {
             let stretches = self.stretches(thread, segment);
             let counts = stretches
                 .iter()
-                .filter(|it| self.explains(at, thread, it).is_some());
+                .filter(|it| self.explains(at, thread, it, segment).is_some());
             let ns = counts.fold(0u64, |sum, it| sum.saturating_add(it.length()));
             (ns, thread, stretches)
         });
@@ -334,7 +359,19 @@ impl<'a> Divider<'a> {
 
     /// The part of a stretch that explains why another thread of the step slept; of a wait for a CPU
     /// it is to be divided.
-    fn explains(&self, at: StepIx, thread: ThreadIx, it: &Stretch) -> Option<Part> {
+    fn explains(
+        &self,
+        at: StepIx,
+        thread: ThreadIx,
+        it: &Stretch,
+        timer: &Segment,
+    ) -> Option<Part> {
+        // A file's lock is most often another process's: the timer gave up on it, unless another
+        // process of the step released it then.
+        let process = |thread| self.analysis.thread(thread).process;
+        let released = matches!(it.waker(), Actor::Thread(waker)
+            if process(waker) != process(thread) && self.is_inside(at, waker, timer.to));
+        let given_up = it.to >= timer.to && it.reason == Reason::FileLock && !released;
         let part = match it.doing {
             Bucket::OnCpu(_) => return Some(Part::Work),
             Bucket::RunQueue { .. } => return Some(Part::Nobody),
@@ -350,8 +387,15 @@ impl<'a> Divider<'a> {
         // What a thread of the step ended was a wait for the step itself, unless it killed the thread.
         let killed = self.analysis.thread(thread).status;
         let killed = killed.is_some_and(|status| status & 0x7f != 0);
-        let own = matches!(it.waker(), Actor::Thread(waker) if self.is_inside(at, waker, it.to));
-        (!own || killed).then_some(part)
+        let own = match it.waker() {
+            Actor::Thread(waker) => self.is_inside(at, waker, it.to),
+            Actor::Outside(_) => false,
+            // Nobody woke an idle thread of a pool.
+            _ => it.reason == Reason::Lock,
+        };
+        // An idle thread of a pool waits for a futex until it is killed.
+        let killed = killed && it.reason != Reason::Lock;
+        (given_up || !own || killed).then_some(part)
     }
 
     /// The parts of the hypervisor, the quota and of memory, as counters and sums tell them.
@@ -374,12 +418,11 @@ impl<'a> Divider<'a> {
             let (blocked, known) = (divided.blocked, divided.get(Part::Memory));
             divided.take(Part::Other, blocked, Part::Memory);
             // The path tells the page faults of a thread that is short of memory itself.
-            let mut rest = memory.ns.saturating_sub(known).saturating_sub(blocked);
+            let rest = memory.ns.saturating_sub(known).saturating_sub(blocked);
             if evicts(memory.reclaims) {
                 // The pages that it evicts it reads again.
                 let faults = divided.faults;
                 divided.take(Part::Disk, faults, Part::Memory);
-                rest = rest.saturating_sub(faults);
             }
             let rest = divided.take(Part::Work, rest, Part::Memory);
             divided.take(Part::Disk, rest, Part::Memory);

@@ -8,7 +8,7 @@ use crate::units;
 impl Verdict {
     /// Its name in JSON, CSV and exports.
     pub fn name(&self) -> String {
-        self.part.name().replace('-', "_")
+        self.part.key()
     }
 
     /// In JSON.

@@ -140,6 +140,21 @@ pub(super) fn gradle_worker(line: &Line) -> Option<Found> {
     is.then(|| found(StepKind::Test, escape::text(line.args.first()?)))?
 }
 
+/// JUnit and TestNG, by their main classes and the names of their archives.
+pub(super) fn java_test(line: &Line) -> Option<Found> {
+    const RUNNERS: [(&str, &str); 5] = [
+        ("org.junit.runner.JUnitCore", "JUnit"),
+        ("org.junit.platform.console.ConsoleLauncher", "JUnit"),
+        ("junit-platform-console-standalone", "JUnit"),
+        ("org.testng.TestNG", "TestNG"),
+        ("surefirebooter", "Surefire"),
+    ];
+    let java = line.all.first()?.ends_with(b"java");
+    let runner = RUNNERS.iter().find(|(name, _)| line.name.starts_with(name));
+    let (_, name) = runner.filter(|_| java)?;
+    found(StepKind::Test, *name)
+}
+
 /// A program in a directory of tests, or with the name of a test; not the system's.
 pub(super) fn named_test(line: &Line) -> Option<Found> {
     // A script that an interpreter runs needs no directory.
