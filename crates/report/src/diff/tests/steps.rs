@@ -127,7 +127,7 @@ fn a_slower_step_has_the_part_that_grew() {
     };
     let base = with(&[(Part::Work, 1000), (Part::Others, 100)], 0);
     let of = |parts: &[(Part, u64)], failed| {
-        let it = changes(&[base.clone()], &[with(parts, failed)], &ask);
+        let it = changes(std::slice::from_ref(&base), &[with(parts, failed)], &ask);
         let it = it.into_iter().next()?;
         let more = it.more.map(|(part, more)| (part, more.difference()));
         Some((more, it.failed, it.held.is_some()))
