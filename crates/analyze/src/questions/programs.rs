@@ -176,13 +176,14 @@ pub(crate) fn exec_of(analysis: &Analysis, (process, at): Program) -> Option<&Ex
 }
 
 /// The process, and the time in it, that decided about a sleep: sleep(1) sleeps for its
-/// parent.
+/// parent, unless it is COMMAND.
 pub fn sleeper(analysis: &Analysis, process: ProcessIx, time: Ktime) -> (ProcessIx, Ktime) {
     let parent = || {
         let exec = exec_of(analysis, own_program(analysis, process, time)?)?;
         let name = exec.filename.rsplit(|byte| *byte == b'/').next()?;
         let process = analysis.process(process);
-        Some((process.parent.filter(|_| name == b"sleep")?, process.start))
+        let for_parent = name == b"sleep" && analysis.meta.root != Some(process.pid);
+        Some((process.parent.filter(|_| for_parent)?, process.start))
     };
     parent().unwrap_or((process, time))
 }

@@ -15,7 +15,7 @@ named! {
         Code = "code", "your code";
         /// Who runs the machine.
         Machine = "machine", "the machine";
-        Both = "both", "both";
+        Both = "both", "your code and the machine";
     }
 }
 
