@@ -220,6 +220,26 @@ fn verdict(name: &str) -> Value {
     json["advice"]["verdict"].clone()
 }
 
+/// The sender of a signal that killed a build is not what the build waited for.
+#[test]
+fn a_time_out_is_no_cause() {
+    for (name, what, program) in [
+        ("killed-sleep", "sleep", Some("sh")),
+        ("killed-work", "on_cpu", Some("cksum")),
+        ("busy-killed", "run_queue", None),
+    ] {
+        let trace = folder().join(format!("{name}.bin"));
+        let json = analyze(&trace, &["--report", "critical-path", "--format", "json"]);
+        let json: Value = serde_json::from_str(&json).unwrap();
+        let path = &json["critical_path"]["path"];
+        let share = &path["shares"][0];
+        let is = (share["what"].as_str().unwrap(), share["program"].as_str());
+        assert_eq!(is, (what, program), "{name}");
+        let part = share["time_ns"].as_f64().unwrap() / path["wall_ns"].as_f64().unwrap();
+        assert!(part > 0.5, "{name}: {share}");
+    }
+}
+
 /// One line says whether the code or the machine took the time, with seconds for each.
 #[test]
 fn the_verdict_tells_the_code_from_the_machine() {
@@ -229,6 +249,7 @@ fn the_verdict_tells_the_code_from_the_machine() {
         ("others", "machine"),
         ("quota", "machine"),
         ("busy-jobs", "machine"),
+        ("busy-killed", "machine"),
         ("busy-repeated", "both"),
         ("busy-generator", "both"),
     ] {

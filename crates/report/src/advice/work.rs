@@ -20,6 +20,8 @@ use crate::units;
 /// One task alone matters from this share of the path's time without waits for a CPU on: a tenth. Every build has
 /// shorter ones, such as a program's start.
 const ALONE: u64 = 10;
+/// The shortest time alone, in ns.
+const BRIEF: u64 = 300_000_000;
 /// The least number of executions of a short program, and the longest mean of their
 /// wall times, in ns.
 const SHORT: (u64, u64) = (100, 20_000_000);
@@ -138,6 +140,10 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
         let set = facts.set([group]);
         let cap = facts.on_path(&set, on_cpu).min(alone);
         let name = facts.name(group);
+        // An interpreter's start: nobody divides that.
+        if alone < BRIEF {
+            return None;
+        }
         let (kind, finding, action, cap) = match starts_last(facts, group) {
             Some((at, gain)) if role == Some(Role::Compiler) => (
                 Kind::Last,
