@@ -134,7 +134,10 @@ def hidden(values):
     if len(found) < PARTS - 1:
         return none
     distance, inside, share = (float(np.median(column)) for column in zip(*found))
-    levels = np.arange(values.min() - distance, values.max(), inside / 4)
+    # Runs of two exact times would have levels without number.
+    inside = max(inside, distance / 50)
+    span = values.max() - values.min() + distance
+    levels = np.arange(values.min() - distance, values.max(), max(inside / 4, span / 2000))
     off = (values - levels[:, None]) / inside
     lower, upper = (1 - share) * np.exp(-off * off / 2), share * np.exp(-((off - distance / inside) ** 2) / 2)
     fits = np.cumsum(np.log(lower + upper + 1e-6), axis=1)

@@ -105,6 +105,11 @@ impl Drop for Pager {
         // It closes the pipe; nothing is printed any more.
         let _ = nix::unistd::dup2_stdout(std::io::stderr());
         let _ = self.0.wait();
+        let known = i32::try_from(self.0.id()).is_ok();
+        // A limit has cut the text: its thread ends the process, which has failed.
+        while known && RUNNING.load(Ordering::Acquire) == 0 {
+            std::thread::park();
+        }
         RUNNING.store(0, Ordering::Release);
     }
 }

@@ -38,7 +38,7 @@ pub struct Args {
     /// Number of CPUs [default: those of the recording]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     cpus: Option<u64>,
-    /// Number of jobs that make, ninja, xargs, parallel, ctest and prove run at once [default: as recorded]
+    /// Number of jobs that make, ninja, cargo, go, xargs, parallel, ctest and prove run at once [default: as recorded]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=65536))]
     jobs: Option<u64>,
     /// Quota of CPU time, in percent of one CPU, e.g. 150%

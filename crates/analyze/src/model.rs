@@ -178,13 +178,12 @@ impl Analysis {
     }
 
     /// Tells the processes with this pid. If none has it, a container's user may mean that of the
-    /// container's own pid namespace.
+    /// container's own pid namespace, where one process alone has had it.
     pub fn has_pid(&self, pid: Tgid) -> impl Fn(&Process) -> bool {
         let is_seen = self.processes.iter().any(|it| it.pid == pid);
-        move |it| match is_seen {
-            true => it.pid == pid,
-            false => it.ns_pid.0 == pid.0,
-        }
+        let inside = self.processes.iter().filter(|it| it.ns_pid.0 == pid.0);
+        let by_container = !is_seen && inside.count() == 1;
+        move |it| it.pid == pid || by_container && it.ns_pid.0 == pid.0
     }
 
     /// A process by its index. Panics for an index of another analysis.
@@ -515,6 +514,15 @@ pub struct Process {
     pub execs: Vec<ExecSpan>,
     /// Sums over this process and its descendants.
     pub tree: Tree,
+}
+
+/// The signal that a raw status tells: the one that ended the process, or that of its child, as shells
+/// tell it (128 and the signal).
+pub fn ended_by(status: u32) -> Option<u32> {
+    match status & 0x7f {
+        0 => (status >> 8 & 0xff).checked_sub(128),
+        signal => Some(signal),
+    }
 }
 
 impl Process {

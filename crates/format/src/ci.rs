@@ -23,6 +23,8 @@ pub const IDENTIFIERS: [&str; 12] = [
     "label", "image",
 ];
 
+const AZURE: &str = "Azure Pipelines";
+
 /// All systems. The last one has no prefix of its own: it is taken if no other is.
 pub const SYSTEMS: [System; 14] = [
     System {
@@ -112,7 +114,7 @@ pub const SYSTEMS: [System; 14] = [
         ],
     },
     System {
-        name: "Azure Pipelines",
+        name: AZURE,
         source: "https://learn.microsoft.com/en-us/azure/devops/pipelines/build/variables",
         prefix: "SYSTEM_ BUILD_BUILDID BUILD_SOURCE",
         identifiers: &[
@@ -311,7 +313,7 @@ pub fn identifiers(variables: &[(String, String)]) -> Vec<(&'static str, String)
     let known = IDENTIFIERS.iter().filter_map(|name| {
         let mut templates = of(name)?.1.iter();
         let value = templates.find_map(|template| fill(template, get))?;
-        Some((*name, plain(name, value)))
+        Some((*name, plain(system, name, value)))
     });
     known.collect()
 }
@@ -332,9 +334,10 @@ fn fill<'a>(template: &str, get: impl Fn(&str) -> Option<&'a str>) -> Option<Str
 }
 
 /// A branch and a job without the way in which their systems write them.
-fn plain(name: &str, value: String) -> String {
-    // Azure's: a job without a leg has itself as its leg, or this name.
-    if let ("job", Some((job, leg))) = (name, value.split_once(' ')) {
+fn plain(system: &System, name: &str, value: String) -> String {
+    // A job without a leg has itself as its leg, or this name.
+    let leg = Some(&value).filter(|_| name == "job" && system.name == AZURE);
+    if let Some((job, leg)) = leg.and_then(|it| it.split_once(' ')) {
         if job == leg || leg == "__default" {
             return job.to_owned();
         }

@@ -19,8 +19,8 @@ use crate::source::{recorder, Source};
 const BATCH_EVERY: Duration = Duration::from_millis(700);
 /// The longest interval between two flushes of the file's blocks. A block of few events is mostly
 /// names and tables that the one before had: of 0.7 s, the files of three builds are 9 to 12 %
-/// longer. A kill costs what was not flushed, so that an interval is at most a quarter of the
-/// recording before it.
+/// longer. A kill costs what was not flushed, so that an interval is a quarter of the
+/// recording before it at first, but a batch at least.
 const FLUSH_EVERY: Duration = Duration::from_millis(2800);
 /// The same of a light recording.
 const LIGHT_FLUSH: Duration = Duration::from_secs(30);

@@ -339,7 +339,8 @@ impl State {
         if let Some(watcher) = self.watcher.as_mut().filter(|_| batch.due) {
             watcher.until(batch.drained_until);
         }
-        if batch.flush || std::mem::take(&mut self.killed) {
+        let killed = std::mem::take(&mut self.killed);
+        if batch.flush || killed {
             let progress = recorder(batch.drained_until, LifeKind::Watermark);
             self.writer.life(Stream::Recorder, progress)?;
             self.writer.flush()?;

@@ -118,7 +118,7 @@ const TOOLS: [Tool; 7] = [
         takes: &[
             FILE,
             Takes("cpus", Type::Number, "number of CPUs"),
-            Takes("jobs", Type::Number, "jobs of make, ninja, xargs at once"),
+            Takes("jobs", Type::Number, "jobs of make, ninja, cargo and the like at once"),
             Takes("faster", Type::Texts, "NAME=FACTOR: cc1=2 takes half its time"),
             Takes("without", Type::Texts, "regex: leave out these command lines"),
             Takes("cached", Type::Texts, "REGEX=SHARE: leave out a share of these"),

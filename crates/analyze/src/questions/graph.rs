@@ -43,8 +43,8 @@ impl<'a> Graph<'a> {
             Bucket::Unknown => return Cause::Own(Kind::Unknown),
             Bucket::Wait(_) => {}
         }
-        if self.was_cut(thread, stretch) {
-            let below = self.below_cut(thread, stretch);
+        if let Some(below) = self.cut(thread, stretch) {
+            // One that waits itself has no time of its own up to this moment.
             return match below.filter(|it| self.lives(*it, stretch.to)) {
                 Some(below) => Cause::Thread(below),
                 None => Cause::Own(self.wait(thread, stretch, false)),

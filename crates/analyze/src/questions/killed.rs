@@ -6,7 +6,7 @@
 use tr_format::event::{Ktime, Reason};
 
 use super::graph::Graph;
-use crate::model::{Process, ProcessIx, ThreadIx};
+use crate::model::{ended_by, Process, ProcessIx, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch};
 
 /// The most stretches between such a wait and the thread's end, and between a time-out and its signal.
@@ -20,21 +20,26 @@ const SIGNALS: [u32; 4] = [1, 2, 9, 15];
 
 /// Whether a process ended by such a signal, or exited as shells say that it did.
 fn has_signal(process: &Process) -> bool {
-    let by = |status: u32| match status & 0x7f {
-        0 => (status >> 8 & 0xff).wrapping_sub(128),
-        signal => signal,
-    };
-    process.status.is_some_and(|it| SIGNALS.contains(&by(it)))
+    let signal = process.status.and_then(ended_by);
+    signal.is_some_and(|it| SIGNALS.contains(&it))
 }
 
 impl Graph<'_> {
+    /// Of a wait that was cut the task that worked for the process then, if any.
+    pub fn cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<Option<ThreadIx>> {
+        let was_cut = self.was_cut(thread, wait);
+        was_cut.then(|| self.below_cut(thread, wait))
+    }
+
     /// Whether a signal from outside the build, or of a time-out above, ended a wait and killed its
     /// process; or a time-out ended a wait for a process that it then killed.
-    pub fn was_cut(&self, thread: ThreadIx, wait: &Stretch) -> bool {
+    fn was_cut(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let analysis = self.analysis;
         let process = analysis.thread(thread).process;
         if wait.waker() == Actor::Interrupt {
-            return is_for_child(wait) && self.kills(process, wait.to);
+            return is_for_child(wait)
+                && self.is_last(thread, wait)
+                && self.kills(process, wait.to);
         }
         if !self.was_killed(process) {
             return false;
@@ -53,14 +58,17 @@ impl Graph<'_> {
 
     /// The task that worked for a process when one of its waits was cut: of the oldest job the
     /// first that ran or waited for a CPU, or one that waited and had no child.
-    pub fn below_cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<ThreadIx> {
+    fn below_cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<ThreadIx> {
         let analysis = self.analysis;
         let (own, at) = (analysis.thread(thread).process, wait.to);
         let lives = |ix: &ThreadIx| {
             let it = analysis.thread(*ix);
             it.start < at && at <= it.end
         };
-        let living = |ix: ProcessIx| analysis.process(ix).threads.iter().copied().filter(lives);
+        let living = |ix: ProcessIx| {
+            let last = analysis.process(ix).threads.iter().copied().rev();
+            last.take(MOST).filter(lives)
+        };
         let mut leaf = None;
         let mut next = vec![own];
         for _ in 0..MOST {
@@ -158,11 +166,14 @@ impl Graph<'_> {
             .at(thread, wait.to)
             .unwrap_or(count)
             .min(count);
-        let rest = (after..count.min(after + NEAR)).filter_map(|it| self.timeline.get(thread, it));
+        if count - after > NEAR {
+            return false;
+        }
+        let rest = (after..count).filter_map(|it| self.timeline.get(thread, it));
         let waits = rest.filter(|it| it.from >= wait.to && matches!(it.doing, Bucket::Wait(_)));
-        let other = waits.filter(|it| it.reason != Reason::Child);
+        let other = waits.filter(|it| !is_for_child(it));
         let waited = other.map(|it| it.length()).fold(0, u64::saturating_add);
-        count - after <= NEAR && waited <= wait.length() / 10
+        waited <= wait.length() / 10
     }
 }
 

@@ -108,8 +108,20 @@ fn action(figures: &[(String, &str, Measured)]) -> Value {
 
 fn bencher(figures: &[(String, &str, Measured)]) -> Value {
     let mut all: Map<String, Value> = Map::new();
+    let mut long: Vec<&str> = Vec::new();
     for (name, measure, it) in figures {
-        let name: String = name.chars().take(NAME).collect();
+        let mut short: String = name.chars().take(NAME).collect();
+        if short.len() < name.len() {
+            let known = long.iter().position(|it| it == name);
+            let number = known.unwrap_or(long.len());
+            if known.is_none() {
+                long.push(name);
+            }
+            let number = format!("#{number}");
+            short = name.chars().take(NAME - number.len()).collect();
+            short += &number;
+        }
+        let name = short;
         let measures = all.entry(name).or_insert_with(|| json!({}));
         if let Some(measures) = measures.as_object_mut() {
             let value = json!({

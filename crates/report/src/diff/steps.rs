@@ -34,8 +34,13 @@ pub struct StepChange {
 impl StepChange {
     /// It failed in new runs alone.
     pub fn fails_now(&self) -> bool {
-        self.failed.0 == 0 && self.failed.1 > 0
+        fails_now(self.failed)
     }
+}
+
+/// Of so many runs before and after that failed, none was before.
+fn fails_now((base, new): (u64, u64)) -> bool {
+    base == 0 && new > 0
 }
 
 /// The steps that differ: those that fail now, then the largest difference of wall time first. A step
@@ -79,8 +84,7 @@ impl Sides<'_> {
         let large = |judged: &Judged| {
             judged.verdict != Verdict::Inside && judged.difference().unsigned_abs() >= least
         };
-        let fails_now = failed.0 == 0 && failed.1 > 0;
-        if !large(&wall) && !on_cpu.as_ref().is_some_and(large) && !fails_now {
+        if !large(&wall) && !on_cpu.as_ref().is_some_and(large) && !fails_now(failed) {
             return None;
         }
         let is_slower = count.base > 0 && large(&wall) && wall.difference() > 0;

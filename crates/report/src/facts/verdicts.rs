@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use tr_analyze::contention::{Contention, Wait};
 use tr_analyze::critical_path::Paths;
-use tr_analyze::model::{Analysis, Basis};
+use tr_analyze::model::{ended_by, Analysis, Basis};
 use tr_format::event::Comm;
 
 use self::division::{Divided, Divider};
@@ -257,14 +257,9 @@ fn was_ended(step: &Step) -> bool {
         24, // SIGXCPU
     ];
     const TIMEOUT: u32 = 124;
-    step.status.is_some_and(|status| {
-        let (signal, code) = (status & 0x7f, status >> 8 & 0xff);
-        let by_shell = code.checked_sub(128);
-        match signal {
-            0 => code == TIMEOUT || by_shell.is_some_and(|it| SIGNALS.contains(&it)),
-            signal => SIGNALS.contains(&signal),
-        }
-    })
+    let timed_out = step.status == Some(TIMEOUT << 8);
+    let signal = step.status.and_then(ended_by);
+    timed_out || signal.is_some_and(|it| SIGNALS.contains(&it))
 }
 
 /// The shares of the tests of each suite: those with the same step around them.

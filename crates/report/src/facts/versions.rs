@@ -1,7 +1,7 @@
 //! The versions of build tools, where the path of a program, an argument or another tool's file tells
 //! them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::Analysis;
 
@@ -56,11 +56,12 @@ pub(crate) fn told(analysis: &Analysis) -> Vec<String> {
         }
     }
     // Of 12 and 12.2.0 the longer one tells both.
-    let longer = |(name, version): &(&str, String), other: &(&str, String)| {
-        other.0 == *name && other.1.starts_with(&format!("{version}."))
-    };
-    let names: Vec<_> = runs.keys().cloned().collect();
-    runs.retain(|it, _| !names.iter().any(|other| longer(it, other)));
+    let names: BTreeSet<_> = runs.keys().cloned().collect();
+    runs.retain(|(name, version), _| {
+        let longer = (*name, format!("{version}."));
+        let next = names.range(&longer..).next();
+        !next.is_some_and(|it| it.0 == longer.0 && it.1.starts_with(&longer.1))
+    });
     let mut all: Vec<_> = runs.into_iter().collect();
     all.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
     all.truncate(MOST);

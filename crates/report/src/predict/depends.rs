@@ -19,6 +19,17 @@ const OUTPUT: &[&str] = &["-o", "-MF", "--output", ">", ">>", "--out-dir"];
 /// A file that so many jobs name, and none makes, ties them together: the lines of a recipe.
 const RARE: usize = 3;
 
+/// What a job of cargo names and makes is no file: the name begins so.
+const CRATE: &str = "crate ";
+const SCRIPT: &str = "script ";
+const RESULT: &str = "output of ";
+
+fn is_of_cargo(name: &str) -> bool {
+    [CRATE, SCRIPT, RESULT]
+        .iter()
+        .any(|it| name.starts_with(it))
+}
+
 /// The files of a job.
 #[derive(Default)]
 struct Files {
@@ -107,7 +118,7 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
             best.extend(made.filter(ended).map(|it| it.process).next_back());
             let named = naming.entry(name).or_default();
             // What cargo's jobs name is no file, and has its maker.
-            if named.len() < RARE && !name.contains(' ') {
+            if named.len() < RARE && !is_of_cargo(name) {
                 likely.extend(named.iter().filter(ended).map(|it| it.process));
             }
             named.push(job);
@@ -234,27 +245,27 @@ impl Files {
                     let file = next.rsplit('/').next().unwrap_or(next);
                     let file = file.strip_prefix("lib").unwrap_or(file);
                     let file = file.split('.').next().unwrap_or(file);
-                    self.named.insert(format!("crate {file}"));
+                    self.named.insert(format!("{CRATE}{file}"));
                 }
                 _ => {}
             }
         }
-        self.made.insert(format!("crate {name}{hash}"));
+        self.made.insert(format!("{CRATE}{name}{hash}"));
         if name == "build_script_build" {
             let of = directory.rsplit('/').next().unwrap_or(directory);
-            self.made.insert(format!("script {of}"));
+            self.made.insert(format!("{SCRIPT}{of}"));
         } else {
-            self.named.insert(format!("output of {name}"));
+            self.named.insert(format!("{RESULT}{name}"));
         }
     }
 
     /// A build script, in a directory that is named after its crate and a hash.
     fn add_build_script(&mut self, path: &str) {
         let of = path.rsplit('/').nth(1).unwrap_or(path);
-        self.named.insert(format!("script {of}"));
+        self.named.insert(format!("{SCRIPT}{of}"));
         let name = of.rsplit_once('-').map_or(of, |(name, _)| name);
         self.made
-            .insert(format!("output of {}", name.replace('-', "_")));
+            .insert(format!("{RESULT}{}", name.replace('-', "_")));
     }
 }
 

@@ -557,7 +557,7 @@ impl std::fmt::Display for NoForecast {
                 f.write_str("--shards: the recording has no two tests with a process each")
             }
             NoForecast::NoJobs => {
-                f.write_str("--jobs: the recording has no make, ninja, xargs, parallel, ctest or prove with jobs")
+                f.write_str("--jobs: the recording has no make, ninja, cargo, go, xargs, parallel, ctest or prove with jobs")
             }
         }
     }

@@ -20,8 +20,9 @@ const DRAWN: usize = 120;
 const FEW: usize = 40;
 /// A process that starts others is drawn if it has the CPU time of all divided by this.
 const WORKS: u64 = 10;
-/// The most executions that the page of an analysis simulates: the schedules take seconds then.
-const EXECUTIONS: usize = 3_000;
+/// The most processes and events that the page of an analysis simulates: the schedules take a second then.
+const PROCESSES: u64 = 3_000;
+const EVENTS: u64 = 100_000;
 
 /// The page. What it draws are the longest processes.
 ///
@@ -49,8 +50,8 @@ pub fn page(
 #[serde(rename_all = "lowercase")]
 pub(crate) enum WhatIf {
     Schedules(Box<Schedules>),
-    /// Left out: the number of executions, and the most.
-    Large(usize, usize),
+    /// Left out: what the recording has too many of, their number, and the most.
+    Large(&'static str, u64, u64),
 }
 
 impl WhatIf {
@@ -61,9 +62,14 @@ impl WhatIf {
         if part || analysis.basis() != Basis::Events {
             return None;
         }
-        let number = facts.executions.len();
-        if number > EXECUTIONS {
-            return Some(WhatIf::Large(number, EXECUTIONS));
+        let sizes = [
+            ("processes", analysis.processes.len() as u64, PROCESSES),
+            ("events", analysis.events.total(), EVENTS),
+        ];
+        for (what, number, most) in sizes {
+            if number > most {
+                return Some(WhatIf::Large(what, number, most));
+            }
         }
         let predictor = Predictor::by(facts, Wanted::default()).ok()?;
         // So fine that no bar is wrong by a pixel.

@@ -96,9 +96,9 @@ export interface Doc {
   };
   /** The path's name: without scheduling events it is a chain of forks and exits. */
   path_title: string;
+  /** Schedules on other machines; or what is too many for that, its number, and the most. */
+  what_if: { schedules?: Schedules; large?: [string, number, number] } | null;
   /** Steps, tests and marks; parents before what is inside them. A moment begins where it ends. */
-  /** Schedules on other machines; or how many executions are too many for that, and the most. */
-  what_if: { schedules?: Schedules; large?: [number, number] } | null;
   steps: { name: number[]; kind: number[]; parent: (number | null)[]; process: (number | null)[]; from: number[]; to: number[]; open: number[]; failed: number[];
     end: (number | null)[]; processes: number[]; on_cpu: (number | null)[]; on_path: number[]; at_once: number[]; uses: (number | null)[][];
     verdict: (number | null)[]; held: (number | null)[]; spent: number[];

@@ -26,8 +26,8 @@ export class WhatIf {
       });
       this.element.append(h("p", { class: "glance dim" }, "The whole run, simulated with other numbers of CPUs and jobs. ", h("code", {}, "tr predict"), " simulates more: faster programs, caches, quotas, shards."), this.forecast.element);
     } else if (found?.large) {
-      const [number, most] = found.large;
-      this.element.append(h("p", { class: "empty" }, `Not simulated here: the recording has ${count(number)} executions, this page simulates up to ${count(most)}. `, h("code", {}, "tr predict --format html"), " simulates it."));
+      const [what, number, most] = found.large;
+      this.element.append(h("p", { class: "empty" }, `Not simulated here: the recording has ${count(number)} ${what}, this page simulates up to ${count(most)}. `, h("code", {}, "tr predict --format html"), " simulates it."));
     }
   }
 

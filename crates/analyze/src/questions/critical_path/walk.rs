@@ -241,29 +241,35 @@ impl Walk<'_> {
                 self.cut_off(thread, now, &stretch)
             }
             Bucket::Unknown => self.unknown(thread, now, &stretch),
-            Bucket::Wait(_) if self.graph.was_cut(thread, &stretch) => {
-                match self.graph.below_cut(thread, &stretch) {
-                    Some(thread) => Step::To {
-                        thread,
-                        then: Then::Awaited,
-                        inferred: true,
-                    },
-                    None => self.cut_off(thread, now, &stretch),
-                }
-            }
-            Bucket::Wait(_) => match self.graph.cause(thread, &stretch) {
-                Cause::Thread(waker) => Step::To {
-                    thread: waker,
-                    then: self.link(thread, waker, &stretch),
-                    inferred: false,
-                },
-                Cause::Own(Kind::Unknown) => self.evidence_in(thread, now, &stretch),
-                Cause::Own(kind) => self.sleep(thread, &stretch, kind),
-            },
+            Bucket::Wait(_) => self.waited(thread, now, &stretch),
             _ => match self.graph.cause(thread, &stretch) {
                 Cause::Own(kind) => own(kind),
                 Cause::Thread(_) => own(Kind::Unknown),
             },
+        }
+    }
+
+    /// A wait that ended at this moment.
+    fn waited(&mut self, thread: ThreadIx, now: Ktime, wait: &Stretch) -> Step {
+        match self.graph.cut(thread, wait) {
+            Some(Some(below)) => {
+                return Step::To {
+                    thread: below,
+                    then: Then::Awaited,
+                    inferred: true,
+                }
+            }
+            Some(None) => return self.cut_off(thread, now, wait),
+            None => {}
+        }
+        match self.graph.cause(thread, wait) {
+            Cause::Thread(waker) => Step::To {
+                thread: waker,
+                then: self.link(thread, waker, wait),
+                inferred: false,
+            },
+            Cause::Own(Kind::Unknown) => self.evidence_in(thread, now, wait),
+            Cause::Own(kind) => self.sleep(thread, wait, kind),
         }
     }
 
