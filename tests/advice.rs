@@ -224,8 +224,8 @@ fn verdict(name: &str) -> Value {
 #[test]
 fn a_time_out_is_no_cause() {
     for (name, what, program) in [
-        ("killed-sleep", "sleep", Some("sh")),
-        ("killed-work", "on_cpu", Some("cksum")),
+        ("killed-sleep", "sleep", Some("make")),
+        ("killed-work", "on_cpu", Some("python3")),
         ("busy-killed", "run_queue", None),
     ] {
         let trace = folder().join(format!("{name}.bin"));

@@ -309,9 +309,9 @@ fn long_text_on_a_terminal_has_a_pager() {
 fn a_limit_waits_for_the_pager() {
     let place = Place::new();
     let left = place.at("left");
-    let mut command = place.command("dump demo.bin --max-time 3s");
+    let mut command = place.command("dump demo.bin --max-time 5s");
     let pager = format!(
-        "sleep 4; head -n 1; cat >/dev/null; touch {}",
+        "sleep 6; head -n 1; cat >/dev/null; touch {}",
         left.display()
     );
     let pty = nix::pty::openpty(None, None).unwrap();
@@ -324,5 +324,5 @@ fn a_limit_waits_for_the_pager() {
     assert!(left.exists());
     let said = std::fs::read_to_string(errors).unwrap();
     assert_eq!(status.code(), Some(2), "{said}");
-    assert!(said.contains("--max-time 3s was reached"), "{said}");
+    assert!(said.contains("--max-time 5s was reached"), "{said}");
 }

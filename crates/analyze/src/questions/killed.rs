@@ -24,6 +24,10 @@ fn has_signal(process: &Process) -> bool {
     signal.is_some_and(|it| SIGNALS.contains(&it))
 }
 
+fn has_failed(process: &Process) -> bool {
+    process.status.is_some_and(|it| it != 0)
+}
+
 impl Graph<'_> {
     /// Of a wait that was cut the task that worked for the process then, if any.
     pub fn cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<Option<ThreadIx>> {
@@ -122,18 +126,22 @@ impl Graph<'_> {
         last.unwrap_or_default()
     }
 
-    /// Whether a child that lived then was killed.
+    /// Whether a child that lived then failed, as one that is killed does.
     fn kills(&self, process: ProcessIx, at: Ktime) -> bool {
         let children = self.children(process, at).iter();
         let mut children = children.map(|it| self.analysis.process(*it));
-        children.any(|it| it.start < at && at <= it.end && has_signal(it))
+        children.any(|it| it.start < at && at <= it.end && has_failed(it))
     }
 
-    /// A process that had not ended yet when the recording ended may have got its parent's signal.
+    /// A process that had not ended yet when the recording ended may have got its parent's signal. make handles
+    /// its own one, and fails after its children.
     fn was_killed(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
+        let has = |ix: ProcessIx| has_signal(self.analysis.process(ix));
         let parent = process.parent.filter(|_| process.alive);
-        has_signal(process) || parent.is_some_and(|it| has_signal(self.analysis.process(it)))
+        has_signal(process)
+            || parent.is_some_and(has)
+            || has_failed(process) && self.children(ix, process.end).iter().any(|it| has(*it))
     }
 
     fn is_above(&self, above: ProcessIx, process: ProcessIx) -> bool {

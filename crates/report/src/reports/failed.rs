@@ -21,9 +21,11 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     // COMMAND's own stands among them, wherever it is.
     let shown = shown.filter(|(at, it)| *at < FEW || !it.above.is_empty());
     let mut count = 0;
+    // Of jobs that ended together one says why.
+    let mut held = shown.clone().find_map(|(_, it)| it.held.as_ref());
     for (_, failure) in shown {
         line(out, failure, style);
-        if let Some(held) = &failure.held {
+        if let Some(held) = held.take_if(|it| Some(&**it) == failure.held.as_ref()) {
             style.wrapped(out, Paint::Dim, &indent(), held);
         }
         if !failure.above.is_empty() {

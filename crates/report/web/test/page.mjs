@@ -1587,6 +1587,7 @@ const tests = {
     await page.click(".choices button >> nth=0");
     const [, one] = await said();
     assert.ok(one >= 0.95 * cpu && one > 1.3 * was, `${one}, work ${cpu}`);
+    await settle(page);
     assert.equal((await hash(page)).machine, "1,");
     // By the keys of the slider; the link keeps it.
     await page.focus("[aria-label=CPUs]");
