@@ -154,17 +154,21 @@ fn waits() -> Result<(), Failed> {
     ensure(int(&flame, "samples") == 0, || flame.to_string())?;
     let process = analyze(&trace)?["processes"][0].take();
     let root = int(&process, "pid");
+    // A row for each reason: a task that is preempted on its way to sleep has none.
     let mine = |name: &str| {
-        let mut all = rows.iter().filter(|row| int(row, "pid") == root);
-        let row = all.find(|row| {
+        let all = rows.iter().filter(|row| int(row, "pid") == root);
+        let all = all.filter(|row| {
             let function = row["function"].as_str().unwrap_or_default();
             function.ends_with(name)
         });
-        row.ok_or_else(|| format!("no {name}: {flame}"))
+        all.fold((0, 0), |(samples, ns), row| {
+            (
+                samples + int(row, "total_samples"),
+                ns + int(row, "total_ns"),
+            )
+        })
     };
-    let (naps, pipe) = (mine("hrtimer_nanosleep")?, mine("pipe_read")?);
-    let sum = |row: &Value| (int(row, "total_samples"), int(row, "total_ns"));
-    let ((sleeps, slept), (reads, read)) = (sum(naps), sum(pipe));
+    let ((sleeps, slept), (reads, read)) = (mine("hrtimer_nanosleep"), mine("pipe_read"));
     // They end when the process runs again: its only thread was on no CPU meanwhile. They begin
     // when it leaves its CPU; it may have waited for one while the time already ran.
     let [on_cpu, run_queue, unknown, lifetime] =

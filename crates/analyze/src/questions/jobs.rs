@@ -277,6 +277,13 @@ impl Lives {
         living.max().unwrap_or(0)
     }
 
+    /// The jobs that lived when the last one that has ended still did.
+    fn beside_latest(&self, at: Ktime) -> u64 {
+        let ended = self.ends.get(..self.ended_by(at));
+        let latest = ended.and_then(<[_]>::last);
+        latest.map_or(0, |(end, _)| self.living(Ktime(end.0.saturating_sub(1))))
+    }
+
     fn living(&self, at: Ktime) -> u64 {
         let started = self.starts.partition_point(|start| *start <= at);
         started.saturating_sub(self.ended_by(at)) as u64
@@ -308,7 +315,8 @@ fn order(
     let server = server && wait.reason != Reason::Unknown;
     let by_slot = match server {
         true => wait.reason != Reason::Child,
-        false => lives.living(wait.from) >= limit,
+        // ninja sees the end of a job's output, and then waits for the end of the job.
+        false => lives.living(wait.from).max(lives.beside_latest(start)) >= limit,
     };
     match by_slot {
         true if server => (last.needs, None),
@@ -320,13 +328,10 @@ fn order(
 /// The same for a tool whose waits do not tell: a job that starts after another's end, while a slot
 /// was free before, needs that one.
 fn by_ends(lives: &Lives, start: Ktime, limit: u64) -> (Option<ProcessIx>, Option<ProcessIx>) {
-    let before = lives.ends.get(..lives.ended_by(start));
-    let Some((end, latest)) = before.and_then(|ends| ends.last()) else {
-        return (None, None);
-    };
-    match lives.living(Ktime(end.0.saturating_sub(1))) >= limit {
-        true => (None, Some(*latest)),
-        false => (Some(*latest), None),
+    let latest = lives.latest(start);
+    match lives.beside_latest(start) >= limit {
+        true => (None, latest),
+        false => (latest, None),
     }
 }
 

@@ -110,6 +110,11 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
             continue;
         };
         let ended = |other: &&&Job| other.end <= job.start;
+        // Two compilations do not need each other, not even of one source.
+        let compiles = programs::role(&its.program.1) == Some(Role::Compiler);
+        let of = |it: &ProcessIx| numbers.get(it).and_then(|at| files.get(*at));
+        let other =
+            |it: &ProcessIx| of(it).is_none_or(|of| !compiles || of.program.1 != its.program.1);
         let [best, likely, worst] = after;
         best.extend(job.needs);
         for name in its.named.iter().chain(&its.made) {
@@ -119,7 +124,13 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
             let named = naming.entry(name).or_default();
             // What cargo's jobs name is no file, and has its maker.
             if named.len() < RARE && !is_of_cargo(name) {
-                likely.extend(named.iter().filter(ended).map(|it| it.process));
+                likely.extend(
+                    named
+                        .iter()
+                        .filter(ended)
+                        .map(|it| it.process)
+                        .filter(other),
+                );
             }
             named.push(job);
         }
@@ -128,11 +139,6 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
         }
         likely.extend(best.iter());
         worst.extend(likely.iter());
-        // Two compilations do not need each other.
-        let compiles = programs::role(&its.program.1) == Some(Role::Compiler);
-        let of = |it: &ProcessIx| numbers.get(it).and_then(|at| files.get(*at));
-        let other =
-            |it: &ProcessIx| of(it).is_none_or(|of| !compiles || of.program.1 != its.program.1);
         worst.extend(job.released.filter(other));
     }
 }

@@ -441,7 +441,7 @@ impl Predictor {
 const BASE: u64 = 50;
 /// What it costs large processes that others have the caches while tasks wait for a CPU, in thousandths
 /// of their work: least, likely, most.
-const COLD: (u64, u64, u64) = (0, 70, 150);
+const COLD: (u64, u64, u64) = (0, 90, 250);
 /// The runs with other lengths of work that tell what is chance.
 const SHAKEN: u64 = 6;
 /// The most that sharing caches and cores changes, in thousandths.
