@@ -173,7 +173,38 @@ impl<'a> Divider<'a> {
             }
         }
         self.withhold(at, &mut divided);
+        self.share(at, path, &mut divided);
         divided
+    }
+
+    /// Of the waits for CPUs that the build's tasks had, the step's own tasks have the part that these had
+    /// of the CPUs: a pool of its own that is too large is the step's work.
+    fn share(&self, at: StepIx, path: &[OwnSegment], divided: &mut Divided) {
+        let (Some((first, _)), Some((last, _))) = (path.first(), path.last()) else {
+            return;
+        };
+        let wall = last.to.since(first.from);
+        let waited = divided.get(Part::Own);
+        let all = wall.saturating_mul(self.analysis.meta.cpus.len() as u64);
+        let Some(timeline) = self.analysis.timeline.as_ref() else {
+            return;
+        };
+        // Less is told of nobody.
+        if waited < wall / 10 || all == 0 {
+            return;
+        }
+        let threads = self.threads.get(&at).into_iter().flatten();
+        let stretches = threads.flat_map(|it| {
+            let from = timeline.at(*it, first.from).unwrap_or(0);
+            let stretches = (from..).map_while(|number| timeline.get(*it, number));
+            let inside = stretches.take_while(|it| it.from < last.to);
+            inside.filter(|stretch| self.is_inside(at, *it, stretch.to))
+        });
+        let on_cpu = stretches.filter(|it| matches!(it.doing, Bucket::OnCpu(_)));
+        let on_cpu = on_cpu.map(|it| it.to.min(last.to).since(it.from.max(first.from)));
+        let had = on_cpu.fold(0, u64::saturating_add).min(all);
+        let own = u128::from(waited) * u128::from(had) / u128::from(all);
+        divided.take(Part::Own, u64::try_from(own).unwrap_or(waited), Part::Work);
     }
 
     /// The waits for a CPU of a step's own critical path.
