@@ -48,7 +48,7 @@ pub struct Collector {
     begin: Instant,
     next_batch: Instant,
     next_flush: Instant,
-    light: bool,
+    batch_every: Duration,
     next_clock: Instant,
     pace: Pace,
     /// The machine's counters.
@@ -69,7 +69,8 @@ impl Collector {
         light: bool,
     ) -> Collector {
         let now = Instant::now();
-        let first = now + if light { LIGHT_FLUSH } else { BATCH_EVERY };
+        let batch_every = if light { LIGHT_FLUSH } else { BATCH_EVERY };
+        let first = now + batch_every;
         Collector {
             source,
             output,
@@ -79,7 +80,7 @@ impl Collector {
             begin: now,
             next_batch: first,
             next_flush: first,
-            light,
+            batch_every,
             next_clock: now + CLOCK_EVERY,
             pace: Pace::new(now),
             machine,
@@ -187,7 +188,7 @@ impl Collector {
     /// The writer has taken a batch that was due, and closes the blocks if `flush`.
     fn offered(&mut self, flush: bool) {
         let now = Instant::now();
-        self.next_batch = now + if self.light { LIGHT_FLUSH } else { BATCH_EVERY };
+        self.next_batch = now + self.batch_every;
         if flush {
             self.next_flush = now + until_flush(now.duration_since(self.begin));
         }

@@ -50,6 +50,11 @@ impl<'a> Graph<'a> {
                 None => Cause::Own(self.wait(thread, stretch, false)),
             };
         }
+        self.ended(thread, stretch)
+    }
+
+    /// The cause of a wait's length that no killing signal has cut.
+    pub fn ended(&self, thread: ThreadIx, stretch: &Stretch) -> Cause {
         match stretch.waker() {
             Actor::Thread(waker) if self.lives(waker, stretch.to) => {
                 // A kernel thread works for many tasks: its own wait for work explains nothing
@@ -100,7 +105,11 @@ impl<'a> Graph<'a> {
 
     /// A thread's stretch right before `time`.
     pub fn before(&self, ix: ThreadIx, time: Ktime) -> Option<Stretch> {
-        let number = self.timeline.at(ix, Ktime(time.0.checked_sub(1)?))?;
-        self.timeline.get(ix, number)
+        self.timeline.get(ix, self.number_before(ix, time)?)
+    }
+
+    /// Its number among the thread's stretches.
+    pub fn number_before(&self, ix: ThreadIx, time: Ktime) -> Option<usize> {
+        self.timeline.at(ix, Ktime(time.0.checked_sub(1)?))
     }
 }

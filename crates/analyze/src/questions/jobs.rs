@@ -114,7 +114,7 @@ impl Tools {
                 _ => owner,
             };
             let told = limit(root);
-            let children = children(&graph, owner, family);
+            let started = Started::new(&graph, owner, family);
             let at_once = match (told, family) {
                 (Some(limit), _) => limit.unwrap_or(u64::MAX),
                 (None, Family::Ninja) => {
@@ -126,7 +126,7 @@ impl Tools {
                 }
                 (None, Family::Parallel) => cpus,
                 // It may have been allowed fewer CPUs.
-                (None, _) if threads(family) => Lives::new(analysis, &children).most(),
+                (None, _) if threads(family) => started.lives.most(),
                 (None, _) => 1,
             };
             let limit = Limit {
@@ -134,7 +134,7 @@ impl Tools {
                 follows: told.is_none() && threads(family),
                 threads: threads(family),
             };
-            let jobs = of_tool(&graph, owner, (family, root, limit.jobs), children);
+            let jobs = of_tool(analysis, (owner, root), (family, limit.jobs), started);
             if !jobs.is_empty() {
                 found.limits.insert(owner, limit);
                 found.jobs.extend(jobs);
@@ -177,15 +177,30 @@ fn threads(family: Family) -> bool {
     matches!(family, Family::Cargo | Family::Go)
 }
 
-/// The jobs of a tool.
-fn children(graph: &Graph<'_>, owner: ProcessIx, family: Family) -> Vec<ProcessIx> {
+/// What a tool started, and waited for.
+struct Started {
+    jobs: Vec<ProcessIx>,
+    waits: Vec<Wait>,
+    lives: Lives,
+}
+
+impl Started {
+    fn new(graph: &Graph<'_>, owner: ProcessIx, family: Family) -> Started {
+        let waits = waits(graph, owner);
+        let jobs = children(graph, owner, family, &waits);
+        let lives = Lives::new(graph.analysis, &jobs);
+        Started { jobs, waits, lives }
+    }
+}
+
+/// The jobs among a tool's children.
+fn children(graph: &Graph<'_>, owner: ProcessIx, family: Family, waits: &[Wait]) -> Vec<ProcessIx> {
     let analysis = graph.analysis;
     let process = analysis.process(owner);
     let mut children = process.children.clone();
     match family {
         Family::Make => {
             // $(shell): make reads what one child writes, and starts no other one meanwhile.
-            let waits = waits(graph, owner);
             let read = waits.iter().filter(|wait| {
                 wait.reason == Reason::PipeRead && wait.awaited != Some(Awaited::Slot)
             });
@@ -207,14 +222,16 @@ fn children(graph: &Graph<'_>, owner: ProcessIx, family: Family) -> Vec<ProcessI
 }
 
 fn of_tool(
-    graph: &Graph<'_>,
-    owner: ProcessIx,
-    (family, root, limit): (Family, ProcessIx, u64),
-    children: Vec<ProcessIx>,
+    analysis: &Analysis,
+    (owner, root): (ProcessIx, ProcessIx),
+    (family, limit): (Family, u64),
+    started: Started,
 ) -> Vec<Job> {
-    let analysis = graph.analysis;
-    let waits = waits(graph, owner);
-    let lives = Lives::new(analysis, &children);
+    let Started {
+        jobs: children,
+        waits,
+        lives,
+    } = started;
     let mut jobs: Vec<Job> = Vec::new();
     for process in children {
         let start = analysis.process(process).start;
@@ -266,9 +283,8 @@ impl Lives {
     }
 
     /// The last one that has ended.
-    fn latest(&self, at: Ktime) -> Option<ProcessIx> {
-        let ended = self.ends.get(..self.ended_by(at))?;
-        ended.last().map(|(_, process)| *process)
+    fn latest(&self, at: Ktime) -> Option<(Ktime, ProcessIx)> {
+        self.ends.get(..self.ended_by(at))?.last().copied()
     }
 
     /// The most at once.
@@ -279,9 +295,8 @@ impl Lives {
 
     /// The jobs that lived when the last one that has ended still did.
     fn beside_latest(&self, at: Ktime) -> u64 {
-        let ended = self.ends.get(..self.ended_by(at));
-        let latest = ended.and_then(<[_]>::last);
-        latest.map_or(0, |(end, _)| self.living(Ktime(end.0.saturating_sub(1))))
+        let before = |(end, _): (Ktime, _)| Ktime(end.0.saturating_sub(1));
+        self.latest(at).map_or(0, |it| self.living(before(it)))
     }
 
     fn living(&self, at: Ktime) -> u64 {
@@ -310,7 +325,7 @@ fn order(
         // It started with that one.
         return (last.needs, last.released);
     }
-    let ended = lives.latest(start);
+    let ended = lives.latest(start).map(|(_, process)| process);
     // Older recordings have no system calls.
     let server = server && wait.reason != Reason::Unknown;
     let by_slot = match server {
@@ -328,7 +343,7 @@ fn order(
 /// The same for a tool whose waits do not tell: a job that starts after another's end, while a slot
 /// was free before, needs that one.
 fn by_ends(lives: &Lives, start: Ktime, limit: u64) -> (Option<ProcessIx>, Option<ProcessIx>) {
-    let latest = lives.latest(start);
+    let latest = lives.latest(start).map(|(_, process)| process);
     match lives.beside_latest(start) >= limit {
         true => (None, latest),
         false => (latest, None),

@@ -101,10 +101,7 @@ impl Graph<'_> {
 
     /// Whether a task ran or waited for a CPU before a signal; the sender had not woken it.
     fn worked(&self, task: ThreadIx, wait: &Stretch) -> bool {
-        let Some(number) = wait.to.0.checked_sub(1) else {
-            return false;
-        };
-        let Some(number) = self.timeline.at(task, Ktime(number)) else {
+        let Some(number) = self.number_before(task, wait.to) else {
             return false;
         };
         let get = |it| self.timeline.get(task, it);
@@ -152,10 +149,7 @@ impl Graph<'_> {
 
     /// A task's last wait was for a child or a signal, and its timer ended it.
     fn timed_out(&self, task: ThreadIx, at: Ktime) -> bool {
-        let Some(number) =
-            at.0.checked_sub(1)
-                .and_then(|at| self.timeline.at(task, Ktime(at)))
-        else {
+        let Some(number) = self.number_before(task, at) else {
             return false;
         };
         let before = (number.saturating_sub(NEAR)..=number).rev();

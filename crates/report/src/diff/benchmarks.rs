@@ -108,20 +108,17 @@ fn action(figures: &[(String, &str, Measured)]) -> Value {
 
 fn bencher(figures: &[(String, &str, Measured)]) -> Value {
     let mut all: Map<String, Value> = Map::new();
-    let mut long: Vec<&str> = Vec::new();
     for (name, measure, it) in figures {
-        let mut short: String = name.chars().take(NAME).collect();
-        if short.len() < name.len() {
-            let known = long.iter().position(|it| it == name);
-            let number = known.unwrap_or(long.len());
-            if known.is_none() {
-                long.push(name);
+        let name = match name.chars().nth(NAME) {
+            None => name.clone(),
+            // Two may begin alike: the number is that of the first figure with this name.
+            Some(_) => {
+                let first = figures.iter().position(|it| it.0 == *name);
+                let number = format!("#{}", first.unwrap_or(0));
+                let begin = name.chars().take(NAME - number.len());
+                begin.chain(number.chars()).collect()
             }
-            let number = format!("#{number}");
-            short = name.chars().take(NAME - number.len()).collect();
-            short += &number;
-        }
-        let name = short;
+        };
         let measures = all.entry(name).or_insert_with(|| json!({}));
         if let Some(measures) = measures.as_object_mut() {
             let value = json!({

@@ -91,10 +91,7 @@ impl<'a> Evidence<'a> {
         if self.graph.analysis.basis() != Basis::Events {
             return false;
         }
-        let Some(number) = now.0.checked_sub(1).and_then(|at| {
-            let timeline = self.graph.timeline;
-            timeline.at(thread, Ktime(at))
-        }) else {
+        let Some(number) = self.graph.number_before(thread, now) else {
             return false;
         };
         let get = |at: usize| self.graph.timeline.get(thread, at);

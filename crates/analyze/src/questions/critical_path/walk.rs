@@ -262,7 +262,7 @@ impl Walk<'_> {
             Some(None) => return self.cut_off(thread, now, wait),
             None => {}
         }
-        match self.graph.cause(thread, wait) {
+        match self.graph.ended(thread, wait) {
             Cause::Thread(waker) => Step::To {
                 thread: waker,
                 then: self.link(thread, waker, wait),

@@ -58,7 +58,12 @@ pub(super) enum What {
 impl What {
     /// It takes time of a CPU.
     pub fn works(self) -> bool {
-        matches!(self, What::Work | What::Warm | What::Cold)
+        self == What::Work || self.is_large()
+    }
+
+    /// It does so for a large process.
+    pub fn is_large(self) -> bool {
+        matches!(self, What::Warm | What::Cold)
     }
 }
 
@@ -147,7 +152,7 @@ pub(super) fn threads(
     let first = builder.mark();
     let ops = analysis.thread_ids().map(|thread| builder.ops(thread));
     let ops: Arena<_, _> = ops.collect();
-    let large = |op: &Op| matches!(op.what, What::Warm | What::Cold);
+    let large = |op: &Op| op.what.is_large();
     Threads {
         large: ops.ids().any(|thread| ops[thread].iter().any(large)),
         ops,

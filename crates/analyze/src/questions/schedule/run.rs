@@ -173,7 +173,7 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
                     What::Delay => (&mut self.delayed, self.clock.now),
                     _ => (&mut self.working, self.clock.served),
                 };
-                self.large += u64::from(matches!(op.what, What::Warm | What::Cold));
+                self.large += u64::from(op.what.is_large());
                 list.push(Reverse((from.saturating_add(ns), thread)));
                 false
             }
@@ -292,7 +292,7 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
                 let thread = *thread;
                 list.pop();
                 let op = self.threads.ops[thread].get(self.next[thread]);
-                let large = op.is_some_and(|op| matches!(op.what, What::Warm | What::Cold));
+                let large = op.is_some_and(|op| op.what.is_large());
                 self.large -= u64::from(large);
                 self.next[thread] += 1;
                 self.ready.push(thread);

@@ -183,25 +183,21 @@ impl<'a> Divider<'a> {
         let (Some((first, _)), Some((last, _))) = (path.first(), path.last()) else {
             return;
         };
+        let span = (first.from, last.to);
         let wall = last.to.since(first.from);
         let waited = divided.get(Part::Own);
         let all = wall.saturating_mul(self.analysis.meta.cpus.len() as u64);
-        let Some(timeline) = self.analysis.timeline.as_ref() else {
-            return;
-        };
         // Less is told of nobody.
         if waited < wall / 10 || all == 0 {
             return;
         }
         let threads = self.threads.get(&at).into_iter().flatten();
-        let stretches = threads.flat_map(|it| {
-            let from = timeline.at(*it, first.from).unwrap_or(0);
-            let stretches = (from..).map_while(|number| timeline.get(*it, number));
-            let inside = stretches.take_while(|it| it.from < last.to);
-            inside.filter(|stretch| self.is_inside(at, *it, stretch.to))
+        let stretches = threads.flat_map(|thread| {
+            let stretches = self.stretches(*thread, span).into_iter();
+            stretches.filter(|it| self.is_inside(at, *thread, it.to))
         });
         let on_cpu = stretches.filter(|it| matches!(it.doing, Bucket::OnCpu(_)));
-        let on_cpu = on_cpu.map(|it| it.to.min(last.to).since(it.from.max(first.from)));
+        let on_cpu = on_cpu.map(|it| it.length());
         let had = on_cpu.fold(0, u64::saturating_add).min(all);
         let own = u128::from(waited) * u128::from(had) / u128::from(all);
         divided.take(Part::Own, u64::try_from(own).unwrap_or(waited), Part::Work);
@@ -361,7 +357,7 @@ impl<'a> Divider<'a> {
             thread.start < segment.to && segment.from < thread.end
         };
         let all = others.filter(lives).map(|thread| {
-            let stretches = self.stretches(thread, segment);
+            let stretches = self.stretches(thread, (segment.from, segment.to));
             let counts = stretches
                 .iter()
                 .filter(|it| self.explains(at, thread, it, segment).is_some());
@@ -373,16 +369,16 @@ impl<'a> Divider<'a> {
         Some(stretches.into_iter().map(|it| (thread, it)).collect())
     }
 
-    fn stretches(&self, thread: ThreadIx, segment: &Segment) -> Vec<Stretch> {
+    fn stretches(&self, thread: ThreadIx, (from, to): (Ktime, Ktime)) -> Vec<Stretch> {
         let Some(timeline) = &self.analysis.timeline else {
             return Vec::new();
         };
-        let first = timeline.at(thread, segment.from).unwrap_or(0);
+        let first = timeline.at(thread, from).unwrap_or(0);
         let all = (first..timeline.count(thread)).map_while(|number| timeline.get(thread, number));
-        let all = all.take_while(|it| it.from < segment.to);
+        let all = all.take_while(|it| it.from < to);
         let cut = all.map(|it| Stretch {
-            from: it.from.max(segment.from),
-            to: it.to.min(segment.to),
+            from: it.from.max(from),
+            to: it.to.min(to),
             ..it
         });
         cut.filter(|it| it.from < it.to).collect()
