@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use tr_analyze::critical_path::{self, CriticalPath};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::machine::Samples;
-use tr_analyze::model::{self, Analysis, Times};
+use tr_analyze::model::{self, Analysis};
 use tr_format::ci::QUEUED_AT;
 use tr_format::counters::Counter;
 use tr_format::meta::{Hardware, Metadata};
@@ -17,13 +17,11 @@ use super::{hex, Place, StepOnPath, Table};
 use crate::ci::Ci;
 use crate::facts::by_tr;
 use crate::facts::loads::{Load, Loads};
-use crate::facts::normal::{self, stable, Paths};
+use crate::facts::normal::{self, Paths};
 use crate::facts::path::groups;
-use crate::facts::verdicts::{Judged, Verdict};
+use crate::facts::step_sums;
 use crate::kinds::COLUMNS;
 use crate::query;
-use crate::steps;
-use crate::steps::times::AllTimes;
 use crate::{escape, exit, label, units};
 
 /// The most rows of steps, and of processes: a run of 10,000 processes has less than 100 KiB.
@@ -187,64 +185,36 @@ fn add(sum: &mut Option<u64>, more: Option<u64>) {
 /// The steps of each kind and name, and the number of rows that the limit leaves out. Failed and
 /// long ones stay.
 fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<Step>, u64) {
-    let judged = Judged::new(analysis);
-    let (steps, verdicts) = (&judged.steps, judged.verdicts());
-    let segments = path.map_or(&[][..], |path| &path.segments);
-    let times = AllTimes::new(analysis, steps, segments);
-    let mut longest: BTreeMap<(steps::StepKind, String), (bool, u64)> = BTreeMap::new();
-    let mut sums: BTreeMap<(steps::StepKind, String), Step> = BTreeMap::new();
-    let known = steps.list().iter().zip(&times.steps).enumerate();
-    for (at, (step, times)) in known.filter(|(_, (step, _))| !step.is_moment()) {
-        let key = (step.kind, stable(step.kind, &step.name));
-        let sum = sums.entry(key.clone()).or_insert_with_key(|key| Step {
+    let sums = step_sums::sums(analysis, path.map_or(&[][..], |path| &path.segments));
+    let rows = sums.into_iter().map(|((kind, name), sum)| {
+        let spent = |column: &str| told(analysis, &sum.spent?, column);
+        let (verdict, verdict_ns) = sum.verdict.unzip();
+        Step {
             run: run.to_owned(),
-            kind: key.0.name().to_owned(),
-            name: key.1.clone(),
-            on_cpu_ns: Some(0),
-            run_queue_ns: Some(0),
-            spent_on_cpu_ns: Some(0),
-            spent_run_queue_ns: Some(0),
-            spent_disk_ns: Some(0),
-            spent_network_ns: Some(0),
-            spent_sleep_ns: Some(0),
-            spent_other_ns: Some(0),
-            spent_unknown_ns: Some(0),
-            held_back: verdicts.are_known().then_some(0),
-            had_cpu_ns: Some(0),
-            wanted_cpu_ns: Some(0),
-            ..Step::default()
-        });
-        sum.count += 1;
-        sum.failed += u64::from(step.failed());
-        sum.wall_ns = sum.wall_ns.saturating_add(step.wall());
-        sum.longest_ns = sum.longest_ns.max(step.wall());
-        sum.path_ns = sum.path_ns.saturating_add(times.on_path);
-        let own = |of: fn(&Times) -> Option<u64>| times.times.as_ref().and_then(of);
-        add(&mut sum.on_cpu_ns, own(Times::on_cpu_known));
-        add(&mut sum.run_queue_ns, own(Times::run_queue_known));
-        let spent = |column: &str| told(analysis, &times.spent?, column);
-        add(&mut sum.spent_on_cpu_ns, spent("on_cpu"));
-        add(&mut sum.spent_run_queue_ns, spent("run_queue"));
-        add(&mut sum.spent_disk_ns, spent("disk"));
-        add(&mut sum.spent_network_ns, spent("network"));
-        add(&mut sum.spent_sleep_ns, spent("sleep"));
-        add(&mut sum.spent_other_ns, spent("other"));
-        add(&mut sum.spent_unknown_ns, spent("unknown"));
-        let figures = verdicts.figures(at);
-        add(&mut sum.had_cpu_ns, figures.map(|it| it.had));
-        add(&mut sum.wanted_cpu_ns, figures.map(|it| it.wanted));
-        let told = verdicts.told(at).is_some();
-        add(&mut sum.held_back, Some(u64::from(told)));
-        let size = (told, step.wall());
-        let longest = longest.entry(key).or_default();
-        if size >= *longest {
-            *longest = size;
-            let verdict = verdicts.of(at);
-            sum.verdict = verdict.map(Verdict::name);
-            sum.verdict_ns = verdict.map(|it| it.ns);
+            kind: kind.name().to_owned(),
+            name,
+            count: sum.count,
+            failed: sum.failed,
+            wall_ns: sum.wall,
+            longest_ns: sum.longest,
+            path_ns: sum.path.unwrap_or(0),
+            on_cpu_ns: sum.on_cpu,
+            run_queue_ns: sum.run_queue,
+            spent_on_cpu_ns: spent("on_cpu"),
+            spent_run_queue_ns: spent("run_queue"),
+            spent_disk_ns: spent("disk"),
+            spent_network_ns: spent("network"),
+            spent_sleep_ns: spent("sleep"),
+            spent_other_ns: spent("other"),
+            spent_unknown_ns: spent("unknown"),
+            held_back: sum.held_back,
+            had_cpu_ns: sum.had,
+            wanted_cpu_ns: sum.wanted,
+            verdict,
+            verdict_ns,
         }
-    }
-    let mut rows: Vec<Step> = sums.into_values().collect();
+    });
+    let mut rows: Vec<Step> = rows.collect();
     rows.sort_by_key(|step| (step.failed == 0, Reverse(step.wall_ns)));
     let left_out = rows.len().saturating_sub(STEPS);
     rows.truncate(STEPS);

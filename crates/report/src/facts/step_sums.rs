@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::critical_path::Segment;
-use tr_analyze::kinds::Kind;
-use tr_analyze::model::Analysis;
+use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::model::{Analysis, Times};
 
 use super::normal::stable;
 use super::parts::Part;
@@ -17,18 +17,48 @@ use crate::steps::StepKind;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepSum {
     pub count: u64,
+    pub failed: u64,
     pub wall: u64,
+    /// The wall time of the longest.
+    pub longest: u64,
+    /// Of all their threads.
     pub on_cpu: Option<u64>,
+    /// Of all their threads.
+    pub run_queue: Option<u64>,
+    /// What the wall time went to.
+    pub spent: Option<ByKind>,
+    /// The wall time that was spent in run queues.
     pub starved: Option<u64>,
     pub path: Option<u64>,
-    pub failed: u64,
+    /// The CPU time that they had, of that they wanted.
+    pub had: Option<u64>,
+    pub wanted: Option<u64>,
     /// The wall time by part; `None`: not known of one of them.
     pub parts: Option<BTreeMap<Part, u64>>,
-    /// What held back the first that failed or was slow, with the evidence.
+    /// So many failed or were slow, and were held back.
+    pub held_back: Option<u64>,
+    /// What held back the first of those, with the evidence.
     pub held: Option<String>,
+    /// The verdict on the longest, of those that were held back if there is one, with its time.
+    pub verdict: Option<(String, u64)>,
 }
 
 impl StepSum {
+    fn none(verdicts: bool) -> StepSum {
+        StepSum {
+            on_cpu: Some(0),
+            run_queue: Some(0),
+            spent: Some(ByKind::default()),
+            starved: Some(0),
+            path: Some(0),
+            had: Some(0),
+            wanted: Some(0),
+            parts: Some(BTreeMap::new()),
+            held_back: verdicts.then_some(0),
+            ..StepSum::default()
+        }
+    }
+
     /// A part of the wall time.
     pub fn part(&self, part: Part) -> Option<u64> {
         Some(self.parts.as_ref()?.get(&part).copied().unwrap_or(0))
@@ -38,36 +68,53 @@ impl StepSum {
 /// The steps of a run by kind and name.
 pub type StepSums = BTreeMap<(StepKind, String), StepSum>;
 
-/// The steps of a recording, of which `path` is the critical path.
+/// The steps of a recording, of which `path` is the critical path. Moments are none.
 pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
     let (judged, basis) = (Judged::new(analysis), analysis.basis());
     let (steps, verdicts) = (&judged.steps, judged.verdicts());
     let times = AllTimes::new(analysis, steps, path);
     let mut sums = StepSums::new();
+    let mut longest: BTreeMap<(StepKind, String), (bool, u64)> = BTreeMap::new();
     let known = steps.list().iter().zip(&times.steps).enumerate();
-    for (at, (step, times)) in known {
+    for (at, (step, times)) in known.filter(|(_, (step, _))| !step.is_moment()) {
         let key = (step.kind, stable(step.kind, &step.name));
-        let sum = sums.entry(key).or_insert(StepSum {
-            on_cpu: Some(0),
-            starved: Some(0),
-            path: Some(0),
-            parts: Some(BTreeMap::new()),
-            ..StepSum::default()
-        });
-        let add = |sum: Option<u64>, more: Option<u64>| Some(sum?.saturating_add(more?));
+        let longest = longest.entry(key.clone()).or_default();
+        let none = || StepSum::none(verdicts.are_known());
+        let sum = sums.entry(key).or_insert_with(none);
         sum.count += 1;
-        sum.wall = sum.wall.saturating_add(step.wall());
-        sum.on_cpu = add(sum.on_cpu, times.times.map(|times| times.on_cpu));
-        let spent = times.spent.filter(|_| is_told(Kind::RunQueue, basis));
-        sum.starved = add(sum.starved, spent.map(|it| it.of(Kind::RunQueue)));
-        sum.path = add(sum.path, Some(times.on_path));
         sum.failed += u64::from(step.failed());
-        sum.parts = sum.parts.take().zip(verdicts.figures(at)).map(add_parts);
+        sum.wall = sum.wall.saturating_add(step.wall());
+        sum.longest = sum.longest.max(step.wall());
+        let own = |of: fn(&Times) -> Option<u64>| times.times.as_ref().and_then(of);
+        add(&mut sum.on_cpu, own(Times::on_cpu_known));
+        add(&mut sum.run_queue, own(Times::run_queue_known));
+        let spent = times.spent.filter(|_| is_told(Kind::RunQueue, basis));
+        add(&mut sum.starved, spent.map(|it| it.of(Kind::RunQueue)));
+        sum.spent = sum.spent.zip(times.spent).map(|(mut sum, more)| {
+            sum.add_all(&more);
+            sum
+        });
+        add(&mut sum.path, Some(times.on_path));
+        let figures = verdicts.figures(at);
+        add(&mut sum.had, figures.map(|it| it.had));
+        add(&mut sum.wanted, figures.map(|it| it.wanted));
+        sum.parts = sum.parts.take().zip(figures).map(add_parts);
+        let told = verdicts.told(at);
+        add(&mut sum.held_back, Some(u64::from(told.is_some())));
         if sum.held.is_none() {
-            sum.held = verdicts.told(at).map(Verdict::text);
+            sum.held = told.map(Verdict::text);
+        }
+        let size = (told.is_some(), step.wall());
+        if size >= *longest {
+            *longest = size;
+            sum.verdict = verdicts.of(at).map(|it| (it.name(), it.ns));
         }
     }
     sums
+}
+
+fn add(sum: &mut Option<u64>, more: Option<u64>) {
+    *sum = sum.zip(more).map(|(sum, more)| sum.saturating_add(more));
 }
 
 fn add_parts((mut sum, verdict): (BTreeMap<Part, u64>, &Verdict)) -> BTreeMap<Part, u64> {
