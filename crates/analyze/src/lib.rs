@@ -15,6 +15,7 @@ mod concurrency;
 pub mod containers;
 mod gaps;
 mod ids;
+pub mod job_tools;
 pub mod kinds;
 pub mod model;
 pub mod order;

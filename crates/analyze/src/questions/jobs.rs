@@ -15,6 +15,7 @@ use tr_format::event::{Ktime, Reason};
 use super::awaited::Awaited;
 use super::graph::{Cause, Graph};
 use crate::arena::Arena;
+use crate::job_tools::{self, Starts, Untold};
 use crate::model::{Analysis, ProcessIx};
 use crate::timeline::Bucket;
 use crate::tools::Family;
@@ -74,20 +75,11 @@ struct Wait {
     child: Option<ProcessIx>,
 }
 
-fn family(analysis: &Analysis, process: ProcessIx) -> Option<Family> {
+/// A process's family, and how it starts its jobs, if that is known.
+fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Untold)> {
     let family = analysis.process(process).tool()?.family;
-    let starts = matches!(
-        family,
-        Family::Make
-            | Family::Ninja
-            | Family::Xargs
-            | Family::Parallel
-            | Family::Ctest
-            | Family::Prove
-            | Family::Cargo
-            | Family::Go
-    );
-    starts.then_some(family)
+    let tool = job_tools::of(family)?;
+    Some((family, tool.starts?, tool.unless_told))
 }
 
 fn above(analysis: &Analysis, process: ProcessIx) -> impl Iterator<Item = ProcessIx> + '_ {
@@ -106,7 +98,7 @@ impl Tools {
         let makes = outermost_makes(analysis);
         let mut found = Tools::default();
         for owner in analysis.process_ids() {
-            let Some(family) = family(analysis, owner) else {
+            let Some((family, starts, untold)) = tool(analysis, owner) else {
                 continue;
             };
             let root = match family {
@@ -115,26 +107,20 @@ impl Tools {
             };
             let told = limit(root);
             let started = Started::new(&graph, owner, family);
-            let at_once = match (told, family) {
-                (Some(limit), _) => limit.unwrap_or(u64::MAX),
-                (None, Family::Ninja) => {
-                    if cpus < 3 {
-                        cpus + 1
-                    } else {
-                        cpus + 2
-                    }
-                }
-                (None, Family::Parallel) => cpus,
-                // It may have been allowed fewer CPUs.
-                (None, _) if threads(family) => started.lives.most(),
-                (None, _) => 1,
-            };
+            let at_once = told.map(|told| told.unwrap_or(u64::MAX));
+            let at_once = at_once.unwrap_or_else(|| match untold {
+                Untold::One => 1,
+                Untold::Cpus => cpus,
+                Untold::CpusAndMore => cpus + if cpus < 3 { 1 } else { 2 },
+                Untold::Seen => started.lives.most(),
+            });
             let limit = Limit {
                 jobs: at_once.max(1),
-                follows: told.is_none() && threads(family),
-                threads: threads(family),
+                follows: told.is_none() && untold == Untold::Seen,
+                threads: starts == Starts::Threads,
             };
-            let jobs = of_tool(analysis, (owner, root), (family, limit.jobs), started);
+            let how = (family, starts, limit.jobs);
+            let jobs = of_tool(analysis, (owner, root), how, started);
             if !jobs.is_empty() {
                 found.limits.insert(owner, limit);
                 found.jobs.extend(jobs);
@@ -143,14 +129,14 @@ impl Tools {
         // A job that runs a make of the same pool lends it its slot.
         let mut lends = BTreeSet::new();
         for owner in found.limits.keys() {
-            if family(analysis, *owner) == Some(Family::Make) {
+            if is_make(analysis, *owner) {
                 // What is above one that is known is known.
                 let mut up = std::iter::once(*owner).chain(above(analysis, *owner));
                 while up.next().is_some_and(|it| lends.insert(it)) {}
             }
         }
         for job in &mut found.jobs {
-            let make = family(analysis, job.owner) == Some(Family::Make);
+            let make = is_make(analysis, job.owner);
             job.slot = !(make && lends.contains(&job.process));
         }
         found.jobs.sort_by_key(|job| (job.start, job.process));
@@ -165,16 +151,15 @@ fn outermost_makes(analysis: &Analysis) -> Arena<ProcessIx, Option<ProcessIx>> {
     // A parent comes before its children.
     for ix in analysis.process_ids() {
         let process = analysis.process(ix);
-        let is_make = process.tool().is_some_and(|it| it.family == Family::Make);
         let above = process.parent.and_then(|parent| makes[parent]);
-        makes[ix] = above.or(Some(ix).filter(|_| is_make));
+        makes[ix] = above.or(Some(ix).filter(|ix| is_make(analysis, *ix)));
     }
     makes
 }
 
-/// It has a thread for each job.
-fn threads(family: Family) -> bool {
-    matches!(family, Family::Cargo | Family::Go)
+fn is_make(analysis: &Analysis, process: ProcessIx) -> bool {
+    let tool = analysis.process(process).tool();
+    tool.is_some_and(|it| it.family == Family::Make)
 }
 
 /// What a tool started, and waited for.
@@ -224,7 +209,7 @@ fn children(graph: &Graph<'_>, owner: ProcessIx, family: Family, waits: &[Wait])
 fn of_tool(
     analysis: &Analysis,
     (owner, root): (ProcessIx, ProcessIx),
-    (family, limit): (Family, u64),
+    (family, starts, limit): (Family, Starts, u64),
     started: Started,
 ) -> Vec<Job> {
     let Started {
@@ -248,14 +233,16 @@ fn of_tool(
             barrier: jobs.last().map_or(0, |job| job.barrier),
         };
         let alone = limit > 1 && lives.ended_by(start) == jobs.len();
-        if alone && matches!(family, Family::Make | Family::Ninja) {
-            job.barrier = job.number;
-        }
-        if matches!(family, Family::Make | Family::Ninja) {
-            let server = family == Family::Make && limit > 1;
-            (job.needs, job.released) = order(&jobs, &waits, &lives, (start, server, limit));
-        } else if threads(family) {
-            (job.needs, job.released) = by_ends(&lives, start, limit);
+        match starts {
+            Starts::Needs => {
+                if alone {
+                    job.barrier = job.number;
+                }
+                let server = family == Family::Make && limit > 1;
+                (job.needs, job.released) = order(&jobs, &waits, &lives, (start, server, limit));
+            }
+            Starts::Threads => (job.needs, job.released) = by_ends(&lives, start, limit),
+            Starts::Listed => {}
         }
         jobs.push(job);
     }

@@ -1,0 +1,159 @@
+//! The tools that run several jobs at once: the options that set how many, and in which order
+//! they start them. Forecasts, advice and the page ask here.
+
+use crate::tools::Family;
+
+/// What is known of a family of them.
+#[derive(Clone, Copy, Debug)]
+pub struct JobTool {
+    family: Family,
+    /// The options that set the number of jobs, separated by spaces.
+    options: &'static str,
+    /// The short options without a value: they may stand before one that has a value, as in `-kj4`.
+    flags: &'static str,
+    /// The order in which it starts its jobs, if that is known.
+    pub starts: Option<Starts>,
+    /// The number of jobs at once if no argument tells one.
+    pub unless_told: Untold,
+}
+
+/// The order in which a tool starts its jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Starts {
+    /// Each as soon as the jobs that it needs have ended and a slot is free. What the tool waits
+    /// for tells which of the two it was.
+    Needs,
+    /// The same, and each job has a thread of the tool that waits for it.
+    Threads,
+    /// As they are listed, each as soon as a slot is free.
+    Listed,
+}
+
+/// The number of jobs at once if no argument tells one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Untold {
+    /// One.
+    One,
+    /// The number of CPUs.
+    Cpus,
+    /// The number of CPUs and two more, of one or two CPUs one more (`GuessParallelism` in ninja's
+    /// src/ninja.cc).
+    CpusAndMore,
+    /// The number of CPUs that it may use, which the recording does not tell: the most that ran.
+    Seen,
+}
+
+const fn row(family: Family, options: &'static str) -> JobTool {
+    JobTool {
+        family,
+        options,
+        flags: "",
+        starts: None,
+        unless_told: Untold::One,
+    }
+}
+
+impl JobTool {
+    const fn flags(mut self, flags: &'static str) -> JobTool {
+        self.flags = flags;
+        self
+    }
+
+    const fn starts(mut self, starts: Starts, unless_told: Untold) -> JobTool {
+        self.starts = Some(starts);
+        self.unless_told = unless_told;
+        self
+    }
+}
+
+#[rustfmt::skip]
+const ROWS: &[JobTool] = &[
+    row(Family::Make, "-j --jobs").flags("bBdehiklLmnpqrRsStvw").starts(Starts::Needs, Untold::One),
+    row(Family::Ninja, "-j").starts(Starts::Needs, Untold::CpusAndMore),
+    row(Family::Cargo, "-j --jobs").starts(Starts::Threads, Untold::Seen),
+    row(Family::Go, "-p").starts(Starts::Threads, Untold::Seen),
+    row(Family::Parallel, "-j --jobs").starts(Starts::Listed, Untold::Cpus),
+    row(Family::Xargs, "-P --max-procs").flags("0oprtx").starts(Starts::Listed, Untold::One),
+    row(Family::Ctest, "-j --parallel").starts(Starts::Listed, Untold::One),
+    row(Family::Prove, "-j --jobs").starts(Starts::Listed, Untold::One),
+    row(Family::Bats, "-j --jobs"),
+    row(Family::Pytest, "-n --numprocesses"),
+    row(Family::Node, "--test-concurrency"),
+    row(Family::Meson, "--num-processes"),
+    row(Family::Jest, "--maxWorkers"),
+];
+
+/// The tools of a family.
+pub fn of(family: Family) -> Option<&'static JobTool> {
+    ROWS.iter().find(|row| row.family == family)
+}
+
+impl JobTool {
+    /// The number of jobs among the arguments; `Some(None)`: the option without a number.
+    pub fn jobs(&self, args: &[&[u8]]) -> Option<Option<u64>> {
+        let mut args = args.iter();
+        while let Some(arg) = args.next() {
+            let arg = String::from_utf8_lossy(arg);
+            for option in self.options.split(' ') {
+                let Some(value) = self.value(&arg, option) else {
+                    continue;
+                };
+                // 0: as many as there are.
+                let number = |it: &str| it.parse().ok().filter(|jobs| *jobs > 0);
+                if value.is_empty() {
+                    let next = args.clone().next();
+                    let next = next.and_then(|next| std::str::from_utf8(next).ok());
+                    return Some(next.and_then(number));
+                }
+                if value.bytes().all(|it| it.is_ascii_digit()) {
+                    return Some(number(value));
+                }
+            }
+        }
+        None
+    }
+
+    /// What follows the option in an argument.
+    fn value<'a>(&self, arg: &'a str, option: &str) -> Option<&'a str> {
+        let value = match arg.strip_prefix(option) {
+            Some(value) => value,
+            None => {
+                let letter = option.strip_prefix('-').filter(|it| it.len() == 1)?;
+                let (before, value) = arg.strip_prefix('-')?.split_once(letter)?;
+                let flags = before.chars().all(|it| self.flags.contains(it));
+                flags.then_some(value)?
+            }
+        };
+        Some(value.strip_prefix('=').unwrap_or(value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_jobs_is_read() {
+        let jobs = |family, args: &str| {
+            let args: Vec<&[u8]> = args.split(' ').map(str::as_bytes).collect();
+            of(family).unwrap().jobs(&args)
+        };
+        for (args, told) in [
+            ("make all", None),
+            ("make -j4 all", Some(Some(4))),
+            ("make -j 4 all", Some(Some(4))),
+            ("make --jobs=16", Some(Some(16))),
+            ("make -j", Some(None)),
+            ("make -skj4", Some(Some(4))),
+            ("make -kj 4", Some(Some(4))),
+            ("make -C project -f jam.mk", None),
+            ("make --jam -fj4", None),
+        ] {
+            assert_eq!(jobs(Family::Make, args), told, "{args}");
+        }
+        assert_eq!(jobs(Family::Xargs, "xargs -0P8 -n1"), Some(Some(8)));
+        assert_eq!(jobs(Family::Xargs, "xargs -P0 -n1"), Some(None));
+        assert_eq!(jobs(Family::Ninja, "ninja -j0"), Some(None));
+        assert_eq!(jobs(Family::Pytest, "pytest -n auto"), Some(None));
+    }
+}
