@@ -209,8 +209,15 @@ fn functions_of_thousands_of_frames_are_one_block() {
         kind: LifeKind::Symbol(Symbol {
             frame,
             functions: [Function {
-                name: format!("function {}", frame * frame % 997).into_bytes().into(),
-                file: if frame % 7 == 0 { b"f.c".as_slice() } else { b"" }.into(),
+                name: format!("function {}", frame * frame % 997)
+                    .into_bytes()
+                    .into(),
+                file: if frame.is_multiple_of(7) {
+                    b"f.c".as_slice()
+                } else {
+                    b""
+                }
+                .into(),
                 line: frame % 7,
             }]
             .into(),
