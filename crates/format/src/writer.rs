@@ -46,7 +46,7 @@ struct OpenLife {
 /// Memory is bounded: 20 bytes for each of
 /// [`limits::BLOCK_EVENTS`] events a CPU, [`limits::BLOCK_BYTES`] and one event
 /// for each of the two other streams, some ten bytes a frame for the index,
-/// below 2 MiB to encode.
+/// below 8 MiB to encode.
 /// After an error the trace ends with the last whole frame.
 #[derive(Debug)]
 pub struct Writer<W> {

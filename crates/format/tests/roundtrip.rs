@@ -15,6 +15,7 @@ use tr_format::event::*;
 use tr_format::reader::{End, Trace};
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
+use tr_format::stack::{Function, Symbol};
 use tr_format::writer::Writer;
 
 /// The readable events of one stream.
@@ -197,6 +198,41 @@ fn a_long_argv_is_kept_and_an_endless_one_is_cut() {
         (cut.argv.bytes.len(), cut.argv.full_len),
         (8 << 20, Some(9 << 20))
     );
+}
+
+/// A block has each name once.
+#[test]
+fn functions_of_thousands_of_frames_are_one_block() {
+    let event = |frame: u32| LifeEvent {
+        time: Ktime(7),
+        cpu: None,
+        kind: LifeKind::Symbol(Symbol {
+            frame,
+            functions: [Function {
+                name: format!("function {}", frame * frame % 997)
+                    .into_bytes()
+                    .into(),
+                file: if frame.is_multiple_of(7) {
+                    b"f.c".as_slice()
+                } else {
+                    b""
+                }
+                .into(),
+                line: frame % 7,
+            }]
+            .into(),
+        }),
+    };
+    let mut writer = Writer::new(Vec::new(), &meta()).unwrap();
+    let frames = 1..6000;
+    for frame in frames.clone() {
+        writer.life(Stream::Lifecycle, event(frame)).unwrap();
+    }
+    let (bytes, _) = writer.finish(&summary()).unwrap();
+    let trace = Trace::open(Source::bytes(bytes)).unwrap();
+    assert_eq!(trace.frames().len(), 1);
+    let events: Vec<_> = frames.map(|frame| Event::Life(event(frame))).collect();
+    assert!(read(&trace, Stream::Lifecycle) == events);
 }
 
 #[test]

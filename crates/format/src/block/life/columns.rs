@@ -4,7 +4,7 @@ use super::*;
 use crate::codec::Col;
 use crate::event::{Comm, Ktime, LifeEvent, LifeKind, Mark, Rename, Tgid, Tid, KINDS};
 use crate::limits;
-use crate::stack::{Place, Sample};
+use crate::stack::{Function, Place, Sample, Symbol};
 use crate::varint::Cursor;
 use crate::zip::{Packer, Unpacker};
 
@@ -103,6 +103,25 @@ fn later_kinds_leave_earlier_columns_alone() {
         assert_eq!(low, alone.1, "{kind:?}");
         assert!(columns.len() > LAST, "{kind:?}");
     }
+}
+
+/// An empty text is given each time: the distance to one would be another after each new text.
+#[test]
+fn an_empty_text_is_always_given() {
+    let symbol = |name: &[u8]| {
+        let function = Function {
+            name: name.into(),
+            ..Function::default()
+        };
+        LifeKind::Symbol(Symbol {
+            frame: 1,
+            functions: [function].into(),
+        })
+    };
+    let (columns, _) = packed(&[symbol(b"f"), symbol(b"g"), symbol(b"f")]);
+    let texts = [0, 1, 0, 0, 0, 1, 0, 0, 4, 0, 0];
+    assert_eq!(columns[Col::SymbolText as usize], texts);
+    assert_eq!(columns[Col::SymbolBytes as usize], b"fg");
 }
 
 /// No number of a stack or of a frame is above the largest one.

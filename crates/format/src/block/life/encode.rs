@@ -10,8 +10,12 @@ use crate::limits;
 use crate::varint::put;
 use crate::zip::{Packer, LEVEL};
 
-/// The strings so far, numbered in order.
-type Interned = HashMap<Box<[u8]>, usize>;
+/// The new strings so far, numbered in order.
+#[derive(Default)]
+struct Interned {
+    at: HashMap<Box<[u8]>, usize>,
+    count: usize,
+}
 
 /// Bytes from which on a column has Huffman tables of its own in the packed body: the lifecycle
 /// blocks of three builds are 2 to 4 % shorter so. With tables for every column they are as long as with
@@ -39,12 +43,15 @@ impl Enc {
         let [col, len, bytes] = of.columns();
         #[allow(clippy::indexing_slicing)] // The array has a place for every `Text`.
         let known = &mut self.texts[of as usize];
-        let count = known.len();
-        if let Some(at) = known.get(text) {
-            let back = count - at;
+        if let Some(at) = known.at.get(text) {
+            let back = known.count - at;
             return self.put(col, back as u64);
         }
-        known.insert(text.into(), count);
+        // The distance to an empty one would grow with each new text.
+        if !text.is_empty() {
+            known.at.insert(text.into(), known.count);
+        }
+        known.count += 1;
         self.put(col, 0);
         self.put(len, text.len() as u64);
         self.column(bytes).extend_from_slice(text);
