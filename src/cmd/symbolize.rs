@@ -12,7 +12,7 @@ use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
 use tr_format::reader::{Trace, Unknown};
 use tr_format::stack::{Module, Place};
 use tr_format::Error;
-use tr_record::symbols::{self, Request};
+use tr_record::symbols::{self, Limit, Request};
 use tr_redact::Redactor;
 use tr_report::{escape, units};
 
@@ -90,7 +90,11 @@ pub fn run(args: &Args) -> ExitCode {
         }
     }
     let request = unnamed.request(&trace);
-    let (mut events, search) = symbols::search(&request, args.limit, || {
+    let limit = Limit {
+        cpu: Duration::MAX,
+        wall: args.limit,
+    };
+    let (mut events, search) = symbols::search(&request, limit, || {
         std::thread::sleep(LOOK);
         true
     });

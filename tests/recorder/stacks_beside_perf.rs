@@ -73,9 +73,10 @@ fn samples() -> bool {
 }
 
 /// `perf record` of all CPUs into a file, before its command. An event of a task has its first
-/// sample a whole period behind the fork: it would not see the beginnings of short processes.
+/// sample a whole period behind the fork: it would not see the beginnings of short processes. BPF
+/// programs that others load and remove meanwhile stop `perf script` ("failed to process type: 17").
 fn perf_record(file: &Path) -> Vec<String> {
-    let words = "perf record -q -a -F 997 -g -e cpu-clock -o".split(' ');
+    let words = "perf record -q -a -F 997 -g -e cpu-clock --no-bpf-event -o".split(' ');
     let file = file.to_string_lossy().into_owned();
     words.map(str::to_owned).chain([file]).collect()
 }
@@ -227,7 +228,8 @@ fn beside(
     let theirs = of_perf(&samples, &functions);
     let ours = of_tr(&flame, &pids, &functions);
     let said = || format!("perf {theirs:?}\ntr {ours:?}\n{}", text(&out.stderr));
-    ensure(theirs.samples > 500.0 && ours.samples > 500.0, said)?;
+    // The programs run for a time: beside others they have fewer samples, and the bounds are wider.
+    ensure(theirs.samples > 150.0 && ours.samples > 150.0, said)?;
     for (part, known) in parts {
         let (our, their) = (part.of(&ours), part.of(&theirs));
         // Where both know nothing, nothing is compared.

@@ -11,8 +11,21 @@ use tr_format::stack::{Function, Module, Place, Symbol, INLINED};
 use tr_symbols::Answer;
 pub use tr_symbols::Request;
 
-/// The longest search of a recorder. What has been found until then is kept.
-pub(crate) const LIMIT: Duration = Duration::from_secs(5);
+/// How long a search may take. What has been found until then is kept.
+#[derive(Clone, Copy, Debug)]
+pub struct Limit {
+    /// On a CPU.
+    pub cpu: Duration,
+    /// By the clock.
+    pub wall: Duration,
+}
+
+/// That of a recorder: COMMAND's end waits for it. On a busy machine 5 s by the clock can be less
+/// than a second on a CPU, in which nothing is found.
+pub(crate) const LIMIT: Limit = Limit {
+    cpu: Duration::from_secs(5),
+    wall: Duration::from_secs(20),
+};
 /// The most bytes of answers.
 const ANSWERS: u64 = 256 << 20;
 
@@ -88,11 +101,11 @@ pub fn request(
     request
 }
 
-/// Searches the functions of a request, at most for `limit`, and while `go_on` waits and returns
+/// Searches the functions of a request, within `limit`, and while `go_on` waits and returns
 /// true. The events are modules with their paths, then symbols.
 pub fn search(
     request: &Request,
-    limit: Duration,
+    limit: Limit,
     go_on: impl FnMut() -> bool,
 ) -> (Vec<LifeKind>, Search) {
     let begun = Instant::now();
@@ -124,15 +137,23 @@ pub fn search(
 /// True: it has ended by itself.
 fn wait(
     child: &mut Child,
-    (begun, limit): (Instant, Duration),
+    (begun, limit): (Instant, Limit),
     mut go_on: impl FnMut() -> bool,
 ) -> bool {
     while matches!(child.try_wait(), Ok(None)) {
-        if begun.elapsed() >= limit || !go_on() {
+        let over = begun.elapsed() >= limit.wall || on_cpu(child) >= limit.cpu;
+        if over || !go_on() {
             return false;
         }
     }
     true
+}
+
+/// The CPU time of a search, which has one thread (Documentation/scheduler/sched-stats.rst).
+fn on_cpu(child: &Child) -> Duration {
+    let told = std::fs::read_to_string(format!("/proc/{}/schedstat", child.id()));
+    let told = told.ok().and_then(|it| it.split(' ').next()?.parse().ok());
+    Duration::from_nanos(told.unwrap_or(0))
 }
 
 /// The events of the answers, the last one of each frame.
