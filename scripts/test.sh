@@ -13,6 +13,8 @@ set -euo pipefail
 cd "$(dirname "$(realpath "$0")")/.."
 home=$PWD
 . scripts/rights.sh
+# make's own: a make that a test starts would say which directory it enters, and keep going.
+unset MAKEFLAGS MAKELEVEL MFLAGS
 limit=${LIMIT:-1800}
 mode=${1-}
 mkdir -p "${CARGO_TARGET_DIR:-target}/tmp"

@@ -79,7 +79,9 @@ fn surroundings() -> Result<(), Failed> {
         let wanted = [
             "Sig", "Shd", "Umask", "Cap", "NoNew", "Seccomp:", "Cpus_", "Groups", "Uid", "Gid",
         ];
-        let status = |line: &&str| wanted.iter().any(|w| line.starts_with(w));
+        // The signals that are queued for a user are of all his processes.
+        let status =
+            |line: &&str| wanted.iter().any(|w| line.starts_with(w)) && !line.starts_with("SigQ");
         let out = text(out);
         match out.starts_with("Name:") {
             true => out.lines().filter(status).map(str::to_owned).collect(),
