@@ -56,9 +56,9 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     let document = document::document(analysis, file, parts);
     let document = serde_json::to_vec(&document)?;
     let mut columns = blob::Columns::default();
-    columns.varints(segments.counts);
+    columns.varints(segments.counts.iter().copied());
     columns.bytes(&segments.kinds);
-    columns.varints(segments.lengths);
+    columns.varints(segments.inner_lengths());
     columns.bytes(segments.shares.as_flattened());
     columns.varints(segments.by);
     if let Some(stacks) = stacks {
