@@ -528,7 +528,9 @@ impl<'a, R> Table<'a, R> {
         };
         for (cells, name, _) in &rows {
             out.push_str("<tr>");
-            cell(&mut out, "text", name);
+            // On a narrow screen it ends in an ellipsis; shorter ones are wrapped.
+            let long = name.chars().nth(60).is_some();
+            cell(&mut out, if long { "text long" } else { "text" }, name);
             for (at, column) in &used {
                 let text = cells.get(*at).map(String::as_str).unwrap_or_default();
                 cell(&mut out, class(column.right), text);

@@ -10,11 +10,11 @@
 mod columns;
 mod blob;
 mod document;
+pub(crate) mod pictures;
 mod segments;
 mod stacks;
 mod steps;
 mod strings;
-mod ticks;
 
 use base64::Engine;
 use sha2::{Digest, Sha256};
@@ -23,7 +23,6 @@ use tr_analyze::model::Analysis;
 
 use crate::ci::Ci;
 use crate::{escape, untraced, who};
-pub(crate) use ticks::ticks;
 
 /// The begin of every page.
 const HEAD: &str = include_str!("../../web/src/head.html");
