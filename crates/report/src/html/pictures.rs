@@ -66,8 +66,13 @@ mod tests {
             let texts = texts.filter_map(|text| Some(text.split_once('<')?.0.to_owned()));
             texts.collect::<Vec<_>>()
         };
-        assert_eq!(labels(11 * SECOND), ["0 s", "2 s", "4 s", "6 s", "8 s", "10 s"]);
-        let minutes = ["0 s", "30 s", "1:00 min", "1:30 min", "2:00 min", "2:30 min"];
+        assert_eq!(
+            labels(11 * SECOND),
+            ["0 s", "2 s", "4 s", "6 s", "8 s", "10 s"]
+        );
+        let minutes = [
+            "0 s", "30 s", "1:00 min", "1:30 min", "2:00 min", "2:30 min",
+        ];
         assert_eq!(labels(170 * SECOND), minutes);
         let hours = labels(95 * 3600 * SECOND);
         assert_eq!((hours.len(), hours[1].as_str()), (10, "10:00 h"));
