@@ -234,8 +234,11 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     page(&many, directory, "many")?;
     let sleeper = directory.join("sleeper.bin");
     let file = sleeper.to_string_lossy();
-    let script =
-        "sleep 9 >/dev/null 2>&1 & i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; sleep 0.1";
+    // Until the sleeper has slept for nearly all of its time, however long the machine let it wait.
+    let script = "read up _ </proc/uptime; begin=${up%.*}${up#*.}; sleep 9 >/dev/null 2>&1 & \
+        i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; \
+        while read on wait _ </proc/$!/schedstat && read up _ </proc/uptime && \
+        [ $((${up%.*}${up#*.} - begin)) -lt $(((on * 120 + wait * 12) / 10000000)) ]; do :; done; sleep 0.1";
     let record = ["record", "-q", "--method", "ptrace", "-o", &file];
     run(&[&record[..], &["--", "sh", "-c", script]].concat())?;
     page(&sleeper, directory, "sleeper")?;

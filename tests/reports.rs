@@ -146,7 +146,7 @@ fn every_line_of_every_report_fits() -> Result<(), Failure> {
     let all = recordings()?;
     assert!(all.len() > 50, "{}", all.len());
     for file in &all {
-        for columns in ["80", "100", "160"] {
+        for columns in ["60", "80", "100", "160"] {
             let out = Command::new(TR)
                 .args(["analyze", "--report", "all", "--top", "15"])
                 .arg(file)

@@ -170,7 +170,7 @@ impl Style {
     ) {
         let names = rows.iter().map(|(name, ..)| units::width(name)).max();
         let names = names.unwrap_or(0).min(columns.0);
-        let columns = self.width.saturating_sub(names + columns.1).clamp(8, 40);
+        let columns = self.width.saturating_sub(names + columns.1).clamp(6, 40);
         let largest = rows.first().map_or(1, |(_, time, _)| *time);
         for (name, time, count) in rows {
             let bar = units::pad(&self.bar(*time, largest, columns), columns, false);

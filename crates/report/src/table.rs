@@ -189,8 +189,21 @@ impl<R> Column<'_, R> {
 /// A row: its cells, its name, its colour.
 type TableLine = (Vec<String>, String, Paint);
 
-/// The least width of the names, unless all are shorter.
+/// The least width of the names, unless all are shorter; and on a narrow terminal.
 const NAMES: usize = 26;
+const LEAST: usize = 12;
+
+/// What columns of these widths leave to the names.
+fn left(widths: &[usize], style: &Style, indent: usize) -> usize {
+    let used = indent + used_by(widths);
+    style.width.saturating_sub(used).max(LEAST)
+}
+
+/// The width of all columns, with the space behind each.
+fn used_by(widths: &[usize]) -> usize {
+    let shown = widths.iter().filter(|width| **width > 0);
+    shown.map(|width| width + 2).sum()
+}
 
 /// The columns of a table whose rows are made from values of type `R`.
 pub struct Table<'a, R> {
@@ -384,24 +397,33 @@ impl<'a, R> Table<'a, R> {
             return self.markdown(&seen, &rows);
         }
         let widths = self.widths(&seen, &rows, style, indent);
-        let shown = widths.iter().filter(|width| **width > 0);
-        let used = indent + shown.map(|width| width + 2).sum::<usize>();
-        let room = style.width.saturating_sub(used).max(12);
+        let room = left(&widths, style, indent);
         let mut out = String::new();
         let title = self.heading(&mut out, room, style);
         let titles = seen.iter().map(|column| column.title.clone());
         let titles = (titles.collect(), title.to_owned(), Paint::Bold);
-        for (cells, name, paint) in std::iter::once(&titles).chain(&rows) {
+        for (at, (cells, name, paint)) in std::iter::once(&titles).chain(&rows).enumerate() {
             let mut text = " ".repeat(indent);
             let columns = seen.iter().zip(&widths).zip(cells);
             for ((column, width), cell) in columns.filter(|((_, width), _)| **width > 0) {
                 text.push_str(&units::pad(cell, *width, column.right));
                 text.push_str("  ");
             }
-            text.push_str(&units::shorten(name, room));
+            let name = match at == 0 || self.plain {
+                true => units::clip(name, room),
+                false => units::shorten(name, room),
+            };
+            text.push_str(&name);
             style.painted(&mut out, *paint, text.trim_end());
         }
         out
+    }
+
+    /// The columns that `text` leaves to the names of these rows.
+    pub fn room(&self, rows: impl IntoIterator<Item = R>, style: &Style, indent: usize) -> usize {
+        let seen = self.seen();
+        let rows = self.lines(&seen, rows);
+        left(&self.widths(&seen, &rows, style, indent), style, indent)
     }
 
     fn lines(&self, seen: &[&Column<'a, R>], rows: impl IntoIterator<Item = R>) -> Vec<TableLine> {
@@ -429,16 +451,17 @@ impl<'a, R> Table<'a, R> {
         }
         let names = rows.iter().map(|(_, name, _)| units::width(name)).max();
         let names = names.unwrap_or(0).max(units::width(noun(&self.title)));
-        let names = names.min(NAMES);
-        let spare = seen.iter().enumerate().rev();
-        for (at, _) in spare.filter(|(_, column)| column.spare) {
-            let shown = widths.iter().filter(|width| **width > 0);
-            let used = indent + shown.map(|width| width + 2).sum::<usize>();
-            if used + names <= style.width {
-                break;
-            }
+        // First what can be spared; then whatever has no room on a narrow terminal, but the first two.
+        let last = || (0..seen.len()).rev();
+        let spare = last().filter(|at| seen.get(*at).is_some_and(|column| column.spare));
+        let spare = spare.map(|at| (at, NAMES));
+        let others = last().filter(|at| *at > 1).map(|at| (at, LEAST));
+        for (at, least) in spare.chain(others) {
+            let used = indent + used_by(&widths);
             if let Some(width) = widths.get_mut(at) {
-                *width = 0;
+                if used + names.min(least) > style.width {
+                    *width = 0;
+                }
             }
         }
         widths
@@ -528,7 +551,9 @@ impl<'a, R> Table<'a, R> {
         };
         for (cells, name, _) in &rows {
             out.push_str("<tr>");
-            cell(&mut out, "text", name);
+            // On a narrow screen it ends in an ellipsis; shorter ones are wrapped.
+            let long = name.chars().nth(60).is_some();
+            cell(&mut out, if long { "text long" } else { "text" }, name);
             for (at, column) in &used {
                 let text = cells.get(*at).map(String::as_str).unwrap_or_default();
                 cell(&mut out, class(column.right), text);

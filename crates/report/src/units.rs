@@ -249,9 +249,30 @@ pub fn shorten(text: &str, columns: usize) -> String {
     format!("{head}…{tail}")
 }
 
+/// Our words in at most `columns`: as many whole ones as fit.
+pub fn clip(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let ends = text.match_indices(' ').map(|(at, _)| at);
+    let fits = ends.filter_map(|at| text.get(..at));
+    let fits = fits.map(|head| format!("{}…", head.trim_end_matches([':', ',', ';'])));
+    let longest = fits.take_while(|head| width(head) <= columns).last();
+    longest.unwrap_or_else(|| shorten(text, columns))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_of_ours_stay_whole() {
+        let title = "longest alone: no other task was runnable";
+        assert_eq!(clip(title, 41), title);
+        assert_eq!(clip(title, 40), "longest alone: no other task was…");
+        assert_eq!(clip(title, 16), "longest alone…");
+        assert_eq!(clip(title, 5), "lo…le");
+    }
 
     #[test]
     fn an_interval_has_one_unit() {

@@ -7,6 +7,7 @@ use super::functions::{period, Noisy};
 use super::profile::Both;
 use super::{signed, Diff, Judged};
 use crate::escape::html;
+use crate::html::pictures;
 use crate::units;
 
 const LEVELS: usize = 60;
@@ -136,10 +137,7 @@ impl Graph<'_> {
         let text = if width.saturating_mul(NAMED) < self.whole {
             String::new()
         } else {
-            let y = FRAME - 4;
-            format!(
-                "<text x=\"4\" y=\"{y}\" font-size=\"12\" fill=\"currentColor\">{function}</text>"
-            )
+            pictures::name(&name.function, FRAME)
         };
         let _ = write!(
             out,

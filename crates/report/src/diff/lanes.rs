@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::run::Bar;
 use super::Run;
 use crate::escape::html;
+use crate::html::pictures;
 use crate::sort::Rows;
 use crate::units;
 
@@ -100,7 +101,7 @@ impl<'a> Axis<'a> {
         let text = if length.saturating_mul(NAMED) < self.whole {
             String::new()
         } else {
-            format!("<text x=\"4\" y=\"{}\">{name}</text>", height - 4)
+            pictures::name(&bar.name(), height)
         };
         let states = if self.is_short(length) {
             String::new()

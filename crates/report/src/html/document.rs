@@ -233,7 +233,9 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<
     max_off_cpu: Option<u64> = process.max_off_cpu.map(|stretch| stretch.length),
     max_rss: Option<u64> = process.max_rss,
     tree_processes: u64 = process.tree.processes,
-    tree_on_cpu: Option<u64> = process.tree.times.on_cpu_known(),
+    // Of its descendants, without itself: most have none.
+    below_on_cpu: Option<u64> = process.tree.times.on_cpu_known()
+        .map(|all| all.saturating_sub(process.times.on_cpu_known().unwrap_or(0))),
     // Their numbers: they follow each other in the order of the processes.
     threads: usize = process.threads.len(),
     execs: usize = process.execs.len(),
@@ -256,10 +258,11 @@ columns!(Threads(zero: Ktime, thread: &Thread, strings: &mut Strings) {
     unknown: u64 = thread.times.unknown,
 });
 
-columns!(Execs(start: Ktime, exec: &ExecSpan, strings: &mut Strings) {
+columns!(Execs(process: &Process, exec: &ExecSpan, strings: &mut Strings) {
     // Since the start of the process.
-    start: i64 = difference(exec.start.0, start.0),
-    wall: u64 = exec.end.since(exec.start),
+    start: i64 = difference(exec.start.0, process.start.0),
+    // Before the end of the process: the last one ends with it.
+    end: i64 = difference(process.end.0, exec.end.0),
     label: u32 = strings.add(label::label_of(&exec.argv, &exec.comm, false)),
     argv: Option<u32> = argv(&exec.argv, strings),
     on_cpu: Option<u64> = exec.times.on_cpu_known(),
@@ -417,7 +420,7 @@ pub fn document(
             threads.push(zero, thread, &mut strings);
         }
         for exec in &process.execs {
-            execs.push(process.start, exec, &mut strings);
+            execs.push(process, exec, &mut strings);
         }
     }
     Document {

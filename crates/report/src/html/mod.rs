@@ -10,11 +10,11 @@
 mod columns;
 mod blob;
 mod document;
+pub(crate) mod pictures;
 mod segments;
 mod stacks;
 mod steps;
 mod strings;
-mod ticks;
 
 use base64::Engine;
 use sha2::{Digest, Sha256};
@@ -23,7 +23,6 @@ use tr_analyze::model::Analysis;
 
 use crate::ci::Ci;
 use crate::{escape, untraced, who};
-pub(crate) use ticks::ticks;
 
 /// The begin of every page.
 const HEAD: &str = include_str!("../../web/src/head.html");
@@ -56,9 +55,9 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     let document = document::document(analysis, file, parts);
     let document = serde_json::to_vec(&document)?;
     let mut columns = blob::Columns::default();
-    columns.varints(segments.counts);
+    columns.varints(segments.counts.iter().copied());
     columns.bytes(&segments.kinds);
-    columns.varints(segments.lengths);
+    columns.varints(segments.inner_lengths());
     columns.bytes(segments.shares.as_flattened());
     columns.varints(segments.by);
     if let Some(stacks) = stacks {

@@ -37,6 +37,18 @@ pub struct Segments {
     pub by: Vec<u64>,
 }
 
+impl Segments {
+    /// The lengths, without that of each thread's last piece, which ends with its thread.
+    pub fn inner_lengths(&self) -> impl Iterator<Item = u64> + '_ {
+        let mut left = self.lengths.iter().copied();
+        self.counts.iter().flat_map(move |count| {
+            let mut of: Vec<u64> = left.by_ref().take(*count as usize).collect();
+            of.pop();
+            of
+        })
+    }
+}
+
 /// The number of stretches in the sample that decides the grain.
 const SAMPLE: u64 = 1_000_000;
 

@@ -5,7 +5,8 @@ use std::fmt::Write;
 
 use super::{Job, Link, Pipeline, SHOWN};
 use crate::escape::html;
-use crate::html::{static_page, ticks};
+use crate::html::pictures::ticks;
+use crate::html::static_page;
 use crate::table::{Cell, Table};
 use crate::units;
 

@@ -45,8 +45,8 @@ impl<'a> AdviceReport<'a> {
             .data("action", |advice| advice.action.clone())
     }
 
-    /// The evidence: the processes and the time.
-    fn evidence(&self, advice: &Advice) -> String {
+    /// The evidence: the time, and as many of the processes as have room.
+    fn evidence(&self, advice: &Advice, room: usize) -> String {
         let analysis = self.view.analysis;
         let processes = advice.processes.iter().take(NAMED);
         let names = processes.map(|ix| {
@@ -54,16 +54,23 @@ impl<'a> AdviceReport<'a> {
             format!("{} ({})", crate::label::label(process), process.pid.0)
         });
         let names: Vec<String> = names.map(|name| units::shorten(&name, 40)).collect();
-        let more = match advice.processes.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            n => format!(" and {} more", units::count(n as u64)),
+        let text = |names: &[String]| {
+            let more = match advice.processes.len().saturating_sub(names.len()) {
+                0 => String::new(),
+                n => format!(" and {} more", units::count(n as u64)),
+            };
+            format!(
+                "{} s to {} s: {}{more}",
+                units::at(self.view.since(advice.from)),
+                units::at(self.view.since(advice.to)),
+                names.join(", ")
+            )
         };
-        format!(
-            "{} s to {} s: {}{more}",
-            units::at(self.view.since(advice.from)),
-            units::at(self.view.since(advice.to)),
-            names.join(", ")
-        )
+        let fit = (1..=names.len()).rev();
+        let fit = fit.filter_map(|count| Some(text(names.get(..count)?)));
+        let mut fit = fit.skip_while(|text| units::width(text) > room);
+        fit.next()
+            .unwrap_or_else(|| text(names.get(..1).unwrap_or_default()))
     }
 }
 
@@ -128,12 +135,8 @@ impl Report for AdviceReport<'_> {
             if advice.processes.is_empty() {
                 continue;
             }
-            let evidence = format!("      {}", self.evidence(advice));
-            style.painted(
-                &mut out,
-                Paint::Dim,
-                &units::shorten(&evidence, style.width),
-            );
+            let evidence = self.evidence(advice, style.width.saturating_sub(6));
+            style.wrapped(&mut out, Paint::Dim, "      ", &evidence);
         }
         let shown = self.all.to_change().count();
         if let Some(combined) = self.all.combined(shown) {

@@ -206,10 +206,7 @@ impl<'a> PathReport<'a> {
             let to = run.last().map_or(leg.to, |last| last.to);
             let (from, to) = (self.view.since(leg.from), self.view.since(to));
             let (name, paint) = match one {
-                true => (
-                    self.who(leg) + &self.then(leg, behind.first()),
-                    Paint::Plain,
-                ),
+                true => (self.task(leg, behind.first(), room), Paint::Plain),
                 false => (self.between(run, room), Paint::Dim),
             };
             rows.push(LegRow {
@@ -235,19 +232,22 @@ impl<'a> PathReport<'a> {
             .shown(wide)
             .column("length", |row| Cell::Time(row.length))
             .paint(|row| row.paint);
-        // A column needs 0.5 % of the path.
-        let columns = COLUMNS.iter().filter(|column| {
+        // A column needs 0.5 % of the path; on a narrow terminal the largest have room.
+        let mut columns: Vec<_> = COLUMNS.iter().enumerate().collect();
+        columns.retain(|(_, column)| {
             let ns = column.of(&spent);
             ns > 0 && ns.saturating_mul(200) >= length
         });
-        let figures = columns.clone().count() + usize::from(wide);
-        for column in columns {
+        columns.sort_by_key(|(_, column)| Reverse(column.of(&spent)));
+        columns.truncate((style.width.saturating_sub(32) / 10).max(2));
+        columns.sort_by_key(|(at, _)| *at);
+        for (_, column) in columns {
             table = table.column(column.title, |row| match column.of(&row.spent) {
                 0 => Cell::Empty,
                 ns => Cell::Time(ns),
             });
         }
-        let sum = LegRow {
+        let sum = || LegRow {
             from: Cell::from("sum"),
             to: Cell::Empty,
             length,
@@ -255,10 +255,18 @@ impl<'a> PathReport<'a> {
             name: "= wall time".into(),
             paint: Paint::Bold,
         };
-        // What the figures leave: no column is wider than ten, with the space before it.
-        let room = style.width.saturating_sub(17 + 10 * figures);
-        let rows = self.rows(&found.legs, room).into_iter();
-        table.text(rows.chain([sum]), style, 2)
+        let rows = |room| self.rows(&found.legs, room).into_iter().chain([sum()]);
+        let room = table.room(rows(usize::MAX), style, 2);
+        table.text(rows(room), style, 2)
+    }
+
+    /// A leg's task, and what its end did where that has room.
+    fn task(&self, leg: &Leg, next: Option<&Leg>, room: usize) -> String {
+        let (who, then) = (self.who(leg), self.then(leg, next));
+        match room.saturating_sub(units::width(&then)) {
+            0..16 if units::width(&who) + units::width(&then) > room => who,
+            room => units::shorten(&who, room) + &then,
+        }
     }
 
     /// Hidden legs by program: up to four whole names, as many as have room.
@@ -311,10 +319,12 @@ impl<'a> PathReport<'a> {
                 if self.group_at(stay.thread, stay.at) == Some(free.group) {
                     return "; then its waits decide".to_owned();
                 }
-                format!("; then {} decides", self.label_at(stay.thread, stay.at))
+                let label = self.label_at(stay.thread, stay.at);
+                let room = style.width.saturating_sub(room + 40).max(16);
+                format!("; then {} decides", units::shorten(&label, room))
             });
             let line = format!("  {name}  {} faster{decides}", least_time(gain));
-            style.line(out, &units::shorten(&line, style.width));
+            style.line(out, &line);
         }
         if let Some(least) = limits.more_slots {
             let gain = limits.recorded.saturating_sub(least);
@@ -476,10 +486,10 @@ impl Report for PathReport<'_> {
         );
         let room = style.width.saturating_sub(units::width(&title) + 3);
         let title = match room {
-            8.. => format!("{title} · {}", units::shorten(&name, room)),
-            _ => units::shorten(&title, style.width),
+            16.. => format!("{title} · {}", units::shorten(&name, room)),
+            _ => title,
         };
-        style.painted(&mut out, Paint::Bold, &title);
+        style.wrapped(&mut out, Paint::Bold, "", &title);
         bars(&mut out, &found.shares, path.length(), 8, style);
         let inferred = inferred(&found.legs);
         if self.view.analysis.basis() != Basis::Events {
@@ -488,10 +498,10 @@ impl Report for PathReport<'_> {
         } else if inferred > 0 {
             let share = units::share(inferred, path.length());
             let text = format!(
-                "  {} ({share}) of the path is inferred: no event shows these steps.",
+                "{} ({share}) of the path is inferred: no event shows these steps.",
                 units::time(inferred)
             );
-            style.painted(&mut out, Paint::Dim, &text);
+            style.wrapped(&mut out, Paint::Dim, "  ", &text);
         }
         out.push('\n');
         if self.view.ask.functions {

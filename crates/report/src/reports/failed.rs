@@ -57,11 +57,18 @@ fn indent() -> String {
 
 fn line(out: &mut String, failure: &Failed, style: &Style) {
     let pid = failure.pid.map(|pid| format!(" (pid {pid})"));
-    let fact = failure.fact() + &pid.unwrap_or_default();
-    let room = style
-        .width
-        .saturating_sub(units::width(&fact) + LEAD.len() + 3);
-    let what = units::shorten(&failure.name, room.max(20));
+    let room = |fact: &str| {
+        style
+            .width
+            .saturating_sub(units::width(fact) + LEAD.len() + 3)
+    };
+    let whole = failure.fact() + &pid.unwrap_or_default();
+    // Rather than the name the pid.
+    let fact = match room(&whole) {
+        0..20 if units::width(&failure.name) > room(&whole) => failure.fact(),
+        _ => whole,
+    };
+    let what = units::shorten(&failure.name, room(&fact).max(12));
     let lead = style.paint(Paint::Bad, LEAD.trim_end());
     let fact = style.paint(Paint::Bad, &fact);
     let _ = writeln!(out, "{lead}   {what}   {fact}");

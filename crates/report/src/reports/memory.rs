@@ -209,8 +209,7 @@ fn killed(view: &View<'_>, threads: &[ThreadIx]) -> Vec<Killed> {
 impl Report for Memory<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
-        let head = units::shorten(&self.head(), style.width);
-        style.painted(&mut out, Paint::Bold, &head);
+        style.wrapped(&mut out, Paint::Bold, "", &self.head());
         for line in self.sums() {
             style.line(&mut out, &line);
         }

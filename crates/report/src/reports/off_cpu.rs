@@ -267,6 +267,7 @@ impl<'a> OffCpu<'a> {
         let rows = rows.into_iter().map(|(reason, sum)| (None, reason, sum));
         self.sums(whole, by_kernel)
             .titled(title)
+            .plain()
             .text(rows, style, 0)
     }
 

@@ -62,11 +62,12 @@ impl<'a> ParallelismReport<'a> {
         };
         let width = rows.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
         let width = width.max(5);
+        let room = style.width.saturating_sub(width + columns + 19).max(8);
         let title = format!(
             "{}  {}  {}",
             units::pad("tasks", width, true),
             units::pad("on a CPU", 15 + columns, false),
-            "runnable (with the run queue)"
+            units::clip("runnable (with the run queue)", room)
         );
         style.painted(out, Paint::Bold, &title);
         for (name, running, demand) in rows {

@@ -280,8 +280,7 @@ impl Report for Series<'_> {
         if self.interval != self.asked {
             let _ = write!(title, " ({} is too fine)", units::time(self.asked));
         }
-        let title = units::shorten(&title, style.width);
-        style.painted(&mut out, Paint::Bold, &title);
+        style.wrapped(&mut out, Paint::Bold, "", &title);
         let lines = self.ranked();
         if !lines.is_empty() {
             let wide = intervals.div_ceil(each).saturating_mul(columns);

@@ -305,12 +305,9 @@ impl<'a> StepsReport<'a> {
         for (_, step, times) in tests.into_iter().take(SLOWEST) {
             let spent = kinds::sentence(&times.spent.unwrap_or_default());
             let wall = units::pad(&units::time(step.wall()), 9, true);
-            let room = style
-                .width
-                .saturating_sub(units::width(&spent) + 14)
-                .max(12);
+            let room = style.width.saturating_sub(units::width(&spent) + 14);
             let failed = if step.failed() { " failed" } else { "" };
-            let room = room.saturating_sub(failed.len());
+            let room = room.saturating_sub(failed.len()).max(20);
             let name = units::shorten(&step.name, room) + failed;
             let text = format!("{wall}  {name}: {spent}");
             let mut lines = String::new();

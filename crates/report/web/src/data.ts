@@ -434,10 +434,9 @@ function sums(counts: number[]): Uint32Array {
   return out;
 }
 
-/** The document in the page (document.rs): starts are differences, lengths replace ends. */
-interface Packed extends Omit<Doc, "processes" | "execs"> {
-  processes: Doc["processes"] & { wall: number[]; alone: number[] };
-  execs: Doc["execs"] & { wall: number[] };
+/** The document in the page (document.rs): starts are differences; a program's end is before that of its process. */
+interface Packed extends Omit<Doc, "processes"> {
+  processes: Doc["processes"] & { wall: number[]; below_on_cpu: (number | null)[]; alone: number[] };
 }
 
 /** Restores the ends, and the threads that are as their processes: the page leaves them out. */
@@ -446,15 +445,15 @@ function restore(doc: Packed): Doc {
   let begin = 0;
   p.start = p.start.map((since) => (begin += since));
   p.end = p.start.map((start, ix) => start + p.wall[ix]);
+  p.tree_on_cpu = p.below_on_cpu.map((below, ix) => below === null ? null : below + (p.on_cpu[ix] ?? 0)) as number[];
   let exec = 0;
-  x.end = [];
   const keys = Object.keys(t) as (keyof Doc["threads"])[];
   const full = Object.fromEntries(keys.map((key) => [key, [] as number[]])) as Doc["threads"];
   let thread = 0;
   p.pid.forEach((pid, ix) => {
     for (let n = 0; n < p.execs[ix]; n++, exec++) {
       x.start[exec] += p.start[ix];
-      x.end.push(x.start[exec] + x.wall[exec]);
+      x.end[exec] = p.end[ix] - x.end[exec];
     }
     for (let n = 0; n < p.threads[ix]; n++) {
       for (const key of keys) full[key].push(p.alone[ix] ? (key === "tid" ? pid : p[key][ix]) : t[key][thread]);
@@ -480,12 +479,12 @@ export async function load(element: HTMLElement): Promise<Data> {
   const end = new Float64Array(n);
   for (let t = 0; t < threads; t++) {
     let units = 0;
-    for (let at = first[t]; at < first[t + 1]; at++) {
+    const last = first[t + 1] - 1;
+    for (let at = first[t]; at <= last; at++) {
       start[at] = doc.threads.start[t] + units * unit;
-      units += read.varint();
-      end[at] = doc.threads.start[t] + units * unit;
+      // The last one ends with its thread.
+      end[at] = at === last ? doc.threads.end[t] : doc.threads.start[t] + (units += read.varint()) * unit;
     }
-    if (first[t + 1] > first[t]) end[first[t + 1] - 1] = doc.threads.end[t];
   }
   const raw = read.take(mixed * 4);
   const shares = new Float32Array(mixed * 5);

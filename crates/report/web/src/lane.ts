@@ -14,6 +14,12 @@ const ROWS = 5;
 const LOW = { height: 760, rows: 3 };
 /** Narrower steps are not drawn, CSS pixels; marks of a moment are this wide. */
 const LEAST = 2;
+const TITLE = "steps and tests";
+
+/** Where a name ends: before the lane's title, which stands in smaller letters at its right end. */
+export function beside(ctx: CanvasRenderingContext2D, title: string, width: number, right: number): number {
+  return Math.min(right, width - ctx.measureText(title).width - 4);
+}
 
 /** A step on the lane, CSS pixels. */
 interface Box {
@@ -38,7 +44,7 @@ export class Lane {
   private constructor(private context: Context) {
     const { from, to } = context.data.doc.steps;
     this.order = from.map((_, ix) => ix).sort((a, b) => from[a] - from[b] || to[b] - to[a] || a - b);
-    this.element = h("div", { class: "lane" }, this.canvas, h("span", { class: "lane-title" }, "steps and tests"));
+    this.element = h("div", { class: "lane" }, this.canvas, h("span", { class: "lane-title" }, TITLE));
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => context.tip.hide());
     this.canvas.addEventListener("click", (event) => {
@@ -83,9 +89,10 @@ export class Lane {
       ctx.fillRect(left, y, Math.max(1, wide - 1), ROW - 2);
       ctx.globalAlpha = 1;
       ctx.fillRect(left, y, 1.5, ROW - 2);
-      if (wide < 24) continue;
+      const room = (row === 0 ? beside(ctx, TITLE, width, right) : right) - left;
+      if (room < 24) continue;
       ctx.fillStyle = failed[step] ? theme.css.bad : theme.css.ink;
-      ctx.fillText(fit(ctx, data.string(name[step]), wide - 8), left + 4, y + ROW - 6);
+      ctx.fillText(fit(ctx, data.string(name[step]), room - 8), left + 4, y + ROW - 6);
     }
   }
 

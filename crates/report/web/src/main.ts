@@ -144,6 +144,8 @@ async function main() {
       panels[view].hidden = !active;
       tabs[at].setAttribute("aria-selected", String(active));
       tabs[at].tabIndex = active ? 0 : -1;
+      // A narrow screen has no room for all.
+      if (active && changed?.has("view") !== false) tablist.scrollLeft = tabs[at].offsetLeft + tabs[at].offsetWidth / 2 - tablist.clientWidth / 2;
     }
     document.body.dataset.view = state.view;
     tip.hide();

@@ -3,6 +3,7 @@
 import { KINDS, STATES, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
+import { beside } from "./lane";
 import { fit, sized, type Theme } from "./paint";
 import { sampled } from "./stacks";
 import type { Context } from "./timeview";
@@ -150,9 +151,10 @@ export class PathLane {
         ctx.setLineDash([]);
         ctx.globalAlpha = 1;
       }
-      if (wide >= 24) {
+      const room = beside(ctx, data.pathName, width, left + wide) - left;
+      if (room >= 24) {
         ctx.fillStyle = theme.css.ink;
-        ctx.fillText(fit(ctx, name(data, step), wide - 6), left + 3, ROW - 8);
+        ctx.fillText(fit(ctx, name(data, step), room - 6), left + 3, ROW - 8);
       }
     });
     const step = this.all[chosen];

@@ -26,6 +26,8 @@ interface Node {
 }
 
 const RINGS = 7;
+/** The least radius of the sunburst's middle, CSS pixels. */
+const MIDDLE = 46;
 /** Siblings of a program with a smaller share of the whole are one cell: their names could not be read. */
 const SMALL = 0.012;
 const ROW = 24;
@@ -304,8 +306,11 @@ export class Tree {
   private size(): number {
     return Math.max(120, Math.min(this.sunBox.clientWidth, this.sunBox.clientHeight || 480));
   }
-  private rings(): number {
-    return this.depth;
+  /** The radius of the middle, which has room for its text, and the width of a ring. */
+  private radii(): [number, number] {
+    const radius = this.size() / 2 - 10;
+    const hole = Math.max((radius * 1.2) / (this.depth + 1.2), Math.min(MIDDLE, radius / 2));
+    return [hole, (radius - hole) / Math.max(1, this.depth)];
   }
 
   private drawSun(colors: ReturnType<typeof theme>) {
@@ -313,11 +318,11 @@ export class Tree {
     const size = this.size();
     const ctx = sized(this.sun, size, size);
     if (!ctx) return;
-    const ring = (size / 2 - 10) / (this.rings() + 1.2);
+    const [hole, ring] = this.radii();
     // A part of a ring, half a pixel apart from its neighbours.
     const shape = (d: Node) => {
       const [from, to] = [(d.x0 - 0.25) * 2 * Math.PI, (d.x1 - 0.25) * 2 * Math.PI];
-      const [inner, outer] = [ring * (d.depth + 0.2), ring * (d.depth + 1.2) - 1];
+      const [inner, outer] = [hole + ring * (d.depth - 1), hole + ring * d.depth - 1];
       const gap = (radius: number) => (to - from < 6.28 ? Math.min(0.5 / radius, (to - from) / 4) : 0);
       ctx.beginPath();
       ctx.arc(0, 0, outer, from + gap(outer), to - gap(outer));
@@ -331,7 +336,7 @@ export class Tree {
     ctx.textBaseline = "middle";
     const chosen = this.cells.get(this.store.state.sel);
     this.nodes.forEach((d) => {
-      if (d.depth === 0 || d.depth > this.rings() || (d.x1 - d.x0) * d.depth * ring * 6.28 < 0.4) return;
+      if (d.depth === 0 || d.depth > this.depth || (d.x1 - d.x0) * d.depth * ring * 6.28 < 0.4) return;
       shape(d);
       ctx.globalAlpha = this.shows(d) ? 1 : 0.25;
       ctx.fillStyle = this.color(d, colors);
@@ -346,12 +351,12 @@ export class Tree {
         ctx.lineWidth = 2.5;
         ctx.stroke();
       }
-      const radius = ring * (d.depth + 0.7);
+      const radius = hole + ring * (d.depth - 0.5);
       const length = (d.x1 - d.x0) * 2 * Math.PI * radius;
       const middle = (d.x0 + d.x1) * Math.PI - Math.PI / 2;
       ctx.fillStyle = ink(this.color(d, colors));
       ctx.save();
-      if (length > 64) {
+      if (length > 64 && ring > 11) {
         ctx.rotate(middle);
         ctx.translate(radius, 0);
         const below = Math.sin(middle) > 0;
@@ -370,7 +375,7 @@ export class Tree {
       ctx.globalAlpha = 1;
     });
     // As long as the circle is wide, two lines above its middle.
-    const room = 2 * Math.sqrt(Math.max(900, (ring * 1.2) ** 2 - 26 ** 2)) - 10;
+    const room = 2 * Math.sqrt(Math.max(900, hole ** 2 - 26 ** 2)) - 10;
     ctx.fillStyle = colors.css.ink;
     ctx.font = `600 ${FONT}`;
     // In full, where letters of 10 px let it.
@@ -424,12 +429,12 @@ export class Tree {
     const box = this.sun.getBoundingClientRect();
     const size = this.size();
     const [dx, dy] = [event.clientX - box.left - size / 2, event.clientY - box.top - size / 2];
-    const ring = (size / 2 - 10) / (this.rings() + 1.2);
-    const depth = Math.floor(Math.hypot(dx, dy) / ring - 0.2);
-    if (depth < 0 || Math.hypot(dx, dy) < ring * 1.2) return this.root;
+    const [hole, ring] = this.radii();
+    const depth = Math.floor((Math.hypot(dx, dy) - hole) / ring) + 1;
+    if (depth < 1) return this.root;
     let x = (Math.atan2(dy, dx) + Math.PI / 2) / (2 * Math.PI);
     if (x < 0) x += 1;
-    return depth > this.rings() ? null : this.find(depth, x);
+    return depth > this.depth ? null : this.find(depth, x);
   }
   private atIce(event: MouseEvent): Node | null {
     const box = this.ice.getBoundingClientRect();

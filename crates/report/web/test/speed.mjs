@@ -66,7 +66,7 @@ for (const view of ["heatmap", "timeline", "heatmap&rows=program", "heatmap&rows
     // Frames that came to the screen, as the compositor has it.
     const frames = events.filter((e) => e.name === "DrawFrame").length;
     const scripts = events.filter((e) => e.name === "FireAnimationFrame" && e.dur).map((e) => e.dur / 1000);
-    console.log(`${view.padEnd(22)} ${name.padEnd(5)} ${(frames / seconds).toFixed(0).padStart(3)} frames/s (target: 30), script ${median(scripts).toFixed(1)} ms a frame, most ${Math.max(...scripts).toFixed(1)} ms`);
+    console.log(`${view.padEnd(22)} ${name.padEnd(5)} ${(frames / seconds).toFixed(0).padStart(3)} frames/s (target: 50), script ${median(scripts).toFixed(1)} ms a frame, most ${Math.max(...scripts).toFixed(1)} ms`);
   };
   await run("zoom", "zoom");
   for (let times = 0; times < 3; times++) await page.keyboard.press("+");
@@ -80,6 +80,13 @@ for (const view of ["table", "steps"]) {
   await page.waitForSelector("html[data-ready]");
   if (!(await page.isVisible(`#view-${view}`))) continue;
   await page.waitForTimeout(300);
+  const room = await page.evaluate((view) => Math.max(...[...document.querySelectorAll(`#view-${view} .table-scroll`)].map((one) => one.scrollHeight - one.clientHeight)), view);
+  // What does not move draws no frames.
+  if (room < 60 * 120) {
+    console.log(`${view.padEnd(22)} scroll: too few rows to tell`);
+    await page.close();
+    continue;
+  }
   let seconds = 0;
   const events = await traced(page, async () => {
     seconds = await page.evaluate((view) => new Promise((done) => {

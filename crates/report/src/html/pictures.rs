@@ -1,0 +1,81 @@
+//! Parts of the pictures of a page without a script.
+
+use std::fmt::Write;
+
+use crate::escape::html;
+use crate::units;
+
+/// A tick this close to the end has no number.
+const CLOSE: u64 = 40;
+
+const SECOND: u64 = 1_000_000_000;
+/// Times below are told in seconds.
+const MINUTES: u64 = 90 * SECOND;
+/// Distances of ticks in minutes and hours, s.
+const CLOCK: [u64; 10] = [15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 36000];
+
+/// Times below a picture of `whole` ns.
+pub fn ticks(out: &mut String, whole: u64) {
+    let clock = CLOCK.map(|seconds| seconds * SECOND);
+    let fits = clock.into_iter().find(|step| whole / step <= 10);
+    let [.., longest] = clock;
+    let mut step = match whole < MINUTES {
+        true => 1_000,
+        false => fits.unwrap_or(longest),
+    };
+    for factor in [2, 5, 10].into_iter().cycle() {
+        if whole / step <= 10 {
+            break;
+        }
+        step = match factor {
+            2 => step * 2,
+            5 => step / 2 * 5,
+            _ => step * 2,
+        };
+    }
+    out.push_str("<svg class=\"ticks\" height=\"18\" aria-hidden=\"true\">");
+    let mut at = 0;
+    while at < whole - whole / CLOSE {
+        let label = match at {
+            0..60_000_000_000 => format!("{} s", at as f64 / 1e9),
+            _ => units::time(at),
+        };
+        let x = at as f64 * 100.0 / whole as f64;
+        let _ = write!(out, "<text x=\"{x:.3}%\" y=\"13\">{label}</text>");
+        at += step;
+    }
+    out.push_str("</svg>\n");
+}
+
+/// A bar's name, in markup: what has no room ends in an ellipsis, which SVG's own text cannot.
+pub fn name(name: &str, height: usize) -> String {
+    let name = html(name);
+    format!("<foreignObject width=\"100%\" height=\"{height}\"><p>{name}</p></foreignObject>")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_have_the_units_of_times() {
+        let labels = |whole: u64| {
+            let mut out = String::new();
+            ticks(&mut out, whole);
+            let texts = out.split("\">").skip(2);
+            let texts = texts.filter_map(|text| Some(text.split_once('<')?.0.to_owned()));
+            texts.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            labels(11 * SECOND),
+            ["0 s", "2 s", "4 s", "6 s", "8 s", "10 s"]
+        );
+        let minutes = [
+            "0 s", "30 s", "1:00 min", "1:30 min", "2:00 min", "2:30 min",
+        ];
+        assert_eq!(labels(170 * SECOND), minutes);
+        let hours = labels(95 * 3600 * SECOND);
+        assert_eq!((hours.len(), hours[1].as_str()), (10, "10:00 h"));
+        assert_eq!(labels(300 * 3600 * SECOND)[1], "50:00 h");
+    }
+}
