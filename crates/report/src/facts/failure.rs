@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::containers::Called;
 use tr_analyze::critical_path;
-use tr_analyze::memory::MemoryKind;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::tools::{self, Family, Role};
@@ -18,7 +17,7 @@ use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 use tr_format::meta::Extra;
 
-use super::memory::samples;
+use super::memory::{killed, samples};
 use super::verdicts::{Judged, Verdict};
 use crate::ancestors::down;
 use crate::sort::Rows;
@@ -120,12 +119,8 @@ struct Sure<'a> {
 
 impl<'a> Sure<'a> {
     fn new(analysis: &'a Analysis) -> Sure<'a> {
-        let kills = analysis.memory.iter().filter_map(|it| match it.kind {
-            MemoryKind::Killed(resident) => Some((analysis.thread(it.thread).process, resident)),
-            _ => None,
-        });
         let limits = samples(analysis).filter_map(|(_, it)| it.get(Counter::CgroupMemoryLimit));
-        let out_of_memory: BTreeMap<_, _> = kills.collect();
+        let out_of_memory: BTreeMap<_, _> = killed(analysis).collect();
         let containers = match out_of_memory.is_empty() {
             true => Vec::new(),
             false => query::containers(analysis),
@@ -143,7 +138,11 @@ impl<'a> Sure<'a> {
     /// What became of a process.
     fn end(&self, ix: ProcessIx, process: &Process) -> String {
         let Some(resident) = self.out_of_memory.get(&ix) else {
-            return exit::words(process.status.unwrap_or(0));
+            let end = exit::words(process.status.unwrap_or(0));
+            return match timed_out(process) {
+                true => format!("timed out ({end})"),
+                false => end,
+            };
         };
         let container = self.containers.get(ix.0 as usize).copied().flatten();
         let limit = self
@@ -322,7 +321,8 @@ impl<'a> Finder<'a> {
                 None if self.tests.is_failed(*ix) => {}
                 None => {
                     calm.push(*ix);
-                    tolerated += usize::from(self.sure.own.has(*ix));
+                    let counts = self.sure.own.has(*ix) && !self.is_below_timeout(*ix);
+                    tolerated += usize::from(counts);
                 }
             }
         }
@@ -381,7 +381,10 @@ impl<'a> Finder<'a> {
             let step = it.step.or_else(|| of.get(&it.process?).copied());
             let verdict = step.and_then(|step| verdicts.told(step));
             it.held = verdict.map(Verdict::text);
-            if it.held.is_none() && it.step.is_none() {
+            let no_memory = it
+                .process
+                .is_some_and(|ix| self.sure.out_of_memory.contains_key(&ix));
+            if it.held.is_none() && it.step.is_none() && !no_memory {
                 // Of a runner that does not say which test failed: the longest one held back.
                 let inside = list.iter().enumerate().filter(|(_, step)| {
                     let silent = step.status.is_none() && step.result.is_none();
@@ -501,6 +504,23 @@ impl<'a> Finder<'a> {
         fails(self.analysis.process(ix)) || self.sure.out_of_memory.contains_key(&ix)
     }
 
+    /// The children of a process that failed, those of the program that it runs since a time.
+    fn failed_children<'s>(
+        &'s self,
+        parent: &'s Process,
+        program: Ktime,
+    ) -> impl Iterator<Item = ProcessIx> + 's {
+        let children = parent.children.iter().copied();
+        children.filter(move |ix| self.fails(*ix) && self.analysis.process(*ix).start >= program)
+    }
+
+    /// Whether a time-out above ended a process.
+    fn is_below_timeout(&self, ix: ProcessIx) -> bool {
+        let parent = |ix: &ProcessIx| self.analysis.process(*ix).parent;
+        let mut above = std::iter::successors(parent(&ix), parent);
+        above.any(|ix| timed_out(self.analysis.process(ix)))
+    }
+
     /// Whether a child's failure may be the reason for its parent's.
     fn explains(&self, ix: ProcessIx, parent: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
@@ -508,14 +528,23 @@ impl<'a> Finder<'a> {
         let parent = self.analysis.process(parent);
         // What a program's predecessor in the same process started is none of its reasons.
         let program = parent.execs.last().map_or(parent.start, |exec| exec.start);
-        if !self.fails(ix) || !fails(parent) || child.start < program {
+        if !self.fails(ix) || !fails(parent) || child.start < program || timed_out(parent) {
             return None;
         }
         let last = last_start.is_none_or(|start| *start <= child.end);
         let until_the_end = parent.end.since(child.end.min(parent.end));
         let gave_up = last && until_the_end <= soon(parent);
         match passes(parent) {
-            Passes::Status if code(child) != code(parent) => None,
+            Passes::Status if code(child) != code(parent) => {
+                // `make || exit 1`: a script says 1 of any failure.
+                let says_any = code(parent) == Some(1);
+                let only = || self.failed_children(parent, program).nth(1).is_none();
+                match says_any {
+                    true if gave_up => Some(Explains::GaveUp),
+                    true if only() => Some(Explains::Maybe),
+                    _ => None,
+                }
+            }
             Passes::Status if gave_up => Some(Explains::Last),
             Passes::Status => Some(Explains::Maybe),
             Passes::Any if last => Some(Explains::Last),
@@ -531,6 +560,8 @@ impl<'a> Finder<'a> {
 enum Explains {
     /// The parent did other things after it.
     Maybe,
+    /// The parent ended at once, with another status.
+    GaveUp,
     /// One of several that do.
     One,
     /// The parent started nothing after it.
@@ -627,4 +658,9 @@ fn code(process: &Process) -> Option<u32> {
 
 fn fails(process: &Process) -> bool {
     exit::failed(process.status)
+}
+
+/// Whether it is `timeout`, and ended what it ran.
+fn timed_out(process: &Process) -> bool {
+    process.status.is_some_and(exit::is_timeout) && label::program(process) == "timeout"
 }
