@@ -627,6 +627,62 @@ fn a_script_that_gives_up_names_what_failed() {
     assert!(text.starts_with("Failed   ci.sh   exit 1"), "{text}");
 }
 
+/// What a job tool kills because another job failed is no cause, and its own forks are no jobs.
+#[test]
+fn a_job_that_was_killed_for_another_is_no_cause() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "parallel --halt now,fail=1")]),
+        (Some(0), 10, 20, &[]),
+        (Some(0), 100, 600, &[(101, "./job 1")]),
+        (Some(0), 200, 610, &[(201, "./job 2")]),
+        (Some(3), 210, 605, &[(211, "xz -9 a")]),
+    ];
+    let text = screen(lines, &[1 << 8, 255 << 8, 1 << 8, 15, 15]);
+    assert!(text.starts_with("Failed   job 1   exit 1"), "{text}");
+    assert_eq!(text.matches("Failed ").count(), 1, "{text}");
+    // Without another failure it is all that is known.
+    let text = screen(lines, &[1 << 8, 0, 0, 15, 15]);
+    assert!(
+        text.starts_with("Failed   xz -9 a   killed by SIGTERM"),
+        "{text}"
+    );
+}
+
+/// A test may fork what is to crash: that comes after what made the build fail.
+#[test]
+fn a_death_test_is_not_told_first() {
+    let lines: &[Line] = &[
+        (None, 0, 3_000_000_000, &[(0, "make check")]),
+        (Some(0), 10, 2_999_999_000, &[(11, "./tests/check_a")]),
+        (Some(1), 20, 30, &[]),
+    ];
+    let text = screen(lines, &[2 << 8, 1 << 8, 11]);
+    assert!(text.starts_with("Failed   check_a   exit 1"), "{text}");
+    assert!(
+        text.contains("\nFailed   x (forked)   killed by SIGSEGV"),
+        "{text}"
+    );
+}
+
+/// The parents have names that one can read, however long they are.
+#[test]
+fn the_chain_fits_the_line() {
+    const LONG: &str = "timeout 100 sh -c while~:;~do~sleep~0.3;~test~-e~never~&&~break;~done";
+    const SHELL: &str = "sh -c while~:;~do~./some-program-with-a-long-name~--and=options;~done";
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "make -j2")]),
+        (Some(0), 10, 800, &[(11, LONG)]),
+        (Some(1), 20, 790, &[(21, SHELL)]),
+        (Some(2), 30, 780, &[(31, SHELL)]),
+        (Some(3), 40, 770, &[(41, "./gen")]),
+    ];
+    let text = screen(lines, &[2 << 8, 3 << 8, 3 << 8, 3 << 8, 3 << 8]);
+    let chain = text.lines().nth(1).expect(&text);
+    assert!(chain.chars().count() <= 120, "{text}");
+    assert_eq!(chain.matches(" exit 3 →").count(), 3, "{text}");
+    assert!(chain.ends_with("→ the command exit 2"), "{text}");
+}
+
 /// Tests count whatever their runner makes of them, but not what a test asks for on purpose.
 #[test]
 fn failed_tests_are_told() {

@@ -87,6 +87,7 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
     let configures = |group: &Group| facts.role(*group) == Some(Role::Configure);
     let configurations: Vec<Group> = facts.all().map(|it| it.0).filter(configures).collect();
     let configurations = facts.below(&configurations);
+    let tried_again = facts.tried_again();
     for (group, it) in facts.all() {
         let process = facts.analysis.process(it.process);
         // A process once: by its first program.
@@ -95,7 +96,7 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         else {
             continue;
         };
-        if configurations.get(owner as usize) == Some(&true) {
+        if configurations.get(owner as usize) == Some(&true) || tried_again.contains(&it.process) {
             continue;
         }
         // A test is a test, whatever its file is called.

@@ -104,6 +104,18 @@ impl Failures {
     }
 }
 
+const KILL: u32 = 9;
+/// Signals that end a program in good order.
+const ON_PURPOSE: [u32; 7] = [
+    1,  // SIGHUP
+    2,  // SIGINT
+    10, // SIGUSR1
+    12, // SIGUSR2
+    13, // SIGPIPE: a reader has had enough
+    14, // SIGALRM
+    15, // SIGTERM
+];
+
 /// What a process's end says by itself.
 struct Sure<'a> {
     /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
@@ -162,23 +174,18 @@ impl<'a> Sure<'a> {
 
     /// The rank of a process that a signal killed which nobody sends to end a program in good order.
     fn crash(&self, process: &Process) -> Option<Rank> {
-        const KILL: u32 = 9;
-        const ON_PURPOSE: [u32; 7] = [
-            1,  // SIGHUP
-            2,  // SIGINT
-            10, // SIGUSR1
-            12, // SIGUSR2
-            13, // SIGPIPE: a reader has had enough
-            14, // SIGALRM
-            15, // SIGTERM
-        ];
-        let signal = process.status.map_or(0, |status| status & 0x7f);
-        match signal {
+        match process.status.map_or(0, |status| status & 0x7f) {
             0 => None,
             // Lack of memory, or on purpose.
             KILL => (!self.kills_told).then_some(Rank::Reason),
             signal => (!ON_PURPOSE.contains(&signal)).then_some(Rank::Crash),
         }
+    }
+
+    /// Whether another program's signal ended a process, one that is sent for that.
+    fn on_purpose(&self, process: &Process) -> bool {
+        let signal = process.status.map_or(0, |status| status & 0x7f);
+        ON_PURPOSE.contains(&signal) || signal == KILL && self.kills_told
     }
 }
 
@@ -191,6 +198,8 @@ struct Tests {
     /// For each process, whether it is inside a test that did not fail, or below a configuration
     /// that succeeded.
     is_asked: Vec<bool>,
+    /// For each process, whether it is inside a test.
+    is_within: Vec<bool>,
 }
 
 impl Tests {
@@ -242,11 +251,17 @@ impl Tests {
                 || below.get(at).copied().flatten() == Some(true)
         };
         let is_asked = (0..analysis.processes.len()).map(inside).collect();
+        let within = |at: usize| {
+            let mut around = steps.around(steps.of_process(analysis, at));
+            around.any(|step| list.get(step).is_some_and(is_test))
+        };
+        let is_within = (0..analysis.processes.len()).map(within).collect();
         failed.retain(|at| has_inner.get(*at) != Some(&true));
         Tests {
             failed,
             is_failed,
             is_asked,
+            is_within,
         }
     }
 
@@ -257,6 +272,10 @@ impl Tests {
     fn is_asked(&self, ix: ProcessIx) -> bool {
         self.is_asked.get(ix.0 as usize) == Some(&true)
     }
+
+    fn is_within(&self, ix: ProcessIx) -> bool {
+        self.is_within.get(ix.0 as usize) == Some(&true)
+    }
 }
 
 struct Finder<'a> {
@@ -266,6 +285,8 @@ struct Finder<'a> {
     root: Option<ProcessIx>,
     /// For each process the start of its last child.
     last_start: Vec<Ktime>,
+    /// For each process the end of the first child that failed by itself.
+    first_failure: Vec<Option<Ktime>>,
     /// For each process, whether its failure leads to the root's.
     leads: Vec<Option<bool>>,
 }
@@ -283,12 +304,19 @@ impl<'a> Finder<'a> {
                 .map(|ix| analysis.process(*ix).start);
             starts.max().unwrap_or_default()
         };
+        let by_itself = |it: &&Process| fails(it) && !sure.on_purpose(it);
+        let first_failure = |process: &Process| {
+            let children = process.children.iter().map(|ix| analysis.process(*ix));
+            children.filter(by_itself).map(|it| it.end).min()
+        };
+        let first_failure = analysis.processes.iter().map(first_failure).collect();
         let mut finder = Finder {
             analysis,
             sure,
             tests,
             root,
             last_start: analysis.processes.iter().map(last).collect(),
+            first_failure,
             leads: Vec::new(),
         };
         finder.leads = down(analysis, |ix, above: Option<&bool>| {
@@ -432,7 +460,10 @@ impl<'a> Finder<'a> {
             return None;
         }
         if let Some(rank) = self.sure.crash(self.analysis.process(ix)) {
-            return Some(rank);
+            return Some(match self.is_death_test(ix) {
+                true => Rank::Reason,
+                false => rank,
+            });
         }
         let leads = self.leads.get(ix.0 as usize).copied().flatten();
         (leads == Some(true) && !self.tests.is_failed(ix)).then_some(Rank::Reason)
@@ -504,6 +535,14 @@ impl<'a> Finder<'a> {
         fails(self.analysis.process(ix)) || self.sure.out_of_memory.contains_key(&ix)
     }
 
+    /// A fork of a test that crashed, after which the test went on: it may have been to crash. So
+    /// it comes after what made COMMAND fail.
+    fn is_death_test(&self, ix: ProcessIx) -> bool {
+        let process = self.analysis.process(ix);
+        let goes_on = |parent| self.explains(ix, parent).is_none();
+        self.tests.is_within(ix) && process.execs.is_empty() && process.parent.is_some_and(goes_on)
+    }
+
     /// The children of a process that failed, those of the program that it runs since a time.
     fn failed_children<'s>(
         &'s self,
@@ -524,11 +563,17 @@ impl<'a> Finder<'a> {
     /// Whether a child's failure may be the reason for its parent's.
     fn explains(&self, ix: ProcessIx, parent: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
-        let last_start = self.last_start.get(parent.0 as usize);
+        let at = parent.0 as usize;
+        let last_start = self.last_start.get(at);
         let parent = self.analysis.process(parent);
         // What a program's predecessor in the same process started is none of its reasons.
         let program = parent.execs.last().map_or(parent.start, |exec| exec.start);
         if !self.fails(ix) || !fails(parent) || child.start < program || timed_out(parent) {
+            return None;
+        }
+        // The parent, or what ended the parent, killed it for another one's failure.
+        let first_failure = self.first_failure.get(at).copied().flatten();
+        if self.sure.on_purpose(child) && first_failure.is_some_and(|end| end <= child.end) {
             return None;
         }
         let last = last_start.is_none_or(|start| *start <= child.end);
@@ -547,6 +592,8 @@ impl<'a> Finder<'a> {
             }
             Passes::Status if gave_up => Some(Explains::Last),
             Passes::Status => Some(Explains::Maybe),
+            // No job, but a question of the tool's own.
+            Passes::Any if child.execs.is_empty() && !gave_up => None,
             Passes::Any if last => Some(Explains::Last),
             Passes::Any => Some(Explains::One),
             Passes::Tests => self.tests.is_failed(ix).then_some(Explains::One),

@@ -25,9 +25,7 @@ pub(crate) fn reads_again(analysis: &Analysis) -> bool {
 }
 
 /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
-pub(crate) fn killed(
-    analysis: &Analysis,
-) -> impl Iterator<Item = (ProcessIx, Option<u64>)> + '_ {
+pub(crate) fn killed(analysis: &Analysis) -> impl Iterator<Item = (ProcessIx, Option<u64>)> + '_ {
     analysis.memory.iter().filter_map(|it| match it.kind {
         MemoryKind::Killed(resident) => Some((analysis.thread(it.thread).process, resident)),
         _ => None,
