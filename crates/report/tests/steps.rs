@@ -622,6 +622,15 @@ fn a_script_that_gives_up_names_what_failed() {
     let text = screen(pool, &[1 << 8, 0, 3 << 8, 0]);
     let job = "Failed   job 2   exit 3 after 380 ns (pid 2)\n         → the command exit 1";
     assert_eq!(text, job);
+    // Three tries of one command.
+    let tries: &[Line] = &[
+        (None, 0, 900, &[(0, "/bin/sh ./ci.sh")]),
+        (Some(0), 10, 300, &[(11, "curl -f x")]),
+        (Some(0), 310, 400, &[(311, "curl -f x")]),
+        (Some(0), 410, 800, &[(411, "sleep 1")]),
+    ];
+    let text = screen(tries, &[1 << 8, 7 << 8, 7 << 8, 0]);
+    assert!(text.starts_with("Failed   curl -f x   exit 7"), "{text}");
     // It may be either.
     let text = screen(pool, &[1 << 8, 4 << 8, 3 << 8, 0]);
     assert!(text.starts_with("Failed   ci.sh   exit 1"), "{text}");

@@ -251,7 +251,9 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
 
 fn action(parent: Option<Known>, cpus: u64) -> String {
     match parent {
-        Some(known) if known.action.ends_with("-j") => format!("{}{cpus}", known.action),
+        Some(known) if ["-j", "=j"].iter().any(|it| known.action.ends_with(it)) => {
+            format!("{}{cpus}", known.action)
+        }
         Some(known) if !known.action.is_empty() => known.action.into(),
         _ => "run them at once".into(),
     }

@@ -24,7 +24,12 @@ const WORDS: &[(&[Family], &str, &str)] = &[
     (&[Family::Xargs], "-P --max-procs", "give it -P"),
     (&[Family::Ctest], "-j --parallel", "give it -j"),
     (&[Family::Prove], "-j --jobs", "give it -j"),
-    (&[Family::Bats], "-j --jobs", "give it --jobs"),
+    (&[Family::Harness], "-j", "set HARNESS_OPTIONS=j"),
+    (
+        &[Family::Bats, Family::BatsFile],
+        "-j --jobs",
+        "give it --jobs",
+    ),
     (
         &[Family::Pytest],
         "-n --numprocesses",

@@ -131,14 +131,22 @@ fn is_tools(facts: &Facts<'_>, group: Group) -> bool {
     !matches!(role, None | Some(Role::Shell | Role::Tests))
 }
 
-/// Whether a process sleeps until the time of a child is over, which it then kills: the child did not end.
+/// Whether a process looks again and again whether a child has ended, and kills it at last: without
+/// its sleeps it would only give up earlier.
 fn gives_up(facts: &Facts<'_>, slept: &[Slept]) -> bool {
-    sleepers(facts, slept).into_iter().any(|ix| {
-        let children = facts.analysis.process(ix).children.iter();
-        let children = children.map(|ix| facts.analysis.process(*ix));
-        let mut killed = children.filter(|it| it.status.is_some_and(|it| it & 0x7f != 0));
-        killed.any(|it| lives(slept, it.start, it.end))
-    })
+    let longest = slept.iter().map(Slept::length).max().unwrap_or(0);
+    let last = slept.last().map_or(Ktime(0), |it| it.to);
+    let loops = slept.len() >= LOOP;
+    loops
+        && sleepers(facts, slept).into_iter().any(|ix| {
+            let children = facts.analysis.process(ix).children.iter();
+            let children = children.map(|ix| facts.analysis.process(*ix));
+            let mut killed = children.filter(|it| {
+                let by_signal = it.status.is_some_and(|status| status & 0x7f != 0);
+                by_signal && it.end >= last && it.end.since(last) <= longest
+            });
+            killed.any(|it| lives(slept, it.start, it.end))
+        })
 }
 
 /// The processes that sleep.

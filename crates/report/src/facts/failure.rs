@@ -287,6 +287,8 @@ struct Finder<'a> {
     last_start: Vec<Ktime>,
     /// For each process the end of the first child that failed by itself.
     first_failure: Vec<Option<Ktime>>,
+    /// For each process whether all of its children that failed have one command line.
+    is_alike: Vec<bool>,
     /// For each process, whether its failure leads to the root's.
     leads: Vec<Option<bool>>,
 }
@@ -310,6 +312,13 @@ impl<'a> Finder<'a> {
             children.filter(by_itself).map(|it| it.end).min()
         };
         let first_failure = analysis.processes.iter().map(first_failure).collect();
+        let is_alike = |parent: &Process| {
+            let children = parent.children.iter().map(|ix| analysis.process(*ix));
+            let mut failed = children.filter(|it| fails(it) && it.start >= program(parent));
+            let first = failed.next();
+            first.is_some_and(|first| failed.all(|it| it.argv == first.argv))
+        };
+        let is_alike = analysis.processes.iter().map(is_alike).collect();
         let mut finder = Finder {
             analysis,
             sure,
@@ -317,6 +326,7 @@ impl<'a> Finder<'a> {
             root,
             last_start: analysis.processes.iter().map(last).collect(),
             first_failure,
+            is_alike,
             leads: Vec::new(),
         };
         finder.leads = down(analysis, |ix, above: Option<&bool>| {
@@ -342,6 +352,12 @@ impl<'a> Finder<'a> {
         chain.reverse();
         let mut found: Vec<(Rank, Failed)> = Vec::new();
         let (mut tolerated, mut calm) = (0, Vec::new());
+        // What a time-out above ended.
+        let killed = down(self.analysis, |ix, above: Option<&bool>| {
+            let parent = self.analysis.process(ix).parent;
+            above == Some(&true) || parent.is_some_and(|ix| timed_out(self.analysis.process(ix)))
+        });
+        let is_killed = |ix: ProcessIx| killed.get(ix.0 as usize) == Some(&Some(true));
         for ix in failed.iter().filter(|ix| !chain.contains(ix)) {
             match self.rank(*ix) {
                 Some(rank) => found.push((rank, self.process(*ix))),
@@ -349,7 +365,7 @@ impl<'a> Finder<'a> {
                 None if self.tests.is_failed(*ix) => {}
                 None => {
                     calm.push(*ix);
-                    let counts = self.sure.own.has(*ix) && !self.is_below_timeout(*ix);
+                    let counts = self.sure.own.has(*ix) && !is_killed(*ix);
                     tolerated += usize::from(counts);
                 }
             }
@@ -543,23 +559,6 @@ impl<'a> Finder<'a> {
         self.tests.is_within(ix) && process.execs.is_empty() && process.parent.is_some_and(goes_on)
     }
 
-    /// The children of a process that failed, those of the program that it runs since a time.
-    fn failed_children<'s>(
-        &'s self,
-        parent: &'s Process,
-        program: Ktime,
-    ) -> impl Iterator<Item = ProcessIx> + 's {
-        let children = parent.children.iter().copied();
-        children.filter(move |ix| self.fails(*ix) && self.analysis.process(*ix).start >= program)
-    }
-
-    /// Whether a time-out above ended a process.
-    fn is_below_timeout(&self, ix: ProcessIx) -> bool {
-        let parent = |ix: &ProcessIx| self.analysis.process(*ix).parent;
-        let mut above = std::iter::successors(parent(&ix), parent);
-        above.any(|ix| timed_out(self.analysis.process(ix)))
-    }
-
     /// Whether a child's failure may be the reason for its parent's.
     fn explains(&self, ix: ProcessIx, parent: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
@@ -567,8 +566,7 @@ impl<'a> Finder<'a> {
         let last_start = self.last_start.get(at);
         let parent = self.analysis.process(parent);
         // What a program's predecessor in the same process started is none of its reasons.
-        let program = parent.execs.last().map_or(parent.start, |exec| exec.start);
-        if !self.fails(ix) || !fails(parent) || child.start < program || timed_out(parent) {
+        if !self.fails(ix) || !fails(parent) || child.start < program(parent) || timed_out(parent) {
             return None;
         }
         // The parent, or what ended the parent, killed it for another one's failure.
@@ -583,10 +581,9 @@ impl<'a> Finder<'a> {
             Passes::Status if code(child) != code(parent) => {
                 // `make || exit 1`: a script says 1 of any failure.
                 let says_any = code(parent) == Some(1);
-                let only = || self.failed_children(parent, program).nth(1).is_none();
                 match says_any {
                     true if gave_up => Some(Explains::GaveUp),
-                    true if only() => Some(Explains::Maybe),
+                    true if self.is_alike.get(at) == Some(&true) => Some(Explains::Maybe),
                     _ => None,
                 }
             }
@@ -600,6 +597,12 @@ impl<'a> Finder<'a> {
             Passes::Last => gave_up.then_some(Explains::Last),
         }
     }
+}
+
+/// When a process's program began: children of an earlier one are none of its.
+fn program(process: &Process) -> Ktime {
+    let last = process.execs.last();
+    last.map_or(process.start, |exec| exec.start)
 }
 
 /// How well a child's failure explains its parent's.

@@ -70,7 +70,7 @@ fn line(out: &mut String, failure: &Failed, style: &Style) {
 /// The parents of the first failure, from it up to the command: with shorter names, or fewer of
 /// them, where the line has no room.
 fn to_the_root(above: &[Failed], style: &Style) -> String {
-    const ROOMS: [(usize, usize); 4] = [(30, PARENTS), (20, PARENTS), (12, PARENTS), (20, 1)];
+    const ROOMS: [(usize, usize); 4] = [(30, PARENTS), (20, PARENTS), (12, PARENTS), (20, 2)];
     let room = style.width.saturating_sub(LEAD.len());
     let (between, root) = above.split_at(above.len().saturating_sub(1));
     let text = |(length, most): (usize, usize)| {
