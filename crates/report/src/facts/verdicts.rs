@@ -256,15 +256,17 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
 
 /// A signal ended the step that ends a program that takes too long, or `timeout` did.
 fn was_ended(step: &Step) -> bool {
+    step.status.is_some_and(ended_in_time)
+}
+
+fn ended_in_time(status: u32) -> bool {
     const SIGNALS: [u32; 4] = [
         9,  // SIGKILL
         14, // SIGALRM
         15, // SIGTERM
         24, // SIGXCPU
     ];
-    let timed_out = step.status.is_some_and(exit::is_timeout);
-    let signal = step.status.and_then(ended_by);
-    timed_out || signal.is_some_and(|it| SIGNALS.contains(&it))
+    exit::is_timeout(status) || ended_by(status).is_some_and(|it| SIGNALS.contains(&it))
 }
 
 /// The shares of the tests of each suite: those with the same step around them.
