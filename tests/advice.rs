@@ -240,6 +240,38 @@ fn a_time_out_is_no_cause() {
     }
 }
 
+/// The tries of one command are no jobs and no repeated work: each rests on the failure before. A
+/// time-out that ends in a kill is no sleep.
+#[test]
+fn a_try_and_a_time_out_are_what_they_are() {
+    let kinds = |name: &str| -> Vec<String> {
+        let lines = of_build(name);
+        lines.iter().map(|it| kind(it).to_owned()).collect()
+    };
+    assert_eq!(kinds("retry"), ["sleep"]);
+    assert_eq!(kinds("time-out"), Vec::<String>::new());
+    let text = analyze(&folder().join("time-out.bin"), &[]);
+    let waits = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        waits.contains("of that sleep in wait.py; no change is known"),
+        "{text}"
+    );
+}
+
+/// Of a build that failed the verdict is on its time.
+#[test]
+fn a_failure_is_not_the_machines() {
+    let text = analyze(&folder().join("busy-killed.bin"), &[]);
+    assert!(
+        text.contains("Failed   timeout 3 make -s -j2   timed out (exit 124)"),
+        "{text}"
+    );
+    assert!(
+        text.contains("Verdict  of the time, not of the failure: the machine: "),
+        "{text}"
+    );
+}
+
 /// One line says whether the code or the machine took the time, with seconds for each.
 #[test]
 fn the_verdict_tells_the_code_from_the_machine() {

@@ -43,7 +43,7 @@ pub use crate::reading::Watch;
 /// TCP connections: who connected to whom, when, how many bytes went each way.
 pub mod network {
     pub use crate::collect::network::{Connection, Online};
-    pub use crate::questions::network::{waited, Ends, Waited};
+    pub use crate::questions::network::{among_themselves, waited, Ends, Waited};
 }
 
 /// The part of a trace to analyze.

@@ -38,6 +38,8 @@ pub enum Family {
     Git,
     GitlabRunner,
     Go,
+    /// Perl's `Test::Harness`, as `make test` calls it.
+    Harness,
     JavaMachine,
     Jest,
     JestWorker,
@@ -187,8 +189,9 @@ const TOOLS: &[Tool] = &[
     tool("parallel", Family::Parallel).is(Role::Jobs),
     tool("ctest", Family::Ctest).is(Role::Tests),
     tool("prove", Family::Prove).is(Role::Tests),
+    tool("test_harness", Family::Harness).is(Role::Tests),
     tool("bats bats-exec-suite", Family::Bats).is(Role::Tests),
-    tool("bats-exec-file", Family::BatsFile),
+    tool("bats-exec-file", Family::BatsFile).is(Role::Tests),
     tool("bats-exec-test", Family::BatsTest),
     tool("pytest py.test", Family::Pytest).is(Role::Tests),
     tool("unittest", Family::Unittest),
@@ -204,7 +207,7 @@ const TOOLS: &[Tool] = &[
         .with(&[(Role::Packages, "install download sync pip")]),
     tool("apt apt-get aptitude dnf yum zypper apk", Family::SystemPackages)
         .with(&[(Role::Packages, "install update add")]),
-    tool("dpkg", Family::Other).is(Role::Packages),
+    tool("dpkg ensurepip venv virtualenv", Family::Other).is(Role::Packages),
     tool("dotnet", Family::Operator).with(&[(Role::Packages, "restore")]),
     tool("helm kubectl nix systemctl terraform", Family::Operator),
     tool("git", Family::Git),

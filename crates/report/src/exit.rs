@@ -53,6 +53,11 @@ pub fn words(status: u32) -> String {
     format!("killed by {name}{core}")
 }
 
+/// The status of `timeout` when it ended what it ran.
+pub(crate) fn is_timeout(status: u32) -> bool {
+    status == 124 << 8
+}
+
 /// Adds the columns of a status: `of` has it, and that the process is alive.
 pub(crate) fn columns<'a, R: 'a>(
     table: Table<'a, R>,

@@ -203,6 +203,7 @@ const TOOLS: &[(&[Family], Tool, &str)] = &[
         &[Family::Perl],
         PERL,
         "perl -w -I lib t/x.t => x.t |
+         perl -MTest::Harness -e test_harness(0,~'lib') t/a.t t/b.t => test_harness | t/a.t t/b.t
          perl -ne print x => perl | -ne 'print'",
     ),
     (
@@ -236,6 +237,9 @@ pub(crate) const SOURCES: [&str; 18] = [
 
 /// The text of a worker of pytest-xdist (execnet), which reads its program from a pipe.
 pub(crate) const XDIST: &[u8] = b"import sys;exec(eval(sys.stdin.readline()))";
+
+/// The call by which a text runs the tests of a Perl module.
+const HARNESS: &[u8] = b"test_harness(";
 
 /// The longest script text in a label.
 const TEXT: usize = 60;
@@ -495,6 +499,10 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
         }
         Runs::Text(at) => match from(at) {
             [_, text, ..] if text.starts_with(XDIST) => said("pytest worker", Vec::new()),
+            // The tests of `make test` in Perl.
+            [_, text, files @ ..] if text.windows(HARNESS.len()).any(|it| it == HARNESS) => {
+                said("test_harness", ask.what(|| texts(files)))
+            }
             [option, text, ..] => said(name, ask.what(|| vec![escape::text(option), short(text)])),
             _ => said(name, Vec::new()),
         },

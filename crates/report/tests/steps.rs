@@ -572,6 +572,126 @@ fn the_cause_of_a_failure_comes_first() {
     assert!(text.contains("1 failed without consequence"), "{text}");
 }
 
+/// `timeout` ends what it runs: the signal that kills that is no cause, and not told of the others.
+#[test]
+fn a_time_out_is_told_by_its_program() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "make -j2")]),
+        (Some(0), 10, 800, &[(11, "timeout 2 make -C sub -j2")]),
+        (Some(1), 20, 790, &[(21, "make -C sub -j2")]),
+        (Some(2), 30, 780, &[(31, "sh -c sleep~9")]),
+        (Some(2), 40, 785, &[(41, "xz -9 a")]),
+    ];
+    let text = screen(lines, &[2 << 8, 124 << 8, 2 << 8, 15, 15]);
+    assert_eq!(
+        text,
+        "Failed   timeout 2 make -C sub -j2   timed out (exit 124) after 790 ns (pid 1)\n         \
+         → the command exit 2"
+    );
+    // A program of its own may use this status for anything.
+    let text = screen(
+        &[
+            (None, 0, 900, &[(0, "make -j2")]),
+            (Some(0), 10, 800, &[(11, "./gen")]),
+        ],
+        &[2 << 8, 124 << 8],
+    );
+    assert!(text.starts_with("Failed   gen   exit 124 after"), "{text}");
+}
+
+/// `make || exit 1`, and a job of which `wait` took the status: the shell says 1 of any failure.
+#[test]
+fn a_script_that_gives_up_names_what_failed() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "/bin/sh ./ci.sh")]),
+        (Some(0), 10, 20, &[(11, "grep -q x y")]),
+        (Some(0), 100, 890, &[(101, "make -s")]),
+    ];
+    let text = screen(lines, &[1 << 8, 1 << 8, 2 << 8]);
+    let made = "Failed   make -s   exit 2 after 790 ns (pid 2)\n         → the command exit 1";
+    assert!(text.starts_with(made), "{text}");
+    // Another status than 1 is somebody's own.
+    let text = screen(lines, &[3 << 8, 0, 2 << 8]);
+    assert!(text.starts_with("Failed   ci.sh   exit 3"), "{text}");
+    let pool: &[Line] = &[
+        (None, 0, 900, &[(0, "/bin/sh ./ci.sh")]),
+        (Some(0), 10, 300, &[(11, "./job 1")]),
+        (Some(0), 20, 400, &[(21, "./job 2")]),
+        (Some(0), 410, 800, &[(411, "./job 3")]),
+    ];
+    let text = screen(pool, &[1 << 8, 0, 3 << 8, 0]);
+    let job = "Failed   job 2   exit 3 after 380 ns (pid 2)\n         → the command exit 1";
+    assert_eq!(text, job);
+    // Three tries of one command.
+    let tries: &[Line] = &[
+        (None, 0, 900, &[(0, "/bin/sh ./ci.sh")]),
+        (Some(0), 10, 300, &[(11, "curl -f x")]),
+        (Some(0), 310, 400, &[(311, "curl -f x")]),
+        (Some(0), 410, 800, &[(411, "sleep 1")]),
+    ];
+    let text = screen(tries, &[1 << 8, 7 << 8, 7 << 8, 0]);
+    assert!(text.starts_with("Failed   curl -f x   exit 7"), "{text}");
+    // It may be either.
+    let text = screen(pool, &[1 << 8, 4 << 8, 3 << 8, 0]);
+    assert!(text.starts_with("Failed   ci.sh   exit 1"), "{text}");
+}
+
+/// What a job tool kills because another job failed is no cause, and its own forks are no jobs.
+#[test]
+fn a_job_that_was_killed_for_another_is_no_cause() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "parallel --halt now,fail=1")]),
+        (Some(0), 10, 20, &[]),
+        (Some(0), 100, 600, &[(101, "./job 1")]),
+        (Some(0), 200, 610, &[(201, "./job 2")]),
+        (Some(3), 210, 605, &[(211, "xz -9 a")]),
+    ];
+    let text = screen(lines, &[1 << 8, 255 << 8, 1 << 8, 15, 15]);
+    assert!(text.starts_with("Failed   job 1   exit 1"), "{text}");
+    assert_eq!(text.matches("Failed ").count(), 1, "{text}");
+    // Without another failure it is all that is known.
+    let text = screen(lines, &[1 << 8, 0, 0, 15, 15]);
+    assert!(
+        text.starts_with("Failed   xz -9 a   killed by SIGTERM"),
+        "{text}"
+    );
+}
+
+/// A test may fork what is to crash: that comes after what made the build fail.
+#[test]
+fn a_death_test_is_not_told_first() {
+    let lines: &[Line] = &[
+        (None, 0, 3_000_000_000, &[(0, "make check")]),
+        (Some(0), 10, 2_999_999_000, &[(11, "./tests/check_a")]),
+        (Some(1), 20, 30, &[]),
+    ];
+    let text = screen(lines, &[2 << 8, 1 << 8, 11]);
+    assert!(text.starts_with("Failed   check_a   exit 1"), "{text}");
+    assert!(
+        text.contains("\nFailed   x (forked)   killed by SIGSEGV"),
+        "{text}"
+    );
+}
+
+/// The parents have names that one can read, however long they are.
+#[test]
+fn the_chain_fits_the_line() {
+    const LONG: &str = "timeout 100 sh -c while~:;~do~sleep~0.3;~test~-e~never~&&~break;~done";
+    const SHELL: &str = "sh -c while~:;~do~./some-program-with-a-long-name~--and=options;~done";
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "make -j2")]),
+        (Some(0), 10, 800, &[(11, LONG)]),
+        (Some(1), 20, 790, &[(21, SHELL)]),
+        (Some(2), 30, 780, &[(31, SHELL)]),
+        (Some(3), 40, 770, &[(41, "./gen")]),
+    ];
+    let text = screen(lines, &[2 << 8, 3 << 8, 3 << 8, 3 << 8, 3 << 8]);
+    let chain = text.lines().nth(1).expect(&text);
+    assert!(chain.chars().count() <= 120, "{text}");
+    assert_eq!(chain.matches(" exit 3 →").count(), 3, "{text}");
+    assert!(chain.ends_with("→ the command exit 2"), "{text}");
+}
+
 /// Tests count whatever their runner makes of them, but not what a test asks for on purpose.
 #[test]
 fn failed_tests_are_told() {

@@ -1,6 +1,6 @@
 //! The connections that a critical path waited for.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tr_format::event::Comm;
 use tr_format::network::Address;
@@ -73,6 +73,18 @@ impl Ends {
             ns: segment.length(),
         }
     }
+}
+
+/// The processes all of whose connections lead to recorded ones.
+pub fn among_themselves(analysis: &Analysis) -> HashSet<ProcessIx> {
+    let owned = analysis.connections.iter().filter_map(|it| {
+        let process = analysis.thread(it.thread?).process;
+        Some((process, it.peer.is_some()))
+    });
+    let (inside, outside): (Vec<_>, Vec<_>) = owned.partition(|(_, inside)| *inside);
+    let outside: HashSet<ProcessIx> = outside.into_iter().map(|(ix, _)| ix).collect();
+    let inside = inside.into_iter().map(|(ix, _)| ix);
+    inside.filter(|ix| !outside.contains(ix)).collect()
 }
 
 /// The other end of a connection is in this machine, or its container.

@@ -14,7 +14,7 @@ use tr_format::event::{Ktime, Reason};
 
 use super::{programs, Advice, Candidate};
 use crate::view::View;
-use crate::{label, units};
+use crate::{exit, label, units};
 
 /// The longest name in a finding.
 const NAME: usize = 24;
@@ -284,6 +284,30 @@ impl<'a> Facts<'a> {
         let parent = |process: &ProcessIx| self.analysis.process(*process).parent;
         let mut all = std::iter::successors(own, parent);
         all.any(|process| some.contains(&process))
+    }
+
+    /// The processes that failed and that their parent started again later, with the same command
+    /// line: each try rests on the failure before.
+    pub fn tried_again(&self) -> BTreeSet<ProcessIx> {
+        let mut again = BTreeSet::new();
+        for process in &self.analysis.processes {
+            let mut failed: BTreeMap<Vec<&[u8]>, ProcessIx> = BTreeMap::new();
+            for ix in &process.children {
+                let child = self.analysis.process(*ix);
+                if child.execs.is_empty() || child.argv.truncated() {
+                    continue;
+                }
+                let args: Vec<&[u8]> = child.argv.args().collect();
+                let before = failed.get(&args);
+                let ended = |it: &&ProcessIx| self.analysis.process(**it).end <= child.start;
+                again.extend(before.filter(ended));
+                match exit::failed(child.status) {
+                    true => failed.insert(args, *ix),
+                    false => failed.remove(&args),
+                };
+            }
+        }
+        again
     }
 
     /// The path's time of some executions, in ns.

@@ -87,6 +87,7 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
     let configures = |group: &Group| facts.role(*group) == Some(Role::Configure);
     let configurations: Vec<Group> = facts.all().map(|it| it.0).filter(configures).collect();
     let configurations = facts.below(&configurations);
+    let tried_again = facts.tried_again();
     for (group, it) in facts.all() {
         let process = facts.analysis.process(it.process);
         // A process once: by its first program.
@@ -95,7 +96,7 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         else {
             continue;
         };
-        if configurations.get(owner as usize) == Some(&true) {
+        if configurations.get(owner as usize) == Some(&true) || tried_again.contains(&it.process) {
             continue;
         }
         // A test is a test, whatever its file is called.
@@ -250,7 +251,9 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
 
 fn action(parent: Option<Known>, cpus: u64) -> String {
     match parent {
-        Some(known) if known.action.ends_with("-j") => format!("{}{cpus}", known.action),
+        Some(known) if ["-j", "=j"].iter().any(|it| known.action.ends_with(it)) => {
+            format!("{}{cpus}", known.action)
+        }
         Some(known) if !known.action.is_empty() => known.action.into(),
         _ => "run them at once".into(),
     }

@@ -18,7 +18,7 @@ mod work;
 
 use std::collections::BTreeSet;
 
-use tr_analyze::critical_path::{CriticalPath, NoPath};
+use tr_analyze::critical_path::{self, CriticalPath, Kind as Time, NoPath};
 use tr_analyze::model::{Basis, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{self, Change, Changes, Effect, Jobs, Schedule};
@@ -26,10 +26,11 @@ use tr_analyze::tools::Role;
 use tr_analyze::what_if::{self, Without};
 use tr_format::event::Ktime;
 
+use crate::facts::path;
 use crate::names::named;
 use crate::sort::Rows;
-use crate::units;
 use crate::view::View;
+use crate::{exit, units};
 use facts::Facts;
 use machine::Withheld;
 pub use verdict::{Blame, Verdict};
@@ -132,6 +133,8 @@ fn least(kind: Kind) -> u64 {
 }
 /// The shortest recording with advice, in ns: nothing in it is worth a change.
 const SHORTEST: u64 = 100_000_000;
+/// The least gain that is worth a change, in ns.
+const WORTH: u64 = 20_000_000;
 
 /// What there is to say about a build.
 #[derive(Clone, Debug, Default)]
@@ -219,9 +222,15 @@ pub(crate) fn advise_by(
         };
     }
     let facts = facts.filter(|facts| facts.wall >= SHORTEST);
-    facts
+    let mut advised = facts
         .and_then(|facts| advised(facts).ok())
-        .unwrap_or_default()
+        .unwrap_or_default();
+    if let Some(verdict) = &mut advised.verdict {
+        let root = critical_path::root(view.analysis).ok();
+        let status = root.map(|root| view.analysis.process(root).status);
+        verdict.failed = status.is_some_and(exit::failed);
+    }
+    advised
 }
 
 fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
@@ -266,7 +275,8 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     };
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
-    let verdict = verdict(facts, &withheld, (&changes, saved, bound), had);
+    let mut verdict = verdict(facts, &withheld, (&changes, saved, bound), had);
+    verdict.mostly = bound.and_then(|bound| waits(facts, bound));
     Ok(Advised {
         verdict: Some(verdict),
         // A twentieth of the sum is less than what a line can be wrong by.
@@ -275,6 +285,16 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
         changes,
         nothing,
     })
+}
+
+/// What a build waits for that needs less than half of its time on these CPUs, if that is most of it.
+fn waits(facts: &Facts<'_>, bound: u64) -> Option<(String, u64)> {
+    let half = facts.wall / 2;
+    let groups = path::groups(facts.analysis);
+    let shares = path::shares(facts.analysis, &groups, facts.path).into_iter();
+    let waits = shares.filter(|it| !matches!(it.part.kind, Time::OnCpu | Time::RunQueue));
+    let longest = waits.filter(|_| bound < half).max_by_key(|it| it.time)?;
+    (longest.time > half).then_some((longest.name, longest.time))
 }
 
 /// The candidates that save enough. `own`: the simulated time without changes.
@@ -291,7 +311,8 @@ fn rated(
             Kind::Disk | Kind::Memory | Kind::Lock => facts.wall,
             _ => own,
         };
-        let enough = |gain: u64| gain.saturating_mul(least(candidate.kind)) >= whole && gain > 0;
+        let enough =
+            |gain: u64| gain >= WORTH && gain.saturating_mul(least(candidate.kind)) >= whole;
         let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
         if !enough(candidate.cap) || withheld.silences(&candidate) {
             continue;

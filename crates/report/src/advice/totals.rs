@@ -56,6 +56,8 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
             .unwrap_or(0),
         changes: 0,
         bound: None,
+        mostly: None,
+        failed: false,
         cpus: analysis.meta.cpus.len() as u64,
     })
 }

@@ -45,6 +45,10 @@ pub struct Verdict {
     pub changes: u64,
     /// Of a build without any change: the least that these CPUs need for it.
     pub bound: Option<u64>,
+    /// Of a build without any change that mostly waits: for what, with its time.
+    pub(super) mostly: Option<(String, u64)>,
+    /// COMMAND failed, of which this says nothing.
+    pub(super) failed: bool,
     pub(super) cpus: u64,
 }
 
@@ -92,6 +96,8 @@ impl Verdict {
             stolen: parts.stolen,
             changes: parts.changes.unwrap_or(0),
             bound: parts.bound,
+            mostly: None,
+            failed: false,
             cpus: parts.cpus,
         }
     }
@@ -138,7 +144,11 @@ impl Verdict {
                 units::time(self.stolen)
             ));
         }
-        format!("{}: {}", self.blame.title(), parts.join("; "))
+        let of = match self.failed {
+            true => "of the time, not of the failure: ",
+            false => "",
+        };
+        format!("{of}{}: {}", self.blame.title(), parts.join("; "))
     }
 
     fn whose_quota(&self, own: &str) -> String {
@@ -150,6 +160,13 @@ impl Verdict {
 
     /// The build's own part, of a build that the machine did not hold back much.
     fn own(&self) -> String {
+        if let Some((what, ns)) = &self.mostly {
+            return format!(
+                "{} are its own, {} of that {what}; no change is known",
+                units::time(self.alone),
+                units::time(*ns),
+            );
+        }
         if let Some(bound) = self.bound {
             let share = bound.saturating_mul(100) / self.alone.max(1);
             let allow = match self.cpus {

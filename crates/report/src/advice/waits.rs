@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::awaited::Awaited;
 use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::model::ProcessIx;
+use tr_analyze::network;
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::timeline::Actor;
+use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 
@@ -22,7 +25,7 @@ const RUNTIMES: u64 = 12_000_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut all = sleeps(facts);
-    all.extend(network(facts));
+    all.extend(fetches(facts));
     all.extend(disk(facts));
     all.extend(locks(facts));
     all
@@ -76,6 +79,9 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
             return None;
         }
+        if slept.iter().all(|it| is_tools(facts, it.by)) || gives_up(facts, &slept) {
+            return None;
+        }
         // A sleep of a tenth of the longest one is none of the loop's.
         let long = |it: &&Slept| it.length().saturating_mul(10) >= longest;
         let long: Vec<Slept> = slept.iter().filter(long).copied().collect();
@@ -119,6 +125,42 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     by_sleeper.into_iter().filter_map(candidate).collect()
 }
 
+/// The sleeps of a build tool itself: nobody can change those.
+fn is_tools(facts: &Facts<'_>, group: Group) -> bool {
+    let role = facts.role(group);
+    !matches!(role, None | Some(Role::Shell | Role::Tests))
+}
+
+/// Whether a process looks again and again whether a child has ended, and kills it at last: without
+/// its sleeps it would only give up earlier.
+fn gives_up(facts: &Facts<'_>, slept: &[Slept]) -> bool {
+    let longest = slept.iter().map(Slept::length).max().unwrap_or(0);
+    let last = slept.last().map_or(Ktime(0), |it| it.to);
+    let loops = slept.len() >= LOOP;
+    loops
+        && sleepers(facts, slept).into_iter().any(|ix| {
+            let children = facts.analysis.process(ix).children.iter();
+            let children = children.map(|ix| facts.analysis.process(*ix));
+            let mut killed = children.filter(|it| {
+                let by_signal = it.status.is_some_and(|status| status & 0x7f != 0);
+                by_signal && it.end >= last && it.end.since(last) <= longest
+            });
+            killed.any(|it| lives(slept, it.start, it.end))
+        })
+}
+
+/// The processes that sleep.
+fn sleepers(facts: &Facts<'_>, slept: &[Slept]) -> BTreeSet<ProcessIx> {
+    let sleepers = slept.iter().filter_map(|it| facts.execution(it.by));
+    sleepers.map(|it| it.process).collect()
+}
+
+/// Whether a life has most of some sleeps.
+fn lives(slept: &[Slept], start: Ktime, end: Ktime) -> bool {
+    let inside = slept.iter().filter(|it| start <= it.from && end >= it.from);
+    inside.count() * 2 > slept.len()
+}
+
 /// The executions that sleep for a program: those on the path, and those beside it that do the
 /// same.
 fn sleeping(facts: &Facts<'_>, by: &str, on_path: &[Group]) -> Box<[bool]> {
@@ -158,13 +200,8 @@ fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
 /// Whether a child of a process that sleeps, or a thread of its own that does something, lives through
 /// most of its sleeps.
 fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
-    let lives = |start: Ktime, end: Ktime| {
-        let inside = slept.iter().filter(|it| start <= it.from && end >= it.from);
-        inside.count() * 2 > slept.len()
-    };
-    let sleepers = slept.iter().filter_map(|it| facts.execution(it.by));
-    let sleepers: BTreeSet<_> = sleepers.map(|it| it.process).collect();
-    sleepers.into_iter().any(|ix| {
+    let lives = |start, end| lives(slept, start, end);
+    sleepers(facts, slept).into_iter().any(|ix| {
         let process = facts.analysis.process(ix);
         let children = process
             .children
@@ -189,8 +226,9 @@ fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
 }
 
 /// Waits for the network, by program.
-fn network(facts: &Facts<'_>) -> Vec<Candidate> {
+fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_program: BTreeMap<&str, (Vec<Group>, u64)> = BTreeMap::new();
+    let among_themselves = network::among_themselves(facts.analysis);
     for (segment, group, _) in facts.segments() {
         let (Time::Network, Some(group)) = (segment.kind, group) else {
             continue;
@@ -198,6 +236,10 @@ fn network(facts: &Facts<'_>) -> Vec<Candidate> {
         let Some(execution) = facts.execution(group) else {
             continue;
         };
+        // The build's own programs talk to one another: nothing is fetched.
+        if among_themselves.contains(&execution.process) {
+            continue;
+        }
         let (groups, sum) = by_program.entry(&execution.program).or_default();
         groups.push(group);
         *sum = sum.saturating_add(segment.length());

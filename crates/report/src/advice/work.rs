@@ -234,6 +234,7 @@ fn starts_last(facts: &Facts<'_>, group: Group) -> Option<(u64, u64)> {
 fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     let cwd = String::from_utf8_lossy(&facts.analysis.meta.cwd);
     let directories = directories(facts);
+    let tried_again = facts.tried_again();
     type Key = (String, Vec<String>, Option<usize>);
     let mut equal: BTreeMap<Key, Vec<(Group, u64)>> = BTreeMap::new();
     for (group, it) in facts.all() {
@@ -241,6 +242,9 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
             continue;
         };
         if it.on_cpu < REPEATED || !exec.ended || exec.argv.truncated() {
+            continue;
+        }
+        if facts.is_below(group, &tried_again) {
             continue;
         }
         let role = programs::role(&it.program);

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::containers::Called;
 use tr_analyze::critical_path;
-use tr_analyze::memory::MemoryKind;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::tools::{self, Family, Role};
@@ -18,7 +17,7 @@ use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 use tr_format::meta::Extra;
 
-use super::memory::samples;
+use super::memory::{killed, samples};
 use super::verdicts::{Judged, Verdict};
 use crate::ancestors::down;
 use crate::sort::Rows;
@@ -105,6 +104,18 @@ impl Failures {
     }
 }
 
+const KILL: u32 = 9;
+/// Signals that end a program in good order.
+const ON_PURPOSE: [u32; 7] = [
+    1,  // SIGHUP
+    2,  // SIGINT
+    10, // SIGUSR1
+    12, // SIGUSR2
+    13, // SIGPIPE: a reader has had enough
+    14, // SIGALRM
+    15, // SIGTERM
+];
+
 /// What a process's end says by itself.
 struct Sure<'a> {
     /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
@@ -120,12 +131,8 @@ struct Sure<'a> {
 
 impl<'a> Sure<'a> {
     fn new(analysis: &'a Analysis) -> Sure<'a> {
-        let kills = analysis.memory.iter().filter_map(|it| match it.kind {
-            MemoryKind::Killed(resident) => Some((analysis.thread(it.thread).process, resident)),
-            _ => None,
-        });
         let limits = samples(analysis).filter_map(|(_, it)| it.get(Counter::CgroupMemoryLimit));
-        let out_of_memory: BTreeMap<_, _> = kills.collect();
+        let out_of_memory: BTreeMap<_, _> = killed(analysis).collect();
         let containers = match out_of_memory.is_empty() {
             true => Vec::new(),
             false => query::containers(analysis),
@@ -143,7 +150,11 @@ impl<'a> Sure<'a> {
     /// What became of a process.
     fn end(&self, ix: ProcessIx, process: &Process) -> String {
         let Some(resident) = self.out_of_memory.get(&ix) else {
-            return exit::words(process.status.unwrap_or(0));
+            let end = exit::words(process.status.unwrap_or(0));
+            return match timed_out(process) {
+                true => format!("timed out ({end})"),
+                false => end,
+            };
         };
         let container = self.containers.get(ix.0 as usize).copied().flatten();
         let limit = self
@@ -163,23 +174,18 @@ impl<'a> Sure<'a> {
 
     /// The rank of a process that a signal killed which nobody sends to end a program in good order.
     fn crash(&self, process: &Process) -> Option<Rank> {
-        const KILL: u32 = 9;
-        const ON_PURPOSE: [u32; 7] = [
-            1,  // SIGHUP
-            2,  // SIGINT
-            10, // SIGUSR1
-            12, // SIGUSR2
-            13, // SIGPIPE: a reader has had enough
-            14, // SIGALRM
-            15, // SIGTERM
-        ];
-        let signal = process.status.map_or(0, |status| status & 0x7f);
-        match signal {
+        match process.status.map_or(0, |status| status & 0x7f) {
             0 => None,
             // Lack of memory, or on purpose.
             KILL => (!self.kills_told).then_some(Rank::Reason),
             signal => (!ON_PURPOSE.contains(&signal)).then_some(Rank::Crash),
         }
+    }
+
+    /// Whether another program's signal ended a process, one that is sent for that.
+    fn on_purpose(&self, process: &Process) -> bool {
+        let signal = process.status.map_or(0, |status| status & 0x7f);
+        ON_PURPOSE.contains(&signal) || signal == KILL && self.kills_told
     }
 }
 
@@ -192,6 +198,8 @@ struct Tests {
     /// For each process, whether it is inside a test that did not fail, or below a configuration
     /// that succeeded.
     is_asked: Vec<bool>,
+    /// For each process, whether it is inside a test.
+    is_within: Vec<bool>,
 }
 
 impl Tests {
@@ -243,11 +251,17 @@ impl Tests {
                 || below.get(at).copied().flatten() == Some(true)
         };
         let is_asked = (0..analysis.processes.len()).map(inside).collect();
+        let within = |at: usize| {
+            let mut around = steps.around(steps.of_process(analysis, at));
+            around.any(|step| list.get(step).is_some_and(is_test))
+        };
+        let is_within = (0..analysis.processes.len()).map(within).collect();
         failed.retain(|at| has_inner.get(*at) != Some(&true));
         Tests {
             failed,
             is_failed,
             is_asked,
+            is_within,
         }
     }
 
@@ -258,6 +272,10 @@ impl Tests {
     fn is_asked(&self, ix: ProcessIx) -> bool {
         self.is_asked.get(ix.0 as usize) == Some(&true)
     }
+
+    fn is_within(&self, ix: ProcessIx) -> bool {
+        self.is_within.get(ix.0 as usize) == Some(&true)
+    }
 }
 
 struct Finder<'a> {
@@ -267,6 +285,10 @@ struct Finder<'a> {
     root: Option<ProcessIx>,
     /// For each process the start of its last child.
     last_start: Vec<Ktime>,
+    /// For each process the end of the first child that failed by itself.
+    first_failure: Vec<Option<Ktime>>,
+    /// For each process whether all of its children that failed have one command line.
+    is_alike: Vec<bool>,
     /// For each process, whether its failure leads to the root's.
     leads: Vec<Option<bool>>,
 }
@@ -284,12 +306,27 @@ impl<'a> Finder<'a> {
                 .map(|ix| analysis.process(*ix).start);
             starts.max().unwrap_or_default()
         };
+        let by_itself = |it: &&Process| fails(it) && !sure.on_purpose(it);
+        let first_failure = |process: &Process| {
+            let children = process.children.iter().map(|ix| analysis.process(*ix));
+            children.filter(by_itself).map(|it| it.end).min()
+        };
+        let first_failure = analysis.processes.iter().map(first_failure).collect();
+        let is_alike = |parent: &Process| {
+            let children = parent.children.iter().map(|ix| analysis.process(*ix));
+            let mut failed = children.filter(|it| fails(it) && it.start >= program(parent));
+            let first = failed.next();
+            first.is_some_and(|first| failed.all(|it| it.argv == first.argv))
+        };
+        let is_alike = analysis.processes.iter().map(is_alike).collect();
         let mut finder = Finder {
             analysis,
             sure,
             tests,
             root,
             last_start: analysis.processes.iter().map(last).collect(),
+            first_failure,
+            is_alike,
             leads: Vec::new(),
         };
         finder.leads = down(analysis, |ix, above: Option<&bool>| {
@@ -315,6 +352,12 @@ impl<'a> Finder<'a> {
         chain.reverse();
         let mut found: Vec<(Rank, Failed)> = Vec::new();
         let (mut tolerated, mut calm) = (0, Vec::new());
+        // What a time-out above ended.
+        let killed = down(self.analysis, |ix, above: Option<&bool>| {
+            let parent = self.analysis.process(ix).parent;
+            above == Some(&true) || parent.is_some_and(|ix| timed_out(self.analysis.process(ix)))
+        });
+        let is_killed = |ix: ProcessIx| killed.get(ix.0 as usize) == Some(&Some(true));
         for ix in failed.iter().filter(|ix| !chain.contains(ix)) {
             match self.rank(*ix) {
                 Some(rank) => found.push((rank, self.process(*ix))),
@@ -322,7 +365,8 @@ impl<'a> Finder<'a> {
                 None if self.tests.is_failed(*ix) => {}
                 None => {
                     calm.push(*ix);
-                    tolerated += usize::from(self.sure.own.has(*ix));
+                    let counts = self.sure.own.has(*ix) && !is_killed(*ix);
+                    tolerated += usize::from(counts);
                 }
             }
         }
@@ -381,7 +425,10 @@ impl<'a> Finder<'a> {
             let step = it.step.or_else(|| of.get(&it.process?).copied());
             let verdict = step.and_then(|step| verdicts.told(step));
             it.held = verdict.map(Verdict::text);
-            if it.held.is_none() && it.step.is_none() {
+            let no_memory = it
+                .process
+                .is_some_and(|ix| self.sure.out_of_memory.contains_key(&ix));
+            if it.held.is_none() && it.step.is_none() && !no_memory {
                 // Of a runner that does not say which test failed: the longest one held back.
                 let inside = list.iter().enumerate().filter(|(_, step)| {
                     let silent = step.status.is_none() && step.result.is_none();
@@ -429,7 +476,10 @@ impl<'a> Finder<'a> {
             return None;
         }
         if let Some(rank) = self.sure.crash(self.analysis.process(ix)) {
-            return Some(rank);
+            return Some(match self.is_death_test(ix) {
+                true => Rank::Reason,
+                false => rank,
+            });
         }
         let leads = self.leads.get(ix.0 as usize).copied().flatten();
         (leads == Some(true) && !self.tests.is_failed(ix)).then_some(Rank::Reason)
@@ -501,23 +551,46 @@ impl<'a> Finder<'a> {
         fails(self.analysis.process(ix)) || self.sure.out_of_memory.contains_key(&ix)
     }
 
+    /// A fork of a test that crashed, after which the test went on: it may have been to crash. So
+    /// it comes after what made COMMAND fail.
+    fn is_death_test(&self, ix: ProcessIx) -> bool {
+        let process = self.analysis.process(ix);
+        let goes_on = |parent| self.explains(ix, parent).is_none();
+        self.tests.is_within(ix) && process.execs.is_empty() && process.parent.is_some_and(goes_on)
+    }
+
     /// Whether a child's failure may be the reason for its parent's.
     fn explains(&self, ix: ProcessIx, parent: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
-        let last_start = self.last_start.get(parent.0 as usize);
+        let at = parent.0 as usize;
+        let last_start = self.last_start.get(at);
         let parent = self.analysis.process(parent);
         // What a program's predecessor in the same process started is none of its reasons.
-        let program = parent.execs.last().map_or(parent.start, |exec| exec.start);
-        if !self.fails(ix) || !fails(parent) || child.start < program {
+        if !self.fails(ix) || !fails(parent) || child.start < program(parent) || timed_out(parent) {
+            return None;
+        }
+        // The parent, or what ended the parent, killed it for another one's failure.
+        let first_failure = self.first_failure.get(at).copied().flatten();
+        if self.sure.on_purpose(child) && first_failure.is_some_and(|end| end <= child.end) {
             return None;
         }
         let last = last_start.is_none_or(|start| *start <= child.end);
         let until_the_end = parent.end.since(child.end.min(parent.end));
         let gave_up = last && until_the_end <= soon(parent);
         match passes(parent) {
-            Passes::Status if code(child) != code(parent) => None,
+            Passes::Status if code(child) != code(parent) => {
+                // `make || exit 1`: a script says 1 of any failure.
+                let says_any = code(parent) == Some(1);
+                match says_any {
+                    true if gave_up => Some(Explains::GaveUp),
+                    true if self.is_alike.get(at) == Some(&true) => Some(Explains::Maybe),
+                    _ => None,
+                }
+            }
             Passes::Status if gave_up => Some(Explains::Last),
             Passes::Status => Some(Explains::Maybe),
+            // No job, but a question of the tool's own.
+            Passes::Any if child.execs.is_empty() && !gave_up => None,
             Passes::Any if last => Some(Explains::Last),
             Passes::Any => Some(Explains::One),
             Passes::Tests => self.tests.is_failed(ix).then_some(Explains::One),
@@ -526,11 +599,19 @@ impl<'a> Finder<'a> {
     }
 }
 
+/// When a process's program began: children of an earlier one are none of its.
+fn program(process: &Process) -> Ktime {
+    let last = process.execs.last();
+    last.map_or(process.start, |exec| exec.start)
+}
+
 /// How well a child's failure explains its parent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Explains {
     /// The parent did other things after it.
     Maybe,
+    /// The parent ended at once, with another status.
+    GaveUp,
     /// One of several that do.
     One,
     /// The parent started nothing after it.
@@ -627,4 +708,9 @@ fn code(process: &Process) -> Option<u32> {
 
 fn fails(process: &Process) -> bool {
     exit::failed(process.status)
+}
+
+/// Whether it is `timeout`, and ended what it ran.
+fn timed_out(process: &Process) -> bool {
+    process.status.is_some_and(exit::is_timeout) && label::program(process) == "timeout"
 }

@@ -24,6 +24,14 @@ pub(crate) fn reads_again(analysis: &Analysis) -> bool {
     evicts(reclaims.fold(0, u64::saturating_add))
 }
 
+/// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
+pub(crate) fn killed(analysis: &Analysis) -> impl Iterator<Item = (ProcessIx, Option<u64>)> + '_ {
+    analysis.memory.iter().filter_map(|it| match it.kind {
+        MemoryKind::Killed(resident) => Some((analysis.thread(it.thread).process, resident)),
+        _ => None,
+    })
+}
+
 /// Figures of threads and their processes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct MemorySum {

@@ -8,19 +8,20 @@ mod division;
 mod words;
 
 use std::cell::OnceCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::contention::{Contention, Wait};
 use tr_analyze::critical_path::Paths;
-use tr_analyze::model::{ended_by, Analysis, Basis};
+use tr_analyze::model::{ended_by, Analysis, Basis, ProcessIx};
 use tr_format::event::Comm;
 
 use self::division::{Divided, Divider};
+use super::memory::killed;
 use super::parts::Part;
 use crate::sort::Rows;
 use crate::steps::times::own_path;
 use crate::steps::{Step, StepIx, StepKind, Steps};
-use crate::who;
+use crate::{exit, who};
 
 /// A part is the verdict if it has two fifths of the wall time, and this much, in ns.
 const OF_WALL: (u64, u64) = (2, 5);
@@ -128,12 +129,17 @@ impl Verdicts {
         let divided: Vec<Option<Divided>> = divided.collect();
         let has_inner = has_inner(steps);
         let medians = Medians::of_all(steps.list().iter(), &divided);
+        let no_memory: BTreeSet<ProcessIx> = killed(analysis).map(|(ix, _)| ix).collect();
         let list = steps.list().iter().zip(&divided).enumerate();
         let verdicts = list.map(|(at, (step, divided))| {
             let divided = divided.as_ref()?;
             let failed = step.failed() || may_have_failed(steps, step);
             let failed = failed && has_inner.get(at) != Some(&true);
-            judge((step, failed), divided, medians.of(step, at))
+            let mut verdict = judge((step, failed), divided, medians.of(step, at))?;
+            // More CPU time would not have spared it.
+            let no_memory = step.process.is_some_and(|ix| no_memory.contains(&ix));
+            verdict.told &= !(no_memory && verdict.part.is_starved());
+            Some(verdict)
         });
         let mut all = Verdicts(verdicts.collect());
         let told = all.0.iter_mut().enumerate();
@@ -250,16 +256,17 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
 
 /// A signal ended the step that ends a program that takes too long, or `timeout` did.
 fn was_ended(step: &Step) -> bool {
+    step.status.is_some_and(ended_in_time)
+}
+
+fn ended_in_time(status: u32) -> bool {
     const SIGNALS: [u32; 4] = [
         9,  // SIGKILL
         14, // SIGALRM
         15, // SIGTERM
         24, // SIGXCPU
     ];
-    const TIMEOUT: u32 = 124;
-    let timed_out = step.status == Some(TIMEOUT << 8);
-    let signal = step.status.and_then(ended_by);
-    timed_out || signal.is_some_and(|it| SIGNALS.contains(&it))
+    exit::is_timeout(status) || ended_by(status).is_some_and(|it| SIGNALS.contains(&it))
 }
 
 /// The shares of the tests of each suite: those with the same step around them.

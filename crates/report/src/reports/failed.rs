@@ -74,15 +74,22 @@ fn line(out: &mut String, failure: &Failed, style: &Style) {
     let _ = writeln!(out, "{lead}   {what}   {fact}");
 }
 
-/// The parents of the first failure, from it up to the command.
+/// The parents of the first failure, from it up to the command: with shorter names, or fewer of
+/// them, where the line has no room.
 fn to_the_root(above: &[Failed], style: &Style) -> String {
-    let name = |it: &Failed| format!("{} {}", units::shorten(&it.name, 30), it.end);
+    const ROOMS: [(usize, usize); 4] = [(30, PARENTS), (20, PARENTS), (12, PARENTS), (20, 2)];
+    let room = style.width.saturating_sub(LEAD.len());
     let (between, root) = above.split_at(above.len().saturating_sub(1));
-    let mut names: Vec<String> = between.iter().take(PARENTS).map(name).collect();
-    if between.len() > PARENTS {
-        names.push("…".to_owned());
-    }
-    names.extend(root.iter().map(name));
-    let text = format!("→ {}", names.join(" → "));
-    units::shorten(&text, style.width.saturating_sub(LEAD.len()))
+    let text = |(length, most): (usize, usize)| {
+        let name = |it: &Failed| format!("{} {}", units::shorten(&it.name, length), it.end);
+        let mut names: Vec<String> = between.iter().take(most).map(name).collect();
+        if between.len() > most {
+            names.push("…".to_owned());
+        }
+        names.extend(root.iter().map(name));
+        format!("→ {}", names.join(" → "))
+    };
+    let mut texts = ROOMS.into_iter().map(text);
+    let fits = texts.find(|text| units::width(text) <= room);
+    fits.unwrap_or_else(|| units::shorten(&text((12, 1)), room))
 }

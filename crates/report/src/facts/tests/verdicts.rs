@@ -123,6 +123,35 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     assert!(told(test, 256, &disk, None) && !told(unit, 256, &disk, None));
 }
 
+/// A process of the step that was killed while it worked tells that its time was over; one that waited for
+/// its next job does not.
+#[test]
+fn a_time_out_of_a_child_that_has_no_cpu_is_told() {
+    let told = |status: u32, idle: bool| {
+        let mut analysis = beside(8);
+        let steps = Steps::new(&analysis);
+        let list = steps.list();
+        let owned: BTreeSet<ProcessIx> = list.iter().filter_map(|it| it.process).collect();
+        let root = list[0].process.unwrap();
+        let starved = analysis.process_ids().filter(|ix| !owned.contains(ix));
+        let starved = starved.filter(|ix| analysis.process(*ix).times.sleep == 0);
+        let starved = starved.max_by_key(|ix| analysis.process(*ix).times.run_queue);
+        let child = &mut analysis.processes[starved.unwrap().0 as usize];
+        assert!(child.times.run_queue >= LEAST, "{:?}", child.times);
+        child.status = Some(status);
+        if idle {
+            child.times.sleep = child.end.since(child.start);
+        }
+        analysis.processes[root.0 as usize].status = Some(2 << 8);
+        let steps = Steps::new(&analysis);
+        let verdicts = Verdicts::new(&analysis, &steps);
+        verdicts.of(0).is_some_and(|it| it.told)
+    };
+    assert!(told(9, false));
+    assert!(!told(9, true));
+    assert!(!told(1 << 8, false));
+}
+
 #[test]
 fn the_sentence_has_its_evidence() {
     let starved = divided(&[(Part::Work, 120_000_000), (Part::Others, 880_000_000)]);

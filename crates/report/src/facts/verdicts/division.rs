@@ -1,19 +1,20 @@
 //! A step's own critical path, divided into parts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use tr_analyze::awaited::Awaited;
 use tr_analyze::contention::{Contention, Wait};
 use tr_analyze::critical_path::{Kind, Segment};
 use tr_analyze::memory::MemoryKind;
-use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_analyze::network::Ends;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::counters::Counter;
 use tr_format::event::{Ktime, Reason};
 
+use super::ended_in_time;
 use crate::facts::loads;
-use crate::facts::memory::evicts;
+use crate::facts::memory::{evicts, killed};
 use crate::facts::network::Host;
 use crate::facts::parts::Part;
 use crate::label;
@@ -37,7 +38,7 @@ pub(super) struct Divided {
     /// Of `Disk`, for pages that were not in memory.
     faults: u64,
     /// Of waits that a timer of the step's own ended: another thread of it had no CPU or waited for
-    /// a disk meanwhile.
+    /// a disk meanwhile. A process that was killed at its work waited for one, too.
     timers: u64,
 }
 
@@ -117,6 +118,8 @@ pub(super) struct Divider<'a> {
     threads: HashMap<StepIx, Vec<ThreadIx>>,
     /// For each step the waits of its threads for memory.
     memory: HashMap<StepIx, Waits>,
+    /// The processes that the kernel killed for lack of memory.
+    no_memory: BTreeSet<ProcessIx>,
 }
 
 impl<'a> Divider<'a> {
@@ -143,6 +146,7 @@ impl<'a> Divider<'a> {
             ends: Ends::new(analysis),
             threads,
             memory: memory(analysis, steps),
+            no_memory: killed(analysis).map(|(ix, _)| ix).collect(),
         }
     }
 
@@ -174,7 +178,24 @@ impl<'a> Divider<'a> {
         }
         self.withhold(at, &mut divided);
         self.share(at, path, &mut divided);
+        divided.timers = divided.timers.saturating_add(self.cut(at));
         divided
+    }
+
+    /// The run-queue wait of a process in the step that a signal ended while it worked, as a time-out does. A
+    /// program that is ended because it is not needed any more waits for its next job.
+    fn cut(&self, at: StepIx) -> u64 {
+        let threads = self.threads.get(&at).into_iter().flatten();
+        let processes = threads.map(|it| self.analysis.thread(*it).process);
+        let processes = processes.filter(|ix| !self.no_memory.contains(ix));
+        let processes = processes.map(|ix| self.analysis.process(ix));
+        let ended = processes.filter(|it| it.status.is_some_and(ended_in_time));
+        let worked = ended.filter(|it| {
+            let times = it.times;
+            let waited = times.sleep.saturating_add(times.blocked);
+            waited.saturating_mul(10) <= it.end.since(it.start)
+        });
+        worked.map(|it| it.times.run_queue).max().unwrap_or(0)
     }
 
     /// Of the waits for CPUs that the build's tasks had, the step's own tasks have the part that these had
