@@ -95,7 +95,7 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         else {
             continue;
         };
-        if configurations.get(owner as usize) == Some(&true) {
+        if configurations.get(owner as usize) == Some(&true) || facts.runs_containers(owner) {
             continue;
         }
         // A test is a test, whatever its file is called.
