@@ -265,7 +265,7 @@ for _ in range(4): subprocess.run([sys.argv[1], '-c', 'sum(range(3000000))'])
 time.sleep(0.5)";
     let daemon = Daemon::start("daemon-silent", &[])?;
     let path = |file: &str| daemon.dir.join(file).display().to_string();
-    for (program, expected) in [("docker", 0), ("client", 2)] {
+    for (program, expected) in [("docker", false), ("client", true)] {
         let trace = daemon.trace(&format!("{program}.bin"));
         let command = [&path(program), "-c", WORK, &path("client")];
         let out = recording(&trace, &[], &command).output()?;
@@ -273,8 +273,9 @@ time.sleep(0.5)";
         let report = document(&trace, &["--report", "advice"])?;
         let lines = list(&report["advice"], "advice").iter();
         let kinds: Vec<&str> = lines.filter_map(|it| it["kind"].as_str()).collect();
-        let own = kinds.iter().filter(|it| ["sleep", "few-jobs"].contains(it));
-        ensure(own.count() == expected, || format!("{program}: {report}"))?;
+        // Beside other load the control has no idle CPU for more jobs.
+        let own = kinds.iter().any(|it| ["sleep", "few-jobs"].contains(it));
+        ensure(own == expected, || format!("{program}: {report}"))?;
     }
     Ok(())
 }
