@@ -21,6 +21,10 @@ pub const TESTS: &[Test] = &[
     ("a_container_is_known_by_12_digits_of_its_id", brief),
     ("a_sleep_in_a_container_is_advised", asleep),
     ("a_sleep_in_a_polled_container_is_advised", polled),
+    (
+        "what_a_container_program_does_itself_is_not_advised",
+        silent,
+    ),
     ("a_strangers_container_is_not_recorded", stranger),
     ("containers_says_which_are_recorded", chosen),
     ("dockers_containers_are_recorded", docker),
@@ -252,6 +256,28 @@ fn is_advised(trace: &Path, command: &[String]) -> Result<(), Failed> {
     ensure(first["kind"] == "sleep" && saves >= 850_000_000, || {
         report.to_string()
     })
+}
+
+/// Nobody can change docker's own helpers and sleeps.
+fn silent() -> Result<(), Failed> {
+    const WORK: &str = "import subprocess, sys, time
+for _ in range(4): subprocess.run([sys.argv[1], '-c', 'sum(range(3000000))'])
+time.sleep(0.5)";
+    let daemon = Daemon::start("daemon-silent", &[])?;
+    let path = |file: &str| daemon.dir.join(file).display().to_string();
+    for (program, expected) in [("docker", false), ("client", true)] {
+        let trace = daemon.trace(&format!("{program}.bin"));
+        let command = [&path(program), "-c", WORK, &path("client")];
+        let out = recording(&trace, &[], &command).output()?;
+        ensure(out.status.success(), || format!("{out:?}"))?;
+        let report = document(&trace, &["--report", "advice"])?;
+        let lines = list(&report["advice"], "advice").iter();
+        let kinds: Vec<&str> = lines.filter_map(|it| it["kind"].as_str()).collect();
+        // Beside other load the control has no idle CPU for more jobs.
+        let own = kinds.iter().any(|it| ["sleep", "few-jobs"].contains(it));
+        ensure(own == expected, || format!("{program}: {report}"))?;
+    }
+    Ok(())
 }
 
 /// A client of the name that the programs know, which is not recorded. It is killed at its end.

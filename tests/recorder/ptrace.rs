@@ -28,6 +28,7 @@ pub const TESTS: &[Test] = &[
     ("samples_tell_when_a_task_ran", sampled),
     ("ptrace_makes_room_for_nested_recordings", nested),
     ("ptrace_makes_room_for_strace", strace),
+    ("ptrace_names_what_daemons_do", clients),
     ("ptrace_makes_room_for_gdb", gdb),
     ("ptrace_makes_room_for_leak_checkers", leaks),
     (KILLED_FORKS, killed_forks),
@@ -454,6 +455,25 @@ fn strace() -> Result<(), Failed> {
     let logged = std::fs::read_to_string(&log)?;
     ensure(logged.contains("exited with 8"), || logged.clone())?;
     lets_go(&trace)
+}
+
+/// The client's name is enough to say it.
+fn clients() -> Result<(), Failed> {
+    let dir = scratch("ptrace-daemons");
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir)?;
+    let trace = dir.join("trace.bin");
+    for (name, told) in [("docker", true), ("podman", false)] {
+        let program = dir.join(name);
+        std::os::unix::fs::symlink("/bin/true", &program)?;
+        let command = [&program.display().to_string(), "run"];
+        record(&trace, &["--method", "ptrace", "--force", "-q"], &command)?;
+        let screen = text(&tr(&["analyze"], &trace)?);
+        let screen = screen.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = "what daemons do for docker run is recorded only with BPF rights (tr doctor)";
+        ensure(screen.contains(line) == told, || screen.clone())?;
+    }
+    Ok(())
 }
 
 fn gdb() -> Result<(), Failed> {

@@ -9,6 +9,7 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::common::{document, lacks, long, python};
+use crate::kinds::compiled;
 use crate::support::{analyze, dump, ensure, eventually, int, list, recording, text, tr, Test};
 
 pub const TESTS: &[Test] = &[
@@ -17,6 +18,10 @@ pub const TESTS: &[Test] = &[
     (
         "strangers_that_ask_a_recorded_server_are_not_recorded",
         asked,
+    ),
+    (
+        "a_servers_thread_that_sleeps_in_the_run_queue_sleeps",
+        resting,
     ),
     ("no_servers_are_recorded_if_not_asked_for", refused),
     ("a_server_that_sleeps_is_the_first_advice", advised),
@@ -270,6 +275,49 @@ fn asked() -> Result<(), Failed> {
         let compilers = compilers(&text(&out.stdout))?;
         let compiler = compilers.first().ok_or("no compiler")?;
         process(&analyze(&trace)?, compiler.pid)?;
+    }
+    Ok(std::fs::remove_dir_all(&dir)?)
+}
+
+/// A thread that the recording finds in the run queue comes to a CPU, and one that sleeps is woken.
+/// The kernel leaves a thread in the queue that has slept for a moment only.
+fn resting() -> Result<(), Failed> {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/programs/rest.c");
+    let program = compiled(Path::new(source), "rest", &["-pthread"])?.ok_or("gcc")?;
+    let dir = place("rest")?;
+    let trace = dir.join("trace.bin");
+    let at = |n: usize| dir.join(n.to_string()).display().to_string();
+    let mut command = vec![program.clone(), "ask".to_owned()];
+    let (mut servers, mut threads) = (Vec::new(), Vec::new());
+    for n in 0..8 {
+        let mut server = Command::new(&program);
+        server.args(["serve", &at(n)]).stdout(Stdio::piped());
+        let mut server = server.spawn()?;
+        listens(&mut server)?;
+        servers.push(server);
+        command.push(at(n));
+    }
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    let out = recording(&trace, &[], &command).output()?;
+    ensure(out.status.success(), || format!("{out:?}"))?;
+    for mut server in servers {
+        let mut line = String::new();
+        let out = server.stdout.take().ok_or("no output")?;
+        BufReader::new(out).read_line(&mut line)?;
+        server.wait()?;
+        threads.push(line.trim().parse::<u64>()?);
+    }
+    let events = dump(&trace)?;
+    for thread in threads {
+        let found = |it: &&Value| int(it, "tid") == thread && it["followed"] == true;
+        let mut after = events.iter().skip_while(|it| !found(it));
+        let snapshot = after.next().ok_or("not followed")?;
+        let next = after.find(|it| [&it["wakee"], &it["next"]].contains(&&thread.into()));
+        let queued = snapshot["state"] == 0 && snapshot["on_cpu"] == false;
+        let next = next.filter(|_| queued);
+        ensure(next.is_none_or(|it| it["kind"] == "switch"), || {
+            format!("{snapshot} {next:?}")
+        })?;
     }
     Ok(std::fs::remove_dir_all(&dir)?)
 }

@@ -291,7 +291,8 @@ impl WaitedFor {
     }
 }
 
-/// The thread of a client that waited at a time and goes on first, and its wait.
+/// The thread of a client that waited at a time and goes on first, and its wait. If none waits for somebody else,
+/// it is the one that ran last: Go's threads wait for locks and timers in the place of what waits for the daemon.
 pub(crate) fn first_waiter(
     analysis: &Analysis,
     timeline: &Timeline,
@@ -299,7 +300,8 @@ pub(crate) fn first_waiter(
     at: Ktime,
 ) -> Option<(ThreadIx, Stretch)> {
     let waits = waiters(analysis, timeline, client, at);
-    waits.into_iter().min_by_key(|it| it.1.to)
+    let first = waits.into_iter().min_by_key(|it| it.1.to);
+    first.or_else(|| waiting(analysis, timeline, client, at).max_by_key(|it| it.1.from))
 }
 
 /// The times in which the tasks of a container ran, or waited for a CPU, by their ends.
@@ -400,6 +402,21 @@ fn end_of(analysis: &Analysis, process: ProcessIx) -> Option<(ThreadIx, Ktime)> 
     (!process.alive).then_some((last, analysis.thread(last).end))
 }
 
+/// The threads of a process that waited at a time, and their waits.
+fn waiting<'a>(
+    analysis: &'a Analysis,
+    timeline: &'a Timeline,
+    process: ProcessIx,
+    at: Ktime,
+) -> impl Iterator<Item = (ThreadIx, Stretch)> + 'a {
+    let threads = analysis.process(process).threads.iter().copied();
+    threads.filter_map(move |thread| {
+        let stretch = timeline.get(thread, timeline.at(thread, at)?)?;
+        let waits = matches!(stretch.doing, Bucket::Wait(_));
+        (waits && stretch.from < at && at < stretch.to).then_some((thread, stretch))
+    })
+}
+
 /// The threads of a client that waited for the daemon at a time, and their waits: those that a task
 /// which is not recorded ended. If there is none: those that waited for a descriptor.
 fn waiters(
@@ -408,12 +425,7 @@ fn waiters(
     client: ProcessIx,
     at: Ktime,
 ) -> Vec<(ThreadIx, Stretch)> {
-    let threads = analysis.process(client).threads.iter().copied();
-    let waits = threads.filter_map(|thread| {
-        let stretch = timeline.get(thread, timeline.at(thread, at)?)?;
-        let waits = matches!(stretch.doing, Bucket::Wait(_));
-        (waits && stretch.from < at && at < stretch.to).then_some((thread, stretch))
-    });
+    let waits = waiting(analysis, timeline, client, at);
     let outside = |it: &Stretch| matches!(it.waker(), Actor::Outside(_));
     let polls = |it: &Stretch| {
         matches!(

@@ -110,6 +110,8 @@ pub struct Tool {
     verbs: &'static [(Role, &'static str)],
     /// It takes job slots from a job server's pipe.
     pub client: bool,
+    /// A daemon runs its containers: they are no descendants of it.
+    pub asks_daemon: bool,
 }
 
 const fn tool(names: &'static str, family: Family) -> Tool {
@@ -119,6 +121,7 @@ const fn tool(names: &'static str, family: Family) -> Tool {
         role: None,
         verbs: &[],
         client: false,
+        asks_daemon: false,
     }
 }
 
@@ -136,6 +139,11 @@ impl Tool {
     /// GNU make's protocol ("POSIX Jobserver Interaction" in its manual).
     const fn client(mut self) -> Tool {
         self.client = true;
+        self
+    }
+
+    const fn asks_daemon(mut self) -> Tool {
+        self.asks_daemon = true;
         self
     }
 
@@ -211,8 +219,9 @@ const TOOLS: &[Tool] = &[
     tool("dotnet", Family::Operator).with(&[(Role::Packages, "restore")]),
     tool("helm kubectl nix systemctl terraform", Family::Operator),
     tool("git", Family::Git),
-    tool("docker docker-compose docker-buildx nerdctl ctr crictl buildctl", Family::Container),
-    tool("podman podman-remote buildah buildah-oci-runtime", Family::Container),
+    tool("docker docker-compose docker-buildx nerdctl ctr crictl buildctl podman-remote", Family::Container)
+        .asks_daemon(),
+    tool("podman buildah buildah-oci-runtime", Family::Container),
     tool("ansible-playbook", Family::Ansible),
     tool("gitlab-runner-helper gitlab-runner", Family::GitlabRunner),
     tool("tr tr-trace", Family::Tr),

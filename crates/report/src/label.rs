@@ -593,9 +593,11 @@ const CONTAINER: &str = "container";
 /// The digits of a container's id that docker shows.
 const SHORT_ID: usize = 12;
 
-/// A container: `container web (alpine:3)`.
+/// A container: `container web (alpine:3)`. An id with other characters is a name that somebody gave.
 pub fn container(called: &Called) -> String {
-    let short = called.id.get(..SHORT_ID).unwrap_or(&called.id);
+    let made = called.id.iter().all(u8::is_ascii_alphanumeric);
+    let short = called.id.get(..SHORT_ID).filter(|_| made);
+    let short = short.unwrap_or(&called.id);
     let name = [&*called.name, short].into_iter().find(|it| !it.is_empty());
     let mut out = CONTAINER.to_owned();
     if let Some(name) = name {

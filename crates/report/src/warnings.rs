@@ -1,13 +1,16 @@
 //! What makes a recording's numbers incomplete, and how it was made: one list, which text,
 //! Markdown, the page and JSON have above the numbers.
 
-use tr_analyze::model::{Analysis, Basis, Quality};
+use std::collections::BTreeSet;
+
+use tr_analyze::model::{Analysis, Basis, Process, Quality};
 use tr_format::event::{Ktime, LossCause, Stream};
 use tr_format::meta::Known;
 
+use crate::called::TR;
 use crate::facts::audit::{self, Doubt};
 use crate::style::{Paint, Style};
-use crate::{escape, now, units, untraced};
+use crate::{escape, label, now, units, untraced};
 
 /// The most spans of missing events that have a line each.
 const SPANS: usize = 5;
@@ -197,7 +200,22 @@ pub(crate) fn recorded(analysis: &Analysis) -> Vec<String> {
     if !absent.is_empty() {
         parts.push(format!("not known: {}", absent.join(", ")));
     }
+    let clients = daemons_clients(analysis);
+    if facts.wakings == Known::Absent && !clients.is_empty() {
+        let clients: Vec<&str> = clients.iter().map(String::as_str).collect();
+        parts.push(format!(
+            "what daemons do for {} is recorded only with BPF rights ({TR} doctor)",
+            clients.join(", ")
+        ));
+    }
     parts
+}
+
+/// The programs that let a daemon run their containers: `docker run`.
+fn daemons_clients(analysis: &Analysis) -> BTreeSet<String> {
+    let processes = analysis.processes.iter();
+    let asks = |it: &&Process| it.tool().is_some_and(|tool| tool.asks_daemon);
+    processes.filter(asks).map(label::program).collect()
 }
 
 /// The disagreement of the CPUs' clocks, if there is one.

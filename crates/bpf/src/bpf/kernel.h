@@ -280,6 +280,7 @@ struct cfs_rq {
 
 struct sched_entity {
 	struct cfs_rq *cfs_rq;
+	unsigned char sched_delayed; /* since 6.12 */
 	__u64 sum_exec_runtime;
 };
 

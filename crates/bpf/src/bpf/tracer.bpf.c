@@ -1633,6 +1633,16 @@ static __always_inline int on_cgroup(__u32 kind, struct cgroup *cgroup, const ch
 	return 0;
 }
 
+/* A task preempted on its way to sleep is still in the run queue. One that sleeps can be left there,
+ * too, until the kernel would choose it: it is marked as delayed. */
+static __always_inline bool in_run_queue(struct task_struct *task)
+{
+	if (!BPF_CORE_READ(task, on_rq))
+		return false;
+	return !bpf_core_field_exists(task->se.sched_delayed) ||
+	       !BPF_CORE_READ(task, se.sched_delayed);
+}
+
 /* Fills a record but for `followed`; `level` is the recorder's pid namespace. */
 static __always_inline void fill_snapshot(struct wire_snapshot *record, struct task_struct *task,
 					  __u32 level)
@@ -1650,8 +1660,7 @@ static __always_inline void fill_snapshot(struct wire_snapshot *record, struct t
 	BPF_CORE_READ_INTO(&record->comm, task, comm);
 	record->time = bpf_ktime_get_ns();
 	record->on_cpu = BPF_CORE_READ(task, on_cpu) != 0;
-	/* A task preempted on its way to sleep is still in the run queue. */
-	record->state = !record->on_cpu && BPF_CORE_READ(task, on_rq) ? 0 : task_state(false, task);
+	record->state = !record->on_cpu && in_run_queue(task) ? 0 : task_state(false, task);
 }
 
 /* Writes the record of a task that comes into the followed cgroup, with `area` bytes for its

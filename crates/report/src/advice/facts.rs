@@ -190,6 +190,13 @@ impl<'a> Facts<'a> {
         role.or_else(|| (cmake() && configures()).then_some(Role::Configure))
     }
 
+    /// Whether an execution's program runs containers (`docker`, `podman`): what it starts itself, and when,
+    /// is its own matter.
+    pub fn runs_containers(&self, group: Group) -> bool {
+        let tool = self.process(group).and_then(Process::tool);
+        tool.is_some_and(|it| it.family == Family::Container)
+    }
+
     /// The label of an execution.
     pub fn label(&self, group: Group) -> String {
         match (self.exec(group), self.process(group)) {

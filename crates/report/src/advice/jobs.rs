@@ -96,7 +96,10 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         else {
             continue;
         };
-        if configurations.get(owner as usize) == Some(&true) || tried_again.contains(&it.process) {
+        if configurations.get(owner as usize) == Some(&true)
+            || facts.runs_containers(owner)
+            || tried_again.contains(&it.process)
+        {
             continue;
         }
         // A test is a test, whatever its file is called.

@@ -60,6 +60,9 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         let Some(execution) = facts.execution(by) else {
             continue;
         };
+        if facts.runs_containers(by) {
+            continue;
+        }
         let slept = Slept {
             group,
             by,
