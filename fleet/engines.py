@@ -1,7 +1,9 @@
 """DuckDB and Spark: both load the tables of a dataset and answer the same SQL."""
 
+import os
 import pathlib
 import re
+import sys
 import tempfile
 
 import changes
@@ -126,6 +128,9 @@ class Spark:
         from py4j.protocol import Py4JError
 
         self.errors = (PySparkException, Py4JError)
+        if master.startswith("local"):
+            # Executors in this machine take the first python3 on PATH, which may have no NumPy.
+            os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         settings = {
             "spark.ui.enabled": "false",
             "spark.ui.showConsoleProgress": "false",

@@ -287,7 +287,7 @@ fn an_interrupted_test_gives_roots_files_back() {
 #[test]
 fn a_release_in_part_needs_leave() {
     let dir = tempfile::tempdir().unwrap();
-    for tool in ["dpkg-deb", "rpmbuild"] {
+    for tool in ["dpkg-deb", "rpmbuild", "apt-ftparchive", "createrepo_c"] {
         stub(dir.path(), tool, "");
     }
     stub(dir.path(), "uname", "echo x86_64");
