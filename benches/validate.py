@@ -263,7 +263,7 @@ def is_predicted(predicted, gains):
     gain = statistics.median(gains)
     spread = statistics.median(abs(it - gain) for it in gains)
     low, high = predicted
-    return gain <= high + spread and (low == 0 or gain >= low - spread)
+    return low - spread <= gain <= high + spread
 
 
 def takes_too_long(args, name):

@@ -55,8 +55,7 @@ fn symbolize(trace: &Path, options: &[&str]) -> Result<String, Failed> {
     Ok(said)
 }
 
-/// The time in a function itself; `None`: it has no row.
-/// The samples with a function as the innermost one.
+/// The samples with a function as the innermost one; `None`: it has no row.
 fn own(trace: &Path, function: &str) -> Result<Option<u64>, Failed> {
     let flame = report(trace, "flame", &[])?;
     let rows = list(&flame, "rows");

@@ -49,8 +49,9 @@ pub const IN_VAIN: u64 = 64 << 20;
 /// Events that a writer puts into a scheduling block before it closes it.
 pub const BLOCK_EVENTS: usize = 1 << 14;
 /// Bytes of strings and events that a writer collects in a lifecycle block
-/// before it closes it. So many bytes of any kind are within the limits above.
-pub const BLOCK_BYTES: usize = 2 << 20;
+/// before it closes it; four times as many of functions, whose names repeat. So many bytes of any
+/// kind are within the limits above.
+pub const BLOCK_BYTES: usize = 512 << 10;
 /// Bytes of a piped trace that are kept in memory; the rest goes to an unnamed
 /// temporary file.
 pub const PIPE_MEMORY: usize = 64 << 20;

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use crate::block::encode::Encoder;
 use crate::block::life;
-use crate::event::{CpuId, LifeEvent, SchedEvent, Stream};
+use crate::event::{CpuId, LifeEvent, LifeKind, SchedEvent, Stream};
 use crate::frame::{self, address, kind, Header};
 use crate::index::{Index, Row};
 use crate::meta::{Metadata, Summary};
@@ -206,7 +206,12 @@ impl<W: Write> Writer<W> {
                 )))
             }
         };
-        let weight = life::weight(&event);
+        let weight = match event.kind {
+            // A long block has each name once. Of other kinds a reader has more in memory than its
+            // budget reckons with.
+            LifeKind::Symbol(_) => life::weight(&event) / 4,
+            _ => life::weight(&event),
+        };
         // A long event gets a block of its own: the limits hold for each event alone.
         if open.bytes + weight > limits::BLOCK_BYTES && !open.events.is_empty() {
             self.close_life(stream)?;

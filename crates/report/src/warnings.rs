@@ -202,20 +202,28 @@ pub(crate) fn recorded(analysis: &Analysis) -> Vec<String> {
     }
     let clients = daemons_clients(analysis);
     if facts.wakings == Known::Absent && !clients.is_empty() {
-        let clients: Vec<&str> = clients.iter().map(String::as_str).collect();
         parts.push(format!(
             "what daemons do for {} is recorded only with BPF rights ({TR} doctor)",
-            clients.join(", ")
+            Vec::from_iter(clients).join(", ")
         ));
     }
     parts
 }
 
-/// The programs that let a daemon run their containers: `docker run`.
+/// The calls of programs that let a daemon run their containers: `docker run`, not `docker ps`.
 fn daemons_clients(analysis: &Analysis) -> BTreeSet<String> {
+    const VERBS: [&str; 7] = [
+        "build", "buildx", "compose", "create", "exec", "run", "start",
+    ];
     let processes = analysis.processes.iter();
     let asks = |it: &&Process| it.tool().is_some_and(|tool| tool.asks_daemon);
-    processes.filter(asks).map(label::program).collect()
+    let calls = processes.filter(asks).map(label::program);
+    let runs = |call: &String| {
+        let verb = call.split(' ').nth(1);
+        verb.is_some_and(|verb| VERBS.contains(&verb))
+    };
+    // There are at most as many as programs times verbs.
+    calls.filter(runs).collect()
 }
 
 /// The disagreement of the CPUs' clocks, if there is one.

@@ -5,7 +5,7 @@ pub mod bpf;
 pub mod choose;
 mod events;
 mod poll;
-mod proc;
+pub(crate) mod proc;
 pub mod ptrace;
 mod sampler;
 

@@ -183,9 +183,10 @@ impl<'a> Sure<'a> {
     }
 
     /// Whether another program's signal ended a process, one that is sent for that.
-    fn on_purpose(&self, process: &Process) -> bool {
+    fn on_purpose(&self, ix: ProcessIx, process: &Process) -> bool {
         let signal = process.status.map_or(0, |status| status & 0x7f);
-        ON_PURPOSE.contains(&signal) || signal == KILL && self.kills_told
+        let by_kill = || self.kills_told && !self.out_of_memory.contains_key(&ix);
+        ON_PURPOSE.contains(&signal) || signal == KILL && by_kill()
     }
 }
 
@@ -209,15 +210,20 @@ impl Tests {
         let passed = |step: &Step| is_test(step) && step.ended && !step.failed();
         let mut has_inner = vec![false; list.len()];
         let mut is_asked = vec![false; list.len()];
+        let mut is_within = vec![false; list.len()];
         let mut failed = Vec::new();
         let expected = expected(analysis);
         for (at, step) in list.iter().enumerate() {
             // Parents come first.
-            let around = step
-                .parent
-                .is_some_and(|it| is_asked.get(it) == Some(&true));
+            let above = |of: &[bool]| step.parent.is_some_and(|it| of.get(it) == Some(&true));
+            let around = above(&is_asked);
             let asked = around || passed(step);
             is_asked.get_mut(at).into_iter().for_each(|it| *it = asked);
+            let within = above(&is_within) || is_test(step);
+            is_within
+                .get_mut(at)
+                .into_iter()
+                .for_each(|it| *it = within);
             // One that a program reports is as it says.
             let expected = step.process.and_then(|ix| expected.get(ix.0 as usize));
             let tolerated = around || expected == Some(&true);
@@ -252,8 +258,8 @@ impl Tests {
         };
         let is_asked = (0..analysis.processes.len()).map(inside).collect();
         let within = |at: usize| {
-            let mut around = steps.around(steps.of_process(analysis, at));
-            around.any(|step| list.get(step).is_some_and(is_test))
+            let step = steps.of_process(analysis, at);
+            step.is_some_and(|step| is_within.get(step) == Some(&true))
         };
         let is_within = (0..analysis.processes.len()).map(within).collect();
         failed.retain(|at| has_inner.get(*at) != Some(&true));
@@ -285,10 +291,10 @@ struct Finder<'a> {
     root: Option<ProcessIx>,
     /// For each process the start of its last child.
     last_start: Vec<Ktime>,
-    /// For each process the end of the first child that failed by itself.
-    first_failure: Vec<Option<Ktime>>,
-    /// For each process whether all of its children that failed have one command line.
-    is_alike: Vec<bool>,
+    /// For a process the ends of the children that failed by themselves, in order.
+    failures: BTreeMap<ProcessIx, Vec<Ktime>>,
+    /// The processes whose children that failed are tries of one command line, or one job beside others.
+    alike: BTreeSet<ProcessIx>,
     /// For each process, whether its failure leads to the root's.
     leads: Vec<Option<bool>>,
 }
@@ -306,27 +312,44 @@ impl<'a> Finder<'a> {
                 .map(|ix| analysis.process(*ix).start);
             starts.max().unwrap_or_default()
         };
-        let by_itself = |it: &&Process| fails(it) && !sure.on_purpose(it);
-        let first_failure = |process: &Process| {
-            let children = process.children.iter().map(|ix| analysis.process(*ix));
-            children.filter(by_itself).map(|it| it.end).min()
+        // What the parent's program started, and that started a program itself.
+        let jobs = |parent: &'a Process| {
+            let children = parent.children.iter();
+            let children = children.map(|ix| (*ix, analysis.process(*ix)));
+            let own = |it: &(_, &Process)| !it.1.execs.is_empty() && it.1.start >= program(parent);
+            children.filter(own)
         };
-        let first_failure = analysis.processes.iter().map(first_failure).collect();
-        let is_alike = |parent: &Process| {
-            let children = parent.children.iter().map(|ix| analysis.process(*ix));
-            let mut failed = children.filter(|it| fails(it) && it.start >= program(parent));
-            let first = failed.next();
-            first.is_some_and(|first| failed.all(|it| it.argv == first.argv))
+        let failures = |parent: &'a Process| {
+            let failed = jobs(parent).filter(|(ix, it)| fails(it) && !sure.on_purpose(*ix, it));
+            let mut ends: Vec<Ktime> = failed.map(|(_, it)| it.end).collect();
+            ends.sort_unstable();
+            ends
         };
-        let is_alike = analysis.processes.iter().map(is_alike).collect();
+        let all = || analysis.process_ids().map(|ix| (ix, analysis.process(ix)));
+        let ends = all().map(|(ix, it)| (ix, failures(it)));
+        let failures = ends.filter(|(_, ends)| !ends.is_empty()).collect();
+        let is_alike = |parent: &'a Process| {
+            let mut failed = jobs(parent).map(|(_, it)| it).filter(|it| fails(it));
+            let Some(first) = failed.next() else {
+                return false;
+            };
+            match failed.next() {
+                Some(again) => again.argv == first.argv && failed.all(|it| it.argv == first.argv),
+                None => jobs(parent).any(|(_, it)| {
+                    it.pid != first.pid && it.start < first.end && it.end > first.start
+                }),
+            }
+        };
+        let alike = all().filter(|(_, it)| fails(it) && is_alike(it));
+        let alike = alike.map(|(ix, _)| ix).collect();
         let mut finder = Finder {
             analysis,
             sure,
             tests,
             root,
             last_start: analysis.processes.iter().map(last).collect(),
-            first_failure,
-            is_alike,
+            failures,
+            alike,
             leads: Vec::new(),
         };
         finder.leads = down(analysis, |ix, above: Option<&bool>| {
@@ -562,16 +585,19 @@ impl<'a> Finder<'a> {
     /// Whether a child's failure may be the reason for its parent's.
     fn explains(&self, ix: ProcessIx, parent: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
-        let at = parent.0 as usize;
-        let last_start = self.last_start.get(at);
+        let last_start = self.last_start.get(parent.0 as usize);
+        let (failures, is_alike) = (self.failures.get(&parent), self.alike.contains(&parent));
         let parent = self.analysis.process(parent);
         // What a program's predecessor in the same process started is none of its reasons.
         if !self.fails(ix) || !fails(parent) || child.start < program(parent) || timed_out(parent) {
             return None;
         }
+        let on_purpose = self.sure.on_purpose(ix, child);
         // The parent, or what ended the parent, killed it for another one's failure.
-        let first_failure = self.first_failure.get(at).copied().flatten();
-        if self.sure.on_purpose(child) && first_failure.is_some_and(|end| end <= child.end) {
+        let failures = failures.map_or(&[][..], Vec::as_slice);
+        let before = failures.partition_point(|end| *end <= child.end);
+        let before = failures.get(..before).and_then(|it| it.last());
+        if on_purpose && before.is_some_and(|end| child.end.since(*end) <= soon(parent)) {
             return None;
         }
         let last = last_start.is_none_or(|start| *start <= child.end);
@@ -580,17 +606,14 @@ impl<'a> Finder<'a> {
         match passes(parent) {
             Passes::Status if code(child) != code(parent) => {
                 // `make || exit 1`: a script says 1 of any failure.
-                let says_any = code(parent) == Some(1);
-                match says_any {
-                    true if gave_up => Some(Explains::GaveUp),
-                    true if self.is_alike.get(at) == Some(&true) => Some(Explains::Maybe),
-                    _ => None,
-                }
+                let says_any = code(parent) == Some(1) && !on_purpose;
+                let at_once = last && until_the_end <= AT_ONCE;
+                (says_any && (at_once || is_alike)).then_some(Explains::Maybe)
             }
             Passes::Status if gave_up => Some(Explains::Last),
             Passes::Status => Some(Explains::Maybe),
             // No job, but a question of the tool's own.
-            Passes::Any if child.execs.is_empty() && !gave_up => None,
+            Passes::Any if child.execs.is_empty() && !gave_up && !is_unstarted(child) => None,
             Passes::Any if last => Some(Explains::Last),
             Passes::Any => Some(Explains::One),
             Passes::Tests => self.tests.is_failed(ix).then_some(Explains::One),
@@ -608,10 +631,8 @@ fn program(process: &Process) -> Ktime {
 /// How well a child's failure explains its parent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Explains {
-    /// The parent did other things after it.
+    /// The parent did other things after it, or ended with another status.
     Maybe,
-    /// The parent ended at once, with another status.
-    GaveUp,
     /// One of several that do.
     One,
     /// The parent started nothing after it.
@@ -692,10 +713,19 @@ fn role(process: &Process) -> Option<Role> {
     tool.role(verb.as_deref())
 }
 
+/// A program that ends at once for a child's failure does so within this time, in ns.
+const AT_ONCE: u64 = 500_000_000;
+
 /// A program that ends for a child's failure does so within this time, in ns: half a second, or a
 /// twentieth of its life.
 fn soon(process: &Process) -> u64 {
-    (process.end.since(process.start) / 20).max(500_000_000)
+    (process.end.since(process.start) / 20).max(AT_ONCE)
+}
+
+/// A command that could not be executed, or was not found: the child of a shell or of make that says
+/// so has executed nothing.
+fn is_unstarted(process: &Process) -> bool {
+    matches!(code(process), Some(126 | 127))
 }
 
 /// The status that a shell has of a command: of one that a signal has killed 128 and its number.

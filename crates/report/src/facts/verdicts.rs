@@ -8,15 +8,14 @@ mod division;
 mod words;
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use tr_analyze::contention::{Contention, Wait};
 use tr_analyze::critical_path::Paths;
-use tr_analyze::model::{ended_by, Analysis, Basis, ProcessIx};
+use tr_analyze::model::{ended_by, Analysis, Basis};
 use tr_format::event::Comm;
 
 use self::division::{Divided, Divider};
-use super::memory::killed;
 use super::parts::Part;
 use crate::sort::Rows;
 use crate::steps::times::own_path;
@@ -129,7 +128,6 @@ impl Verdicts {
         let divided: Vec<Option<Divided>> = divided.collect();
         let has_inner = has_inner(steps);
         let medians = Medians::of_all(steps.list().iter(), &divided);
-        let no_memory: BTreeSet<ProcessIx> = killed(analysis).map(|(ix, _)| ix).collect();
         let list = steps.list().iter().zip(&divided).enumerate();
         let verdicts = list.map(|(at, (step, divided))| {
             let divided = divided.as_ref()?;
@@ -137,8 +135,7 @@ impl Verdicts {
             let failed = failed && has_inner.get(at) != Some(&true);
             let mut verdict = judge((step, failed), divided, medians.of(step, at))?;
             // More CPU time would not have spared it.
-            let no_memory = step.process.is_some_and(|ix| no_memory.contains(&ix));
-            verdict.told &= !(no_memory && verdict.part.is_starved());
+            verdict.told &= !(verdict.part.is_starved() && divider.lacked_memory(at));
             Some(verdict)
         });
         let mut all = Verdicts(verdicts.collect());

@@ -9,7 +9,7 @@ use crate::units;
 const CLOSE: u64 = 40;
 
 const SECOND: u64 = 1_000_000_000;
-/// Times below are told in seconds.
+/// A shorter picture has ticks of 1, 2 or 5 seconds, or of powers of ten of these.
 const MINUTES: u64 = 90 * SECOND;
 /// Distances of ticks in minutes and hours, s.
 const CLOCK: [u64; 10] = [15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 36000];

@@ -232,14 +232,16 @@ impl<'a> PathReport<'a> {
             .shown(wide)
             .column("length", |row| Cell::Time(row.length))
             .paint(|row| row.paint);
-        // A column needs 0.5 % of the path; on a narrow terminal the largest have room.
+        // A column needs 0.5 % of the path; on a terminal of less than 80 columns the largest have room.
         let mut columns: Vec<_> = COLUMNS.iter().enumerate().collect();
         columns.retain(|(_, column)| {
             let ns = column.of(&spent);
             ns > 0 && ns.saturating_mul(200) >= length
         });
         columns.sort_by_key(|(_, column)| Reverse(column.of(&spent)));
-        columns.truncate((style.width.saturating_sub(32) / 10).max(2));
+        if style.width < 80 {
+            columns.truncate((style.width.saturating_sub(32) / 10).max(2));
+        }
         columns.sort_by_key(|(at, _)| *at);
         for (_, column) in columns {
             table = table.column(column.title, |row| match column.of(&row.spent) {

@@ -1,5 +1,9 @@
 //! Unit tests of the verdicts: the suite's median, and a simulated build beside tasks that spin.
 
+use std::collections::BTreeSet;
+
+use tr_analyze::model::ProcessIx;
+
 use super::*;
 use crate::diff::run::tests::beside;
 

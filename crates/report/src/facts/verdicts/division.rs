@@ -6,7 +6,7 @@ use tr_analyze::awaited::Awaited;
 use tr_analyze::contention::{Contention, Wait};
 use tr_analyze::critical_path::{Kind, Segment};
 use tr_analyze::memory::MemoryKind;
-use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
+use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
 use tr_analyze::network::Ends;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::counters::Counter;
@@ -21,6 +21,9 @@ use crate::label;
 use crate::steps::times::OwnSegment;
 use crate::steps::{StepIx, Steps};
 use crate::who;
+
+/// The most stretches of a parent that are looked at for a child of it.
+const STRETCHES: u32 = 10_000;
 
 /// The most timers of a step, and the most of its threads, whose other work is looked at.
 const TIMERS: usize = 100;
@@ -195,7 +198,47 @@ impl<'a> Divider<'a> {
             let waited = times.sleep.saturating_add(times.blocked);
             waited.saturating_mul(10) <= it.end.since(it.start)
         });
+        // A helper that spins beside its parent's work is ended when that is done.
+        let worked = worked.filter(|it| {
+            let parent = it.parent;
+            parent.is_some_and(|parent| self.only_waits(parent, it))
+        });
         worked.map(|it| it.times.run_queue).max().unwrap_or(0)
+    }
+
+    /// Whether a process had next to no CPU time, and wanted none, while another one lived.
+    fn only_waits(&self, ix: ProcessIx, during: &Process) -> bool {
+        let Some(timeline) = &self.analysis.timeline else {
+            return false;
+        };
+        let (mut busy, mut looked_at) = (0u64, 0);
+        for thread in &self.analysis.process(ix).threads {
+            let first = timeline.at(*thread, during.start).unwrap_or(0);
+            for number in first..timeline.count(*thread) {
+                let stretch = timeline.get(*thread, number);
+                let Some(it) = stretch.filter(|it| it.from < during.end) else {
+                    break;
+                };
+                looked_at += 1;
+                if looked_at > STRETCHES {
+                    return false;
+                }
+                if matches!(it.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. }) {
+                    let (from, to) = (it.from.max(during.start), it.to.min(during.end));
+                    busy = busy.saturating_add(to.since(from));
+                }
+            }
+        }
+        busy.saturating_mul(10) <= during.end.since(during.start)
+    }
+
+    /// Whether the kernel killed a process in the step for lack of memory.
+    pub fn lacked_memory(&self, at: StepIx) -> bool {
+        let threads = self.threads.get(&at).into_iter().flatten();
+        let inside = threads.map(|it| self.analysis.thread(*it).process);
+        let own = self.steps.list().get(at).and_then(|step| step.process);
+        let mut processes = inside.chain(own);
+        processes.any(|ix| self.no_memory.contains(&ix))
     }
 
     /// Of the waits for CPUs that the build's tasks had, the step's own tasks have the part that these had
