@@ -387,6 +387,11 @@ fn a_sleep_that_make_starts_is_somebodys() {
 fn a_polling_loop_gains_one_sleep() {
     let gain = &of_build("poll-server")[0]["gain_at_most_ns"];
     assert!(gain.as_u64().unwrap() < 510_000_000, "{gain}");
+    // The verdict says no more than the lines do.
+    let text = analyze(&folder().join("poll-server.bin"), &["--width", "120"]);
+    let verdict = text.lines().find(|line| line.starts_with("Verdict  "));
+    let ends = verdict.is_some_and(|it| it.ends_with("the changes below save up to 500 ms"));
+    assert!(ends, "{text}");
 }
 
 /// A build that is well as it is gets a line that says so, and how near to its bound it is.

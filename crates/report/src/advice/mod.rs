@@ -253,16 +253,17 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     kept.order_by_key(|(it, _)| (std::cmp::Reverse(it.gain), it.kind));
     kept.truncate(MOST);
     let all = kept.iter().fold(0, |all, (_, bit)| all | bit);
-    let together = own.saturating_sub(schedule.wall(all, Effect::Best));
+    let gains = kept.iter().map(|(it, _)| it.gain);
+    let sum = gains.fold(0, u64::saturating_add);
+    // A rule may know a bound.
+    let together = own
+        .saturating_sub(schedule.wall(all, Effect::Best))
+        .min(sum);
     let alone = facts.wall.saturating_sub(withheld.others);
     let alone = alone.saturating_sub(withheld.throttled);
     let combined = combined(&schedule, (own, alone), &kept);
     let mut changes: Vec<Advice> = kept.into_iter().map(|(it, _)| it).collect();
     let has_own = changes.iter().any(|it| !it.kind.is_machine());
-    let sum = changes
-        .iter()
-        .map(|it| it.gain)
-        .fold(0, u64::saturating_add);
     let had = Had::of(facts.analysis, facts.path, withheld.others);
     changes.extend(withheld.advice(facts, &had.names));
     changes.truncate(MOST);
