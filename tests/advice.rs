@@ -249,11 +249,14 @@ fn a_try_and_a_time_out_are_what_they_are() {
         lines.iter().map(|it| kind(it).to_owned()).collect()
     };
     assert_eq!(kinds("retry"), ["sleep"]);
+    // A server that is ended after the tests is none that was given up.
+    assert_eq!(kinds("server-tests"), ["poll"]);
     assert_eq!(kinds("time-out"), Vec::<String>::new());
     let text = analyze(&folder().join("time-out.bin"), &[]);
     let waits = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        waits.contains("of that sleep in wait.py; no change is known"),
+        waits.contains("are its own, mostly sleep in wait.py (")
+            && waits.contains("); no change is known"),
         "{text}"
     );
 }
@@ -266,8 +269,10 @@ fn a_failure_is_not_the_machines() {
         text.contains("Failed   timeout 3 make -s -j2   timed out (exit 124)"),
         "{text}"
     );
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("Verdict the machine: "), "{text}");
     assert!(
-        text.contains("Verdict  of the time, not of the failure: the machine: "),
+        words.contains("; this is about the time, not about the failure"),
         "{text}"
     );
 }
@@ -369,11 +374,24 @@ fn an_exec_is_no_run() {
     assert_eq!(line["processes"], 1);
 }
 
+/// make and xargs start a simple command without a shell: its sleep is the build's, not the tool's.
+#[test]
+fn a_sleep_that_make_starts_is_somebodys() {
+    let line = &of_build("make-sleep")[0];
+    let finding = line["finding"].as_str().unwrap();
+    assert!(finding.starts_with("make -s -j2 sleeps 1.0"), "{line}");
+}
+
 /// A loop notices the end of what it waits for one sleep late at most.
 #[test]
 fn a_polling_loop_gains_one_sleep() {
     let gain = &of_build("poll-server")[0]["gain_at_most_ns"];
     assert!(gain.as_u64().unwrap() < 510_000_000, "{gain}");
+    // The verdict says no more than the lines do.
+    let text = analyze(&folder().join("poll-server.bin"), &["--width", "120"]);
+    let verdict = text.lines().find(|line| line.starts_with("Verdict  "));
+    let ends = verdict.is_some_and(|it| it.ends_with("the changes below save up to 500 ms"));
+    assert!(ends, "{text}");
 }
 
 /// A build that is well as it is gets a line that says so, and how near to its bound it is.

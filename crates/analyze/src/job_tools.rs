@@ -76,7 +76,7 @@ const ROWS: &[JobTool] = &[
     row(Family::Xargs, "-P --max-procs").flags("0oprtx").starts(Starts::Listed, Untold::One),
     row(Family::Ctest, "-j --parallel").starts(Starts::Listed, Untold::One),
     row(Family::Prove, "-j --jobs").starts(Starts::Listed, Untold::One),
-    row(Family::Harness, "-j"),
+    row(Family::Perl, "-j"),
     row(Family::Bats, "-j --jobs"),
     row(Family::BatsFile, "-j --jobs"),
     row(Family::Pytest, "-n --numprocesses"),

@@ -38,8 +38,6 @@ pub enum Family {
     Git,
     GitlabRunner,
     Go,
-    /// Perl's `Test::Harness`, as `make test` calls it.
-    Harness,
     JavaMachine,
     Jest,
     JestWorker,
@@ -197,7 +195,6 @@ const TOOLS: &[Tool] = &[
     tool("parallel", Family::Parallel).is(Role::Jobs),
     tool("ctest", Family::Ctest).is(Role::Tests),
     tool("prove", Family::Prove).is(Role::Tests),
-    tool("test_harness", Family::Harness).is(Role::Tests),
     tool("bats bats-exec-suite", Family::Bats).is(Role::Tests),
     tool("bats-exec-file", Family::BatsFile).is(Role::Tests),
     tool("bats-exec-test", Family::BatsTest),
@@ -228,7 +225,8 @@ const TOOLS: &[Tool] = &[
     tool("sh bash dash zsh ksh mksh ash", Family::Shell).is(Role::Shell),
     tool("busybox", Family::Other).is(Role::Shell),
     tool("python pypy", Family::Python),
-    tool("perl", Family::Perl),
+    // The verb is the label's, of the call by which `make test` runs the tests of a module.
+    tool("perl", Family::Perl).with(&[(Role::Tests, "Test::Harness")]),
     tool("ruby jruby", Family::Ruby),
     tool("node nodejs", Family::Node).with(&[(Role::Tests, "--test")]),
     tool("dpkg-architecture dpkg-query pkg-config pkgconf uname which readlink getconf", Family::Query),
@@ -313,5 +311,7 @@ mod tests {
         assert_eq!(role("go", "build"), None);
         assert_eq!(role("apt-get", "install"), Some(Role::Packages));
         assert_eq!(role("pytest", "worker"), Some(Role::Tests));
+        assert_eq!(role("perl", "Test::Harness"), Some(Role::Tests));
+        assert!(by_name("test_harness").is_none()); // a common name of programs in C
     }
 }

@@ -203,7 +203,10 @@ const TOOLS: &[(&[Family], Tool, &str)] = &[
         &[Family::Perl],
         PERL,
         "perl -w -I lib t/x.t => x.t |
-         perl -MTest::Harness -e test_harness(0,~'lib') t/a.t t/b.t => test_harness | t/a.t t/b.t
+         perl -MTest::Harness -e test_harness(0,~'lib') t/a.t t/b.t => perl Test::Harness | t/a.t t/b.t
+         perl -MExtUtils::Command::MM -e test_harness(0) t/a.t => perl Test::Harness | t/a.t
+         perl -e use~Test::Harness;test_harness(0) a.t => perl Test::Harness | a.t
+         perl -e test_harness(0) a.t => perl | -e 'test_harness(0)'
          perl -ne print x => perl | -ne 'print'",
     ),
     (
@@ -238,8 +241,9 @@ pub(crate) const SOURCES: [&str; 18] = [
 /// The text of a worker of pytest-xdist (execnet), which reads its program from a pipe.
 pub(crate) const XDIST: &[u8] = b"import sys;exec(eval(sys.stdin.readline()))";
 
-/// The call by which a text runs the tests of a Perl module.
-const HARNESS: &[u8] = b"test_harness(";
+/// The call by which a text in Perl runs a module's tests, and the modules that have it.
+const HARNESS: &str = "test_harness(";
+const HARNESSES: [&str; 2] = ["Test::Harness", "ExtUtils::Command::MM"];
 
 /// The longest script text in a label.
 const TEXT: usize = 60;
@@ -500,8 +504,10 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
         Runs::Text(at) => match from(at) {
             [_, text, ..] if text.starts_with(XDIST) => said("pytest worker", Vec::new()),
             // The tests of `make test` in Perl.
-            [_, text, files @ ..] if text.windows(HARNESS.len()).any(|it| it == HARNESS) => {
-                said("test_harness", ask.what(|| texts(files)))
+            [_, text, files @ ..]
+                if calls_harness(name, rest.get(..at).unwrap_or_default(), text) =>
+            {
+                said("perl Test::Harness", ask.what(|| texts(files)))
             }
             [option, text, ..] => said(name, ask.what(|| vec![escape::text(option), short(text)])),
             _ => said(name, Vec::new()),
@@ -509,6 +515,15 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
         Runs::Script(at) => run(from(at), script, nested, ask),
         Runs::Nothing => said(name, ask.what(|| texts(rest))),
     }
+}
+
+/// Whether this text of an interpreter, after these options, runs the tests of a Perl module.
+fn calls_harness(name: &str, options: &[&[u8]], text: &[u8]) -> bool {
+    let has = |text: &[u8], what: &str| text.windows(what.len()).any(|it| it == what.as_bytes());
+    let is_perl = || tools::by_name(name).is_some_and(|it| it.family == Family::Perl);
+    let loads = |arg: &[u8]| arg.starts_with(b"-M") && HARNESSES.iter().any(|it| has(arg, it));
+    let uses = || HARNESSES.iter().any(|it| has(text, it));
+    has(text, HARNESS) && is_perl() && (options.iter().any(|arg| loads(arg)) || uses())
 }
 
 /// The arguments from the script, module or class on that an interpreter runs; all
@@ -593,10 +608,20 @@ const CONTAINER: &str = "container";
 /// The digits of a container's id that docker shows.
 const SHORT_ID: usize = 12;
 
-/// A container: `container web (alpine:3)`. An id with other characters is a name that somebody gave.
+/// Whether a program made this id of a container: 64 hexadecimal digits, or BuildKit's 25 of base 36.
+/// Any other one is a name that somebody gave.
+fn is_made(id: &[u8]) -> bool {
+    let base36 = |it: &u8| it.is_ascii_digit() || it.is_ascii_lowercase();
+    match id.len() {
+        64 => id.iter().all(u8::is_ascii_hexdigit),
+        25 => id.iter().all(base36),
+        _ => false,
+    }
+}
+
+/// A container: `container web (alpine:3)`.
 pub fn container(called: &Called) -> String {
-    let made = called.id.iter().all(u8::is_ascii_alphanumeric);
-    let short = called.id.get(..SHORT_ID).filter(|_| made);
+    let short = called.id.get(..SHORT_ID).filter(|_| is_made(&called.id));
     let short = short.unwrap_or(&called.id);
     let name = [&*called.name, short].into_iter().find(|it| !it.is_empty());
     let mut out = CONTAINER.to_owned();
@@ -657,6 +682,9 @@ mod tests {
         /w/target/debug/build/serde-0123456789abcdef/build-script-build => build-script-build | serde
         ctest -j4 => ctest | -j4
         bash -eo pipefail /w/run.sh x => run.sh | x
+        sh -c test_harness(~0 => sh | -c 'test_harness( 0'
+        python3 -c from~x~import~*;test_harness() => python3 | -c 'from x import *;test_harness()'
+        /w/tests/test_harness -v => test_harness | -v
         make -C src all => make | -C src all";
 
     #[test]
@@ -673,6 +701,28 @@ mod tests {
             assert_eq!(program_of(&argv, &comm), program, "{line}");
             let label = label_of(&argv, &comm, false);
             assert_eq!(label, format!("{program}{rest}"), "{line}");
+        }
+    }
+
+    #[test]
+    fn ids_are_cut_and_names_are_not() {
+        let digits = "0123456789abcdef".repeat(4);
+        for (id, want) in [
+            (&*digits, "container 0123456789ab"),
+            ("kqzb0v3m8r1tx5w7y9c2d4f6g", "container kqzb0v3m8r1t"),
+            ("postgresdatabase1", "container postgresdatabase1"),
+            (
+                "PostgresDatabaseOfTests01",
+                "container PostgresDatabaseOfTests01",
+            ),
+            ("web", "container web"),
+        ] {
+            let called = Called {
+                id: id.as_bytes().into(),
+                name: [].into(),
+                image: [].into(),
+            };
+            assert_eq!(container(&called), want);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The facts that the rules share.
 
+use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::{CriticalPath, Kind as Time, Segment};
@@ -59,6 +60,7 @@ pub(crate) struct Facts<'a> {
     /// The same without waits for a CPU: others do not make it longer.
     pub worked: u64,
     pub cpus: u64,
+    tried_again: OnceCell<BTreeSet<ProcessIx>>,
 }
 
 impl<'a> Facts<'a> {
@@ -84,6 +86,7 @@ impl<'a> Facts<'a> {
             cpus: (analysis.meta.cpus.len() as u64).max(1),
             path,
             groups,
+            tried_again: OnceCell::new(),
         };
         facts.executions = facts.all_executions();
         facts.of = vec![Vec::new(); analysis.processes.len()];
@@ -295,26 +298,15 @@ impl<'a> Facts<'a> {
 
     /// The processes that failed and that their parent started again later, with the same command
     /// line: each try rests on the failure before.
-    pub fn tried_again(&self) -> BTreeSet<ProcessIx> {
-        let mut again = BTreeSet::new();
-        for process in &self.analysis.processes {
-            let mut failed: BTreeMap<Vec<&[u8]>, ProcessIx> = BTreeMap::new();
-            for ix in &process.children {
-                let child = self.analysis.process(*ix);
-                if child.execs.is_empty() || child.argv.truncated() {
-                    continue;
-                }
-                let args: Vec<&[u8]> = child.argv.args().collect();
-                let before = failed.get(&args);
-                let ended = |it: &&ProcessIx| self.analysis.process(**it).end <= child.start;
-                again.extend(before.filter(ended));
-                match exit::failed(child.status) {
-                    true => failed.insert(args, *ix),
-                    false => failed.remove(&args),
-                };
-            }
-        }
-        again
+    pub fn tried_again(&self) -> &BTreeSet<ProcessIx> {
+        let analysis = self.analysis;
+        self.tried_again.get_or_init(|| tried_again(analysis))
+    }
+
+    /// The executions of some processes.
+    pub fn groups_of(&self, processes: &BTreeSet<ProcessIx>) -> Vec<Group> {
+        let of = |ix: &ProcessIx| self.of.get(ix.0 as usize);
+        processes.iter().filter_map(of).flatten().copied().collect()
     }
 
     /// The path's time of some executions, in ns.
@@ -421,6 +413,29 @@ impl<'a> Facts<'a> {
 fn worked(path: &CriticalPath) -> u64 {
     let works = path.segments.iter().filter(|it| it.kind != Time::RunQueue);
     works.map(Segment::length).fold(0, u64::saturating_add)
+}
+
+/// See [`Facts::tried_again`].
+fn tried_again(analysis: &Analysis) -> BTreeSet<ProcessIx> {
+    let mut again = BTreeSet::new();
+    for process in &analysis.processes {
+        let mut failed: BTreeMap<Vec<&[u8]>, ProcessIx> = BTreeMap::new();
+        for ix in &process.children {
+            let child = analysis.process(*ix);
+            if child.execs.is_empty() || child.argv.truncated() {
+                continue;
+            }
+            let args: Vec<&[u8]> = child.argv.args().collect();
+            let before = failed.get(&args);
+            let ended = |it: &&ProcessIx| analysis.process(**it).end <= child.start;
+            again.extend(before.filter(ended));
+            match exit::failed(child.status) {
+                true => failed.insert(args, *ix),
+                false => failed.remove(&args),
+            };
+        }
+    }
+    again
 }
 
 /// Adds to a group's sum.

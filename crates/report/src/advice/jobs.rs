@@ -13,7 +13,7 @@ use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 
 use super::facts::{add, Facts};
-use super::programs::{self, Known};
+use super::programs;
 use super::{Candidate, Kind};
 use crate::sort::Rows;
 use crate::units;
@@ -239,7 +239,10 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
             units::count(all().count() as u64),
             units::time(length)
         ),
-        action: action(parent, facts.cpus),
+        action: parent
+            .map(|known| known.change(facts.cpus))
+            .filter(|action| !action.is_empty())
+            .unwrap_or_else(|| "run them at once".into()),
         without: Without {
             own: |_, _| true,
             waits: |_, _| false,
@@ -250,16 +253,6 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
         number: parent.is_some_and(|known| known.takes_jobs()),
         evidence: all().collect(),
     })
-}
-
-fn action(parent: Option<Known>, cpus: u64) -> String {
-    match parent {
-        Some(known) if ["-j", "=j"].iter().any(|it| known.action.ends_with(it)) => {
-            format!("{}{cpus}", known.action)
-        }
-        Some(known) if !known.action.is_empty() => known.action.into(),
-        _ => "run them at once".into(),
-    }
 }
 
 /// The most jobs at once. A job may overlap with the next one by a millisecond.

@@ -19,7 +19,7 @@ mod work;
 use std::collections::BTreeSet;
 
 use tr_analyze::critical_path::{self, CriticalPath, Kind as Time, NoPath};
-use tr_analyze::model::{Basis, ProcessIx};
+use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{self, Change, Changes, Effect, Jobs, Schedule};
 use tr_analyze::tools::Role;
@@ -222,15 +222,15 @@ pub(crate) fn advise_by(
         };
     }
     let facts = facts.filter(|facts| facts.wall >= SHORTEST);
-    let mut advised = facts
+    facts
         .and_then(|facts| advised(facts).ok())
-        .unwrap_or_default();
-    if let Some(verdict) = &mut advised.verdict {
-        let root = critical_path::root(view.analysis).ok();
-        let status = root.map(|root| view.analysis.process(root).status);
-        verdict.failed = status.is_some_and(exit::failed);
-    }
-    advised
+        .unwrap_or_default()
+}
+
+/// Whether COMMAND failed.
+fn failed(analysis: &Analysis) -> bool {
+    let root = critical_path::root(analysis).ok();
+    root.is_some_and(|root| exit::failed(analysis.process(root).status))
 }
 
 fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
@@ -253,16 +253,17 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     kept.order_by_key(|(it, _)| (std::cmp::Reverse(it.gain), it.kind));
     kept.truncate(MOST);
     let all = kept.iter().fold(0, |all, (_, bit)| all | bit);
-    let together = own.saturating_sub(schedule.wall(all, Effect::Best));
+    let gains = kept.iter().map(|(it, _)| it.gain);
+    let sum = gains.fold(0, u64::saturating_add);
+    // A rule may know a bound.
+    let together = own
+        .saturating_sub(schedule.wall(all, Effect::Best))
+        .min(sum);
     let alone = facts.wall.saturating_sub(withheld.others);
     let alone = alone.saturating_sub(withheld.throttled);
     let combined = combined(&schedule, (own, alone), &kept);
     let mut changes: Vec<Advice> = kept.into_iter().map(|(it, _)| it).collect();
     let has_own = changes.iter().any(|it| !it.kind.is_machine());
-    let sum = changes
-        .iter()
-        .map(|it| it.gain)
-        .fold(0, u64::saturating_add);
     let had = Had::of(facts.analysis, facts.path, withheld.others);
     changes.extend(withheld.advice(facts, &had.names));
     changes.truncate(MOST);
@@ -275,8 +276,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     };
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
-    let mut verdict = verdict(facts, &withheld, (&changes, saved, bound), had);
-    verdict.mostly = bound.and_then(|bound| waits(facts, bound));
+    let verdict = verdict(facts, &withheld, (&changes, saved, bound), had);
     Ok(Advised {
         verdict: Some(verdict),
         // A twentieth of the sum is less than what a line can be wrong by.
@@ -290,11 +290,18 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
 /// What a build waits for that needs less than half of its time on these CPUs, if that is most of it.
 fn waits(facts: &Facts<'_>, bound: u64) -> Option<(String, u64)> {
     let half = facts.wall / 2;
+    if bound >= half {
+        return None;
+    }
     let groups = path::groups(facts.analysis);
-    let shares = path::shares(facts.analysis, &groups, facts.path).into_iter();
-    let waits = shares.filter(|it| !matches!(it.part.kind, Time::OnCpu | Time::RunQueue));
-    let longest = waits.filter(|_| bound < half).max_by_key(|it| it.time)?;
+    let shares = path::shares(facts.analysis, &groups, facts.path);
+    let longest = shares.into_iter().find(|it| is_known_wait(it.part.kind))?;
     (longest.time > half).then_some((longest.name, longest.time))
+}
+
+/// Whether the recording tells what a wait of this kind is for.
+fn is_known_wait(kind: Time) -> bool {
+    kind.is_wait() && !matches!(kind, Time::Outside | Time::SleepOrBlocked)
 }
 
 /// The candidates that save enough. `own`: the simulated time without changes.
@@ -393,6 +400,8 @@ fn verdict(
         machine: stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota),
         changes: saved,
         bound,
+        mostly: bound.and_then(|bound| waits(facts, bound)),
+        failed: failed(facts.analysis),
     };
     Verdict::new(parts, had)
 }
@@ -515,5 +524,22 @@ impl Kind {
             | Kind::Others => Some(self),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// "Mostly unknown" explains nothing.
+    #[test]
+    fn what_a_build_mostly_waits_for_is_known() {
+        let known: Vec<&str> = Time::ALL
+            .into_iter()
+            .filter(|kind| is_known_wait(*kind))
+            .map(Time::name)
+            .collect();
+        let want = "disk memory network terminal sleep stopped blocked";
+        assert_eq!(known.join(" "), want);
     }
 }

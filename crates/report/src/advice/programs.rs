@@ -6,27 +6,28 @@ use tr_analyze::tools::{self, Family, Role};
 
 use crate::label;
 
-/// The words for a change by family. Other families of a role have [`of_role`]'s.
+/// The words for a change by family, and whether the number of jobs follows them. Other families of a
+/// role have [`of_role`]'s.
 #[rustfmt::skip]
-const WORDS: &[(Family, &str)] = &[
-    (Family::Linker, "use a faster linker (mold, lld)"),
-    (Family::FastLinker, "link less: shared libraries, fewer debug symbols"),
-    (Family::Make, "give it -j"),
-    (Family::Ninja, "let it run more jobs (-j)"),
-    (Family::Cargo, "let it run more jobs (-j)"),
-    (Family::Parallel, "let it run more jobs (-j)"),
-    (Family::Xargs, "give it -P"),
-    (Family::Ctest, "give it -j"),
-    (Family::Prove, "give it -j"),
-    (Family::Harness, "set HARNESS_OPTIONS=j"),
-    (Family::Bats, "give it --jobs"),
-    (Family::BatsFile, "give it --jobs"),
-    (Family::Pytest, "run them by pytest-xdist (-n auto)"),
-    (Family::Go, "let it run more packages at once (-p)"),
-    (Family::Node, "let it run more files at once (--test-concurrency)"),
-    (Family::Meson, "let it run more at once"),
-    (Family::Rspec, "run them by parallel_tests"),
-    (Family::Jest, "let it use more workers"),
+const WORDS: &[(Family, &str, bool)] = &[
+    (Family::Linker, "use a faster linker (mold, lld)", false),
+    (Family::FastLinker, "link less: shared libraries, fewer debug symbols", false),
+    (Family::Make, "give it -j", true),
+    (Family::Ninja, "let it run more jobs (-j)", false),
+    (Family::Cargo, "let it run more jobs (-j)", false),
+    (Family::Parallel, "let it run more jobs (-j)", false),
+    (Family::Xargs, "give it -P", false),
+    (Family::Ctest, "give it -j", true),
+    (Family::Prove, "give it -j", true),
+    (Family::Perl, "set HARNESS_OPTIONS=j", true),
+    (Family::Bats, "give it --jobs", false),
+    (Family::BatsFile, "give it --jobs", false),
+    (Family::Pytest, "run them by pytest-xdist (-n auto)", false),
+    (Family::Go, "let it run more packages at once (-p)", false),
+    (Family::Node, "let it run more files at once (--test-concurrency)", false),
+    (Family::Meson, "let it run more at once", false),
+    (Family::Rspec, "run them by parallel_tests", false),
+    (Family::Jest, "let it use more workers", false),
 ];
 
 /// The words for a change that a role has.
@@ -47,6 +48,8 @@ pub(crate) struct Known {
     jobs: Option<&'static JobTool>,
     /// The words for a change.
     pub action: &'static str,
+    /// The number of jobs follows them.
+    numbered: bool,
 }
 
 /// The outermost program with a number of jobs among its arguments, and that number, in words; of
@@ -76,12 +79,13 @@ pub(crate) fn known(program: &str) -> Option<Known> {
     let starts = !matches!(role, Role::Configure | Role::Packages);
     let words = WORDS
         .iter()
-        .find(|(family, _)| starts && *family == tool.family);
+        .find(|(family, ..)| starts && *family == tool.family);
     Some(Known {
         role,
         family: tool.family,
         jobs: job_tools::of(tool.family).filter(|_| starts),
-        action: words.map_or_else(|| of_role(role), |(_, action)| action),
+        action: words.map_or_else(|| of_role(role), |(_, action, _)| action),
+        numbered: words.is_some_and(|(.., numbered)| *numbered),
     })
 }
 
@@ -94,6 +98,14 @@ impl Known {
     /// It has an option for the number of jobs.
     pub fn takes_jobs(&self) -> bool {
         self.jobs.is_some()
+    }
+
+    /// The words for a change to this number of jobs; empty: there are none.
+    pub fn change(&self, jobs: u64) -> String {
+        match self.numbered {
+            true => format!("{}{jobs}", self.action),
+            false => self.action.to_owned(),
+        }
     }
 
     /// The number of jobs among the arguments; `Some(None)`: the option without a number.
@@ -124,5 +136,20 @@ mod tests {
             assert_eq!(known(program).map(|it| it.action), Some(want), "{program}");
         }
         assert!(known("cargo metadata").is_none());
+        assert!(known("test_harness").is_none());
+    }
+
+    #[test]
+    fn the_number_of_jobs_follows_where_it_can() {
+        for (program, want) in [
+            ("make", "give it -j4"),
+            ("perl Test::Harness", "set HARNESS_OPTIONS=j4"),
+            ("ninja", "let it run more jobs (-j)"),
+            ("xargs", "give it -P"),
+            ("cc1", ""),
+        ] {
+            let change = known(program).map(|it| it.change(4));
+            assert_eq!(change.as_deref(), Some(want), "{program}");
+        }
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
         changes: 0,
         bound: None,
         mostly: None,
-        failed: false,
+        failed: super::failed(analysis),
         cpus: analysis.meta.cpus.len() as u64,
     })
 }

@@ -71,6 +71,9 @@ pub(super) struct Parts {
     /// What the changes to the build save together; `None`: there are none.
     pub changes: Option<u64>,
     pub bound: Option<u64>,
+    /// See [`Verdict`].
+    pub mostly: Option<(String, u64)>,
+    pub failed: bool,
 }
 
 impl Verdict {
@@ -96,8 +99,8 @@ impl Verdict {
             stolen: parts.stolen,
             changes: parts.changes.unwrap_or(0),
             bound: parts.bound,
-            mostly: None,
-            failed: false,
+            mostly: parts.mostly,
+            failed: parts.failed,
             cpus: parts.cpus,
         }
     }
@@ -144,11 +147,10 @@ impl Verdict {
                 units::time(self.stolen)
             ));
         }
-        let of = match self.failed {
-            true => "of the time, not of the failure: ",
-            false => "",
-        };
-        format!("{of}{}: {}", self.blame.title(), parts.join("; "))
+        if self.failed {
+            parts.push("this is about the time, not about the failure".to_owned());
+        }
+        format!("{}: {}", self.blame.title(), parts.join("; "))
     }
 
     fn whose_quota(&self, own: &str) -> String {
@@ -162,7 +164,7 @@ impl Verdict {
     fn own(&self) -> String {
         if let Some((what, ns)) = &self.mostly {
             return format!(
-                "{} are its own, {} of that {what}; no change is known",
+                "{} are its own, mostly {what} ({}); no change is known",
                 units::time(self.alone),
                 units::time(*ns),
             );

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::awaited::Awaited;
 use tr_analyze::critical_path::Kind as Time;
-use tr_analyze::model::ProcessIx;
+use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::network;
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::timeline::Actor;
@@ -15,7 +15,8 @@ use tr_format::event::{Ktime, Reason};
 use super::facts::{add, Facts};
 use super::{Candidate, Kind};
 use crate::facts::memory;
-use crate::units;
+use crate::sort::Rows;
+use crate::{exit, label, units};
 
 /// The least number of sleeps of a loop.
 const LOOP: usize = 3;
@@ -49,7 +50,7 @@ impl Slept {
 
 /// The sleeps, by the program that decided about them.
 fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
-    let mut by_sleeper: BTreeMap<&str, Vec<Slept>> = BTreeMap::new();
+    let mut by_process: BTreeMap<ProcessIx, Vec<Slept>> = BTreeMap::new();
     for (segment, group, _) in facts.segments() {
         let (Time::Sleep, Some(group)) = (segment.kind, group) else {
             continue;
@@ -57,32 +58,34 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         let process = facts.analysis.thread(segment.thread).process;
         let (process, at) = sleeper(facts.analysis, process, segment.from);
         let by = facts.groups.at(process, at).unwrap_or(group);
-        let Some(execution) = facts.execution(by) else {
-            continue;
-        };
-        if facts.runs_containers(by) {
-            continue;
-        }
         let slept = Slept {
             group,
             by,
             from: segment.from,
             to: segment.to,
         };
-        by_sleeper
-            .entry(&execution.program)
-            .or_default()
-            .push(slept);
+        if !is_tools(facts, &slept) {
+            by_process.entry(process).or_default().push(slept);
+        }
     }
-    let candidate = |(by, slept): (&str, Vec<Slept>)| {
+    let mut by_sleeper: BTreeMap<&str, Vec<Slept>> = BTreeMap::new();
+    for (process, slept) in by_process {
+        if gives_up(facts, process, &slept) {
+            continue;
+        }
+        for it in slept {
+            if let Some(execution) = facts.execution(it.by) {
+                by_sleeper.entry(&execution.program).or_default().push(it);
+            }
+        }
+    }
+    let candidate = |(by, mut slept): (&str, Vec<Slept>)| {
+        slept.order_by_key(|it| it.from);
         let lengths = slept.iter().map(Slept::length);
         let sum = lengths.fold(0, u64::saturating_add);
         let longest = slept.iter().map(Slept::length).max()?;
         // A program's own sleeps of this length matter if there are many.
         if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
-            return None;
-        }
-        if slept.iter().all(|it| is_tools(facts, it.by)) || gives_up(facts, &slept) {
             return None;
         }
         // A sleep of a tenth of the longest one is none of the loop's.
@@ -128,28 +131,42 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     by_sleeper.into_iter().filter_map(candidate).collect()
 }
 
-/// The sleeps of a build tool itself: nobody can change those.
-fn is_tools(facts: &Facts<'_>, group: Group) -> bool {
-    let role = facts.role(group);
-    !matches!(role, None | Some(Role::Shell | Role::Tests))
+/// A sleep of a build tool itself: nobody can change that. A sleep(1) that make or xargs starts
+/// is somebody's.
+fn is_tools(facts: &Facts<'_>, slept: &Slept) -> bool {
+    let has_role = !matches!(facts.role(slept.by), None | Some(Role::Shell | Role::Tests));
+    slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
 }
 
 /// Whether a process looks again and again whether a child has ended, and kills it at last: without
-/// its sleeps it would only give up earlier.
-fn gives_up(facts: &Facts<'_>, slept: &[Slept]) -> bool {
+/// its sleeps it would only give up earlier. A process that has other children between its last sleep
+/// and the kill waited for what those need, and ends a server. `slept`: its sleeps, in order.
+fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
     let longest = slept.iter().map(Slept::length).max().unwrap_or(0);
     let last = slept.last().map_or(Ktime(0), |it| it.to);
-    let loops = slept.len() >= LOOP;
-    loops
-        && sleepers(facts, slept).into_iter().any(|ix| {
-            let children = facts.analysis.process(ix).children.iter();
-            let children = children.map(|ix| facts.analysis.process(*ix));
-            let mut killed = children.filter(|it| {
-                let by_signal = it.status.is_some_and(|status| status & 0x7f != 0);
-                by_signal && it.end >= last && it.end.since(last) <= longest
-            });
-            killed.any(|it| lives(slept, it.start, it.end))
-        })
+    if slept.len() < LOOP {
+        return false;
+    }
+    let process = facts.analysis.process(process);
+    let children = || {
+        let children = process.children.iter();
+        let children = children.map(|ix| facts.analysis.process(*ix));
+        children.filter(|it| it.end >= last)
+    };
+    let by_signal = |it: &Process| it.status.is_some_and(|status| status & 0x7f != 0);
+    // The first start or end after the last sleep. All that end by a signal may be given up at once.
+    let others = children().filter(|it| !by_signal(it) && label::program(it) != "sleep");
+    let other = others.map(|it| match it.start >= last {
+        true => it.start,
+        false => it.end,
+    });
+    let other = other.min();
+    let failed = exit::failed(process.status);
+    let mut killed = children().filter(|it| by_signal(it) && it.end.since(last) <= longest);
+    killed.any(|it| {
+        let alone = other.is_none_or(|other| other > it.end);
+        (failed || alone) && lives(slept, it.start, it.end)
+    })
 }
 
 /// The processes that sleep.
@@ -158,10 +175,11 @@ fn sleepers(facts: &Facts<'_>, slept: &[Slept]) -> BTreeSet<ProcessIx> {
     sleepers.map(|it| it.process).collect()
 }
 
-/// Whether a life has most of some sleeps.
+/// Whether a life has most of some sleeps, which are in order.
 fn lives(slept: &[Slept], start: Ktime, end: Ktime) -> bool {
-    let inside = slept.iter().filter(|it| start <= it.from && end >= it.from);
-    inside.count() * 2 > slept.len()
+    let until = slept.partition_point(|it| it.from <= end);
+    let inside = until.saturating_sub(slept.partition_point(|it| it.from < start));
+    inside * 2 > slept.len()
 }
 
 /// The executions that sleep for a program: those on the path, and those beside it that do the
@@ -399,4 +417,31 @@ fn locks(facts: &Facts<'_>) -> Option<Candidate> {
         number: false,
         evidence: waited.into_keys().collect(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_life_has_most_of_the_sleeps() {
+        let slept = [10, 20, 30, 40].map(|from| Slept {
+            group: 0,
+            by: 0,
+            from: Ktime(from),
+            to: Ktime(from + 5),
+        });
+        for (start, end, most) in [
+            (0, 100, true),
+            (10, 30, true),
+            (11, 40, true),
+            (20, 39, false),
+            (31, 100, false),
+            (50, 100, false),
+            (30, 20, false),
+        ] {
+            let lives = lives(&slept, Ktime(start), Ktime(end));
+            assert_eq!(lives, most, "{start} to {end}");
+        }
+    }
 }

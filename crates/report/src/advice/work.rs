@@ -234,7 +234,8 @@ fn starts_last(facts: &Facts<'_>, group: Group) -> Option<(u64, u64)> {
 fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     let cwd = String::from_utf8_lossy(&facts.analysis.meta.cwd);
     let directories = directories(facts);
-    let tried_again = facts.tried_again();
+    let tried_again = facts.groups_of(facts.tried_again());
+    let tried_again = facts.below(&tried_again);
     type Key = (String, Vec<String>, Option<usize>);
     let mut equal: BTreeMap<Key, Vec<(Group, u64)>> = BTreeMap::new();
     for (group, it) in facts.all() {
@@ -244,7 +245,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         if it.on_cpu < REPEATED || !exec.ended || exec.argv.truncated() {
             continue;
         }
-        if facts.is_below(group, &tried_again) {
+        if tried_again.get(group as usize) == Some(&true) {
             continue;
         }
         let role = programs::role(&it.program);
