@@ -171,6 +171,10 @@ impl Serialize for Counters {
     }
 }
 
+/// Added to the number of a counter that was known before in the frame and is not known any more: a
+/// reader of format 3.9 or older takes it for a counter of a later version.
+const GONE: u64 = 1 << 16;
+
 impl Stored for Counters {
     /// A counter that has the same value as before in the frame is left out.
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
@@ -179,8 +183,11 @@ impl Stored for Counters {
         if C::WRITES {
             let known = &c.known().counters;
             let all = self.0.iter().zip(known).enumerate();
-            let all = all.filter(|(_, (now, before))| now.is_some() && now != before);
-            changed.extend(all.filter_map(|(number, (now, _))| Some((number as u64, (*now)?))));
+            let all = all.filter(|(_, (now, before))| now != before);
+            changed.extend(all.map(|(number, (now, _))| match now {
+                Some(value) => (number as u64, *value),
+                None => (number as u64 + GONE, 0),
+            }));
         }
         let mut count = changed.len() as u64;
         c.int(Col::Counter, &mut count)?;
@@ -188,12 +195,15 @@ impl Stored for Counters {
         for _ in 0..count {
             let (mut number, mut value) = changed.next().unwrap_or_default();
             c.int(Col::Counter, &mut number)?;
-            let at = usize::try_from(number).unwrap_or(usize::MAX);
+            let is_gone = number >= GONE;
+            let at = usize::try_from(if is_gone { number - GONE } else { number });
+            let at = at.unwrap_or(usize::MAX);
             let before = c.known().counters.get(at).copied().flatten();
-            c.change(Col::CounterValue, &mut value, before.unwrap_or(0))?;
+            let before = before.filter(|_| !is_gone).unwrap_or(0);
+            c.change(Col::CounterValue, &mut value, before)?;
             // Those of a later version are left out.
             if let Some(place) = c.known().counters.get_mut(at) {
-                *place = Some(value);
+                *place = Some(value).filter(|_| !is_gone);
             }
         }
         if !C::WRITES {
