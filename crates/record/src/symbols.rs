@@ -9,8 +9,6 @@ use std::time::{Duration, Instant};
 use tr_format::event::{LifeKind, Tgid};
 use tr_format::stack::{Function, Module, Place, Symbol, INLINED};
 use tr_symbols::Answer;
-
-use crate::source::proc;
 pub use tr_symbols::Request;
 
 /// How long a search may take. What has been found until then is kept.
@@ -153,8 +151,9 @@ fn wait(
 
 /// The CPU time of a search, which has one thread.
 fn on_cpu(child: &Child) -> Duration {
-    let totals = proc::totals(child.id().cast_signed());
-    Duration::from_nanos(totals.map_or(0, |(on_cpu, ..)| on_cpu))
+    let told = std::fs::read_to_string(format!("/proc/{}/schedstat", child.id()));
+    let told = told.ok().and_then(|it| it.split(' ').next()?.parse().ok());
+    Duration::from_nanos(told.unwrap_or(0))
 }
 
 /// The events of the answers, the last one of each frame.

@@ -5,7 +5,7 @@ pub mod bpf;
 pub mod choose;
 mod events;
 mod poll;
-pub(crate) mod proc;
+mod proc;
 pub mod ptrace;
 mod sampler;
 
