@@ -473,7 +473,15 @@ fn clients() -> Result<(), Failed> {
         let line = "what daemons do for docker run is recorded only with BPF rights (tr doctor)";
         ensure(screen.contains(line) == told, || screen.clone())?;
     }
-    Ok(())
+    // Asleep it waits for its daemon.
+    let program = dir.join("nerdctl");
+    std::os::unix::fs::symlink("/bin/sleep", &program)?;
+    let command = [&program.display().to_string(), "0.3"];
+    record(&trace, &["--method", "ptrace", "--force", "-q"], &command)?;
+    let path = text(&tr(&["analyze", "--report", "critical-path"], &trace)?);
+    ensure(path.contains("wait for the daemon of nerdctl"), || {
+        path.clone()
+    })
 }
 
 fn gdb() -> Result<(), Failed> {

@@ -7,6 +7,7 @@ use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
 use tr_analyze::network;
 use tr_analyze::programs::{sleeper, Group, Groups};
+use tr_analyze::tools;
 use tr_format::event::Comm;
 
 use super::network::{Host, Remotes};
@@ -101,6 +102,9 @@ impl Part {
         match self.kind {
             Kind::OnCpu => program.to_owned(),
             Kind::Lived => format!("{program}, on or off CPU"),
+            Kind::SleepOrBlocked if asks_daemon(program) => {
+                format!("wait for the daemon of {program}")
+            }
             Kind::SleepOrBlocked => format!("{SLEEP_OR_BLOCKED} in {program}"),
             Kind::Sleep => format!("sleep in {program}"),
             Kind::RunQueue => RUN_QUEUE_WAIT.into(),
@@ -116,6 +120,12 @@ impl Part {
             },
         }
     }
+}
+
+/// Whether a program, with its verb, has its work done by a daemon: asleep it waits for that.
+fn asks_daemon(program: &str) -> bool {
+    let name = program.split(' ').next().unwrap_or(program);
+    tools::by_name(name).is_some_and(|tool| tool.asks_daemon)
 }
 
 /// The path's time with one use.
