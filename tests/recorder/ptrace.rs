@@ -479,9 +479,7 @@ fn clients() -> Result<(), Failed> {
     let command = [&program.display().to_string(), "0.3"];
     record(&trace, &["--method", "ptrace", "--force", "-q"], &command)?;
     let path = text(&tr(&["analyze", "--report", "critical-path"], &trace)?);
-    ensure(path.contains("wait for the daemon of nerdctl"), || {
-        path.clone()
-    })
+    ensure(path.contains("wait for nerdctl's daemon"), || path.clone())
 }
 
 fn gdb() -> Result<(), Failed> {

@@ -103,7 +103,8 @@ impl Part {
             Kind::OnCpu => program.to_owned(),
             Kind::Lived => format!("{program}, on or off CPU"),
             Kind::SleepOrBlocked if asks_daemon(program) => {
-                format!("wait for the daemon of {program}")
+                let (name, _) = program.split_once(' ').unwrap_or((program, ""));
+                format!("wait for {name}'s daemon")
             }
             Kind::SleepOrBlocked => format!("{SLEEP_OR_BLOCKED} in {program}"),
             Kind::Sleep => format!("sleep in {program}"),
@@ -124,8 +125,9 @@ impl Part {
 
 /// Whether a program, with its verb, has its work done by a daemon: asleep it waits for that.
 fn asks_daemon(program: &str) -> bool {
-    let name = program.split(' ').next().unwrap_or(program);
-    tools::by_name(name).is_some_and(|tool| tool.asks_daemon)
+    let name = program.split(' ').next();
+    let tool = name.and_then(tools::by_name);
+    tool.is_some_and(|tool| tool.asks_daemon)
 }
 
 /// The path's time with one use.
