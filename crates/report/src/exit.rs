@@ -26,6 +26,11 @@ impl Exit {
     }
 }
 
+/// The signal that killed a process with this status.
+pub(crate) fn killed_by(status: Option<u32>) -> Option<u32> {
+    Exit::from(status?).signal
+}
+
 /// The name of the signal of a status: `SIGKILL`.
 pub fn signal(status: u32) -> String {
     const NAMES: [&str; 16] = [

@@ -153,7 +153,7 @@ fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
         let children = children.map(|ix| facts.analysis.process(*ix));
         children.filter(|it| it.end >= last)
     };
-    let by_signal = |it: &Process| it.status.is_some_and(|status| status & 0x7f != 0);
+    let by_signal = |it: &Process| exit::killed_by(it.status).is_some();
     // The first start or end after the last sleep. All that end by a signal may be given up at once.
     let others = children().filter(|it| !by_signal(it) && label::program(it) != "sleep");
     let other = others.map(|it| match it.start >= last {

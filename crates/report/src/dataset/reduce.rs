@@ -19,7 +19,7 @@ use crate::facts::by_tr;
 use crate::facts::loads::{Load, Loads};
 use crate::facts::normal::{self, Paths};
 use crate::facts::path::groups;
-use crate::facts::step_sums;
+use crate::facts::step_sums::{self, add};
 use crate::kinds::COLUMNS;
 use crate::query;
 use crate::{escape, exit, label, units};
@@ -136,12 +136,8 @@ fn column_of(kind: Kind) -> &'static str {
 
 /// A raw status as exit code and signal.
 fn ended(status: Option<u32>) -> (Option<u64>, Option<u64>) {
-    let signal = status.map(|status| u64::from(status & 0x7f));
-    let code = status.map(|status| u64::from(status >> 8 & 0xff));
-    match signal {
-        Some(0) => (code, None),
-        _ => (None, signal),
-    }
+    let code = status.and_then(|status| exit::Exit::from(status).code());
+    (code.map(u64::from), exit::killed_by(status).map(u64::from))
 }
 
 fn count<'a, T: 'a>(all: impl Iterator<Item = &'a T>, is: impl Fn(&T) -> bool) -> u64 {
@@ -176,10 +172,6 @@ fn key(arguments: &[String]) -> String {
         hash.update(argument);
     }
     hex(hash.finalize().iter().take(8))
-}
-
-fn add(sum: &mut Option<u64>, more: Option<u64>) {
-    *sum = sum.zip(more).map(|(sum, more)| sum.saturating_add(more));
 }
 
 /// The steps of each kind and name, and the number of rows that the limit leaves out. Failed and

@@ -174,8 +174,7 @@ impl<'a> Sure<'a> {
 
     /// The rank of a process that a signal killed which nobody sends to end a program in good order.
     fn crash(&self, process: &Process) -> Option<Rank> {
-        match process.status.map_or(0, |status| status & 0x7f) {
-            0 => None,
+        match exit::killed_by(process.status)? {
             // Lack of memory, or on purpose.
             KILL => (!self.kills_told).then_some(Rank::Reason),
             signal => (!ON_PURPOSE.contains(&signal)).then_some(Rank::Crash),
@@ -184,9 +183,9 @@ impl<'a> Sure<'a> {
 
     /// Whether another program's signal ended a process, one that is sent for that.
     fn on_purpose(&self, ix: ProcessIx, process: &Process) -> bool {
-        let signal = process.status.map_or(0, |status| status & 0x7f);
         let by_kill = || self.kills_told && !self.out_of_memory.contains_key(&ix);
-        ON_PURPOSE.contains(&signal) || signal == KILL && by_kill()
+        let signal = exit::killed_by(process.status);
+        signal.is_some_and(|it| ON_PURPOSE.contains(&it) || it == KILL && by_kill())
     }
 }
 

@@ -102,11 +102,10 @@ impl Part {
         match self.kind {
             Kind::OnCpu => program.to_owned(),
             Kind::Lived => format!("{program}, on or off CPU"),
-            Kind::SleepOrBlocked if asks_daemon(program) => {
-                let (name, _) = program.split_once(' ').unwrap_or((program, ""));
-                format!("wait for {name}'s daemon")
-            }
-            Kind::SleepOrBlocked => format!("{SLEEP_OR_BLOCKED} in {program}"),
+            Kind::SleepOrBlocked => match daemons_client(program) {
+                Some(name) => format!("wait for {name}'s daemon"),
+                None => format!("{SLEEP_OR_BLOCKED} in {program}"),
+            },
             Kind::Sleep => format!("sleep in {program}"),
             Kind::RunQueue => RUN_QUEUE_WAIT.into(),
             Kind::Blocked => "blocked in the kernel".into(),
@@ -123,11 +122,10 @@ impl Part {
     }
 }
 
-/// Whether a program, with its verb, has its work done by a daemon: asleep it waits for that.
-fn asks_daemon(program: &str) -> bool {
-    let name = program.split(' ').next();
-    let tool = name.and_then(tools::by_name);
-    tool.is_some_and(|tool| tool.asks_daemon)
+/// The name of a program, without its verb, whose work a daemon does: asleep it waits for that.
+fn daemons_client(program: &str) -> Option<&str> {
+    let name = program.split(' ').next()?;
+    tools::by_name(name)?.asks_daemon.then_some(name)
 }
 
 /// The path's time with one use.

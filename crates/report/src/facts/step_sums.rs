@@ -41,6 +41,8 @@ pub struct StepSum {
     pub held: Option<String>,
     /// The verdict on the longest, of those that were held back if there is one, with its time.
     pub verdict: Option<(String, u64)>,
+    /// Whether that one was held back, and its wall time.
+    pub judged: (bool, u64),
 }
 
 impl StepSum {
@@ -74,11 +76,9 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
     let (steps, verdicts) = (&judged.steps, judged.verdicts());
     let times = AllTimes::new(analysis, steps, path);
     let mut sums = StepSums::new();
-    let mut longest: BTreeMap<(StepKind, String), (bool, u64)> = BTreeMap::new();
     let known = steps.list().iter().zip(&times.steps).enumerate();
     for (at, (step, times)) in known.filter(|(_, (step, _))| !step.is_moment()) {
         let key = (step.kind, stable(step.kind, &step.name));
-        let longest = longest.entry(key.clone()).or_default();
         let none = || StepSum::none(verdicts.are_known());
         let sum = sums.entry(key).or_insert_with(none);
         sum.count += 1;
@@ -105,15 +105,16 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
             sum.held = told.map(Verdict::text);
         }
         let size = (told.is_some(), step.wall());
-        if size >= *longest {
-            *longest = size;
+        if size >= sum.judged {
+            sum.judged = size;
             sum.verdict = verdicts.of(at).map(|it| (it.name(), it.ns));
         }
     }
     sums
 }
 
-fn add(sum: &mut Option<u64>, more: Option<u64>) {
+/// Adds to a sum that is known as long as all of its parts are.
+pub fn add(sum: &mut Option<u64>, more: Option<u64>) {
     *sum = sum.zip(more).map(|(sum, more)| sum.saturating_add(more));
 }
 

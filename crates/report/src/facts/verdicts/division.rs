@@ -13,6 +13,7 @@ use tr_format::counters::Counter;
 use tr_format::event::{Ktime, Reason};
 
 use super::ended_in_time;
+use crate::exit;
 use crate::facts::loads;
 use crate::facts::memory::{evicts, killed};
 use crate::facts::network::Host;
@@ -23,7 +24,7 @@ use crate::steps::{StepIx, Steps};
 use crate::who;
 
 /// The most stretches of a parent that are looked at for a child of it.
-const STRETCHES: u32 = 10_000;
+const STRETCHES: usize = 10_000;
 
 /// The most timers of a step, and the most of its threads, whose other work is looked at.
 const TIMERS: usize = 100;
@@ -208,25 +209,16 @@ impl<'a> Divider<'a> {
 
     /// Whether a process had next to no CPU time, and wanted none, while another one lived.
     fn only_waits(&self, ix: ProcessIx, during: &Process) -> bool {
-        let Some(timeline) = &self.analysis.timeline else {
-            return false;
-        };
-        let (mut busy, mut looked_at) = (0u64, 0);
-        for thread in &self.analysis.process(ix).threads {
-            let first = timeline.at(*thread, during.start).unwrap_or(0);
-            for number in first..timeline.count(*thread) {
-                let stretch = timeline.get(*thread, number);
-                let Some(it) = stretch.filter(|it| it.from < during.end) else {
-                    break;
-                };
-                looked_at += 1;
-                if looked_at > STRETCHES {
-                    return false;
-                }
-                if matches!(it.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. }) {
-                    let (from, to) = (it.from.max(during.start), it.to.min(during.end));
-                    busy = busy.saturating_add(to.since(from));
-                }
+        let span = (during.start, during.end);
+        let threads = self.analysis.process(ix).threads.iter();
+        let stretches = threads.flat_map(|it| self.stretches(*it, span));
+        let mut busy = 0u64;
+        for (number, it) in stretches.enumerate() {
+            if number >= STRETCHES {
+                return false;
+            }
+            if matches!(it.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. }) {
+                busy = busy.saturating_add(it.length());
             }
         }
         busy.saturating_mul(10) <= during.end.since(during.start)
@@ -257,7 +249,7 @@ impl<'a> Divider<'a> {
         }
         let threads = self.threads.get(&at).into_iter().flatten();
         let stretches = threads.flat_map(|thread| {
-            let stretches = self.stretches(*thread, span).into_iter();
+            let stretches = self.stretches(*thread, span);
             stretches.filter(|it| self.is_inside(at, *thread, it.to))
         });
         let on_cpu = stretches.filter(|it| matches!(it.doing, Bucket::OnCpu(_)));
@@ -420,32 +412,34 @@ impl<'a> Divider<'a> {
             let thread = self.analysis.thread(*it);
             thread.start < segment.to && segment.from < thread.end
         };
+        let stretches = |thread| self.stretches(thread, (segment.from, segment.to));
         let all = others.filter(lives).map(|thread| {
-            let stretches = self.stretches(thread, (segment.from, segment.to));
-            let counts = stretches
-                .iter()
-                .filter(|it| self.explains(at, thread, it, segment).is_some());
+            let all = stretches(thread);
+            let counts = all.filter(|it| self.explains(at, thread, it, segment).is_some());
             let ns = counts.fold(0u64, |sum, it| sum.saturating_add(it.length()));
-            (ns, thread, stretches)
+            (ns, thread)
         });
-        let (_, thread, stretches) =
-            all.max_by_key(|(ns, thread, _)| (*ns, std::cmp::Reverse(*thread)))?;
-        Some(stretches.into_iter().map(|it| (thread, it)).collect())
+        let (_, thread) = all.max_by_key(|(ns, thread)| (*ns, std::cmp::Reverse(*thread)))?;
+        Some(stretches(thread).map(|it| (thread, it)).collect())
     }
 
-    fn stretches(&self, thread: ThreadIx, (from, to): (Ktime, Ktime)) -> Vec<Stretch> {
-        let Some(timeline) = &self.analysis.timeline else {
-            return Vec::new();
-        };
-        let first = timeline.at(thread, from).unwrap_or(0);
-        let all = (first..timeline.count(thread)).map_while(|number| timeline.get(thread, number));
-        let all = all.take_while(|it| it.from < to);
-        let cut = all.map(|it| Stretch {
+    fn stretches(
+        &self,
+        thread: ThreadIx,
+        (from, to): (Ktime, Ktime),
+    ) -> impl Iterator<Item = Stretch> + use<'a> {
+        let timeline = self.analysis.timeline.as_ref();
+        let all = timeline.into_iter().flat_map(move |timeline| {
+            let first = timeline.at(thread, from).unwrap_or(0);
+            (first..timeline.count(thread)).map_while(move |number| timeline.get(thread, number))
+        });
+        let all = all.take_while(move |it| it.from < to);
+        let cut = all.map(move |it| Stretch {
             from: it.from.max(from),
             to: it.to.min(to),
             ..it
         });
-        cut.filter(|it| it.from < it.to).collect()
+        cut.filter(|it| it.from < it.to)
     }
 
     /// The part of a stretch that explains why another thread of the step slept; of a wait for a CPU
@@ -476,8 +470,7 @@ impl<'a> Divider<'a> {
             },
         };
         // What a thread of the step ended was a wait for the step itself, unless it killed the thread.
-        let killed = self.analysis.thread(thread).status;
-        let killed = killed.is_some_and(|status| status & 0x7f != 0);
+        let killed = exit::killed_by(self.analysis.thread(thread).status).is_some();
         let own = match it.waker() {
             Actor::Thread(waker) => self.is_inside(at, waker, it.to),
             Actor::Outside(_) => false,
