@@ -7,7 +7,7 @@
 #   html.sh PAGE.html
 set -euo pipefail
 cd "$(dirname "$0")/.."
-scripts/setup.sh
+scripts/setup.sh test
 target=${CARGO_TARGET_DIR:-target}
 page=${1:-}
 case $page in
