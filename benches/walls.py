@@ -77,7 +77,7 @@ SERVERS = {
         f"-l {PLACE}/pg.log -o '-p 5477 -k /tmp -c listen_addresses=' start",
     ),
 }
-SERIAL = "gzip -9c $(find /usr/lib/gcc -name cc1) >/dev/null"
+SERIAL = "gzip -9c $(find /usr/lib /usr/libexec -name cc1) >/dev/null"
 # The kind of the first line that each fault has to have.
 PLANTS = {
     "a sleep": (f"{RUN} walls sh -c 'cd /src && make -s clean && make -s -j2 && sleep 3'", {"sleep"}),
