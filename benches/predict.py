@@ -193,7 +193,7 @@ BUILDS_OF = {
     "bats": Build(
         {"a.bats": "".join('@test "%d" { ./burn %d; }\n' % (n, 40 * n + 40) for n in range(5))}, command=fixed("bats", "a.bats"), tries=("cpus", "faster")
     ),
-    "pytest": Build({"test_x.py": PYTESTS}, command=fixed("/usr/bin/pytest", "-q", "test_x.py"), tries=("cpus",)),
+    "pytest": Build({"test_x.py": PYTESTS}, command=fixed("python3", "-m", "pytest", "-q", "test_x.py"), tries=("cpus",)),
     "npm": Build({"package.json": PACKAGE, **{f: NODE % n for f, n in (("a.js", 9e6), ("b.js", 5e6), ("c.js", 12e6))}}, command=fixed("npm", "test"), tries=("cpus",)),
     "cargo": Build(
         {"Cargo.toml": CARGO, "src.rs": RUST},
@@ -270,8 +270,9 @@ class Runs:
                 with server(0.1) as port:
                     env = {**real.environment(warm), "PORT": str(port)}
                     done = subprocess.run(["timeout", "-k1", "%g" % (2 * self.limit), *self.build.command(2)], cwd=warm, check=False, env=env, **QUIET)
-                if done.returncode in (124, 137):
-                    print("%s: takes too long" % self.name, file=sys.stderr)
+                if done.returncode in (124, 126, 127, 137):
+                    why = "its tools are not there" if done.returncode in (126, 127) else "takes too long"
+                    print("%s: %s" % (self.name, why), file=sys.stderr)
                     self.there = False
         if not self.there:
             return None
