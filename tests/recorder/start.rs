@@ -25,9 +25,8 @@ pub const TESTS: &[Test] = &[
 
 /// COMMAND's status, unlike any other here.
 const STATUS: i32 = 37;
-/// The longest run; a longer one hangs. Where the kernel takes no BTF of functions, its verifier follows
-/// each call of them anew: seven seconds of a processor's time.
-const LIMIT: Duration = Duration::from_secs(60);
+/// The longest run; a longer one hangs. A verifier without BTF of functions takes longer.
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// The refusals: by a filter, for want of memory, of descriptors, of the call itself.
 const ERRORS: [i32; 4] = [libc::EPERM, libc::ENOMEM, libc::EMFILE, libc::ENOSYS];

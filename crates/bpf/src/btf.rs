@@ -161,6 +161,14 @@ impl<'a> Btf<'a> {
         })
     }
 
+    /// Whether a function is known as global.
+    pub(crate) fn has_global_functions(&self) -> bool {
+        const GLOBAL: u32 = 1;
+        let info = |place: &u32| word(self.types, *place as usize + 4);
+        let mut all = self.places.iter().filter_map(info);
+        all.any(|info| info >> 24 & 0x1f == kind::FUNC && info & 0xffff == GLOBAL)
+    }
+
     /// The types of one of the names.
     fn all(&self, name: &str) -> &[Id] {
         self.named.get(name.as_bytes()).map_or(&[], Vec::as_slice)

@@ -10,14 +10,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{iter, ptr, slice, thread};
 
 use libbpf_rs::libbpf_sys::{
-    bpf_attach_type, bpf_func_info, bpf_insn, bpf_line_info, bpf_link_create, bpf_object__btf_fd,
-    bpf_object__prepare, bpf_prog_load, bpf_prog_load_opts, bpf_prog_type, bpf_program__func_info,
-    bpf_program__func_info_cnt, bpf_program__line_info, bpf_program__line_info_cnt,
-    bpf_program__set_type, bpf_raw_tracepoint_open, BPF_PROG_TYPE_PERF_EVENT,
-    BPF_PROG_TYPE_RAW_TRACEPOINT, BPF_PROG_TYPE_TRACING, BPF_TRACE_ITER, BPF_TRACE_RAW_TP,
+    bpf_attach_type, bpf_btf_get_info_by_fd, bpf_btf_info, bpf_func_info, bpf_insn, bpf_line_info,
+    bpf_link_create, bpf_object__btf_fd, bpf_object__prepare, bpf_prog_load, bpf_prog_load_opts,
+    bpf_prog_type, bpf_program__func_info, bpf_program__func_info_cnt, bpf_program__line_info,
+    bpf_program__line_info_cnt, bpf_program__set_type, bpf_raw_tracepoint_open,
+    BPF_PROG_TYPE_PERF_EVENT, BPF_PROG_TYPE_RAW_TRACEPOINT, BPF_PROG_TYPE_TRACING, BPF_TRACE_ITER,
+    BPF_TRACE_RAW_TP,
 };
 use libbpf_rs::{AsRawLibbpf, OpenObject};
 
+use crate::btf::Btf;
 use crate::messages::keep;
 use crate::phases::Phases;
 
@@ -94,6 +96,9 @@ pub(crate) fn load(
     if error < 0 {
         return Err(io::Error::from_raw_os_error(-error));
     }
+    if !has_functions(btf) {
+        return Err(io::Error::other("the kernel takes no BTF of functions"));
+    }
     let mut jobs = Vec::new();
     for mut program in object.progs_mut().filter(|it| it.autoload()) {
         // SAFETY: libbpf's arrays have the lengths that it tells, and live as long as the object.
@@ -124,6 +129,22 @@ pub(crate) fn load(
         program.set_autoload(false);
     }
     phases.time("verify them", || load_all(jobs, btf))
+}
+
+/// Whether the kernel knows which functions are global. libbpf leaves that out, or all BTF, where the
+/// kernel refused a try of it; every kernel since 5.6 takes it. Without it the verifier follows each
+/// call of a function anew, and takes minutes of a processor's time.
+fn has_functions(btf: RawFd) -> bool {
+    let mut bytes = vec![0u8; 1 << 20];
+    let mut info = bpf_btf_info {
+        btf: bytes.as_mut_ptr() as u64,
+        btf_size: bytes.len() as u32,
+        ..Default::default()
+    };
+    let mut len = size_of_val(&info) as u32;
+    // SAFETY: the kernel writes no more than `len` bytes of `info`, and `btf_size` of `bytes`.
+    let error = unsafe { bpf_btf_get_info_by_fd(btf, &raw mut info, &raw mut len) };
+    error == 0 && Btf::find(&bytes, iter::empty()).is_some_and(|btf| btf.has_global_functions())
 }
 
 /// # Safety
