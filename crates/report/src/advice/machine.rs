@@ -2,6 +2,7 @@
 
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::machine::{throttled_containers, withheld, Samples};
+use tr_analyze::memory::MemoryKind;
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
 use tr_format::counters::Counter;
@@ -175,13 +176,20 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     // It is counted for all CPUs; the path is on one at a time.
     let stolen = machine.stolen_ns.unwrap_or(0) / facts.cpus;
     let stalled = machine.memory_stalled_ns.unwrap_or(0);
-    let mut waited: Vec<Group> = Vec::new();
+    // The machine's tasks stall on memory, too: the build gains no more than its own waited.
+    let (mut waited, mut own_ns): (Vec<Group>, u64) = (Vec::new(), 0);
     for it in &facts.analysis.memory {
         let process = facts.analysis.thread(it.thread).process;
-        if facts.own.has(process) {
+        let ns = match it.kind {
+            MemoryKind::Reclaimed(_, ns) | MemoryKind::Swapped(ns) => ns,
+            MemoryKind::Killed(_) => 0,
+        };
+        if ns > 0 && facts.own.has(process) {
             waited.extend(facts.groups.at(process, it.time));
+            own_ns = own_ns.saturating_add(ns);
         }
     }
+    let stalled = stalled.min(own_ns);
     waited.sort_unstable();
     waited.dedup();
     let all = |own| Without {
