@@ -534,3 +534,35 @@ fn the_path_adds_up() {
         assert_eq!((sum, done.legs.first().unwrap().from), (done.wall, 0));
     }
 }
+
+/// A thread looks each 10 ms whether it is to end, and the last one of its process waits for that. In a
+/// shorter run it looks less often.
+#[test]
+fn a_joined_thread_has_as_many_ticks_as_the_run_takes() {
+    let (stop, joined) = (chan(0), chan(1));
+    let main = vec![
+        Op::Thread(1, Arg::Same),
+        run(100),
+        Op::Post(stop),
+        Op::Take(joined),
+        run(5),
+        Op::ExitGroup(0),
+    ];
+    let ticker = vec![
+        Op::Sleep(ms(10, 10)),
+        Op::Poll(stop, 0),
+        Op::Post(joined),
+        Op::Exit(0),
+    ];
+    let mut alone = world(&[("ghc", main), ("ticker", Vec::new())], &[0, 0]);
+    // A thread, not a program of its own.
+    alone.programs[1] = ticker;
+    let answer = Answer::of(beside(alone, 3), 2);
+    let recorded = answer.path.length();
+    let forecast = answer.alone_on_its_cpus();
+    assert!(recorded > 200 * MS, "{recorded}");
+    assert!(
+        forecast.abs_diff(105 * MS) < 20 * MS,
+        "{forecast} of {recorded}"
+    );
+}

@@ -10,7 +10,7 @@ use tr_format::event::{Ktime, Reason};
 
 use super::build::Builder;
 use crate::model::ThreadIx;
-use crate::timeline::{Actor, Bucket, Wait};
+use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
 /// Calls that a timeout ends.
 fn has_timeout(reason: Reason) -> bool {
@@ -22,6 +22,8 @@ fn has_timeout(reason: Reason) -> bool {
             | Reason::Poll
             | Reason::SocketRead
             | Reason::SocketWrite
+            // A timerfd: no device's interrupt wakes the readers of other descriptors.
+            | Reason::OtherDescriptor
     )
 }
 
@@ -43,6 +45,8 @@ impl Builder<'_> {
         let mut open: Vec<Ktime> = Vec::new();
         let (mut reason, mut waited, mut between) = (Reason::Unknown, 0, 0u64);
         let mut stopped = false;
+        // The last wait, if it was a timeout and the thread did nothing long after it.
+        let mut last = None;
         for stretch in self.graph.timeline.of(thread) {
             let length = stretch.length();
             match stretch.doing {
@@ -50,6 +54,7 @@ impl Builder<'_> {
                 Bucket::OnCpu(_) => {
                     between = between.saturating_add(length);
                     stopped &= length < ENDING;
+                    last = last.filter(|_| length < ENDING);
                     continue;
                 }
                 Bucket::Wait(Wait::Sleep) => {}
@@ -63,6 +68,7 @@ impl Builder<'_> {
             let by = self.waker(thread, &stretch).filter(|_| !timed);
             let process = |it| self.graph.analysis.thread(it).process;
             stopped = by.is_some_and(|by| process(by) == process(thread));
+            last = timed.then_some(stretch);
             if timed {
                 timeouts.push(stretch.from);
             }
@@ -91,9 +97,26 @@ impl Builder<'_> {
                 (_, false) => {}
             }
         }
-        if stopped && timeouts.len() >= PERIODIC {
+        if timeouts.len() >= PERIODIC
+            && (stopped || last.is_some_and(|last| self.is_joined(thread, &last)))
+        {
             ticks.extend(timeouts);
         }
         ticks
+    }
+
+    /// A thread of the process waited for the end of this one, and for little more than the timeout:
+    /// it had been told to end, and saw that at its next look.
+    fn is_joined(&self, thread: ThreadIx, last: &Stretch) -> bool {
+        let analysis = self.graph.analysis;
+        let process = analysis.process(analysis.thread(thread).process);
+        let others = process.threads.iter().filter(|it| **it != thread);
+        let mut waits = others.flat_map(|other| {
+            let waits = self.graph.timeline.of(*other);
+            waits
+                .filter(|it| it.doing == Bucket::Wait(Wait::Sleep) && it.to >= last.to)
+                .filter(|it| self.waker(*other, it) == Some(thread))
+        });
+        waits.any(|it| it.length() <= last.length().saturating_mul(2))
     }
 }
