@@ -516,15 +516,6 @@ pub struct Process {
     pub tree: Tree,
 }
 
-/// The signal that a raw status tells: the one that ended the process, or that of its child, as shells
-/// tell it (128 and the signal).
-pub fn ended_by(status: u32) -> Option<u32> {
-    match status & 0x7f {
-        0 => (status >> 8 & 0xff).checked_sub(128),
-        signal => Some(signal),
-    }
-}
-
 impl Process {
     /// The program that it executed last, by its file's name.
     pub fn tool(&self) -> Option<&'static Tool> {

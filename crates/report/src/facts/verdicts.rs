@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 
 use tr_analyze::contention::{Contention, Wait};
 use tr_analyze::critical_path::Paths;
-use tr_analyze::model::{ended_by, Analysis, Basis};
+use tr_analyze::model::{Analysis, Basis};
+use tr_analyze::status::ended_in_time;
 use tr_format::event::Comm;
 
 use self::division::{Divided, Divider};
@@ -20,7 +21,7 @@ use super::parts::Part;
 use crate::sort::Rows;
 use crate::steps::times::own_path;
 use crate::steps::{Step, StepIx, StepKind, Steps};
-use crate::{exit, who};
+use crate::who;
 
 /// A part is the verdict if it has two fifths of the wall time, and this much, in ns.
 const OF_WALL: (u64, u64) = (2, 5);
@@ -235,7 +236,7 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
     let slow = median.zip(held.share());
     let slow = slow.is_some_and(|(median, share)| share.saturating_mul(2) < median);
     let slow = slow && part.is_starved();
-    let is_late = divided.timers() >= LEAST || was_ended(step);
+    let is_late = divided.timers() >= LEAST || step.status.is_some_and(ended_in_time);
     let [one, suite] = LATE;
     let late = if median.is_some() { one } else { suite };
     let is_test = matches!(step.kind, StepKind::Test | StepKind::Mark);
@@ -249,21 +250,6 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
     let told = !held.is_own() && part != Part::Steps;
     let told = told && (failed || slow && step.kind == StepKind::Test);
     Some(Verdict { told, ..held })
-}
-
-/// A signal ended the step that ends a program that takes too long, or `timeout` did.
-fn was_ended(step: &Step) -> bool {
-    step.status.is_some_and(ended_in_time)
-}
-
-fn ended_in_time(status: u32) -> bool {
-    const SIGNALS: [u32; 4] = [
-        9,  // SIGKILL
-        14, // SIGALRM
-        15, // SIGTERM
-        24, // SIGXCPU
-    ];
-    exit::is_timeout(status) || ended_by(status).is_some_and(|it| SIGNALS.contains(&it))
 }
 
 /// The shares of the tests of each suite: those with the same step around them.

@@ -8,11 +8,11 @@ use tr_analyze::critical_path::{Kind, Segment};
 use tr_analyze::memory::MemoryKind;
 use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
 use tr_analyze::network::Ends;
+use tr_analyze::status::ended_in_time;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::counters::Counter;
 use tr_format::event::{Ktime, Reason};
 
-use super::ended_in_time;
 use crate::exit;
 use crate::facts::loads;
 use crate::facts::memory::{evicts, killed};
