@@ -234,6 +234,29 @@ const TOOLS: &[Tool] = &[
     tool("Rscript gjs guile lua php tclsh", Family::Script),
 ];
 
+/// What a verb of a program for containers does; `docker ps` does nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContainerVerb {
+    /// It runs containers to their end: a step of a build.
+    Run,
+    /// A part of that, or it runs a program in a container that is there.
+    Part,
+    /// It moves images: a step.
+    Image,
+}
+
+impl ContainerVerb {
+    /// What this verb does.
+    pub fn of(verb: &str) -> Option<ContainerVerb> {
+        match verb {
+            "bud" | "build" | "buildx" | "compose" | "run" => Some(ContainerVerb::Run),
+            "create" | "exec" | "start" => Some(ContainerVerb::Part),
+            "pull" | "push" => Some(ContainerVerb::Image),
+            _ => None,
+        }
+    }
+}
+
 /// The program with this name, or with that name without its version and its target (`gcc` for
 /// `x86_64-linux-gnu-gcc-12`).
 pub fn by_name(name: &str) -> Option<&'static Tool> {
