@@ -239,8 +239,8 @@ pub fn clocks(quality: &Quality) -> Option<String> {
 }
 
 /// The anomalies of the trace, which make time unknown.
-pub(crate) fn anomalies(analysis: &Analysis) -> Vec<String> {
-    let counts = analysis.quality.anomalies.iter();
+pub fn anomalies(quality: &Quality) -> Vec<String> {
+    let counts = quality.anomalies.iter();
     counts
         .map(|(what, count)| format!("{} × {what}", units::count(*count)))
         .collect()

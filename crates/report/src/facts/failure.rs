@@ -14,11 +14,10 @@ use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::status::{self, Purpose, KILL};
 use tr_analyze::tools::{self, Family, Role};
-use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 use tr_format::meta::Extra;
 
-use super::memory::{killed, samples};
+use super::memory::{killed, limit};
 use super::verdicts::{Judged, Verdict};
 use crate::ancestors::down;
 use crate::sort::Rows;
@@ -120,7 +119,6 @@ struct Sure<'a> {
 
 impl<'a> Sure<'a> {
     fn new(analysis: &'a Analysis) -> Sure<'a> {
-        let limits = samples(analysis).filter_map(|(_, it)| it.get(Counter::CgroupMemoryLimit));
         let out_of_memory: BTreeMap<_, _> = killed(analysis).collect();
         let containers = match out_of_memory.is_empty() {
             true => Vec::new(),
@@ -129,9 +127,8 @@ impl<'a> Sure<'a> {
         Sure {
             out_of_memory,
             containers,
-            // Without a limit cgroup v1 has the largest number of pages.
             kills_told: analysis.meta.has(Extra::Memory),
-            limit: limits.max().filter(|bytes| *bytes < 1 << 62),
+            limit: limit(analysis),
             own: Own::of(analysis),
         }
     }

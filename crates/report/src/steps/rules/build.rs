@@ -112,7 +112,8 @@ pub(super) fn build_script(line: &Line) -> Option<Found> {
 }
 
 pub(super) fn cargo(line: &Line) -> Option<Found> {
-    const KNOWN: &str = "build b check c test t run r doc d bench clippy install fetch package publish";
+    const KNOWN: &str =
+        "build b check c test t run r doc d bench clippy install fetch package publish";
     let mut words = line.words("");
     let verb = words.next()?;
     if verb == b"nextest" {

@@ -58,10 +58,7 @@ pub(super) fn docker(line: &Line) -> Option<Found> {
 
 pub(super) fn playbook(line: &Line) -> Option<Found> {
     let is = |word: &&[u8]| word.ends_with(b".yml") || word.ends_with(b".yaml");
-    let plays: Vec<&[u8]> = line
-        .words("-i -e -l -t -u")
-        .filter(is)
-        .collect();
+    let plays: Vec<&[u8]> = line.words("-i -e -l -t -u").filter(is).collect();
     let any = !plays.is_empty();
     any.then(|| {
         let name = in_directory("ansible-playbook", None, plays.into_iter());
@@ -70,7 +67,8 @@ pub(super) fn playbook(line: &Line) -> Option<Found> {
 }
 
 pub(super) fn gitlab(line: &Line) -> Option<Found> {
-    const KNOWN: &str = "artifacts-uploader artifacts-downloader cache-archiver cache-extractor read-logs";
+    const KNOWN: &str =
+        "artifacts-uploader artifacts-downloader cache-archiver cache-extractor read-logs";
     let verb = line.words("").next().filter(|verb| has(KNOWN, verb))?;
     found(StepKind::Job, escape::text(verb))
 }

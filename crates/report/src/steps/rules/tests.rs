@@ -89,10 +89,7 @@ pub(super) fn cargo_test(line: &Line) -> Option<Found> {
         return None;
     }
     let name = escape::text(name.as_bytes());
-    match line
-        .words("--test-threads --skip --format --color")
-        .next()
-    {
+    match line.words("--test-threads --skip --format --color").next() {
         Some(test) if line.has(&["--exact"]) => {
             found(StepKind::Test, format!("{name} {}", escape::text(test)))
         }
