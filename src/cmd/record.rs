@@ -267,7 +267,6 @@ impl From<Which> for Containers {
     }
 }
 
-/// Runs it.
 pub fn run(args: Args, started: Instant) -> ExitCode {
     let Some(follow) = args.follow() else {
         eprintln!("tr: nothing to record: give a COMMAND, or --all, --pid or --cgroup (try: {TR} record --help)");
