@@ -3,7 +3,7 @@
 //!
 //! `cargo bench -p tr-analyze --bench analyze [-- [EVENTS] [TRACE...]]`; by
 //! default 10^7 events of builds on 64 CPUs, pipes and hackbench, simulated.
-#![allow(clippy::expect_used, missing_docs)]
+#![allow(clippy::expect_used)]
 
 use std::time::Instant;
 

@@ -2,7 +2,7 @@
 //! whole file, per event.
 //!
 //! `cargo bench -p tr-trace-format --bench decode [-- TRACE...]`
-#![allow(clippy::expect_used, missing_docs)]
+#![allow(clippy::expect_used)]
 
 #[allow(dead_code)] // For the other benchmark.
 mod traces;

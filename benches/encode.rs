@@ -2,7 +2,7 @@
 //! thread.
 //!
 //! `cargo bench -p tr-trace-format --bench encode [-- TRACE...]`
-#![allow(clippy::expect_used, missing_docs)]
+#![allow(clippy::expect_used)]
 
 mod traces;
 

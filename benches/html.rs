@@ -4,7 +4,7 @@
 //! `cargo bench -p tr-report --bench html [-- OUT.html]`; `benches/html.sh` then
 //! measures it in a browser.
 
-#![allow(clippy::expect_used, clippy::indexing_slicing, missing_docs)]
+#![allow(clippy::expect_used, clippy::indexing_slicing)]
 
 use std::time::Instant;
 

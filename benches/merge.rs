@@ -3,7 +3,7 @@
 //! has a commit delay: it is up to 10 ms behind younger events of its stream.
 //!
 //! `cargo bench -p tr-analyze --bench merge [-- EVENTS]`; by default 2 million.
-#![allow(clippy::expect_used, missing_docs)]
+#![allow(clippy::expect_used)]
 
 use std::collections::BTreeMap;
 use std::time::Instant;

@@ -104,15 +104,6 @@ pub fn cpus(text: &str) -> Result<Cpus, String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpus(pub Vec<u16>);
 
-/// The error of a `--from` after the recording's end.
-pub fn from_after_end(from: Option<Duration>, analysis: &tr_analyze::Analysis) -> Option<String> {
-    let from = from?;
-    let end = Duration::from_nanos(analysis.whole);
-    (from >= end && from > Duration::ZERO).then(|| {
-        format!("--from {from:?} is after the end of the recording, which is {end:.3?} long")
-    })
-}
-
 /// A parser of words, each for a value.
 pub fn words<T: Copy + Send + Sync + 'static>(
     known: impl IntoIterator<Item = (T, PossibleValue)>,

@@ -10,6 +10,7 @@ use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use crate::errors;
 use clap::builder::Resettable;
 use toml::de::{DeTable, DeValue};
 
@@ -279,7 +280,7 @@ pub fn used(files: &[Settings]) -> Result<Vec<Setting>, String> {
             Ok(settings) => all.extend(settings.iter().cloned()),
             Err(Unused::Foreign(_)) => {}
             Err(Unused::Wrong(why)) => {
-                let path = tr_report::escape::text(file.path.as_os_str().as_encoded_bytes());
+                let path = errors::shown(&file.path);
                 return Err(format!(
                     "{path}: {}",
                     tr_report::escape::text(why.as_bytes())
@@ -294,7 +295,7 @@ pub fn used(files: &[Settings]) -> Result<Vec<Setting>, String> {
 pub fn warn_of_unused(files: &[Settings]) {
     for file in files {
         if let Err(Unused::Foreign(why)) = &file.content {
-            let path = tr_report::escape::text(file.path.as_os_str().as_encoded_bytes());
+            let path = errors::shown(&file.path);
             eprintln!("tr: {path} is not used: {why}");
         }
     }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::resource::{getrlimit, setrlimit, Resource};
 
-use crate::open::UNREADABLE;
+use crate::errors::UNREADABLE;
 
 /// The time between two looks at the memory.
 const LOOK: Duration = Duration::from_millis(20);

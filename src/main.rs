@@ -25,6 +25,7 @@ mod config;
 mod confine;
 mod contents;
 mod copy;
+mod errors;
 mod filters;
 mod inherited;
 mod layout;
@@ -37,6 +38,7 @@ mod pager;
 mod passthrough;
 mod progress;
 mod send;
+mod span;
 // From the crate `record`, which is absent without the feature `record`.
 #[path = "../crates/record/src/status.rs"]
 mod status;
@@ -126,12 +128,12 @@ impl Command {
     fn only_reads(&self) -> Option<Vec<&std::path::Path>> {
         match self {
             Command::Analyze(args) => Some(args.files()),
-            Command::Info(args) => Some(vec![args.file()]),
-            Command::Dump(args) => Some(vec![args.file()]),
+            Command::Info(args) => Some(vec![&args.file]),
+            Command::Dump(args) => Some(vec![&args.file]),
             Command::Summary(args) => Some(args.files()),
-            Command::Verify(args) => Some(vec![args.file()]),
+            Command::Verify(args) => Some(vec![&args.file]),
             Command::Diff(args) => args.only_reads().then(|| args.files()),
-            Command::Predict(args) => Some(vec![args.file()]),
+            Command::Predict(args) => Some(vec![&args.file]),
             Command::Pipeline(args) => args.only_reads().then(|| args.files()),
             _ => None,
         }
@@ -140,16 +142,16 @@ impl Command {
     /// Holds a subcommand that reads a trace to its limits of memory and time.
     fn hold(&self) {
         let (budget, streams) = match self {
-            Command::Analyze(args) => (args.budget(), false),
-            Command::Report(args) => (args.budget(), false),
-            Command::Summary(args) => (args.budget(), false),
-            Command::Diff(args) => (args.budget(), false),
-            Command::Predict(args) => (args.budget(), false),
-            Command::Pipeline(args) => (args.budget(), false),
-            Command::Export(args) => (args.budget(), false),
-            Command::Info(args) => (args.budget(), false),
-            Command::Verify(args) => (args.budget(), false),
-            Command::Dump(args) => (args.budget(), true),
+            Command::Analyze(args) => (args.budget, false),
+            Command::Report(args) => (args.budget, false),
+            Command::Summary(args) => (args.budget, false),
+            Command::Diff(args) => (args.budget, false),
+            Command::Predict(args) => (args.budget, false),
+            Command::Pipeline(args) => (args.budget, false),
+            Command::Export(args) => (args.budget, false),
+            Command::Info(args) => (args.budget, false),
+            Command::Verify(args) => (args.budget, false),
+            Command::Dump(args) => (args.budget, true),
             Command::Recover(_) | Command::Redact(_) => (Budget::default(), true),
             #[cfg(feature = "record")]
             Command::Symbolize(_) => (Budget::default(), true),
@@ -212,7 +214,7 @@ fn parse() -> Result<(Command, bool), ExitCode> {
     };
     let settings = config::used(&files).map_err(|why| {
         eprintln!("tr: {why}");
-        run_untraced(&words).unwrap_or_else(|| wrong(first, open::UNREADABLE))
+        run_untraced(&words).unwrap_or_else(|| wrong(first, errors::UNREADABLE))
     })?;
     let pages = !before && config::pager(&settings);
     if let Some(first) = first {
@@ -297,7 +299,7 @@ fn answer(
         _ => "",
     };
     if let Some(file) = config::origin(files, option) {
-        let file = tr_report::escape::text(file.as_os_str().as_encoded_bytes());
+        let file = errors::shown(file);
         eprintln!("    {file} sets {option}, too");
     }
     wrong(first, u8::try_from(said.exit_code()).unwrap_or(u8::MAX))
@@ -352,22 +354,23 @@ fn main() -> ExitCode {
     if let Some(files) = command.only_reads() {
         confine::to_reading(&files);
     }
+    let done = |it: errors::Done| it.unwrap_or_else(|code| code);
     match command {
         Command::Record(args) => cmd::record::run(args, started),
-        Command::Analyze(args) => cmd::analyze::run(&args),
-        Command::Report(args) => cmd::report::run(&args),
-        Command::Summary(args) => cmd::summary::run(&args),
-        Command::Diff(args) => cmd::diff::run(&args),
-        Command::Predict(args) => cmd::predict::run(&args),
-        Command::Pipeline(args) => cmd::pipeline::run(&args),
-        Command::Export(args) => cmd::export::run(&args),
-        Command::Info(args) => cmd::info::run(&args),
-        Command::Dump(args) => cmd::dump::run(&args),
-        Command::Verify(args) => cmd::verify::run(&args),
-        Command::Recover(args) => cmd::recover::run(&args),
-        Command::Redact(args) => cmd::redact::run(&args),
+        Command::Analyze(args) => done(cmd::analyze::run(&args)),
+        Command::Report(args) => done(cmd::report::run(&args)),
+        Command::Summary(args) => done(cmd::summary::run(&args)),
+        Command::Diff(args) => done(cmd::diff::run(&args)),
+        Command::Predict(args) => done(cmd::predict::run(&args)),
+        Command::Pipeline(args) => done(cmd::pipeline::run(&args)),
+        Command::Export(args) => done(cmd::export::run(&args)),
+        Command::Info(args) => done(cmd::info::run(&args)),
+        Command::Dump(args) => done(cmd::dump::run(&args)),
+        Command::Verify(args) => done(cmd::verify::run(&args)),
+        Command::Recover(args) => done(cmd::recover::run(&args)),
+        Command::Redact(args) => done(cmd::redact::run(&args)),
         #[cfg(feature = "record")]
-        Command::Symbolize(args) => cmd::symbolize::run(&args),
+        Command::Symbolize(args) => done(cmd::symbolize::run(&args)),
         #[cfg(feature = "record")]
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Mark(args) => cmd::mark::run(&args),

@@ -9,7 +9,8 @@ use std::sync::{Mutex, Once, PoisonError};
 
 use memmap2::{Advice, Mmap};
 
-use crate::open::UNREADABLE;
+use crate::errors;
+use crate::errors::UNREADABLE;
 use tr_report::called::TR;
 
 /// A regular file, mapped for reading, with its length at opening.
@@ -51,7 +52,7 @@ impl Mapping {
         // time. Without the advice reading works too.
         let _ = bytes.advise(Advice::Sequential);
         listen();
-        let name = tr_report::escape::text(path.as_os_str().as_encoded_bytes());
+        let name = errors::shown(path);
         Ok(Mapping {
             note: Note::leave(&bytes, &name),
             bytes,

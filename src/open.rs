@@ -9,6 +9,7 @@ use tr_format::reader::{End, Trace, Unknown};
 use tr_format::source::Source;
 use tr_format::Error;
 
+use crate::errors::{shown, unwritten, UNREADABLE};
 use crate::inherited;
 use crate::mapping::Mapping;
 use tr_report::called::TR;
@@ -16,9 +17,6 @@ use tr_report::warnings::CUT;
 
 /// The file that `tr record` writes and the other subcommands read, unless another is named.
 pub const DEFAULT: &str = "trace.bin";
-
-/// The exit status for a file that cannot be read at all.
-pub const UNREADABLE: u8 = 2;
 
 /// What is done before the first output.
 static BEGINS: OnceLock<fn()> = OnceLock::new();
@@ -32,13 +30,24 @@ pub fn on_begin(begins: fn()) {
 /// `pread` if mapping fails. Standard input (`-`) and anything else is read front to back.
 ///
 /// # Errors
-/// As [`Trace::open`].
-pub fn trace(path: &Path) -> Result<Trace, Error> {
+/// The exit status after the reason why it cannot be read.
+pub fn trace(path: &Path) -> Result<Trace, ExitCode> {
     let is_written = is_written(path);
-    let mut trace = Trace::open(source(path)?)?;
+    let trace = source(path).and_then(Trace::open);
+    let mut trace = trace.map_err(|error| unreadable(path, &error))?;
     if is_written {
         trace.set_under_way();
     }
+    Ok(trace)
+}
+
+/// The same, with a warning of damage and of a missing end.
+///
+/// # Errors
+/// As [`trace()`].
+pub fn warned(path: &Path) -> Result<Trace, ExitCode> {
+    let trace = trace(path)?;
+    warn(&trace, path);
     Ok(trace)
 }
 
@@ -52,13 +61,11 @@ pub fn is_written(path: &Path) -> bool {
 /// version.
 ///
 /// # Errors
-/// The exit status after the reason why it cannot be read.
+/// As [`trace()`].
 pub fn to_copy(path: &Path) -> Result<Trace, ExitCode> {
-    let trace = trace(path).map_err(|error| unreadable(path, &error))?;
-    let name = path.to_string_lossy();
-    warn(&trace, &name);
+    let trace = warned(path)?;
     if trace.unknown() != Unknown::default() {
-        let name = tr_report::escape::text(name.as_bytes());
+        let name = shown(path);
         eprintln!("tr: {name}: parts of a later version are left out");
     }
     Ok(trace)
@@ -86,9 +93,8 @@ pub fn source(path: &Path) -> Result<Source, Error> {
 
 /// Reports an unreadable FILE.
 pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
-    let name = tr_report::escape::text(path.as_os_str().as_encoded_bytes());
     let error = tr_report::escape::text(error.to_string().as_bytes());
-    eprintln!("tr: {name}: {error}");
+    eprintln!("tr: {}: {error}", shown(path));
     let absent = || std::fs::symlink_metadata(path).is_err();
     if path.as_os_str() == DEFAULT && absent() {
         eprintln!("    name a recording, or make one: {TR} record -- COMMAND");
@@ -97,8 +103,8 @@ pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
 }
 
 /// Warns of damage and of a missing end.
-pub fn warn(trace: &Trace, name: &str) {
-    let name = tr_report::escape::text(name.as_bytes());
+pub fn warn(trace: &Trace, path: &Path) {
+    let name = shown(path);
     if trace.under_way() {
         eprintln!("tr: {name}: the recording is under way");
     } else if let End::Truncated { frame, offset, why } = trace.end() {
@@ -153,6 +159,14 @@ pub fn print_json(document: &serde_json::Value) -> ExitCode {
     }
 }
 
+/// Writes a report to standard output, by the rules of [`print()`].
+pub fn print_report<E: std::error::Error>(made: Result<impl AsRef<[u8]>, E>) -> ExitCode {
+    match made {
+        Ok(bytes) => print(bytes.as_ref()),
+        Err(error) => unwritten("the report", error),
+    }
+}
+
 /// Standard output, if it was open at the start: Rust's runtime opens /dev/null in its place.
 ///
 /// # Errors
@@ -172,9 +186,6 @@ pub fn printed(done: std::io::Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("tr: cannot write to standard output: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => unwritten("to standard output", error),
     }
 }

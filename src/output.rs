@@ -8,6 +8,7 @@ use tr_format::frame;
 use tr_output::{Destination, Kind, Settings, Target};
 use tr_report::export::Format;
 
+use crate::errors;
 use crate::inherited;
 
 /// Recordings, by their magic.
@@ -155,11 +156,7 @@ pub fn text(output: &Path, trace: &Path, kind: Kind, force: Force, text: &str) -
     });
     match written {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            let out = tr_report::escape::text(output.as_os_str().as_encoded_bytes());
-            eprintln!("tr: cannot write {out}: {error}");
-            ExitCode::FAILURE
-        }
+        Err(error) => errors::unwritten(&errors::shown(output), error),
     }
 }
 

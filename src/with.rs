@@ -10,7 +10,7 @@ use tr_import::Error;
 use tr_report::{escape, imports};
 
 use crate::budget::{Budget, Use};
-use crate::{open, progress};
+use crate::{errors, progress};
 
 /// So many damaged files of directories are named.
 const NAMED: u64 = 10;
@@ -41,10 +41,7 @@ impl With {
             ..Options::default()
         };
         let mut analysis = progress::analyze(trace, &options, (budget, Use::Schedule));
-        self.add(&mut analysis).map_err(|why| {
-            eprintln!("tr: {why}");
-            ExitCode::from(open::UNREADABLE)
-        })?;
+        self.add(&mut analysis)?;
         Ok(analysis)
     }
 
@@ -52,23 +49,22 @@ impl With {
     /// place.
     ///
     /// # Errors
-    /// A named path cannot be read, in words. Of a damaged file, standard error has a line.
-    pub fn add(&self, analysis: &mut Analysis) -> Result<(), String> {
+    /// The exit status after the reason why a named path cannot be read. Of a damaged file, standard error
+    /// has a line.
+    pub fn add(&self, analysis: &mut Analysis) -> Result<(), ExitCode> {
         let mut files = Vec::new();
         let mut seen = HashSet::new();
         let mut room = tr_import::ALL;
         let mut damaged = 0;
         for path in &self.with {
             let said = |path: &Path, error: Error| {
-                let path = escape::text(path.as_os_str().as_encoded_bytes());
                 let error = escape::text(error.to_string().as_bytes());
-                format!("--with {path}: {error}")
+                errors::refused(format!("--with {}: {error}", errors::shown(path)))
             };
             let files_of = tr_import::find(path).map_err(|error| said(path, error))?;
             let found = files_of.found;
             if let Some(skipped) = files_of.skipped.words() {
-                let path = escape::text(path.as_os_str().as_encoded_bytes());
-                eprintln!("tr: --with {path}: {skipped}");
+                eprintln!("tr: --with {}: {skipped}", errors::shown(path));
             }
             let new = |it: &&tr_import::Found| seen.insert(it.path.canonicalize().ok());
             for it in found.iter().filter(new) {
@@ -82,13 +78,13 @@ impl With {
                     Err(error) => {
                         damaged += 1;
                         if damaged <= NAMED {
-                            eprintln!("tr: {}", said(&it.path, error));
+                            said(&it.path, error);
                         }
                     }
                 }
             }
             if found.is_empty() {
-                let path = escape::text(path.as_os_str().as_encoded_bytes());
+                let path = errors::shown(path);
                 eprintln!("tr: --with {path}: no file with the name of a known tool's file");
             }
         }

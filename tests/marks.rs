@@ -32,6 +32,7 @@ fn main() {
         trial("those_of_killed_recorders_are_removed", None, of_killed),
         trial("a_flood_and_garbage_are_counted", lacks("python3"), flood),
         trial("shell_functions", None, shell),
+        trial("a_moment_with_a_result_is_compared", None, moments),
         trial("pytest", lacks_module("pytest"), pytest),
         trial("ansible", lacks("ansible-playbook"), ansible),
         trial("node_test", lacks("node"), node),
@@ -269,6 +270,35 @@ fn shell() -> Result<(), Failed> {
         .env_remove("TR_MARKS")
         .output()?;
     ensure(said(&out) == "4\n", || said(&out))
+}
+
+/// Of moments those that tell a result have a row if they fail now.
+fn moments() -> Result<(), Failed> {
+    let directory = scratch("moments")?;
+    let mut sides = Vec::new();
+    for result in ["passed", "failed"] {
+        let script = format!(
+            r#"t=$(awk '{{ printf "%.0f", $1 * 1e9 }}' /proc/uptime); sleep 0.05
+            echo '{{"t":'$t',"name":"lint","result":"{result}"}}' >>"$TR_MARKS"
+            echo '{{"t":'$t',"name":"plain"}}' >>"$TR_MARKS""#
+        );
+        let out = record(&directory, &["sh", "-c", &format!("sleep 0.05; {script}")])?;
+        let side = directory.join(result);
+        std::fs::rename(directory.join("trace.bin"), &side)?;
+        ensure(out.status.success(), || said(&out))?;
+        sides.push(side);
+    }
+    let mut diff = Command::new(TR);
+    let out = diff
+        .args(["diff", "--format", "json"])
+        .args(sides)
+        .output()?;
+    let document: Value = serde_json::from_slice(&out.stdout)?;
+    let rows = list(&document, "steps").iter();
+    let rows: Vec<_> = rows.filter(|it| it["kind"] == "mark").collect();
+    let good = matches!(rows[..], [row] if row["name"] == "lint"
+        && (int(row, "base_failed"), int(row, "new_failed")) == (0, 1));
+    ensure(good, || said(&out))
 }
 
 fn pytest() -> Result<(), Failed> {

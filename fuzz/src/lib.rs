@@ -1,6 +1,5 @@
 //! The fuzz targets. Each function takes any bytes and panics if the reader violates a property.
 #![allow(
-    missing_docs,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,6 +1,6 @@
 //! Traces made by hand, for the fuzz targets and for tests that need traces that the writer
 //! does not write.
-#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 #![allow(dead_code)] // Each user needs some of it.
 
 use tr_format::frame::{kind, Header};

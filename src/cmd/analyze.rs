@@ -14,13 +14,15 @@ use tr_report::ci::Ci;
 use tr_report::facts::path;
 use tr_report::query::{By, Group, Sort};
 use tr_report::reports::series::Series;
-use tr_report::reports::{ci_tracer, Ask, ReportKind, Topic, View};
+use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
 use tr_report::style::document;
 use tr_report::{escape, json, untraced, warnings};
 
 use crate::budget::{Budget, Use};
+use crate::errors::{self, Done};
 use crate::filters::Filters;
 use crate::layout::Layout;
+use crate::span::Span;
 use crate::with::With;
 use crate::{args, open, progress};
 
@@ -80,12 +82,8 @@ pub struct Args {
     /// threads that left this CPU; in run-queue: only waits that ended on it
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,
-    /// Analyze from this time of the recording on, e.g. 1.5s
-    #[arg(long, value_name = "T", value_parser = args::duration)]
-    from: Option<Duration>,
-    /// Analyze up to this time of the recording
-    #[arg(long, value_name = "T", value_parser = args::duration)]
-    to: Option<Duration>,
+    #[command(flatten)]
+    span: Span,
     /// Output format
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
@@ -95,7 +93,7 @@ pub struct Args {
     #[command(flatten)]
     with: With,
     #[command(flatten)]
-    budget: Budget,
+    pub budget: Budget,
     #[command(flatten)]
     layout: Layout,
 }
@@ -113,11 +111,6 @@ enum FormatArg {
 }
 
 impl Args {
-    /// The limits of its memory and time.
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
-
     fn kinds(&self) -> Vec<ReportKind> {
         match (kinds(&self.report), self.format) {
             (kinds, _) if !kinds.is_empty() => kinds,
@@ -157,27 +150,19 @@ impl Args {
     }
 }
 
-/// Runs it.
-pub fn run(args: &Args) -> ExitCode {
+pub fn run(args: &Args) -> Done {
     if let Some(threads) = args.threads {
         // An error means that the pool exists already.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let _ = pool.build_global();
     }
-    let span = (
-        args.from.map(args::nanoseconds),
-        args.to.map(args::nanoseconds),
-    );
-    let trace = match open::trace(&args.file) {
-        Ok(trace) => trace,
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
+    let span = args.span.ns();
+    let trace = open::warned(&args.file)?;
     let name = args.file.to_string_lossy();
-    open::warn(&trace, &name);
     if let Some(why) = senseless(args, trace.meta()) {
-        eprintln!("tr: {why}");
-        return ExitCode::from(2);
+        return Err(errors::refused(why));
     }
+    args.span.check()?;
     let kinds = args.kinds();
     let options = options(args, &kinds, &trace, span);
     // Not freed: the process ends with it, and to free a million processes one by one takes
@@ -186,18 +171,12 @@ pub fn run(args: &Args) -> ExitCode {
     let wanted = wanted.max_by_key(|it| *it as u64).unwrap_or(Use::Path);
     let analysis = progress::analyze(&trace, &options, (args.budget, wanted));
     let mut analysis = std::mem::ManuallyDrop::new(analysis);
-    if let Some(why) = args::from_after_end(args.from, &analysis) {
-        eprintln!("tr: {why}");
-        return ExitCode::from(2);
-    }
+    args.span.check_in(&analysis)?;
     if let Some(done) = untraced(args, &analysis, &name) {
-        return done;
+        return Ok(done);
     }
-    if let Err(why) = args.with.add(&mut analysis) {
-        eprintln!("tr: {why}");
-        return ExitCode::from(open::UNREADABLE);
-    }
-    write(args, &kinds, &analysis, &name)
+    args.with.add(&mut analysis)?;
+    Ok(write(args, &kinds, &analysis, &name))
 }
 
 /// The use of a timeline in a report.
@@ -249,7 +228,7 @@ fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> 
         ask: &ask,
     };
     if matches!(args.format, FormatArg::CiTracer) {
-        return printed(ci_tracer::render(&view, &Series::new(&view)));
+        return open::print_report(ci_tracer::render(&view, &Series::new(&view)));
     }
     let reports: Vec<_> = kinds
         .iter()
@@ -285,22 +264,11 @@ fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> 
         FormatArg::Csv => match reports.first() {
             Some((_, report)) => {
                 let ci = Ci::new(&analysis.meta);
-                printed(report.csv().and_then(|table| ci.columns(table)))
+                open::print_report(report.csv().and_then(|table| ci.columns(table)))
             }
             None => ExitCode::SUCCESS,
         },
         FormatArg::CiTracer => ExitCode::SUCCESS, // written above
-    }
-}
-
-/// Prints a rendered report.
-fn printed<E: std::error::Error>(made: Result<impl AsRef<[u8]>, E>) -> ExitCode {
-    match made {
-        Ok(bytes) => open::print(bytes.as_ref()),
-        Err(error) => {
-            eprintln!("tr: cannot write the report: {error}");
-            ExitCode::FAILURE
-        }
     }
 }
 
@@ -317,7 +285,7 @@ fn untraced(args: &Args, analysis: &Analysis, name: &str) -> Option<ExitCode> {
             let text = untraced::text(analysis, name, &args.layout.markdown());
             Some(open::print_text(&document("Not traced", &text)))
         }
-        FormatArg::Json => Some(printed(untraced::json(analysis))),
+        FormatArg::Json => Some(open::print_report(untraced::json(analysis))),
         FormatArg::Csv | FormatArg::Ndjson | FormatArg::CiTracer => {
             eprintln!(
                 "tr: {}: not traced: {reason}",
@@ -386,13 +354,7 @@ enum Asked {
 }
 
 fn reports() -> impl TypedValueParser<Value = Asked> {
-    // By topic; within it in the order of `all`.
-    let topics = Topic::ALL.iter();
-    let one = topics.flat_map(|topic| {
-        let kinds = ReportKind::ALL.iter();
-        kinds.filter(move |kind| kind.topic() == *topic)
-    });
-    let one = one.map(|kind| {
+    let one = ReportKind::by_topic().map(|kind| {
         let help = format!("{}: {}", kind.topic().name(), kind.title());
         PossibleValue::new(kind.name()).help(help)
     });
@@ -455,10 +417,5 @@ fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
         let how = "--group 'compile=argv:(cc1|rustc)'";
         return Some(format!("--by group: no group is defined; add {how}"));
     }
-    match (args.from, args.to) {
-        (Some(from), Some(to)) if from >= to => {
-            Some(format!("--from {from:?} is not before --to {to:?}"))
-        }
-        _ => None,
-    }
+    None
 }

@@ -11,6 +11,7 @@ use tr_report::diff::benchmarks::Service;
 use tr_report::diff::{Ask, Diff, Figure, Run};
 
 use crate::budget::{Budget, Use};
+use crate::errors::{self, Done};
 use crate::layout::Layout;
 use crate::{args, open, output, progress};
 use tr_report::called::TR;
@@ -87,7 +88,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
     #[command(flatten)]
-    budget: Budget,
+    pub budget: Budget,
     #[command(flatten)]
     layout: Layout,
 }
@@ -115,11 +116,6 @@ fn figures() -> impl TypedValueParser<Value = Figure> {
 }
 
 impl Args {
-    /// The limits of its memory and time.
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
-
     /// It writes to standard output alone.
     pub fn only_reads(&self) -> bool {
         self.output.as_os_str() == "-"
@@ -139,32 +135,19 @@ fn write(args: &Args, text: &str) -> ExitCode {
     }
     let files = args.files();
     let Some(trace) = files.first() else {
-        return ExitCode::from(open::UNREADABLE);
+        return ExitCode::from(errors::UNREADABLE);
     };
     output::text(&args.output, trace, output::COMPARISON, args.force, text)
 }
 
-/// Runs it.
-pub fn run(args: &Args) -> ExitCode {
-    let sides = match sides(args) {
-        Ok(sides) => sides,
-        Err(why) => {
-            eprintln!("tr: {why}");
-            return ExitCode::from(open::UNREADABLE);
-        }
-    };
-    let mut read = Vec::new();
-    let all = sides.iter().map(|side| side.len()).sum();
-    for files in &sides {
+pub fn run(args: &Args) -> Done {
+    let [base, new] = sides(args).map_err(errors::refused)?;
+    let all = base.len() + new.len();
+    let load = |files: &[PathBuf]| -> Result<Vec<Run>, ExitCode> {
         let runs = files.iter().map(|file| load(file, all, args.budget));
-        match runs.collect() {
-            Ok(runs) => read.push(runs),
-            Err(code) => return code,
-        }
-    }
-    let (Some(new), Some(base)) = (read.pop(), read.pop()) else {
-        return ExitCode::from(open::UNREADABLE);
+        runs.collect()
     };
+    let (base, new) = (load(base)?, load(new)?);
     let ask = Ask {
         top: args.top.unwrap_or(match args.format {
             FormatArg::Html => 1000,
@@ -185,36 +168,18 @@ pub fn run(args: &Args) -> ExitCode {
         FormatArg::Html => write(args, &diff.html()),
         FormatArg::BenchmarkAction => write(args, &diff.benchmarks(Service::Action)),
         FormatArg::Bencher => write(args, &diff.benchmarks(Service::Bencher)),
-        FormatArg::Folded => match diff.folded() {
-            Ok(stacks) => write(args, &stacks),
-            Err(why) => {
-                eprintln!("tr: {why}");
-                return ExitCode::from(open::UNREADABLE);
-            }
-        },
-        FormatArg::Json => match diff.json() {
-            Ok(document) => write(args, &document),
-            Err(error) => {
-                eprintln!("tr: cannot write the report: {error}");
-                return ExitCode::from(open::UNREADABLE);
-            }
-        },
+        FormatArg::Folded => write(args, &diff.folded().map_err(errors::refused)?),
+        FormatArg::Json => write(args, &diff.json().map_err(errors::refused)?),
     };
     match diff.gate() {
-        Some(Ok(gate)) if gate.failed() => ExitCode::from(1),
-        Some(Err(why)) => {
-            eprintln!("tr: {why}");
-            ExitCode::from(open::UNREADABLE)
-        }
+        Some(Ok(gate)) if gate.failed() => Ok(ExitCode::from(1)),
+        Some(Err(why)) => Err(errors::refused(why)),
         // An output error must not look like a gate that has failed (1).
-        _ if printed != ExitCode::SUCCESS => ExitCode::from(open::UNREADABLE),
-        _ => match diff.comparable() {
-            Ok(()) => printed,
-            Err(why) => {
-                eprintln!("tr: {why}");
-                ExitCode::from(open::UNREADABLE)
-            }
-        },
+        _ if printed != ExitCode::SUCCESS => Err(ExitCode::from(errors::UNREADABLE)),
+        _ => {
+            diff.comparable().map_err(errors::refused)?;
+            Ok(printed)
+        }
     }
 }
 
@@ -225,7 +190,7 @@ fn sides(args: &Args) -> Result<[&[PathBuf]; 2], String> {
         [before, after] => Ok([std::slice::from_ref(before), std::slice::from_ref(after)]),
         [one] => Err(format!(
             "diff: only one recording, {}: give BASE and NEW",
-            tr_report::escape::text(one.as_os_str().as_encoded_bytes())
+            errors::shown(one)
         )),
         several => Err(format!(
             "diff: {} recordings: name the base's with --base, the others with --new, for example:\n    {}",
@@ -266,12 +231,11 @@ fn proposal(files: &[PathBuf]) -> String {
 
 /// One of some recordings, reduced to the figures that are compared.
 fn load(file: &Path, files: usize, budget: Budget) -> Result<Run, ExitCode> {
-    let trace = open::trace(file).map_err(|error| open::unreadable(file, &error))?;
+    let trace = open::trace(file)?;
     if let Some(reason) = &trace.meta().not_traced {
-        let [name, reason] = [file.as_os_str().as_encoded_bytes(), reason.as_bytes()];
-        let [name, reason] = [name, reason].map(tr_report::escape::text);
-        eprintln!("tr: {name}: not traced: {reason}");
-        return Err(ExitCode::from(open::UNREADABLE));
+        let reason = tr_report::escape::text(reason.as_bytes());
+        let name = errors::shown(file);
+        return Err(errors::refused(format!("{name}: not traced: {reason}")));
     }
     let options = Options {
         timeline: true,

@@ -11,6 +11,7 @@ use tr_record::{Error, SudoRefusal};
 
 use crate::called::program;
 use crate::config::{self, Settings, Unused};
+use crate::errors;
 use crate::open;
 use tr_report::called::TR;
 use tr_report::escape;
@@ -152,7 +153,7 @@ impl Diagnosis {
             let _ = writeln!(out, "  {name:<12} {finding}");
         }
         for file in &self.files {
-            let path = escape::text(file.path.as_os_str().as_encoded_bytes());
+            let path = errors::shown(&file.path);
             let _ = writeln!(out, "\n{path}");
             match &file.content {
                 Ok(settings) => settings.iter().for_each(|it| {
@@ -286,7 +287,6 @@ fn improvement(refused: &Error) -> Option<(String, String)> {
     Some((format!("To record everything, {purpose}"), command))
 }
 
-/// Runs it.
 pub fn run(args: &Args) -> ExitCode {
     let diagnosis = Diagnosis::of(Machine::examine(args.sudo));
     let printed = match args.format {

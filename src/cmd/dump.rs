@@ -4,14 +4,15 @@ mod follow;
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::ValueEnum;
 use serde_json::{json, Map, Value};
 use tr_analyze::order::{self, Event};
 use tr_format::event::{Ktime, SchedKind};
+use tr_format::reader::Trace;
 
 use crate::budget::{Budget, Watch};
+use crate::errors::Done;
 use crate::open;
 
 /// Print the events of a recording, in the order of their times
@@ -21,7 +22,7 @@ use crate::open;
 pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
-    file: PathBuf,
+    pub file: PathBuf,
     /// text, or one JSON object per line
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
@@ -29,7 +30,7 @@ pub struct Args {
     #[arg(long)]
     follow: bool,
     #[command(flatten)]
-    budget: Budget,
+    pub budget: Budget,
 }
 
 /// The number of events between two looks at the budget.
@@ -43,47 +44,32 @@ enum FormatArg {
 }
 
 impl Args {
-    /// The limits of its memory and time.
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
-
     /// It prints what is yet to come.
     pub fn follows(&self) -> bool {
         self.follow
     }
-
-    /// The trace.
-    pub fn file(&self) -> &std::path::Path {
-        &self.file
-    }
 }
 
-/// Runs it.
-pub fn run(args: &Args) -> ExitCode {
+pub fn run(args: &Args) -> Done {
     if args.follow {
-        return follow::run(args);
+        return Ok(follow::run(args));
     }
-    let trace = match open::trace(&args.file) {
-        Ok(trace) => trace,
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
-    let mut printer = match Printer::new(args, trace.meta().start) {
-        Ok(printer) => printer,
-        Err(error) => return open::printed(Err(error)),
-    };
-    let mut merge = order::merge(&trace);
+    let trace = open::trace(&args.file)?;
+    Ok(open::printed(print(args, &trace)))
+}
+
+fn print(args: &Args, trace: &Trace) -> std::io::Result<()> {
+    let mut printer = Printer::new(args, trace.meta().start)?;
+    let mut merge = order::merge(trace);
     while let Some(event) = merge.next_event() {
-        match printer.print(&event) {
-            Ok(true) => {}
-            Ok(false) => break,
-            Err(error) => return open::printed(Err(error)),
+        if !printer.print(&event)? {
+            break;
         }
     }
     for error in merge.batches().unreadable() {
         eprintln!("tr: {error}");
     }
-    open::printed(printer.out.flush())
+    printer.out.flush()
 }
 
 /// Prints events.

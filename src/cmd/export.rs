@@ -19,8 +19,10 @@ use tr_report::export::{self, otlp, Format, Settings, Weight};
 use tr_report::reports::{Ask, View};
 
 use crate::budget::{Budget, Use};
+use crate::errors::{self, Done};
 use crate::filters::Filters;
 use crate::output::Force;
+use crate::span::Span;
 use crate::with::With;
 use crate::{args, open, output, progress, send};
 use tr_report::called::TR;
@@ -93,16 +95,12 @@ pub struct Args {
     jobs: Option<PathBuf>,
     #[command(flatten)]
     filters: Filters,
-    /// Export from this time of the recording on, e.g. 1.5s
-    #[arg(long, value_name = "T", value_parser = args::duration)]
-    from: Option<Duration>,
-    /// Export up to this time of the recording
-    #[arg(long, value_name = "T", value_parser = args::duration)]
-    to: Option<Duration>,
+    #[command(flatten)]
+    span: Span,
     #[command(flatten)]
     with: With,
     #[command(flatten)]
-    budget: Budget,
+    pub budget: Budget,
 }
 
 /// The export's destination.
@@ -143,14 +141,15 @@ fn values<T: Copy + Send + Sync + 'static, const N: usize>(
     args::words(all.map(|(value, name, help)| (value, PossibleValue::new(name).help(help))))
 }
 
-/// The recording has the time of the day, without which a format makes no sense; else says so.
-fn has_date(trace: &Trace, args: &Args) -> bool {
-    let has = trace.meta().start_unix().is_some();
-    if !has {
-        let name = tr_report::escape::text(args.file.as_os_str().as_encoded_bytes());
-        eprintln!("tr: {name}: no time of day is recorded, which this format needs");
+/// Refuses a recording without the time of the day, without which a format makes no sense.
+fn has_date(trace: &Trace, args: &Args) -> Result<(), ExitCode> {
+    match trace.meta().start_unix() {
+        Some(_) => Ok(()),
+        None => Err(errors::refused(format!(
+            "{}: no time of day is recorded, which this format needs",
+            errors::shown(&args.file)
+        ))),
     }
-    has
 }
 
 /// An option that has no effect with this format.
@@ -192,40 +191,26 @@ fn no_stacks(trace: &Trace, weight: Weight) -> Option<String> {
     }
 }
 
-impl Args {
-    /// The limits of its memory and time.
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
-}
-
-/// Runs it.
-pub fn run(args: &Args) -> ExitCode {
+pub fn run(args: &Args) -> Done {
     let endpoint = args.endpoint.clone();
     let endpoint = endpoint.or_else(|| args.output.is_none().then(send::endpoint)?);
     let named = args.format.or_else(|| by_suffix(args.output.as_deref()?));
     let to = match (named, &endpoint) {
-        (None, Some(_)) => match send::protocol() {
-            Ok(format) => Some(To::File(format)),
-            Err(why) => {
-                eprintln!("tr: {why}");
-                return ExitCode::from(open::UNREADABLE);
-            }
-        },
+        (None, Some(_)) => Some(To::File(send::protocol().map_err(errors::refused)?)),
         (named, _) => named,
     };
     if args.output.is_none() && endpoint.is_none() {
-        eprintln!("tr: export: name the output: -o OUT, or a receiver of otlp: --endpoint URL");
-        return ExitCode::from(open::UNREADABLE);
+        let why = "export: name the output: -o OUT, or a receiver of otlp: --endpoint URL";
+        return Err(errors::refused(why));
     }
     let Some(to) = to else {
         let names = Format::ALL.map(|it| it.name()).join(", ");
-        eprintln!("tr: export: name the format: --format {names}, parquet, junit, benchmark-action or bencher");
-        return ExitCode::from(open::UNREADABLE);
+        return Err(errors::refused(format!(
+            "export: name the format: --format {names}, parquet, junit, benchmark-action or bencher"
+        )));
     };
     if let Some(why) = misplaced(args, to, endpoint.is_some()) {
-        eprintln!("tr: {why}");
-        return ExitCode::from(open::UNREADABLE);
+        return Err(errors::refused(why));
     }
     let format = match to {
         To::File(format) => format,
@@ -237,25 +222,23 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 /// Writes the recording in another format.
-fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> ExitCode {
-    let trace = match open::trace(&args.file) {
-        Ok(trace) => trace,
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
+fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
+    let trace = open::trace(&args.file)?;
     let weight = args.weight.unwrap_or(Weight::Cpu);
     if let Some(why) = no_stacks(&trace, weight) {
-        let name = tr_report::escape::text(args.file.as_os_str().as_encoded_bytes());
-        eprintln!("tr: {name}: {why}");
-        return ExitCode::from(open::UNREADABLE);
+        let name = errors::shown(&args.file);
+        return Err(errors::refused(format!("{name}: {why}")));
     }
-    if format.is_otlp() && !has_date(&trace, args) {
-        return ExitCode::from(open::UNREADABLE);
+    if format.is_otlp() {
+        has_date(&trace, args)?;
     }
+    open::warn(&trace, &args.file);
     let name = args.file.to_string_lossy();
-    open::warn(&trace, &name);
+    args.span.check()?;
+    let (from, to) = args.span.ns();
     let options = Options {
-        from: args.from.map(args::nanoseconds),
-        to: args.to.map(args::nanoseconds),
+        from,
+        to,
         timeline: format.needs_timeline(),
         ..Options::default()
     };
@@ -266,14 +249,8 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> ExitCode {
             format.name()
         );
     }
-    if let Err(why) = args.with.add(&mut analysis) {
-        eprintln!("tr: {why}");
-        return ExitCode::from(open::UNREADABLE);
-    }
-    if let Some(why) = args::from_after_end(args.from, &analysis) {
-        eprintln!("tr: {why}");
-        return ExitCode::from(open::UNREADABLE);
-    }
+    args.with.add(&mut analysis)?;
+    args.span.check_in(&analysis)?;
     let mut filter = args.filters.filter();
     if format.is_otlp() {
         filter.min = args.filters.min_or(otlp::LEAST);
@@ -309,9 +286,9 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> ExitCode {
             let kind = output::export(format);
             to_file((output, args.force), &args.file, kind, write)
         }
-        (None, Some(url)) => send::otlp(url, format, write),
+        (None, Some(url)) => Ok(send::otlp(url, format, write)),
         // `run` has asked for one of them.
-        (None, None) => ExitCode::from(open::UNREADABLE),
+        (None, None) => Err(ExitCode::from(errors::UNREADABLE)),
     }
 }
 
@@ -323,8 +300,7 @@ fn detail(args: &Args, format: Format, trace: &Trace, analysis: &Analysis) -> u6
     if let Some(given) = args.detail {
         return args::nanoseconds(given);
     }
-    let span = [args.from, args.to].map(|it| it.map(args::nanoseconds));
-    let events = progress::events_in(trace, (span[0], span[1]));
+    let events = progress::events_in(trace, args.span.ns());
     let detail = detail::of(analysis, events);
     if detail > 0 {
         eprintln!(
@@ -357,29 +333,18 @@ fn to_file(
     trace: &Path,
     kind: (tr_output::Kind, bool),
     write: impl Fn(&mut dyn Write) -> io::Result<()>,
-) -> ExitCode {
+) -> Done {
     if output.as_os_str() == "-" && !(kind.1 && io::stdout().is_terminal()) {
-        let out = open::stdout().map(std::io::BufWriter::new);
-        return open::printed(out.and_then(|mut out| {
-            write(&mut out)?;
-            out.flush()
-        }));
+        return Ok(open::print_by(write));
     }
-    let shown = tr_report::escape::text(output.as_os_str().as_encoded_bytes());
+    let shown = errors::shown(output);
     let written = output::whole(output, trace, kind, force, |file| {
         let mut file = std::io::BufWriter::new(file);
         write(&mut file)?;
         file.flush()
     });
-    match written {
-        Ok(()) => {
-            let size = std::fs::metadata(output).map_or(0, |file| file.len());
-            eprintln!("tr: {shown}: {}", tr_report::units::bytes(size));
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("tr: cannot write {shown}: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    written.map_err(|error| errors::unwritten(&shown, error))?;
+    let size = std::fs::metadata(output).map_or(0, |file| file.len());
+    eprintln!("tr: {shown}: {}", units::bytes(size));
+    Ok(ExitCode::SUCCESS)
 }

@@ -2,19 +2,19 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use serde_json::{json, Map, Value};
 use tr_analyze::model::Quality;
 use tr_format::event::Ktime;
 use tr_format::meta::{Hardware, Known, Metadata};
 use tr_format::reader::{End, Unknown};
-use tr_report::warnings::CUT;
+use tr_report::warnings::{self, CUT};
 use tr_report::{escape, exit, units, untraced, who};
 
 use crate::budget::Budget;
 use crate::cmd::secrets;
 use crate::contents::{self, Contents};
+use crate::errors::Done;
 use crate::open;
 
 /// Describe a recording
@@ -26,7 +26,7 @@ use crate::open;
 pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
-    file: PathBuf,
+    pub file: PathBuf,
     /// text or json
     #[arg(long, default_value = "text", value_parser = ["text", "json"])]
     format: String,
@@ -38,31 +38,19 @@ pub struct Args {
     #[arg(long, conflicts_with = "full")]
     secrets: bool,
     #[command(flatten)]
-    budget: Budget,
+    pub budget: Budget,
 }
 
-impl Args {
-    /// The limits of its memory and time.
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
-
-    /// The trace.
-    pub fn file(&self) -> &std::path::Path {
-        &self.file
-    }
-}
-
-/// Runs it.
-pub fn run(args: &Args) -> ExitCode {
+pub fn run(args: &Args) -> Done {
     if args.secrets {
         return secrets::run(&args.file, args.format == "json");
     }
-    match contents::of(&args.file, args.full, args.budget) {
-        Ok(contents) if args.format == "json" => open::print_json(&document(&contents)),
-        Ok(contents) => open::print_text(&text(&contents)),
-        Err(error) => open::unreadable(&args.file, &error),
-    }
+    let contents = contents::of(&args.file, args.full, args.budget);
+    let contents = contents.map_err(|error| open::unreadable(&args.file, &error))?;
+    Ok(match args.format == "json" {
+        true => open::print_json(&document(&contents)),
+        false => open::print_text(&text(&contents)),
+    })
 }
 
 fn command(contents: &Contents) -> Vec<String> {
@@ -440,19 +428,13 @@ fn cost(lines: &mut Lines, contents: &Contents) {
 }
 
 fn anomalies(quality: &Quality) -> String {
-    let found: Vec<String> = quality
-        .anomalies
-        .iter()
-        .map(|(what, n)| format!("{n} × {what}"))
-        .collect();
-    if found.is_empty() {
-        "none".into()
-    } else {
-        found.join(", ")
+    match warnings::anomalies(quality) {
+        none if none.is_empty() => "none".into(),
+        found => found.join(", "),
     }
 }
 
 fn clocks(quality: &Quality) -> String {
-    let clocks = tr_report::warnings::clocks(quality);
+    let clocks = warnings::clocks(quality);
     clocks.unwrap_or_else(|| "no event order contradicts synchronized clocks".into())
 }

@@ -11,7 +11,6 @@ pub fn is_meant() -> bool {
     args.next().is_some_and(|first| first == tr_record::LOADER) && args.next().is_none()
 }
 
-/// Runs it.
 pub fn run() -> ExitCode {
     match tr_record::serve_as_loader(|| confine::to_reading(&[])) {
         Ok(()) => ExitCode::SUCCESS,

@@ -7,7 +7,7 @@ use clap_complete::Shell;
 
 use tr_report::called::{SECOND, TR};
 
-use crate::{called, open, output};
+use crate::{called, errors, open, output};
 
 /// Print a shell's completions for tr
 #[derive(clap::Args, Debug)]
@@ -48,8 +48,7 @@ pub fn man(args: &ManArgs) -> ExitCode {
     match pages(called::command()).and_then(|pages| write(args, pages)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let dir = args.dir.as_os_str().as_encoded_bytes();
-            eprintln!("tr: {}: {error}", tr_report::escape::text(dir));
+            eprintln!("tr: {}: {error}", errors::shown(&args.dir));
             ExitCode::FAILURE
         }
     }

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use serde_json::{json, Value};
 
+use crate::errors;
 use crate::open;
 
 /// Answer an agent's questions about recordings (Model Context Protocol)
@@ -138,14 +139,13 @@ fn line(input: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
     Ok(Some(line))
 }
 
-/// Runs it.
 pub fn run(args: &Args) -> ExitCode {
     let root = std::env::current_dir().and_then(std::fs::canonicalize);
     let root = match root {
         Ok(root) => root,
         Err(error) => {
             eprintln!("tr: the working directory: {error}");
-            return ExitCode::from(open::UNREADABLE);
+            return ExitCode::from(errors::UNREADABLE);
         }
     };
     let server = Server {

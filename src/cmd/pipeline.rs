@@ -9,6 +9,7 @@ use tr_report::escape;
 use tr_report::pipeline::{graph as graph_of, Job, Pipeline, MOST};
 
 use crate::budget::{Budget, Use};
+use crate::errors::{self, Done};
 use crate::{open, output, progress};
 
 /// Tell which jobs of a CI run, recorded on several machines, set its time
@@ -48,7 +49,7 @@ pub struct Args {
     #[command(flatten)]
     force: output::Force,
     #[command(flatten)]
-    budget: Budget,
+    pub budget: Budget,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -74,11 +75,6 @@ impl Args {
             .map(PathBuf::as_path)
             .collect()
     }
-
-    /// The limits of its memory and time.
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
 }
 
 /// The largest job graph in bytes.
@@ -99,28 +95,19 @@ pub(super) fn read<T>(
     };
     text().and_then(|text| parse(&text)).map_err(|why| {
         let why = escape::text(why.as_bytes());
-        eprintln!("tr: {}: no {what}: {why}", shown(file));
-        ExitCode::from(open::UNREADABLE)
+        errors::refused(format!("{}: no {what}: {why}", errors::shown(file)))
     })
 }
 
-fn shown(file: &Path) -> String {
-    escape::text(file.as_os_str().as_encoded_bytes())
-}
-
-/// Runs it.
-pub fn run(args: &Args) -> ExitCode {
-    match pipeline(args) {
-        Ok(pipeline) => write(args, &pipeline),
-        Err(code) => code,
-    }
+pub fn run(args: &Args) -> Done {
+    Ok(write(args, &pipeline(args)?))
 }
 
 /// Reads all files.
 fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
     if args.files.len() > MOST {
-        eprintln!("tr: a pipeline has at most {MOST} recordings");
-        return Err(ExitCode::from(open::UNREADABLE));
+        let why = format!("a pipeline has at most {MOST} recordings");
+        return Err(errors::refused(why));
     }
     let graph = args.graph.as_deref();
     let graph = graph.map(|file| read(file, "job graph", graph_of));
@@ -134,23 +121,16 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
     };
     let mut jobs = Vec::new();
     for file in &args.files {
-        let trace = match open::trace(file) {
-            Ok(trace) => trace,
-            Err(error) => return Err(open::unreadable(file, &error)),
-        };
-        open::warn(&trace, &file.to_string_lossy());
+        let trace = open::warned(file)?;
         let analysis = progress::analyze(&trace, &options, (args.budget, Use::Times));
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
-        match Job::of(&analysis, &name) {
-            Some(job) => jobs.push(job),
-            None => {
-                eprintln!(
-                    "tr: {}: has no time of the day, so it has no place beside others",
-                    shown(file)
-                );
-                return Err(ExitCode::from(open::UNREADABLE));
-            }
-        }
+        let job = Job::of(&analysis, &name).ok_or_else(|| {
+            let file = errors::shown(file);
+            errors::refused(format!(
+                "{file}: has no time of the day, so it has no place beside others"
+            ))
+        })?;
+        jobs.push(job);
     }
     Ok(Pipeline::new(jobs, graph.as_ref(), &told))
 }

@@ -1,7 +1,6 @@
 //! `tr predict`: the time that a recorded run takes on another machine, or with changes.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::ValueEnum;
 use regex::bytes::Regex;
@@ -11,6 +10,7 @@ use tr_report::query::Filter;
 use tr_report::reports::{Ask, View};
 
 use crate::budget::{Budget, Use};
+use crate::errors::{self, Done};
 use crate::layout::Layout;
 use crate::{args, open, progress};
 
@@ -34,7 +34,7 @@ Examples:
 pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
-    file: PathBuf,
+    pub file: PathBuf,
     /// Number of CPUs [default: those of the recording]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=4096))]
     cpus: Option<u64>,
@@ -78,7 +78,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
     #[command(flatten)]
-    budget: Budget,
+    pub budget: Budget,
     #[command(flatten)]
     layout: Layout,
 }
@@ -92,16 +92,6 @@ enum FormatArg {
 }
 
 impl Args {
-    /// The limits of its memory and time.
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
-
-    /// The trace.
-    pub fn file(&self) -> &std::path::Path {
-        &self.file
-    }
-
     fn wanted(&self) -> Wanted {
         Wanted {
             cpus: self.cpus,
@@ -151,14 +141,9 @@ fn cached(text: &str) -> Result<(Regex, f64), String> {
     Ok((regex, number(share, (0.0, 1.0))?))
 }
 
-/// Runs it.
-pub fn run(args: &Args) -> ExitCode {
-    let trace = match open::trace(&args.file) {
-        Ok(trace) => trace,
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
+pub fn run(args: &Args) -> Done {
+    let trace = open::warned(&args.file)?;
     let name = args.file.to_string_lossy();
-    open::warn(&trace, &name);
     let options = Options {
         timeline: true,
         ..Options::default()
@@ -172,13 +157,7 @@ pub fn run(args: &Args) -> ExitCode {
         file: &name,
         ask: &ask,
     };
-    let predictor = match Predictor::new(&view, args.wanted()) {
-        Ok(predictor) => predictor,
-        Err(why) => {
-            eprintln!("tr: {why}");
-            return ExitCode::from(open::UNREADABLE);
-        }
-    };
+    let predictor = Predictor::new(&view, args.wanted()).map_err(errors::refused)?;
     let forecast = predictor.forecast(&analysis);
     let mut rows = match args.table || args.price.is_some() {
         true => table(&predictor, &analysis, (args.jobs, args.price)),
@@ -192,22 +171,10 @@ pub fn run(args: &Args) -> ExitCode {
         price: args.price,
         cheapest,
     };
-    match args.format {
+    Ok(match args.format {
         FormatArg::Text => open::print_text(&forecast.text(&rows, &costs, &args.layout.style())),
         FormatArg::Json => open::print_json(&forecast.json(&rows, &costs)),
-        FormatArg::Html => match page(&predictor, &analysis, &forecast) {
-            Ok(page) => open::print(page.as_bytes()),
-            Err(error) => {
-                eprintln!("tr: cannot write the page: {error}");
-                ExitCode::FAILURE
-            }
-        },
-        FormatArg::Csv => match forecast.csv(&rows, &costs) {
-            Ok(table) => open::print(&table),
-            Err(error) => {
-                eprintln!("tr: cannot write the forecast: {error}");
-                ExitCode::FAILURE
-            }
-        },
-    }
+        FormatArg::Html => open::print_report(page(&predictor, &analysis, &forecast)),
+        FormatArg::Csv => open::print_report(forecast.csv(&rows, &costs)),
+    })
 }

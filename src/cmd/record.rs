@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use tr_analyze::status::{in_shell, killed_by};
 use tr_record::{Choice, Config, Containers, Error, Follow, Inherited, Target};
 use tr_redact::Redactor;
 use tr_report::called::TR;
@@ -266,7 +267,6 @@ impl From<Which> for Containers {
     }
 }
 
-/// Runs it.
 pub fn run(args: Args, started: Instant) -> ExitCode {
     let Some(follow) = args.follow() else {
         eprintln!("tr: nothing to record: give a COMMAND, or --all, --pid or --cgroup (try: {TR} record --help)");
@@ -341,18 +341,13 @@ fn exit_code(status: Option<u32>) -> ExitCode {
     let Some(status) = status else {
         return ExitCode::SUCCESS;
     };
-    let signal = status & 0x7f;
-    if signal == nix::libc::SIGINT as u32 && tr_record::in_foreground() {
+    let interrupted = killed_by(Some(status)) == Some(nix::libc::SIGINT as u32);
+    if interrupted && tr_record::in_foreground() {
         // So that a shell's loop around us ends, as it would around COMMAND.
         let mut interrupt = nix::sys::signal::SigSet::empty();
         interrupt.add(nix::sys::signal::Signal::SIGINT);
         let _ = interrupt.thread_unblock();
         let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGINT);
     }
-    let code = if signal == 0 {
-        status >> 8 & 0xff
-    } else {
-        128 + signal
-    };
-    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
+    ExitCode::from(u8::try_from(in_shell(status)).unwrap_or(u8::MAX))
 }

@@ -9,8 +9,10 @@ use tr_format::reader::Trace;
 use tr_format::Error;
 
 use crate::copy::{copy, Copied};
+use crate::errors::{self, Done};
 use crate::{open, output};
 use tr_report::called::TR;
+use tr_report::units;
 
 /// Write an intact recording of the readable part of a damaged one
 #[derive(clap::Args, Debug)]
@@ -30,32 +32,23 @@ pub struct Args {
     force: output::Force,
 }
 
-/// Runs it.
-pub fn run(args: &Args) -> ExitCode {
+pub fn run(args: &Args) -> Done {
     let Some(output) = &args.output else {
         eprintln!("tr: recover: no output is named; for example:");
         eprintln!("    {}", proposal(&args.file));
-        return ExitCode::from(open::UNREADABLE);
+        return Err(ExitCode::from(errors::UNREADABLE));
     };
-    let trace = match open::trace(&args.file) {
-        Ok(trace) => trace,
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
-    let name = tr_report::escape::text(output.as_os_str().as_encoded_bytes());
-    match write(&trace, (output, args.force), &args.file) {
-        Ok(Copied { events, gaps }) => {
-            eprintln!(
-                "tr: {name}: {} events recovered, {gaps} gap{} marked as lost",
-                tr_report::units::count(events),
-                if gaps == 1 { "" } else { "s" }
-            );
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("tr: cannot write {name}: {error}");
-            ExitCode::from(open::UNREADABLE)
-        }
-    }
+    let trace = open::trace(&args.file)?;
+    let name = errors::shown(output);
+    let copied = write(&trace, (output, args.force), &args.file);
+    let Copied { events, gaps } =
+        copied.map_err(|error| errors::refused(format!("cannot write {name}: {error}")))?;
+    eprintln!(
+        "tr: {name}: {} events recovered, {} marked as lost",
+        units::count(events),
+        units::plural(gaps as u64, "gap", "gaps")
+    );
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The same command line with a name for OUT: `trace.bin` is recovered into

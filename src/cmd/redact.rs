@@ -9,9 +9,10 @@ use tr_format::reader::Trace;
 use tr_format::Error;
 use tr_redact::addresses::Addresses;
 use tr_redact::Redactor;
-use tr_report::{escape, units};
+use tr_report::units;
 
 use crate::copy::{copy, Copied};
+use crate::errors::{self, Done};
 use crate::{open, output};
 
 /// Mask secrets in the command lines of a recording, by the rules of this tr
@@ -44,32 +45,18 @@ pub struct Args {
     mask_addresses: bool,
 }
 
-/// Runs it.
-pub fn run(args: &Args) -> ExitCode {
-    let redactor = match super::redactor(true, args.redact.clone()) {
-        Ok(redactor) => redactor,
-        Err(status) => return status,
-    };
-    let trace = match open::to_copy(&args.file) {
-        Ok(trace) => trace,
-        Err(status) => return status,
-    };
-    let out = escape::text(args.output.as_os_str().as_encoded_bytes());
-    match write(&trace, redactor, args) {
-        Ok((copied, masked)) => {
-            let s = if masked == 1 { "" } else { "s" };
-            eprintln!(
-                "tr: {out}: {} secret{s} masked, {} events",
-                units::count(masked),
-                units::count(copied.events)
-            );
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("tr: cannot write {out}: {error}");
-            ExitCode::FAILURE
-        }
-    }
+pub fn run(args: &Args) -> Done {
+    let redactor = super::redactor(true, args.redact.clone())?;
+    let trace = open::to_copy(&args.file)?;
+    let out = errors::shown(&args.output);
+    let written = write(&trace, redactor, args);
+    let (copied, masked) = written.map_err(|error| errors::unwritten(&out, error))?;
+    eprintln!(
+        "tr: {out}: {} masked, {} events",
+        units::plural(masked, "secret", "secrets"),
+        units::count(copied.events)
+    );
+    Ok(ExitCode::SUCCESS)
 }
 
 /// FILE can be OUT.

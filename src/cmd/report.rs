@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use tr_analyze::Options;
 use tr_report::untraced;
 
 use crate::budget::{Budget, Use};
+use crate::errors::{self, Done};
+use crate::span::Span;
 use crate::with::With;
-use crate::{args, open, output, progress};
+use crate::{open, output, progress};
 
 /// Write the analysis as one HTML file
 #[derive(clap::Args, Debug)]
@@ -30,43 +31,19 @@ pub struct Args {
     output: PathBuf,
     #[command(flatten)]
     force: output::Force,
-    /// Show from this time of the recording on, e.g. 1.5s
-    #[arg(long, value_name = "T", value_parser = args::duration)]
-    from: Option<Duration>,
-    /// Show up to this time of the recording
-    #[arg(long, value_name = "T", value_parser = args::duration)]
-    to: Option<Duration>,
+    #[command(flatten)]
+    span: Span,
     #[command(flatten)]
     with: With,
     #[command(flatten)]
-    budget: Budget,
+    pub budget: Budget,
 }
 
-impl Args {
-    /// The limits of its memory and time.
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
-}
-
-/// Runs it.
-pub fn run(args: &Args) -> ExitCode {
-    let (from, to) = (
-        args.from.map(args::nanoseconds),
-        args.to.map(args::nanoseconds),
-    );
-    let trace = match open::trace(&args.file) {
-        Ok(trace) => trace,
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
+pub fn run(args: &Args) -> Done {
+    let (from, to) = args.span.ns();
+    let trace = open::warned(&args.file)?;
     let name = args.file.to_string_lossy();
-    open::warn(&trace, &name);
-    if let (Some(from), Some(to)) = (args.from, args.to) {
-        if from >= to {
-            eprintln!("tr: --from {from:?} is not before --to {to:?}");
-            return ExitCode::from(2);
-        }
-    }
+    args.span.check()?;
     let options = Options {
         from,
         to,
@@ -75,57 +52,38 @@ pub fn run(args: &Args) -> ExitCode {
         ..Options::default()
     };
     let mut analysis = progress::analyze(&trace, &options, (args.budget, Use::Times));
-    if let Err(why) = args.with.add(&mut analysis) {
-        eprintln!("tr: {why}");
-        return ExitCode::from(open::UNREADABLE);
-    }
-    if let Some(why) = args::from_after_end(args.from, &analysis) {
-        eprintln!("tr: {why}");
-        return ExitCode::from(open::UNREADABLE);
-    }
+    args.with.add(&mut analysis)?;
+    args.span.check_in(&analysis)?;
     let not_traced = untraced::reason(&analysis);
     if let Some(reason) = &not_traced {
-        let name = tr_report::escape::text(name.as_bytes());
-        eprintln!("tr: {name}: not traced: {reason}");
+        eprintln!("tr: {}: not traced: {reason}", errors::shown(&args.file));
     }
     // Without the directory: pages are passed on, and it may be private.
     let base = args.file.file_name().map(|name| name.to_string_lossy());
-    let page = match tr_report::html::render(&analysis, base.as_deref().unwrap_or(&name)) {
-        Ok(page) => page,
-        Err(error) => {
-            eprintln!("tr: cannot write the report: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
+    let page = tr_report::html::render(&analysis, base.as_deref().unwrap_or(&name));
+    let page = page.map_err(|error| errors::unwritten("the report", error))?;
     if args.output.as_os_str() == "-" {
-        return open::print(page.as_bytes());
+        return Ok(open::print(page.as_bytes()));
     }
-    let out = tr_report::escape::text(args.output.as_os_str().as_encoded_bytes());
+    let out = errors::shown(&args.output);
     let kind = (output::PAGE, false);
     let written = output::whole(&args.output, &args.file, kind, args.force, |file| {
         file.write_all(page.as_bytes())
     });
-    match written {
-        Ok(()) => {
-            let contents = match not_traced {
-                Some(_) => "exit status and resource usage".into(),
-                None => {
-                    let processes = analysis.totals.processes;
-                    tr_report::units::plural(processes, "process", "processes")
-                }
-            };
-            let size = tr_report::units::bytes(page.len() as u64);
-            eprintln!("tr: {out}: {contents}, {size}");
-            if let Ok(whole) = std::fs::canonicalize(&args.output) {
-                eprintln!("    {}", link(&whole));
-            }
-            ExitCode::SUCCESS
+    written.map_err(|error| errors::unwritten(&out, error))?;
+    let contents = match not_traced {
+        Some(_) => "exit status and resource usage".into(),
+        None => {
+            let processes = analysis.totals.processes;
+            tr_report::units::plural(processes, "process", "processes")
         }
-        Err(error) => {
-            eprintln!("tr: cannot write {out}: {error}");
-            ExitCode::FAILURE
-        }
+    };
+    let size = tr_report::units::bytes(page.len() as u64);
+    eprintln!("tr: {out}: {contents}, {size}");
+    if let Ok(whole) = std::fs::canonicalize(&args.output) {
+        eprintln!("    {}", link(&whole));
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The address of a file for a browser.

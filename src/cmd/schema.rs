@@ -28,7 +28,6 @@ fn named() -> impl TypedValueParser<Value = String> {
     })
 }
 
-/// Runs it.
 pub fn run(args: &Args) -> ExitCode {
     open::print(args.schema.as_bytes())
 }

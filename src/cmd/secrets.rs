@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::process::ExitCode;
 
 use serde_json::{json, Value};
 use tr_format::event::{Exec, Ktime, LifeKind, Snapshot, Stream};
@@ -10,6 +9,7 @@ use tr_format::reader::Trace;
 use tr_redact::Redactor;
 use tr_report::{escape, units};
 
+use crate::errors::Done;
 use crate::open;
 use tr_report::called::TR;
 
@@ -25,22 +25,14 @@ struct Found {
 }
 
 /// Runs it. The secrets themselves are never printed.
-pub fn run(file: &Path, as_json: bool) -> ExitCode {
-    let redactor = match super::redactor(true, Vec::new()) {
-        Ok(redactor) => redactor,
-        Err(status) => return status,
-    };
-    let trace = match open::trace(file) {
-        Ok(trace) => trace,
-        Err(error) => return open::unreadable(file, &error),
-    };
-    open::warn(&trace, &file.to_string_lossy());
+pub fn run(file: &Path, as_json: bool) -> Done {
+    let redactor = super::redactor(true, Vec::new())?;
+    let trace = open::warned(file)?;
     let found = secrets(&trace, &redactor);
-    if as_json {
-        open::print_json(&document(&found))
-    } else {
-        open::print_text(&text(&found, file))
-    }
+    Ok(match as_json {
+        true => open::print_json(&document(&found)),
+        false => open::print_text(&text(&found, file)),
+    })
 }
 
 fn secrets(trace: &Trace, redactor: &Redactor) -> Vec<Found> {

@@ -1,7 +1,6 @@
 //! `tr summary`: ten lines for the page of a CI job.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::ValueEnum;
 use tr_report::query::Filter;
@@ -9,6 +8,7 @@ use tr_report::reports::{Ask, View};
 use tr_report::summary::{Links, Summary};
 
 use crate::budget::Budget;
+use crate::errors::Done;
 use crate::layout::Layout;
 use crate::open;
 use crate::with::With;
@@ -44,7 +44,7 @@ pub struct Args {
     #[command(flatten)]
     with: With,
     #[command(flatten)]
-    budget: Budget,
+    pub budget: Budget,
     #[command(flatten)]
     layout: Layout,
 }
@@ -62,11 +62,6 @@ enum FormatArg {
 }
 
 impl Args {
-    /// The limits of its memory and time.
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
-
     /// The files that it reads.
     pub fn files(&self) -> Vec<&std::path::Path> {
         let trace = std::iter::once(self.file.as_path());
@@ -74,18 +69,10 @@ impl Args {
     }
 }
 
-/// Runs it.
-pub fn run(args: &Args) -> ExitCode {
-    let trace = match open::trace(&args.file) {
-        Ok(trace) => trace,
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
+pub fn run(args: &Args) -> Done {
+    let trace = open::warned(&args.file)?;
     let name = args.file.to_string_lossy();
-    open::warn(&trace, &name);
-    let analysis = match args.with.analyze(&trace, args.budget) {
-        Ok(analysis) => analysis,
-        Err(status) => return status,
-    };
+    let analysis = args.with.analyze(&trace, args.budget)?;
     let chosen = Filter::default().apply(&analysis);
     let ask = Ask::default();
     let view = View {
@@ -99,17 +86,11 @@ pub fn run(args: &Args) -> ExitCode {
         page: args.page.as_deref(),
         artifact: args.artifact.as_deref(),
     };
-    match args.format {
+    Ok(match args.format {
         FormatArg::Text => open::print_text(&summary.text(&args.layout.style(), links)),
         FormatArg::Markdown => open::print(summary.markdown(links).as_bytes()),
-        FormatArg::Json => match summary.json(&analysis) {
-            Ok(document) => open::print(document.as_bytes()),
-            Err(error) => {
-                eprintln!("tr: cannot write the summary: {error}");
-                ExitCode::FAILURE
-            }
-        },
+        FormatArg::Json => open::print_report(summary.json(&analysis)),
         FormatArg::Github => open::print(summary.github().as_bytes()),
         FormatArg::Metrics => open::print(summary.metrics(&analysis).as_bytes()),
-    }
+    })
 }

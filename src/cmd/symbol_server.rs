@@ -16,7 +16,6 @@ pub fn is_meant() -> bool {
     args.next().is_some_and(|first| first == tr_symbols::SERVER) && args.next().is_none()
 }
 
-/// Runs it.
 pub fn run() -> ExitCode {
     // A file of a stranger can keep it busy for long: it ends with who asked it, if not before.
     let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL);

@@ -17,6 +17,7 @@ use tr_redact::Redactor;
 use tr_report::{escape, units};
 
 use crate::copy::copy;
+use crate::errors::{self, Done};
 use crate::{args, open, output};
 use tr_report::called::TR;
 
@@ -67,26 +68,18 @@ pub struct Args {
     no_redact: bool,
 }
 
-/// Runs it.
-pub fn run(args: &Args) -> ExitCode {
-    let redactor = match super::redactor(!args.no_redact, Vec::new()) {
-        Ok(redactor) => redactor,
-        Err(status) => return status,
-    };
-    let trace = match open::to_copy(&args.file) {
-        Ok(trace) => trace,
-        Err(status) => return status,
-    };
+pub fn run(args: &Args) -> Done {
+    let redactor = super::redactor(!args.no_redact, Vec::new())?;
+    let trace = open::to_copy(&args.file)?;
     if trace.unknown() != Unknown::default() && args.output.is_none() {
         eprintln!("    nothing is written; to keep both: {TR} symbolize FILE -o OUT");
-        return ExitCode::FAILURE;
+        return Err(ExitCode::FAILURE);
     }
     let mut unnamed = Unnamed::of(&trace);
     for directory in &args.dir {
         if let Err(error) = unnamed.search(directory) {
-            let directory = escape::text(directory.as_os_str().as_encoded_bytes());
-            eprintln!("tr: --dir {directory}: {error}");
-            return ExitCode::FAILURE;
+            eprintln!("tr: --dir {}: {error}", errors::shown(directory));
+            return Err(ExitCode::FAILURE);
         }
     }
     let request = unnamed.request(&trace);
@@ -108,17 +101,15 @@ pub fn run(args: &Args) -> ExitCode {
         _ => true,
     });
     let output = args.output.as_ref().unwrap_or(&args.file);
-    let name = escape::text(output.as_os_str().as_encoded_bytes());
+    let name = errors::shown(output);
     if args.output.is_some() || !events.is_empty() {
         let events = (events, unnamed.end);
-        if let Err(error) = write(&trace, events, redactor, (output, &args.file, args.force)) {
-            eprintln!("tr: cannot write {name}: {error}");
-            return ExitCode::FAILURE;
-        }
+        let written = write(&trace, events, redactor, (output, &args.file, args.force));
+        written.map_err(|error| errors::unwritten(&name, error))?;
     }
     if !trace.meta().has_stacks() {
         eprintln!("tr: {name}: it has no stacks: {TR} record --stacks");
-        return ExitCode::SUCCESS;
+        return Ok(ExitCode::SUCCESS);
     }
     eprintln!(
         "tr: {name}: named {} of {} frames of stacks in {:.2} s{}",
@@ -132,7 +123,7 @@ pub fn run(args: &Args) -> ExitCode {
         }
     );
     unnamed.tell(&request, &found);
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }
 
 /// FILE can be OUT.
@@ -228,8 +219,7 @@ impl Unnamed {
     fn search(&mut self, directory: &Path) -> std::io::Result<()> {
         std::fs::read_dir(directory)?;
         let tell = |what: &str| {
-            let directory = escape::text(directory.as_os_str().as_encoded_bytes());
-            eprintln!("tr: --dir {directory}: {what}");
+            eprintln!("tr: --dir {}: {what}", errors::shown(directory));
         };
         let (mut level, mut room) = (vec![directory.to_owned()], ENTRIES);
         for _ in 0..=DEPTH {

@@ -10,6 +10,7 @@ use tr_format::tally::{Counting, Events, Tally};
 use tr_report::{escape, units};
 
 use crate::budget::{Budget, Watch};
+use crate::errors::{self, Done};
 use crate::open;
 
 /// Check a recording: exit status 0 intact, 1 damaged but readable, 2 unreadable
@@ -17,30 +18,14 @@ use crate::open;
 pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
-    file: PathBuf,
+    pub file: PathBuf,
     #[command(flatten)]
-    budget: Budget,
+    pub budget: Budget,
 }
 
-impl Args {
-    /// The limits of its memory and time.
-    pub fn budget(&self) -> Budget {
-        self.budget
-    }
-
-    /// The trace.
-    pub fn file(&self) -> &std::path::Path {
-        &self.file
-    }
-}
-
-/// Runs it.
-pub fn run(args: &Args) -> ExitCode {
-    let trace = match open::trace(&args.file) {
-        Ok(trace) => trace,
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
-    let name = escape::text(args.file.as_os_str().as_encoded_bytes());
+pub fn run(args: &Args) -> Done {
+    let trace = open::trace(&args.file)?;
+    let name = errors::shown(&args.file);
     let problems = problems(&trace, &args.budget.begin(1));
     let mut out = String::new();
     for problem in &problems {
@@ -71,11 +56,10 @@ pub fn run(args: &Args) -> ExitCode {
         ));
     }
     let printed = open::print_text(&out);
-    if problems.is_empty() {
-        printed
-    } else {
-        ExitCode::from(1)
-    }
+    Ok(match problems.is_empty() {
+        true => printed,
+        false => ExitCode::from(1),
+    })
 }
 
 /// Every problem and its byte, in the file's order.

@@ -3,7 +3,6 @@
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// A typed index.
 pub trait Ix: Copy + Eq {
     /// The index of a place.
     fn new(place: usize) -> Self;
@@ -39,7 +38,6 @@ impl<I, T> FromIterator<T> for Arena<I, T> {
 }
 
 impl<I: Ix, T> Arena<I, T> {
-    /// Appends an item.
     pub fn push(&mut self, item: T) -> I {
         self.items.push(item);
         I::new(self.items.len() - 1)
@@ -56,7 +54,6 @@ impl<I: Ix, T> Arena<I, T> {
         self.items.len()
     }
 
-    /// All indices.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + use<I, T> {
         (0..self.items.len()).map(I::new)
     }

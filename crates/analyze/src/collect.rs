@@ -32,13 +32,9 @@ pub(crate) struct Collectors {
     pub blocks: Vec<(Ktime, Box<Block>)>,
     /// Facts that the recording lacks from these times on.
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
-    /// System calls.
     pub calls: syscalls::Calls,
-    /// Samples of stacks.
     pub stacks: stacks::Collected,
-    /// TCP connections.
     pub connections: network::Connections,
-    /// DNS queries.
     pub lookups: dns::Lookups,
     /// Waits for memory, and kills for lack of it.
     pub memory: memory::Memory,
@@ -46,7 +42,6 @@ pub(crate) struct Collectors {
     pub disks: disks::Disks,
     /// Processes of containers' runtimes.
     pub containers: containers::Containers,
-    /// Servers.
     pub servers: servers::Servers,
     /// Tasks that are not recorded.
     pub outside: outside::Outside,

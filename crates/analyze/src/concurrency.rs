@@ -109,7 +109,6 @@ impl Concurrency {
         }
     }
 
-    /// A task appears.
     pub fn meet(&mut self, now: Ktime, state: State) -> Epoch {
         self.advance(now);
         self.living += 1;

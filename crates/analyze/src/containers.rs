@@ -21,9 +21,7 @@ use crate::tools::{self, Family};
 pub struct Called {
     /// Its id; empty: unknown, as are the next ones.
     pub id: Arc<[u8]>,
-    /// Its name.
     pub name: Arc<[u8]>,
-    /// Its image.
     pub image: Arc<[u8]>,
 }
 

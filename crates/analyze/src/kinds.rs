@@ -117,7 +117,6 @@ impl ByKind {
         }
     }
 
-    /// Adds other times.
     pub fn add_all(&mut self, other: &ByKind) {
         for kind in Kind::ALL {
             self.add(kind, other.of(kind));

@@ -23,6 +23,7 @@ mod questions;
 mod reading;
 pub mod servers;
 mod state;
+pub mod status;
 mod tid_map;
 pub mod timeline;
 mod times;

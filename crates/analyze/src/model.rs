@@ -28,7 +28,6 @@ use crate::tools::{self, Tool};
 /// The model of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
-    /// The trace's metadata.
     pub meta: Metadata,
     /// The recorder's summary; `None` when the file has no proper end.
     pub summary: Option<Summary>,
@@ -40,7 +39,6 @@ pub struct Analysis {
     pub whole: u64,
     /// Losses, anomalies and clocks.
     pub quality: Quality,
-    /// Events, by kind.
     pub events: Events,
     /// Sums over all processes.
     pub totals: Totals,
@@ -74,7 +72,6 @@ pub struct Analysis {
     pub blocks: Vec<(Ktime, Box<Block>)>,
     /// System calls by process; at most [`Analysis::CALLS`].
     pub calls: Vec<Call>,
-    /// Samples of stacks.
     pub stacks: Stacks,
     /// Waits for memory and kills for lack of it, in order of time.
     pub memory: Vec<MemoryEvent>,
@@ -104,9 +101,7 @@ pub struct Analysis {
 /// A span of another tool's file, under the process that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Imported {
-    /// Its beginning.
     pub from: Ktime,
-    /// Its end.
     pub to: Ktime,
     /// The kind of step that it is.
     pub kind: ImportedKind,
@@ -114,7 +109,6 @@ pub struct Imported {
     pub name: Box<[u8]>,
     /// The result of a test.
     pub result: Option<&'static str>,
-    /// The process.
     pub process: ProcessIx,
     /// The thread, if it is a span of one thread.
     pub thread: Option<ThreadIx>,
@@ -129,7 +123,6 @@ pub enum ImportedKind {
     Target,
     /// A unit of a compiler, or a part of its work.
     Unit,
-    /// A test.
     Test,
 }
 
@@ -249,9 +242,7 @@ pub struct Quality {
 /// Another tool's file: the number of its spans, and of those with a place in the recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Import {
-    /// The file's path.
     pub file: Box<[u8]>,
-    /// Its spans.
     pub spans: u64,
     /// Those under a recorded process.
     pub placed: u64,
@@ -281,7 +272,6 @@ pub struct ClockDisagreement {
 pub struct LostSpan {
     /// The first lost event, or the last event before it.
     pub since: Ktime,
-    /// Its end.
     pub until: Ktime,
     /// The stream that lacks events.
     pub stream: Stream,
@@ -328,7 +318,6 @@ pub struct CpuFigures {
 pub struct OffCpu {
     /// Its length in ns.
     pub length: u64,
-    /// When it began.
     pub since: Ktime,
     /// The thread that ended it by waking the task. `None`: the task was preempted, an
     /// interrupt woke it, or the waker is not known.
@@ -338,14 +327,12 @@ pub struct OffCpu {
     pub censored: bool,
 }
 
-/// One thread.
 #[derive(Clone, Debug)]
 pub struct Thread {
     /// Its tid, as seen from the host.
     pub tid: Tid,
     /// Its id in its own pid namespace; equal to `tid` outside containers.
     pub ns_tid: Tid,
-    /// Its process.
     pub process: ProcessIx,
     /// Its last name.
     pub comm: Comm,
@@ -361,7 +348,6 @@ pub struct Thread {
     pub times: Times,
     /// Parts of `times`.
     pub causes: Causes,
-    /// Its context switches.
     pub switches: Switches,
     /// Its longest time off CPU.
     pub max_off_cpu: Option<OffCpu>,
@@ -429,9 +415,7 @@ pub struct KernelFigures {
     pub utime: u64,
     /// System time in ns, sampled.
     pub stime: u64,
-    /// Voluntary context switches.
     pub nvcsw: u64,
-    /// Involuntary context switches.
     pub nivcsw: u64,
     /// Time in run queues in ns (`sched_info.run_delay`), where the kernel counts it.
     pub run_delay: Option<u64>,
@@ -491,7 +475,6 @@ pub struct Process {
     pub alive: bool,
     /// Its raw `wait` status; `None` while alive or when the exit was not seen.
     pub status: Option<u32>,
-    /// Its threads.
     pub threads: Vec<ThreadIx>,
     /// Its threads' time by state.
     pub times: Times,
@@ -516,15 +499,6 @@ pub struct Process {
     pub tree: Tree,
 }
 
-/// The signal that a raw status tells: the one that ended the process, or that of its child, as shells
-/// tell it (128 and the signal).
-pub fn ended_by(status: u32) -> Option<u32> {
-    match status & 0x7f {
-        0 => (status >> 8 & 0xff).checked_sub(128),
-        signal => Some(signal),
-    }
-}
-
 impl Process {
     /// The program that it executed last, by its file's name.
     pub fn tool(&self) -> Option<&'static Tool> {
@@ -546,7 +520,6 @@ pub struct Tree {
 /// One program of a process, from its exec to the next exec or the exit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecSpan {
-    /// The exec.
     pub start: Ktime,
     /// It was running before the span's start; `start` is the span's start.
     pub started_before: bool,
@@ -556,7 +529,6 @@ pub struct ExecSpan {
     pub ended: bool,
     /// The file that was executed; empty for a program that was running before.
     pub filename: Arc<[u8]>,
-    /// Its arguments.
     pub argv: Argv,
     /// The name after the exec.
     pub comm: Comm,
@@ -571,17 +543,13 @@ pub struct ExecSpan {
 /// Sums over all processes of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Processes.
     pub processes: u64,
-    /// Threads.
     pub threads: u64,
-    /// Successful execs.
     pub execs: u64,
     /// New tasks, threads included.
     pub forks: u64,
     /// Tasks that exited, threads included.
     pub exits: u64,
-    /// Their times.
     pub times: Times,
     /// Parts of `times`.
     pub causes: Causes,

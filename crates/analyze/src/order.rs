@@ -35,7 +35,6 @@ pub enum Event<'a> {
 }
 
 impl Event<'_> {
-    /// Its time.
     pub fn time(&self) -> Ktime {
         match self {
             Event::Sched(_, event) => event.time,
@@ -427,7 +426,6 @@ impl<B: Blocks> Merge<B> {
         }
     }
 
-    /// The next event.
     pub fn next_event(&mut self) -> Option<Event<'_>> {
         // Not a loop around next_fitting: what it gives would be borrowed in all turns.
         while !self.order.has_next() {

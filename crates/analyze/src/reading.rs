@@ -142,7 +142,6 @@ fn tasks(trace: &Trace) -> usize {
     usize::try_from(tasks.min(bytes)).unwrap_or(0)
 }
 
-/// Feeds the tracker.
 struct Keeper {
     tracker: Tracker,
     order: Order,

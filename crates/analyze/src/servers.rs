@@ -9,10 +9,8 @@ use crate::containers::{first_waiter, ByPid};
 use crate::model::{Analysis, ProcessIx};
 use crate::timeline::Actor;
 
-/// A server.
 #[derive(Clone, Copy, Debug)]
 pub struct Server {
-    /// Its process.
     pub process: ProcessIx,
     /// The process that it answered first.
     pub client: Option<ProcessIx>,

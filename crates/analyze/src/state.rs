@@ -24,7 +24,6 @@ pub enum State {
     Waiting(Wait),
     /// Unknown: events are missing, or none has come yet.
     Unknown,
-    /// Ended.
     Dead,
 }
 
@@ -36,7 +35,6 @@ pub enum Wait {
     Sleep,
     /// To be continued, by a signal or a tracer.
     Stopped,
-    /// Block I/O.
     Io,
     /// A vfork child's exec or exit.
     Vfork,
@@ -132,6 +130,19 @@ pub enum Bucket {
     Wait(Wait),
     /// Unknown.
     Unknown,
+}
+
+impl Bucket {
+    /// The sum of this state among a task's times.
+    pub fn sum_in(self, times: &mut Times) -> &mut u64 {
+        match self {
+            Bucket::OnCpu(_) => &mut times.on_cpu,
+            Bucket::RunQueue { .. } => &mut times.run_queue,
+            Bucket::Wait(Wait::Sleep | Wait::Stopped) => &mut times.sleep,
+            Bucket::Wait(Wait::Io | Wait::Vfork | Wait::Blocked) => &mut times.blocked,
+            Bucket::Wait(Wait::Unknown) | Bucket::Unknown => &mut times.unknown,
+        }
+    }
 }
 
 /// A task's time by bucket, in ns. In a recording without scheduling events `sleep` has the

@@ -28,11 +28,9 @@ pub enum Actor {
 /// A part of a thread's time in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// Its beginning.
     pub from: Ktime,
     /// Its end, where the next one begins.
     pub to: Ktime,
-    /// The thread's state.
     pub doing: Bucket,
     /// Of a wait the class of the system call in which the thread went to sleep.
     pub reason: Reason,

@@ -5,7 +5,6 @@ use tr_format::meta::{Facts, Known};
 /// The source of a task's times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Basis {
-    /// Scheduling events.
     #[default]
     Events,
     /// The kernel's totals of each task: run time and time in run queues.

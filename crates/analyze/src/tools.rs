@@ -9,7 +9,6 @@ use std::sync::LazyLock;
 
 /// Programs whose command lines are read in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)] // the names are those of the programs
 pub enum Family {
     Ansible,
     Archiver,
@@ -82,7 +81,6 @@ pub enum Family {
 pub enum Role {
     /// Translates a source file.
     Compiler,
-    /// Links.
     Linker,
     /// Finds out about the machine, before all else.
     Configure,
@@ -90,9 +88,7 @@ pub enum Role {
     Packages,
     /// Starts jobs, and can start several at once.
     Jobs,
-    /// Runs tests.
     Tests,
-    /// Starts other programs.
     Shell,
 }
 
@@ -110,6 +106,8 @@ pub struct Tool {
     pub client: bool,
     /// A daemon runs its containers: they are no descendants of it.
     pub asks_daemon: bool,
+    /// It runs its tests in a process of its own, or in a few, and can tell them in JUnit XML.
+    pub tells_tests: bool,
 }
 
 const fn tool(names: &'static str, family: Family) -> Tool {
@@ -120,6 +118,7 @@ const fn tool(names: &'static str, family: Family) -> Tool {
         verbs: &[],
         client: false,
         asks_daemon: false,
+        tells_tests: false,
     }
 }
 
@@ -142,6 +141,11 @@ impl Tool {
 
     const fn asks_daemon(mut self) -> Tool {
         self.asks_daemon = true;
+        self
+    }
+
+    const fn tells_tests(mut self) -> Tool {
+        self.tells_tests = true;
         self
     }
 
@@ -190,7 +194,8 @@ const TOOLS: &[Tool] = &[
     tool("configure", Family::Configure).is(Role::Configure),
     tool("config.status autoreconf autoconf automake", Family::Autotools).is(Role::Configure),
     tool("meson", Family::Meson).with(&[(Role::Tests, "test"), (Role::Configure, "setup")]),
-    tool("bazel bazelisk buck2 gradle gradlew just mvn mvnw nox rake sbt scons task tox waf", Family::Builder),
+    tool("bazel bazelisk buck2 just nox rake sbt scons task tox waf", Family::Builder),
+    tool("gradle gradlew mvn mvnw", Family::Builder).tells_tests(),
     tool("xargs", Family::Xargs).is(Role::Jobs),
     tool("parallel", Family::Parallel).is(Role::Jobs),
     tool("ctest", Family::Ctest).is(Role::Tests),
@@ -198,13 +203,14 @@ const TOOLS: &[Tool] = &[
     tool("bats bats-exec-suite", Family::Bats).is(Role::Tests),
     tool("bats-exec-file", Family::BatsFile).is(Role::Tests),
     tool("bats-exec-test", Family::BatsTest),
-    tool("pytest py.test", Family::Pytest).is(Role::Tests),
+    tool("pytest py.test", Family::Pytest).is(Role::Tests).tells_tests(),
     tool("unittest", Family::Unittest),
     tool("test-driver", Family::AutomakeTest),
     tool("test-setup.sh", Family::BazelTest),
-    tool("jest vitest", Family::Jest).is(Role::Tests),
-    tool("rspec", Family::Rspec).is(Role::Tests),
-    tool("ava cypress karma mocha phpunit playwright", Family::TestRunner),
+    tool("jest vitest", Family::Jest).is(Role::Tests).tells_tests(),
+    tool("rspec", Family::Rspec).is(Role::Tests).tells_tests(),
+    tool("phpunit", Family::TestRunner).tells_tests(),
+    tool("ava cypress karma mocha playwright", Family::TestRunner),
     tool("processChild", Family::JestWorker),
     tool("npm npm-cli pnpm yarn bun", Family::Npm).with(&[(Role::Packages, "ci install")]),
     tool("npx corepack", Family::Npx),
@@ -233,6 +239,29 @@ const TOOLS: &[Tool] = &[
     tool("java", Family::JavaMachine),
     tool("Rscript gjs guile lua php tclsh", Family::Script),
 ];
+
+/// What a verb of a program for containers does; `docker ps` does nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContainerVerb {
+    /// It runs containers to their end: a step of a build.
+    Run,
+    /// A part of that, or it runs a program in a container that is there.
+    Part,
+    /// It moves images: a step.
+    Image,
+}
+
+impl ContainerVerb {
+    /// What this verb does.
+    pub fn of(verb: &str) -> Option<ContainerVerb> {
+        match verb {
+            "bud" | "build" | "buildx" | "compose" | "run" => Some(ContainerVerb::Run),
+            "create" | "exec" | "start" => Some(ContainerVerb::Part),
+            "pull" | "push" => Some(ContainerVerb::Image),
+            _ => None,
+        }
+    }
+}
 
 /// The program with this name, or with that name without its version and its target (`gcc` for
 /// `x86_64-linux-gnu-gcc-12`).

@@ -41,11 +41,9 @@ use accounts::LastAccount;
 pub use tables::ProcessEntry;
 pub use task::{Exited, Task};
 
-/// The tracker.
 pub struct Tracker {
     /// Every task, in the order of their appearance.
     pub tasks: Arena<TaskIx, Task>,
-    /// Every process.
     pub processes: Arena<ProcIx, ProcessEntry>,
     /// What is no task's state.
     pub(crate) collectors: Collectors,
@@ -84,7 +82,6 @@ pub struct Tracker {
     recorded_from: Ktime,
     /// The whole machine is recorded.
     system_wide: bool,
-    /// COMMAND's process.
     root: Option<Tgid>,
     by_tid: IdMap<TaskIx>,
     by_tgid: IdMap<ProcIx>,

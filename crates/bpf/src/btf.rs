@@ -14,7 +14,6 @@ const TYPE: usize = 12;
 
 /// The kinds that matter here.
 pub(crate) mod kind {
-    #![allow(missing_docs)]
     pub(crate) const INT: u32 = 1;
     pub(crate) const PTR: u32 = 2;
     pub(crate) const ARRAY: u32 = 3;

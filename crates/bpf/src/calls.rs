@@ -11,12 +11,10 @@ use crate::wire::{CallSum, CALL_SUMS};
 /// The words of a sum, in the order of [`CallSum`].
 const WORDS: usize = size_of::<CallSum>() / size_of::<u64>();
 
-/// The tables.
 #[derive(Debug)]
 pub struct Calls(MmapRaw);
 
 impl Calls {
-    /// Maps them.
     pub(crate) fn map(map: BorrowedFd<'_>) -> std::io::Result<Calls> {
         let bytes = 2 * CALL_SUMS * size_of::<CallSum>();
         MmapOptions::new()

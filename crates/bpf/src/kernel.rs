@@ -74,7 +74,6 @@ const ITERATOR: &str = "bpf_iter_task";
 pub struct Extras(pub(crate) u32);
 
 impl Extras {
-    /// TCP connections.
     pub const NETWORK: Extras = Extras(1);
     /// Requests to block devices.
     pub const BLOCK: Extras = Extras(2);

@@ -51,9 +51,7 @@ pub enum Error {
     /// libbpf or the kernel refused for another reason; [`log`] has more.
     #[error("cannot {action}: {source}")]
     Bpf {
-        /// What was tried.
         action: &'static str,
-        /// The error.
         source: libbpf_rs::Error,
     },
 }

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 /// A part of the work.
 #[derive(Clone, Copy, Debug)]
 pub struct Phase {
-    /// What was done.
     pub name: &'static str,
     /// How long it took.
     pub wall: Duration,

@@ -15,13 +15,7 @@ use crate::phases::{Phase, Phases};
 use crate::samplers::Samplers;
 use crate::{syscalls, wire, Error, Extras, Kernel, Refusal};
 
-#[allow(
-    missing_docs,
-    unused_imports,
-    clippy::all,
-    clippy::pedantic,
-    clippy::restriction
-)]
+#[allow(unused_imports, clippy::all, clippy::pedantic, clippy::restriction)]
 pub(crate) mod skel {
     include!(concat!(env!("OUT_DIR"), "/tracer.skel.rs"));
 }
@@ -58,7 +52,6 @@ pub struct Settings {
     pub servers: bool,
     /// Sum up the system calls of the followed tasks.
     pub syscalls: bool,
-    /// Samples of stacks.
     pub stacks: Option<Sampling>,
     /// Record forks, execs and ends alone, with no program on switches and wakings.
     pub light: bool,

@@ -223,7 +223,6 @@ struct Facts {
     bpf: i32,
 }
 
-/// Lines of /proc/self/status.
 #[derive(Clone, Copy, Debug, Default)]
 struct Status {
     root: bool,

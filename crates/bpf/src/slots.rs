@@ -56,7 +56,6 @@ struct Cpu {
 /// The contents of a CPU's slots, in order.
 #[derive(Clone, Copy, Debug)]
 pub enum Sched {
-    /// An event.
     Event(Slot),
     /// A loss at this place.
     Lost(Lost),

@@ -29,7 +29,6 @@ pub enum Record<'a> {
 
 /// Receives the programs' records.
 pub trait Receive {
-    /// Receives one record.
     fn receive(&self, record: Record<'_>);
 }
 
@@ -74,7 +73,6 @@ impl<R: Receive> Rings<R> {
 pub struct CpuAccount {
     /// Lost and not yet reported: count, time of the first and of the last, in ns.
     pub pending: Option<(u64, u64, u64)>,
-    /// All lost events.
     pub lost: u64,
     /// Attempts, if they are counted.
     pub emitted: u64,
@@ -335,7 +333,6 @@ impl Tracer {
         [read(false), read(true)]
     }
 
-    /// Stacks are sampled.
     pub fn has_stacks(&self) -> bool {
         self.programs.samplers.is_some()
     }

@@ -42,7 +42,6 @@ pub const CALL_COMPAT: u32 = 1 << 31;
 pub const SYSCALLS: usize = 512;
 
 /// `reason`: the numbers of `tr_format::event::Reason`, as a test of the recorder makes sure.
-#[allow(missing_docs)]
 pub mod reason {
     macro_rules! reasons {
         ($($name:ident = $number:literal),* $(,)?) => {
@@ -174,7 +173,7 @@ macro_rules! wire {
             $(#[$meta])*
             #[repr(C)]
             #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
-            #[allow(missing_docs)] // events.h is where the fields are explained
+            // events.h is where the fields are explained.
             pub struct $name { $(pub $field: $type),* }
         )*
 
@@ -202,7 +201,6 @@ wire! {
     Progress = "progress" { tail: u64, first: u64, pad: [u64; 6] }
     /// The head of every lifecycle record.
     Head = "wire_head" { time: u64, kind: u32, cpu: u32 }
-    /// A new task.
     Fork = "wire_fork" {
         head: Head, parent_tid: u32, parent_tgid: u32, tid: u32, tgid: u32, start_time: u64,
         cgroup: u64, ns_tid: u32, pad: u32, comm: [u8; 16],
@@ -227,7 +225,6 @@ wire! {
         head: Head, tid: u32, pad: u32, sum_exec_runtime: u64, nvcsw: u64, nivcsw: u64,
         delays: Delays,
     }
-    /// A new comm.
     Rename = "wire_rename" { head: Head, tid: u32, tgid: u32, comm: [u8; 16] }
     /// A new cgroup, or a task moved to one.
     Cgroup = "wire_cgroup" {

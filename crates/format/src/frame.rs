@@ -234,11 +234,6 @@ pub(crate) fn address(stream: Stream) -> (u8, u16) {
     }
 }
 
-/// A stream's number in `tr dump`: the CPU's, 0xfffe for lifecycle, 0xffff for the recorder.
-pub fn stream_number(stream: Stream) -> u16 {
-    stream.number()
-}
-
 /// CRC-32 of the id (little-endian) and the bytes: rejects frames of other traces.
 fn salted(id: u32, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();

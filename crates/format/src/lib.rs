@@ -3,6 +3,8 @@
 #![doc = ""]
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]
+// All other crates are parts of `tr` alone: there a doc comment says what a name does not.
+#![warn(missing_docs)]
 
 // The tests of the files in here share events with those in tests/.
 #[cfg(test)]

@@ -7,10 +7,11 @@ use std::fmt;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::Deserialize;
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
+use tr_analyze::tools::{self, Family};
 use tr_format::event::Argv;
 
 use crate::align::{align, Span};
-use crate::recording::{base, program, signed, Recording};
+use crate::recording::{program, signed, Recording};
 use crate::{Error, Placed};
 
 const FORMAT: &str = "cargo --timings";
@@ -127,7 +128,7 @@ impl Timings {
         let spans: Vec<Span> = self.units.iter().map(Unit::span).collect();
         let mut best = Vec::new();
         let count = |found: &[Option<ProcessIx>]| found.iter().flatten().count();
-        let is_cargo = |ix: &ProcessIx| program(analysis.process(*ix)) == b"cargo";
+        let is_cargo = |ix: &ProcessIx| is_of(program(analysis.process(*ix)), Family::Cargo);
         for cargo in analysis.process_ids().filter(is_cargo) {
             let children = &analysis.process(cargo).children;
             let mut works: HashMap<Work, Vec<ProcessIx>> = HashMap::new();
@@ -191,11 +192,15 @@ enum Work {
     },
 }
 
+fn is_of(program: &[u8], family: Family) -> bool {
+    tools::by_path(program).is_some_and(|tool| tool.family == family)
+}
+
 impl Work {
     fn of(argv: &Argv) -> Option<Work> {
         let args: Vec<&[u8]> = argv.args().collect();
         let program = args.first()?;
-        if matches!(base(program), b"build-script-build" | b"build-script-main") {
+        if is_of(program, Family::BuildScript) {
             let directory = program.rsplit(|byte| *byte == b'/').nth(1)?;
             // The directory is PACKAGE-HASH.
             let dash = directory.iter().rposition(|byte| *byte == b'-')?;
@@ -204,7 +209,7 @@ impl Work {
         }
         let at = args.iter().position(|arg| *arg == b"--crate-name")?;
         let crate_name = args.get(at + 1)?.to_vec();
-        let documents = args.iter().take(at).any(|arg| base(arg) == b"rustdoc");
+        let documents = args.iter().take(at).any(|arg| is_of(arg, Family::Rustdoc));
         Some(if documents {
             Work::Document { crate_name }
         } else {

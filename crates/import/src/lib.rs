@@ -5,8 +5,6 @@
 //! A file is foreign: every length and count has a limit, and an error names the place. A
 //! span that fits no process is counted, never guessed.
 #![forbid(unsafe_code)]
-// Its items are for `tr` alone: a doc comment stands where a name does not say it.
-#![allow(missing_docs)]
 
 mod align;
 pub mod cargo;

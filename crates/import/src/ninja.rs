@@ -109,8 +109,7 @@ impl Log {
     pub(crate) fn place(&self, recording: &Recording<'_>) -> Placed {
         let analysis = recording.analysis;
         let is_ninja = |ix: &ProcessIx| {
-            let name = std::str::from_utf8(program(analysis.process(*ix)));
-            let tool = name.ok().and_then(tools::by_name);
+            let tool = tools::by_path(program(analysis.process(*ix)));
             tool.is_some_and(|tool| tool.family == Family::Ninja)
         };
         let mut found: Vec<(&Edge, ProcessIx)> = Vec::new();

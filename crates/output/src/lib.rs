@@ -24,9 +24,7 @@ use place::{At, Identity, Place};
 /// The output that the user chose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A file.
     File(PathBuf),
-    /// Standard output.
     Stdout,
 }
 
@@ -234,7 +232,6 @@ enum Out {
     Fifo(Fifo),
 }
 
-/// An open output.
 #[derive(Debug)]
 pub struct Destination {
     out: Out,

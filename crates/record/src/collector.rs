@@ -34,9 +34,7 @@ const BATCH: usize = 1 << 20;
 
 /// The source, the events drained from it, and the writer.
 pub struct Collector {
-    /// The source.
     pub source: Box<dyn Source>,
-    /// The writer.
     pub output: Output,
     /// The recorder's own events that no batch has taken yet.
     own: Vec<LifeEvent>,
@@ -51,7 +49,6 @@ pub struct Collector {
     batch_every: Duration,
     next_clock: Instant,
     pace: Pace,
-    /// The machine's counters.
     pub machine: Sampler,
     /// The largest resident memory since the last sample.
     peak: u64,

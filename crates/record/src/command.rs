@@ -16,7 +16,7 @@ use crate::identity::{self, Identity};
 use crate::inherited::Inherited;
 use crate::passing;
 use crate::source::ptrace::listener;
-use crate::source::{Reaped, Source};
+use crate::source::{Reaped, Source, Tracing};
 use crate::status;
 
 /// COMMAND as `exec` takes it.
@@ -167,7 +167,6 @@ pub struct Running {
     pub own_session: bool,
 }
 
-/// COMMAND's end.
 #[derive(Clone, Copy, Debug)]
 pub struct Waited {
     /// The raw `wait` status.
@@ -230,7 +229,6 @@ fn await_release(go: &OwnedFd) -> Result<bool, Errno> {
 }
 
 impl Stopped {
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw().unsigned_abs()
     }
@@ -326,7 +324,6 @@ pub fn pidfd_open(pid: Pid) -> std::io::Result<OwnedFd> {
 }
 
 impl Running {
-    /// Its process id.
     pub fn pid(&self) -> u32 {
         self.pid.as_raw().unsigned_abs()
     }
@@ -356,7 +353,7 @@ impl Running {
     fn is_stopped_in_foreground(&self, source: Option<&dyn Source>) -> bool {
         let own = || nix::unistd::getpgid(Some(self.pid)).ok() == foreground();
         let stopped = self.has(libc::WSTOPPED, &[libc::CLD_STOPPED]);
-        let seen = source.is_some_and(Source::has_stopped_command);
+        let seen = source.is_some_and(Tracing::has_stopped_command);
         let stopped = seen || stopped.unwrap_or(false);
         stopped && (in_foreground() || own())
     }

@@ -14,7 +14,6 @@ use crate::watcher::Watching;
 /// The settings of a recording.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The trace's destination.
     pub output: Target,
     /// The kind of files that the trace may replace; `None`: any.
     pub replaces: Option<tr_output::Kind>,
@@ -24,7 +23,6 @@ pub struct Config {
     pub method: Choice,
     /// `auto` leaves ptrace(2) out.
     pub no_ptrace: bool,
-    /// The followed tasks.
     pub follow: Follow,
     /// COMMAND and its arguments; may be empty unless `follow` is `Command`.
     pub command: Vec<OsString>,
@@ -38,7 +36,6 @@ pub struct Config {
     pub containers: Containers,
     /// Servers that answer followed tasks are followed.
     pub servers: bool,
-    /// Record system calls.
     pub syscalls: bool,
     /// Sample stacks, so many times a second on each CPU.
     pub stacks: Option<u32>,
@@ -76,7 +73,6 @@ pub struct Config {
 }
 
 impl Config {
-    /// Stacks are recorded.
     pub fn has_stacks(&self) -> bool {
         self.stacks.is_some() || self.off_cpu_stacks.is_some()
     }
@@ -116,7 +112,6 @@ pub enum Choice {
     /// The best that works here.
     #[default]
     Auto,
-    /// BPF programs.
     Bpf,
     /// BPF programs that a process of root's attaches.
     Sudo,
@@ -126,7 +121,6 @@ pub enum Choice {
     Poll,
 }
 
-/// The followed tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Follow {
     /// COMMAND and its descendants.

@@ -45,7 +45,6 @@ pub struct Machine {
     pub btf: bool,
     /// The mount point of the cgroup v2 hierarchy.
     pub cgroup2: Option<PathBuf>,
-    /// Pressure stall information.
     pub psi: bool,
 }
 

@@ -9,6 +9,7 @@ use tr_format::meta::EndReason;
 
 use crate::command::{pidfd_open, Running, Waited};
 use crate::config::{Config, Follow};
+use crate::proc;
 use crate::signals::Signals;
 use crate::source::{drain_interval, Reaped};
 
@@ -43,7 +44,7 @@ impl Target {
             poll(&mut fd, PollTimeout::ZERO).ok().map(|ready| ready > 0)
         };
         let known = self.pidfd.as_ref().and_then(by_pidfd);
-        known.unwrap_or_else(|| !std::path::Path::new(&format!("/proc/{}", self.pid)).exists())
+        known.unwrap_or_else(|| !proc::exists(self.pid))
     }
 }
 

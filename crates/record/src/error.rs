@@ -50,15 +50,12 @@ pub enum Error {
     /// `--cgroup` names no cgroup.
     #[error("{} is not a cgroup v2 directory: {source}", .path.display())]
     Cgroup {
-        /// The path given.
         path: std::path::PathBuf,
-        /// The system's error.
         source: std::io::Error,
     },
     /// `--user` names no user, or `tr` may not become another user.
     #[error("cannot run a command as {name}: {source}")]
     User {
-        /// The name given.
         name: String,
         /// The reason.
         source: std::io::Error,

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use nix::time::{clock_gettime, ClockId};
 use tr_format::ci::SPAN_ID;
-use tr_format::event::{Argv, Clock, Comm, CpuId, Ktime};
+use tr_format::event::{Clock, CpuId, Ktime};
 use tr_format::meta::{Hardware, Metadata};
 
 use crate::error::Error;
@@ -136,7 +136,6 @@ fn read_trimmed(path: &str) -> Option<String> {
         .map(|text| text.trim().to_owned())
 }
 
-/// The online CPUs.
 pub fn online_cpus() -> Vec<CpuId> {
     let cpus = read_trimmed("/sys/devices/system/cpu/online")
         .map(|list| cpu_list(&list))
@@ -379,57 +378,15 @@ pub fn cgroup_paths() -> Vec<(u64, Vec<u8>)> {
     paths
 }
 
-/// The argument vector of a living process, at most `limit` bytes of it; empty if the
-/// process has ended.
-pub fn cmdline(pid: u32, limit: u32) -> Argv {
-    let file = fs::File::open(format!("/proc/{pid}/cmdline"));
-    let (bytes, cut) = file.map_or_else(|_| Default::default(), |file| read_at_most(file, limit));
-    let full_len = if cut {
-        argv_length(pid).unwrap_or(0).max(limit.saturating_add(1))
-    } else {
-        bytes.len() as u32
-    };
-    Argv {
-        bytes: bytes.into(),
-        full_len: Some(full_len),
-    }
-}
-
-/// The first 4096 bytes of a living process's arguments; `None` if it has ended or has another
-/// name.
-pub fn cmdline_of(pid: u32, comm: &Comm) -> Option<Argv> {
-    let named = || {
-        let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
-        let name = name.strip_suffix(b"\n").unwrap_or(&name);
-        (name == comm.bytes()).then_some(())
-    };
-    named()?;
-    let argv = cmdline(pid, 4096);
-    named()?;
-    // A zombie has a name, but no memory.
-    (!argv.bytes.is_empty()).then_some(argv)
-}
-
 /// The first `limit` bytes, and whether there are more. A process can claim gigabytes of
 /// arguments (PR_SET_MM_MAP, prctl(2)): the read is bounded, not only the result.
-fn read_at_most(from: impl Read, limit: u32) -> (Vec<u8>, bool) {
+pub fn read_at_most(from: impl Read, limit: u32) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     // A process that ends during the read has the bytes before.
     let _ = from.take(u64::from(limit) + 1).read_to_end(&mut bytes);
     let cut = bytes.len() > limit as usize;
     bytes.truncate(limit as usize);
     (bytes, cut)
-}
-
-/// The true length of a process's arguments: `arg_end` - `arg_start`, fields 49 and 48 of
-/// /proc/PID/stat (proc_pid_stat(5)).
-fn argv_length(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The command's name, field 2, may hold blanks and parentheses.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(45);
-    let mut field = || fields.next()?.parse::<u64>().ok();
-    let (start, end) = (field()?, field()?);
-    Some(u32::try_from(end.checked_sub(start)?).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! A recording session: starts COMMAND stopped, starts a source of events, releases
 //! COMMAND, drains the source and writes the trace. The analysis is another crate's.
 //!
-//! From the bottom up, each file knowing only those below it: `error`, `inherited` and `config`;
+//! From the bottom up, each file knowing only those below it: `error`, `inherited`, `config` and `proc`;
 //! the trait `source::Source`; the sources (a folder for each way to record) with `targets`, and
 //! `source::choose`, which takes one; `collector` (an event's way), `output` and `queue` (the
 //! writer), `endings` and `stall` (the end); `session`, the whole from `record()` to the [`Report`].
@@ -28,6 +28,7 @@ mod output;
 mod pace;
 mod parts;
 mod passing;
+mod proc;
 mod queue;
 mod quotas;
 mod session;
@@ -51,11 +52,11 @@ pub use inherited::Inherited;
 pub use marks::Count as MarkCount;
 pub use output::Tally;
 pub use parts::Cut;
+pub use proc::Alive;
 pub use session::{record, Report};
 pub use source::bpf::loader::serve as serve_as_loader;
 pub use source::bpf::sudo::LOADER;
 pub use source::choose::gains_rights;
-pub use source::Alive;
 pub use stall::{LIMIT, LONG};
 pub use tr_output::Target;
 pub use untraced::{run_untraced, Untraced};

@@ -64,7 +64,6 @@ impl Sampler {
         sampler
     }
 
-    /// The counters now.
     pub fn sample(&mut self) -> Counters {
         let mut now = Counters::default();
         let mut frequencies = (0, 0);

@@ -32,7 +32,6 @@ const MARKS: u64 = 1 << 18;
 /// The longest line.
 const LINE: usize = 16 << 10;
 
-/// The file.
 #[derive(Debug)]
 pub struct Marks {
     file: File,
@@ -280,7 +279,6 @@ enum Refused {
 /// Counts of the lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Stored marks.
     pub stored: u64,
     /// Lines that are no marks.
     pub no_marks: u64,

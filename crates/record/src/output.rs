@@ -81,7 +81,6 @@ enum Sent {
 pub struct Tally {
     /// Bytes and events.
     pub written: Written,
-    /// Recorded processes.
     pub processes: u64,
     /// Losses: stream, count, first and last time.
     pub lost: Vec<LifeEvent>,

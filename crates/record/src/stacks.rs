@@ -31,13 +31,9 @@ pub enum At {
 /// The stack of a task.
 #[derive(Clone, Debug)]
 pub struct Stacked {
-    /// When.
     pub time: Ktime,
-    /// The CPU.
     pub cpu: Option<CpuId>,
-    /// The task.
     pub tid: Tid,
-    /// Its process.
     pub tgid: Tgid,
     /// On a CPU, or off CPU.
     pub doing: Doing,

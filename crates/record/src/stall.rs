@@ -16,7 +16,6 @@ pub const LIMIT: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Stall {
     since: Instant,
-    /// COMMAND's end.
     over_since: Option<Instant>,
     /// A signal has come since then.
     signalled: bool,

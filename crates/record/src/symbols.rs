@@ -11,6 +11,8 @@ use tr_format::stack::{Function, Module, Place, Symbol, INLINED};
 use tr_symbols::Answer;
 pub use tr_symbols::Request;
 
+use crate::proc;
+
 /// How long a search may take. What has been found until then is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Limit {
@@ -29,14 +31,12 @@ pub(crate) const LIMIT: Limit = Limit {
 /// The most bytes of answers.
 const ANSWERS: u64 = 256 << 20;
 
-/// The search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Search {
     /// Frames without names before.
     pub frames: usize,
     /// Frames with a name now.
     pub found: usize,
-    /// Its time.
     pub time: Duration,
     /// The limit, or a signal, has ended it.
     pub ended_early: bool,
@@ -45,7 +45,6 @@ pub struct Search {
 /// A search under way.
 struct Server {
     child: Child,
-    /// Reads the answers.
     answers: JoinHandle<Vec<Answer>>,
 }
 
@@ -151,9 +150,8 @@ fn wait(
 
 /// The CPU time of a search, which has one thread.
 fn on_cpu(child: &Child) -> Duration {
-    let told = std::fs::read_to_string(format!("/proc/{}/schedstat", child.id()));
-    let told = told.ok().and_then(|it| it.split(' ').next()?.parse().ok());
-    Duration::from_nanos(told.unwrap_or(0))
+    let totals = proc::totals(child.id().cast_signed());
+    Duration::from_nanos(totals.map_or(0, |(run, ..)| run))
 }
 
 /// The events of the answers, the last one of each frame.

@@ -1,14 +1,13 @@
 //! The recorded CPUs and tasks, from the command line's choice.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 use tr_format::event::{CpuId, Tgid};
 use tr_format::meta::Scope;
 
 use crate::config::{Config, Follow};
 use crate::error::Error;
-use crate::host;
+use crate::{host, proc};
 
 /// The CPUs and the tasks to follow from the start.
 #[derive(Debug)]
@@ -51,8 +50,7 @@ impl Targets {
                 targets.scope = Scope::All;
             }
             Follow::Pids(pids) => {
-                let living = |pid: &u32| Path::new(&format!("/proc/{pid}")).exists();
-                if let Some(pid) = pids.iter().find(|pid| !living(pid)) {
+                if let Some(pid) = pids.iter().find(|pid| !proc::exists(**pid)) {
                     return Err(Error::NoSuchProcess(*pid));
                 }
                 targets.pids.extend(pids);

@@ -5,9 +5,7 @@ use tr_format::event::{Ktime, LifeEvent, SchedEvent};
 /// Sees the events that the writer writes, in the order of their drains, secrets masked. It runs
 /// in the writing thread, so nothing in it may wait.
 pub trait Watcher: Send {
-    /// A scheduling event.
     fn sched(&mut self, event: &SchedEvent);
-    /// A lifecycle event.
     fn life(&mut self, event: &LifeEvent);
     /// All events before this time have come. Called every 0.7 s or so.
     fn until(&mut self, time: Ktime);

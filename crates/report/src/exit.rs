@@ -1,6 +1,8 @@
-//! Raw `wait` statuses.
+//! Raw `wait` statuses in reports.
 
 use serde::Serialize;
+pub(crate) use tr_analyze::status::{code, failed, killed_by};
+use tr_analyze::status::{has_core, name};
 
 use crate::table::{Cell, Table};
 
@@ -13,54 +15,23 @@ pub(crate) struct Exit {
 
 impl From<u32> for Exit {
     fn from(status: u32) -> Exit {
-        let signal = Some(status & 0x7f).filter(|signal| *signal != 0);
-        let code = signal.is_none().then_some(status >> 8 & 0xff);
-        Exit { code, signal }
-    }
-}
-
-impl Exit {
-    /// The exit code, unless a signal killed the process.
-    pub(crate) fn code(self) -> Option<u32> {
-        self.code
-    }
-}
-
-/// The signal that killed a process with this status.
-pub(crate) fn killed_by(status: Option<u32>) -> Option<u32> {
-    Exit::from(status?).signal
-}
-
-/// The name of the signal of a status: `SIGKILL`.
-pub fn signal(status: u32) -> String {
-    const NAMES: [&str; 16] = [
-        "", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV",
-        "USR2", "PIPE", "ALRM", "TERM",
-    ];
-    let signal = status & 0x7f;
-    match NAMES.get(signal as usize) {
-        Some(name) => format!("SIG{name}"),
-        None => format!("signal {signal}"),
+        Exit {
+            code: code(status),
+            signal: killed_by(Some(status)),
+        }
     }
 }
 
 /// `exit 0`, `killed by SIGKILL`.
 pub fn words(status: u32) -> String {
-    if status & 0x7f == 0 {
-        return format!("exit {}", status >> 8 & 0xff);
-    }
-    let name = signal(status);
-    let core = if status & 0x80 != 0 {
-        " (core dumped)"
-    } else {
-        ""
+    let Some(signal) = killed_by(Some(status)) else {
+        return format!("exit {}", code(status).unwrap_or(0));
     };
-    format!("killed by {name}{core}")
-}
-
-/// The status of `timeout` when it ended what it ran.
-pub(crate) fn is_timeout(status: u32) -> bool {
-    status == 124 << 8
+    let core = match has_core(status) {
+        true => " (core dumped)",
+        false => "",
+    };
+    format!("killed by {}{core}", name(signal))
 }
 
 /// Adds the columns of a status: `of` has it, and that the process is alive.
@@ -90,9 +61,4 @@ pub(crate) fn cell(status: Option<u32>, alive: bool) -> Cell {
         None if alive => Cell::from("alive"),
         None => Cell::Unknown,
     }
-}
-
-/// Whether a process ended with another status than 0.
-pub(crate) fn failed(status: Option<u32>) -> bool {
-    status.is_some_and(|status| status != 0)
 }

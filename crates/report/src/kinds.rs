@@ -65,7 +65,6 @@ const fn column(title: &'static str, kinds: &'static [Kind], name: &'static str)
 }
 
 impl Column {
-    /// The column's time.
     pub fn of(&self, times: &ByKind) -> u64 {
         times.of_all(self.kinds.iter().copied())
     }

@@ -160,7 +160,7 @@ const TOOLS: &[(&[Family], Tool, &str)] = &[
     ),
     (
         &[Family::SystemPackages],
-        Tool::Verbs("-o -c -t -a"),
+        Tool::Verbs("-o -c -t -a --root"),
         "apt-get -o Dpkg=1 -y install gcc => apt-get install | gcc",
     ),
     (
@@ -170,7 +170,7 @@ const TOOLS: &[(&[Family], Tool, &str)] = &[
     ),
     (
         &[Family::Container],
-        Tool::Verbs("-H --host --context -c --config"),
+        Tool::Verbs("-H --host --context -c --config -l --log-level"),
         "docker --context ci run x => docker run | x",
     ),
     (
@@ -255,13 +255,25 @@ pub(crate) fn base(path: &str) -> &str {
         .unwrap_or(path)
 }
 
+/// The arguments of the tools of a family.
+fn of_family(family: Family) -> Option<Tool> {
+    let mut rows = TOOLS.iter();
+    let row = rows.find(|(families, ..)| families.contains(&family))?;
+    Some(row.1)
+}
+
 /// The arguments of the tool with this name.
 fn tool(name: &str) -> Option<Tool> {
-    let family = tools::by_name(name)?.family;
-    let row = TOOLS
-        .iter()
-        .find(|(families, ..)| families.contains(&family))?;
-    Some(row.1)
+    of_family(tools::by_name(name)?.family)
+}
+
+/// The options before a verb of this family's programs that have their value in the next argument,
+/// separated by spaces.
+pub(crate) fn valued(family: Family) -> &'static str {
+    match of_family(family) {
+        Some(Tool::Verbs(valued)) => valued,
+        _ => "",
+    }
 }
 
 /// A command line's program and the rest of its label.
@@ -288,7 +300,7 @@ impl Ask {
 }
 
 /// Whether one of the options, separated by spaces, is this argument.
-fn has(options: &str, arg: &[u8]) -> bool {
+pub(crate) fn has(options: &str, arg: &[u8]) -> bool {
     let mut options = options.split_whitespace();
     options.any(|option| option.as_bytes() == arg)
 }

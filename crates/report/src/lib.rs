@@ -1,7 +1,5 @@
 //! Renders an analysis as text, JSON, CSV, Markdown and HTML.
 #![forbid(unsafe_code)]
-// Its items are for `tr` alone: a doc comment stands where a name does not say it.
-#![allow(missing_docs)]
 
 pub mod advice;
 mod ancestors;

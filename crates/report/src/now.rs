@@ -7,7 +7,6 @@ use tr_analyze::model::Analysis;
 
 use crate::{label, units};
 
-/// A living process.
 #[derive(Clone, Debug)]
 pub struct Living<T> {
     /// Its parent's pid; `None`: it is the recorded command.

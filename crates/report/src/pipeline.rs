@@ -25,7 +25,6 @@ const SHOWN: usize = 3;
 /// The most jobs of a pipeline.
 pub const MOST: usize = 1_000;
 
-/// A job's recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
     /// Its name: the CI system's, or the file's.

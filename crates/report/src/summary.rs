@@ -60,7 +60,6 @@ pub struct Summary {
     tests: (usize, usize),
 }
 
-/// The critical path.
 struct Path {
     title: &'static str,
     /// Its length in ns.
@@ -312,20 +311,11 @@ fn outcome(analysis: &Analysis) -> String {
 }
 
 fn facts(analysis: &Analysis) -> Vec<String> {
-    let wall = analysis.end.since(analysis.start);
-    let times = &analysis.totals.times;
-    let cpus = analysis.meta.cpus.len() as u64;
-    let shares = CpuShares::of(analysis);
-    let cpu = shares.build().unwrap_or(0);
-    let busy = cpu as f64 / wall.max(1) as f64;
     if warnings::is_blank(analysis) {
         return Vec::new();
     }
-    let least = shares.least();
-    let mut facts = vec![
-        format!("{least}{} of CPU", units::time(cpu)),
-        format!("{least}{busy:.2} of {} utilized", units::cpus(cpus)),
-    ];
+    let times = &analysis.totals.times;
+    let mut facts = CpuShares::of(analysis).used(analysis).to_vec();
     if times.run_queue > 0 {
         facts.push(format!("{RUN_QUEUE_WAIT} {}", units::time(times.run_queue)));
     }

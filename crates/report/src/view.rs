@@ -7,7 +7,6 @@ use tr_format::event::{CpuId, Ktime, Tgid};
 use crate::query::{By, Group, Sort};
 use crate::style::Style;
 
-/// The user's options.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
     pub top: usize,
@@ -49,7 +48,6 @@ pub struct View<'a> {
     pub chosen: &'a [usize],
     /// The trace's file name.
     pub file: &'a str,
-    /// The user's options.
     pub ask: &'a Ask,
 }
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use tr_analyze::model::{Analysis, Basis, Process, Quality};
+use tr_analyze::tools::ContainerVerb;
 use tr_format::event::{Ktime, LossCause, Stream};
 use tr_format::meta::Known;
 
@@ -212,15 +213,12 @@ pub(crate) fn recorded(analysis: &Analysis) -> Vec<String> {
 
 /// The calls of programs that let a daemon run their containers: `docker run`, not `docker ps`.
 fn daemons_clients(analysis: &Analysis) -> BTreeSet<String> {
-    const VERBS: [&str; 7] = [
-        "build", "buildx", "compose", "create", "exec", "run", "start",
-    ];
     let processes = analysis.processes.iter();
     let asks = |it: &&Process| it.tool().is_some_and(|tool| tool.asks_daemon);
     let calls = processes.filter(asks).map(label::program);
     let runs = |call: &String| {
-        let verb = call.split(' ').nth(1);
-        verb.is_some_and(|verb| VERBS.contains(&verb))
+        let verb = call.split(' ').nth(1).and_then(ContainerVerb::of);
+        matches!(verb, Some(ContainerVerb::Run | ContainerVerb::Part))
     };
     // There are at most as many as programs times verbs.
     calls.filter(runs).collect()
@@ -241,8 +239,8 @@ pub fn clocks(quality: &Quality) -> Option<String> {
 }
 
 /// The anomalies of the trace, which make time unknown.
-pub(crate) fn anomalies(analysis: &Analysis) -> Vec<String> {
-    let counts = analysis.quality.anomalies.iter();
+pub fn anomalies(quality: &Quality) -> Vec<String> {
+    let counts = quality.anomalies.iter();
     counts
         .map(|(what, count)| format!("{} × {what}", units::count(*count)))
         .collect()

@@ -30,7 +30,6 @@ const NAME: usize = 1024;
 pub struct Request {
     /// Paths where the files may be, in the order in which they are tried.
     pub paths: Vec<PathBuf>,
-    /// The files.
     pub modules: Vec<Module>,
     /// Addresses in the kernel.
     pub kernel: Vec<(u32, u64)>,
@@ -46,7 +45,6 @@ pub struct Request {
 /// A file and the frames in it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Module {
-    /// Its number.
     pub number: u32,
     /// Its build id; zeros at its end do not count. Empty: it has none.
     pub build_id: Vec<u8>,
@@ -59,7 +57,6 @@ pub struct Module {
 /// A file at a path, as stat(2) told it. Another one, or one that has changed, has other functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
-    /// Its path.
     pub path: PathBuf,
     /// `st_dev`.
     pub device: u64,
@@ -110,7 +107,6 @@ pub enum Answer {
     Frame(u32, Vec<Function>),
 }
 
-/// A function.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Function {
     /// Its name, demangled.

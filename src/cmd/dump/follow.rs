@@ -17,7 +17,6 @@ use crate::open;
 /// The interval between two looks at the file, which its recorder flushes every 0.7 to 3.5 s.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
-/// Runs it.
 pub fn run(args: &Args) -> ExitCode {
     let mut followed = match Followed::open(args) {
         Ok(followed) => followed,
@@ -41,7 +40,7 @@ pub fn run(args: &Args) -> ExitCode {
         }
     }
     if *followed.trace.file_end() != End::Complete {
-        open::warn(&followed.trace, &args.file.to_string_lossy());
+        open::warn(&followed.trace, &args.file);
     }
     ExitCode::SUCCESS
 }

@@ -7,26 +7,18 @@ use tr_report::diff::benchmarks::{self, Service};
 use tr_report::diff::Run;
 
 use super::Args;
+use crate::errors::{self, Done};
 use crate::{open, output};
 
-pub fn run(args: &Args, service: Service) -> ExitCode {
+pub fn run(args: &Args, service: Service) -> Done {
     let Some(output) = args.output.as_deref() else {
-        return ExitCode::from(open::UNREADABLE);
+        return Err(ExitCode::from(errors::UNREADABLE));
     };
-    if args.from.is_some() || args.to.is_some() {
-        eprintln!("tr: figures over time are of whole runs: without --from and --to");
-        return ExitCode::from(open::UNREADABLE);
-    }
-    let trace = match open::trace(&args.file) {
-        Ok(trace) => trace,
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
+    args.span
+        .refuse("figures over time are of whole runs: without --from and --to")?;
+    let trace = open::warned(&args.file)?;
     let name = args.file.to_string_lossy();
-    open::warn(&trace, &name);
-    let analysis = match args.with.analyze(&trace, args.budget) {
-        Ok(analysis) => analysis,
-        Err(status) => return status,
-    };
+    let analysis = args.with.analyze(&trace, args.budget)?;
     let json = benchmarks::json(&[Run::new(&name, &analysis)], service);
     let kind = (output::BENCHMARKS, false);
     super::to_file(

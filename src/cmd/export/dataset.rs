@@ -9,69 +9,50 @@ use tr_analyze::model::Analysis;
 use tr_report::dataset::{self, Place, Table};
 use tr_report::pipeline::told_of;
 use tr_report::query::Filter;
-use tr_report::{escape, units};
+use tr_report::units;
 
 use super::Args;
 use crate::cmd::pipeline;
+use crate::errors::{self, Done};
 use crate::open;
 use crate::output::{self, whole, Force};
 
 /// The least wall time of a process with a row of its own.
 const LEAST: Duration = Duration::from_millis(100);
 
-pub fn run(args: &Args) -> ExitCode {
-    if args.from.is_some() || args.to.is_some() {
-        eprintln!("tr: a dataset has whole runs: --from and --to are not for --format parquet");
-        return ExitCode::from(open::UNREADABLE);
-    }
+pub fn run(args: &Args) -> Done {
+    args.span
+        .refuse("a dataset has whole runs: --from and --to are not for --format parquet")?;
     let Some(output) = args.output.as_deref().filter(|it| it.as_os_str() != "-") else {
-        eprintln!("tr: a dataset is a directory: -o DIRECTORY");
-        return ExitCode::from(open::UNREADABLE);
+        return Err(errors::refused("a dataset is a directory: -o DIRECTORY"));
     };
-    let shown = escape::text(output.as_os_str().as_encoded_bytes());
-    let trace = match open::trace(&args.file) {
-        Ok(trace) => trace,
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
-    if !super::has_date(&trace, args) {
-        return ExitCode::from(open::UNREADABLE);
-    }
-    open::warn(&trace, &args.file.to_string_lossy());
+    let shown = errors::shown(output);
+    let refused = |error| errors::unwritten(&shown, error);
+    let trace = open::trace(&args.file)?;
+    super::has_date(&trace, args)?;
+    open::warn(&trace, &args.file);
     let mut place = Place::of(trace.meta(), args.repo.as_deref(), args.job.as_deref());
-    match present(output, &place) {
-        Ok(None) => {}
-        Ok(Some(file)) => {
-            let file = escape::text(file.as_os_str().as_encoded_bytes());
-            eprintln!("tr: {shown}: has this run already: {file}");
-            return ExitCode::SUCCESS;
-        }
-        Err(error) => return refused(&shown, &error),
+    if let Some(file) = present(output, &place).map_err(refused)? {
+        let file = errors::shown(&file);
+        eprintln!("tr: {shown}: has this run already: {file}");
+        return Ok(ExitCode::SUCCESS);
     }
-    let analysis = match args.with.analyze(&trace, args.budget) {
-        Ok(analysis) => analysis,
-        Err(status) => return status,
-    };
+    let analysis = args.with.analyze(&trace, args.budget)?;
     if let Some(file) = &args.jobs {
-        if let Err(status) = waited(file, &analysis, &mut place) {
-            return status;
-        }
+        waited(file, &analysis, &mut place)?;
     }
     let filter = Filter {
         min: args.filters.min_or(LEAST),
         ..args.filters.filter()
     };
     let tables = dataset::tables(&analysis, &filter.apply(&analysis), &place);
-    match add((output, &args.file), args.force, &place, &tables) {
-        Ok(size) => {
-            let size = units::bytes(size);
-            eprintln!(
-                "tr: {shown}: run {} in {}/{}, {size}",
-                place.run, place.repo, place.date
-            );
-            ExitCode::SUCCESS
-        }
-        Err(error) => refused(&shown, &error),
-    }
+    let added = add((output, &args.file), args.force, &place, &tables);
+    let size = units::bytes(added.map_err(refused)?);
+    eprintln!(
+        "tr: {shown}: run {} in {}/{}, {size}",
+        place.run, place.repo, place.date
+    );
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Takes the wait for a runner from the CI system's jobs in a file.
@@ -80,16 +61,11 @@ fn waited(file: &Path, analysis: &Analysis, place: &mut Place) -> Result<(), Exi
     match told_of(&told, analysis) {
         Some((job, leg)) => place.waited(job.queued, leg),
         None => {
-            let file = escape::text(file.as_os_str().as_encoded_bytes());
+            let file = errors::shown(file);
             eprintln!("tr: {file}: none of these jobs is the recording's, so its wait for a runner is not known");
         }
     }
     Ok(())
-}
-
-fn refused(shown: &str, error: &io::Error) -> ExitCode {
-    eprintln!("tr: cannot write {shown}: {error}");
-    ExitCode::FAILURE
 }
 
 /// The file of a run that the dataset has, whatever its repository is called there.

@@ -9,52 +9,39 @@ use tr_import::Found;
 use tr_report::{escape, units};
 
 use super::Args;
+use crate::errors::{self, Done};
 use crate::{open, output};
 
-pub fn run(args: &Args) -> ExitCode {
+pub fn run(args: &Args) -> Done {
     let (Some(output), Some(report)) = (args.output.as_deref(), only(args)) else {
-        eprintln!("tr: --format junit takes one --with FILE, the JUnit XML to write back, and -o");
-        return ExitCode::from(open::UNREADABLE);
+        let why = "--format junit takes one --with FILE, the JUnit XML to write back, and -o";
+        return Err(errors::refused(why));
     };
-    if args.from.is_some() || args.to.is_some() {
-        eprintln!("tr: a JUnit report has whole tests: --from and --to are not for --format junit");
-        return ExitCode::from(open::UNREADABLE);
-    }
-    let trace = match open::trace(&args.file) {
-        Ok(trace) => trace,
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
-    open::warn(&trace, &args.file.to_string_lossy());
-    let analysis = match args.with.analyze(&trace, args.budget) {
-        Ok(analysis) => analysis,
-        Err(status) => return status,
-    };
+    args.span
+        .refuse("a JUnit report has whole tests: --from and --to are not for --format junit")?;
+    let trace = open::warned(&args.file)?;
+    let analysis = args.with.analyze(&trace, args.budget)?;
     let found = Found {
         path: report.to_owned(),
         named: true,
     };
     let bytes = tr_import::bytes(&found, tr_import::FILE);
     let written = bytes.and_then(|bytes| write::write(&bytes, &analysis));
-    let (bytes, tests) = match written {
-        Ok(written) => written,
-        Err(error) => {
-            let path = escape::text(report.as_os_str().as_encoded_bytes());
-            let error = escape::text(error.to_string().as_bytes());
-            eprintln!("tr: --with {path}: {error}");
-            return ExitCode::from(open::UNREADABLE);
-        }
-    };
+    let (bytes, tests) = written.map_err(|error| {
+        let error = escape::text(error.to_string().as_bytes());
+        errors::refused(format!("--with {}: {error}", errors::shown(report)))
+    })?;
     let code = super::to_file(
         (output, args.force),
         &args.file,
         (output::JUNIT, false),
         |out: &mut dyn Write| out.write_all(&bytes),
-    );
+    )?;
     if code == ExitCode::SUCCESS {
         let tests = units::plural(tests, "test has", "tests have");
         eprintln!("tr: {tests} properties");
     }
-    code
+    Ok(code)
 }
 
 /// The path of `--with`, if there is one.

@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{kill, Signal};
 use serde_json::{json, Map, Value};
 use tr_report::called::TR;
+use tr_report::reports::ReportKind;
 
 use super::answer::{self, Page};
+use crate::errors;
 use crate::open;
 
 /// The longest time of the tool `record`; then its end has the other one.
@@ -73,7 +75,7 @@ const TOOLS: [Tool; 7] = [
     },
     Tool {
         name: "report",
-        about: "One report: top, advice, critical-path, steps, parallelism, series, tree, execs, histogram, syscalls, flame, off-cpu, max-off-cpu, run-queue, disk, memory, network, machine, cpus, quality, audit",
+        about: "One report",
         words: &["analyze"],
         takes: &[
             FILE,
@@ -183,9 +185,14 @@ impl Tool {
                 json!({ "type": "string", "description": about }),
             );
         }
+        let names = ReportKind::by_topic().map(ReportKind::name);
+        let about = match self.name {
+            "report" => format!("{}: {}", self.about, names.collect::<Vec<_>>().join(", ")),
+            _ => self.about.to_owned(),
+        };
         json!({
             "name": self.name,
-            "description": self.about,
+            "description": about,
             "inputSchema": {
                 "type": "object", "properties": properties, "required": required, "additionalProperties": false,
             },
@@ -356,7 +363,7 @@ fn ask(tool: &Tool, mut words: Vec<OsString>, from: u64) -> std::io::Result<Valu
 
 /// The signal that killed a command, for its title, and whether it failed.
 fn judged(status: ExitStatus) -> (String, bool) {
-    let least = i32::from(open::UNREADABLE);
+    let least = i32::from(errors::UNREADABLE);
     match status.signal() {
         // Our end of the pipe was closed before the command had written all.
         Some(signal) if signal == Signal::SIGPIPE as i32 => (String::new(), false),

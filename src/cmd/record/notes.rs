@@ -9,7 +9,7 @@ use tr_format::meta::Method as RecordedBy;
 use tr_record::{Config, Error, Follow, Report, Target};
 use tr_redact::Redactor;
 use tr_report::called::TR;
-use tr_report::units::{bytes, count};
+use tr_report::units::{bytes, count, plural};
 
 use super::again::{arguments, record_again};
 use super::refusal::shown;
@@ -24,7 +24,7 @@ pub fn say_begun(config: &Config) {
     }
     let what = match &config.follow {
         Follow::All => "the whole machine".to_owned(),
-        Follow::Pids(pids) => tr_report::units::plural(pids.len() as u64, "process", "processes"),
+        Follow::Pids(pids) => plural(pids.len() as u64, "process", "processes"),
         Follow::Cgroup(path) => {
             let path = tr_report::escape::text(path.as_os_str().as_bytes());
             format!("the cgroup {path}")
@@ -103,16 +103,14 @@ pub fn tell(args: &Args, config: &Config, report: &Report) {
     } else {
         ""
     };
-    let processes = report.tally.processes;
     let parts = match report.parts {
         Some((parts, _)) if parts > 1 => format!(", the last of {} parts", count(parts)),
         _ => String::new(),
     };
     eprintln!(
-        "tr: {file}{parts}: {} events of {} process{} in {:.2} s, {}{lost}",
+        "tr: {file}{parts}: {} events of {} in {:.2} s, {}{lost}",
         count(report.tally.written.events()),
-        count(processes),
-        if processes == 1 { "" } else { "es" },
+        plural(report.tally.processes, "process", "processes"),
         report.duration as f64 / 1e9,
         bytes(report.tally.written.bytes),
     );
@@ -225,9 +223,8 @@ fn tell_limits(args: &Args, report: &Report) {
     let (cut, masked) = (report.tally.argv_cut, report.tally.masked);
     if cut > 0 {
         eprintln!(
-            "tr: the arguments of {} exec{} are cut at {} bytes (--argv-limit keeps more)",
-            count(cut),
-            if cut == 1 { "" } else { "s" },
+            "tr: the arguments of {} are cut at {} bytes (--argv-limit keeps more)",
+            plural(cut, "exec", "execs"),
             count(args.argv_limit)
         );
     }

@@ -12,7 +12,6 @@ use crate::ids::{TaskIx, ThreadIx};
 /// A disk that a thread waited for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Disk {
-    /// Its number.
     pub device: Device,
     /// Its name; empty if it is not known.
     pub name: Arc<[u8]>,
@@ -75,7 +74,6 @@ impl WaitedDisks {
     }
 }
 
-/// Collects the changes.
 #[derive(Debug, Default)]
 pub(crate) struct Disks {
     disks: Collected<Disk>,
@@ -125,7 +123,6 @@ impl Disks {
     /// The most changes that an analysis keeps.
     const MOST: usize = 1 << 20;
 
-    /// Takes an event.
     pub(crate) fn take(
         &mut self,
         time: Ktime,

@@ -13,15 +13,12 @@ use crate::ids::{TaskIx, ThreadIx};
 pub struct Lookup<T = Option<ThreadIx>> {
     /// The thread that sent the query.
     pub thread: T,
-    /// When.
     pub asked: Ktime,
     /// When the answer arrived; `None`: it did not.
     pub answered: Option<Ktime>,
-    /// The query.
     pub query: Box<DnsQuery>,
     /// The answer's code (RCODE), if it could be read.
     pub code: Option<u8>,
-    /// The answer's addresses.
     pub addresses: Box<[Address]>,
 }
 

@@ -9,7 +9,6 @@ use crate::ids::{TaskIx, ThreadIx};
 pub struct MemoryEvent<T = ThreadIx> {
     /// When; of a sum, its end.
     pub time: Ktime,
-    /// The thread.
     pub thread: T,
     /// What.
     pub kind: MemoryKind,

@@ -27,7 +27,6 @@ pub struct Connection {
     pub ending: Option<Ending>,
     /// This end; not known before it is established.
     pub local: Option<Endpoint>,
-    /// The other end.
     pub remote: Endpoint,
     /// Bytes sent and received, of one that is closed.
     pub bytes: Option<(u64, u64)>,

@@ -17,9 +17,7 @@ const MOST: usize = 1 << 20;
 pub struct Slice {
     /// The CPU's switch before, as far as it is recorded.
     pub from: Ktime,
-    /// The task's switch-out.
     pub to: Ktime,
-    /// The task.
     pub tid: Tid,
 }
 

@@ -10,7 +10,6 @@ use crate::ids::ProcIx;
 /// The most servers that an analysis keeps.
 const MOST: usize = 1 << 16;
 
-/// A server.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
     /// Of its first snapshot; `None`: that is not there.
@@ -23,7 +22,6 @@ pub(crate) struct Found {
     pub other: Option<Tgid>,
 }
 
-/// The servers.
 #[derive(Debug, Default)]
 pub(crate) struct Servers {
     /// In order of time.

@@ -10,7 +10,6 @@ use crate::ids::{TaskIx, ThreadIx};
 /// The samples of a thread with one stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampled {
-    /// The thread.
     pub thread: ThreadIx,
     /// On a CPU, or off CPU.
     pub doing: Doing,
@@ -18,16 +17,13 @@ pub struct Sampled {
     pub stack: u32,
     /// The stack was deeper than the programs copy: its outermost frames are missing.
     pub cut: bool,
-    /// The samples.
     pub count: u64,
     /// The time that they stand for, in ns.
     pub ns: u64,
 }
 
-/// One sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timed {
-    /// The thread.
     pub thread: ThreadIx,
     /// Its time; of a wait the end, which is the thread's switch-in or the span's end.
     pub time: Ktime,

@@ -66,7 +66,6 @@ impl Spare {
 /// The events of a block that was read.
 #[derive(Debug)]
 pub struct Read {
-    /// Its events.
     pub content: Content,
     /// The frame that could not be read, and why.
     pub error: Option<(u64, Error)>,
@@ -84,7 +83,6 @@ pub enum Content {
 /// Numbers of scheduling events by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Switches.
     pub switches: u64,
     /// Wakings of tasks that have run before.
     pub wakings: u64,
@@ -121,7 +119,6 @@ impl Counts {
 /// A block that has been read, sorted.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Its events.
     pub events: Rest,
     /// The frame that could not be read, and why.
     pub error: Option<(u64, Error)>,

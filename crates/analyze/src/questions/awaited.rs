@@ -31,7 +31,6 @@ pub enum Awaited {
     /// A file's data or metadata, without block I/O of the thread's own: a page, a directory,
     /// `fsync`.
     File,
-    /// Block I/O.
     Disk,
     /// To be continued, by a signal or a tracer.
     Continue,

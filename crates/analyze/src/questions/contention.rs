@@ -158,7 +158,6 @@ impl Contention {
         Some(contention.by_name(analysis, waits))
     }
 
-    /// Divides a wait.
     pub fn divide(&self, (cpu, from, to): Wait) -> Division {
         let slices = self.cpus.get(&cpu).map_or(&[][..], Vec::as_slice);
         let (first, last) = (Self::before(slices, from), Self::before(slices, to));

@@ -66,11 +66,9 @@ pub enum Then {
 /// A part of the path: time of one kind, of one thread and one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Its beginning.
     pub from: Ktime,
     /// Its end, where the next one begins.
     pub to: Ktime,
-    /// The thread.
     pub thread: ThreadIx,
     /// The program that the thread's process was.
     pub program: Option<Program>,
@@ -110,7 +108,6 @@ impl Segment {
 /// The path of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CriticalPath {
-    /// The process.
     pub process: ProcessIx,
     /// Its thread that ended it, or the last one: the path ends there.
     pub thread: ThreadIx,
@@ -133,11 +130,9 @@ impl CriticalPath {
 /// Successive segments of one thread and one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
-    /// Its beginning.
     pub from: Ktime,
     /// Its end, where the next one begins.
     pub to: Ktime,
-    /// The thread.
     pub thread: ThreadIx,
     /// The program that the thread's process was.
     pub program: Option<Program>,

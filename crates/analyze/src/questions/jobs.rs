@@ -23,7 +23,6 @@ use crate::tools::Family;
 /// A job of a build tool: one of its children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Job {
-    /// The job.
     pub process: ProcessIx,
     /// The tool that started it.
     pub owner: ProcessIx,
@@ -31,9 +30,7 @@ pub struct Job {
     pub pool: u32,
     /// It takes a slot: not a make that hands its own one to its first job.
     pub slot: bool,
-    /// Its start.
     pub start: Ktime,
-    /// Its end.
     pub end: Ktime,
     /// The job that had to end before it.
     pub needs: Option<ProcessIx>,

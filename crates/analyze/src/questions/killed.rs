@@ -6,7 +6,8 @@
 use tr_format::event::{Ktime, Reason};
 
 use super::graph::Graph;
-use crate::model::{ended_by, Process, ProcessIx, ThreadIx};
+use crate::model::{Process, ProcessIx, ThreadIx};
+use crate::status::{ended_by, failed, is_for, Purpose};
 use crate::timeline::{Actor, Bucket, Stretch};
 
 /// The most stretches between such a wait and the thread's end, and between a time-out and its signal.
@@ -15,17 +16,10 @@ const NEAR: usize = 64;
 /// The most processes among which the one is sought that worked.
 const MOST: usize = 64;
 
-/// Signals by which a build is ended from outside (SIGHUP, SIGINT, SIGKILL, SIGTERM).
-const SIGNALS: [u32; 4] = [1, 2, 9, 15];
-
-/// Whether a process ended by such a signal, or exited as shells say that it did.
+/// Whether a process ended by a signal that ends builds, or exited as shells say that it did.
 fn has_signal(process: &Process) -> bool {
     let signal = process.status.and_then(ended_by);
-    signal.is_some_and(|it| SIGNALS.contains(&it))
-}
-
-fn has_failed(process: &Process) -> bool {
-    process.status.is_some_and(|it| it != 0)
+    signal.is_some_and(|it| is_for(it, Purpose::Outside))
 }
 
 impl Graph<'_> {
@@ -127,7 +121,7 @@ impl Graph<'_> {
     fn kills(&self, process: ProcessIx, at: Ktime) -> bool {
         let children = self.children(process, at).iter();
         let mut children = children.map(|it| self.analysis.process(*it));
-        children.any(|it| it.start < at && at <= it.end && has_failed(it))
+        children.any(|it| it.start < at && at <= it.end && failed(it.status))
     }
 
     /// A process that had not ended yet when the recording ended may have got its parent's signal. make handles
@@ -138,7 +132,7 @@ impl Graph<'_> {
         let parent = process.parent.filter(|_| process.alive);
         has_signal(process)
             || parent.is_some_and(has)
-            || has_failed(process) && self.children(ix, process.end).iter().any(|it| has(*it))
+            || failed(process.status) && self.children(ix, process.end).iter().any(|it| has(*it))
     }
 
     fn is_above(&self, above: ProcessIx, process: ProcessIx) -> bool {

@@ -14,7 +14,6 @@ use crate::model::Analysis;
 /// Time of the critical path in which a thread waited for the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waited {
-    /// The thread's process.
     pub process: ProcessIx,
     /// The connection, if all that its process had at that time lead to the same end.
     pub connection: Option<usize>,

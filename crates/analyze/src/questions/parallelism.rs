@@ -22,13 +22,9 @@ use crate::timeline::Bucket;
 /// a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Alone {
-    /// Its beginning.
     pub from: Ktime,
-    /// Its end.
     pub to: Ktime,
-    /// The process.
     pub process: ProcessIx,
-    /// Its group.
     pub group: Group,
     /// Time on a CPU in ns; the rest is waiting for one.
     pub on_cpu: u64,
@@ -187,7 +183,6 @@ struct Sweep<'a> {
     now: Ktime,
     counts: Counts,
     forks_missing_from: Ktime,
-    /// The current phase.
     alone: Option<Alone>,
     /// The longest phases; the shortest of them on top, of equal ones the latest.
     kept: BinaryHeap<(Reverse<u64>, Alone)>,

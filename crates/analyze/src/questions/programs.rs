@@ -73,7 +73,6 @@ impl Groups {
         self.names.len()
     }
 
-    /// A group's name.
     pub fn name(&self, group: Group) -> &str {
         self.names.get(group as usize).map_or("", String::as_str)
     }

@@ -37,7 +37,6 @@ pub use path::{Done, Leg, Life};
 /// A part of the recorded time that a change makes shorter, or jobs that it runs at once.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// The time.
     pub time: Without,
     /// The part of that time which remains, in thousandths: at best, and at worst. Of the waits
     /// that another thread ended all is gone.

@@ -35,9 +35,7 @@ impl Side {
 /// A piece of a thread's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Its beginning.
     pub from: Ktime,
-    /// Its end.
     pub to: Ktime,
     /// The state before it.
     pub before: Side,

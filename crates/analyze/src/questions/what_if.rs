@@ -36,7 +36,6 @@ use replay::{Clock, Cursor, Replay, Scenario};
 /// The limits without the work of one group, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Free {
-    /// The group.
     pub group: Group,
     /// The least time: no less on any number of CPUs, and no less than the rest of the
     /// work takes on these.
@@ -53,7 +52,6 @@ pub struct Free {
 /// The time of a thread between two links of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stay {
-    /// The thread.
     pub thread: ThreadIx,
     /// Its last moment.
     pub at: Ktime,
@@ -71,7 +69,6 @@ pub struct Limits {
     pub span: u64,
     /// CPU time that the end depended on.
     pub work: u64,
-    /// The machine's CPUs.
     pub cpus: u64,
     /// The time if no task had waited for a job slot, with the other waits as they were;
     /// `None` if none did. No limit, as [`Free::same_waits`].
@@ -101,10 +98,15 @@ pub struct Without {
 impl Without {
     /// The CPU time of some groups.
     pub fn work(of: Box<[bool]>) -> Without {
+        Without::own(|kind, _| kind == Kind::OnCpu, Some(of))
+    }
+
+    /// Kinds of the threads' own time.
+    pub fn own(own: fn(Kind, Reason) -> bool, of: Option<Box<[bool]>>) -> Without {
         Without {
-            own: |kind, _| kind == Kind::OnCpu,
+            own,
             waits: |_, _| false,
-            of: Some(of),
+            of,
         }
     }
 

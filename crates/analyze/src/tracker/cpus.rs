@@ -8,7 +8,6 @@ use tr_format::event::{CpuId, Ktime, Tid};
 use super::{TaskIx, Tracker};
 use crate::model::{CpuFigures, Switches};
 
-/// A CPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuEntry {
     pub(super) figures: CpuFigures,

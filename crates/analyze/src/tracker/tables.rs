@@ -21,26 +21,18 @@ pub(super) fn task_of(
     by_tid.get(tid.0).or_else(renamed)
 }
 
-/// A process.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessEntry {
-    /// Its pid.
     pub pid: Tgid,
-    /// Its parent's pid.
     pub ppid: Option<Tgid>,
-    /// Its parent.
     pub parent: Option<ProcIx>,
-    /// Its arguments.
     pub argv: Argv,
     /// Its last cgroup.
     pub cgroup: CgroupId,
     /// It is a kernel thread.
     pub kthread: bool,
-    /// Its threads.
     pub threads: Vec<TaskIx>,
-    /// Threads that live.
     pub live: usize,
-    /// Its programs.
     pub execs: Vec<ExecSpan>,
     /// The first of its threads whose times its last program lacks; each names the next.
     pub(super) owing: Option<TaskIx>,

@@ -73,9 +73,7 @@ pub struct Task {
     pub(super) owes_next: Option<TaskIx>,
     /// Its times by state.
     pub times: StateTimes,
-    /// Its context switches.
     pub switches: Switches,
-    /// Moves between CPUs.
     pub migrations: u64,
     /// Parts of its times by cause.
     pub causes: Causes,
@@ -87,7 +85,6 @@ pub struct Task {
     pub tid: Tid,
     /// Its tid in its own namespace.
     pub ns_tid: Tid,
-    /// Its process.
     pub process: ProcIx,
     /// Its last name.
     pub comm: Comm,
@@ -97,11 +94,9 @@ pub struct Task {
     pub started_before: bool,
     /// Its last switch-out.
     pub end: Option<Ktime>,
-    /// Its exit.
     pub exit: Option<Exited>,
     /// When it called exit; its last switch-out comes after.
     pub exited: Option<Ktime>,
-    /// The kernel's figures.
     pub kernel: Option<KernelFigures>,
     /// Parts of `times` that only the kernel's figures show.
     pub by_kernel: ByKernel,
@@ -114,7 +109,6 @@ pub struct Task {
 /// A switch looks at one cache line and adds to the next.
 const _: () = assert!(offset_of!(Task, times) == 64 && offset_of!(Task, causes) == 128);
 
-/// A new task.
 pub(super) struct NewTask {
     pub tid: Tid,
     pub ns_tid: Tid,

@@ -4,9 +4,10 @@ use tr_bpf::Refusal;
 use tr_format::event::CpuId;
 
 use super::bpf::{self, sudo, Loader};
-use super::{poll, proc, ptrace, Started};
+use super::{poll, ptrace, Started};
 use crate::config::{Choice, Config, Follow};
 use crate::error::Error;
+use crate::proc;
 
 /// Starts the chosen source, or the best that works here; with the refusals of the better
 /// ones. `child` is COMMAND's process before its release.

@@ -65,7 +65,6 @@ impl Waiting {
         self.bytes
     }
 
-    /// Takes the events.
     pub fn take(&mut self) -> Events {
         self.report_lost();
         let Waiting { events, bytes, .. } = std::mem::take(self);

@@ -5,18 +5,18 @@ pub mod bpf;
 pub mod choose;
 mod events;
 mod poll;
-mod proc;
 pub mod ptrace;
 mod sampler;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use tr_format::event::{Comm, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
+use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
 use tr_format::meta::{Missing, Origin, Scope};
 
 use crate::config::Config;
 use crate::mappings::Mapped;
+use crate::proc::Alive;
 use crate::stacks::Stacked;
 
 /// The interval between two drains, unless the source is ready before. A drain of rings
@@ -34,8 +34,35 @@ pub fn drain_interval(config: &Config) -> Duration {
     }
 }
 
+/// What a source does and knows as the tracer (ptrace(2)) of COMMAND; others have nothing of it.
+pub trait Tracing {
+    /// COMMAND has to announce calls of ptrace(2), to the descriptor that
+    /// [`Tracing::listen`] gets.
+    fn wants_calls(&self) -> bool {
+        false
+    }
+
+    /// The listener of COMMAND's filter; `None`: the filter could not be installed.
+    fn listen(&mut self, _listener: Option<OwnedFd>) {}
+
+    /// COMMAND's end, if the source has waited for it: no other wait can.
+    fn reaped(&mut self) -> Option<Reaped> {
+        None
+    }
+
+    /// COMMAND is stopped, and no wait of `tr` shows it.
+    fn has_stopped_command(&self) -> bool {
+        false
+    }
+
+    /// A program ran without rights that it has if it is not recorded.
+    fn took_rights(&self) -> bool {
+        false
+    }
+}
+
 /// A source of events.
-pub trait Source {
+pub trait Source: Tracing {
     /// Readable when events have to be drained before the next interval; the same descriptor
     /// for the whole recording.
     fn ready(&self) -> Option<BorrowedFd<'_>>;
@@ -82,35 +109,11 @@ pub trait Source {
     /// Drains COMMAND's last events, after the end of its process.
     fn drain_command(&mut self);
 
-    /// COMMAND has to announce calls of ptrace(2), to the descriptor that
-    /// [`Source::listen`] gets.
-    fn wants_calls(&self) -> bool {
-        false
-    }
-
-    /// The listener of COMMAND's filter; `None`: the filter could not be installed.
-    fn listen(&mut self, _listener: Option<OwnedFd>) {}
-
-    /// COMMAND's end, if the source has waited for it: no other wait can.
-    fn reaped(&mut self) -> Option<Reaped> {
-        None
-    }
-
-    /// COMMAND is stopped, and no wait of `tr` shows it.
-    fn has_stopped_command(&self) -> bool {
-        false
-    }
-
     /// The followed processes that have not ended, without `command`.
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive>;
 
     /// A process has sent this signal to COMMAND and to `tr`.
     fn sent_to_both(&self, signal: u32) -> bool;
-
-    /// A program ran without rights that it has if it is not recorded.
-    fn took_rights(&self) -> bool {
-        false
-    }
 
     /// Collects the last events. Nothing is followed afterwards.
     fn stop(&mut self, span: (Ktime, Ktime)) -> Last;
@@ -123,15 +126,6 @@ pub struct Reaped {
     pub status: i32,
     /// Its resources and those of the descendants that it waited for.
     pub usage: libc::rusage,
-}
-
-/// A followed process that outlives the recording.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Alive {
-    /// Its process id in `tr`'s own pid namespace.
-    pub pid: u32,
-    /// Its name.
-    pub comm: Comm,
 }
 
 /// What only the programs see.
@@ -156,7 +150,6 @@ pub struct PartEvents {
     pub first: Vec<LifeEvent>,
 }
 
-/// Collected events.
 pub trait Drained: Send {
     /// Their memory in bytes.
     fn bytes(&self) -> usize;
@@ -168,7 +161,6 @@ pub trait Drained: Send {
     fn write(&self, near: Ktime, to: &mut dyn Take) -> Result<(), tr_format::Error>;
 }
 
-/// Takes stored events.
 pub trait Take {
     /// Takes a scheduling event.
     ///
@@ -194,9 +186,7 @@ pub trait Take {
 
 /// A source that is ready for the release of COMMAND.
 pub struct Started {
-    /// The source.
     pub source: Box<dyn Source>,
-    /// The followed tasks.
     pub scope: Scope,
     /// COMMAND's process, by the host's pid.
     pub root: Option<u32>,
@@ -210,7 +200,6 @@ pub struct Started {
     pub irq_known: bool,
     /// The memory of all rings in bytes.
     pub buffer: u64,
-    /// The living tasks.
     pub living: Vec<LifeEvent>,
 }
 

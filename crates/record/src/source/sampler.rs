@@ -44,7 +44,6 @@ impl Sampler {
         Sampler { over, thread }
     }
 
-    /// Ends the thread.
     pub fn end(&mut self) {
         *self.over.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.over.1.notify_all();

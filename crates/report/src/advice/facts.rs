@@ -1,6 +1,7 @@
 //! The facts that the rules share.
 
 use std::cell::OnceCell;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::{CriticalPath, Kind as Time, Segment};
@@ -149,7 +150,6 @@ impl<'a> Facts<'a> {
         self.executions.get(group as usize)
     }
 
-    /// The build's executions.
     pub fn all(&self) -> impl Iterator<Item = (Group, &Execution)> {
         let all = (0..).zip(&self.executions);
         all.filter(|(_, it)| self.own.has(it.process))
@@ -236,6 +236,15 @@ impl<'a> Facts<'a> {
             0 | 1 => (self.name(first), "s"),
             n => (format!("{} and {} more", self.name(first), n - 1), ""),
         }
+    }
+
+    /// The sum of times, and the one with the longest among them.
+    pub fn longest(&self, times: &BTreeMap<Group, u64>) -> Option<(u64, Group)> {
+        let sum = times.values().copied().fold(0, u64::saturating_add);
+        let longest = times
+            .iter()
+            .max_by_key(|(group, ns)| (**ns, Reverse(**group)));
+        Some((sum, *longest?.0))
     }
 
     /// A set of groups.

@@ -49,13 +49,9 @@ fn slots(facts: &Facts<'_>) -> Option<Candidate> {
             idle = idle.saturating_add(facts.idle(stretch.from, stretch.to));
         }
     }
-    let sum = waited.values().copied().fold(0, u64::saturating_add);
-    let (most, _) = waited
-        .iter()
-        .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))?;
-    let (name, s) = facts.names(*most, waited.keys().copied());
+    let (sum, longest) = facts.longest(&waited)?;
+    let (name, s) = facts.names(longest, waited.keys().copied());
     Some(Candidate {
-        kind: Kind::FewJobs,
         finding: format!("{name} wait{s} {} for job slots", units::time(sum)),
         action: format!("raise -j beyond {}", facts.cpus),
         without: Without {
@@ -64,9 +60,9 @@ fn slots(facts: &Facts<'_>) -> Option<Candidate> {
             of: None,
         },
         cap: idle,
-        jobs: Vec::new(),
         number: true,
         evidence: waited.into_keys().collect(),
+        ..Candidate::of(Kind::FewJobs)
     })
 }
 
@@ -243,11 +239,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
             .map(|known| known.change(facts.cpus))
             .filter(|action| !action.is_empty())
             .unwrap_or_else(|| "run them at once".into()),
-        without: Without {
-            own: |_, _| true,
-            waits: |_, _| false,
-            of: Some(facts.below(&others)),
-        },
+        without: Without::own(|_, _| true, Some(facts.below(&others))),
         cap: rows.iter().map(|row| row.cap).fold(0, u64::saturating_add),
         jobs: rows.iter().map(|row| row.jobs).collect(),
         number: parent.is_some_and(|known| known.takes_jobs()),
@@ -286,21 +278,19 @@ fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
         let time = facts.on_path(&set, |kind, _| matches!(kind, Time::OnCpu | Time::Sleep));
         let name = facts.name(group);
         Some(Candidate {
-            kind: Kind::Tests,
             finding: format!(
                 "{name} runs its tests one after the other, {}",
                 units::time(time)
             ),
             action: known.action.into(),
-            without: Without {
-                own: |kind, _| matches!(kind, Time::OnCpu | Time::Sleep),
-                waits: |_, _| false,
-                of: Some(set),
-            },
+            without: Without::own(
+                |kind, _| matches!(kind, Time::OnCpu | Time::Sleep),
+                Some(set),
+            ),
             cap: time - time / facts.cpus,
-            jobs: Vec::new(),
             number: true,
             evidence: vec![group],
+            ..Candidate::of(Kind::Tests)
         })
     };
     facts.all().filter_map(candidate).collect()

@@ -81,18 +81,12 @@ impl Withheld {
     pub fn advice(&self, facts: &Facts<'_>, names: &[(String, u64)]) -> Option<Advice> {
         let line = |kind, finding, action, gain| {
             let candidate = Candidate {
-                kind,
                 finding,
                 action,
-                without: Without {
-                    own: |kind, _| kind == Time::RunQueue,
-                    waits: |_, _| false,
-                    of: None,
-                },
+                without: Without::own(|kind, _| kind == Time::RunQueue, None),
                 cap: gain,
-                jobs: Vec::new(),
-                number: false,
                 evidence: self.waiting.clone(),
+                ..Candidate::of(kind)
             };
             facts.advice(candidate, (gain.saturating_sub(self.error), gain))
         };
@@ -192,24 +186,16 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let stalled = stalled.min(own_ns);
     waited.sort_unstable();
     waited.dedup();
-    let all = |own| Without {
-        own,
-        waits: |_, _| false,
-        of: None,
-    };
+    let all = |own| Without::own(own, None);
     vec![
         Candidate {
-            kind: Kind::Stolen,
             finding: format!("the hypervisor takes {} of CPU time", units::time(stolen)),
             action: "use a host with less load".into(),
             without: all(|kind, _| kind == Time::OnCpu),
             cap: stolen,
-            jobs: Vec::new(),
-            number: false,
-            evidence: Vec::new(),
+            ..Candidate::of(Kind::Stolen)
         },
         Candidate {
-            kind: Kind::Memory,
             finding: format!("tasks wait {} for memory", units::time(stalled)),
             action: "give it more memory, or run fewer jobs".into(),
             without: all(|kind, _| {
@@ -219,9 +205,8 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
                 )
             }),
             cap: stalled,
-            jobs: Vec::new(),
-            number: false,
             evidence: waited,
+            ..Candidate::of(Kind::Memory)
         },
     ]
 }

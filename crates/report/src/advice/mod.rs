@@ -120,6 +120,22 @@ pub(crate) struct Candidate {
     evidence: Vec<Group>,
 }
 
+impl Candidate {
+    /// One that saves nothing yet.
+    fn of(kind: Kind) -> Candidate {
+        Candidate {
+            kind,
+            finding: String::new(),
+            action: String::new(),
+            without: Without::own(|_, _| false, None),
+            cap: 0,
+            jobs: Vec::new(),
+            number: false,
+            evidence: Vec::new(),
+        }
+    }
+}
+
 pub const MOST: usize = 7;
 /// The least gain is the time that the build takes on CPUs of its own, divided by this.
 fn least(kind: Kind) -> u64 {

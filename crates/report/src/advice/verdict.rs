@@ -11,7 +11,6 @@ use crate::{units, who};
 named! {
     /// Who can make the build shorter.
     pub enum Blame {
-        /// Its developer.
         Code = "code", "your code";
         /// Who runs the machine.
         Machine = "machine", "the machine";

@@ -114,18 +114,15 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
             ),
         };
         Some(Candidate {
-            kind,
             finding,
             action: action.into(),
-            without: Without {
-                own: |kind, _| kind == Time::Sleep,
-                waits: |_, _| false,
-                of: Some(sleeping(facts, by, &groups)),
-            },
+            without: Without::own(
+                |kind, _| kind == Time::Sleep,
+                Some(sleeping(facts, by, &groups)),
+            ),
             cap,
-            jobs: Vec::new(),
-            number: false,
             evidence: groups,
+            ..Candidate::of(kind)
         })
     };
     by_sleeper.into_iter().filter_map(candidate).collect()
@@ -273,18 +270,15 @@ fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
         // Those beside the path wait as well.
         let all = facts.all().filter(|(_, it)| it.program == program);
         Some(Candidate {
-            kind: Kind::Network,
             finding: format!("{name} wait{s} {} for the network", units::time(sum)),
             action: "keep in a cache what it fetches".into(),
-            without: Without {
-                own: |kind, _| kind == Time::Network,
-                waits: |_, _| false,
-                of: Some(facts.set(all.map(|(group, _)| group))),
-            },
+            without: Without::own(
+                |kind, _| kind == Time::Network,
+                Some(facts.set(all.map(|(group, _)| group))),
+            ),
             cap: sum,
-            jobs: Vec::new(),
-            number: false,
             evidence: groups,
+            ..Candidate::of(Kind::Network)
         })
     };
     by_program.into_iter().filter_map(candidate).collect()
@@ -340,24 +334,15 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
                 add(&mut by_group, group, segment.length());
             }
         }
-        let sum = by_group.values().copied().fold(0, u64::saturating_add);
-        let (most, _) = by_group
-            .iter()
-            .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))?;
-        let (name, s) = facts.names(*most, by_group.keys().copied());
+        let (sum, longest) = facts.longest(&by_group)?;
+        let (name, s) = facts.names(longest, by_group.keys().copied());
         Some(Candidate {
-            kind,
             finding: format!("{name} wait{s} {} {what}", units::time(sum)),
             action: action.into(),
-            without: Without {
-                own,
-                waits: |_, _| false,
-                of: None,
-            },
+            without: Without::own(own, None),
             cap: sum,
-            jobs: Vec::new(),
-            number: false,
             evidence: by_group.into_keys().collect(),
+            ..Candidate::of(kind)
         })
     };
     kinds.into_iter().filter_map(candidate).collect()
@@ -393,18 +378,14 @@ fn locks(facts: &Facts<'_>) -> Option<Candidate> {
             }
         }
     }
-    let sum = waited.values().copied().fold(0, u64::saturating_add);
-    let most = |of: &BTreeMap<Group, u64>| {
-        of.iter()
-            .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))
-            .map(|(group, _)| *group)
-    };
-    let (waiter, s) = facts.names(most(&waited)?, waited.keys().copied());
-    let held = most(&holders).map_or(String::new(), |holder| {
-        format!(" of {}", facts.name(holder))
-    });
+    let (sum, longest) = facts.longest(&waited)?;
+    let (waiter, s) = facts.names(longest, waited.keys().copied());
+    let held = facts
+        .longest(&holders)
+        .map_or(String::new(), |(_, holder)| {
+            format!(" of {}", facts.name(holder))
+        });
     Some(Candidate {
-        kind: Kind::Lock,
         finding: format!("{waiter} wait{s} {} for a lock{held}", units::time(sum)),
         action: "give each its own file or directory".into(),
         without: Without {
@@ -413,9 +394,8 @@ fn locks(facts: &Facts<'_>) -> Option<Candidate> {
             of: None,
         },
         cap: sum,
-        jobs: Vec::new(),
-        number: false,
         evidence: waited.into_keys().collect(),
+        ..Candidate::of(Kind::Lock)
     })
 }
 

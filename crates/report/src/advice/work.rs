@@ -44,11 +44,7 @@ fn on_cpu(kind: Time, _: Reason) -> bool {
 
 /// All time of a set of executions.
 fn everything(of: Box<[bool]>) -> Without {
-    Without {
-        own: |_, _| true,
-        waits: |_, _| false,
-        of: Some(of),
-    }
+    Without::own(|_, _| true, Some(of))
 }
 
 /// The linkers on the path.
@@ -76,15 +72,13 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
     let (name, s) = facts.names(*longest, evidence.iter().copied());
     let finding = format!("{name} link{s} for {}", units::time(sum));
     Some(Candidate {
-        kind: Kind::Link,
         finding,
         action: known.action.into(),
         // The change applies to those beside the path as well.
         without: Without::work(all),
         cap: sum,
-        jobs: Vec::new(),
-        number: false,
         evidence,
+        ..Candidate::of(Kind::Link)
     })
 }
 
@@ -112,14 +106,12 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
             many => format!("{many} × {program}"),
         };
         Some(Candidate {
-            kind,
             finding: format!("{name} takes {}", units::time(time)),
             action: programs::of_role(role).into(),
             without: everything(below),
             cap: time,
-            jobs: Vec::new(),
-            number: false,
             evidence: roots,
+            ..Candidate::of(kind)
         })
     };
     by_program.into_iter().filter_map(candidate).collect()
@@ -169,14 +161,12 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
             ),
         };
         Some(Candidate {
-            kind,
             finding,
             action: action.into(),
             without: Without::work(set),
             cap,
-            jobs: Vec::new(),
-            number: false,
             evidence: vec![group],
+            ..Candidate::of(kind)
         })
     };
     facts.all().filter_map(candidate).collect()
@@ -295,7 +285,6 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         let compiler = programs::role(&program) == Some(Role::Compiler);
         let (name, s) = facts.names(*first, groups.iter().copied());
         Some(Candidate {
-            kind: Kind::Repeated,
             finding: format!("{name} repeat{s} {} of work", units::time(sum)),
             action: match compiler {
                 true => "use a compiler cache (ccache, sccache)".into(),
@@ -303,9 +292,8 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
             },
             without: Without::work(facts.set(groups.iter().copied())),
             cap: sum,
-            jobs: Vec::new(),
-            number: false,
             evidence: groups,
+            ..Candidate::of(Kind::Repeated)
         })
     };
     by_program.into_iter().filter_map(candidate).collect()
@@ -366,22 +354,16 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
         let time = facts.on_path(&set, |kind, _| kind != Time::Sleep);
         let name = facts.name(owner);
         Some(Candidate {
-            kind: Kind::Short,
             finding: format!(
                 "{name} starts {program} {} times, {} each",
                 units::count(count),
                 units::time(sum / count)
             ),
             action: "do it in one program".into(),
-            without: Without {
-                own: |kind, _| kind != Time::Sleep,
-                waits: |_, _| false,
-                of: Some(set),
-            },
+            without: Without::own(|kind, _| kind != Time::Sleep, Some(set)),
             cap: time,
-            jobs: Vec::new(),
-            number: false,
             evidence: groups,
+            ..Candidate::of(Kind::Short)
         })
     };
     by_owner.into_iter().filter_map(candidate).collect()

@@ -119,7 +119,6 @@ pub fn tables(analysis: &Analysis, chosen: &[usize], place: &Place) -> Vec<Table
 /// The steps of a kind and name, and the critical path in them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepOnPath {
-    /// The kind's name.
     pub kind: String,
     /// Without the parts that differ between runs.
     pub name: String,

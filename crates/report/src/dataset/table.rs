@@ -113,7 +113,6 @@ pub(super) use rows;
 pub struct Table {
     /// Its name, and that of its directory.
     pub name: &'static str,
-    /// Its columns.
     pub columns: &'static [Column],
     /// Its rows, each with a value for every column.
     pub rows: Vec<Vec<Value>>,

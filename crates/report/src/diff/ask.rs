@@ -2,7 +2,6 @@
 
 use super::run::Figure;
 
-/// The options.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask {
     /// Rows of each table to show as text.

@@ -13,7 +13,6 @@ use crate::sort::Rows;
 use crate::steps::StepKind;
 
 named! {
-    /// A service's format.
     pub enum Service {
         /// Of github-action-benchmark: `customSmallerIsBetter`.
         Action = "benchmark-action", "for github-action-benchmark: customSmallerIsBetter";

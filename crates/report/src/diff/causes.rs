@@ -196,7 +196,7 @@ impl Causes {
         let part = |part| {
             Some((
                 part,
-                judge(sides, |run| Some(run.parts.as_ref()?.get(part)))?,
+                judge(sides, |run| Some(run.parts.as_ref()?.times.get(part)))?,
             ))
         };
         causes.parts = Part::of_runs().filter_map(part).collect();
@@ -245,7 +245,9 @@ impl Causes {
 
     /// The build's own need of CPUs; `waited`: the difference of its waits.
     fn run(&self, sides: Sides<'_>, waited: i128) -> Option<Share> {
-        let run = judge(sides, |run| Some(run.parts.as_ref()?.sum(Part::is_run)))?;
+        let run = judge(sides, |run| {
+            Some(run.parts.as_ref()?.times.sum(Part::is_run))
+        })?;
         let differs = |it: &&Judged| is_noticeable(it, it.base.max(it.new));
         let share = |cause, ns| Share {
             cause,
@@ -362,8 +364,8 @@ fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
 /// What the machine took beyond what it took before for each second of the build's work.
 fn withheld_by(sides: Sides<'_>, part: Part) -> Option<Share> {
     const SCALE: u128 = 1_000_000;
-    let get = |run: &Run| Some(run.parts.as_ref()?.get(part));
-    let need = |run: &Run| Some(run.parts.as_ref()?.sum(Part::is_run));
+    let get = |run: &Run| Some(run.parts.as_ref()?.times.get(part));
+    let need = |run: &Run| Some(run.parts.as_ref()?.times.sum(Part::is_run));
     let rate = judge(sides, |run| {
         let rate = u128::from(get(run)?) * SCALE / u128::from(need(run)?).max(1);
         u64::try_from(rate).ok()

@@ -67,6 +67,14 @@ impl Diff {
         Some(judged.map_err(|why| format!("{why}: --fail-over cannot judge it")))
     }
 
+    /// Its words, and whether it fails.
+    pub(super) fn gate_words(&self) -> Option<(String, bool)> {
+        Some(match self.gate()? {
+            Ok(gate) => (gate.text(), gate.failed()),
+            Err(why) => (why, true),
+        })
+    }
+
     fn judge_gate(&self, figure: Figure, most: f64) -> Result<Gate, String> {
         if let Some(failure) = self.failure() {
             return Err(failure);

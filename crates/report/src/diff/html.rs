@@ -7,7 +7,7 @@ use super::functions::NONE;
 use super::lanes::Axis;
 use super::tables::{Frame, Medium};
 use super::text::command;
-use super::{Diff, Figure, Gate, Run};
+use super::{Diff, Figure, Run};
 use crate::escape::html;
 use crate::html::pictures::ticks;
 use crate::html::static_page;
@@ -44,14 +44,9 @@ impl Diff {
         let mut body = String::new();
         self.page_head(&mut body);
         self.page_timelines(&mut body);
-        if self.same() {
-            let _ = writeln!(
-                body,
-                "<p>No difference in any of {} processes.</p>",
-                units::count(self.matched as u64)
-            );
-        } else {
-            self.show_changes(&mut Page(&mut body));
+        match self.unchanged() {
+            Some(text) => body += &format!("<p>{text}</p>\n"),
+            None => self.show_changes(&mut Page(&mut body)),
         }
         self.show_machine(&mut Page(&mut body));
         self.page_flame(&mut body);
@@ -68,9 +63,7 @@ impl Diff {
         if let Some(text) = self.explanation() {
             let _ = writeln!(out, "<p><b>{}</b></p>", html(&text));
         }
-        if let Some(gate) = self.gate() {
-            let failed = gate.as_ref().map_or(true, Gate::failed);
-            let text = gate.map_or_else(|why| why, |gate| gate.text());
+        if let Some((text, failed)) = self.gate_words() {
             let class = if failed { "bad" } else { "dim" };
             let _ = writeln!(out, "<p class=\"{class}\">{}</p>", html(&text));
         }

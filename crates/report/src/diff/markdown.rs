@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::tables::{difference, Frame, Medium};
 use super::text::command;
-use super::{percent, Diff, Figure, Gate};
+use super::{percent, Diff, Figure};
 use crate::escape::{code, markdown};
 use crate::table::Table;
 use crate::units;
@@ -70,19 +70,16 @@ impl Diff {
         if let Some(text) = self.explanation() {
             let _ = writeln!(out, "**{}**\n", markdown(&text));
         }
-        if let Some(gate) = self.gate() {
-            let failed = gate.as_ref().map_or(true, Gate::failed);
-            let text = gate.map_or_else(|why| why, |gate| gate.text());
+        if let Some((text, failed)) = self.gate_words() {
             let sign = if failed { "❌" } else { "✅" };
             let _ = writeln!(out, "{sign} {}\n", markdown(&text));
         }
         for text in self.warnings() {
             let _ = writeln!(out, "⚠️ {}\n", markdown(&text));
         }
-        if self.same() {
-            let _ = writeln!(out, "No difference in any of {} processes.\n", self.matched);
-        } else {
-            self.show_changes(&mut Comment(&mut out));
+        match self.unchanged() {
+            Some(text) => out += &format!("{text}\n\n"),
+            None => self.show_changes(&mut Comment(&mut out)),
         }
         self.show_machine(&mut Comment(&mut out));
         self.show_functions(&mut Comment(&mut out));

@@ -33,6 +33,7 @@ use crate::facts::demands::Demand;
 use crate::facts::loads::Load;
 use crate::names::named;
 use crate::sort::Rows;
+use crate::units;
 use align::Slot;
 pub use ask::Ask;
 use causes::Causes;
@@ -214,9 +215,12 @@ impl Diff {
         all.filter(move |change| change.what == what && !change.through)
     }
 
-    fn same(&self) -> bool {
+    /// That nothing differs, in words.
+    fn unchanged(&self) -> Option<String> {
         let differs = |(_, judged): &(Figure, Judged)| judged.difference() != 0;
-        self.changes.is_empty() && !self.whole.iter().any(differs)
+        let same = self.changes.is_empty() && !self.whole.iter().any(differs);
+        let processes = units::count(self.matched as u64);
+        same.then(|| format!("No difference in any of {processes} processes."))
     }
 
     /// The reasons that make the comparison unfair.

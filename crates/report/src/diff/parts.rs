@@ -14,15 +14,15 @@ use tr_analyze::programs::Groups;
 use tr_analyze::schedule::{Effect, Schedule};
 
 use crate::facts::loads;
-pub use crate::facts::parts::Part;
+pub use crate::facts::parts::{Part, PartTimes};
 use crate::who;
 
 /// One run's parts, in ns: they add up to its wall time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parts {
-    times: BTreeMap<Part, u64>,
+    pub times: PartTimes,
     /// The number of waits of each part.
-    waits: BTreeMap<Part, u64>,
+    pub waits: BTreeMap<Part, u64>,
     /// Of `Others` the tasks' names.
     pub names: BTreeMap<String, u64>,
     /// The time that the run takes on CPUs of its own, in ns.
@@ -44,9 +44,9 @@ impl Parts {
             match (part, &contention) {
                 (Part::Nobody, Some(contention)) => {
                     let own = wait.map_or_else(Default::default, |wait| contention.divide(wait));
-                    parts.add(Part::Own, own.own);
-                    parts.add(Part::Others, own.others);
-                    parts.add(
+                    parts.times.add(Part::Own, own.own);
+                    parts.times.add(Part::Others, own.others);
+                    parts.times.add(
                         Part::Nobody,
                         ns.saturating_sub(own.own.saturating_add(own.others)),
                     );
@@ -54,7 +54,7 @@ impl Parts {
                 }
                 (Part::Nobody, None) => undivided = undivided.saturating_add(ns),
                 (part, _) => {
-                    parts.add(part, ns);
+                    parts.times.add(part, ns);
                     *parts.waits.entry(part).or_default() += 1;
                 }
             }
@@ -72,73 +72,34 @@ impl Parts {
             .end
             .since(analysis.start)
             .saturating_sub(path.length());
-        parts.add(Part::Around, around);
+        parts.times.add(Part::Around, around);
         // Slices and the choice of a CPU are not simulated: it is no longer than it was.
         let alone = schedule.wall(0, Effect::Best).min(path.length());
         parts.alone = alone.saturating_add(around);
         // What the CPUs did not give to the run's own tasks, they gave to others.
         let others = path.length().saturating_sub(alone).min(undivided);
-        parts.add(Part::Others, others);
-        parts.add(Part::Own, undivided - others);
+        parts.times.add(Part::Others, others);
+        parts.times.add(Part::Own, undivided - others);
         parts.withhold(analysis);
         Some(parts)
     }
 
     /// The parts of the hypervisor and of the quota, as the machine's counters tell them.
     fn withhold(&mut self, analysis: &Analysis) {
-        let work = self.get(Part::Work);
+        let work = self.times.get(Part::Work);
         let run = loads::run(analysis, work).unwrap_or(work);
-        self.take(Part::Work, work.saturating_sub(run), Part::Hypervisor);
+        self.times
+            .take(Part::Work, work.saturating_sub(run), Part::Hypervisor);
         // Throttled tasks wait for a CPU that is idle or has others, which do not keep them from it.
         let throttled = machine::withheld(analysis).throttled_ns.unwrap_or(0);
-        let idle = throttled.min(self.get(Part::Nobody));
-        self.take(Part::Nobody, idle, Part::Quota);
-        self.take(Part::Others, throttled - idle, Part::Quota);
-    }
-
-    fn take(&mut self, from: Part, ns: u64, to: Part) {
-        let had = self.get(from);
-        let ns = ns.min(had);
-        self.times.insert(from, had - ns);
-        self.add(to, ns);
-    }
-
-    fn add(&mut self, part: Part, ns: u64) {
-        let sum = self.times.entry(part).or_default();
-        *sum = sum.saturating_add(ns);
-    }
-
-    /// Parts for a test.
-    #[cfg(test)]
-    pub fn made(times: &[(Part, u64)], alone: u64) -> Parts {
-        Parts {
-            times: times.iter().copied().collect(),
-            alone,
-            ..Parts::default()
-        }
-    }
-
-    /// So many waits of a part, for a test.
-    #[cfg(test)]
-    pub fn with_waits(mut self, part: Part, waits: u64) -> Parts {
-        self.waits.insert(part, waits);
-        self
-    }
-
-    /// A part in ns.
-    pub fn get(&self, part: Part) -> u64 {
-        self.times.get(&part).copied().unwrap_or(0)
+        let idle = throttled.min(self.times.get(Part::Nobody));
+        self.times.take(Part::Nobody, idle, Part::Quota);
+        self.times.take(Part::Others, throttled - idle, Part::Quota);
     }
 
     /// The number of a part's waits.
     pub fn waits(&self, part: Part) -> u64 {
         self.waits.get(&part).copied().unwrap_or(0)
-    }
-
-    /// Several parts in ns.
-    pub fn sum(&self, of: impl Fn(Part) -> bool) -> u64 {
-        let parts = self.times.iter().filter(|(part, _)| of(**part));
-        parts.fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
     }
 }
 

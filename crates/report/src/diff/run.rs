@@ -48,7 +48,6 @@ impl Figures {
         self.0.get(figure as usize).copied().flatten()
     }
 
-    /// Forgets a figure.
     pub(super) fn forget(&mut self, figure: Figure) {
         if let Some(value) = self.0.get_mut(figure as usize) {
             *value = None;

@@ -1,10 +1,8 @@
 //! `tr diff` as text.
 
-use std::fmt::Write;
-
 use super::functions::NONE;
 use super::tables::{Frame, Medium};
-use super::{Diff, Gate, Run};
+use super::{Diff, Run};
 use crate::style::{Paint, Style};
 use crate::table::Table;
 use crate::units;
@@ -34,7 +32,7 @@ impl Medium for Terminal<'_> {
 
     fn show<R>(&mut self, frame: Frame, table: Table<'_, R>, rows: Vec<R>) {
         let table = table.titled(frame.counted()).text(rows, self.style, 0);
-        let _ = write!(self.out, "\n{table}");
+        self.out.push_str(&format!("\n{table}"));
         if let Some(note) = frame.note {
             self.style.wrapped(self.out, Paint::Dim, "", note);
         }
@@ -57,13 +55,12 @@ impl Diff {
         for text in self.warnings() {
             style.wrapped(&mut out, Paint::Bad, "! ", &text);
         }
-        if self.same() {
-            let _ = writeln!(out, "\nNo difference in any of {} processes.", self.matched);
-        } else {
-            self.show_changes(&mut Terminal {
+        match self.unchanged() {
+            Some(text) => out += &format!("\n{text}\n"),
+            None => self.show_changes(&mut Terminal {
                 out: &mut out,
                 style,
-            });
+            }),
         }
         let mut terminal = Terminal {
             out: &mut out,
@@ -75,11 +72,9 @@ impl Diff {
             out.push('\n');
             style.wrapped(&mut out, Paint::Dim, "", NONE);
         }
-        if let Some(gate) = self.gate() {
-            let paint = Paint::bad_if(gate.as_ref().map_or(true, Gate::failed));
-            let text = gate.map_or_else(|why| why, |gate| gate.text());
+        if let Some((text, failed)) = self.gate_words() {
             out.push('\n');
-            style.wrapped(&mut out, paint, "", &text);
+            style.wrapped(&mut out, Paint::bad_if(failed), "", &text);
         }
         out
     }

@@ -12,12 +12,12 @@ use tr_analyze::containers::Called;
 use tr_analyze::critical_path;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::own::Own;
+use tr_analyze::status::{self, Purpose, KILL};
 use tr_analyze::tools::{self, Family, Role};
-use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 use tr_format::meta::Extra;
 
-use super::memory::{killed, samples};
+use super::memory::{killed, limit};
 use super::verdicts::{Judged, Verdict};
 use crate::ancestors::down;
 use crate::sort::Rows;
@@ -104,18 +104,6 @@ impl Failures {
     }
 }
 
-const KILL: u32 = 9;
-/// Signals that end a program in good order.
-const ON_PURPOSE: [u32; 7] = [
-    1,  // SIGHUP
-    2,  // SIGINT
-    10, // SIGUSR1
-    12, // SIGUSR2
-    13, // SIGPIPE: a reader has had enough
-    14, // SIGALRM
-    15, // SIGTERM
-];
-
 /// What a process's end says by itself.
 struct Sure<'a> {
     /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
@@ -131,7 +119,6 @@ struct Sure<'a> {
 
 impl<'a> Sure<'a> {
     fn new(analysis: &'a Analysis) -> Sure<'a> {
-        let limits = samples(analysis).filter_map(|(_, it)| it.get(Counter::CgroupMemoryLimit));
         let out_of_memory: BTreeMap<_, _> = killed(analysis).collect();
         let containers = match out_of_memory.is_empty() {
             true => Vec::new(),
@@ -140,9 +127,8 @@ impl<'a> Sure<'a> {
         Sure {
             out_of_memory,
             containers,
-            // Without a limit cgroup v1 has the largest number of pages.
             kills_told: analysis.meta.has(Extra::Memory),
-            limit: limits.max().filter(|bytes| *bytes < 1 << 62),
+            limit: limit(analysis),
             own: Own::of(analysis),
         }
     }
@@ -175,9 +161,8 @@ impl<'a> Sure<'a> {
     /// The rank of a process that a signal killed which nobody sends to end a program in good order.
     fn crash(&self, process: &Process) -> Option<Rank> {
         match exit::killed_by(process.status)? {
-            // Lack of memory, or on purpose.
             KILL => (!self.kills_told).then_some(Rank::Reason),
-            signal => (!ON_PURPOSE.contains(&signal)).then_some(Rank::Crash),
+            signal => (!status::is_for(signal, Purpose::Order)).then_some(Rank::Crash),
         }
     }
 
@@ -185,7 +170,7 @@ impl<'a> Sure<'a> {
     fn on_purpose(&self, ix: ProcessIx, process: &Process) -> bool {
         let by_kill = || self.kills_told && !self.out_of_memory.contains_key(&ix);
         let signal = exit::killed_by(process.status);
-        signal.is_some_and(|it| ON_PURPOSE.contains(&it) || it == KILL && by_kill())
+        signal.is_some_and(|it| status::is_for(it, Purpose::Order) || it == KILL && by_kill())
     }
 }
 
@@ -721,18 +706,13 @@ fn soon(process: &Process) -> u64 {
     (process.end.since(process.start) / 20).max(AT_ONCE)
 }
 
-/// A command that could not be executed, or was not found: the child of a shell or of make that says
-/// so has executed nothing.
+/// The child of a shell or of make that says so has executed nothing.
 fn is_unstarted(process: &Process) -> bool {
-    matches!(code(process), Some(126 | 127))
+    process.status.is_some_and(status::is_unstarted)
 }
 
-/// The status that a shell has of a command: of one that a signal has killed 128 and its number.
 fn code(process: &Process) -> Option<u32> {
-    process.status.map(|status| match status & 0x7f {
-        0 => status >> 8 & 0xff,
-        signal => 128 + signal,
-    })
+    process.status.map(status::in_shell)
 }
 
 fn fails(process: &Process) -> bool {
@@ -741,5 +721,5 @@ fn fails(process: &Process) -> bool {
 
 /// Whether it is `timeout`, and ended what it ran.
 fn timed_out(process: &Process) -> bool {
-    process.status.is_some_and(exit::is_timeout) && label::program(process) == "timeout"
+    process.status.is_some_and(status::is_timeout) && label::program(process) == "timeout"
 }

@@ -170,6 +170,12 @@ pub(crate) fn sum(
     sum
 }
 
+/// The limit of the memory of COMMAND's cgroup, in bytes. Without one v1 has the largest number of pages.
+pub(crate) fn limit(analysis: &Analysis) -> Option<u64> {
+    let limits = samples(analysis).filter_map(|(_, it)| it.get(Counter::CgroupMemoryLimit));
+    limits.max().filter(|bytes| *bytes < 1 << 62)
+}
+
 /// The samples of the machine's counters in the span.
 pub(crate) fn samples(analysis: &Analysis) -> impl Iterator<Item = &(Ktime, Counters)> {
     let span = analysis.start..=analysis.end;

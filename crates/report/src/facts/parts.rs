@@ -1,5 +1,7 @@
 //! The parts of a wall time: what a chain of work and waits went to, and who or what caused it.
 
+use std::collections::BTreeMap;
+
 use tr_analyze::kinds::Kind;
 
 use crate::names::named;
@@ -76,5 +78,45 @@ impl Part {
     pub fn is_starved(self) -> bool {
         use Part::{Hypervisor, Nobody, Others, Own, Quota};
         matches!(self, Own | Others | Quota | Hypervisor | Nobody)
+    }
+}
+
+/// A wall time by part, in ns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartTimes(BTreeMap<Part, u64>);
+
+impl PartTimes {
+    pub fn get(&self, part: Part) -> u64 {
+        self.0.get(&part).copied().unwrap_or(0)
+    }
+
+    /// Several parts.
+    pub fn sum(&self, of: impl Fn(Part) -> bool) -> u64 {
+        let parts = self.0.iter().filter(|(part, _)| of(**part));
+        parts.fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
+    }
+
+    pub fn add(&mut self, part: Part, ns: u64) {
+        let sum = self.0.entry(part).or_default();
+        *sum = sum.saturating_add(ns);
+    }
+
+    pub fn add_all(&mut self, other: &PartTimes) {
+        other.0.iter().for_each(|(part, ns)| self.add(*part, *ns));
+    }
+
+    /// Moves time from a part to another one; returns what that part did not have.
+    pub fn take(&mut self, from: Part, ns: u64, to: Part) -> u64 {
+        let had = self.get(from);
+        let taken = ns.min(had);
+        self.0.insert(from, had - taken);
+        self.add(to, taken);
+        ns - taken
+    }
+}
+
+impl FromIterator<(Part, u64)> for PartTimes {
+    fn from_iter<I: IntoIterator<Item = (Part, u64)>>(parts: I) -> PartTimes {
+        PartTimes(parts.into_iter().collect())
     }
 }

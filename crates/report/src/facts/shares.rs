@@ -106,11 +106,29 @@ impl CpuShares {
     }
 
     /// The words before that.
-    pub fn least(&self) -> &'static str {
+    fn least(&self) -> &'static str {
         match self.least {
             true => "at least ",
             false => "",
         }
+    }
+
+    /// The build's CPU time and how many CPUs that is, in words.
+    pub fn used(&self, analysis: &Analysis) -> [String; 2] {
+        let cpus = units::cpus(analysis.meta.cpus.len() as u64);
+        if warnings::is_blank(analysis) {
+            return ["? of CPU".to_owned(), format!("? of {cpus} utilized")];
+        }
+        let (wall, cpu) = (analysis.end.since(analysis.start), self.build.unwrap_or(0));
+        let busy = match wall {
+            0 => 0.0,
+            wall => cpu as f64 / wall as f64,
+        };
+        let least = self.least();
+        [
+            format!("{least}{} of CPU", units::time(cpu)),
+            format!("{least}{busy:.2} of {cpus} utilized"),
+        ]
     }
 
     /// The shares in words; a share that is not known is `?`.

@@ -7,11 +7,11 @@ use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::{Analysis, Times};
 
 use super::normal::stable;
-use super::parts::Part;
+use super::parts::{Part, PartTimes};
 use super::verdicts::{Judged, Verdict};
 use crate::kinds::is_told;
 use crate::steps::times::AllTimes;
-use crate::steps::StepKind;
+use crate::steps::{Step, StepKind};
 
 /// The sums over the steps of a kind and name in one run, in ns; `None`: not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct StepSum {
     pub had: Option<u64>,
     pub wanted: Option<u64>,
     /// The wall time by part; `None`: not known of one of them.
-    pub parts: Option<BTreeMap<Part, u64>>,
+    pub parts: Option<PartTimes>,
     /// So many failed or were slow, and were held back.
     pub held_back: Option<u64>,
     /// What held back the first of those, with the evidence.
@@ -55,29 +55,29 @@ impl StepSum {
             path: Some(0),
             had: Some(0),
             wanted: Some(0),
-            parts: Some(BTreeMap::new()),
+            parts: Some(PartTimes::default()),
             held_back: verdicts.then_some(0),
             ..StepSum::default()
         }
     }
 
-    /// A part of the wall time.
     pub fn part(&self, part: Part) -> Option<u64> {
-        Some(self.parts.as_ref()?.get(&part).copied().unwrap_or(0))
+        Some(self.parts.as_ref()?.get(part))
     }
 }
 
 /// The steps of a run by kind and name.
 pub type StepSums = BTreeMap<(StepKind, String), StepSum>;
 
-/// The steps of a recording, of which `path` is the critical path. Moments are none.
+/// The steps of a recording, of which `path` is the critical path. A moment is none, unless it tells a result.
 pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
     let (judged, basis) = (Judged::new(analysis), analysis.basis());
     let (steps, verdicts) = (&judged.steps, judged.verdicts());
     let times = AllTimes::new(analysis, steps, path);
     let mut sums = StepSums::new();
     let known = steps.list().iter().zip(&times.steps).enumerate();
-    for (at, (step, times)) in known.filter(|(_, (step, _))| !step.is_moment()) {
+    let counts = |step: &Step| !step.is_moment() || step.result.is_some();
+    for (at, (step, times)) in known.filter(|(_, (step, _))| counts(step)) {
         let key = (step.kind, stable(step.kind, &step.name));
         let none = || StepSum::none(verdicts.are_known());
         let sum = sums.entry(key).or_insert_with(none);
@@ -98,7 +98,10 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
         let figures = verdicts.figures(at);
         add(&mut sum.had, figures.map(|it| it.had));
         add(&mut sum.wanted, figures.map(|it| it.wanted));
-        sum.parts = sum.parts.take().zip(figures).map(add_parts);
+        sum.parts = sum.parts.take().zip(figures).map(|(mut sum, more)| {
+            sum.add_all(&more.parts);
+            sum
+        });
         let told = verdicts.told(at);
         add(&mut sum.held_back, Some(u64::from(told.is_some())));
         if sum.held.is_none() {
@@ -116,12 +119,4 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
 /// Adds to a sum that is known as long as all of its parts are.
 pub fn add(sum: &mut Option<u64>, more: Option<u64>) {
     *sum = sum.zip(more).map(|(sum, more)| sum.saturating_add(more));
-}
-
-fn add_parts((mut sum, verdict): (BTreeMap<Part, u64>, &Verdict)) -> BTreeMap<Part, u64> {
-    for (part, ns) in &verdict.parts {
-        let sum = sum.entry(*part).or_default();
-        *sum = sum.saturating_add(*ns);
-    }
-    sum
 }

@@ -12,15 +12,16 @@ use std::collections::BTreeMap;
 
 use tr_analyze::contention::{Contention, Wait};
 use tr_analyze::critical_path::Paths;
-use tr_analyze::model::{ended_by, Analysis, Basis};
+use tr_analyze::model::{Analysis, Basis};
+use tr_analyze::status::ended_in_time;
 use tr_format::event::Comm;
 
 use self::division::{Divided, Divider};
-use super::parts::Part;
+use super::parts::{Part, PartTimes};
 use crate::sort::Rows;
 use crate::steps::times::own_path;
 use crate::steps::{Step, StepIx, StepKind, Steps};
-use crate::{exit, who};
+use crate::who;
 
 /// A part is the verdict if it has two fifths of the wall time, and this much, in ns.
 const OF_WALL: (u64, u64) = (2, 5);
@@ -56,7 +57,7 @@ pub struct Verdict {
     /// The median of the share of its `wanted` time that the suite's other tests had, in percent.
     pub median: Option<u64>,
     /// All parts of the wall time, in ns.
-    pub parts: Vec<(Part, u64)>,
+    pub parts: PartTimes,
     /// Who had the CPUs, or was waited for, by name with their times in ns.
     pub by: Vec<(String, u64)>,
     /// It failed or was slow, and that was not its own work or sleep.
@@ -201,16 +202,16 @@ fn may_have_failed(steps: &Steps, step: &Step) -> bool {
 
 fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) -> Option<Verdict> {
     let wall = step.wall();
-    if wall == 0 || divided.get(Part::Unknown).saturating_mul(UNKNOWN) > wall {
+    if wall == 0 || divided.times.get(Part::Unknown).saturating_mul(UNKNOWN) > wall {
         return None;
     }
-    let starved = divided.sum(Part::is_starved);
-    let had = divided.get(Part::Work);
+    let starved = divided.times.sum(Part::is_starved);
+    let had = divided.times.get(Part::Work);
     let waits = Part::ALL.into_iter().filter(|part| !part.is_starved());
-    let waits = waits.map(|part| (divided.get(part), part));
+    let waits = waits.map(|part| (divided.times.get(part), part));
     let cpu = Part::ALL.into_iter().filter(|part| part.is_starved());
     // Of several that kept it from a CPU the one that did so for longest.
-    let who = cpu.rev().max_by_key(|part| divided.get(*part))?;
+    let who = cpu.rev().max_by_key(|part| divided.times.get(*part))?;
     let all = waits.chain([(starved, who)]);
     let (ns, part) = all.rev().max_by_key(|(ns, _)| *ns)?;
     let large = ns.saturating_mul(OF_WALL.1) >= wall.saturating_mul(OF_WALL.0);
@@ -221,7 +222,7 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
         had,
         wanted: had.saturating_add(starved),
         median,
-        parts: divided.all(),
+        parts: divided.times.clone(),
         by: Vec::new(),
         told: false,
     };
@@ -235,7 +236,7 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
     let slow = median.zip(held.share());
     let slow = slow.is_some_and(|(median, share)| share.saturating_mul(2) < median);
     let slow = slow && part.is_starved();
-    let is_late = divided.timers() >= LEAST || was_ended(step);
+    let is_late = divided.timers >= LEAST || step.status.is_some_and(ended_in_time);
     let [one, suite] = LATE;
     let late = if median.is_some() { one } else { suite };
     let is_test = matches!(step.kind, StepKind::Test | StepKind::Mark);
@@ -251,21 +252,6 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
     Some(Verdict { told, ..held })
 }
 
-/// A signal ended the step that ends a program that takes too long, or `timeout` did.
-fn was_ended(step: &Step) -> bool {
-    step.status.is_some_and(ended_in_time)
-}
-
-fn ended_in_time(status: u32) -> bool {
-    const SIGNALS: [u32; 4] = [
-        9,  // SIGKILL
-        14, // SIGALRM
-        15, // SIGTERM
-        24, // SIGXCPU
-    ];
-    exit::is_timeout(status) || ended_by(status).is_some_and(|it| SIGNALS.contains(&it))
-}
-
 /// The shares of the tests of each suite: those with the same step around them.
 struct Medians(BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>>);
 
@@ -276,8 +262,8 @@ impl Medians {
             let Some(divided) = divided.as_ref().filter(|_| step.kind == StepKind::Test) else {
                 continue;
             };
-            let had = divided.get(Part::Work);
-            let wanted = had.saturating_add(divided.sum(Part::is_starved));
+            let had = divided.times.get(Part::Work);
+            let wanted = had.saturating_add(divided.times.sum(Part::is_starved));
             if wanted > 0 {
                 let suite = suites.entry(step.parent).or_default();
                 suite.push((percent(had, wanted), at));

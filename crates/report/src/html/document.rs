@@ -71,6 +71,8 @@ pub struct Document {
     path: Option<Path>,
     path_title: &'static str,
     steps: Steps,
+    /// The step that could tell its tests.
+    untold: Option<String>,
     what_if: Option<WhatIf>,
     /// The columns of what the wall time of a step went to.
     uses: Vec<&'static str>,
@@ -436,7 +438,7 @@ pub fn document(
         verdict: advised.verdict.as_ref().map(|it| it.text()),
         advice: changes.map(|it| Change::new(analysis, it)).collect(),
         combined: advised.combined(shown).map(|it| it.text(shown)),
-        anomalies: warnings::anomalies(analysis),
+        anomalies: warnings::anomalies(&analysis.quality),
         clocks: warnings::clocks(&analysis.quality).into_iter().collect(),
         processes,
         threads,
@@ -444,6 +446,7 @@ pub fn document(
         path: path.map(|path| columns_of(analysis, path)),
         path_title: path::title(analysis),
         steps: steps.columns(analysis, (path, &needs), &mut strings),
+        untold: steps.untold(),
         what_if: facts.as_ref().and_then(WhatIf::new),
         uses: kinds::COLUMNS.iter().map(|column| column.title).collect(),
         connections: connections(analysis, &mut strings),

@@ -87,7 +87,6 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// Adds the columns.
     pub fn write(&self, columns: &mut Columns) {
         let samples = self.samples.iter();
         let stacks = (1..).zip(&self.callers);

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
+use tr_analyze::tools;
 
 use crate::facts::verdicts::{Judged, Verdict};
 use crate::html::strings::Strings;
@@ -103,6 +104,19 @@ impl<'a> Chosen<'a> {
             rows,
             row_of,
         }
+    }
+
+    /// The first step whose program could tell the tests that it runs.
+    pub fn untold(&self) -> Option<String> {
+        let list = self.judged.steps.list();
+        let holds: BTreeSet<usize> = list.iter().filter_map(|step| step.parent).collect();
+        let chosen = self.rows.iter().filter(|at| !holds.contains(at));
+        let mut chosen = chosen.filter_map(|at| list.get(*at));
+        let untold = chosen.find(|step| {
+            let tool = step.name.split(' ').next().and_then(tools::by_name);
+            step.wall() > 0 && tool.is_some_and(|tool| tool.tells_tests)
+        });
+        untold.map(|step| step.name.clone())
     }
 
     /// The row of the innermost step that a process was in at its end.

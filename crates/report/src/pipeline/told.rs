@@ -18,7 +18,6 @@ pub struct Told {
     pub needs: Option<Vec<String>>,
     /// Its start on a runner.
     pub started: u64,
-    /// Its end.
     pub ended: u64,
     /// Its wait for a runner before, in ns.
     pub queued: u64,

@@ -394,7 +394,6 @@ impl Predictor {
         (least.min(900), most)
     }
 
-    /// The forecast.
     pub fn forecast(&self, analysis: &Analysis) -> Forecast {
         let cpus = self.cpus();
         let (wall, done) = self.interval(cpus, self.wanted.jobs);

@@ -94,7 +94,6 @@ pub(super) fn lines(out: &mut String, advised: &Advised, most: usize, style: &St
     }
 }
 
-/// Writes the verdict.
 fn verdict(out: &mut String, advised: &Advised, style: &Style) {
     if let Some(verdict) = &advised.verdict {
         let mut text = String::new();

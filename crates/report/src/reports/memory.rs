@@ -10,7 +10,7 @@ use tr_analyze::model::{ProcessIx, ThreadIx};
 use tr_format::counters::{Counter, Counters};
 use tr_format::meta::Known;
 
-use crate::facts::memory::{facts, samples, sum, MemorySum, Resident};
+use crate::facts::memory::{facts, limit, samples, sum, MemorySum, Resident};
 use crate::members::{self, members, Members};
 use crate::query::By;
 use crate::sort::Rows;
@@ -109,12 +109,6 @@ impl<'a> Memory<'a> {
         values.max()
     }
 
-    /// The limit of the cgroup's memory. Without one v1 has the largest number of pages.
-    fn cgroup_limit(&self) -> Option<u64> {
-        let limit = self.most(Counter::CgroupMemoryLimit);
-        limit.filter(|bytes| *bytes < 1 << 62)
-    }
-
     /// The largest memory of the cgroup in the span. The kernel's figure is that since the
     /// cgroup's beginning: it belongs to the span if it has grown there.
     fn cgroup_peak(&self) -> Option<u64> {
@@ -162,7 +156,7 @@ impl<'a> Memory<'a> {
             Some(peak) => ("", Some(peak)),
             None => ("at least ", self.most(Counter::CgroupMemory)),
         };
-        if let (Some(used), Some(limit)) = (used, self.cgroup_limit()) {
+        if let (Some(used), Some(limit)) = (used, limit(self.view.analysis)) {
             let share = units::share(used, limit);
             let (used, limit) = (units::bytes(used), units::bytes(limit));
             lines.push(format!("The cgroup used {least}{used} of {limit}: {share}"));
@@ -261,7 +255,7 @@ impl Report for Memory<'_> {
             "resident_bytes": Resident::of(analysis).least(),
             "cgroup_bytes": self.most(Counter::CgroupMemory),
             "cgroup_peak_bytes": self.cgroup_peak(),
-            "cgroup_limit_bytes": self.cgroup_limit(),
+            "cgroup_limit_bytes": limit(self.view.analysis),
             "kills": kills.collect::<Vec<_>>(),
             "rows": self.table().rows(self.rows()),
             "samples": samples.collect::<Vec<_>>(),

@@ -100,6 +100,16 @@ impl ReportKind {
         }
     }
 
+    /// All, by topic.
+    pub fn by_topic() -> impl Iterator<Item = ReportKind> {
+        let about = |topic| {
+            ReportKind::ALL
+                .into_iter()
+                .filter(move |it| it.topic() == topic)
+        };
+        Topic::ALL.into_iter().flat_map(about)
+    }
+
     /// The name in JSON.
     pub fn key(self) -> String {
         self.name().replace('-', "_")

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, ByKernel, ThreadIx, Times};
-use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
+use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline};
 
 use crate::facts::reason::Reason;
 use crate::members::{self, members, Members};
@@ -57,15 +57,8 @@ impl ReasonSums {
             return; // every reason has its sum
         };
         let length = waited.stretch.length();
-        match waited.stretch.doing {
-            Bucket::Wait(Wait::Sleep | Wait::Stopped) => {
-                self.1.sleep = self.1.sleep.saturating_add(length);
-            }
-            Bucket::Wait(Wait::Io | Wait::Vfork | Wait::Blocked) => {
-                self.1.blocked = self.1.blocked.saturating_add(length);
-            }
-            _ => {}
-        }
+        let state = waited.stretch.doing.sum_in(&mut self.1);
+        *state = state.saturating_add(length);
         sum.total = sum.total.saturating_add(length);
         sum.count += 1;
         if length > sum.longest.map_or(0, |longest| longest.stretch.length()) {
@@ -73,7 +66,6 @@ impl ReasonSums {
         }
     }
 
-    /// The sums of sleeps, and of uninterruptible waits.
     fn states(&self) -> &Times {
         &self.1
     }

@@ -126,7 +126,7 @@ impl Report for QualityReport<'_> {
                 &imports::sentence(import),
             );
         }
-        let found = anomalies(self.view.analysis);
+        let found = anomalies(&self.view.analysis.quality);
         if !found.is_empty() {
             style.items(&mut out, "Anomalies   ", &found, " · ");
         }

@@ -155,30 +155,19 @@ fn header(out: &mut String, view: &View, style: &Style) {
     let analysis = view.analysis;
     let meta = &analysis.meta;
     let wall = analysis.end.since(analysis.start);
-    let shares = CpuShares::of(analysis);
-    let cpu = shares.build().unwrap_or(0);
-    let busy = if wall > 0 {
-        cpu as f64 / wall as f64
-    } else {
-        0.0
-    };
     let what = who::recorded_where(meta);
     let mut facts = Vec::new();
     match analysis.summary.as_ref().map(|summary| summary.status) {
+        _ if is_blank(analysis) => facts.push("no end".into()),
         Some(Some(raw)) => facts.push(exit::words(raw)),
         Some(None) => {}
         None => facts.push("no end".into()),
     }
-    facts.push(units::time(wall));
-    let least = shares.least();
-    facts.push(format!("{least}{} of CPU", units::time(cpu)));
-    let cpus = units::cpus(meta.cpus.len() as u64);
-    facts.push(format!("{least}{busy:.2} of {cpus} utilized"));
-    if is_blank(analysis) {
-        let cpus = units::cpus(meta.cpus.len() as u64);
-        facts = ["no end", "?", "? of CPU"].map(str::to_owned).into();
-        facts.push(format!("? of {cpus} utilized"));
-    }
+    facts.push(match is_blank(analysis) {
+        true => "?".into(),
+        false => units::time(wall),
+    });
+    facts.extend(CpuShares::of(analysis).used(analysis));
     let status = analysis.summary.as_ref().and_then(|it| it.status);
     let failed = exit::failed(status);
     let colored = |text: String| match facts.first().filter(|_| failed) {

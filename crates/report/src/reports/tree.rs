@@ -430,7 +430,6 @@ fn wall(analysis: &Analysis, process: &Process) -> Cell {
     }
 }
 
-/// A line's columns.
 struct TreeLine {
     name: String,
     paint: Paint,

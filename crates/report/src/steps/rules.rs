@@ -7,8 +7,8 @@ mod tests;
 use tr_analyze::tools::{self, Family};
 
 use super::StepKind;
-use crate::called;
-use crate::{escape, label};
+use crate::label::{self, has};
+use crate::{called, escape};
 
 /// A command line that is a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +46,7 @@ struct Line<'a> {
     name: &'a str,
     /// The first of the tool's names.
     tool: &'a str,
+    family: Option<Family>,
     args: &'a [&'a [u8]],
 }
 
@@ -151,6 +152,7 @@ const RULES: &[Rule] = &[
         build::cargo,
         "cargo build --release => target | cargo build
          cargo +nightly -q test -p x => target | cargo test
+         cargo --manifest-path x/Cargo.toml build => target | cargo build
          cargo nextest run => target | cargo nextest run
          cargo --version => -
          cargo metadata --format-version 1 => -",
@@ -261,7 +263,9 @@ const RULES: &[Rule] = &[
         jobs::docker,
         "docker build -t x . => job | docker build
          docker buildx build . => job | docker buildx build
+         docker --host tcp://d build . => job | docker build
          podman pull x => job | podman pull
+         docker exec x make => -
          docker ps => -",
     ),
     (
@@ -421,9 +425,10 @@ pub(super) fn of(all: &[&[u8]]) -> Option<Found> {
             Some(tool) => tool.name(),
             None => name,
         },
+        family: tool.map(|tool| tool.family),
         args,
     };
-    let family = tool.map(|tool| tool.family);
+    let family = line.family;
     let is = |(families, ..): &&Rule| family.is_some_and(|family| families.contains(&family));
     if let Some((_, read, _)) = RULES.iter().find(is) {
         return read(&line);
@@ -456,9 +461,11 @@ impl<'a> Line<'a> {
             .or_else(|| self.args.iter().find_map(joined))
     }
 
-    /// The arguments that are no options; `valued` options have their value in the next one.
-    fn words(&self, valued: &'a [&'a str]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let is_valued = |arg: &[u8]| valued.iter().any(|option| option.as_bytes() == arg);
+    /// The arguments that are no options; `valued` ones, separated by spaces, and those of the family have
+    /// their value in the next one.
+    fn words(&self, valued: &'static str) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let of_family = self.family.map_or("", label::valued);
+        let is_valued = move |arg: &[u8]| has(valued, arg) || has(of_family, arg);
         let mut skip = false;
         let args = self.args.iter().copied();
         args.filter(move |arg| {
@@ -491,18 +498,6 @@ fn test_runner(name: impl Into<String>) -> Option<Found> {
         tests: Tests::Children,
         ..Found::new(StepKind::Test, name)
     })
-}
-
-/// A program's name and the words after it, of which the first one is among `known`.
-fn known_verb(
-    line: &Line,
-    kind: StepKind,
-    valued: &'static [&'static str],
-    known: &[&str],
-) -> Option<Found> {
-    let verb = line.words(valued).next()?;
-    let is = known.iter().any(|known| known.as_bytes() == verb);
-    is.then(|| found(kind, format!("{} {}", line.name, escape::text(verb))))?
 }
 
 /// A file that a command makes; `None` for one that no build asks for.

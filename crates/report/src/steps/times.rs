@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use tr_analyze::critical_path::{Paths, Segment};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::{Analysis, ThreadIx, Times};
-use tr_analyze::timeline::{Bucket, Wait};
 use tr_format::event::Ktime;
 
 use super::{StepIx, Steps};
@@ -165,7 +164,7 @@ fn each_part(
                 stretch.to
             };
             let times = sums.entry(part.2).or_default();
-            let sum = state(times, stretch.doing);
+            let sum = stretch.doing.sum_in(times);
             *sum = sum.saturating_add(to.since(from));
             from = to;
         }
@@ -186,16 +185,6 @@ fn each_part(
         .saturating_sub(known.unknown.saturating_sub(is.times.unknown));
     for (step, times) in sums {
         each(step, times);
-    }
-}
-
-fn state(times: &mut Times, doing: Bucket) -> &mut u64 {
-    match doing {
-        Bucket::OnCpu(_) => &mut times.on_cpu,
-        Bucket::RunQueue { .. } => &mut times.run_queue,
-        Bucket::Wait(Wait::Sleep | Wait::Stopped) => &mut times.sleep,
-        Bucket::Wait(Wait::Io | Wait::Vfork | Wait::Blocked) => &mut times.blocked,
-        Bucket::Wait(Wait::Unknown) | Bucket::Unknown => &mut times.unknown,
     }
 }
 

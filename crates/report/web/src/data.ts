@@ -104,6 +104,8 @@ export interface Doc {
     verdict: (number | null)[]; held: (number | null)[]; spent: number[];
     /** The steps that make a file which its command line names. */
     after: number[][] };
+  /** The first step that runs its tests in one process, and could tell them. */
+  untold: string | null;
   /** What the wall time of a step went to: the columns of `uses`. */
   uses: string[];
   /** The longest ones, and the number of all. */

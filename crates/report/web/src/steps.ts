@@ -75,15 +75,10 @@ function columns(data: Data, store: Store, most: () => number): Column<number>[]
   ];
 }
 
-/** Programs that run their tests inside one process, and can write JUnit XML. */
-const RUNNERS = /^(pytest|jest|vitest|phpunit|rspec|mvn|gradle)\b/;
-
 /** Where the tests of a runner are found; null: nothing is missing. */
-function missing(data: Data, all: number[]): HTMLElement | null {
-  const holds = new Set(data.doc.steps.parent);
-  const row = all.find((row) => !holds.has(row) && RUNNERS.test(data.stepName(row)));
-  if (row === undefined) return null;
-  return h("p", { class: "hint", id: "inside" }, `${data.stepName(row)} runs its tests in one process: `, h("code", {}, "tr report --with junit.xml"), " adds those of a report in JUnit's format.");
+function missing(name: string | null): HTMLElement | null {
+  if (name === null) return null;
+  return h("p", { class: "hint", id: "inside" }, `${name} runs its tests in one process: `, h("code", {}, "tr report --with junit.xml"), " adds those of a report in JUnit's format.");
 }
 
 export class Steps {
@@ -135,7 +130,7 @@ export class Steps {
       about: (row) => ({ "data-step": row }),
     });
     const legend = h("div", { class: "legend", "aria-label": "What wall time went to" }, ...data.doc.uses.map((name, use) => h("span", { class: "key" }, h("i", { class: `swatch u${use}` }), name)));
-    this.element = h("div", { class: "tableview" }, h("div", { class: "toolbar" }, form.element, kinds.length > 1 ? only.element : null, least, failed, zoom, ...this.grid.tools, legend, this.note), missing(data, this.all), this.grid.element, this.chart.element);
+    this.element = h("div", { class: "tableview" }, h("div", { class: "toolbar" }, form.element, kinds.length > 1 ? only.element : null, least, failed, zoom, ...this.grid.tools, legend, this.note), missing(data.doc.untold), this.grid.element, this.chart.element);
   }
 
   update() {

@@ -24,7 +24,6 @@ pub(super) fn lost_spans(analysis: &Analysis) -> Spans {
 pub(super) struct Evidence<'a> {
     graph: Graph<'a>,
     lost: &'a Spans,
-    /// The path's end.
     to: Ktime,
     /// [`Evidence::busy`]: few paths end in a wait that has not ended.
     busy: OnceCell<Arena<ProcessIx, bool>>,

@@ -67,7 +67,6 @@ impl What {
     }
 }
 
-/// An operation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Op {
     pub what: What,

@@ -1,6 +1,5 @@
 //! The CPUs of a simulated run, and its clock.
 
-/// A machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// The number of CPUs.

@@ -19,7 +19,6 @@ pub(super) const PLANNED: Changes = 1 << 31;
 /// A job, and the jobs that have to end before it.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The job.
     pub job: Job,
     /// Those that it needs at best, probably, and at worst.
     pub after: [Vec<ProcessIx>; 3],
@@ -68,7 +67,6 @@ impl Plan {
         slots.collect()
     }
 
-    /// The jobs.
     pub fn jobs(&self) -> &[Planned] {
         &self.jobs
     }

@@ -23,7 +23,6 @@ pub struct Done {
 /// The life of a thread in a simulated run, in ns from the run's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// The thread.
     pub thread: ThreadIx,
     /// Its start; of a job the moment at which it got its slot.
     pub from: u64,
@@ -34,7 +33,6 @@ pub struct Life {
 /// The time of one thread in the chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
-    /// The thread.
     pub thread: ThreadIx,
     /// Its moment in the recording at which the leg begins.
     pub at: Ktime,

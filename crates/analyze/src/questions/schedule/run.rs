@@ -85,7 +85,6 @@ struct Run<'a, F> {
     stuck: Option<BinaryHeap<Reverse<(Ktime, ThreadIx)>>>,
 }
 
-/// Simulates a run.
 pub(super) fn run<'a, F>(threads: &'a Threads, on: On<'a, F>) -> Done
 where
     F: Fn(Changes, u64) -> u64,

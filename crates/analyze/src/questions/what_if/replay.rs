@@ -13,7 +13,6 @@ use crate::questions::programs::{Group, Groups};
 /// A thread's position in the replay.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cursor {
-    /// The current stretch.
     number: u32,
     /// The time up to which its clocks count.
     now: Ktime,
@@ -115,7 +114,6 @@ impl Replay<'_> {
         self.groups.at(process, at)
     }
 
-    /// Adds work.
     fn add_work(&mut self, thread: ThreadIx, from: Ktime, to: Ktime) {
         let (from, to) = (from.max(self.from), to.min(self.to));
         let process = self.graph.analysis.thread(thread).process;

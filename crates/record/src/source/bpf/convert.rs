@@ -20,7 +20,7 @@ use zerocopy::FromBytes;
 
 use super::dns;
 use crate::disks;
-use crate::host;
+use crate::proc;
 use crate::source::recorder;
 use crate::stacks::{At, Stacked};
 
@@ -287,7 +287,6 @@ fn end(event: &wire::End, page: u64) -> LifeKind {
     })
 }
 
-/// A task's totals.
 pub fn total(total: &wire::Total) -> LifeKind {
     LifeKind::Account(Account {
         tid: Tid(total.tid),
@@ -516,7 +515,7 @@ fn join(record: &[u8]) -> Option<LifeEvent> {
             full_len: u32::try_from(event.argv_full_len).ok(),
         }
     } else {
-        host::cmdline_of(task.seen_tid, &Comm::new(&task.comm)).unwrap_or_default()
+        proc::cmdline_of(task.seen_tid, &Comm::new(&task.comm)).unwrap_or_default()
     };
     Some(snapshot(task, argv))
 }

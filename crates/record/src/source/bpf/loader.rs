@@ -48,12 +48,7 @@ pub enum Refused {
     },
     /// The kernel refuses a system call.
     #[error("cannot {action}: {errno}")]
-    System {
-        /// What was tried.
-        action: &'static str,
-        /// The error.
-        errno: Errno,
-    },
+    System { action: &'static str, errno: Errno },
     /// The other side has ended, or has sent no request.
     #[error("the request: {0}")]
     Request(io::Error),

@@ -10,7 +10,7 @@ use tr_bpf::wire;
 use zerocopy::FromBytes;
 
 use crate::mappings::{Image, Mapped};
-use crate::source::proc;
+use crate::proc;
 use crate::stacks::BuildId;
 
 /// The most build ids that are kept.

@@ -26,9 +26,10 @@ use self::devices::Devices;
 use self::rings::{RootWatch, Sink};
 use self::sudo::{Attached, Sudo};
 use self::totals::Totals;
-use super::{recorder, Alive, Drained, Last, PartEvents, Source, Started, DRAIN_EVERY};
+use super::{recorder, Drained, Last, PartEvents, Source, Started, Tracing, DRAIN_EVERY};
 use crate::config::{ring_sizes, Config, Follow};
 use crate::error::Error;
+use crate::proc::{self, Alive};
 use crate::targets::Targets;
 use crate::{capabilities, host, memory};
 
@@ -208,7 +209,7 @@ fn servers(tasks: &[wire::Snapshot]) -> HashSet<u32> {
 fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeEvent> {
     let event = |task: &wire::Snapshot| {
         let argv = if task.followed != 0 && task.kthread == 0 && task.tid == task.tgid {
-            host::cmdline(task.seen_tid, argv_limit)
+            proc::cmdline(task.seen_tid, argv_limit)
         } else {
             Argv::from_args([""; 0])
         };
@@ -410,6 +411,8 @@ impl Bpf {
         }
     }
 }
+
+impl Tracing for Bpf {}
 
 impl Source for Bpf {
     /// Readable when a ring is half full.

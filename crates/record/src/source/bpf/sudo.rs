@@ -23,7 +23,6 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Attached programs.
 pub struct Attached {
-    /// Their reader.
     pub tracer: Tracer,
     /// Wake-ups by interrupts are recorded as such.
     pub irq_known: bool,

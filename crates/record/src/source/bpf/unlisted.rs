@@ -7,7 +7,7 @@ use tr_bpf::wire;
 use tr_format::event::{Argv, CgroupId, Ktime, LifeEvent, LifeKind, Snapshot, Tid};
 
 use crate::host;
-use crate::source::proc::{self, tgid, Id};
+use crate::proc::{self, tgid, Id};
 use crate::source::recorder;
 
 /// A task that is younger than this before the list may have a recorded fork, in ns: `/proc`
@@ -45,7 +45,7 @@ fn task(process: Id, thread: Id, since: u64, argv_limit: u32) -> Option<LifeEven
         return None;
     }
     let argv = match thread == process && !stat.kthread {
-        true => host::cmdline(thread.unsigned_abs(), argv_limit),
+        true => proc::cmdline(thread.unsigned_abs(), argv_limit),
         false => Argv::from_args([""; 0]),
     };
     // Raw bits (include/linux/sched.h) of the letters in fs/proc/array.c. One that runs is on a

@@ -10,11 +10,11 @@ use tr_format::event::{Ktime, LifeKind};
 use tr_format::meta::{Facts, Known, Method, Missing, Origin, Scope};
 
 use self::scan::State;
-use super::proc::{self, Id};
 use super::sampler::Sampler;
-use super::{Alive, Drained, Last, Source, Started, NEEDS_PROGRAMS};
+use super::{Drained, Last, Source, Started, Tracing, NEEDS_PROGRAMS};
 use crate::config::{Config, Follow};
 use crate::error::Error;
+use crate::proc::{self, Alive, Id};
 
 /// The sampler and the recorder's main thread share the state.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -69,6 +69,8 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
         living: Vec::new(),
     })
 }
+
+impl Tracing for Poll {}
 
 impl Source for Poll {
     fn ready(&self) -> Option<BorrowedFd<'_>> {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use tr_format::event::{Account, CgroupId, Comm, Exec, Fork, Ktime, LifeKind, TaskEnd};
 
 use crate::host;
+use crate::proc::{self, tgid, tid, Id, Stat};
 use crate::source::events::Waiting;
-use crate::source::proc::{self, tgid, tid, Id, Stat};
 
 /// A process that a sample has found.
 #[derive(Clone, Debug)]
@@ -106,7 +106,6 @@ impl State {
         }
     }
 
-    /// A new process.
     fn found(&mut self, time: Ktime, id: Id, parent: Id, stat: &Stat) {
         let above = self.processes.get(&parent);
         let (comm, arguments) = above.map_or((Comm::default(), 0), |it| (it.comm, it.arguments));
@@ -169,7 +168,7 @@ impl State {
             old_tid: tid(id),
             comm,
             filename: proc::executable(id).unwrap_or_default().into(),
-            argv: host::cmdline(id.unsigned_abs(), self.argv_limit),
+            argv: proc::cmdline(id.unsigned_abs(), self.argv_limit),
             cgroup: CgroupId(0),
             max_rss: None,
         };
@@ -244,7 +243,6 @@ impl State {
         self.waiting.push(time, LifeKind::End(end));
     }
 
-    /// A task's totals.
     pub fn account(&mut self, time: Ktime, id: Id, process: Id) {
         let Some((sum_exec_runtime, run_delay, slices)) = proc::totals(id) else {
             return;
@@ -275,6 +273,7 @@ mod tests {
             threads: 1,
             start: 7,
             arguments,
+            arguments_end: arguments,
             status: None,
         };
         let mut process = Process {

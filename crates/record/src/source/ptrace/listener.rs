@@ -7,14 +7,13 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 
-use crate::source::proc::Id;
+use crate::proc::Id;
 
 /// A call of ptrace(2) that makes its caller, or another task, a tracee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The call's number for the answer.
     id: u64,
-    /// The calling task.
     pub caller: Id,
     /// The task to be traced, in the caller's pid namespace; `None`: the caller.
     pub target: Option<Id>,

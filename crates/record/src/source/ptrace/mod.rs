@@ -15,11 +15,11 @@ use tr_format::event::{Degraded, Ktime, LifeKind};
 use tr_format::meta::{Facts, Known, Method, Missing, Origin, Scope};
 
 use self::tracer::{State, Thread};
-use super::proc::{self, Id};
 use super::sampler::Sampler;
-use super::{Alive, Drained, Last, Reaped, Source, Started, NEEDS_PROGRAMS};
+use super::{Drained, Last, Reaped, Source, Started, Tracing, NEEDS_PROGRAMS};
 use crate::config::{Config, Follow};
 use crate::error::Error;
+use crate::proc::{self, Alive, Id};
 use crate::{host, urgency};
 
 /// What a recording by ptrace lacks, or changes in COMMAND, by the kernel's rules.
@@ -181,6 +181,44 @@ fn run(shared: &Shared) {
     }
 }
 
+impl Tracing for Ptrace {
+    fn wants_calls(&self) -> bool {
+        true
+    }
+
+    fn listen(&mut self, listener: Option<OwnedFd>) {
+        let Some(listener) = listener else {
+            let what = b"programs that trace others (gdb, strace, leak checkers) fail: there is no listener for ptrace";
+            let degraded = Degraded {
+                what: (*what).into(),
+            };
+            let mut state = self.shared.lock();
+            return state
+                .waiting
+                .push(host::now(), LifeKind::Degraded(degraded));
+        };
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::Builder::new().name("tr-calls".into());
+        // Without the thread the listener closes, and such calls fail.
+        let thread = thread.spawn(move || announce(&shared, &listener));
+        self.calls = thread.ok();
+    }
+
+    fn reaped(&mut self) -> Option<Reaped> {
+        self.shared.lock().reaped.take()
+    }
+
+    /// The kernel reports the stops of a tracee to its tracer alone, if that is a thread of its
+    /// parent's process (`do_notify_parent_cldstop` in kernel/signal.c).
+    fn has_stopped_command(&self) -> bool {
+        self.shared.lock().root_stopped
+    }
+
+    fn took_rights(&self) -> bool {
+        self.shared.lock().told_rights
+    }
+}
+
 impl Source for Ptrace {
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         None
@@ -220,38 +258,6 @@ impl Source for Ptrace {
             .wait_timeout_while(state, LAST_END, waits);
     }
 
-    fn wants_calls(&self) -> bool {
-        true
-    }
-
-    fn listen(&mut self, listener: Option<OwnedFd>) {
-        let Some(listener) = listener else {
-            let what = b"programs that trace others (gdb, strace, leak checkers) fail: there is no listener for ptrace";
-            let degraded = Degraded {
-                what: (*what).into(),
-            };
-            let mut state = self.shared.lock();
-            return state
-                .waiting
-                .push(host::now(), LifeKind::Degraded(degraded));
-        };
-        let shared = Arc::clone(&self.shared);
-        let thread = std::thread::Builder::new().name("tr-calls".into());
-        // Without the thread the listener closes, and such calls fail.
-        let thread = thread.spawn(move || announce(&shared, &listener));
-        self.calls = thread.ok();
-    }
-
-    fn reaped(&mut self) -> Option<Reaped> {
-        self.shared.lock().reaped.take()
-    }
-
-    /// The kernel reports the stops of a tracee to its tracer alone, if that is a thread of its
-    /// parent's process (`do_notify_parent_cldstop` in kernel/signal.c).
-    fn has_stopped_command(&self) -> bool {
-        self.shared.lock().root_stopped
-    }
-
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
         proc::alive(&self.shared.lock().processes(), command)
     }
@@ -261,10 +267,6 @@ impl Source for Ptrace {
         last.is_some_and(|(to_command, when)| {
             to_command.cast_unsigned() == signal && when.elapsed() < TO_BOTH
         })
-    }
-
-    fn took_rights(&self) -> bool {
-        self.shared.lock().told_rights
     }
 
     /// The end of the tracer's thread lets go of all tracees.

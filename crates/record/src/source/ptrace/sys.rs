@@ -2,7 +2,7 @@
 
 use nix::errno::Errno;
 
-use crate::source::proc::Id;
+use crate::proc::Id;
 
 /// Options of a tracee; its children inherit them. No `PTRACE_O_EXITKILL`: if the recorder
 /// is killed, COMMAND goes on.
@@ -71,7 +71,6 @@ pub fn is_thread_of(process: Id, id: Id) -> bool {
 /// A state of a tracee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// The tracee.
     pub id: Id,
     /// Of a stop the signal, and the event beyond its low byte; of an end the raw `wait`
     /// status.

@@ -10,11 +10,10 @@ use tr_format::event::{
 use super::listener::Call;
 use super::sys::{self, Found, Next};
 use crate::host;
+use crate::proc::{self, tgid, tid, Id};
 use crate::source::events::Waiting;
-use crate::source::proc::{self, tgid, tid, Id};
 use crate::source::Reaped;
 
-/// A tracee.
 #[derive(Clone, Copy, Debug)]
 struct Task {
     process: Id,
@@ -50,9 +49,7 @@ pub struct State {
     leaving: HashSet<Id>,
     /// Calls of ptrace(2) whose targets the tracer has to let go of, and whether it has.
     pub requests: Vec<Call>,
-    /// COMMAND's process.
     root: Id,
-    /// COMMAND's end.
     pub reaped: Option<Reaped>,
     /// COMMAND's process is in a group stop.
     pub root_stopped: bool,
@@ -335,7 +332,7 @@ impl State {
     }
 
     fn argv(&self, id: Id) -> Argv {
-        host::cmdline(id.unsigned_abs(), self.argv_limit)
+        proc::cmdline(id.unsigned_abs(), self.argv_limit)
     }
 
     // ---- Letting go ----

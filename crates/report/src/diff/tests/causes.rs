@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::diff::machine::tests;
-use crate::diff::parts::Parts;
+use crate::diff::parts::{PartTimes, Parts};
 use crate::diff::{Ask, Diff};
 use crate::style::Style;
 
@@ -66,9 +66,13 @@ impl Made {
             run.figures = super::super::run::Figures::new(wall, &times, None, None);
             run.machine.work = Some(ns(self.work));
             run.machine.loads = [(Load::Others, ns(self.beside))].into();
-            let mut all = Parts::made(&parts, ns(self.alone)).with_waits(Part::Disk, 40);
-            all.names.insert("md5sum".into(), all.get(Part::Others));
-            run.parts = Some(all);
+            let times: PartTimes = parts.into_iter().collect();
+            run.parts = Some(Parts {
+                names: [("md5sum".into(), times.get(Part::Others))].into(),
+                waits: [(Part::Disk, 40)].into(),
+                alone: ns(self.alone),
+                times,
+            });
             run
         };
         (0..count).map(run).collect()
@@ -239,8 +243,8 @@ fn more_waits_for_a_disk_are_the_builds() {
     assert_eq!(whose(slow.clone()), Some(Whose::Machine));
     let mut more = slow.clone();
     for run in &mut more {
-        let parts = run.parts.take().unwrap();
-        run.parts = Some(parts.with_waits(Part::Disk, 190));
+        let parts = run.parts.as_mut().unwrap();
+        parts.waits.insert(Part::Disk, 190);
     }
     assert_eq!(whose(more), Some(Whose::Build));
     let mut bytes = (base.runs(4), slow);

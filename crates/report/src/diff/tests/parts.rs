@@ -13,7 +13,10 @@ fn the_parts_of_a_run_add_up_to_its_wall_time() {
     let (idle, busy) = (run(0), run(4));
     for run in [&idle, &busy] {
         let parts = run.parts.as_ref().unwrap();
-        assert_eq!(Some(parts.sum(|_| true)), run.figures.get(Figure::Wall));
+        assert_eq!(
+            Some(parts.times.sum(|_| true)),
+            run.figures.get(Figure::Wall)
+        );
     }
     let wall = |run: &Run| run.figures.get(Figure::Wall).unwrap();
     let (own, parts) = (idle.parts.as_ref().unwrap(), busy.parts.as_ref().unwrap());
@@ -24,8 +27,8 @@ fn the_parts_of_a_run_add_up_to_its_wall_time() {
         wall(&idle)
     );
     // Nobody but the build had the CPUs, and the simulation knows.
-    assert!(own.get(Part::Others) * 20 <= wall(&idle), "{own:?}");
-    let (alone, others) = (parts.alone, parts.get(Part::Others));
+    assert!(own.times.get(Part::Others) * 20 <= wall(&idle), "{own:?}");
+    let (alone, others) = (parts.alone, parts.times.get(Part::Others));
     assert!(
         alone.abs_diff(wall(&idle)) * 10 <= wall(&idle),
         "{parts:?} {own:?}"

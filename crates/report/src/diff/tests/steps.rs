@@ -4,6 +4,7 @@ use super::*;
 use crate::diff::Figures;
 use crate::facts::loads::Loads;
 use crate::facts::normal::stable;
+use crate::facts::parts::PartTimes;
 
 /// A run with these steps: name, wall time, CPU time.
 fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
@@ -14,7 +15,8 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
             on_cpu: *on_cpu,
             starved: Some(0),
             path: Some(0),
-            parts: on_cpu.map(|ns| [(Part::Work, ns), (Part::Others, *wall - ns)].into()),
+            parts: on_cpu
+                .map(|ns| PartTimes::from_iter([(Part::Work, ns), (Part::Others, *wall - ns)])),
             ..StepSum::default()
         };
         ((StepKind::Target, (*name).to_owned()), sum)

@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde_json::{json, Value};
 use tr_analyze::containers::Called;
 use tr_analyze::model::{Analysis, Process, ProcessIx, Times};
+use tr_analyze::status;
 use tr_format::event::Ktime;
 use tr_format::meta::Metadata;
 
@@ -20,7 +21,7 @@ use self::messages::*;
 use crate::ancestors::down;
 use crate::ci::Ci;
 use crate::encode::hex;
-use crate::exit::{self, Exit};
+use crate::exit;
 use crate::facts::path;
 use crate::facts::verdicts::Judged;
 use crate::steps::{Step, StepIx, StepKind};
@@ -389,7 +390,7 @@ impl<'a> Spans<'a> {
         if let Some(ns) = self.path.get(ix.0 as usize).filter(|ns| **ns > 0) {
             facts.push(int("tr.critical_path_ns", *ns));
         }
-        if let Some(code) = process.status.and_then(|status| Exit::from(status).code()) {
+        if let Some(code) = process.status.and_then(exit::code) {
             facts.push(int("process.exit.code", u64::from(code)));
         }
         if exit::failed(process.status) {
@@ -452,9 +453,9 @@ fn times(times: &Times) -> impl Iterator<Item = KeyValue> {
 fn fail(span: &mut Span, status: Option<u32>, result: Option<&str>) {
     let class = match status.filter(|status| *status != 0) {
         None => "_OTHER".to_owned(),
-        Some(status) => match Exit::from(status).code() {
-            Some(code) => code.to_string(),
-            None => exit::signal(status),
+        Some(status) => match exit::killed_by(Some(status)) {
+            Some(signal) => status::name(signal),
+            None => exit::code(status).unwrap_or(0).to_string(),
         },
     };
     if !span.attributes.iter().any(|it| it.key == "error.type") {

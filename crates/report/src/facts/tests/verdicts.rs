@@ -50,7 +50,10 @@ fn step(kind: StepKind, status: u32) -> Step {
 }
 
 fn divided(parts: &[(Part, u64)]) -> Divided {
-    Divided::made(parts)
+    Divided {
+        times: parts.iter().copied().collect(),
+        ..Divided::default()
+    }
 }
 
 #[test]
@@ -117,10 +120,10 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
     }
     assert!(!told(unit, 11, &starved, None), "SIGSEGV");
     // It waited for a timer meanwhile.
-    let timed = Divided::timed(
-        &[(Part::Work, 100 * MS), (Part::Others, 900 * MS)],
-        500 * MS,
-    );
+    let timed = Divided {
+        timers: 500 * MS,
+        ..divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)])
+    };
     assert!(told(unit, 256, &timed, None));
     // A disk's time is no reason for a compiler's error either.
     let disk = divided(&[(Part::Work, 100 * MS), (Part::Disk, 900 * MS)]);

@@ -8,16 +8,16 @@ use tr_analyze::critical_path::{Kind, Segment};
 use tr_analyze::memory::MemoryKind;
 use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
 use tr_analyze::network::Ends;
+use tr_analyze::status::ended_in_time;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::counters::Counter;
 use tr_format::event::{Ktime, Reason};
 
-use super::ended_in_time;
 use crate::exit;
 use crate::facts::loads;
 use crate::facts::memory::{evicts, killed};
 use crate::facts::network::Host;
-use crate::facts::parts::Part;
+use crate::facts::parts::{Part, PartTimes};
 use crate::label;
 use crate::steps::times::OwnSegment;
 use crate::steps::{StepIx, Steps};
@@ -35,7 +35,7 @@ const SHORT: u64 = 1_000_000;
 /// A step's wall time by part, in ns.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Divided {
-    times: BTreeMap<Part, u64>,
+    pub times: PartTimes,
     by: BTreeMap<(Part, String), u64>,
     /// Of `Other`, in uninterruptible waits.
     blocked: u64,
@@ -43,72 +43,22 @@ pub(super) struct Divided {
     faults: u64,
     /// Of waits that a timer of the step's own ended: another thread of it had no CPU or waited for
     /// a disk meanwhile. A process that was killed at its work waited for one, too.
-    timers: u64,
+    pub timers: u64,
 }
 
 impl Divided {
-    pub fn get(&self, part: Part) -> u64 {
-        self.times.get(&part).copied().unwrap_or(0)
-    }
-
-    pub fn timers(&self) -> u64 {
-        self.timers
-    }
-
-    pub fn all(&self) -> Vec<(Part, u64)> {
-        let times = self.times.iter().filter(|(_, ns)| **ns > 0);
-        times.map(|(part, ns)| (*part, *ns)).collect()
-    }
-
-    /// One for a test.
-    #[cfg(test)]
-    pub fn made(parts: &[(Part, u64)]) -> Divided {
-        Divided {
-            times: parts.iter().copied().collect(),
-            ..Divided::default()
-        }
-    }
-
-    /// One for a test, with waits for timers.
-    #[cfg(test)]
-    pub fn timed(parts: &[(Part, u64)], timers: u64) -> Divided {
-        Divided {
-            timers,
-            ..Divided::made(parts)
-        }
-    }
-
-    pub fn sum(&self, of: impl Fn(Part) -> bool) -> u64 {
-        let parts = self.times.iter().filter(|(part, _)| of(**part));
-        parts.fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
-    }
-
     /// Who was waited for.
     pub fn by(&self, part: Part) -> Vec<(String, u64)> {
         let by = self.by.iter().filter(|((of, _), _)| *of == part);
         by.map(|((_, name), ns)| (name.clone(), *ns)).collect()
     }
 
-    fn add(&mut self, part: Part, ns: u64) {
-        let sum = self.times.entry(part).or_default();
-        *sum = sum.saturating_add(ns);
-    }
-
     fn add_by(&mut self, part: Part, name: Option<String>, ns: u64) {
-        self.add(part, ns);
+        self.times.add(part, ns);
         if let Some(name) = name {
             let sum = self.by.entry((part, name)).or_default();
             *sum = sum.saturating_add(ns);
         }
-    }
-
-    /// Moves time from a part to another one; what that part did not have stays.
-    fn take(&mut self, from: Part, ns: u64, to: Part) -> u64 {
-        let had = self.get(from);
-        let taken = ns.min(had);
-        self.times.insert(from, had - taken);
-        self.add(to, taken);
-        ns - taken
     }
 }
 
@@ -241,7 +191,7 @@ impl<'a> Divider<'a> {
         };
         let span = (first.from, last.to);
         let wall = last.to.since(first.from);
-        let waited = divided.get(Part::Own);
+        let waited = divided.times.get(Part::Own);
         let all = wall.saturating_mul(self.analysis.meta.cpus.len() as u64);
         // Less is told of nobody.
         if waited < wall / 10 || all == 0 {
@@ -256,7 +206,9 @@ impl<'a> Divider<'a> {
         let on_cpu = on_cpu.map(|it| it.length());
         let had = on_cpu.fold(0, u64::saturating_add).min(all);
         let own = u128::from(waited) * u128::from(had) / u128::from(all);
-        divided.take(Part::Own, u64::try_from(own).unwrap_or(waited), Part::Work);
+        divided
+            .times
+            .take(Part::Own, u64::try_from(own).unwrap_or(waited), Part::Work);
     }
 
     /// The waits for a CPU of a step's own critical path.
@@ -298,7 +250,7 @@ impl<'a> Divider<'a> {
             .iter()
             .filter(|(it, _)| matches!(it.kind, Kind::Unknown | Kind::Lived));
         let unknown = unknown.fold(0u64, |sum, (it, _)| sum.saturating_add(it.length()));
-        divided.add(Part::Unknown, unknown);
+        divided.times.add(Part::Unknown, unknown);
         let part = match awaited {
             Some(Awaited::Lock) => Part::Lock,
             Some(Awaited::Socket) => Part::Server,
@@ -349,7 +301,7 @@ impl<'a> Divider<'a> {
                 };
                 sum.into_iter()
                     .for_each(|sum| *sum = sum.saturating_add(ns));
-                divided.add(part, ns);
+                divided.times.add(part, ns);
             }
         }
     }
@@ -366,10 +318,10 @@ impl<'a> Divider<'a> {
     fn run_queue(&self, wait: Option<Wait>, ns: u64, divided: &mut Divided) {
         let known = wait.zip(self.contention).map(|(wait, it)| it.divide(wait));
         let known = known.unwrap_or_default();
-        divided.add(Part::Own, known.own);
-        divided.add(Part::Others, known.others);
+        divided.times.add(Part::Own, known.own);
+        divided.times.add(Part::Others, known.others);
         let rest = ns.saturating_sub(known.own.saturating_add(known.others));
-        divided.add(Part::Nobody, rest);
+        divided.times.add(Part::Nobody, rest);
     }
 
     /// A time until a timer: what another thread of the step did meanwhile explains it better, as of
@@ -393,11 +345,11 @@ impl<'a> Divider<'a> {
                     if part == Part::Other {
                         divided.blocked = divided.blocked.saturating_add(ns);
                     }
-                    divided.add(part, ns);
+                    divided.times.add(part, ns);
                 }
             }
         }
-        divided.add(Part::Sleep, slept);
+        divided.times.add(Part::Sleep, slept);
     }
 
     /// Of the step's other threads the one that did or waited for the most in the time of a segment,
@@ -488,28 +440,32 @@ impl<'a> Divider<'a> {
             return;
         };
         let span = (step.from, step.to);
-        let work = divided.get(Part::Work);
+        let work = divided.times.get(Part::Work);
         let run = loads::run_within(self.analysis, span, work).unwrap_or(work);
-        divided.take(Part::Work, work.saturating_sub(run), Part::Hypervisor);
+        divided
+            .times
+            .take(Part::Work, work.saturating_sub(run), Part::Hypervisor);
         // Between two samples a quota may have throttled at any time; waits for an idle CPU tell when.
         let (around, inside) = self.throttled(span);
-        let idle = around.min(divided.get(Part::Nobody));
-        divided.take(Part::Nobody, idle, Part::Quota);
-        divided.take(Part::Others, inside.saturating_sub(idle), Part::Quota);
+        let idle = around.min(divided.times.get(Part::Nobody));
+        divided.times.take(Part::Nobody, idle, Part::Quota);
+        divided
+            .times
+            .take(Part::Others, inside.saturating_sub(idle), Part::Quota);
         let memory = self.memory.get(&at).copied().unwrap_or_default();
         if memory.ns > 0 {
             // A task above `memory.high` is made to wait, too.
-            let (blocked, known) = (divided.blocked, divided.get(Part::Memory));
-            divided.take(Part::Other, blocked, Part::Memory);
+            let (blocked, known) = (divided.blocked, divided.times.get(Part::Memory));
+            divided.times.take(Part::Other, blocked, Part::Memory);
             // The path tells the page faults of a thread that is short of memory itself.
             let rest = memory.ns.saturating_sub(known).saturating_sub(blocked);
             if evicts(memory.reclaims) {
                 // The pages that it evicts it reads again.
                 let faults = divided.faults;
-                divided.take(Part::Disk, faults, Part::Memory);
+                divided.times.take(Part::Disk, faults, Part::Memory);
             }
-            let rest = divided.take(Part::Work, rest, Part::Memory);
-            divided.take(Part::Disk, rest, Part::Memory);
+            let rest = divided.times.take(Part::Work, rest, Part::Memory);
+            divided.times.take(Part::Disk, rest, Part::Memory);
         }
     }
 

@@ -2,19 +2,11 @@
 
 use super::super::StepKind;
 use super::{file, found, in_directory, of, test_runner, Found, Line};
-use crate::{escape, label};
+use crate::escape;
+use crate::label::{self, has};
 
 pub(super) fn make(line: &Line) -> Option<Found> {
-    const VALUED: &[&str] = &[
-        "-C",
-        "-f",
-        "-I",
-        "-o",
-        "-W",
-        "--directory",
-        "--file",
-        "--makefile",
-    ];
+    const VALUED: &str = "-C -f -I -o -W --directory --file --makefile";
     if line.has(&["--version", "-v", "--help", "-h"]) {
         return None;
     }
@@ -33,7 +25,7 @@ pub(super) fn ninja(line: &Line) -> Option<Found> {
     if line.has(&["--version", "-t", "-h", "--help"]) {
         return None;
     }
-    let goals = line.words(&["-C", "-f", "-j", "-k", "-l", "-d", "-w"]);
+    let goals = line.words("-C -f -j -k -l -d -w");
     let name = in_directory(line.tool, line.value("-C"), goals);
     found(StepKind::Target, name)
 }
@@ -120,39 +112,35 @@ pub(super) fn build_script(line: &Line) -> Option<Found> {
 }
 
 pub(super) fn cargo(line: &Line) -> Option<Found> {
-    const KNOWN: [&str; 16] = [
-        "build", "b", "check", "c", "test", "t", "run", "r", "doc", "d", "bench", "clippy",
-        "install", "fetch", "package", "publish",
-    ];
-    let mut words = line.words(&["--config", "-C", "-Z", "--color"]);
-    let verb = escape::text(words.next()?);
-    if verb == "nextest" {
+    const KNOWN: &str =
+        "build b check c test t run r doc d bench clippy install fetch package publish";
+    let mut words = line.words("");
+    let verb = words.next()?;
+    if verb == b"nextest" {
         let second = escape::text(words.next()?);
         return found(StepKind::Target, format!("cargo nextest {second}"));
     }
-    KNOWN
-        .contains(&verb.as_str())
-        .then(|| found(StepKind::Target, format!("cargo {verb}")))?
+    let is = has(KNOWN, verb);
+    is.then(|| found(StepKind::Target, format!("cargo {}", escape::text(verb))))?
 }
 
 /// `cargo-nextest nextest run`, as cargo executes it.
 pub(super) fn cargo_tool(line: &Line) -> Option<Found> {
-    let words: Vec<String> = line.words(&[]).take(2).map(escape::text).collect();
+    let words: Vec<String> = line.words("").take(2).map(escape::text).collect();
     found(StepKind::Target, format!("cargo {}", words.join(" ")))
 }
 
 pub(super) fn go(line: &Line) -> Option<Found> {
-    let mut words = line.words(&["-o", "-run", "-C", "-tags", "-count", "-p", "-timeout"]);
+    let mut words = line.words("-o -run -tags -count -p -timeout");
     let verb = words.next()?;
-    let known = ["build", "test", "install", "vet", "generate", "run", "mod"];
-    let is = known.iter().any(|known| known.as_bytes() == verb);
+    let is = has("build test install vet generate run mod", verb);
     let packages = words.filter(|word| *word != b".");
     let name = in_directory("go", None, std::iter::once(verb).chain(packages));
     is.then(|| found(StepKind::Target, name))?
 }
 
 pub(super) fn verb(line: &Line) -> Option<Found> {
-    let verb = line.words(&["-f", "-p", "-e", "-c", "-C"]).next();
+    let verb = line.words("-f -p -e -c -C").next();
     found(
         StepKind::Target,
         in_directory(line.name, None, verb.into_iter()),

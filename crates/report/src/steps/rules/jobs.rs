@@ -1,24 +1,18 @@
 //! Jobs of CI, what they install and fetch, and marks.
 
+use tr_analyze::tools::ContainerVerb;
+
 use super::super::StepKind;
-use super::{found, in_directory, known_verb, Found, Line, Mark};
+use super::{found, in_directory, Found, Line, Mark};
 use crate::escape;
+use crate::label::has;
 
 pub(super) fn npm(line: &Line) -> Option<Found> {
     let name = line.name.split('.').next()?.trim_end_matches("-cli");
-    let words: Vec<String> = line
-        .words(&["--prefix", "-w"])
-        .take(2)
-        .map(escape::text)
-        .collect();
-    match words
-        .iter()
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .as_slice()
-    {
-        ["run" | "run-script", script] => found(StepKind::Job, format!("{name} run {script}")),
-        [verb @ ("ci" | "install" | "i" | "add" | "test" | "t" | "build" | "start"), ..] => {
+    let mut words = line.words("").map(escape::text);
+    match words.next()?.as_str() {
+        "run" | "run-script" => found(StepKind::Job, format!("{name} run {}", words.next()?)),
+        verb @ ("ci" | "install" | "i" | "add" | "test" | "t" | "build" | "start") => {
             found(StepKind::Job, format!("{name} {verb}"))
         }
         _ => None,
@@ -26,25 +20,15 @@ pub(super) fn npm(line: &Line) -> Option<Found> {
 }
 
 pub(super) fn install(line: &Line) -> Option<Found> {
-    const KNOWN: &[&str] = &[
-        "install",
-        "add",
-        "update",
-        "upgrade",
-        "sync",
-        "download",
-        "wheel",
-        "build",
-        "create",
-        "build-dep",
-        "dist-upgrade",
-        "lock",
-    ];
-    known_verb(line, StepKind::Job, &["-o", "-c", "--root"], KNOWN)
+    const KNOWN: &str = "install add update upgrade sync download wheel build create build-dep \
+                         dist-upgrade lock";
+    let verb = line.words("").next().filter(|verb| has(KNOWN, verb))?;
+    let name = in_directory(line.name, None, std::iter::once(verb));
+    found(StepKind::Job, name)
 }
 
 pub(super) fn git(line: &Line) -> Option<Found> {
-    let mut words = line.words(&["-c", "-C", "--git-dir", "--work-tree"]);
+    let mut words = line.words("");
     match words.next()? {
         b"submodule" => {
             let verb = escape::text(words.next()?);
@@ -62,21 +46,19 @@ pub(super) fn docker(line: &Line) -> Option<Found> {
     if line.name.starts_with("docker-") {
         return None;
     }
-    let mut words = line.words(&["-H", "--context", "--log-level"]);
-    let verb = match words.next()? {
-        b"buildx" => format!("buildx {}", escape::text(words.next()?)),
-        verb @ (b"build" | b"pull" | b"push" | b"run" | b"compose" | b"bud") => escape::text(verb),
-        _ => return None,
+    let mut words = line.words("").map(escape::text);
+    let verb = words.next()?;
+    let name = match (verb.as_str(), ContainerVerb::of(&verb)?) {
+        ("buildx", _) => format!("{} buildx {}", line.name, words.next()?),
+        (_, ContainerVerb::Part) => return None,
+        _ => format!("{} {verb}", line.name),
     };
-    found(StepKind::Job, format!("{} {verb}", line.name))
+    found(StepKind::Job, name)
 }
 
 pub(super) fn playbook(line: &Line) -> Option<Found> {
     let is = |word: &&[u8]| word.ends_with(b".yml") || word.ends_with(b".yaml");
-    let plays: Vec<&[u8]> = line
-        .words(&["-i", "-e", "-l", "-t", "-u"])
-        .filter(is)
-        .collect();
+    let plays: Vec<&[u8]> = line.words("-i -e -l -t -u").filter(is).collect();
     let any = !plays.is_empty();
     any.then(|| {
         let name = in_directory("ansible-playbook", None, plays.into_iter());
@@ -85,17 +67,10 @@ pub(super) fn playbook(line: &Line) -> Option<Found> {
 }
 
 pub(super) fn gitlab(line: &Line) -> Option<Found> {
-    const KNOWN: [&str; 5] = [
-        "artifacts-uploader",
-        "artifacts-downloader",
-        "cache-archiver",
-        "cache-extractor",
-        "read-logs",
-    ];
-    let verb = escape::text(line.words(&[]).next()?);
-    KNOWN
-        .contains(&verb.as_str())
-        .then(|| found(StepKind::Job, verb))?
+    const KNOWN: &str =
+        "artifacts-uploader artifacts-downloader cache-archiver cache-extractor read-logs";
+    let verb = line.words("").next().filter(|verb| has(KNOWN, verb))?;
+    found(StepKind::Job, escape::text(verb))
 }
 
 /// A script that GitLab's custom executor writes and runs, with the name of its stage.

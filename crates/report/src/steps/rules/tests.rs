@@ -16,7 +16,7 @@ pub(super) fn prove(_: &Line) -> Option<Found> {
 }
 
 pub(super) fn meson(line: &Line) -> Option<Found> {
-    match line.words(&[]).next()? {
+    match line.words("").next()? {
         b"test" => test_runner("meson test"),
         verb @ (b"setup" | b"compile" | b"install") => {
             found(StepKind::Target, format!("meson {}", escape::text(verb)))
@@ -53,7 +53,7 @@ pub(super) fn pytest(_: &Line) -> Option<Found> {
 }
 
 pub(super) fn unittest(line: &Line) -> Option<Found> {
-    let tests = line.words(&["-k", "-s", "-p", "-t"]);
+    let tests = line.words("-k -s -p -t");
     found(StepKind::Test, in_directory("unittest", None, tests))
 }
 
@@ -89,10 +89,7 @@ pub(super) fn cargo_test(line: &Line) -> Option<Found> {
         return None;
     }
     let name = escape::text(name.as_bytes());
-    match line
-        .words(&["--test-threads", "--skip", "--format", "--color"])
-        .next()
-    {
+    match line.words("--test-threads --skip --format --color").next() {
         Some(test) if line.has(&["--exact"]) => {
             found(StepKind::Test, format!("{name} {}", escape::text(test)))
         }

@@ -1,10 +1,10 @@
 //! A task's facts, from `/proc`.
 
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use crate::host::read_at_most;
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Snapshot, Tgid, Tid};
-
-use super::Alive;
 
 /// A task's id in the recorder's pid namespace.
 pub type Id = libc::pid_t;
@@ -41,12 +41,12 @@ pub fn final_totals(id: Id) -> Option<Totals> {
     totals
 }
 
-fn schedstat(id: Id) -> Option<std::fs::File> {
-    std::fs::File::open(format!("/proc/{id}/schedstat")).ok()
+fn schedstat(id: Id) -> Option<File> {
+    File::open(format!("/proc/{id}/schedstat")).ok()
 }
 
 /// The kernel writes the text anew for each read from its beginning.
-fn totals_in(file: &std::fs::File) -> Option<Totals> {
+fn totals_in(file: &File) -> Option<Totals> {
     let mut text = [0; 80];
     let len = file.read_at(&mut text, 0).ok()?;
     let text = std::str::from_utf8(text.get(..len)?).ok()?;
@@ -58,7 +58,6 @@ fn totals_in(file: &std::fs::File) -> Option<Totals> {
 /// A process's facts in `/proc/PID/stat` (proc_pid_stat(5)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// Its name.
     pub comm: Comm,
     /// It has ended, and nobody has waited for it.
     pub zombie: bool,
@@ -66,7 +65,6 @@ pub struct Stat {
     pub state: u8,
     /// It is a kernel thread.
     pub kthread: bool,
-    /// Its parent.
     pub parent: Id,
     /// The number of its threads.
     pub threads: u64,
@@ -74,8 +72,17 @@ pub struct Stat {
     pub start: u64,
     /// The address of its arguments; each exec gives another one, as a rule.
     pub arguments: u64,
+    pub arguments_end: u64,
     /// Of a zombie the raw `wait` status, if this process may read it.
     pub status: Option<u32>,
+}
+
+impl Stat {
+    /// The true length of its arguments.
+    fn arguments_len(&self) -> u32 {
+        let len = self.arguments_end.saturating_sub(self.arguments);
+        u32::try_from(len).unwrap_or(u32::MAX)
+    }
 }
 
 /// A process's facts; `None` if it is gone.
@@ -106,6 +113,7 @@ fn parse(text: &[u8]) -> Option<Stat> {
         threads: number(20)?,
         start: number(22)?,
         arguments: number(48).unwrap_or(0),
+        arguments_end: number(49).unwrap_or(0),
         status: number(52).and_then(|n| u32::try_from(n).ok()),
     })
 }
@@ -154,10 +162,42 @@ pub fn executable(id: Id) -> Option<Vec<u8>> {
     Some(path.into_os_string().into_vec())
 }
 
-/// A task's name.
 pub fn comm(id: Id) -> Option<Comm> {
     let name = std::fs::read(format!("/proc/{id}/comm")).ok()?;
     Some(Comm::new(name.strip_suffix(b"\n").unwrap_or(&name)))
+}
+
+/// The argument vector of a living process, at most `limit` bytes of it; empty if the
+/// process has ended.
+pub fn cmdline(pid: u32, limit: u32) -> Argv {
+    let length =
+        |pid| Some(parse(&std::fs::read(format!("/proc/{pid}/stat")).ok()?)?.arguments_len());
+    let file = File::open(format!("/proc/{pid}/cmdline"));
+    let (bytes, cut) = file.map_or_else(|_| Default::default(), |file| read_at_most(file, limit));
+    let full_len = if cut {
+        length(pid).unwrap_or(0).max(limit.saturating_add(1))
+    } else {
+        bytes.len() as u32
+    };
+    Argv {
+        bytes: bytes.into(),
+        full_len: Some(full_len),
+    }
+}
+
+/// The first 4096 bytes of a living process's arguments; `None` if it has ended or has another
+/// name.
+pub fn cmdline_of(pid: u32, comm: &Comm) -> Option<Argv> {
+    let id = Id::try_from(pid).ok()?;
+    let is_named = || self::comm(id).as_ref() == Some(comm);
+    let argv = is_named().then(|| cmdline(pid, 4096));
+    // A zombie has a name, but no memory.
+    argv.filter(|it| is_named() && !it.bytes.is_empty())
+}
+
+/// Whether there is a process with this id, if only its zombie.
+pub fn exists(pid: u32) -> bool {
+    std::path::Path::new(&format!("/proc/{pid}")).exists()
 }
 
 /// The pid namespace of a task.
@@ -314,6 +354,14 @@ pub fn command(id: Id, time: Ktime) -> Snapshot {
     }
 }
 
+/// A followed process that outlives the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alive {
+    /// Its process id in `tr`'s own pid namespace.
+    pub pid: u32,
+    pub comm: Comm,
+}
+
 /// These processes without COMMAND's.
 pub fn alive(processes: &[Id], command: Option<u32>) -> Vec<Alive> {
     let others = processes.iter().map(|id| (*id, id.unsigned_abs()));
@@ -328,6 +376,28 @@ pub fn alive(processes: &[Id], command: Option<u32>) -> Vec<Alive> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cut_argv_has_its_true_length() {
+        let mut long = std::process::Command::new("sh");
+        long.args(["-c", "read end", &"y".repeat(50_000)]);
+        let mut child = long.stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let full = "sh\0-c\0read end\0".len() as u32 + 50_001;
+        // The kernel lets the parent of a vfork go on shortly before it sets the arguments.
+        let latest = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while cmdline(child.id(), 1 << 20).full_len != Some(full) {
+            assert!(std::time::Instant::now() < latest, "no exec");
+            std::thread::yield_now();
+        }
+        let (cut, whole) = (cmdline(child.id(), 4096), cmdline(child.id(), 1 << 20));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!((cut.bytes.len(), cut.full_len), (4096, Some(full)));
+        assert_eq!(
+            (whole.bytes.len() as u32, whole.full_len),
+            (full, Some(full))
+        );
+    }
 
     #[test]
     fn a_name_may_look_like_fields() {

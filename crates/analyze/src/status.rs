@@ -1,0 +1,133 @@
+//! Raw `wait` statuses: what they say of a process's end, and what each signal is sent for.
+
+/// What a signal is sent to a program for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To end it in good order, or to tell it something: no crash.
+    Order,
+    /// To end a build from outside: a CI agent's, Ctrl-C.
+    Outside,
+    /// To end what takes too long.
+    Late,
+}
+
+use Purpose::{Late, Order, Outside};
+
+/// SIGKILL: lack of memory, or on purpose.
+pub const KILL: u32 = 9;
+
+/// The signals with a name in reports: number, name, purposes.
+const SIGNALS: [(u32, &str, &[Purpose]); 16] = [
+    (1, "SIGHUP", &[Order, Outside]),
+    (2, "SIGINT", &[Order, Outside]),
+    (3, "SIGQUIT", &[]),
+    (4, "SIGILL", &[]),
+    (5, "SIGTRAP", &[]),
+    (6, "SIGABRT", &[]),
+    (7, "SIGBUS", &[]),
+    (8, "SIGFPE", &[]),
+    (KILL, "SIGKILL", &[Outside, Late]),
+    (10, "SIGUSR1", &[Order]),
+    (11, "SIGSEGV", &[]),
+    (12, "SIGUSR2", &[Order]),
+    // A reader has had enough.
+    (13, "SIGPIPE", &[Order]),
+    (14, "SIGALRM", &[Order, Late]),
+    (15, "SIGTERM", &[Order, Outside, Late]),
+    (24, "SIGXCPU", &[Late]),
+];
+
+/// The name of a signal: `SIGKILL`.
+pub fn name(signal: u32) -> String {
+    match SIGNALS.iter().find(|(number, ..)| *number == signal) {
+        Some((_, name, _)) => (*name).to_owned(),
+        None => format!("signal {signal}"),
+    }
+}
+
+/// Whether a signal is sent for this.
+pub fn is_for(signal: u32, purpose: Purpose) -> bool {
+    let mut all = SIGNALS.iter();
+    all.any(|(number, _, purposes)| *number == signal && purposes.contains(&purpose))
+}
+
+/// Whether a process ended with another status than 0.
+pub fn failed(status: Option<u32>) -> bool {
+    status.is_some_and(|status| status != 0)
+}
+
+/// The signal that killed a process with this status.
+pub fn killed_by(status: Option<u32>) -> Option<u32> {
+    status.map(|it| it & 0x7f).filter(|signal| *signal != 0)
+}
+
+/// The exit code, unless a signal killed the process.
+pub fn code(status: u32) -> Option<u32> {
+    (status & 0x7f == 0).then_some(status >> 8 & 0xff)
+}
+
+/// The signal left a core dump.
+pub fn has_core(status: u32) -> bool {
+    status & 0x80 != 0
+}
+
+/// The status that a shell has of a command: of one that a signal has killed 128 and its number.
+pub fn in_shell(status: u32) -> u32 {
+    code(status).unwrap_or(128 + (status & 0x7f))
+}
+
+/// The signal that a status tells: the one that ended the process, or that of its child, as shells
+/// tell it.
+pub fn ended_by(status: u32) -> Option<u32> {
+    in_shell(status).checked_sub(128)
+}
+
+/// A command could not be executed, or was not found: the status of the child of a shell or of make
+/// that says so.
+pub fn is_unstarted(status: u32) -> bool {
+    matches!(code(status), Some(126 | 127))
+}
+
+/// The status of `timeout` when it ended what it ran: with `-k`, by SIGKILL at last. A command that
+/// somebody else killed takes `timeout` with it, by the same signal.
+pub fn is_timeout(status: u32) -> bool {
+    matches!(code(status), Some(124 | 137))
+}
+
+/// What takes too long ends so: by `timeout`, or by a signal that is sent for that.
+pub fn ended_in_time(status: u32) -> bool {
+    is_timeout(status) || ended_by(status).is_some_and(|it| is_for(it, Late))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_tells_a_code_or_a_signal() {
+        let all = [0, 3 << 8, 9, 11 | 0x80, 137 << 8];
+        let told = all.map(|it| (code(it), killed_by(Some(it)), in_shell(it), ended_by(it)));
+        assert_eq!(
+            told,
+            [
+                (Some(0), None, 0, None),
+                (Some(3), None, 3, None),
+                (None, Some(9), 137, Some(9)),
+                (None, Some(11), 139, Some(11)),
+                (Some(137), None, 137, Some(9)),
+            ]
+        );
+        assert_eq!(name(11), "SIGSEGV");
+        assert_eq!(name(40), "signal 40");
+    }
+
+    #[test]
+    fn a_timeout_is_told_from_a_kill() {
+        assert!(is_timeout(124 << 8) && is_timeout(137 << 8));
+        assert!(!is_timeout(KILL) && !is_timeout(1 << 8) && !is_timeout(0));
+        let late = [124 << 8, KILL, 143 << 8, 24];
+        assert_eq!(late.map(ended_in_time), [true; 4]);
+        let other = [0, 1 << 8, 2, 11, 130 << 8];
+        assert_eq!(other.map(ended_in_time), [false; 5]);
+    }
+}

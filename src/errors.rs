@@ -1,0 +1,28 @@
+//! What a command says on standard error before it ends, and its exit status.
+
+use std::fmt::Display;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// The exit status for a file that cannot be read at all.
+pub const UNREADABLE: u8 = 2;
+
+/// The exit status of a command; an error has been said.
+pub type Done = Result<ExitCode, ExitCode>;
+
+/// A path in a message.
+pub fn shown(path: &Path) -> String {
+    tr_report::escape::text(path.as_os_str().as_encoded_bytes())
+}
+
+/// The exit status after the reason why a command cannot do what was asked.
+pub fn refused(why: impl Display) -> ExitCode {
+    eprintln!("tr: {why}");
+    ExitCode::from(UNREADABLE)
+}
+
+/// The exit status after the reason why something cannot be written.
+pub fn unwritten(what: &str, error: impl Display) -> ExitCode {
+    eprintln!("tr: cannot write {what}: {error}");
+    ExitCode::FAILURE
+}

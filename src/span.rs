@@ -1,0 +1,65 @@
+//! `--from` and `--to`: a part of a recording.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tr_analyze::Analysis;
+
+use crate::{args, errors};
+
+/// The options.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct Span {
+    /// Take the recording from this time on, e.g. 1.5s
+    #[arg(long, value_name = "T", value_parser = args::duration)]
+    from: Option<Duration>,
+    /// Take the recording up to this time
+    #[arg(long, value_name = "T", value_parser = args::duration)]
+    to: Option<Duration>,
+}
+
+impl Span {
+    /// In ns.
+    pub fn ns(self) -> (Option<u64>, Option<u64>) {
+        let ns = |it: Option<Duration>| it.map(args::nanoseconds);
+        (ns(self.from), ns(self.to))
+    }
+
+    /// Refuses a span that ends before it begins.
+    ///
+    /// # Errors
+    /// The exit status after the reason.
+    pub fn check(self) -> Result<(), ExitCode> {
+        match self.from.zip(self.to).filter(|(from, to)| from >= to) {
+            None => Ok(()),
+            Some((from, to)) => Err(errors::refused(format!(
+                "--from {from:?} is not before --to {to:?}"
+            ))),
+        }
+    }
+
+    /// Refuses a span after the recording's end.
+    ///
+    /// # Errors
+    /// The exit status after the reason.
+    pub fn check_in(self, analysis: &Analysis) -> Result<(), ExitCode> {
+        let end = Duration::from_nanos(analysis.whole);
+        match self.from.filter(|from| *from >= end && !from.is_zero()) {
+            None => Ok(()),
+            Some(from) => Err(errors::refused(format!(
+                "--from {from:?} is after the end of the recording, which is {end:.3?} long"
+            ))),
+        }
+    }
+
+    /// Refuses any span, for this reason.
+    ///
+    /// # Errors
+    /// The exit status after it.
+    pub fn refuse(self, why: &str) -> Result<(), ExitCode> {
+        match self.from.or(self.to) {
+            None => Ok(()),
+            Some(_) => Err(errors::refused(why)),
+        }
+    }
+}
