@@ -215,7 +215,8 @@ fn a_forecast_has_an_interval() {
     };
     let (same, json) = forecast(&[]);
     let recorded = json["recorded"]["wall_ns"].as_u64().unwrap();
-    assert!(same.abs_diff(recorded) < recorded / 50, "{same} {recorded}");
+    // What its simulation leaves out is in it.
+    assert_eq!(same, recorded);
     let longer = [
         &["--cpus", "1"][..],
         &["--jobs", "1"],
@@ -249,6 +250,16 @@ fn a_forecast_has_an_interval() {
         let out = run(dir.path(), &[&["predict", demo][..], &wrong].concat());
         assert_eq!(out.status.code(), Some(2), "{wrong:?}");
         assert!(said(&out).contains("no program of the recording matches"));
+    }
+    // What leaves nothing of the command is a mistake.
+    for wrong in [["--without", "make"], ["--cached", "^make.*=0.5"]] {
+        let out = run(dir.path(), &[&["predict", demo][..], &wrong].concat());
+        assert_eq!(out.status.code(), Some(2), "{wrong:?}");
+        assert!(
+            said(&out).contains("nothing would be left"),
+            "{}",
+            said(&out)
+        );
     }
     for wrong in [
         ["--cpus", "0"],

@@ -208,6 +208,34 @@ fn sums_are_equal(all: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Tests that remove and write a file of one name need nothing of each other: at once they take the half.
+#[test]
+fn tests_of_one_file_name_are_independent() {
+    let mut world = build(0, None);
+    let fork = |program| Op::Fork(program, Arg::Same);
+    let mut ctest = vec![Op::Exec(0)];
+    ctest.extend((0..6).flat_map(|_| [fork(1), Op::Wait]));
+    world.programs.truncate(2);
+    world.images.truncate(2);
+    for (image, words) in world
+        .images
+        .iter_mut()
+        .zip([&["ctest", "-j1"][..], &["rm", "-f", "tests/out.log"]])
+    {
+        image.path = format!("/bin/{}", words[0]);
+        image.args = words.iter().map(|it| (*it).to_owned()).collect();
+    }
+    world.programs[0] = ctest;
+    world.programs[1] = vec![Op::Exec(1), run(100)];
+    let (file, _) = record("tests-of-one-file", world, 1);
+    let file = file.to_str().unwrap();
+    let args = ["predict", file, "--jobs", "2", "--format", "json"];
+    let out = Command::new(TR).args(args).output().unwrap();
+    let json: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let wall = json["wall"]["likely_ns"].as_u64().unwrap();
+    assert!(wall.abs_diff(300 * MS) < 15 * MS, "{json}");
+}
+
 #[test]
 fn sums_of_the_recorded_traces_are_equal() -> Result<(), Failure> {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");

@@ -11,6 +11,8 @@ pub struct JobTool {
     options: &'static str,
     /// The short options without a value: they may stand before one that has a value, as in `-kj4`.
     flags: &'static str,
+    /// The values that mean as many as there are CPUs, separated by spaces.
+    auto: &'static str,
     /// The order in which it starts its jobs, if that is known.
     pub starts: Option<Starts>,
     /// The number of jobs at once if no argument tells one.
@@ -48,6 +50,7 @@ const fn row(family: Family, options: &'static str) -> JobTool {
         family,
         options,
         flags: "",
+        auto: "",
         starts: None,
         unless_told: Untold::One,
     }
@@ -59,10 +62,19 @@ impl JobTool {
         self
     }
 
-    const fn starts(mut self, starts: Starts, unless_told: Untold) -> JobTool {
-        self.starts = Some(starts);
+    const fn auto(mut self, auto: &'static str) -> JobTool {
+        self.auto = auto;
+        self
+    }
+
+    const fn unless_told(mut self, unless_told: Untold) -> JobTool {
         self.unless_told = unless_told;
         self
+    }
+
+    const fn starts(mut self, starts: Starts, unless_told: Untold) -> JobTool {
+        self.starts = Some(starts);
+        self.unless_told(unless_told)
     }
 }
 
@@ -79,10 +91,11 @@ const ROWS: &[JobTool] = &[
     row(Family::Perl, "-j"),
     row(Family::Bats, "-j --jobs"),
     row(Family::BatsFile, "-j --jobs"),
-    row(Family::Pytest, "-n --numprocesses"),
+    row(Family::Pytest, "-n --numprocesses").auto("auto logical"),
     row(Family::Node, "--test-concurrency"),
     row(Family::Meson, "--num-processes"),
-    row(Family::Jest, "--maxWorkers"),
+    row(Family::Jest, "--maxWorkers -w").unless_told(Untold::Seen),
+    row(Family::CargoNextest, "-j --test-threads").unless_told(Untold::Seen),
 ];
 
 /// The tools of a family.
@@ -93,6 +106,26 @@ pub fn of(family: Family) -> Option<&'static JobTool> {
 impl JobTool {
     /// The number of jobs among the arguments; `Some(None)`: the option without a number.
     pub fn jobs(&self, args: &[&[u8]]) -> Option<Option<u64>> {
+        let told = self.told(args)?;
+        // 0: as many as there are.
+        Some(told.parse().ok().filter(|jobs| *jobs > 0))
+    }
+
+    /// Whether a call with these arguments starts as many workers as there are CPUs, in an order that is
+    /// not known.
+    pub fn follows(&self, args: &[&[u8]]) -> bool {
+        match self.told(args) {
+            Some(told) => self.is_auto(&told),
+            None => self.starts.is_none() && self.unless_told == Untold::Seen,
+        }
+    }
+
+    fn is_auto(&self, value: &str) -> bool {
+        !value.is_empty() && self.auto.split(' ').any(|it| it == value)
+    }
+
+    /// The value of the option for the number of jobs; empty: it has none.
+    fn told(&self, args: &[&[u8]]) -> Option<String> {
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let arg = String::from_utf8_lossy(arg);
@@ -100,15 +133,13 @@ impl JobTool {
                 let Some(value) = self.value(&arg, option) else {
                     continue;
                 };
-                // 0: as many as there are.
-                let number = |it: &str| it.parse().ok().filter(|jobs| *jobs > 0);
                 if value.is_empty() {
                     let next = args.clone().next();
                     let next = next.and_then(|next| std::str::from_utf8(next).ok());
-                    return Some(next.and_then(number));
+                    return Some(next.unwrap_or_default().to_owned());
                 }
-                if value.bytes().all(|it| it.is_ascii_digit()) {
-                    return Some(number(value));
+                if value.bytes().all(|it| it.is_ascii_digit()) || self.is_auto(value) {
+                    return Some(value.to_owned());
                 }
             }
         }
@@ -157,5 +188,37 @@ mod tests {
         assert_eq!(jobs(Family::Xargs, "xargs -P0 -n1"), Some(None));
         assert_eq!(jobs(Family::Ninja, "ninja -j0"), Some(None));
         assert_eq!(jobs(Family::Pytest, "pytest -n auto"), Some(None));
+    }
+
+    #[test]
+    fn workers_follow_the_cpus_unless_a_number_is_told() {
+        let follows = |family, args: &str| {
+            let args: Vec<&[u8]> = args.split(' ').map(str::as_bytes).collect();
+            of(family).unwrap().follows(&args)
+        };
+        for args in [
+            "pytest -n auto",
+            "pytest -q -nauto",
+            "pytest --numprocesses=logical",
+        ] {
+            assert!(follows(Family::Pytest, args), "{args}");
+        }
+        for args in [
+            "pytest",
+            "pytest -n 4",
+            "pytest -n0",
+            "pytest -n",
+            "pytest -k auto",
+        ] {
+            assert!(!follows(Family::Pytest, args), "{args}");
+        }
+        assert!(follows(Family::Jest, "jest --maxWorkers=50%"));
+        assert!(!follows(Family::Jest, "jest --maxWorkers=2 a"));
+        assert!(!follows(
+            Family::CargoNextest,
+            "cargo-nextest nextest run -j 2"
+        ));
+        // Their jobs are planned anew.
+        assert!(!follows(Family::Cargo, "cargo build"));
     }
 }

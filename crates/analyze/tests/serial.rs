@@ -346,13 +346,23 @@ impl Answer {
     }
 
     fn with(config: &Config, plan: &Plan) -> Answer {
+        let answer = Answer::inexact(config, plan);
+        check_path(&answer.analysis, &answer.path, true).unwrap();
+        answer
+    }
+
+    /// Of a recording in which events may be missing.
+    fn inexact(config: &Config, plan: &Plan) -> Answer {
         let (mut recording, _) = Recording::record(config);
         plan.apply(&mut recording);
-        let analysis = analyzed(&recording, &CUT);
+        Answer::to(&recording)
+    }
+
+    fn to(recording: &Recording) -> Answer {
+        let analysis = analyzed(recording, &CUT);
         let groups = by_program(&analysis);
         let root = critical_path::root(&analysis).expect("COMMAND");
         let path = critical_path(&analysis, root).expect("a path");
-        check_path(&analysis, &path, true).unwrap();
         check_limits(&analysis, &path, &groups).unwrap();
         check_parallelism(&analysis, Some(&path), &groups).unwrap();
         let free: Vec<u32> = (0..groups.count() as u32).collect();

@@ -8,8 +8,9 @@ use tr_analyze::schedule::{
 };
 use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::Without;
-use tr_format::event::Ktime;
+use tr_format::event::{Ktime, Reason, SchedKind};
 use tr_sim::program::{chan, ms, Arg, Op, Resident, World};
+use tr_sim::recording::Recording;
 
 use super::{fork, repeat, run, world, Answer, MS, SLACK};
 
@@ -163,6 +164,55 @@ fn jobs_that_share_the_cpus_lose_nothing() {
     let [few, many] = [3, 8].map(|at_once| Answer::of(build(&jobs, at_once, 1), 2));
     let [few, many] = [few, many].map(|answer| answer.alone_on_its_cpus());
     assert!(few.abs_diff(many) < few / 20, "{few} {many}");
+}
+
+/// Switches that a guest's kernel hides make time unknown. The kernel's totals tell how much of it
+/// was work: with fewer CPUs it waits, and a faster program does it faster.
+#[test]
+fn work_in_unknown_time_is_work() {
+    let jobs = 6;
+    let mut driver: Vec<Op> = (1..=jobs).map(fork).collect();
+    driver.extend([Op::WaitAll, Op::ExitGroup(0)]);
+    let job = ("cc1", vec![run(100), Op::ExitGroup(0)]);
+    let programs: Vec<_> = std::iter::once(("make", driver))
+        .chain(std::iter::repeat_n(job, jobs.into()))
+        .collect();
+    let config = Answer::config(world(&programs, &[]), 2);
+    let (mut work, mut left) = (0, 0);
+    for seed in 0..10 {
+        let per_mille = 100;
+        let plan = tr_sim::inject::Plan {
+            hidden: Some(tr_sim::inject::Hidden { per_mille }),
+            seed,
+            ..Default::default()
+        };
+        let answer = Answer::inexact(&config, &plan);
+        let make = answer.path.process;
+        let threads = || answer.analysis.threads.iter();
+        let jobs = || threads().filter(|it| it.process != make);
+        work += jobs().map(|it| it.by_kernel.on_cpu).sum::<u64>();
+        // What the totals do not tell either stays as long as it was.
+        let rest: u64 = jobs().map(|it| it.times.unknown).sum();
+        let all: u64 = threads().map(|it| it.times.unknown).sum();
+        left += rest;
+        let group = answer.groups.find("cc1").unwrap();
+        let of = (0..answer.groups.count()).map(|it| it == group as usize);
+        let change = Change {
+            time: Without::work(of.collect()),
+            remains: (500, 500),
+            jobs: Vec::new(),
+        };
+        let schedule = answer.schedule(&[change]);
+        let near = |is: u64, want: u64| {
+            let (low, high) = ((want - 12) * MS, (want + 12) * MS);
+            let fits = is + rest >= low && is <= high + all;
+            assert!(fits, "{is} {want}, {all} unknown");
+        };
+        near(schedule.on(1), 600);
+        near(schedule.on(2), 300);
+        near(schedule.wall(1, Effect::Best), 150);
+    }
+    assert!(work > 500 * MS && work > 2 * left, "{work} {left}");
 }
 
 /// A piece of time that is shorter shortens the run, as far as no other one decides.
@@ -414,6 +464,76 @@ fn a_tool_waits_for_all_of_its_jobs() {
         let is = schedule.run(machine, 0, Effect::Best).wall;
         assert!(is.abs_diff(want * MS) < 3 * MS, "{is} {want}");
     }
+}
+
+/// A compiler's thread waits for job slots until its own process stops it. With more jobs at once no other
+/// job's thread takes that waking.
+#[test]
+fn a_job_stops_its_own_threads() {
+    let (post, take) = (|n| Op::Post(chan(n)), |n| Op::Take(chan(n)));
+    let thread = |n| Op::Thread(n, Arg::Same);
+    let end = Op::ExitGroup(0);
+    let driver = [1, 2, 3].map(|n| [fork(n), Op::Wait]).concat();
+    let programs = [
+        ("make", [&driver[..], &[end]].concat()),
+        (
+            "rustc",
+            vec![run(20), thread(4), run(30), post(0), take(1), end],
+        ),
+        ("rustc", vec![thread(5), run(150), post(2), take(3), end]),
+        ("ld", vec![run(100), end]),
+    ];
+    let mut world = by("/bin/ninja", world(&programs, &[0; 4]));
+    for (stopped, tells) in [(0, 1), (2, 3)] {
+        let helper = vec![take(stopped), post(tells), Op::Exit(0)];
+        world.programs.push(helper);
+    }
+    let answer = Answer::of(world, 2);
+    let machine = Machine {
+        jobs: Some(2),
+        ..Machine::of(2)
+    };
+    let done = answer.planned(Some(1)).run(machine, 0, Effect::Best);
+    assert!(done.wall.abs_diff(150 * MS) < 3 * MS, "{}", done.wall);
+}
+
+/// Of two jobs at once one waits for a page that the other one reads: by chance. One after the other they
+/// do not wait for each other.
+#[test]
+fn a_page_that_another_job_reads_is_no_dependency() {
+    let job = |wait: &[Op]| [wait, &[run(100), Op::ExitGroup(0)]].concat();
+    let programs = [
+        (
+            "make",
+            vec![fork(1), fork(2), Op::Wait, Op::Wait, Op::ExitGroup(0)],
+        ),
+        ("one", job(&[run(50), Op::Take(chan(0))])),
+        ("two", job(&[run(60), Op::Post(chan(0))])),
+    ];
+    let world = by("/bin/ninja", world(&programs, &[0]));
+    let (mut recording, _) = Recording::record(&Answer::config(world, 2));
+    let alone = |recording: &Recording| {
+        let schedule = Answer::to(recording).planned(Some(2));
+        let machine = Machine {
+            jobs: Some(1),
+            ..Machine::of(2)
+        };
+        schedule.trace(machine, 0, Effect::Likely)
+    };
+    // Jobs that talk to each other never end one by one: both run then.
+    assert!(alone(&recording).wall < 300 * MS);
+    for written in recording.cpus.iter_mut().flatten() {
+        if let SchedKind::Switch {
+            prev_state, reason, ..
+        } = &mut written.event.kind
+        {
+            if *reason == Reason::PipeRead {
+                (*prev_state, *reason) = (2, Reason::PageFault);
+            }
+        }
+    }
+    let wall = alone(&recording).wall;
+    assert!(wall.abs_diff(320 * MS) < 3 * MS, "{wall}");
 }
 
 /// Other tasks that never sleep have even parts of the CPUs.

@@ -42,8 +42,12 @@ impl Predictor {
             return Some(jobs.to_owned());
         };
         let unknown = self.tools.jobs.iter().filter(|it| it.released.is_some());
+        let order = match self.wanted.longest_first {
+            true => "",
+            false => ", in the recorded order",
+        };
         Some(match unknown.count() {
-            0 => format!("of each build tool's jobs at most {jobs} run at once, in the recorded order"),
+            0 => format!("of each build tool's jobs at most {jobs} run at once{order}"),
             n => format!(
                 "of each build tool's jobs at most {jobs} run at once; for {n} of {} the recording does not tell whether they waited for another job or for a slot",
                 self.tools.jobs.len()
@@ -68,7 +72,7 @@ impl Predictor {
             assumed.push(cached.to_owned());
         }
         if self.follows(self.cpus()) && self.wanted.jobs.is_none() {
-            let tools: Vec<_> = self.follow.iter().copied().collect();
+            let tools: Vec<_> = self.follow.iter().map(String::as_str).collect();
             assumed.push(format!(
                 "jobs of {} that start because there are more CPUs are not simulated: at best they divide all of the time",
                 tools.join(", ")

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regex::bytes::Regex;
 use tr_analyze::kinds::Kind;
+use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Change, Changes};
 use tr_analyze::what_if::Without;
@@ -139,6 +140,7 @@ pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<Made, NoFore
         if of.is_empty() {
             return Err(NoForecast::NoMatch(format!("--without {regex}")));
         }
+        some_is_left(facts, &of, format!("--without {regex}"))?;
         made.add(whole(facts.below(&of)), 0, ALL);
     }
     for (regex, share) in &wanted.cached {
@@ -146,6 +148,7 @@ pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<Made, NoFore
         if of.is_empty() {
             return Err(NoForecast::NoMatch(format!("--cached {regex}")));
         }
+        some_is_left(facts, &of, format!("--cached {regex}"))?;
         let count = (of.len() as f64 * share).round() as usize;
         let every = spread(&of, count);
         // The longest ones at best, the shortest at worst.
@@ -177,6 +180,16 @@ pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<Made, NoFore
         made.split(facts, shards)?;
     }
     Ok(made)
+}
+
+/// An error where the recorded command itself is among them: that leaves nothing.
+fn some_is_left(facts: &Facts<'_>, of: &[Group], what: String) -> Result<(), NoForecast> {
+    let command = |it: &(Group, ProcessIx)| it.1 == facts.path.process;
+    let mut all = facts.all().map(|(group, it)| (group, it.process));
+    match all.find(command) {
+        Some((first, _)) if of.contains(&first) => Err(NoForecast::Nothing(what)),
+        _ => Ok(()),
+    }
 }
 
 /// All time of some executions.

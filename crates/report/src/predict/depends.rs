@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use tr_analyze::job_tools::{self, Starts};
 use tr_analyze::jobs::{Job, Tools};
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::schedule::{Plan, Planned};
-use tr_analyze::tools::Role;
+use tr_analyze::tools::{self, Role};
 
-use crate::advice::facts::Facts;
+use crate::advice::facts::{Execution, Facts};
 use crate::advice::programs;
 
 /// Programs that make or change the files among their arguments.
@@ -55,6 +56,17 @@ pub(super) fn tools(facts: &Facts<'_>) -> Tools {
     })
 }
 
+/// The tools that start as many workers as there are CPUs, and whose jobs are not known.
+pub(super) fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
+    let name = |(group, it): (_, &Execution)| {
+        let name = it.program.split(' ').next()?;
+        let tool = job_tools::of(tools::by_name(name)?.family)?;
+        let follows = tool.follows(&facts.args(group));
+        follows.then(|| name.to_owned())
+    };
+    facts.all().filter_map(name).collect()
+}
+
 /// A process's files are those of the jobs so many processes above it: in a chain of makes each is
 /// a part of all.
 const DEEP: usize = 64;
@@ -90,10 +102,20 @@ fn after(facts: &Facts<'_>, tools: &Tools) -> Vec<After> {
     }
     let mut after: Vec<After> = Vec::new();
     after.resize_with(tools.jobs.len(), Default::default);
-    for jobs in by_owner.values() {
-        of_owner(tools, &files, jobs, &mut after);
+    for (owner, jobs) in &by_owner {
+        if !is_listed(facts.analysis, *owner) {
+            of_owner(tools, &files, jobs, &mut after);
+        }
     }
     after
+}
+
+/// Whether a tool starts its jobs as they are listed: they need none of each other, even if all remove and
+/// write a file of the same name.
+fn is_listed(analysis: &Analysis, owner: ProcessIx) -> bool {
+    let tool = analysis.process(owner).tool();
+    let tool = tool.and_then(|it| job_tools::of(it.family));
+    tool.is_some_and(|it| it.starts == Some(Starts::Listed))
 }
 
 fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After]) {

@@ -16,7 +16,6 @@ use tr_analyze::critical_path::{self, CriticalPath, NoPath};
 use tr_analyze::jobs::Tools;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
-use tr_analyze::tools::Family;
 use tr_format::event::Ktime;
 
 use crate::advice::facts::Facts;
@@ -110,6 +109,8 @@ pub enum NoForecast {
     },
     /// Nothing matches a name or a regular expression.
     NoMatch(String),
+    /// A regular expression matches the recorded command itself.
+    Nothing(String),
     /// No tool in it has jobs that are known.
     NoJobs,
     /// It has no two tests with a process each.
@@ -140,7 +141,7 @@ pub struct Predictor {
     /// The processes of the run.
     own: BTreeSet<ProcessIx>,
     /// The tools that start as many jobs as there are CPUs.
-    follow: BTreeSet<&'static str>,
+    follow: BTreeSet<String>,
     /// The most tasks of the run that were on CPUs at once: it may have been allowed fewer than all.
     used: u64,
     /// A server of the run serves others, too.
@@ -199,8 +200,6 @@ impl Predictor {
             .process_ids()
             .filter(|ix| facts.own.has(*ix))
             .collect();
-        let programs = own.iter().filter_map(|ix| analysis.process(*ix).tool());
-        let follow = programs.filter(|tool| FOLLOW.contains(&tool.family));
         let same = Machine {
             cold: COLD.1,
             ..Machine::of(facts.cpus)
@@ -226,7 +225,7 @@ impl Predictor {
             },
             recorded_cpus: facts.cpus,
             from: path.from,
-            follow: follow.map(|tool| tool.name()).collect(),
+            follow: depends::follow(facts),
             used: used(facts, path),
             shared: own.iter().any(|ix| analysis.process(*ix).shared),
             own,
@@ -283,16 +282,25 @@ impl Predictor {
         });
         let least = alone.map_or(low, |ns| ns.min(low));
         let least = self.followed(least, (cpus, jobs), &done);
-        let error = self.error(&done);
-        let part = |ns: u64, thousandths: u64| {
-            u64::try_from(u128::from(ns) * u128::from(thousandths) / 1000).unwrap_or(u64::MAX)
-        };
+        let error = self.error(cpus, &done);
+        let fit = self.fit(machine);
+        let part = |ns, thousandths| times(times(ns, fit), (thousandths, 1000));
         let interval = Interval {
             low: part(least.min(done.wall), 1000u64.saturating_sub(error.0)),
-            likely: done.wall,
+            likely: times(done.wall, fit),
             high: part(high.max(done.wall), 1000 + error.1),
         };
-        (interval, done)
+        (interval, done.fitted(fit))
+    }
+
+    /// The recorded time and that of the same run simulated: what one has more, as waits for a CPU beside an
+    /// idle one, a run on other machines has, too. On one CPU none is idle.
+    fn fit(&self, machine: Machine) -> (u64, u64) {
+        let several = machine.cpus > 1 && self.recorded_cpus > 1;
+        match several && !self.wanted.alone && self.replayed > 0 {
+            true => (self.recorded, self.replayed),
+            false => (1, 1),
+        }
     }
 
     /// The least and the most time in ns: by the jobs that need others, by the cost of other tasks' use
@@ -314,9 +322,7 @@ impl Predictor {
             let machine = Machine { shaken, ..machine };
             let (shaken, _) = self.slowest(machine, Effect::Likely);
             // Its work may be more or less altogether: that is no matter of chance.
-            let wall = u128::from(shaken.wall) * u128::from(done.on_cpu.max(1));
-            let wall = wall / u128::from(shaken.on_cpu.max(1));
-            let wall = u64::try_from(wall).unwrap_or(shaken.wall);
+            let wall = times(shaken.wall, (done.on_cpu.max(1), shaken.on_cpu));
             (low, high) = (low.min(wall), high.max(wall));
         }
         (low, high)
@@ -352,8 +358,7 @@ impl Predictor {
         if jobs.is_some() || !self.follows(cpus) {
             return ns;
         }
-        let divided = u128::from(ns) * u128::from(self.used) / u128::from(cpus.max(1));
-        let divided = u64::try_from(divided).unwrap_or(ns);
+        let divided = times(ns, (self.used, cpus));
         divided.max(done.on_cpu / cpus.max(1)).min(ns)
     }
 
@@ -363,13 +368,13 @@ impl Predictor {
     }
 
     /// How much less and how much more it may be, in thousandths.
-    fn error(&self, done: &Done) -> (u64, u64) {
+    fn error(&self, cpus: u64, done: &Done) -> (u64, u64) {
         let off = self.replayed.abs_diff(self.recorded).saturating_mul(1000);
         let off = (off / self.recorded.max(1)).min(300);
         let own = match self.wanted.alone {
             // What others took is not in it.
             true => BASE,
-            false => BASE + off,
+            false => BASE + off / 2,
         };
         // What others had is taken to be the same.
         let others = (self.others / 20).min(150);
@@ -388,9 +393,17 @@ impl Predictor {
             Some(_) => (self.others / 4).min(500),
             None => 0,
         };
+        // Recorded on one CPU no process moved to another one's caches.
+        let moved = match self.used == 1 && cpus > 1 {
+            true => {
+                let starts = (self.own.len() as u64).saturating_mul(MOVED);
+                starts.saturating_mul(1000) / self.recorded.max(1)
+            }
+            false => 0,
+        };
         let shared = if self.shared { SERVER } else { 0 };
         let least = own + others + less + beside_less + shared;
-        let most = own + others + more + held + beside_more + shared;
+        let most = own + others + more + held + beside_more + shared + moved.min(MOST_MOVED);
         (least.min(900), most)
     }
 
@@ -445,15 +458,22 @@ const COLD: (u64, u64, u64) = (0, 90, 250);
 const SHAKEN: u64 = 6;
 /// The most that sharing caches and cores changes, in thousandths.
 const SHARED: u64 = 100;
+/// The most CPU time in ns that a process takes longer which starts on another CPU than its parent's, and
+/// the most of that in all, in thousandths.
+const MOVED: u64 = 250_000;
+const MOST_MOVED: u64 = 250;
 /// What a server adds that answers in another order, in thousandths.
 const SERVER: u64 = 200;
-/// Tools that start as many jobs as there are CPUs, if no argument says otherwise, and whose jobs
-/// are not known.
-const FOLLOW: &[Family] = &[Family::CargoNextest, Family::Jest];
 /// The most CPUs that are tried.
 pub const MOST_CPUS: u64 = 64;
 /// The parts of a path that are told.
 const PARTS: usize = 6;
+
+/// A time `is / of` times as long.
+fn times(ns: u64, (is, of): (u64, u64)) -> u64 {
+    let product = u128::from(ns) * u128::from(is);
+    u64::try_from(product / u128::from(of.max(1))).unwrap_or(u64::MAX)
+}
 
 /// A bound that totals allow: the CPU time, if it were divided evenly. What a change would take from it
 /// is not known.
@@ -521,7 +541,11 @@ fn others(schedule: &Schedule, (same, most): (Machine, u64), (recorded, alone): 
             false => high = middle,
         }
     }
-    high
+    match wall(high) < recorded {
+        // They explain nothing: they had what they needed beside the run.
+        true => high / 2,
+        false => high,
+    }
 }
 
 /// The parts of a path by process, the longest first.
@@ -552,6 +576,10 @@ impl std::fmt::Display for NoForecast {
                 }
             }
             NoForecast::NoMatch(what) => write!(f, "{what}: no program of the recording matches"),
+            NoForecast::Nothing(what) => write!(
+                f,
+                "{what}: the recorded command itself matches, and nothing would be left"
+            ),
             NoForecast::NoTests => {
                 f.write_str("--shards: the recording has no two tests with a process each")
             }

@@ -168,11 +168,11 @@ impl Forecast {
         line(
             &mut out,
             "  CPUs: ",
-            &format!("{} of {} are in use", used, units::cpus(self.cpus)),
+            &format!("{used} of {} in use", units::cpus(self.cpus)),
         );
         if let Some(knee) = &self.knee {
             let more = format!(
-                "more than {} gain nothing: {} decide",
+                "more than {} would gain nothing: {} decide",
                 units::cpus(knee.cpus),
                 told(&knee.because, 2)
             );

@@ -14,7 +14,7 @@ use crate::kinds::Kind;
 use crate::model::{ProcessIx, ThreadIx};
 use crate::programs::{Group, Groups};
 use crate::questions::graph::{Cause, Graph};
-use crate::timeline::{Bucket, Stretch};
+use crate::timeline::{Bucket, Stretch, Wait};
 
 /// The longest time in ns that a task which was woken or forked waits for an idle CPU: longer
 /// waits are for a CPU that has other work.
@@ -120,7 +120,7 @@ pub(super) struct Builder<'a> {
     at_once: Arena<ProcessIx, u64>,
     marks: Arena<ThreadIx, Vec<(Ktime, Mark)>>,
     /// The numbers of wakings: a thread that waits for one of several of a kind goes on with the
-    /// first one. Job slots are for any thread.
+    /// first one. Job slots are for any other process.
     wakings: HashMap<(Option<ThreadIx>, Option<Awaited>), u64>,
 }
 
@@ -186,20 +186,33 @@ impl Builder<'_> {
         self.own[self.graph.analysis.thread(thread).process]
     }
 
+    /// A wait for a page, a disk or a lock of the kernel, which another thread had by chance: in another
+    /// order nobody has it, or another one. A child that ends a wait is awaited.
+    fn is_chance(&self, thread: ThreadIx, by: ThreadIx, stretch: &Stretch) -> bool {
+        let analysis = self.graph.analysis;
+        let parent = analysis.process(analysis.thread(by).process).parent;
+        let child = parent == Some(analysis.thread(thread).process);
+        !child && matches!(stretch.doing, Bucket::Wait(Wait::Io | Wait::Blocked))
+    }
+
     /// The thread of the run that ended a wait inside the run's time.
     pub(super) fn waker(&self, thread: ThreadIx, stretch: &Stretch) -> Option<ThreadIx> {
         if stretch.to <= self.from || stretch.to > self.to {
             return None;
         }
         match self.graph.cause(thread, stretch) {
+            Cause::Thread(by) if self.is_chance(thread, by, stretch) => None,
             Cause::Thread(by) => Some(by).filter(|by| self.is_own(*by) && *by != thread),
             Cause::Own(_) => None,
         }
     }
 
-    /// The number of the waking that ended a wait.
-    fn waking(&mut self, thread: ThreadIx, awaited: Option<Awaited>) -> u64 {
-        let of = Some(thread).filter(|_| awaited != Some(Awaited::Slot));
+    /// The number of the waking by which a thread ended another's wait. A process's slots are for any
+    /// other process.
+    fn waking(&mut self, thread: ThreadIx, by: ThreadIx, awaited: Option<Awaited>) -> u64 {
+        let process = |it| self.graph.analysis.thread(it).process;
+        let slot = awaited == Some(Awaited::Slot) && process(thread) != process(by);
+        let of = Some(thread).filter(|_| !slot);
         let next = self.wakings.len() as u64;
         *self.wakings.entry((of, awaited)).or_insert(next)
     }
@@ -247,7 +260,7 @@ impl Builder<'_> {
                     let child = analysis.thread(by).process;
                     ended[child].get_or_insert((by, stretch.to));
                 } else {
-                    let number = self.waking(thread, awaited);
+                    let number = self.waking(thread, by, awaited);
                     self.marks[by].push((stretch.to, Mark::Wake(number)));
                 }
             }
@@ -369,7 +382,7 @@ impl Builder<'_> {
             let ended = count(&self.ends[process], at);
             list.push(What::Children, mask, ended, at);
         } else {
-            let number = self.waking(thread, awaited);
+            let number = self.waking(thread, by, awaited);
             list.push(What::Await, mask, number, at);
         }
     }
@@ -388,6 +401,9 @@ impl Builder<'_> {
         let process = self.graph.analysis.thread(thread).process;
         let kind = match self.graph.cause(thread, stretch) {
             Cause::Own(kind) => kind,
+            Cause::Thread(by) if self.is_chance(thread, by, stretch) => {
+                self.graph.wait(thread, stretch, false)
+            }
             // Of a thread that is no part of the run, or after its end.
             Cause::Thread(_) => Kind::Unknown,
         };
@@ -408,11 +424,15 @@ impl Builder<'_> {
         };
         let memory = self.graph.analysis.process(process).max_rss;
         let large = memory.is_some_and(|it| it > LARGE);
-        let what = match (work, large) {
-            (false, _) => What::Delay,
-            (true, false) => What::Work,
-            (true, true) => What::Warm,
+        let working = match large {
+            false => What::Work,
+            true => What::Warm,
         };
+        let what = match work {
+            false => What::Delay,
+            true => working,
+        };
+        let hidden = (stretch.doing == Bucket::Unknown).then(|| self.hidden(thread));
         let warm = match cold && what == What::Warm {
             true => Ktime(stretch.from.0.saturating_add(REFILL)),
             false => stretch.from,
@@ -432,18 +452,32 @@ impl Builder<'_> {
             };
             self.groups
                 .split(process, from, until, |group, from, until| {
-                    let mut mask = 0;
-                    for (bit, change) in self.numbered() {
-                        if change.time.leaves_out((kind, reason), Some(group)) {
-                            mask |= bit;
-                        }
-                    }
-                    list.push(what, mask, until.since(from), until);
+                    let mask = |kind| {
+                        let all = self.numbered();
+                        let all = all.filter(|(_, change)| {
+                            change.time.leaves_out((kind, reason), Some(group))
+                        });
+                        all.fold(0, |mask, (bit, _)| mask | bit)
+                    };
+                    let ns = until.since(from);
+                    let (work, rest) = hidden.map_or((0, ns), |it| it.divide(ns));
+                    list.push(working, mask(Kind::OnCpu), work, until);
+                    list.push(what, mask(kind), rest, until);
                 });
             if !waits {
                 self.marks_until(list, thread, until);
             }
             from = until;
+        }
+    }
+
+    /// A thread's unknown time, by the kernel's totals.
+    fn hidden(&self, thread: ThreadIx) -> Hidden {
+        let thread = self.graph.analysis.thread(thread);
+        Hidden {
+            on_cpu: thread.by_kernel.on_cpu,
+            run_queue: thread.by_kernel.run_queue,
+            all: thread.times_by_events().unknown,
         }
     }
 
@@ -522,6 +556,27 @@ impl Builder<'_> {
         if ended > 0 {
             list.push(What::Children, mask, ended, at);
         }
+    }
+}
+
+/// What the unknown time of a thread was, by the kernel's totals of its life: they do not tell which
+/// part of it, so each part was as much of everything. In ns.
+#[derive(Clone, Copy)]
+struct Hidden {
+    on_cpu: u64,
+    run_queue: u64,
+    all: u64,
+}
+
+impl Hidden {
+    /// The work in a part of it, and what is neither work nor a wait in a run queue.
+    fn divide(self, ns: u64) -> (u64, u64) {
+        let part = |of: u64| {
+            let part = u128::from(ns) * u128::from(of) / u128::from(self.all.max(1));
+            u64::try_from(part).unwrap_or(ns).min(ns)
+        };
+        let (work, queue) = (part(self.on_cpu), part(self.run_queue));
+        (work, (ns - work).saturating_sub(queue))
     }
 }
 

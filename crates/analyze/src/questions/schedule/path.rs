@@ -20,6 +20,27 @@ pub struct Done {
     pub lives: Vec<Life>,
 }
 
+impl Done {
+    /// The same with a time and lives `is / of` times as long; its chain and its CPU time are those of the
+    /// simulation.
+    pub fn fitted(self, (is, of): (u64, u64)) -> Done {
+        let long = |ns: u64| {
+            let product = u128::from(ns) * u128::from(is);
+            u64::try_from(product / u128::from(of.max(1))).unwrap_or(u64::MAX)
+        };
+        let life = |life: Life| Life {
+            from: long(life.from),
+            to: long(life.to),
+            ..life
+        };
+        Done {
+            wall: long(self.wall),
+            lives: self.lives.into_iter().map(life).collect(),
+            ..self
+        }
+    }
+}
+
 /// The life of a thread in a simulated run, in ns from the run's beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Life {

@@ -36,11 +36,11 @@ const SHORT: u64 = 1_000_000;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Divided {
     pub times: PartTimes,
-    by: BTreeMap<(Part, String), u64>,
+    pub(super) by: BTreeMap<(Part, String), u64>,
     /// Of `Other`, in uninterruptible waits.
-    blocked: u64,
+    pub(super) blocked: u64,
     /// Of `Disk`, for pages that were not in memory.
-    faults: u64,
+    pub(super) faults: u64,
     /// Of waits that a timer of the step's own ended: another thread of it had no CPU or waited for
     /// a disk meanwhile. A process that was killed at its work waited for one, too.
     pub timers: u64,
