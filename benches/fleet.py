@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Holds fleet/report.py to generated runs: false alarms, planted changes, time and memory.
 
-    fleet.py noise [SEEDS [RUNS [KIND...]]]  false alarms and found changes of 5 %, by kind of noise (default 500, 200, all)
+    fleet.py noise [SEEDS [RUNS [KIND...]]]  false alarms and found changes of 5 %, by kind of noise (default 500, 200,
+                                      all); SEEDS is a number, or FIRST-LAST
     fleet.py bound                    what the best test finds that knows the noise, at 1 % of false alarms
     fleet.py fleet WORK [SEEDS [RUNS]] a dataset of such series, half of them with a change, and what the report says of it
     fleet.py size WORK [RUNS]         time and memory for RUNS runs (default 1,000,000) on two CPUs
@@ -35,12 +36,14 @@ def tried(job):
 
 
 def by_noise(seeds=500, runs=200, *kinds):
-    seeds, runs = int(seeds), int(runs)
+    first, _, last = str(seeds).rpartition("-")
+    begin = int(first or 1000)
+    seeds, runs = (int(last) - begin + 1 if first else int(last)), int(runs)
     print(f"{seeds} series a kind, {runs} runs each")
     print(f"{'noise':<24}{'false: sudden':>14}{'all':>8}{'5 % found':>11}{'within 3 runs':>15}")
     with concurrent.futures.ProcessPoolExecutor() as workers:
         for kind in kinds or noise.KINDS:
-            jobs = [(kind, seed, runs) for seed in range(1000, 1000 + seeds)]
+            jobs = [(kind, seed, runs) for seed in range(begin, begin + seeds)]
             rows = list(workers.map(tried, jobs, chunksize=10))
             shares = [sum(row[i] > 0 for row in rows) / seeds for i in range(4)]
             print(f"{kind:<24}{shares[0]:>14.1%}{shares[1]:>8.1%}{shares[2]:>11.1%}{shares[3]:>15.1%}", flush=True)

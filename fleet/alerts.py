@@ -7,16 +7,20 @@ import urllib.request
 
 import render
 
-# A change that is found this many runs away is the known one, seen better.
-NEAR = 15
-
 
 def _known(row, known):
+    """By the time: a run has another number if --since leaves out those before it."""
     return any(
-        it["kind"] == "change" and it["subject"] == _subject(row) and abs(it["seq"] - row["seq"]) <= NEAR
-        and it["up"] == (row["change_ns"] > 0)
+        it["kind"] == "change" and it["subject"] == _subject(row) and it["up"] == (row["change_ns"] > 0)
+        and row["near_from_ns"] <= it["start_unix_ns"] <= row["near_to_ns"]
         for it in known
     )
+
+
+def _fails_still(row, known):
+    """It was told. Of a command that has failed in all runs since --since, the first failure is not known."""
+    told = [it["since"] for it in known if it["kind"] == "failing" and it["series"] == row["series"]]
+    return row["failing_since"] in told or (row["failing_runs"] == row["runs"] and bool(told))
 
 
 def _subject(row):
@@ -30,14 +34,18 @@ def fresh(report, args):
             known = json.load(file)
     except FileNotFoundError:
         known = []
+    except ValueError as error:
+        raise ValueError(f"{args.alerts}: not what --alerts wrote: {error}") from error
     changes = [row for row in report["causes"] if row["kind"] == "command" and not _known(row, known)]
     failing = [row for row in report["failures"] if row["failing_runs"] >= 3]
-    failing = [row for row in failing if {"kind": "failing", "series": row["series"], "since": row["failing_since"]} not in known]
+    failing = [row for row in failing if not _fails_still(row, known)]
     text = "".join(_change(row) for row in changes) + "".join(_failing(row) for row in failing)
     if text and args.webhook:
         post(args.webhook, text)
     # What was told is known only after it was told.
-    known += [{"kind": "change", "subject": _subject(row), "seq": row["seq"], "up": row["change_ns"] > 0} for row in changes]
+    known += [
+        {"kind": "change", "subject": _subject(row), "start_unix_ns": row["start_unix_ns"], "up": row["change_ns"] > 0} for row in changes
+    ]
     known += [{"kind": "failing", "series": row["series"], "since": row["failing_since"]} for row in failing]
     with open(f"{args.alerts}.new", "w", encoding="utf-8", opener=_private) as file:
         json.dump(known, file, indent=1)

@@ -18,6 +18,9 @@ THRESHOLD = 5.5
 ENOUGH = 150
 # The same where noise with memory explains as much as it can: the square root of twice the gain in likelihood.
 GAIN = 4.9
+# And in the series as a whole: beside noise without memory, beside other noise, and of slow growth, which is told
+# from a walk with difficulty.
+STANDS = {"step": (4.3, 4.9), "ramp": (5.3, 5.3)}
 # The greatest of 200 shocks of normal noise, in standard deviations: as far as those of a series exceed it, its
 # changes have to.
 SHOCK = 3.2
@@ -31,6 +34,8 @@ SWITCHES = 4
 # Two kinds of runs that nothing names are seen in so many parts of a series, by this many standard deviations between
 # them, and have this share at least.
 PARTS, APART, RARE = 3, 4, 0.1
+# The standard deviations, of what two runs in a row differ by, between two levels that are told apart run by run.
+DISTINCT = 3
 # The longest part of a series that is searched at once: older changes have been told.
 WINDOW = 1000
 
@@ -166,9 +171,10 @@ def _levels(fits, a, b, out):
         _levels(fits, a + LEAST + at, b, out)
 
 
-def clipped(values):
-    """The values with outliers at the border of what the noise does."""
-    level = running_median(values, min(20, len(values) // 5))
+def clipped(values, half=20):
+    """The values with outliers at the border of what the noise does, around a level that follows more than
+    `half` runs."""
+    level = running_median(values, min(half, len(values) // 5))
     rest = values - level
     scale = spread(rest)
     return level + np.clip(rest, -2.5 * scale, 2.5 * scale) if scale > 0 else values
@@ -207,8 +213,9 @@ class Fit:
         # In noise with memory: by what it is likelier than none, as `GAIN`, and the greatest other shock, as `SHOCK`.
         self.gain = self.shock = None
 
-    def shape(self, n):
-        places = np.arange(n)
+    def shape(self, n, begin=0):
+        """In n runs, if the stretch begins there."""
+        places = np.arange(n) - begin
         if self.kind == "step":
             return self.size * (places >= self.first)
         return self.size * np.clip((places - self.first) / (self.last - self.first), 0, 1)
@@ -318,6 +325,11 @@ def plain(rest, step, rho):
 # Noise with memory: of the part that stays, how much does so from one run to the next, and the part that does not
 # stay at all. At 0.995 it is a walk.
 NOISES = np.array([(0.0, 0.0)] + [(rho, own) for rho in (0.3, 0.5, 0.7, 0.85, 0.92, 0.97, 0.995) for own in (0.0, 0.4, 0.8)])
+
+
+# By how much less likely each is than noise without memory, if nothing else is known: all of them together are as
+# likely as that.
+RARER = np.where(NOISES[:, 0] == 0, 0.0, 2 * math.log(len(NOISES) - 1))
 
 
 def filtered(columns, noises):
@@ -447,6 +459,80 @@ def search(values, offset, floor, out):
     search(values[end:], offset + end, fit.rho, out)
 
 
+def recurring(members):
+    """A column for each pool that comes, goes and comes again, for many runs at a time: only such a one looks
+    like a change."""
+    starts = np.flatnonzero(np.diff(members, prepend=members[0] - 1))
+    names, times = np.unique(members[starts], return_counts=True)
+    found = [(members == name) * 1.0 for name, count in zip(names, times) if count > 1]
+    found = [it for it, count in zip(found, times[times > 1]) if it.sum() >= LEAST * count]
+    return found[:-1] if len(found) == len(names) else found
+
+
+def standing(values, found, offset, others):
+    """The changes that the series as a whole is likelier with than without, each beside the rest: all runs know
+    better what noise does than those around a change. Nor is one told that the `others` explain: pools that recur,
+    and a weekend in a few weeks, whose effects are known badly."""
+    n = len(values)
+    if not found:
+        return []
+    shapes = [fit.shape(n, place - offset) / fit.size for place, fit in found]
+    columns = np.vstack([values - values.mean(), np.ones(n), *others, *shapes]).T
+    left = []
+    for off, weight in filtered(columns, NOISES):
+        left.append(off)
+    left = np.array(left)
+    sums = np.einsum("tij,tik->ijk", left, left)
+
+    def costs(chosen):
+        inside, along = sums[:, chosen][:, :, chosen], sums[:, chosen, 0]
+        sizes = np.einsum("ijk,ik->ij", np.linalg.pinv(inside, rcond=1e-9, hermitian=True), along)
+        loss = np.maximum(sums[:, 0, 0] - np.einsum("ij,ij->i", sizes, along), 1e-12)
+        return n * np.log(loss) + weight[:, 0] + RARER, sizes
+
+    first = 2 + len(others)
+    kept = list(range(first, first + len(found)))
+    while kept:
+        base = [*range(1, first), *kept]
+        with_all, sizes = costs(base)
+        best = int(with_all.argmin())
+        shocks = left[:, best, 0] - left[:, best][:, base] @ sizes[best]
+        # What stays of a shock looks like a step.
+        shock = float(np.abs(shocks).max() / max(spread(shocks), 1e-12)) if best else 0.0
+        gains = [float(costs([it for it in base if it != place])[0].min() - with_all[best]) for place in kept]
+        least = [STANDS[found[place - first][1].kind][best > 0] * max(1.0, shock / SHOCK) for place in kept]
+        clear = [math.sqrt(max(0.0, gain)) / it for gain, it in zip(gains, least)]
+        weakest = int(np.argmin(clear))
+        if clear[weakest] >= 1:
+            break
+        del kept[weakest]
+    return [found[place - first] for place in kept]
+
+
+def comes_and_goes(values, found, offset):
+    """The changes without steps to a level that was there before, again and again, up to the changes beside: they
+    are the noise's own."""
+    ends = [place + (fit.last if fit.kind == "ramp" else fit.first) - offset for place, fit in found]
+    out = []
+    for at, (place, fit) in enumerate(found):
+        begin, end = ends[at - 1] if at else 0, found[at + 1][0] + found[at + 1][1].first - offset if at + 1 < len(found) else len(values)
+        own = values[begin:end]
+        middle = place + fit.first - offset - begin
+        # What runs differ by is not moved by a few steps.
+        inside = spread(np.diff(own)) / math.sqrt(2)
+        if fit.kind == "ramp" or not 0 < middle < len(own) or abs(fit.size) < DISTINCT * inside:
+            out.append((place, fit))
+            continue
+        before, after = np.median(own[:middle]), np.median(own[middle:])
+        share = (own - before) / (after - before) if after != before else np.zeros(len(own))
+        # From one run to the next, with two runs on each side: noise that wanders is on its way for longer.
+        sides = np.where(share < 0.25, -1, np.where(share > 0.75, 1, 0))
+        a, b, c, d = (sides[k : len(sides) - 3 + k] for k in range(4))
+        if np.count_nonzero((a == b) & (c == d) & (b * c < 0)) <= SWITCHES:
+            out.append((place, fit))
+    return out
+
+
 def changes(wall, days, members):
     """The changes of a series in ns, with each run's day since 1970 and number of its pool (or -1)."""
     return explained(wall, days, members)[0]
@@ -465,15 +551,22 @@ def explained(wall, days, members):
     values = values - pools(values, members)
     for _ in range(2):
         values = values - hidden(values)
-    values = values - weekdays(values, days)
+    weekly = weekdays(values, days)
+    values = values - weekly
     effect = told - values
     none[first:] = np.exp(effect - effect.mean())
+    alike = values
     values = clipped(values)
     found = []
     search(values, first, 0.0, found)
+    weeks = days[-1] - days[0] >= 7 * WEEKS
+    others = recurring(members) + ([weekly] if weekly.any() and not weeks else [])
+    # A pool's stay is no outlier.
+    found = standing(clipped(alike, LEAST) if others else values, found, first, others)
+    found = comes_and_goes(alike, found, first)
     if alternates([fit.size for _, fit in found]):
         return [], none
-    return found if days[-1] - days[0] >= 7 * WEEKS else lasting(found, days, first), none
+    return found if weeks else lasting(found, days, first), none
 
 
 def lasting(found, days, first):

@@ -12,6 +12,11 @@ const box=document.getElementById("search"),rows=[...document.querySelectorAll("
 box.addEventListener("input",()=>{const words=box.value.toLowerCase().split(/\\s+/);
 for(const row of rows)row.hidden=!words.every(it=>row.dataset.find.includes(it))});
 """
+# The rows of a table, and the charts, that a repository's page has: the search finds no others.
+ROWS = 200
+BACK = '<p><a href="index.html">all repositories</a></p>'
+# A command that fails in its last run, longer ago, is one of a branch that nobody builds any more.
+WEEK = 7 * 86_400_000_000_000
 SEARCH = '<p><input id=search type=search placeholder="search" aria-label=search></p>'
 
 
@@ -36,7 +41,7 @@ def write(report, place):
     lines = []
     for row in report["coverage"]:
         own = {**empty, **by_repository[row["repo"]]}
-        _put(place / name(row["repo"]), render.html(own, title=row["repo"], script=SCRIPT, top=SEARCH))
+        _put(place / name(row["repo"]), render.html(own, row["repo"], SCRIPT, BACK + SEARCH, ROWS, ROWS))
         lines.append((row, own))
     _put(place / "index.html", _index(report, lines))
 
@@ -52,7 +57,7 @@ def _index(report, lines):
     """All repositories: those that changed last come first."""
     e = render.escaped
     head = "".join(f"<th{kind}>{title}</th>" for title, kind in [
-        ("repository", ""), ("runs", " class=n"), ("failed", " class=n"), ("CPU minutes", " class=n"), ("cost", " class=n"), ("last change", ""),
+        ("repository", ""), ("last change", ""), *((it, " class=n") for it in ("runs", "failed", "failing now", "CPU minutes", "cost")),
     ])
     body = []
     def newest(line):
@@ -64,17 +69,19 @@ def _index(report, lines):
         said = f"{last['day']}: {render.shift(last)} {render.sentence(last)}" if last else ""
         costs = [it["cost"] for it in own["usage"] if it["cost"] is not None]
         failed = sum(it["failed"] for it in own["usage"])
+        failing = sum(it["failing_runs"] > 0 and it["last_unix_ns"] > row["last_unix_ns"] - WEEK for it in own["failures"])
         cells = [
             f'<td><a href="{e(name(row["repo"]))}">{e(row["repo"])}</a></td>',
+            f"<td>{e(said)}</td>",
             *(f"<td class=n>{e(it)}</td>" for it in [
-                f"{row['runs']:,}", f"{failed:,}", render.minutes(sum(it["machine_ns"] for it in own["usage"])),
+                f"{row['runs']:,}", f"{failed:,}", render.plural(failing, "command", "commands") if failing else "–",
+                render.minutes(sum(it["machine_ns"] for it in own["usage"])),
                 f"{sum(costs):,.2f}" if costs else "–",
             ]),
-            f"<td>{e(said)}</td>",
         ]
         body.append(f'<tr data-find="{e(row["repo"].lower())}">{"".join(cells)}</tr>')
     content = (
         f"<h1>Runs of the fleet</h1><p class=dim>{e(render.coverage(report))}</p>{SEARCH}"
-        f"<table><tr>{head}</tr>{''.join(body)}</table>"
+        f"<div class=wide><table><tr>{head}</tr>{''.join(body)}</table></div>"
     )
     return render.page("Runs of the fleet", content, SCRIPT)

@@ -9,49 +9,79 @@ import report
 # The runs before it that are compared, and the least of them.
 BASELINE, LEAST = 30, 8
 
+# Its own series, or the same job and command on another branch, where a pull request has no runs of its own.
 QUESTION = """
-    SELECT o.series, o.run, o.well, o.path_ns, o.work_ns, o.host, o.cpu, o.page
+    SELECT g.series, o.run, o.start_unix_ns, o.well, o.path_ns, o.host, o.pool, o.cpu,
+        o.path_run_queue_ns + CAST(round(o.path_on_cpu_ns * o.stolen_share) AS bigint) AS starved_ns,
+        o.others_ns, o.stolen_ns, o.throttled_ns
     FROM series o
-    JOIN series g ON g.series = o.series AND g.command = o.command
-    WHERE g.run = '{run}' AND o.seq <= g.seq AND o.seq > g.seq - 200
-    ORDER BY o.seq
+    JOIN series g
+        ON g.repo = o.repo AND coalesce(g.job, '') = coalesce(o.job, '') AND g.command = o.command
+        AND (o.run = g.run OR (
+            o.start_unix_ns <= g.start_unix_ns AND coalesce(o.branch, '') = {branch}
+        ))
+    WHERE g.run = '{run}'
 """
+# Steps and programs are not asked for.
+ASKED = ["machine", "runs"]
 
 
 def main(engine, args):
     """Prints the verdict; returns the exit status."""
     left_out = []
-    tables = dataset.find(args.directory, left_out, report.TABLES, args.repo, args.since)
+    tables = dataset.find(args.directory, left_out, ASKED, args.repo, args.since)
     report.load(engine, tables, args, left_out)
     engine.define("series", report.question("series"))
     run = "".join(c for c in args.gate if c.isalnum() or c == "-")
-    engine.define("gate", QUESTION.format(run=run))
-    rows = engine.rows("gate")
+    branch = "coalesce(g.branch, '')" if args.against is None else report.literal(args.against, args.engine)
+    engine.define("gate", QUESTION.format(run=run, branch=branch))
+    # The run itself is the last one.
+    rows = sorted(engine.rows("gate"), key=lambda row: (row["run"] == args.gate, row["start_unix_ns"], row["run"]))
     if not rows or rows[-1]["run"] != args.gate:
         print(render.plain(f"gate: no run {args.gate} in {args.directory}"))
         return 2
     own = rows[-1]
-    before = [row for row in rows[:-1] if row["well"]][-BASELINE:]
-    said, status = judged(own, before, args.over)
+    said, status = judged(own, [row for row in rows[:-1] if row["well"]], args.over, args.against)
     print(render.plain(f"gate: {own['series']}: {said}"))
     return status
 
 
-def judged(own, before, over):
+def _more(own, before, *names):
+    """By how much the sum of these times is above the median of the runs before; 0 if it is not known."""
+    rows = [[row[name] for name in names] for row in [own, *before]]
+    if any(None in row for row in rows):
+        return 0
+    mine, *others = map(sum, rows)
+    return int(mine - statistics.median(others))
+
+
+def judged(own, before, over, against=None):
     """The verdict in words, and the exit status."""
     if not own["well"]:
         return "the run failed, so its time is no measurement", 0
+    where = f" on {against}" if against else ""
     if len(before) < LEAST:
-        return f"{len(before)} runs before it: {LEAST} are needed to judge", 0
+        hint = "" if against else "; --against BRANCH takes those of another branch"
+        return f"{render.plural(len(before), 'run', 'runs')}{where} before it that ended well: {LEAST} are needed to judge{hint}", 0
+    # On machines of one kind, where recordings tell it.
+    alike = [row for row in before if row["pool"] == own["pool"]]
+    known = bool(own["cpu"]) and all(row["cpu"] for row in before)
+    comparable = len(alike) >= LEAST
+    before = (alike if known and comparable else before)[-BASELINE:]
     times = sorted(row["path_ns"] for row in before)
     middle = statistics.median(times)
     low, high = times[len(times) // 4], times[-1 - len(times) // 4]
     # As far as quiet runs go: three standard deviations, from the quartiles.
     limit = max(middle * (1 + over / 100), middle + 3 * (high - low) / 1.349)
     share = 100 * (own["path_ns"] / middle - 1)
-    what = f"{render.time(own['path_ns'])}, {share:+.1f} % of the median of {len(before)} runs before"
+    what = f"{render.time(own['path_ns'])}, {share:+.1f} % of the median of {len(before)} runs before{where}"
     if own["path_ns"] <= limit:
         return f"{what}: within the limit of {render.time(limit)}", 0
+    what += f": slower than the limit of {render.time(limit)}"
+    if known and not comparable:
+        return f"{what}, but {len(alike)} of them are on such a runner: unknown whether the code or the runner", 0
+    starved = _more(own, before, "starved_ns")
+    if 2 * starved >= own["path_ns"] - middle and 2 * _more(own, before, "others_ns", "stolen_ns", "throttled_ns") >= starved:
+        return f"{what}, but it was starved for {render.time(starved)} more, by the machine: the runner, not your change", 0
     hosts = {row["host"] for row in before}
-    where = "" if own["host"] in hosts else ", on a host that is not among theirs"
-    return f"{what}: slower than the limit of {render.time(limit)}{where}", 1
+    return what + ("" if own["host"] in hosts else ", on a host that is not among theirs"), 1

@@ -4,6 +4,8 @@ import base64
 import hashlib
 import html as markup
 
+import chart
+
 CAUSES = {
     ("shape", 1): "The CPU work is the same, but more of it is on the critical path: less runs in parallel.",
     ("shape", -1): "The CPU work is the same, but less of it is on the critical path: more runs in parallel.",
@@ -18,15 +20,20 @@ STARVED = {
 }
 BLOCKED = {"network": "waits for the network", "disk": "waits for the disk", "sleep": "sleeps and timers"}
 STYLE = """
-body{font:14px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
+:root{color-scheme:light dark}
+body{font:14px/1.45 system-ui,sans-serif;max-width:76rem;margin:1.5rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
 h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}h3{font-size:1rem;margin:1.2rem 0 .2rem;overflow-wrap:anywhere}
-table{border-collapse:collapse;margin:.5rem 0}td,th{padding:.15rem .7rem .15rem 0;text-align:left;vertical-align:top}
-td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}th{border-bottom:1px solid #8884}
-p{margin:.2rem 0}.dim{color:#59636e}.up{color:#b3261e}.down{color:#1a7f37}
-input{font:inherit;color:inherit;background:transparent;border:1px solid #8888;padding:.2rem .5rem;width:20rem}a{color:#0969da}
-svg{display:block;margin:.3rem 0}polyline{fill:none;stroke:#0969da;stroke-width:1.5}
-[hidden]{display:none}
-@media(prefers-color-scheme:dark){a{color:#4493f8}body{color:#e6edf3;background:#0d1117}.dim{color:#9198a1}.up{color:#ff7b72}.down{color:#3fb950}polyline{stroke:#4493f8}}
+.wide{overflow-x:auto}table{border-collapse:collapse;margin:.5rem 0}td,th{padding:.15rem .9rem .15rem 0;text-align:left;vertical-align:top}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}th{border-bottom:1px solid #8884;font-weight:600}
+td:not(.n){overflow-wrap:anywhere;min-width:12rem}
+p{margin:.2rem 0;overflow-wrap:anywhere}.dim{color:#59636e}.up{color:#b3261e;fill:#b3261e}.down{color:#1a7f37;fill:#1a7f37}
+input{font:inherit;color:inherit;background:transparent;border:1px solid #8888;padding:.2rem .5rem;width:20rem;max-width:90%}a{color:#0969da}
+svg{display:block;margin:.3rem 0;max-width:100%;height:auto}polyline{fill:none;stroke:#0969da;stroke-width:1.5}circle{fill:#0969da}
+rect{opacity:.5}.axis{fill:none;stroke:#8886}text{font-size:11px;fill:#59636e}.end{text-anchor:end}
+@media(min-width:70rem){.change{display:grid;grid-template-columns:1fr 34rem;gap:0 2rem;align-items:center}}
+[hidden]{display:none!important}@media(max-width:40rem){svg text{font-size:17px}td:not(.n){min-width:9rem}}
+@media(prefers-color-scheme:dark){a{color:#4493f8}body{color:#e6edf3;background:#0d1117}.dim{color:#9198a1}.up{color:#ff7b72;fill:#ff7b72}
+.down{color:#3fb950;fill:#3fb950}polyline{stroke:#4493f8}circle{fill:#4493f8}text{fill:#9198a1}}
 """
 
 
@@ -168,7 +175,7 @@ def coverage(report):
 
 
 def minutes(ns):
-    return f"{ns / 60e9:,.0f}"
+    return f"{ns / 60e9:,.{0 if ns >= 600e9 else 1}f}"
 
 
 def plainly(value):
@@ -221,34 +228,40 @@ def text(report):
         for line in cells:
             out.append("  " + "  ".join([c.rjust(w) for c, w in zip(line, widths)] + [line[-1]]))
     out.extend(["", "Medians of the last days"])
-    for series, days in by_series(report):
-        out.append(f"  {series}")
+    series = by_series(report)
+    for name, days in series[: 2 * ROWS]:
+        out.append(f"  {name}")
         for row in days[-3:]:
             line = f"wall {time(row['wall_ns'])} · CPU {time(row['work_ns'])} · run-queue {time(row['run_queue_ns'])}"
             path = f"path: CPU {time(row['path_on_cpu_ns'])}, run-queue {time(row['path_run_queue_ns'])}, blocked {time(row['path_blocked_ns'])}"
             out.append(f"    {row['day']}  {line} · {path}")
+    if len(series) > 2 * ROWS:
+        out.append(f"  and {len(series) - 2 * ROWS:,} more")
     return plain("\n".join(out)) + "\n"
 
 
 def by_series(report):
-    """The trend of each series; those with changes first."""
+    """The trend of each series: those with changes first, then those with the most runs."""
     found = {}
     for row in report["trend"]:
         found.setdefault(row["series"], []).append(row)
     order = [row["series"] for row in report["causes"] if row["kind"] == "command"]
-    order = list(dict.fromkeys(order)) + sorted(found)
-    names = list(dict.fromkeys(order))
-    return [(name, found[name]) for name in names[: 2 * ROWS] if name in found]
+    order += sorted(found, key=lambda name: (-sum(row["runs"] for row in found[name]), name))
+    return [(name, found[name]) for name in dict.fromkeys(order) if name in found]
 
 
-def line(days, key, label):
-    """A small chart of a figure by day."""
-    values = [row[key] or 0 for row in days]
-    top = max(values) or 1
-    wide, high = 560, 48
-    step = wide / max(1, len(values) - 1)
-    points = " ".join(f"{i * step:.1f},{high - value * (high - 4) / top:.1f}" for i, value in enumerate(values))
-    return f'<svg width="{wide}" height="{high}" role="img" aria-label="{markup.escape(label)}"><polyline points="{points}"/></svg>'
+def trend(days, changes):
+    """The chart of a series' wall time, with its changes."""
+    if not days:
+        return ""
+    marks = [
+        (row["start_day"], row["until_day"] if row["shape"] == "gradual" else row["start_day"], "up" if row["change_ns"] > 0 else "down",
+         plain(f"{shift(row)} {since(row)}"))
+        for row in changes
+    ]
+    values = [row["wall_ns"] for row in days]
+    label = f"wall time by day, {time(values[0])} to {time(values[-1])}"
+    return chart.chart([row["day"] for row in days], values, time, marks, label)
 
 
 def escaped(value):
@@ -278,7 +291,12 @@ def page(title, content, script=""):
     )
 
 
-def html(report, title="Runs of the fleet", script="", top=""):
+def more(rows, shown):
+    """How many are not shown."""
+    return f"<p class=dim>and {len(rows) - shown:,} more</p>" if len(rows) > shown else ""
+
+
+def html(report, title="Runs of the fleet", script="", top="", rows=2 * ROWS, charts=2 * ROWS):
     """One page that loads nothing."""
     e = escaped
 
@@ -286,38 +304,44 @@ def html(report, title="Runs of the fleet", script="", top=""):
         return f' data-find="{e(named(row).lower())}"' if script else ""
 
     changes, steps = groups(report)
+    days = dict(by_series(report))
     body = [f"<h1>{e(title)}</h1><p class=dim>{e(coverage(report))}</p>{top}"]
     body.append(f"<h2>{'Changes' if changes else 'No command changed'}</h2>")
     for row, inside, programs in changes:
         tint = "up" if row["change_ns"] > 0 else "down"
         link = f' <a href="{e(row["page"])}">the run</a>' if is_link(row["page"]) else ""
-        body.append(f"<section{found(row)}><h3>{e(row['series'])}</h3>")
+        body.append(f"<section class=change{found(row)}><div><h3>{e(row['series'])}</h3>")
         body.append(f"<p><b class={tint}>{e(shift(row))}</b> {e(since(row))}{link}</p>")
         body.append(f"<p>{e(sentence(row))}</p><p class=dim>{e(parts(row))}</p>")
         body.extend(f"<p class=dim>{e(line)}</p>" for line in details(inside, programs))
-        body.append("</section>")
+        # Several changes of a series have one chart.
+        drawn = trend(days.pop(row["series"], []), [it for it, _, _ in changes if it["series"] == row["series"]])
+        body.append(f"</div>{drawn}</section>")
     if steps:
         body.append("<h2>Steps that changed, of commands that did not</h2>")
-    for row in steps[: 2 * ROWS]:
+    for row in steps[:rows]:
         body.append(f"<section{found(row)}><h3>{e(row['name'])} · {e(row['series'])}</h3>")
         body.append(f"<p><b>{e(shift(row))}</b> {e(since(row))}</p><p>{e(sentence(row))}</p></section>")
+    body.append(more(steps, rows))
     for key, heading, columns in TABLES:
         if not report[key]:
             continue
+        # What it is about is seen first, also on a narrow screen.
+        columns = columns[-1:] + columns[:-1]
         kind = ["" if show is None else " class=n" for _, _, show in columns]
         head = "".join(f"<th{k}>{e(name)}</th>" for (_, name, _), k in zip(columns, kind))
-        body.append(f"<h2>{e(heading)}</h2><table><tr>{head}</tr>")
-        for row in report[key][: 2 * ROWS]:
+        body.append(f"<h2>{e(heading)}</h2><div class=wide><table><tr>{head}</tr>")
+        for row in report[key][:rows]:
             cells = [show(row[name]) if show else named(row) for name, _, show in columns]
             cells = "".join(f"<td{k}>{e(c)}</td>" for c, k in zip(cells, kind))
             body.append(f"<tr{found(row)}>{cells}</tr>")
-        body.append("</table>")
-    body.append("<h2>Trend of the wall time</h2>")
-    for series, days in by_series(report):
-        last = days[-1]
+        body.append(f"</table></div>{more(report[key], rows)}")
+    body.append("<h2>Wall time of the other commands</h2>" if days and changes else "<h2>Wall time</h2>" if days else "")
+    for name, own in list(days.items())[:charts]:
+        last = own[-1]
         figures = f"{last['day']}: wall {time(last['wall_ns'])}, CPU {time(last['work_ns'])}, run-queue {time(last['run_queue_ns'])}"
-        chart = line(days, "wall_ns", "wall time by day")
-        body.append(f"<section{found(last)}><h3>{e(series)}</h3>{chart}<p class=dim>{e(figures)}</p></section>")
+        body.append(f"<section{found(last)}><h3>{e(name)}</h3>{trend(own, [])}<p class=dim>{e(figures)}</p></section>")
+    body.append(more(days, charts))
     if report["left_out"]:
         body.append("<h2>Files left out</h2><ul>")
         body.extend(f"<li>{e(f['file'])}: {e(f['reason'])}</li>" for f in report["left_out"])

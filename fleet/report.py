@@ -64,24 +64,31 @@ def arguments(words=None):
     parser.add_argument("--alerts", metavar="FILE", help="print only the changes and failures that FILE does not know yet, as Markdown, and add them")
     parser.add_argument("--webhook", metavar="URL", help="with --alerts: also post them there, as JSON with a field `text`")
     parser.add_argument("--gate", metavar="RUN", help="compare this run with those before it in its series")
+    parser.add_argument("--against", metavar="BRANCH", help="with --gate: its runs are those of this branch, such as a pull request's target")
     parser.add_argument("--over", type=float, default=10, metavar="PERCENT", help="with --gate: what a run may take more (default 10)")
     args = parser.parse_args(words)
     if args.since and not re.fullmatch(r"\d{4}-\d\d-\d\d", args.since):
         parser.error("--since is a day such as 2026-11-23")
     if args.webhook and not args.alerts:
         parser.error("--webhook is for --alerts")
+    if args.against and not args.gate:
+        parser.error("--against is for --gate")
     return args
+
+
+def literal(text, engine):
+    """A text in SQL: a quote is doubled in both dialects; a backslash escapes in Spark's."""
+    text = text.replace("'", "''")
+    if engine == "spark":
+        text = text.replace("\\", "\\\\")
+    return f"'{text}'"
 
 
 def condition(args):
     """The chosen runs in SQL. They are partitions: no file of others is read."""
     parts = ["run IS NOT NULL"]
     if args.repo:
-        # A quote is doubled in both dialects' standard literals; a backslash escapes in Spark's.
-        text = args.repo.replace("'", "''")
-        if args.engine == "spark":
-            text = text.replace("\\", "\\\\")
-        parts.append(f"repo = '{text}'")
+        parts.append(f"repo = {literal(args.repo, args.engine)}")
     if args.since:
         parts.append(f"date >= '{args.since}'")
     return " AND ".join(parts)
@@ -99,7 +106,7 @@ def load(engine, tables, args, left_out):
     once = False
     wanted = used(dataset.columns())
     # The runs are the first: they tell whether one is there twice.
-    for name in reversed(TABLES):
+    for name in reversed([it for it in TABLES if it in tables]):
         table = tables[name]
         while table.files or "://" in args.directory:
             try:
@@ -198,7 +205,7 @@ class Cache:
             kept = json.loads(self._file(repo).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return kept["rows"] if kept.get("key") == key else None
+        return kept["rows"] if isinstance(kept, dict) and kept.get("key") == key else None
 
     def put(self, repo, rows):
         if self.place:
@@ -296,16 +303,25 @@ def main():
     if not report["coverage"]:
         print(f"fleet: {render.plain(args.directory)}: no run", file=sys.stderr)
         return 2
+    try:
+        publish(report, args)
+    except (OSError, ValueError) as error:
+        print(f"fleet: {render.plain(str(error))}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def publish(report, args):
+    """Writes the report to where it was asked for."""
     if args.html:
         dashboard.write(report, args.html)
-        return 0
+        return
     text = alerts.fresh(report, args) if args.alerts else written(report, args)
     if args.output is None:
         sys.stdout.write(text)
-        return 0
+        return
     with open(args.output, "w", encoding="utf-8", opener=private) as file:
         file.write(text)
-    return 0
 
 
 if __name__ == "__main__":

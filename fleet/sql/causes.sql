@@ -109,7 +109,8 @@ named AS (
         END AS blocked_by
     FROM shaped
 ),
--- A subject has numbers for its runs; days and commits are their names.
+-- A subject has numbers for its runs; days and commits are their names. A change that is found 15 runs away in
+-- a later report is the same one, seen better.
 edges AS (
     SELECT
         c.subject, c.n,
@@ -118,15 +119,21 @@ edges AS (
         max(CASE WHEN v.n = c.high_n THEN s.day END) AS latest_day,
         max(CASE WHEN v.n = c.high_n THEN s.commit END) AS latest_commit,
         max(CASE WHEN v.n = c.n THEN s.day END) AS start_day,
+        max(CASE WHEN v.n = c.n THEN s.start_unix_ns END) AS start_unix_ns,
+        min(CASE WHEN v.n >= c.n - 15 THEN s.start_unix_ns END) AS near_from_ns,
+        max(CASE WHEN v.n <= c.n + 15 THEN s.start_unix_ns END) AS near_to_ns,
         max(CASE WHEN v.n = c.until_n THEN s.day END) AS until_day
     FROM change_points c
-    JOIN subjects v ON v.subject = c.subject AND v.n IN (c.low_n, c.high_n, c.n, c.until_n)
+    JOIN subjects v
+        ON v.subject = c.subject
+        AND (v.n IN (c.low_n, c.high_n, c.until_n) OR v.n BETWEEN c.n - 15 AND c.n + 15)
     JOIN series s ON s.run = v.run
     GROUP BY c.subject, c.n
 )
 SELECT
     c.*,
     d.earliest_day, d.earliest_commit, d.latest_day, d.latest_commit, d.start_day, d.until_day,
+    d.start_unix_ns, d.near_from_ns, d.near_to_ns,
     e.runs_before, e.runs_after, e.shared_before, e.shared_after, e.shared_before_ns, e.shared_after_ns,
     e.khz_before, e.khz_after, e.shared_khz_before, e.shared_khz_after,
     e.cpu_before_least, e.cpu_before, e.cpu_after_least, e.cpu_after,

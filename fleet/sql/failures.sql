@@ -3,7 +3,7 @@
 -- failing_since is the first of the runs without a success up to now; null if the last run ended well.
 WITH marked AS (
     SELECT
-        series, seq, run, day, commit, page, well, wall_ns,
+        series, seq, run, day, start_unix_ns, commit, page, well, wall_ns,
         max(CASE WHEN well = 1 THEN seq ELSE 0 END) OVER (PARTITION BY series) AS last_well,
         max(seq) OVER (PARTITION BY series) AS last_seq
     FROM series
@@ -14,6 +14,7 @@ SELECT
     sum(1 - well) AS failed,
     sum(CASE WHEN seq > last_seq - 20 THEN 1 - well ELSE 0 END) AS failed_of_last_20,
     max(last_seq) - max(last_well) AS failing_runs,
+    max(start_unix_ns) AS last_unix_ns,
     max(CASE WHEN seq = last_well + 1 THEN day END) AS failing_since,
     max(CASE WHEN seq = last_well + 1 THEN commit END) AS failing_commit,
     max(CASE WHEN seq = last_well + 1 THEN page END) AS failing_page,

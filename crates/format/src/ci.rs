@@ -24,6 +24,8 @@ pub const IDENTIFIERS: [&str; 12] = [
 ];
 
 const AZURE: &str = "Azure Pipelines";
+const CIRCLE: &str = "CircleCI";
+const JENKINS: &str = "Jenkins";
 
 /// All systems. The last one has no prefix of its own: it is taken if no other is.
 pub const SYSTEMS: [System; 14] = [
@@ -74,7 +76,15 @@ pub const SYSTEMS: [System; 14] = [
             ("project", &["{BUILDKITE_PIPELINE_SLUG}"]),
             ("run", &["{BUILDKITE_BUILD_ID}"]),
             ("attempt", &["{BUILDKITE_RETRY_COUNT}"]),
-            ("job", &["{BUILDKITE_STEP_KEY} {BUILDKITE_PARALLEL_JOB}", "{BUILDKITE_STEP_KEY}", "{BUILDKITE_LABEL}"]),
+            (
+                "job",
+                &[
+                    "{BUILDKITE_STEP_KEY} {BUILDKITE_PARALLEL_JOB}",
+                    "{BUILDKITE_STEP_KEY}",
+                    "{BUILDKITE_LABEL} {BUILDKITE_PARALLEL_JOB}",
+                    "{BUILDKITE_LABEL}",
+                ],
+            ),
             ("commit", &["{BUILDKITE_COMMIT}"]),
             ("branch", &["{BUILDKITE_BRANCH}"]),
             ("page", &["{BUILDKITE_BUILD_URL}"]),
@@ -85,13 +95,14 @@ pub const SYSTEMS: [System; 14] = [
         ],
     },
     System {
-        name: "CircleCI",
+        name: CIRCLE,
         source: "https://circleci.com/docs/reference/variables/",
         prefix: "CIRCLE_",
         identifiers: &[
             ("project", &["{CIRCLE_PROJECT_USERNAME}/{CIRCLE_PROJECT_REPONAME}", "{CIRCLE_PROJECT_REPONAME}"]),
             ("run", &["{CIRCLE_WORKFLOW_ID}"]),
-            ("job", &["{CIRCLE_JOB}"]),
+            // Of the containers that share a job's tests, each runs others.
+            ("job", &["{CIRCLE_JOB} {CIRCLE_NODE_INDEX}", "{CIRCLE_JOB}"]),
             ("commit", &["{CIRCLE_SHA1}"]),
             ("branch", &["{CIRCLE_BRANCH}", "{CIRCLE_TAG}"]),
             ("job_page", &["{CIRCLE_BUILD_URL}"]),
@@ -246,7 +257,7 @@ pub const SYSTEMS: [System; 14] = [
         ],
     },
     System {
-        name: "Jenkins",
+        name: JENKINS,
         source: "https://www.jenkins.io/doc/book/pipeline/jenkinsfile/#using-environment-variables",
         prefix: "",
         identifiers: &[
@@ -313,7 +324,7 @@ pub fn identifiers(variables: &[(String, String)]) -> Vec<(&'static str, String)
     let known = IDENTIFIERS.iter().filter_map(|name| {
         let mut templates = of(name)?.1.iter();
         let value = templates.find_map(|template| fill(template, get))?;
-        Some((*name, plain(system, name, value)))
+        Some((*name, plain(system, name, value, get)))
     });
     known.collect()
 }
@@ -333,22 +344,32 @@ fn fill<'a>(template: &str, get: impl Fn(&str) -> Option<&'a str>) -> Option<Str
     Some(out)
 }
 
-/// A branch and a job without the way in which their systems write them.
-fn plain(system: &System, name: &str, value: String) -> String {
-    // A job without a leg has itself as its leg, or this name.
-    let leg = Some(&value).filter(|_| name == "job" && system.name == AZURE);
-    if let Some((job, leg)) = leg.and_then(|it| it.split_once(' ')) {
-        if job == leg || leg == "__default" {
-            return job.to_owned();
-        }
-    }
-    let prefixes: &[&str] = if name == "branch" {
-        &["refs/heads/", "origin/"]
-    } else {
-        &[]
+/// A project, a branch and a job without the way in which their systems write them.
+fn plain<'a>(
+    system: &System,
+    name: &str,
+    value: String,
+    get: impl Fn(&str) -> Option<&'a str>,
+) -> String {
+    let without = |end: &str| value.strip_suffix(end).map(str::to_owned);
+    let short = match (system.name, name) {
+        // A job without a leg has itself as its leg, or this name.
+        (AZURE, "job") => value
+            .split_once(' ')
+            .filter(|(job, leg)| job == leg || *leg == "__default")
+            .map(|(job, _)| job.to_owned()),
+        // Of a job that is not shared, this is the only container.
+        (CIRCLE, "job") => without(" 0"),
+        // A multibranch project has a job for each branch, which is not another project.
+        (JENKINS, "project" | "job") => get("BRANCH_NAME")
+            .and_then(|branch| without(&format!("/{}", branch.replace('/', "%2F")))),
+        (_, "branch") => ["refs/heads/", "origin/"]
+            .iter()
+            .find_map(|start| value.strip_prefix(start))
+            .map(str::to_owned),
+        _ => None,
     };
-    let short = prefixes.iter().find_map(|it| value.strip_prefix(it));
-    short.map_or_else(|| value.clone(), str::to_owned)
+    short.unwrap_or(value)
 }
 
 #[cfg(test)]

@@ -394,7 +394,11 @@ fn number(jobs: &mut [Job]) {
 
 /// The jobs before one that the graph says it needs. One that begins later is none.
 fn given(jobs: &[Job], at: usize, graph: &Graph) -> Vec<usize> {
-    let plain = |name: &str| name.split(" #").next().unwrap_or_default().to_owned();
+    // Without its number, and without its leg: who needs a job needs all legs of its matrix.
+    let plain = |name: &str| {
+        let name = name.split(" #").next().unwrap_or_default();
+        name.split(" (").next().unwrap_or_default().to_owned()
+    };
     let needs = jobs.get(at).and_then(|job| {
         graph
             .get(&job.name)

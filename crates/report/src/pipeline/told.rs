@@ -33,11 +33,34 @@ const SLACK: u64 = 5_000_000_000;
 /// The CI systems' times are whole seconds.
 const SECOND: u64 = 1_000_000_000;
 
+/// A recording lies between the times of the CI system.
+fn lies_in(job: &Job, started: u64, ended: u64) -> bool {
+    job.start.saturating_add(SLACK) >= started && job.end <= ended.saturating_add(SLACK)
+}
+
+impl Job {
+    /// A recording lies in this job, which has the CI system's times.
+    fn holds(&self, other: &Job) -> bool {
+        lies_in(other, self.start, self.end)
+    }
+
+    /// Takes a further recording of the same job.
+    fn add(&mut self, other: Job) {
+        self.steps.extend(other.steps);
+        self.steps.sort_by_key(|step| std::cmp::Reverse(step.ns));
+        self.failed |= other.failed;
+        self.set = self.set.max(other.set);
+        self.recorded = match (self.recorded, other.recorded) {
+            (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+            (a, b) => a.or(b),
+        };
+    }
+}
+
 impl Told {
     /// The recording lies in the job.
     fn holds(&self, job: &Job) -> bool {
-        job.start.saturating_add(SLACK) >= self.started
-            && job.end <= self.ended.saturating_add(SLACK)
+        lies_in(job, self.started, self.ended)
     }
 
     /// A CI system shows `build (ubuntu)` or `ci / build` for its job `build`.
@@ -52,12 +75,25 @@ impl Told {
 
 /// Gives recordings the times of their jobs, adds the jobs that were not recorded, and the graph, if
 /// one is told. A job's recording has its name, or else it is the only one whose time it lies in.
-pub(super) fn place(mut jobs: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Graph>) {
+/// A second recording in a job is a part of it.
+pub(super) fn place(recordings: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Graph>) {
     let mut left: Vec<&Told> = told.iter().collect();
     let mut names: BTreeMap<&str, String> = BTreeMap::new();
-    for job in &mut jobs {
-        let Some(at) = find(&left, job) else { continue };
-        let one = left.remove(at);
+    let mut jobs: Vec<Job> = Vec::with_capacity(recordings.len());
+    for mut job in recordings {
+        let named = told.iter().any(|one| one.is_called(&job.name));
+        let fits = |one: &&Told| !named || one.is_called(&job.name);
+        let fits: Vec<&Told> = left.iter().copied().filter(fits).collect();
+        let found = find(&fits, &job).and_then(|at| fits.get(at).copied());
+        let Some(one) = found else {
+            let mut placed = jobs.iter_mut().filter(|it| named && it.apart > 0);
+            match placed.find(|it| it.name == job.name && it.holds(&job)) {
+                Some(first) => first.add(job),
+                None => jobs.push(job),
+            }
+            continue;
+        };
+        left.retain(|it| !std::ptr::eq(*it, one));
         names.insert(&one.name, job.name.clone());
         job.apart = one
             .started
@@ -67,6 +103,7 @@ pub(super) fn place(mut jobs: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Grap
         (job.start, job.end) = (one.started, one.ended);
         job.queued = one.queued;
         job.failed |= one.failed;
+        jobs.push(job);
     }
     for one in left {
         let name = escape::text(one.name.as_bytes());

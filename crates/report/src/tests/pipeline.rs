@@ -127,6 +127,45 @@ fn the_ci_system_adds_jobs_times_and_needs() {
     assert!(text.contains(row), "{text}");
 }
 
+/// build  == ===         two recordings in it
+/// lint   ==========     not recorded
+/// test (a)     ====     not recorded
+/// deploy           ==
+#[test]
+fn a_second_recording_in_a_job_is_no_other_job() {
+    let all = [
+        told("build", 0, 10, &[]),
+        told("lint", 0, 11, &[]),
+        told("test (a)", 11, 15, &[]),
+        told("deploy", 16, 20, &[]),
+    ];
+    let recordings = vec![
+        job("build", 1, 3),
+        job("build", 4, 9),
+        job("deploy", 17, 19),
+    ];
+    let needs = graph(
+        r#"{"jobs": [{"name": "test", "needs": ["build"]}, {"name": "deploy", "needs": ["test"]}]}"#,
+    );
+    let json = Pipeline::new(recordings, Some(&needs.unwrap()), &all).json();
+    let names: Vec<_> = json["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| (it["name"].as_str().unwrap(), it["recorded"] == true))
+        .collect();
+    let expected = [
+        ("build", true),
+        ("lint", false),
+        ("test (a)", false),
+        ("deploy", true),
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(json["clock"], "ci");
+    let path = serde_json::json!(["build", "test (a)", "deploy"]);
+    assert_eq!(json["path"], path);
+}
+
 #[test]
 fn names_of_the_ci_system_are_escaped_and_needs_found_by_them() {
     let odd = "a\u{1b}[2J\u{202e}";
