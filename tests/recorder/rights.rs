@@ -559,7 +559,7 @@ fn refusals() -> Result<(), Failed> {
         )?;
     }
     ensure(
-        text(&verbose.stderr).contains("cannot open the BPF programs: "),
+        text(&verbose.stderr).contains("cannot create the maps of the BPF programs: "),
         || text(&verbose.stderr),
     )?;
     // Unless tracing is impossible on this machine.

@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use libbpf_rs::libbpf_sys;
-use tr_bpf::{Kernel, Receive, Record, Settings, Tracer};
+use tr_bpf::{Receive, Record, Settings, Tracer};
 
 /// ns a switch, ns a waking.
 type Costs = [f64; 2];
@@ -96,8 +96,7 @@ fn costs_of(storm: &Path) -> Costs {
         count_emitted: false,
         hidden_tid: 0,
     };
-    let kernel = Kernel::detect().expect("a kernel that can");
-    let mut tracer = Tracer::start(&kernel, &settings).expect("to attach");
+    let mut tracer = Tracer::start(&settings).expect("to attach");
     let mut rings = tracer.rings(Nowhere).expect("rings");
     tracer.snapshot().expect("a snapshot");
     go(&mut child);

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use tr_bpf::{Kernel, Phase, Phases, Programs, Receive, Record, Settings, Tracer};
+use tr_bpf::{Phase, Phases, Programs, Receive, Record, Settings, Tracer};
 
 struct Nowhere;
 
@@ -39,10 +39,8 @@ fn settings() -> Settings {
 
 fn start(settings: &Settings) -> (Phases, Vec<(String, u32)>) {
     let mut phases = Phases::default();
-    let kernel = phases.time("read the kernel's BTF", Kernel::detect);
-    let kernel = kernel.expect("a kernel that can");
-    let programs = phases.time("load and attach", || Programs::attach(&kernel, settings));
-    let programs = programs.expect("programs that it takes");
+    let started = phases.time("start in all", || Programs::start(settings));
+    let (_, programs) = started.expect("a kernel that can");
     phases.0.extend(programs.phases());
     let (mut tracer, rings) = phases.time("map the rings", || {
         let tracer = Tracer::new(programs, settings).expect("maps");

@@ -118,21 +118,22 @@ impl<'a> Btf<'a> {
         };
         let (types, strings) = (part(8)?, part(16)?);
         let mut named: HashMap<&[u8], Vec<Id>> = names.map(|it| (it, Vec::new())).collect();
-        // The two first characters rule out most names, at a glance.
+        // The first characters, or the end of a name of two, rule out most names at a glance.
         let mut begins = vec![false; 1 << 16];
-        let two = |at: u32| {
-            let two = strings.get(at as usize..)?.first_chunk()?;
-            Some(usize::from(u16::from_ne_bytes(*two)))
+        let begin = |name: &[u8]| {
+            let two = u16::from_ne_bytes(*name.first_chunk()?);
+            let third = name.get(2).copied().unwrap_or(0);
+            Some(usize::from(two ^ u16::from(third) << 4))
         };
         for name in named.keys() {
-            let begin = u16::from_ne_bytes(*name.first_chunk()?);
-            *begins.get_mut(usize::from(begin))? = true;
+            *begins.get_mut(begin(name)?)? = true;
         }
         let (mut places, mut at) = (Vec::with_capacity(types.len() / 28), 0);
         while at < types.len() {
             let (name, info) = (word(types, at)?, word(types, at + 4)?);
             places.push(u32::try_from(at).ok()?);
-            if name != 0 && two(name).is_some_and(|two| begins.get(two) == Some(&true)) {
+            let starts = || begin(strings.get(name as usize..)?);
+            if name != 0 && starts().is_some_and(|it| begins.get(it) == Some(&true)) {
                 if let Some(ids) = named.get_mut(string(strings, name)) {
                     ids.push(u32::try_from(places.len()).ok()?);
                 }

@@ -8,6 +8,7 @@ mod life;
 mod living;
 mod load;
 mod messages;
+mod names;
 mod phases;
 mod programs;
 mod refusal;

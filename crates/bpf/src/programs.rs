@@ -1,11 +1,13 @@
 //! Opens, sizes, loads and attaches the programs.
 
+use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{self, BufRead, BufReader};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::thread;
 
-use libbpf_rs::libbpf_sys::{bpf_iter_create, bpf_map_create_opts, bpf_map_freeze};
+use libbpf_rs::libbpf_sys::{bpf_iter_create, bpf_map_create_opts, bpf_map_freeze, BPF_F_MMAPABLE};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, OpenObject};
 
@@ -13,7 +15,7 @@ use crate::load::{self, AllLoaded, Loaded, MemoryFile};
 use crate::messages::{keep, keep_messages};
 use crate::phases::{Phase, Phases};
 use crate::samplers::Samplers;
-use crate::{syscalls, wire, Error, Extras, Kernel, Refusal};
+use crate::{names, syscalls, wire, Error, Extras, Kernel, Refusal};
 
 #[allow(unused_imports, clippy::all, clippy::pedantic, clippy::restriction)]
 pub(crate) mod skel {
@@ -100,6 +102,12 @@ impl Settings {
         self.sched_ring / size_of::<wire::Slot>() as u32
     }
 
+    /// Bytes of the set of followed tasks. A tid has 22 bits at most (PID_MAX_LIMIT), and a map no
+    /// more than 4 MiB a value.
+    fn followed(&self) -> u32 {
+        self.pid_max.clamp(1, 1 << 22)
+    }
+
     /// The number of CPUs that can have slots.
     pub fn regions(&self) -> u32 {
         let cpus = u32::try_from(self.cpus.len()).unwrap_or(u32::MAX);
@@ -125,11 +133,11 @@ pub struct Programs {
     pub(crate) calls: Option<OwnedFd>,
     /// The samplers of stacks, if they are recorded.
     pub(crate) samplers: Option<Samplers>,
-    /// A link for each program, in the order of [`in_order`].
+    /// A link for each program, in the order of [`ORDER`].
     pub(crate) links: Vec<OwnedFd>,
     /// The programs, in the same order; none if another process has loaded them.
     pub(crate) programs: Vec<OwnedFd>,
-    /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
+    /// The kernel refused `tp_btf` programs; all programs are `raw_tp`.
     pub(crate) raw: bool,
     /// Stacks have the kernel's addresses.
     pub(crate) kernel_shown: bool,
@@ -167,32 +175,91 @@ pub(crate) fn own(fd: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
     copy.map_err(|error| failed("copy the descriptors of the BPF programs")(error.into()))
 }
 
+/// The large maps: the kernel clears a MiB in 0.6 ms.
+struct Large {
+    slots: MapHandle,
+    life: MapHandle,
+    followed: MapHandle,
+}
+
+impl Large {
+    fn create(settings: &Settings) -> libbpf_rs::Result<Large> {
+        let slots = settings
+            .slots()
+            .checked_mul(settings.regions())
+            .filter(|slots| *slots < u32::MAX)
+            .ok_or_else(|| io::Error::other("more event slots than a BPF map has entries"))?;
+        let map = |kind, name, [key, value, entries]: [u32; 3], map_flags| {
+            let options = bpf_map_create_opts {
+                sz: size_of::<bpf_map_create_opts>() as _,
+                map_flags,
+                ..Default::default()
+            };
+            MapHandle::create(kind, Some(name), key, value, entries, &options)
+        };
+        let slot = size_of::<wire::Slot>() as u32;
+        let slots = [4, slot, slots.max(1)];
+        Ok(Large {
+            slots: map(MapType::Array, "slots", slots, BPF_F_MMAPABLE)?,
+            life: map(MapType::RingBuf, "life_ring", [0, 0, settings.life_ring], 0)?,
+            // libbpf would fill it: with 4 MiB of zeros that it has to make first.
+            followed: map(MapType::Array, "followed", [4, settings.followed(), 1], 0)?,
+        })
+    }
+}
+
 impl Programs {
-    /// Opens, sizes, loads and attaches the programs: as `tp_btf`, or as `raw_tp` where that
-    /// is refused. The recording begins.
+    /// Reads the kernel's features; opens, sizes, loads and attaches the programs: those on switches
+    /// and wakings as `tp_btf`, or as `raw_tp` where that is refused. The recording begins.
     ///
     /// # Errors
-    /// [`Error::Refused`], [`Error::TooManyCpus`], [`Error::Bpf`].
-    pub fn attach(kernel: &Kernel, settings: &Settings) -> Result<Programs, Error> {
+    /// Those of [`Kernel::detect`]; [`Error::Refused`], [`Error::TooManyCpus`], [`Error::Bpf`].
+    pub fn start(settings: &Settings) -> Result<(Kernel, Programs), Error> {
         if settings.possible_cpus > wire::MAX_CPUS {
             return Err(Error::TooManyCpus {
                 found: settings.possible_cpus,
             });
         }
         keep_messages();
-        let kernel_shown = settings.stacks.is_some() && kernel_shown().unwrap_or(false);
-        let (mut first, mut second) = (MaybeUninit::uninit(), MaybeUninit::uninit());
         let mut phases = Phases::default();
-        let phases = &mut phases;
-        let mut load = |storage, raw| load(storage, kernel, settings, (raw, kernel_shown), phases);
-        let (mut skel, loaded, raw) = match load(&mut first, false) {
-            Ok((skel, loaded)) => (skel, loaded, false),
-            Err(refused) => match load(&mut second, true) {
-                Ok((skel, loaded)) => (skel, loaded, true),
-                // The first refusal is the one that matters.
-                Err(_) => return Err(refused),
-            },
-        };
+        // On two CPUs at once.
+        let (kernel, large) = phases.time("read the kernel's BTF, create large maps", || {
+            thread::scope(|scope| {
+                let large = thread::Builder::new();
+                let large = large.spawn_scoped(scope, || Large::create(settings));
+                let kernel = Kernel::detect();
+                (kernel, large.ok().and_then(|it| it.join().ok()))
+            })
+        });
+        let kernel = kernel?;
+        let large = large.unwrap_or_else(|| Large::create(settings));
+        let kernel_shown = settings.stacks.is_some() && kernel_shown().unwrap_or(false);
+        let large = large.map_err(failed("create the maps of the BPF programs"))?;
+        let given = (&kernel, settings, &large);
+        let mut attach = |raw| Programs::attach(given, (raw, kernel_shown), &mut phases);
+        // The first refusal is the one that matters.
+        let mut programs = attach(false).or_else(|refused| attach(true).map_err(|_| refused))?;
+        programs.phases = phases;
+        Ok((kernel, programs))
+    }
+
+    /// Opens, sizes, loads and attaches them; `form` is that of [`open`].
+    fn attach(
+        given: (&Kernel, &Settings, &Large),
+        form: (bool, bool),
+        phases: &mut Phases,
+    ) -> Result<Programs, Error> {
+        let (kernel, settings, _) = given;
+        let (mut storage, action) = (MaybeUninit::uninit(), "load the BPF programs");
+        let types = MemoryFile::new(&kernel.types).map_err(|error| failed(action)(error.into()))?;
+        let path = types.path();
+        let mut skel = phases.time("open the programs", || {
+            open(&mut storage, given, form, &path)
+        })?;
+        let loaded = load::load(skel.open_object_mut(), &kernel.targets, kernel.cast, phases);
+        let loaded = loaded.map_err(|error| failed(action)(error.into()))?;
+        let skel = phases.time("map the programs' memory", || skel.load());
+        let mut skel = skel.map_err(failed(action))?;
         if let Some(asked) = &mut skel.maps.bss_asked_data {
             for (region, cpu) in (0u32..).zip(&settings.cpus) {
                 if let Some(progress) = asked.sched_progress.get_mut(usize::from(*cpu)) {
@@ -208,17 +275,22 @@ impl Programs {
             let updated = skel.maps.targets.update(&key, &value, MapFlags::ANY);
             updated.map_err(failed("set the processes to follow"))?;
         }
-        let programs = || Programs::of(&skel, loaded, raw, settings);
-        let mut programs = phases.time("attach them", programs)?;
-        programs.phases = std::mem::take(phases);
-        programs.kernel_shown = kernel_shown;
+        let (count, keys, values) = names::all();
+        let any = MapFlags::ANY;
+        let updated = skel
+            .maps
+            .names
+            .update_batch(&keys, &values, count, any, any);
+        updated.map_err(failed("tell the names of servers"))?;
+        let programs = || Programs::of(&skel, &loaded, form, settings);
+        let programs = phases.time("attach them", programs)?;
         // The kernel freezes no map that is mapped to write, as libbpf does.
         drop(skel);
         // SAFETY: a system call on an open descriptor.
         match unsafe { bpf_map_freeze(programs.told.as_raw_fd()) } {
             0 => Ok(programs),
             error => Err(failed("freeze the programs' memory")(
-                std::io::Error::from_raw_os_error(-error).into(),
+                io::Error::from_raw_os_error(-error).into(),
             )),
         }
     }
@@ -226,8 +298,8 @@ impl Programs {
     /// Attaches loaded programs. The descriptors outlive the skeleton.
     fn of(
         skel: &TracerSkel<'_>,
-        loaded: AllLoaded,
-        raw: bool,
+        loaded: &AllLoaded,
+        (raw, kernel_shown): (bool, bool),
         settings: &Settings,
     ) -> Result<Programs, Error> {
         let attach = |program: &Loaded| {
@@ -235,7 +307,10 @@ impl Programs {
             link.map_err(|error| failed("attach the BPF programs")(error.into()))
         };
         let (mut links, mut programs) = (Vec::new(), Vec::new());
-        for program in in_order(&loaded, raw) {
+        let in_order = loaded
+            .iter()
+            .filter_map(|(name, it)| Some((turn(name)?, it)));
+        for program in in_order.collect::<BTreeMap<_, _>>().into_values() {
             links.push(attach(program)?);
             programs.push(own(program.fd())?);
         }
@@ -249,7 +324,7 @@ impl Programs {
             life: own(skel.maps.life_ring.as_fd())?,
             tasks: attach(tasks)?,
             samplers: match &settings.stacks.filter(|_| !raw) {
-                Some(sampling) => Some(Samplers::start(skel, &loaded, sampling, &settings.cpus)?),
+                Some(sampling) => Some(Samplers::start(skel, loaded, sampling, &settings.cpus)?),
                 None => None,
             },
             calls: match loaded.contains_key("sys_exit_btf") {
@@ -259,17 +334,17 @@ impl Programs {
             links,
             programs,
             raw,
-            kernel_shown: false,
+            kernel_shown,
             phases: Phases::default(),
         })
     }
 
-    /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
+    /// The kernel refused `tp_btf` programs; all programs are `raw_tp`.
     pub fn is_raw(&self) -> bool {
         self.raw
     }
 
-    /// The parts of the work of [`Programs::attach`].
+    /// The parts of the work of [`Programs::start`].
     pub fn phases(&self) -> &[Phase] {
         &self.phases.0
     }
@@ -307,7 +382,7 @@ impl Programs {
         };
         let links: Vec<OwnedFd> = rest.collect();
         // A kernel can lack tracepoints.
-        if !(REQUIRED..=PROGRAMS + CALLS).contains(&links.len()) {
+        if !(REQUIRED..=PROGRAMS).contains(&links.len()) {
             return None;
         }
         Some(Programs {
@@ -340,12 +415,12 @@ impl Programs {
     ///
     /// # Errors
     /// Before Linux 5.19 EPERM without `CAP_BPF`, if `kernel.unprivileged_bpf_disabled` is set.
-    pub fn iterator(&self) -> std::io::Result<OwnedFd> {
+    pub fn iterator(&self) -> io::Result<OwnedFd> {
         // SAFETY: a system call on an open descriptor; a result that is not negative is a new one.
         unsafe {
             let fd = bpf_iter_create(self.tasks.as_raw_fd());
             if fd < 0 {
-                return Err(std::io::Error::from_raw_os_error(-fd));
+                return Err(io::Error::from_raw_os_error(-fd));
             }
             Ok(OwnedFd::from_raw_fd(fd))
         }
@@ -359,8 +434,8 @@ pub const MEMORY: [usize; 2] = [
     size_of::<skel::types::bss_asked>(),
 ];
 
-/// The number of programs without the iterator and without those on system calls.
-const PROGRAMS: usize = 22;
+/// The number of programs without the iterator.
+const PROGRAMS: usize = 24;
 /// Of these, the ones that every kernel has the tracepoints for, and every recording needs.
 const REQUIRED: usize = 7;
 /// Where the kernel drops a dead task.
@@ -375,8 +450,8 @@ const LIGHT: [&str; 7] = [
     "cgroup_mkdir",
     "signal_generate",
 ];
-/// The number of programs on system calls.
-const CALLS: usize = 2;
+/// The tracepoints whose programs exist as `tp_btf`, too.
+const TYPED: [&str; 2] = ["sched_waking", "sched_switch"];
 
 /// The programs in the order of their attachment; the last one is on signals. Lifecycle
 /// programs come first: no task has scheduling events without its fork.
@@ -404,25 +479,20 @@ const ORDER: [&str; PROGRAMS] = [
     "memcg",
     "memcg_done",
     "victim",
+    "sys_exit",
+    "sys_enter",
     "signal",
 ];
 
-/// The loaded programs in [`ORDER`], without those whose tracepoint this kernel lacks; those on
-/// system calls before the last one.
-fn in_order(loaded: &AllLoaded, raw: bool) -> Vec<&Loaded> {
-    let form = if raw { "raw" } else { "btf" };
-    let named = |name: &&str| loaded.get(&format!("{name}_{form}"));
-    let mut all: Vec<&Loaded> = ORDER.iter().filter_map(named).collect();
-    let calls: [_; CALLS] = ["sys_exit_btf", "sys_enter_btf"];
-    for program in calls.into_iter().filter_map(|name| loaded.get(name)) {
-        all.insert(all.len().saturating_sub(1), program);
-    }
-    all
+/// The place of a program in [`ORDER`]; `None`: something else calls it.
+fn turn(name: &str) -> Option<usize> {
+    let (name, _) = name.rsplit_once('_')?;
+    ORDER.iter().position(|it| *it == name)
 }
 
 /// A program that should be there is not.
 pub(crate) fn missing() -> libbpf_rs::Error {
-    std::io::Error::from(std::io::ErrorKind::NotFound).into()
+    io::Error::from(io::ErrorKind::NotFound).into()
 }
 
 /// The kernel tells this process the addresses of its functions, see kernel.kptr_restrict in
@@ -436,32 +506,11 @@ fn kernel_shown() -> Option<bool> {
     address.map(|address| address.bytes().any(|digit| digit != b'0'))
 }
 
-/// Loads the programs, and creates their maps; `form` is that of [`open`].
-fn load<'a>(
-    storage: &'a mut MaybeUninit<OpenObject>,
-    kernel: &Kernel,
-    settings: &Settings,
-    form: (bool, bool),
-    phases: &mut Phases,
-) -> Result<(TracerSkel<'a>, AllLoaded), Error> {
-    let action = "load the BPF programs";
-    let types = MemoryFile::new(&kernel.types).map_err(|error| failed(action)(error.into()))?;
-    let path = types.path();
-    let mut skel = phases.time("open the programs", || {
-        open(storage, kernel, settings, form, &path)
-    })?;
-    let loaded = load::load(skel.open_object_mut(), &kernel.targets, kernel.cast, phases);
-    let loaded = loaded.map_err(|error| failed(action)(error.into()))?;
-    let skel = phases.time("map the programs' memory", || skel.load());
-    Ok((skel.map_err(failed(action))?, loaded))
-}
-
 /// Opens the object and sets everything that must be known before loading: for `raw_tp` if `raw`.
 /// `types` is the path of the kernel's BTF for libbpf.
 fn open<'a>(
     storage: &'a mut MaybeUninit<OpenObject>,
-    kernel: &Kernel,
-    settings: &Settings,
+    (kernel, settings, large): (&Kernel, &Settings, &Large),
     (raw, kernel_shown): (bool, bool),
     types: &str,
 ) -> Result<OpenTracerSkel<'a>, Error> {
@@ -474,8 +523,12 @@ fn open<'a>(
     let stacks = settings.stacks.filter(|_| !raw);
     for mut program in skel.open_object_mut().progs_mut() {
         let section = program.section().to_string_lossy().into_owned();
-        let wanted = !section.starts_with(if raw { "tp_btf/" } else { "raw_tp/" });
-        let tracepoint = section.split_once('/').map_or("", |(_, name)| name);
+        let (kind, tracepoint) = section.split_once('/').unwrap_or_default();
+        let wanted = match kind {
+            "tp_btf" => !raw,
+            "raw_tp" => raw || !TYPED.contains(&tracepoint),
+            _ => true,
+        };
         let asked = settings.syscalls || !tracepoint.starts_with("sys_");
         let name = program.name().to_string_lossy().into_owned();
         let needs = match name.as_str() {
@@ -489,8 +542,6 @@ fn open<'a>(
         };
         program.set_autoload(wanted && asked && needs && part && kernel.has(tracepoint));
     }
-    // A tid has 22 bits at most (PID_MAX_LIMIT), and a map no more than 4 MiB a value.
-    let followed = settings.pid_max.clamp(1, 1 << 22);
     if let Some(rodata) = &mut skel.maps.rodata_data {
         rodata.switch_prev_arg = kernel.switch_prev;
         rodata.switch_state_arg = kernel.switch_state.unwrap_or(0);
@@ -509,7 +560,7 @@ fn open<'a>(
         rodata.bio_has_queue = kernel.bio_has_queue;
         rodata.victim_is_task = kernel.victim_is_task;
         rodata.follow_all = settings.all;
-        rodata.followed_count = followed;
+        rodata.followed_count = settings.followed();
         rodata.slot_count = u64::from(settings.slots());
         rodata.life_half = u64::from(settings.life_ring / 2);
         rodata.argv_limit = settings.argv_limit;
@@ -528,7 +579,7 @@ fn open<'a>(
     }
     // Linux 5.11 has the map of tasks' storage.
     let calls = settings.syscalls && !raw && kernel.extras.has(Extras::CALLS);
-    size_maps(&mut skel, settings, (calls, stacks), followed).map_err(failed(action))?;
+    size_maps(&mut skel, settings, large, (calls, stacks)).map_err(failed(action))?;
     Ok(skel)
 }
 
@@ -536,8 +587,8 @@ fn open<'a>(
 fn size_maps(
     skel: &mut OpenTracerSkel<'_>,
     settings: &Settings,
+    large: &Large,
     (calls, stacks): (bool, Option<Sampling>),
-    followed: u32,
 ) -> libbpf_rs::Result<()> {
     let maps = &mut skel.maps;
     for map in [&mut maps.call_sums, &mut maps.entered] {
@@ -548,19 +599,10 @@ fn size_maps(
         .set_autocreate(stacks.is_some_and(|it| it.wait_least > 0))?;
     maps.sample_ring
         .set_max_entries(settings.stacks.map_or(4096, |it| it.ring))?;
-    maps.life_ring.set_max_entries(settings.life_ring)?;
-    // libbpf would fill it: with 4 MiB of zeros that it has to make first.
-    maps.data_followed.set_value_size(followed)?;
-    let options = bpf_map_create_opts {
-        sz: size_of::<bpf_map_create_opts>() as _,
-        ..Default::default()
-    };
-    let empty = MapHandle::create(MapType::Array, Some("followed"), 4, followed, 1, &options)?;
-    maps.data_followed.reuse_fd(empty.as_fd())?;
-    let slots = settings
-        .slots()
-        .checked_mul(settings.regions())
-        .filter(|slots| *slots < u32::MAX)
-        .ok_or_else(|| std::io::Error::other("more event slots than a BPF map has entries"))?;
-    maps.slots.set_max_entries(slots.max(1))
+    let targets = u32::try_from(settings.targets.len()).unwrap_or(u32::MAX);
+    maps.targets.set_max_entries(targets.max(1))?;
+    maps.data_followed.set_value_size(settings.followed())?;
+    maps.data_followed.reuse_fd(large.followed.as_fd())?;
+    maps.life_ring.reuse_fd(large.life.as_fd())?;
+    maps.slots.reuse_fd(large.slots.as_fd())
 }

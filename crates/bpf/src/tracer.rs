@@ -14,7 +14,7 @@ use crate::life::LifeRing;
 use crate::programs::{failed, skel, Programs, Sampling, Settings, MEMORY};
 use crate::samplers::Samplers;
 use crate::slots::{Sched, Shared, Slots};
-use crate::{wire, Error, Extras, Kernel};
+use crate::{wire, Error, Extras};
 
 /// A record of the programs.
 #[derive(Clone, Copy, Debug)]
@@ -121,9 +121,9 @@ impl Tracer {
     /// Attaches the programs, and is their reader.
     ///
     /// # Errors
-    /// Those of [`Programs::attach`] and [`Tracer::new`].
-    pub fn start(kernel: &Kernel, settings: &Settings) -> Result<Tracer, Error> {
-        Tracer::new(Programs::attach(kernel, settings)?, settings)
+    /// Those of [`Programs::start`] and [`Tracer::new`].
+    pub fn start(settings: &Settings) -> Result<Tracer, Error> {
+        Tracer::new(Programs::start(settings)?.1, settings)
     }
 
     /// The reader of these programs, which were attached with `settings`.

@@ -18,7 +18,7 @@ use std::time::Duration;
 use common::{ensure, settings};
 use libtest_mimic::Failed;
 use tr_bpf::wire::{self, reason, Sched};
-use tr_bpf::{Kernel, Receive, Record, Settings, Tracer};
+use tr_bpf::{Receive, Record, Settings, Tracer};
 
 fn main() {
     common::run(vec![
@@ -45,12 +45,11 @@ fn record(
     hidden_tid: u32,
     work: impl FnOnce() -> Result<(), Failed>,
 ) -> Result<Vec<Sched>, Failed> {
-    let kernel = Kernel::detect()?;
     let settings = Settings {
         hidden_tid,
         ..settings(4 << 20)
     };
-    let mut tracer = Tracer::start(&kernel, &settings)?;
+    let mut tracer = Tracer::start(&settings)?;
     let events = Events::default();
     let mut rings = tracer.rings(events.clone())?;
     tracer.snapshot()?;

@@ -104,14 +104,14 @@ static __always_inline void add_busy(struct block_device *device, __u64 now)
 		__sync_fetch_and_add(&device->busy, now - last);
 }
 
-static __always_inline int on_issue(bool btf, struct request *request)
+static __always_inline int on_issue(struct request *request)
 {
 	__u64 key = (__u64)request;
 	struct gendisk *disk;
 	struct issued issued;
 	struct block_device *device;
 
-	issued.group = group_of(FIELD(btf, request, cmd_flags) & REQ_OP_MASK);
+	issued.group = group_of(PEEK(request, request, cmd_flags) & REQ_OP_MASK);
 	if (issued.group >= BLOCK_GROUPS)
 		return 0;
 	if (bpf_core_field_exists(request->rq_disk))
@@ -125,7 +125,7 @@ static __always_inline int on_issue(bool btf, struct request *request)
 	if (issued.device >= BLOCK_DEVICES)
 		return 0;
 	device = &block_devices[issued.device & (BLOCK_DEVICES - 1)];
-	issued.bytes = FIELD(btf, request, __data_len);
+	issued.bytes = PEEK(request, request, __data_len);
 	issued.time = bpf_ktime_get_ns();
 	if (bpf_map_update_elem(&requests, &key, &issued, BPF_NOEXIST)) {
 		/* A requeued request is in flight already. */
@@ -156,7 +156,7 @@ __noinline __u32 bucket_of(__u64 ns)
 	return log < BLOCK_BUCKETS ? log : BLOCK_BUCKETS - 1;
 }
 
-static __always_inline int on_complete(bool btf, struct request *request, __u32 bytes)
+static __always_inline int on_complete(struct request *request, __u32 bytes)
 {
 	__u64 key = (__u64)request, now, latency;
 	struct issued *found, issued;
@@ -164,7 +164,7 @@ static __always_inline int on_complete(bool btf, struct request *request, __u32 
 	struct block_sums *sums;
 
 	/* The driver completes a request in parts; the last part has all that is left. */
-	if (bytes < FIELD(btf, request, __data_len))
+	if (bytes < PEEK(request, request, __data_len))
 		return 0;
 	found = bpf_map_lookup_elem(&requests, &key);
 	if (!found)
@@ -193,15 +193,15 @@ static __always_inline int on_complete(bool btf, struct request *request, __u32 
 }
 
 /* Before 5.11 the request queue was the first argument. */
-static __always_inline int issue_event(bool btf, __u64 *ctx)
+static __always_inline int issue_event(__u64 *ctx)
 {
 	if (issue_has_queue)
-		return on_issue(btf, (struct request *)ARG(ctx, 1));
-	return on_issue(btf, (struct request *)ARG(ctx, 0));
+		return on_issue((struct request *)ARG(ctx, 1));
+	return on_issue((struct request *)ARG(ctx, 0));
 }
 
-PROGRAM(issue, block_rq_issue, issue_event(btf, ctx))
+PROGRAM(issue, block_rq_issue, issue_event(ctx))
 
-PROGRAM(complete, block_rq_complete, on_complete(btf, (struct request *)ctx[0], ctx[2]))
+PROGRAM(complete, block_rq_complete, on_complete((struct request *)ctx[0], ctx[2]))
 
 #endif

@@ -14,44 +14,17 @@ enum part {
 	PART_DAEMON = 1,  /* starts containers for clients */
 	PART_RUNTIME = 2, /* is executed for each container */
 	PART_CLIENT = 3,  /* asks a daemon */
+	PART_SYSTEM = 4,  /* serves the machine or a session, not a build */
 };
 
-#define PARTS (sizeof(parts) / sizeof(parts[0]))
-
-/* The names as the kernel has them, cut after 15 bytes. podman is its own daemon
- * (podman-system-service). */
-static const struct {
-	char comm[16] __attribute__((aligned(8)));
-	__u64 part;
-} parts[] = {
-	{ "dockerd", PART_DAEMON },	    { "containerd", PART_DAEMON },
-	{ "podman", PART_DAEMON },	    { "buildkitd", PART_DAEMON },
-	{ "containerd-shim", PART_RUNTIME }, { "runc", PART_RUNTIME },
-	{ "crun", PART_RUNTIME },	    { "youki", PART_RUNTIME },
-	{ "conmon", PART_RUNTIME },	    { "buildkit-runc", PART_RUNTIME },
-	{ "docker", PART_CLIENT },	    { "docker-compose", PART_CLIENT },
-	{ "docker-buildx", PART_CLIENT },   { "podman-remote", PART_CLIENT },
-	{ "nerdctl", PART_CLIENT },	    { "buildctl", PART_CLIENT },
-	{ "ctr", PART_CLIENT },		    { "crictl", PART_CLIENT },
-};
-
-/* Processes that serve the machine or a session, not a build. */
-static const char system_names[][16] __attribute__((aligned(8))) = {
-	/* The machine's own: init, its message bus, its log, its names. */
-	"init", "systemd", "systemd-journal", "systemd-resolve", "systemd-logind",
-	"systemd-udevd", "systemd-userdbd", "systemd-userwor", "systemd-network",
-	"systemd-machine", "systemd-hostnam", "systemd-timedat", "dbus-daemon",
-	"dbus-broker", "dbus-broker-lau", "polkitd", "rsyslogd", "nscd", "sssd", "sssd_nss",
-	"sssd_pam", "sssd_be", "nslcd", "winbindd", "NetworkManager", "dnsmasq", "lxcfs",
-	"docker-proxy",
-	/* Sessions, terminals, displays. */
-	"sshd", "sshd-session", "ssh-agent", "gpg-agent", "gnome-keyring-d", "tmux: server",
-	"screen", "gnome-terminal-", "konsole", "xterm", "alacritty", "kitty", "wezterm-gui",
-	"foot", "Xorg", "Xwayland", "Xvfb", "gnome-shell", "kwin_wayland", "kwin_x11",
-	"sway", "weston", "pipewire", "pulseaudio",
-	/* CI's agents, beside those that are ancestors of COMMAND. */
-	"Runner.Listener", "Runner.Worker", "gitlab-runner", "buildkite-agent",
-};
+/* The part of each name that says one. The loader fills it (src/names.rs): a search in a table would
+ * cost the verifier a thousand instructions in each program. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 128);
+	__type(key, char[TASK_COMM_LEN]);
+	__type(value, __u32);
+} names SEC(".maps");
 
 /* Bytes of an answer, or of a runtime's arguments, that are searched for ids. */
 #define SEARCHED 512
@@ -103,40 +76,16 @@ static __always_inline __u64 is_zero(__u64 value)
 	return value >> 63;
 }
 
-/* What a name says (enum part). */
-__noinline __u32 part_named(__u64 begin, __u64 rest)
+/* What a task's name says (enum part). */
+static __always_inline __u32 part_of(struct task_struct *task)
 {
-	__u64 part = PART_NONE;
-
-	for (int i = 0; i < PARTS; i++) {
-		const __u64 *known = (const __u64 *)parts[i].comm;
-
-		part += parts[i].part * is_zero((known[0] ^ begin) | (known[1] ^ rest));
-	}
-	return part;
-}
-
-/* 1: the name is one of `system_names`. */
-__noinline __u32 is_system(__u64 begin, __u64 rest)
-{
-	__u64 found = 0;
-
-	for (int i = 0; i < sizeof(system_names) / sizeof(system_names[0]); i++) {
-		const __u64 *known = (const __u64 *)system_names[i];
-
-		found |= is_zero((known[0] ^ begin) | (known[1] ^ rest));
-	}
-	return found;
-}
-
-/* Out of line: it is asked at execs and at first meetings. */
-static __noinline __u32 part_of(struct task_struct *task)
-{
-	__u64 name[2] = {};
+	char name[TASK_COMM_LEN] = {};
+	__u32 *part;
 
 	bpf_probe_read_kernel_str(name, sizeof(name),
 				  (void *)task + bpf_core_field_offset(task->comm));
-	return part_named(name[0], name[1]);
+	part = bpf_map_lookup_elem(&names, name);
+	return part ? *part : PART_NONE;
 }
 
 /* The number of the only bit in a word. */

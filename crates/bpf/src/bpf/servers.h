@@ -104,20 +104,32 @@ static __always_inline bool may_serve(struct task_struct *task)
 					   BPF_CORE_READ(task, cred, euid.val) == servers_uid);
 }
 
-/* The levels of ancestors that are searched. */
+/* The levels of ancestors that are searched, and those that are at once. */
 #define ANCESTORS 32
+#define ANCESTORS_ONCE 8
 
-/* COMMAND's shell, terminal and CI agent are no servers. Not static, as above. */
-__noinline __u32 is_ancestor(__u32 tgid, __u64 of)
+/* An ancestor of the process, or the last one searched; 0: there are no more. Not static, as above. */
+__noinline __u64 ancestor_in(__u32 tgid, __u64 of)
 {
 	struct task_struct *task = (struct task_struct *)of;
 
-	for (int up = 0; up < ANCESTORS; up++) {
+	for (int up = 0; up < ANCESTORS_ONCE; up++) {
 		task = BPF_CORE_READ(task, real_parent);
 		if (BPF_CORE_READ(task, tgid) == tgid)
-			return true;
+			break;
 		if (BPF_CORE_READ(task, pid) <= 1)
-			return false;
+			return 0;
+	}
+	return (__u64)task;
+}
+
+/* COMMAND's shell, terminal and CI agent are no servers. */
+static __always_inline bool is_ancestor(__u32 tgid, __u64 of)
+{
+	for (int up = 0; up < ANCESTORS / ANCESTORS_ONCE && of; up++) {
+		of = ancestor_in(tgid, of);
+		if (of && BPF_CORE_READ((struct task_struct *)of, tgid) == tgid)
+			return true;
 	}
 	return false;
 }

@@ -3,10 +3,10 @@
  * The tracer: stamps scheduler and process events and writes them into the slots of their
  * CPU or into the lifecycle ring. It aggregates nothing.
  *
- * Every program exists twice (PROGRAM): as tp_btf, where the verifier knows the types of
- * the arguments and fields are plain loads, and as raw_tp, where each field is a
- * bpf_probe_read_kernel. The loader picks one. `btf` is a constant in each, so the
- * compiler removes the other half of every branch.
+ * The programs are raw_tp (PROGRAM), where a field is a PEEK or a bpf_probe_read_kernel. Those
+ * that run most often exist as tp_btf, too (TYPED_PROGRAM), where the verifier knows the types
+ * of the arguments and fields are plain loads. The loader picks one. `btf` is a constant in
+ * each, so the compiler removes the other half of every branch.
  *
  * The scheduling programs (switch, waking, wakeup_new) run with interrupts off, under the
  * run queue lock or pi_lock: no event of this CPU comes between the time stamp and the
@@ -282,6 +282,7 @@ enum kernel_type_id {
 	ID_thread_info___arm64,
 	ID_sk_buff,
 	ID_sock,
+	ID_request,
 };
 
 /* A field of the kernel's `struct type` at `address`: a plain load where the kernel can check it
@@ -503,17 +504,25 @@ static __always_inline __u64 waking_context(__u32 cpu, struct task_struct *waker
 }
 
 /*
- * Defines a program for both kinds of attachment. `call` uses `ctx` and the constant `btf`.
+ * Defines a program. `call` uses `ctx`. It is no tp_btf: since 6.12 the verifier searches for the
+ * names of such a program's arguments among all of the kernel's types, by name.
  */
 #define PROGRAM(name, tracepoint, call)                                                         \
+	SEC("raw_tp/" #tracepoint) int name##_raw(__u64 *ctx)                                   \
+	{                                                                                       \
+		return call;                                                                    \
+	}
+
+/* The same for both kinds of attachment. `call` uses the constant `btf`, too. */
+#define TYPED_PROGRAM(name, tracepoint, call)                                                   \
 	SEC("tp_btf/" #tracepoint) int name##_btf(__u64 *ctx)                                   \
 	{                                                                                       \
-		const bool btf __attribute__((unused)) = true;                                  \
+		const bool btf = true;                                                          \
 		return call;                                                                    \
 	}                                                                                       \
 	SEC("raw_tp/" #tracepoint) int name##_raw(__u64 *ctx)                                   \
 	{                                                                                       \
-		const bool btf __attribute__((unused)) = false;                                 \
+		const bool btf = false;                                                         \
 		return call;                                                                    \
 	}
 
@@ -950,17 +959,14 @@ __noinline int note_pinned(__u32 cpu, __u64 address)
 __noinline __u32 can_be(__u64 leader)
 {
 	struct task_struct *task = (struct task_struct *)leader;
-	__u64 name[2] = {};
 	__u32 part;
 
 	if (!containers && !servers)
 		return 0;
-	bpf_probe_read_kernel_str(name, sizeof(name),
-				  (void *)task + bpf_core_field_offset(task->comm));
-	part = part_named(name[0], name[1]);
+	part = part_of(task);
 	if (part == PART_DAEMON)
 		return containers ? DAEMON : 0;
-	if (!servers || part || is_system(name[0], name[1]) || !may_serve(task))
+	if (!servers || part || !may_serve(task))
 		return 0;
 	return SERVES;
 }
@@ -1128,7 +1134,7 @@ static __always_inline int switch_event(bool btf, __u64 *ctx)
 	return on_switch(btf, ARG(ctx, 0), prev, next, state);
 }
 
-PROGRAM(switch, sched_switch, switch_event(btf, ctx))
+TYPED_PROGRAM(switch, sched_switch, switch_event(btf, ctx))
 
 /*
  * Writes the event of a waking. Interrupts are on if a task wakes itself. Kernels before
@@ -1178,7 +1184,7 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 	return 0;
 }
 
-PROGRAM(waking, sched_waking, on_waking(btf, (struct task_struct *)ctx[0]))
+TYPED_PROGRAM(waking, sched_waking, on_waking(btf, (struct task_struct *)ctx[0]))
 
 #include "memory.h"
 
@@ -1236,14 +1242,14 @@ PROGRAM(fork, sched_process_fork,
 
 /* Workers of io_uring and vhost come without sched_process_fork; and the kernel leaves out
  * runs of a program inside itself. */
-static __always_inline bool has_fork(bool btf, struct task_struct *task, __u32 tid)
+static __always_inline bool has_fork(struct task_struct *task, __u32 tid)
 {
 	__u32 workers = PF_IO_WORKER;
 	__u8 *slot;
 
 	if (bpf_core_type_exists(struct vhost_task))
 		workers |= PF_USER_WORKER;
-	if (FIELD(btf, task, flags) & workers)
+	if (PEEK(task_struct, task, flags) & workers)
 		return false;
 	if (follow_all)
 		return true;
@@ -1253,25 +1259,25 @@ static __always_inline bool has_fork(bool btf, struct task_struct *task, __u32 t
 
 /* kernel_clone has set vfork_done before: it tells a parent that will wait for this child
  * from one that sleeps in the kernel for another reason. */
-static __always_inline int on_wakeup_new(bool btf, struct task_struct *wakee)
+static __always_inline int on_wakeup_new(struct task_struct *wakee)
 {
 	__u32 from = (__u32)bpf_get_current_pid_tgid();
-	__u32 to = FIELD(btf, wakee, pid);
+	__u32 to = PEEK(task_struct, wakee, pid);
 	__u64 flags = 0;
 
 	if (!is_followed(from) && !is_followed(to))
 		return 0;
-	if (is_followed(from) && !has_fork(btf, wakee, to))
+	if (is_followed(from) && !has_fork(wakee, to))
 		put_fork((struct task_struct *)bpf_get_current_task(), wakee);
 	if (PEEK(task_struct, wakee, vfork_done))
 		flags = SCHED_VFORK;
 	if (is_followed(to))
-		await_cpu(FIELD(btf, wakee, wake_cpu));
+		await_cpu(PEEK(task_struct, wakee, wake_cpu));
 	emit_waking(this_cpu(), SCHED_WAKEUP_NEW, pack(from, to, 0, flags));
 	return 0;
 }
 
-PROGRAM(wakeup_new, sched_wakeup_new, on_wakeup_new(btf, (struct task_struct *)ctx[0]))
+PROGRAM(wakeup_new, sched_wakeup_new, on_wakeup_new((struct task_struct *)ctx[0]))
 
 /* What a record of an exec says, beside its strings. */
 struct executed {
@@ -1356,6 +1362,7 @@ __noinline int record_exec(__u64 name_address, __u32 old_tid)
 		.part = containers ? part_of(task) : PART_NONE,
 	};
 	__u64 want;
+	bool put;
 
 	BPF_CORE_READ_INTO(&it.comm, task, comm);
 	it.argv_len = end > it.arg_start ? end - it.arg_start : 0;
@@ -1368,29 +1375,35 @@ __noinline int record_exec(__u64 name_address, __u32 old_tid)
 	}
 	follow(it.tid);
 	count_life();
-#define TRY(filename_area, argv_area, last)                                                     \
-	if (want <= (argv_area) || (last)) {                                                    \
-		if (put_exec(&it, filename_area, argv_area, last))                              \
-			return 0;                                                               \
-	}
 	/* A name too long for the short area. */
 	{
 		char name[FILENAME_SHORT];
 
 		if (bpf_probe_read_kernel_str(name, sizeof(name), it.filename) == sizeof(name)) {
-			TRY(FILENAME_LONG, 16384, false);
-			TRY(FILENAME_LONG, 2097152, false);
+			put = want <= 16384 ? put_exec(&it, FILENAME_LONG, 16384, false) :
+					      put_exec(&it, FILENAME_LONG, 2097152, false);
+			if (put)
+				return 0;
 		}
 	}
-	TRY(FILENAME_SHORT, 256, false);
-	TRY(FILENAME_SHORT, 1024, false);
-	TRY(FILENAME_SHORT, 4096, false);
-	TRY(FILENAME_SHORT, 16384, false);
-	TRY(FILENAME_SHORT, 131072, false);
-	TRY(FILENAME_SHORT, 2097152, false);
+#define PUT(argv_area) put_exec(&it, FILENAME_SHORT, argv_area, false)
+	/* The verifier leaves out what is longer than argv_limit. */
+	if (want <= 256)
+		put = PUT(256);
+	else if (want <= 1024)
+		put = PUT(1024);
+	else if (want <= 4096)
+		put = PUT(4096);
+	else if (want <= 16384)
+		put = PUT(16384);
+	else if (want <= 131072)
+		put = PUT(131072);
+	else
+		put = PUT(2097152);
+#undef PUT
 	/* No room for the whole argv: a cut argv is better than a lost exec. */
-	TRY(FILENAME_SHORT, 256, true);
-#undef TRY
+	if (!put)
+		put_exec(&it, FILENAME_SHORT, 256, true);
 	return 0;
 }
 
@@ -1428,11 +1441,10 @@ static __always_inline __u64 program_rss(struct task_struct *task)
 }
 
 /* As wait_task_zombie: the group's code, else the leader's. */
-static __always_inline __u32 group_status(bool btf, struct task_struct *task,
-					  struct signal_struct *signal)
+static __always_inline __u32 group_status(struct task_struct *task, struct signal_struct *signal)
 {
-	if (FIELD(btf, signal, flags) & SIGNAL_GROUP_EXIT)
-		return FIELD(btf, signal, group_exit_code);
+	if (BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT)
+		return BPF_CORE_READ(signal, group_exit_code);
 	return BPF_CORE_READ(task, group_leader, exit_code);
 }
 
@@ -1463,7 +1475,7 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 	exit->tgid = BPF_CORE_READ(task, tgid);
 	exit->status = BPF_CORE_READ(task, exit_code);
 	exit->group_dead = group_dead;
-	exit->group_status = group_status(false, task, signal);
+	exit->group_status = group_status(task, signal);
 	exit->utime = BPF_CORE_READ(task, utime);
 	exit->stime = BPF_CORE_READ(task, stime);
 	exit->sum_exec_runtime = BPF_CORE_READ(task, se.sum_exec_runtime);
@@ -1489,21 +1501,21 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 
 static __always_inline void fill_total(bool btf, struct wire_total *total, struct task_struct *task)
 {
-	total->tid = FIELD(btf, task, pid);
-	total->tgid = FIELD(btf, task, tgid);
-	total->sum_exec_runtime = FIELD(btf, task, se.sum_exec_runtime);
+	total->tid = TASK(btf, task, pid);
+	total->tgid = TASK(btf, task, tgid);
+	total->sum_exec_runtime = TASK(btf, task, se.sum_exec_runtime);
 	total->run_delay = total->run_delay_known = total->pad = 0;
 	if (bpf_core_field_exists(task->sched_info.run_delay)) {
 		total->run_delay_known = 1;
-		total->run_delay = FIELD(btf, task, sched_info.run_delay);
+		total->run_delay = TASK(btf, task, sched_info.run_delay);
 	}
 }
 
 /* In a light recording. */
-static __always_inline int on_end(bool btf, struct task_struct *task, bool group_dead)
+static __always_inline int on_end(struct task_struct *task, bool group_dead)
 {
-	__u32 tid = FIELD(btf, task, pid);
-	struct signal_struct *signal = FIELD(btf, task, signal);
+	__u32 tid = PEEK(task_struct, task, pid);
+	struct signal_struct *signal = PEEK(task_struct, task, signal);
 	struct wire_end *end;
 
 	if (!is_followed(tid))
@@ -1513,17 +1525,17 @@ static __always_inline int on_end(bool btf, struct task_struct *task, bool group
 	end = reserve_life(bpf_ktime_get_ns(), LIFE_END, sizeof(*end), true);
 	if (!end)
 		return 0;
-	fill_total(btf, &end->total, task);
-	end->status = group_dead ? group_status(btf, task, signal) : FIELD(btf, task, exit_code);
+	fill_total(false, &end->total, task);
+	end->status = group_dead ? group_status(task, signal) : PEEK(task_struct, task, exit_code);
 	end->group_dead = group_dead;
-	end->max_rss_pages = group_dead ? FIELD(btf, signal, maxrss) : 0;
+	end->max_rss_pages = group_dead ? BPF_CORE_READ(signal, maxrss) : 0;
 	submit_life(end);
 	return 0;
 }
 
 /* Without the argument: signal->live has been counted down already. Two threads that exit
  * at the same time can then both look like the last. */
-static __always_inline int exit_event(bool btf, __u64 *ctx)
+static __always_inline int exit_event(__u64 *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ARG(ctx, 0);
 	bool group_dead;
@@ -1532,18 +1544,18 @@ static __always_inline int exit_event(bool btf, __u64 *ctx)
 		group_dead = ARG(ctx, 1) & 1;
 	else
 		group_dead = BPF_CORE_READ(task, signal, live.counter) == 0;
-	return light ? on_end(btf, task, group_dead) : on_exit(task, group_dead);
+	return light ? on_end(task, group_dead) : on_exit(task, group_dead);
 }
 
-PROGRAM(exit, sched_process_exit, exit_event(btf, ctx))
+PROGRAM(exit, sched_process_exit, exit_event(ctx))
 
 /*
  * The kernel drops a dead task, a grace period of RCU after somebody has waited for it: without
  * switches this is where its figures are final. A task that got its tid since then stays followed.
  */
-static __always_inline int on_free(bool btf, struct task_struct *task)
+static __always_inline int on_free(struct task_struct *task)
 {
-	__u32 tid = FIELD(btf, task, pid);
+	__u32 tid = PEEK(task_struct, task, pid);
 	struct wire_last *last;
 
 	if (standing(tid) != (follow_all ? FOLLOWED : ENDED))
@@ -1552,13 +1564,13 @@ static __always_inline int on_free(bool btf, struct task_struct *task)
 	count_life();
 	last = reserve_life(bpf_ktime_get_ns(), LIFE_LAST, sizeof(*last), true);
 	if (last) {
-		fill_total(btf, &last->total, task);
+		fill_total(false, &last->total, task);
 		submit_life(last);
 	}
 	return 0;
 }
 
-PROGRAM(free, sched_process_free, on_free(btf, (struct task_struct *)ctx[0]))
+PROGRAM(free, sched_process_free, on_free((struct task_struct *)ctx[0]))
 
 static __always_inline int on_rename(struct task_struct *task, const char *comm)
 {

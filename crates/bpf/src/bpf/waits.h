@@ -37,7 +37,7 @@ static __always_inline __s32 call_of(struct task_struct *task)
 	return regs ? syscall_number(regs) : 0;
 }
 
-static __always_inline int on_bio(bool btf, struct bio *bio)
+static __always_inline int on_bio(struct bio *bio)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 	struct submitter new = { .fresh = 1 }, *known;
@@ -67,14 +67,14 @@ static __always_inline int on_bio(bool btf, struct bio *bio)
 }
 
 /* Before 5.11 the request queue was the first argument. */
-static __always_inline int bio_event(bool btf, __u64 *ctx)
+static __always_inline int bio_event(__u64 *ctx)
 {
 	if (bio_has_queue)
-		return on_bio(btf, (struct bio *)ARG(ctx, 1));
-	return on_bio(btf, (struct bio *)ARG(ctx, 0));
+		return on_bio((struct bio *)ARG(ctx, 1));
+	return on_bio((struct bio *)ARG(ctx, 0));
 }
 
-PROGRAM(bio, block_bio_queue, bio_event(btf, ctx))
+PROGRAM(bio, block_bio_queue, bio_event(ctx))
 
 /* A followed task begins to wait for block I/O. Out of line, so that all other switches run
  * less code. */

@@ -2,7 +2,7 @@
 //! the tests are reported as ignored, with the reason.
 
 use libtest_mimic::{Arguments, Failed, Trial};
-use tr_bpf::{Kernel, Settings, Tracer};
+use tr_bpf::{Settings, Tracer};
 
 pub type Test = fn() -> Result<(), Failed>;
 
@@ -50,8 +50,7 @@ pub fn settings(ring: u32) -> Settings {
 }
 
 fn why_not() -> Option<String> {
-    let tried =
-        Kernel::detect().and_then(|kernel| Tracer::start(&kernel, &settings(4096)).map(|_| ()));
+    let tried = Tracer::start(&settings(4096)).map(|_| ());
     // Programs that the kernel refuses are no reason to skip a test.
     match tried {
         Err(tr_bpf::Error::Bpf { .. }) | Ok(()) => None,

@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use nix::errno::Errno;
 use nix::fcntl::{fcntl, FcntlArg};
 use nix::unistd::{Gid, SysconfVar, Uid};
-use tr_bpf::{Kernel, Living, Programs};
+use tr_bpf::{Living, Programs};
 use zerocopy::IntoBytes;
 
 use super::request::{Facts, Reply, Request};
@@ -124,8 +124,8 @@ fn attach(request: &Request, living: Living) -> Result<(Facts, Programs), String
     };
     let memory = number(SysconfVar::_PHYS_PAGES).saturating_mul(number(SysconfVar::PAGE_SIZE));
     let settings = request.settings(memory, living).map_err(str::to_owned)?;
-    let kernel = Kernel::detect().map_err(|error| error.to_string())?;
-    let programs = Programs::attach(&kernel, &settings).map_err(|error| error.to_string())?;
+    let started = Programs::start(&settings);
+    let (kernel, programs) = started.map_err(|error| error.to_string())?;
     let facts = Facts {
         parts: programs.parts(),
         irq_known: kernel.knows_interrupts(),

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use tr_bpf::{wire, Containers, Extras, Kernel, Rings, Sampling, Settings, Tracer};
+use tr_bpf::{wire, Containers, Extras, Programs, Rings, Sampling, Settings, Tracer};
 use tr_format::event::{Argv, Comm, CpuId, Degraded, Ktime, LifeEvent, LifeKind};
 use tr_format::meta::{Extra, Method, Missing, Origin, Scope};
 
@@ -279,9 +279,9 @@ pub fn attach(loader: Loader, settings: &Settings) -> Result<Attached, Error> {
         return sudo::attach(settings);
     }
     capabilities::raise();
-    let kernel = Kernel::detect()?;
+    let (kernel, programs) = Programs::start(settings)?;
     Ok(Attached {
-        tracer: Tracer::start(&kernel, settings)?,
+        tracer: Tracer::new(programs, settings)?,
         irq_known: kernel.knows_interrupts(),
         helped: false,
         sudo: None,

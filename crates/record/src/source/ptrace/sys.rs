@@ -51,6 +51,16 @@ pub fn message(id: Id) -> Result<Id, Errno> {
     Id::try_from(message).map_err(|_| Errno::ERANGE)
 }
 
+/// The id of a tracee before the exec for which it has stopped. The kernel refuses all requests for a
+/// thread that has taken the leader's id by it, until its stop is taken (`looks_like_a_spurious_pid`
+/// in kernel/ptrace.c): from then on it refuses none.
+pub fn id_before_exec(id: Id) -> Result<Id, Errno> {
+    message(id).or_else(|_| {
+        take_stop(id);
+        message(id)
+    })
+}
+
 /// The process that sent the signal for which a tracee has stopped; 0: the kernel.
 pub fn sender(id: Id) -> Result<Id, Errno> {
     // SAFETY: all zeros are a valid `siginfo_t`, and it is a valid place for the result.

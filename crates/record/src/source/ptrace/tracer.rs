@@ -132,11 +132,6 @@ impl State {
 
     fn stopped(&mut self, Found { id, status }: Found) {
         let (signal, event) = (status & 0xff, status >> 8);
-        if event == libc::PTRACE_EVENT_EXEC {
-            // The kernel refuses all requests for a thread that has taken the leader's id, until
-            // its stop is taken (`looks_like_a_spurious_pid` in kernel/ptrace.c).
-            sys::take_stop(id);
-        }
         if self.leaving.contains(&id) {
             return self.leave(id, signal, event);
         }
@@ -270,7 +265,7 @@ impl State {
     }
 
     fn executed(&mut self, id: Id) {
-        let before = sys::message(id).unwrap_or(id);
+        let before = sys::id_before_exec(id).unwrap_or(id);
         let time = host::now();
         let arguments = sys::stack_pointer(id)
             .and_then(|stack| proc::arguments(id, stack, self.argv_limit as usize));
@@ -430,6 +425,9 @@ impl State {
                     self.begin_to_leave(host::now(), child);
                 }
             }
+        }
+        if event == libc::PTRACE_EVENT_EXEC {
+            let _ = sys::id_before_exec(id);
         }
         let _ = sys::detach(id, if event == 0 { signal } else { 0 });
         self.leaving.remove(&id);

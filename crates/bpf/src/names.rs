@@ -1,0 +1,86 @@
+//! What the names of processes say to the programs: who starts containers, is executed for one or asks
+//! for one, and who serves the machine and not a build.
+
+/// Bytes of a name in the kernel, the last one of which is 0.
+const COMM: usize = 16;
+
+/// `enum part` in containers.h.
+#[derive(Clone, Copy)]
+enum Part {
+    /// Starts containers for clients.
+    Daemon = 1,
+    /// Is executed for each container.
+    Runtime = 2,
+    /// Asks a daemon.
+    Client = 3,
+    /// Serves the machine or a session.
+    System = 4,
+}
+
+/// Names as the kernel has them, cut after 15 bytes. podman is its own daemon
+/// (podman-system-service).
+const NAMES: [(Part, &str); 6] = [
+    (Part::Daemon, "dockerd,containerd,podman,buildkitd"),
+    (
+        Part::Runtime,
+        "containerd-shim,runc,crun,youki,conmon,buildkit-runc",
+    ),
+    (
+        Part::Client,
+        "docker,docker-compose,docker-buildx,podman-remote,nerdctl,buildctl,ctr,crictl",
+    ),
+    // The machine's own: init, its message bus, its log, its names.
+    (
+        Part::System,
+        "init,systemd,systemd-journal,systemd-resolve,systemd-logind,systemd-udevd,systemd-userdbd,\
+         systemd-userwor,systemd-network,systemd-machine,systemd-hostnam,systemd-timedat,dbus-daemon,\
+         dbus-broker,dbus-broker-lau,polkitd,rsyslogd,nscd,sssd,sssd_nss,sssd_pam,sssd_be,nslcd,\
+         winbindd,NetworkManager,dnsmasq,lxcfs,docker-proxy",
+    ),
+    // Sessions, terminals, displays.
+    (
+        Part::System,
+        "sshd,sshd-session,ssh-agent,gpg-agent,gnome-keyring-d,tmux: server,screen,gnome-terminal-,\
+         konsole,xterm,alacritty,kitty,wezterm-gui,foot,Xorg,Xwayland,Xvfb,gnome-shell,kwin_wayland,\
+         kwin_x11,sway,weston,pipewire,pulseaudio",
+    ),
+    // CI's agents, beside those that are ancestors of COMMAND.
+    (
+        Part::System,
+        "Runner.Listener,Runner.Worker,gitlab-runner,buildkite-agent",
+    ),
+];
+
+/// The number of the names, and the map's keys and values.
+pub(crate) fn all() -> (u32, Vec<u8>, Vec<u8>) {
+    let (mut count, mut keys, mut values) = (0, Vec::new(), Vec::new());
+    for (part, names) in NAMES {
+        for name in names.split(',') {
+            let mut key = [0; COMM];
+            let place = key.iter_mut().take(COMM - 1);
+            place.zip(name.bytes()).for_each(|(to, byte)| *to = byte);
+            keys.extend_from_slice(&key);
+            values.extend_from_slice(&(part as u32).to_ne_bytes());
+            count += 1;
+        }
+    }
+    (count, keys, values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_map_has_room_for_the_names_and_no_name_is_cut() {
+        let (count, keys, values) = all();
+        assert!(count <= 128);
+        assert_eq!(keys.len(), count as usize * COMM);
+        assert_eq!(values.len(), count as usize * 4);
+        let mut names: Vec<&str> = NAMES.iter().flat_map(|(_, it)| it.split(',')).collect();
+        assert!(names.iter().all(|name| name.len() < COMM));
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count as usize);
+    }
+}
