@@ -214,6 +214,8 @@ impl Args {
             wait_all: self.wait_all,
             user: self.user.clone(),
             on_begin: if self.quiet { |_| {} } else { notes::say_begun },
+            best_effort: self.best_effort,
+            on_panic: notes::say_panicked,
             on_wait: if self.quiet {
                 || {}
             } else {
@@ -337,7 +339,7 @@ fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
 }
 
 /// COMMAND's own exit status, as a shell gives it.
-fn exit_code(status: Option<u32>) -> ExitCode {
+pub fn exit_code(status: Option<u32>) -> ExitCode {
     let Some(status) = status else {
         return ExitCode::SUCCESS;
     };
@@ -349,10 +351,5 @@ fn exit_code(status: Option<u32>) -> ExitCode {
         let _ = interrupt.thread_unblock();
         let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGINT);
     }
-    let code = if signal == 0 {
-        status >> 8 & 0xff
-    } else {
-        128 + signal
-    };
-    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
+    ExitCode::from(tr_record::exit_code(status))
 }

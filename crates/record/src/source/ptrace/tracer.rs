@@ -10,6 +10,7 @@ use tr_format::event::{
 use super::listener::Call;
 use super::sys::{self, Found, Next};
 use crate::host;
+use crate::rescue::{self, Stage};
 use crate::source::events::Waiting;
 use crate::source::proc::{self, tgid, tid, Id};
 use crate::source::Reaped;
@@ -468,6 +469,8 @@ impl State {
         };
         self.waiting.push(time, LifeKind::End(end));
         if id == self.root {
+            let ended = reaped.map(|(status, _)| Stage::Ended(status.cast_unsigned()));
+            rescue::note(ended);
             self.reaped = reaped.map(|(status, usage)| Reaped { status, usage });
         }
     }
