@@ -339,17 +339,8 @@ fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
 }
 
 /// COMMAND's own exit status, as a shell gives it.
-pub fn exit_code(status: Option<u32>) -> ExitCode {
-    let Some(status) = status else {
-        return ExitCode::SUCCESS;
-    };
-    let signal = status & 0x7f;
-    if signal == nix::libc::SIGINT as u32 && tr_record::in_foreground() {
-        // So that a shell's loop around us ends, as it would around COMMAND.
-        let mut interrupt = nix::sys::signal::SigSet::empty();
-        interrupt.add(nix::sys::signal::Signal::SIGINT);
-        let _ = interrupt.thread_unblock();
-        let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGINT);
-    }
-    ExitCode::from(tr_record::exit_code(status))
+fn exit_code(status: Option<u32>) -> ExitCode {
+    status.map_or(ExitCode::SUCCESS, |it| {
+        ExitCode::from(tr_record::end_like(it))
+    })
 }

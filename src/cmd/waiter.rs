@@ -3,10 +3,7 @@
 
 use std::process::ExitCode;
 
-use tr_record::Child;
-
-use super::record::exit_code;
-use crate::status;
+use tr_record::{status, Child};
 
 /// COMMAND, by the only argument.
 fn child() -> Option<Child> {
@@ -23,7 +20,7 @@ pub fn is_meant() -> bool {
 /// Runs it.
 pub fn run() -> ExitCode {
     match child().map(tr_record::wait_for) {
-        Some(Ok(status)) => exit_code(Some(status)),
+        Some(Ok(status)) => ExitCode::from(tr_record::end_like(status)),
         _ => {
             eprintln!("tr: cannot wait for the command: its exit status is not known");
             ExitCode::from(status::FAILED)

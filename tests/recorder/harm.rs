@@ -245,17 +245,24 @@ fn panics() -> Result<(), Failed> {
     // The tracer asks for the time at a signal to COMMAND.
     let script = "trap 'exit 37' TERM; kill -URG $$; sleep 1; echo $PPID; kill -TERM $PPID; \
                   while :; do sleep 0.1; done";
-    for (method, thread) in [("bpf", "tr"), ("poll", "tr-samples"), ("ptrace", "tr-ptrace")] {
+    for (method, thread) in [
+        ("bpf", "tr"),
+        ("poll", "tr-samples"),
+        ("ptrace", "tr-ptrace"),
+    ] {
         let (trace, said) = (scratch("panics.bin"), scratch("panics.stderr"));
         let mut tr = recording(&trace, &["--method", method], &["sh", "-c", script]);
-        tr.stdout(Stdio::piped()).stderr(std::fs::File::create(&said)?);
+        tr.stdout(Stdio::piped())
+            .stderr(std::fs::File::create(&said)?);
         let mut tracee = inject::spawn(&mut tr)?;
         let which = Which::Late(thread, libc::SYS_clock_gettime as u64);
         let limit = Duration::from_secs(30);
         let (status, calls) = inject::run(&tracee, which, Fault::Error(libc::EIO), limit)?;
         let said = text(&std::fs::read(&said)?);
         let what = || format!("{method}: status {status:#x}\n{said}");
-        ensure(calls.failed.is_some(), || format!("{thread} asks for no time"))?;
+        ensure(calls.failed.is_some(), || {
+            format!("{thread} asks for no time")
+        })?;
         ensure(said.contains("failed by a defect of its own"), what)?;
         ensure(status == 37 << 8, what)?;
         let mut parent = String::new();

@@ -126,7 +126,8 @@ fn rescue(plan: Plan, stage: Option<Stage>) -> u8 {
                 let _ = kill(pid, Signal::SIGKILL);
                 let _ = waitpid(pid, None);
             }
-            plan.untraced.map_or(status::FAILED, |become_command| become_command())
+            plan.untraced
+                .map_or(status::FAILED, |become_command| become_command())
         }
     }
 }
@@ -176,7 +177,13 @@ mod tests {
             };
             assert_eq!(Child::parse(&child.argument()), Some(child));
         }
-        for wrong in ["command-waiter", "command-waiter:", "command-waiter:0:0", "command-waiter:-1:0", "a-z"] {
+        for wrong in [
+            "command-waiter",
+            "command-waiter:",
+            "command-waiter:0:0",
+            "command-waiter:-1:0",
+            "a-z",
+        ] {
             assert_eq!(Child::parse(wrong), None, "{wrong}");
         }
     }

@@ -19,11 +19,11 @@ use crate::marks::Marks;
 use crate::network::Connections;
 use crate::output::{Batch, Output, Tally};
 use crate::parts::{Cut, Parts};
+use crate::rescue::{self, Plan};
 use crate::signals::Signals;
 use crate::source::{choose, recorder, Alive, Last, PartEvents, Source};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
-use crate::rescue::{self, Plan};
 use crate::{header, host, inherited, status, urgency, waiter};
 
 /// The interval between two checks for living descendants (`--wait-all`).
