@@ -245,8 +245,9 @@ fn panics() -> Result<(), Failed> {
     // The tracer asks for the time at a signal to COMMAND.
     let script = "trap 'exit 37' TERM; kill -URG $$; sleep 1; echo $PPID; kill -TERM $PPID; \
                   while :; do sleep 0.1; done";
+    let main = TR.rsplit('/').next().unwrap_or(TR);
     for (method, thread) in [
-        ("bpf", "tr"),
+        ("bpf", main),
         ("poll", "tr-samples"),
         ("ptrace", "tr-ptrace"),
     ] {
