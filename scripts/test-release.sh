@@ -173,6 +173,9 @@ aarch64() {
 	done
 }
 
+# The released program keeps COMMAND in a panic: by unwinding or not, its profile differs from that of the tests.
+panic() { TR_PROGRAM=$native scripts/cargo.sh test --locked --test recorder -- a_panic_of_the_recorder; }
+
 # Each link of the packaged pages leads to a packaged file.
 documents() {
 	local page link
@@ -212,6 +215,7 @@ else
 	if [ -d "$root/etc" ]; then check "apt-get from the repository" apt_repository "$work/signed"; fi
 	if have dnf; then check "dnf from the repository" rpm_repository "$work/signed"; fi
 fi
+check "a panic of the recorder" panic
 if have buildah; then check image image; else result image "skipped: buildah is not installed"; fi
 if ! ls "$dist"/*-aarch64-linux.tar.gz >/dev/null 2>&1 || [ "$arch" = aarch64 ]; then
 	result aarch64 "skipped: no release for another architecture"

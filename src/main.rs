@@ -334,6 +334,10 @@ fn main() -> ExitCode {
     if cmd::symbol_server::is_meant() {
         return cmd::symbol_server::run();
     }
+    #[cfg(feature = "record")]
+    if cmd::waiter::is_meant() {
+        return cmd::waiter::run();
+    }
     if version::is_asked() {
         return version::run();
     }

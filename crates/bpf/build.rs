@@ -35,9 +35,28 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // Every kernel with ring buffers has v3 (32-bit registers).
         .clang_args(["-Wall", "-Werror", "-mcpu=v3", "-Isrc/bpf", &sources])
         .build_and_generate(out.join("tracer.skel.rs"))?;
+    compress(&out)?;
     let names = type_names(&out.join("tracer.bpf.o"))?;
     fs::write(out.join("type_names.rs"), format!("{names:?}"))?;
     println!("cargo:rerun-if-changed=src/bpf");
+    Ok(())
+}
+
+/// The skeleton's object becomes that of `object()`, in which most of its bytes, names and lines of the sources, take
+/// an eighth.
+fn compress(out: &Path) -> Result<(), Box<dyn std::error::Error>> {
+    let object = fs::read(out.join("tracer.bpf.o"))?;
+    fs::write(
+        out.join("tracer.bpf.o.zst"),
+        zstd::bulk::compress(&object, 19)?,
+    )?;
+    let path = out.join("tracer.skel.rs");
+    let skeleton = fs::read_to_string(&path)?;
+    let data = "#[unsafe(link_section = \".bpf.objs\")]";
+    let (code, _) = skeleton
+        .split_once(data)
+        .ok_or("the skeleton has no object")?;
+    fs::write(path, code.replacen("&DATA", "super::object()", 1) + "}")?;
     Ok(())
 }
 

@@ -30,6 +30,8 @@ pub mod symbol_server;
 #[cfg(feature = "record")]
 pub mod symbolize;
 pub mod verify;
+#[cfg(feature = "record")]
+pub mod waiter;
 
 use std::process::ExitCode;
 

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use tr_analyze::status::{in_shell, killed_by};
 use tr_record::{Choice, Config, Containers, Error, Follow, Inherited, Target};
 use tr_redact::Redactor;
 use tr_report::called::TR;
@@ -215,6 +214,8 @@ impl Args {
             wait_all: self.wait_all,
             user: self.user.clone(),
             on_begin: if self.quiet { |_| {} } else { notes::say_begun },
+            best_effort: self.best_effort,
+            on_panic: notes::say_panicked,
             on_wait: if self.quiet {
                 || {}
             } else {
@@ -338,16 +339,7 @@ fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
 
 /// COMMAND's own exit status, as a shell gives it.
 fn exit_code(status: Option<u32>) -> ExitCode {
-    let Some(status) = status else {
-        return ExitCode::SUCCESS;
-    };
-    let interrupted = killed_by(Some(status)) == Some(nix::libc::SIGINT as u32);
-    if interrupted && tr_record::in_foreground() {
-        // So that a shell's loop around us ends, as it would around COMMAND.
-        let mut interrupt = nix::sys::signal::SigSet::empty();
-        interrupt.add(nix::sys::signal::Signal::SIGINT);
-        let _ = interrupt.thread_unblock();
-        let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGINT);
-    }
-    ExitCode::from(u8::try_from(in_shell(status)).unwrap_or(u8::MAX))
+    status.map_or(ExitCode::SUCCESS, |it| {
+        ExitCode::from(tr_record::end_like(it))
+    })
 }

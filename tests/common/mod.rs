@@ -13,7 +13,11 @@ use std::time::Duration;
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 
-pub const TR: &str = env!("CARGO_BIN_EXE_tr");
+/// The program. `TR_PROGRAM` names another one when the tests are compiled: that of a release.
+pub const TR: &str = match option_env!("TR_PROGRAM") {
+    Some(program) => program,
+    None => env!("CARGO_BIN_EXE_tr"),
+};
 
 /// A failed expectation.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 
+use crate::inject::{self, Fault, Which};
 use crate::support::{
     analyze, dump, ensure, eventually, int, kill, list, record, recording, scratch, text, Test, TR,
 };
@@ -19,6 +20,7 @@ pub const TESTS: &[Test] = &[
     ("a_stream_that_the_command_closes_is_closed", closed_stream),
     ("an_ignored_sigchld_hides_no_status", sigchld),
     ("whatever_ends_tr_the_command_goes_on", tr_dies),
+    ("a_panic_of_the_recorder_leaves_the_command_alone", panics),
     ("daemons_are_named_or_waited_for", outlive),
     ("recordings_nest_and_run_side_by_side", nested),
 ];
@@ -233,6 +235,44 @@ fn tr_dies() -> Result<(), Failed> {
         ensure(!done.exists(), || "too late to tell".into())?;
         eventually("the command's end", || done.exists())?;
         analyze(&trace)?;
+    }
+    Ok(())
+}
+
+/// The standard library panics where the kernel tells no time. COMMAND goes on, gets a later signal to `tr`, and its
+/// status is `tr`'s; what was recorded before can be read.
+fn panics() -> Result<(), Failed> {
+    // The tracer asks for the time at a signal to COMMAND.
+    let script = "trap 'exit 37' TERM; kill -URG $$; sleep 1; echo $PPID; kill -TERM $PPID; \
+                  while :; do sleep 0.1; done";
+    let main = TR.rsplit('/').next().unwrap_or(TR);
+    for (method, thread) in [
+        ("bpf", main),
+        ("poll", "tr-samples"),
+        ("ptrace", "tr-ptrace"),
+    ] {
+        let (trace, said) = (scratch("panics.bin"), scratch("panics.stderr"));
+        let mut tr = recording(&trace, &["--method", method], &["sh", "-c", script]);
+        tr.stdout(Stdio::piped())
+            .stderr(std::fs::File::create(&said)?);
+        let mut tracee = inject::spawn(&mut tr)?;
+        let which = Which::Late(thread, libc::SYS_clock_gettime as u64);
+        let limit = Duration::from_secs(30);
+        let (status, calls) = inject::run(&tracee, which, Fault::Error(libc::EIO), limit)?;
+        let said = text(&std::fs::read(&said)?);
+        let what = || format!("{method}: status {status:#x}\n{said}");
+        ensure(calls.failed.is_some(), || {
+            format!("{thread} asks for no time")
+        })?;
+        ensure(said.contains("failed by a defect of its own"), what)?;
+        ensure(status == 37 << 8, what)?;
+        let mut parent = String::new();
+        let mut out = tracee.stdout.take().ok_or("no output")?;
+        out.read_to_string(&mut parent)?;
+        ensure(parent.trim() == tracee.id().to_string(), what)?;
+        ensure(analyze(&trace)?["trace"]["truncated"] == true, || {
+            format!("{method}: not cut short")
+        })?;
     }
     Ok(())
 }

@@ -19,6 +19,8 @@ pub enum Which {
     Nth(usize),
     /// All of this number of the main thread.
     Number(u64),
+    /// All of this number of the threads with this name, once the main thread has waited: COMMAND runs.
+    Late(&'static str, u64),
     /// The n-th write(2) of the other threads.
     Write(usize),
     /// The n-th write(2) of the other threads is short, and the next one fails.
@@ -55,6 +57,8 @@ pub struct Calls {
     /// The first call of each kind by its count, if none fails.
     pub kinds: Vec<usize>,
     known: HashSet<Kind>,
+    /// The main thread has waited for events.
+    waited: bool,
     /// write(2) of the other threads.
     pub writes: usize,
     /// The number of the call that failed.
@@ -92,6 +96,39 @@ fn registers(pid: i32) -> libc::user_regs_struct {
 fn set_registers(pid: i32, registers: &libc::user_regs_struct) {
     // SAFETY: the kernel reads the registers.
     unsafe { libc::ptrace(libc::PTRACE_SETREGS, pid, 0usize, registers) };
+}
+
+fn is_called(thread: i32, name: &str) -> bool {
+    let comm = std::fs::read_to_string(format!("/proc/{thread}/comm"));
+    comm.is_ok_and(|comm| comm.trim_end() == name)
+}
+
+/// Hides the vDSO from a program at its exec: it asks the kernel for the time then.
+fn without_vdso(pid: i32) -> std::io::Result<()> {
+    let memory = File::options()
+        .read(true)
+        .write(true)
+        .open(format!("/proc/{pid}/mem"))?;
+    let mut at = registers(pid).rsp;
+    let mut next = || {
+        let mut word = [0; 8];
+        at += 8;
+        memory.read_exact_at(&mut word, at - 8)?;
+        Ok::<_, std::io::Error>((at - 8, u64::from_ne_bytes(word)))
+    };
+    // The number of arguments; arguments and variables, each list with a null at its end.
+    next()?;
+    for _ in 0..2 {
+        while next()?.1 != 0 {}
+    }
+    loop {
+        let ((at, kind), _) = (next()?, next()?);
+        match kind {
+            libc::AT_NULL => return Ok(()),
+            libc::AT_SYSINFO_EHDR => memory.write_all_at(&libc::AT_IGNORE.to_ne_bytes(), at)?,
+            _ => {}
+        }
+    }
 }
 
 /// What tells calls apart: the number, the first two arguments, a path.
@@ -162,7 +199,12 @@ impl Calls {
             return;
         }
         let before = self.count;
-        let fault = self.fault(now.orig_rax, main, which, fault);
+        let fault = match which {
+            Which::Late(thread, _) if !is_called(pid, thread) => None,
+            _ => self.fault(now.orig_rax, main, which, fault),
+        };
+        let wait = [libc::SYS_epoll_wait, libc::SYS_epoll_pwait];
+        self.waited |= main && wait.iter().any(|call| *call as u64 == now.orig_rax);
         let listed = matches!(which, Which::None) && self.count > before;
         if listed && self.known.insert(kind(pid, &now)) {
             self.kinds.push(self.count);
@@ -193,6 +235,7 @@ impl Calls {
             Which::None => None,
             Which::Nth(nth) => (main && nth == self.count).then_some(fault),
             Which::Number(wanted) => (main && wanted == number).then_some(fault),
+            Which::Late(_, wanted) => (self.waited && wanted == number).then_some(fault),
             Which::Write(nth) => (write && nth == self.writes).then_some(fault),
             Which::AfterShort(nth) if write && nth == self.writes => Some(Fault::Short),
             Which::AfterShort(nth) => (write && nth + 1 == self.writes).then_some(fault),
@@ -251,6 +294,9 @@ pub fn run(
         match libc::WSTOPSIG(status) {
             libc::SIGTRAP if !begun => {
                 begun = true;
+                if matches!(which, Which::Late(..)) {
+                    without_vdso(pid)?;
+                }
                 request(libc::PTRACE_SETOPTIONS, pid, options as usize);
             }
             stop if stop == libc::SIGTRAP | 0x80 => calls.stop(pid, pid == main, which, fault),

@@ -15,6 +15,7 @@ use tr_format::meta::Usage;
 use crate::identity::{self, Identity};
 use crate::inherited::Inherited;
 use crate::passing;
+use crate::rescue::{self, Child, Stage};
 use crate::source::ptrace::listener;
 use crate::source::{Reaped, Source, Tracing};
 use crate::status;
@@ -194,6 +195,7 @@ pub fn start(program: &Program) -> std::io::Result<Stopped> {
     match unsafe { nix::unistd::fork() }? {
         ForkResult::Parent { child } => {
             drop((go_read, fail_write));
+            rescue::note(Some(Stage::Forked(child.as_raw().unsigned_abs())));
             Ok(Stopped {
                 pid: child,
                 release: go_write.into(),
@@ -260,17 +262,23 @@ impl Stopped {
     }
 
     fn running(self) -> Running {
-        Running {
+        let running = Running {
             pid: self.pid,
             failure: self.failure,
             own_session: self.own_session,
-        }
+        };
+        rescue::note(Some(Stage::Runs(Child {
+            pid: running.pid(),
+            own_session: running.own_session,
+        })));
+        running
     }
 
     /// Ends it: COMMAND never runs.
     pub fn abandon(self) {
         drop(self.release);
         let _ = nix::sys::wait::waitpid(self.pid, None);
+        rescue::note(None);
     }
 }
 
@@ -324,6 +332,18 @@ pub fn pidfd_open(pid: Pid) -> std::io::Result<OwnedFd> {
 }
 
 impl Running {
+    /// COMMAND as the recorder before has left it. The error of its exec is not known.
+    ///
+    /// # Errors
+    /// The kernel refuses a descriptor.
+    pub fn of(child: Child) -> std::io::Result<Running> {
+        Ok(Running {
+            pid: Pid::from_raw(child.pid.cast_signed()),
+            failure: std::fs::File::open("/dev/null")?,
+            own_session: child.own_session,
+        })
+    }
+
     pub fn pid(&self) -> u32 {
         self.pid.as_raw().unsigned_abs()
     }
@@ -425,6 +445,7 @@ impl Running {
 
     /// Its end, which another part of the process has waited for.
     pub fn waited(mut self, reaped: Reaped) -> Waited {
+        rescue::note(Some(Stage::Ended(reaped.status.cast_unsigned())));
         let mut errno = [0; 4];
         // Closed by a successful exec; the child is gone, so this cannot hang.
         let failure = self.failure.read_exact(&mut errno).ok();

@@ -64,6 +64,11 @@ pub struct Config {
     /// Called once if the output has not taken the end of the trace [`LONG`](crate::LONG)
     /// after COMMAND's end. From then on a signal ends the wait.
     pub on_wait: fn(),
+    /// COMMAND runs, untraced, if the recorder panics before.
+    pub best_effort: bool,
+    /// Called if the recorder panics, from any thread: with what the panic says, and whether COMMAND runs on or
+    /// runs untraced.
+    pub on_panic: fn(&str, bool),
     /// Whoever sees the events as they come.
     pub watching: Option<Watching>,
     /// The start of `tr`.

@@ -20,11 +20,12 @@ use crate::network::Connections;
 use crate::output::{Batch, Output, Tally};
 use crate::parts::{Cut, Parts};
 use crate::proc::Alive;
+use crate::rescue::{self, Plan};
 use crate::signals::Signals;
 use crate::source::{choose, recorder, Last, PartEvents, Source};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
-use crate::{header, host, inherited, urgency};
+use crate::{header, host, inherited, status, urgency, waiter};
 
 /// The interval between two checks for living descendants (`--wait-all`).
 const LIVING_CHECK: Duration = Duration::from_millis(250);
@@ -80,12 +81,13 @@ pub struct Report {
 /// # Errors
 /// Every failure before COMMAND is released. A later failure is part of the [`Report`].
 pub fn record(config: &Config) -> Result<Report, Error> {
+    rescue::begin(plan(config));
     let Prepared {
         mut session,
         child,
         signals,
         descriptors,
-    } = without_panic(|| prepare(config))?;
+    } = prepare(config)?;
     (config.on_begin)(config);
     let command = match child {
         Some(child) => Some(session.release(child).map_err(Error::Command)?),
@@ -137,12 +139,21 @@ fn prepare(config: &Config) -> Result<Prepared, Error> {
     }
 }
 
-/// The standard library panics at errors that hardly happen, such as a refused getrandom(2).
-/// COMMAND has to run all the same (`--best-effort`).
-fn without_panic<T>(start: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
-    let panicked = || Error::System(std::io::Error::other("the recorder has panicked"));
-    let start = std::panic::AssertUnwindSafe(start);
-    std::panic::catch_unwind(start).unwrap_or_else(|_| Err(panicked()))
+/// What happens in a panic. The standard library panics at errors that hardly happen, such as a refused getrandom(2).
+fn plan(config: &Config) -> Plan {
+    let own = config.clone();
+    let untraced = move || match program(&own) {
+        Ok(Some(program)) => program.exec(None).1,
+        _ => status::FAILED,
+    };
+    Plan {
+        tell: config.on_panic,
+        untraced: config.best_effort.then(|| Box::new(untraced) as _),
+        wait: |child| {
+            let waited = waiter::wait_for(child);
+            waited.map_or(status::FAILED, rescue::exit_code)
+        },
+    }
 }
 
 /// The file for programs' marks. A recording without it lacks only those.

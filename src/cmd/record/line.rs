@@ -22,6 +22,9 @@ use tr_report::units::shorten;
 /// Rows that are left to COMMAND at least.
 const ROWS: u16 = 4;
 
+/// The whole screen is the scrolling region; the cursor stays.
+const WHOLE: &[u8] = b"\x1b7\x1b[r\x1b8";
+
 /// The line, for the writing thread, and for the main thread that ends it.
 static SCREEN: Mutex<Option<Screen>> = Mutex::new(None);
 
@@ -54,6 +57,20 @@ fn pause() {
 pub fn leave() {
     pause();
     *screen() = None;
+}
+
+/// Gives the terminal back in a panic, which may have come while the line was drawn.
+pub fn leave_at_once() {
+    match SCREEN.try_lock() {
+        Ok(mut screen) => {
+            if let Some(mut screen) = screen.take() {
+                screen.clear();
+            }
+        }
+        Err(_) => {
+            let _ = std::io::stderr().write(WHOLE);
+        }
+    }
 }
 
 /// The terminal.
@@ -116,7 +133,7 @@ impl Screen {
     /// Takes the region away, for a program that draws the screen itself.
     fn release(&mut self) {
         if self.rows.take().is_some() {
-            let _ = self.terminal.write(b"\x1b7\x1b[r\x1b8");
+            let _ = self.terminal.write(WHOLE);
         }
     }
 

@@ -12,6 +12,7 @@ use tr_report::called::TR;
 use tr_report::units::{bytes, count, plural};
 
 use super::again::{arguments, record_again};
+use super::line;
 use super::refusal::shown;
 use super::Args;
 use crate::called::program;
@@ -65,6 +66,16 @@ pub fn say_waiting() {
          waiting up to {} s (Ctrl-C gives up)",
         tr_record::LIMIT.as_secs()
     );
+}
+
+/// The recorder has panicked.
+pub fn say_panicked(what: &str, command: bool) {
+    line::leave_at_once();
+    let command = match command {
+        true => "; the command runs without it",
+        false => "",
+    };
+    eprintln!("tr: the recorder failed by a defect of its own, and what it recorded ends here{command}: {what}");
 }
 
 /// Prints losses and limits, then the size of the trace. With `--quiet`, only that the trace

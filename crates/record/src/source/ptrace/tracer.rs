@@ -11,6 +11,7 @@ use super::listener::Call;
 use super::sys::{self, Found, Next};
 use crate::host;
 use crate::proc::{self, tgid, tid, Id};
+use crate::rescue::{self, Stage};
 use crate::source::events::Waiting;
 use crate::source::Reaped;
 
@@ -463,6 +464,8 @@ impl State {
         };
         self.waiting.push(time, LifeKind::End(end));
         if id == self.root {
+            let ended = reaped.map(|(status, _)| Stage::Ended(status.cast_unsigned()));
+            rescue::note(ended);
             self.reaped = reaped.map(|(status, usage)| Reaped { status, usage });
         }
     }

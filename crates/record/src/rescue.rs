@@ -1,0 +1,190 @@
+//! A panic of the recorder: COMMAND runs on, and `tr` ends with its status.
+//!
+//! What was half done in a panic is not to be trusted, in whatever thread that was. So nothing unwinds: `tr` executes itself
+//! anew, as a waiter for COMMAND, which stays its child. By that exec the kernel ends all threads, lets go of tracees,
+//! detaches BPF programs and closes the file, which has no end then, like that of a killed recorder.
+
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStringExt;
+use std::panic::PanicHookInfo;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use nix::sys::signal::{kill, Signal};
+use nix::sys::wait::waitpid;
+use nix::unistd::Pid;
+
+use crate::status;
+
+/// The first word of the waiter's command line; the process id and the session follow in the same word, so that
+/// it is no command line of the system's `tr`.
+const WAITER: &str = "command-waiter:";
+
+/// The thread that does what a panic leaves to do.
+const THREAD: &str = "tr-rescue";
+
+/// COMMAND's process after its release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// Its process id.
+    pub pid: u32,
+    /// It leads a session of its own, which the terminal's signals do not reach.
+    pub own_session: bool,
+}
+
+impl Child {
+    /// The waiter's argument.
+    fn argument(self) -> String {
+        format!("{WAITER}{}:{}", self.pid, u8::from(self.own_session))
+    }
+
+    /// From the waiter's argument.
+    pub fn parse(argument: &str) -> Option<Child> {
+        let (pid, own_session) = argument.strip_prefix(WAITER)?.split_once(':')?;
+        Some(Child {
+            pid: pid.parse().ok().filter(|pid| *pid > 0)?,
+            own_session: own_session == "1",
+        })
+    }
+}
+
+/// How far COMMAND is.
+#[derive(Clone, Copy, Debug)]
+pub enum Stage {
+    /// This process has been forked for it.
+    Forked(u32),
+    /// It runs.
+    Runs(Child),
+    /// It has ended, with this raw `wait` status.
+    Ended(u32),
+}
+
+/// What to do in a panic.
+pub struct Plan {
+    /// Tells it: what the panic says, and whether COMMAND runs on, or runs untraced.
+    pub tell: fn(&str, bool),
+    /// Becomes COMMAND, which has not run yet; the exit status if that fails.
+    pub untraced: Option<Box<dyn FnOnce() -> u8 + Send>>,
+    /// Waits for COMMAND; the exit status.
+    pub wait: fn(Child) -> u8,
+}
+
+/// `None` outside of a recording, and from the first panic on.
+static PLAN: Mutex<Option<Plan>> = Mutex::new(None);
+static STAGE: Mutex<Option<Stage>> = Mutex::new(None);
+
+fn lock<T>(it: &Mutex<T>) -> MutexGuard<'_, T> {
+    it.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// From now on a panic of any thread leads to `plan`.
+pub fn begin(plan: Plan) {
+    *lock(&PLAN) = Some(plan);
+    std::panic::set_hook(Box::new(panicked));
+}
+
+/// Notes how far COMMAND is; `None`: no process is there for it.
+pub fn note(stage: Option<Stage>) {
+    *lock(&STAGE) = stage;
+}
+
+/// Does not return: without the end of this thread its tracees would stay stopped.
+fn panicked(info: &PanicHookInfo<'_>) {
+    let plan = lock(&PLAN).take();
+    let Some(plan) = plan else {
+        if std::thread::current().name() == Some(THREAD) {
+            exit(status::FAILED);
+        }
+        end_thread();
+    };
+    let stage = *lock(&STAGE);
+    let runs = match stage {
+        Some(Stage::Runs(_)) => true,
+        Some(Stage::Ended(_)) => false,
+        None | Some(Stage::Forked(_)) => plan.untraced.is_some(),
+    };
+    (plan.tell)(&info.to_string().replace('\n', " "), runs);
+    let rescue = move || exit(rescue(plan, stage));
+    let thread = std::thread::Builder::new().name(THREAD.to_owned());
+    if thread.spawn(rescue).is_err() {
+        exit(status::FAILED);
+    }
+    end_thread();
+}
+
+/// The exit status, if this process is still the recorder's.
+fn rescue(plan: Plan, stage: Option<Stage>) -> u8 {
+    match stage {
+        Some(Stage::Runs(child)) => {
+            execute(child);
+            // Without /proc.
+            (plan.wait)(child)
+        }
+        Some(Stage::Ended(ended)) => exit_code(ended),
+        None | Some(Stage::Forked(_)) => {
+            if let Some(Stage::Forked(pid)) = stage {
+                let pid = Pid::from_raw(pid.cast_signed());
+                let _ = kill(pid, Signal::SIGKILL);
+                let _ = waitpid(pid, None);
+            }
+            plan.untraced
+                .map_or(status::FAILED, |become_command| become_command())
+        }
+    }
+}
+
+/// The exit status that says what this raw `wait` status does, as a shell gives it.
+pub fn exit_code(status: u32) -> u8 {
+    let code = match status & 0x7f {
+        0 => status >> 8 & 0xff,
+        signal => 128 + signal,
+    };
+    u8::try_from(code).unwrap_or(u8::MAX)
+}
+
+/// Becomes the waiter.
+fn execute(child: Child) {
+    let name = std::env::args_os().next().map(OsString::into_vec);
+    let words = [name.unwrap_or_default(), child.argument().into_bytes()];
+    // The first one came from the kernel as a C string: there is no NUL.
+    let words = words.map(|word| CString::new(word).unwrap_or_default());
+    let _ = nix::unistd::execv(c"/proc/self/exe", &words);
+}
+
+/// Ends the process without the exit handlers, which other threads may use.
+fn exit(status: u8) -> ! {
+    // SAFETY: a plain system call.
+    unsafe { libc::_exit(status.into()) }
+}
+
+/// Ends this thread, nothing on whose stack is freed.
+fn end_thread() -> ! {
+    loop {
+        // SAFETY: a plain system call; what this thread has lent to others stays where it is.
+        unsafe { libc::syscall(libc::SYS_exit, 0) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_waiters_argument_is_one_word() {
+        for own_session in [false, true] {
+            let child = Child {
+                pid: 4711,
+                own_session,
+            };
+            assert_eq!(Child::parse(&child.argument()), Some(child));
+        }
+        for wrong in [
+            "command-waiter",
+            "command-waiter:",
+            "command-waiter:0:0",
+            "command-waiter:-1:0",
+            "a-z",
+        ] {
+            assert_eq!(Child::parse(wrong), None, "{wrong}");
+        }
+    }
+}
