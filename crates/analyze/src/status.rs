@@ -11,6 +11,8 @@ pub enum Purpose {
     Late,
 }
 
+pub use tr_format::wait_status::{code, failed, has_core, in_shell, killed_by};
+
 use Purpose::{Late, Order, Outside};
 
 /// SIGKILL: lack of memory, or on purpose.
@@ -49,31 +51,6 @@ pub fn name(signal: u32) -> String {
 pub fn is_for(signal: u32, purpose: Purpose) -> bool {
     let mut all = SIGNALS.iter();
     all.any(|(number, _, purposes)| *number == signal && purposes.contains(&purpose))
-}
-
-/// Whether a process ended with another status than 0.
-pub fn failed(status: Option<u32>) -> bool {
-    status.is_some_and(|status| status != 0)
-}
-
-/// The signal that killed a process with this status.
-pub fn killed_by(status: Option<u32>) -> Option<u32> {
-    status.map(|it| it & 0x7f).filter(|signal| *signal != 0)
-}
-
-/// The exit code, unless a signal killed the process.
-pub fn code(status: u32) -> Option<u32> {
-    (status & 0x7f == 0).then_some(status >> 8 & 0xff)
-}
-
-/// The signal left a core dump.
-pub fn has_core(status: u32) -> bool {
-    status & 0x80 != 0
-}
-
-/// The status that a shell has of a command: of one that a signal has killed 128 and its number.
-pub fn in_shell(status: u32) -> u32 {
-    code(status).unwrap_or(128 + (status & 0x7f))
 }
 
 /// The signal that a status tells: the one that ended the process, or that of its child, as shells

@@ -40,6 +40,7 @@ pub mod stack;
 pub mod tally;
 mod task;
 mod varint;
+pub mod wait_status;
 mod walk;
 pub mod writer;
 mod zip;

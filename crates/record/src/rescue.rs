@@ -12,6 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use nix::sys::signal::{kill, Signal};
 use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
+use tr_format::wait_status::in_shell;
 
 use crate::status;
 
@@ -119,7 +120,7 @@ fn rescue(plan: Plan, stage: Option<Stage>) -> u8 {
             // Without /proc.
             (plan.wait)(child)
         }
-        Some(Stage::Ended(ended)) => exit_code(ended),
+        Some(Stage::Ended(ended)) => of_command(ended),
         None | Some(Stage::Forked(_)) => {
             if let Some(Stage::Forked(pid)) = stage {
                 let pid = Pid::from_raw(pid.cast_signed());
@@ -132,13 +133,9 @@ fn rescue(plan: Plan, stage: Option<Stage>) -> u8 {
     }
 }
 
-/// The exit status that says what this raw `wait` status does, as a shell gives it.
-pub fn exit_code(status: u32) -> u8 {
-    let code = match status & 0x7f {
-        0 => status >> 8 & 0xff,
-        signal => 128 + signal,
-    };
-    u8::try_from(code).unwrap_or(u8::MAX)
+/// COMMAND's raw `wait` status as an exit status, as shells tell it.
+pub fn of_command(status: u32) -> u8 {
+    u8::try_from(in_shell(status)).unwrap_or(u8::MAX)
 }
 
 /// Becomes the waiter.

@@ -151,7 +151,7 @@ fn plan(config: &Config) -> Plan {
         untraced: config.best_effort.then(|| Box::new(untraced) as _),
         wait: |child| {
             let waited = waiter::wait_for(child);
-            waited.map_or(status::FAILED, rescue::exit_code)
+            waited.map_or(status::FAILED, rescue::of_command)
         },
     }
 }

@@ -1,9 +1,10 @@
 //! COMMAND's end as `tr`'s own: its status, and the wait for it in place of a recorder that has panicked ([`rescue`](crate::rescue)).
 
 use nix::sys::signal::{raise, SigSet, Signal};
+use tr_format::wait_status::killed_by;
 
 use crate::command::{in_foreground, Running};
-use crate::rescue::{exit_code, Child};
+use crate::rescue::{of_command, Child};
 use crate::signals::Signals;
 
 /// Passes signals on until COMMAND ends; its raw `wait` status.
@@ -18,13 +19,13 @@ pub fn wait_for(child: Child) -> std::io::Result<u32> {
 
 /// The exit status of a `tr` whose COMMAND has ended with this raw `wait` status. After Ctrl-C it does not return.
 pub fn end_like(status: u32) -> u8 {
-    let interrupted = status & 0x7f == Signal::SIGINT as u32;
-    if interrupted && in_foreground() {
+    let interrupt = Signal::SIGINT as u32;
+    if killed_by(Some(status)) == Some(interrupt) && in_foreground() {
         // So that a shell's loop around us ends, as it would around COMMAND.
         let mut interrupt = SigSet::empty();
         interrupt.add(Signal::SIGINT);
         let _ = interrupt.thread_unblock();
         let _ = raise(Signal::SIGINT);
     }
-    exit_code(status)
+    of_command(status)
 }
