@@ -245,10 +245,17 @@ impl Programs {
         let large = large.unwrap_or_else(|| Large::create(settings));
         let kernel_shown = settings.stacks.is_some() && kernel_shown().unwrap_or(false);
         let large = large.map_err(failed("create the maps of the BPF programs"))?;
-        let given = (&kernel, settings, &large);
-        let mut attach = |raw| Programs::attach(given, (raw, kernel_shown), &mut phases);
-        // The first refusal is the one that matters.
-        let mut programs = attach(false).or_else(|refused| attach(true).map_err(|_| refused))?;
+        let mut attach = |raw, large: &Large| {
+            Programs::attach((&kernel, settings, large), (raw, kernel_shown), &mut phases)
+        };
+        let programs = attach(false, &large).or_else(|refused| {
+            // Programs that were attached may have written to the first ones.
+            let large = Large::create(settings).ok();
+            let programs = large.and_then(|large| attach(true, &large).ok());
+            // The first refusal is the one that matters.
+            programs.ok_or(refused)
+        });
+        let mut programs = programs?;
         programs.phases = phases;
         Ok((kernel, programs))
     }

@@ -240,6 +240,7 @@ impl Stopped {
     /// # Errors
     /// The child has ended already, or the kernel refuses the write: COMMAND never runs.
     pub fn release(mut self) -> std::io::Result<Running> {
+        self.note();
         if let Err(error) = self.release.write_all(b"g") {
             self.abandon();
             return Err(error);
@@ -252,6 +253,7 @@ impl Stopped {
     /// # Errors
     /// As [`Stopped::release`].
     pub fn release_announcing(mut self) -> std::io::Result<(Running, Option<OwnedFd>)> {
+        self.note();
         if let Err(error) = self.release.write_all(&ANNOUNCE) {
             self.abandon();
             return Err(error);
@@ -261,17 +263,21 @@ impl Stopped {
         Ok((self.running(), listener))
     }
 
+    /// Before the write: a panic of another thread at its time must not start COMMAND twice. Without the
+    /// write the child ends with 125.
+    fn note(&self) {
+        rescue::note(Some(Stage::Runs(Child {
+            pid: self.pid(),
+            own_session: self.own_session,
+        })));
+    }
+
     fn running(self) -> Running {
-        let running = Running {
+        Running {
             pid: self.pid,
             failure: self.failure,
             own_session: self.own_session,
-        };
-        rescue::note(Some(Stage::Runs(Child {
-            pid: running.pid(),
-            own_session: running.own_session,
-        })));
-        running
+        }
     }
 
     /// Ends it: COMMAND never runs.

@@ -103,8 +103,12 @@ fn panicked(info: &PanicHookInfo<'_>) {
         Some(Stage::Ended(_)) => false,
         None | Some(Stage::Forked(_)) => plan.untraced.is_some(),
     };
-    (plan.tell)(&info.to_string().replace('\n', " "), runs);
-    let rescue = move || exit(rescue(plan, stage));
+    let message = info.to_string().replace('\n', " ");
+    // A terminal that takes no text holds up that thread alone: tracees go on when this one ends.
+    let rescue = move || {
+        (plan.tell)(&message, runs);
+        exit(rescue(plan, stage))
+    };
     let thread = std::thread::Builder::new().name(THREAD.to_owned());
     if thread.spawn(rescue).is_err() {
         exit(status::FAILED);

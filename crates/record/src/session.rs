@@ -148,7 +148,8 @@ fn plan(config: &Config) -> Plan {
     };
     Plan {
         tell: config.on_panic,
-        untraced: config.best_effort.then(|| Box::new(untraced) as _),
+        untraced: (config.best_effort && !config.command.is_empty())
+            .then(|| Box::new(untraced) as _),
         wait: |child| {
             let waited = waiter::wait_for(child);
             waited.map_or(status::FAILED, rescue::of_command)

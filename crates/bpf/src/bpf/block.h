@@ -139,7 +139,7 @@ static __always_inline int on_issue(struct request *request)
 }
 
 /* The bucket of a latency: n for 2^(n + 10) to 2^(n + 11) ns, the first and the last without a
- * bound. Without branches, as the searches in containers.h. Not static, as above. */
+ * bound. Without branches, as the search in containers.h. Not static, as above. */
 __noinline __u32 bucket_of(__u64 ns)
 {
 	__u64 log = 0, bits;

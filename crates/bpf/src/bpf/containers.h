@@ -64,8 +64,8 @@ __u32 client_count, last_client, strangers;
 
 /*
  * The verifier follows both ways of a branch, and both of the next one from each: half a million
- * instructions for a loop over bytes, 0.3 s of each recording's start. So the two searches have no
- * branch that depends on what they read, and are not static: it looks at each once.
+ * instructions for a loop over bytes, 0.3 s of each recording's start. So the search has no
+ * branch that depends on what it reads, and is not static: it looks at it once.
  */
 
 /* 1 for 0, else 0. */

@@ -22,13 +22,16 @@ fn has_timeout(reason: Reason) -> bool {
             | Reason::Poll
             | Reason::SocketRead
             | Reason::SocketWrite
-            // A timerfd: no device's interrupt wakes the readers of other descriptors.
+            // A timerfd. The interrupt of a disk, too, wakes the readers of an eventfd: rarely one without a task.
             | Reason::OtherDescriptor
     )
 }
 
 /// A thread in the background looks more often than this before its process ends.
 const PERIODIC: usize = 8;
+/// The most threads of a process that are asked whether they waited for one's end, and the most
+/// stretches of each.
+const MOST: usize = 64;
 /// The longest time in ns that a thread works to end, once its process ends.
 const ENDING: u64 = 1_000_000;
 /// A wait of less than this part of the timeout before it is another one's: for the lock of an
@@ -111,9 +114,11 @@ impl Builder<'_> {
         let analysis = self.graph.analysis;
         let process = analysis.process(analysis.thread(thread).process);
         let others = process.threads.iter().filter(|it| **it != thread);
-        let mut waits = others.flat_map(|other| {
-            let waits = self.graph.timeline.of(*other);
-            waits
+        let timeline = &self.graph.timeline;
+        let mut waits = others.take(MOST).flat_map(|other| {
+            let at = timeline.at(*other, last.to).unwrap_or(0);
+            (at..at.saturating_add(MOST))
+                .map_while(|number| timeline.get(*other, number))
                 .filter(|it| it.doing == Bucket::Wait(Wait::Sleep) && it.to >= last.to)
                 .filter(|it| self.waker(*other, it) == Some(thread))
         });

@@ -464,8 +464,9 @@ impl State {
         };
         self.waiting.push(time, LifeKind::End(end));
         if id == self.root {
-            let ended = reaped.map(|(status, _)| Stage::Ended(status.cast_unsigned()));
-            rescue::note(ended);
+            if let Some((status, _)) = reaped {
+                rescue::note(Some(Stage::Ended(status.cast_unsigned())));
+            }
             self.reaped = reaped.map(|(status, usage)| Reaped { status, usage });
         }
     }
