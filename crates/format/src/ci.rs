@@ -274,11 +274,13 @@ pub const SYSTEMS: [System; 14] = [
 ];
 
 /// Variables beside the identifiers: the span around a recording, the moment in which the job
-/// began to wait for a runner (seconds since 1970), which a job's script sets, and the mark of a
-/// system that has no other variable of its own.
-pub const OTHERS: [&str; 3] = ["TRACEPARENT", QUEUED_AT, FORGEJO];
+/// began to wait for a runner (seconds since 1970), which a job's script sets, the mark of a
+/// system that has no other variable of its own, and the number of containers that share a job.
+pub const OTHERS: [&str; 4] = ["TRACEPARENT", QUEUED_AT, FORGEJO, CONTAINERS];
 
 const FORGEJO: &str = "FORGEJO_ACTIONS";
+
+const CONTAINERS: &str = "CIRCLE_NODE_TOTAL";
 
 /// The span of a recording, in hexadecimal digits: the recorder adds it to the variables of a job that has a trace
 /// context.
@@ -351,7 +353,6 @@ fn plain<'a>(
     value: String,
     get: impl Fn(&str) -> Option<&'a str>,
 ) -> String {
-    let without = |end: &str| value.strip_suffix(end).map(str::to_owned);
     let short = match (system.name, name) {
         // A job without a leg has itself as its leg, or this name.
         (AZURE, "job") => value
@@ -359,10 +360,14 @@ fn plain<'a>(
             .filter(|(job, leg)| job == leg || *leg == "__default")
             .map(|(job, _)| job.to_owned()),
         // Of a job that is not shared, this is the only container.
-        (CIRCLE, "job") => without(" 0"),
+        (CIRCLE, "job") if get(CONTAINERS).is_none_or(|it| it == "1") => {
+            value.strip_suffix(" 0").map(str::to_owned)
+        }
         // A multibranch project has a job for each branch, which is not another project.
-        (JENKINS, "project" | "job") => get("BRANCH_NAME")
-            .and_then(|branch| without(&format!("/{}", branch.replace('/', "%2F")))),
+        (JENKINS, "project" | "job") => value
+            .rsplit_once('/')
+            .filter(|(_, job)| get("BRANCH_NAME").is_some_and(|it| decoded(job) == it.as_bytes()))
+            .map(|(project, _)| project.to_owned()),
         (_, "branch") => ["refs/heads/", "origin/"]
             .iter()
             .find_map(|start| value.strip_prefix(start))
@@ -370,6 +375,28 @@ fn plain<'a>(
         _ => None,
     };
     short.unwrap_or(value)
+}
+
+/// A text whose bytes may be encoded as in a URL: `%2F`.
+fn decoded(text: &str) -> Vec<u8> {
+    let mut parts = text.split('%');
+    let mut out = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let digits = part
+            .get(..2)
+            .filter(|it| it.bytes().all(|digit| digit.is_ascii_hexdigit()));
+        match digits.and_then(|it| u8::from_str_radix(it, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                out.extend(part.bytes().skip(2));
+            }
+            None => {
+                out.push(b'%');
+                out.extend(part.bytes());
+            }
+        }
+    }
+    out
 }
 
 #[cfg(test)]
