@@ -394,16 +394,15 @@ fn number(jobs: &mut [Job]) {
 
 /// The jobs before one that the graph says it needs. One that begins later is none.
 fn given(jobs: &[Job], at: usize, graph: &Graph) -> Vec<usize> {
-    // Without its number, and without its leg: who needs a job needs all legs of its matrix.
+    // Without its number, and without its leg: who needs a job needs all legs of its matrix. What the
+    // graph has as a job is no leg of another one.
     let plain = |name: &str| {
-        let name = name.split(" #").next().unwrap_or_default();
-        name.split(" (").next().unwrap_or_default().to_owned()
+        let one = name.split(" #").next().unwrap_or_default();
+        let known = [name, one].into_iter().find(|it| graph.contains_key(*it));
+        let job = known.or_else(|| one.split(" (").next());
+        job.unwrap_or_default().to_owned()
     };
-    let needs = jobs.get(at).and_then(|job| {
-        graph
-            .get(&job.name)
-            .or_else(|| graph.get(&plain(&job.name)))
-    });
+    let needs = jobs.get(at).and_then(|job| graph.get(&plain(&job.name)));
     let Some(needs) = needs else {
         return Vec::new();
     };

@@ -166,6 +166,33 @@ fn a_second_recording_in_a_job_is_no_other_job() {
     assert_eq!(json["path"], path);
 }
 
+/// test         ====    twice
+/// test (slow)  ======
+/// test (a)     ===     a leg, which the graph does not have
+/// deploy             =
+#[test]
+fn a_job_of_the_graph_is_no_leg_of_another_one() {
+    let all = || {
+        vec![
+            job("test", 0, 4),
+            job("test", 0, 5),
+            job("test (slow)", 0, 6),
+            job("test (a)", 0, 3),
+            job("deploy", 7, 8),
+        ]
+    };
+    let needed = |text: &str| {
+        let json = Pipeline::new(all(), Some(&graph(text).unwrap()), &[]).json();
+        json["jobs"][4]["needs"].clone()
+    };
+    let both = r#"{"jobs": [{"name": "test"}, {"name": "test (slow)"}, {"name": "deploy", "needs": ["test"]}]}"#;
+    let expected = serde_json::json!(["test (a)", "test", "test #2"]);
+    assert_eq!(needed(both), expected);
+    let one = r#"{"jobs": [{"name": "test"}, {"name": "deploy", "needs": ["test"]}]}"#;
+    let expected = serde_json::json!(["test (a)", "test", "test #2", "test (slow)"]);
+    assert_eq!(needed(one), expected);
+}
+
 #[test]
 fn names_of_the_ci_system_are_escaped_and_needs_found_by_them() {
     let odd = "a\u{1b}[2J\u{202e}";
