@@ -11,15 +11,16 @@ import render
 def _known(row, known):
     """By the time: a run has another number if --since leaves out those before it."""
     return any(
-        it["kind"] == "change" and it["subject"] == _subject(row) and it["up"] == (row["change_ns"] > 0)
-        and row["near_from_ns"] <= it["start_unix_ns"] <= row["near_to_ns"]
+        it.get("kind") == "change" and it.get("subject") == _subject(row) and it.get("up") == (row["change_ns"] > 0)
+        # An older version wrote none.
+        and row["near_from_ns"] <= it.get("start_unix_ns", -1) <= row["near_to_ns"]
         for it in known
     )
 
 
 def _fails_still(row, known):
     """It was told. Of a command that has failed in all runs since --since, the first failure is not known."""
-    told = [it["since"] for it in known if it["kind"] == "failing" and it["series"] == row["series"]]
+    told = [it.get("since") for it in known if it.get("kind") == "failing" and it.get("series") == row["series"]]
     return row["failing_since"] in told or (row["failing_runs"] == row["runs"] and bool(told))
 
 
@@ -27,15 +28,29 @@ def _subject(row):
     return [row["series"], row["kind"], row["name"]]
 
 
+def _read(path):
+    """What was told."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            known = json.load(file)
+        if not isinstance(known, list) or not all(isinstance(it, dict) for it in known):
+            raise ValueError("no list of objects")
+        if not all(isinstance(it.get("start_unix_ns", -1), int) for it in known):
+            raise ValueError("a start_unix_ns is no integer")
+    except FileNotFoundError:
+        return []
+    except ValueError as error:
+        raise ValueError(f"{path}: not what --alerts wrote: {error}") from error
+    return known
+
+
 def fresh(report, args):
     """The text of what FILE does not know; adds it to FILE. Nothing new is no text."""
-    try:
-        with open(args.alerts, encoding="utf-8") as file:
-            known = json.load(file)
-    except FileNotFoundError:
-        known = []
-    except ValueError as error:
-        raise ValueError(f"{args.alerts}: not what --alerts wrote: {error}") from error
+    known = _read(args.alerts)
+    # What ended well is told again if it fails again. A series without a run in this report is as it was.
+    failing = {row["series"] for row in report["failures"] if row["failing_runs"] > 0}
+    well = {row["series"] for row in report["trend"]} - failing
+    known = [it for it in known if it.get("kind") != "failing" or it.get("series") not in well]
     changes = [row for row in report["causes"] if row["kind"] == "command" and not _known(row, known)]
     failing = [row for row in report["failures"] if row["failing_runs"] >= 3]
     failing = [row for row in failing if not _fails_still(row, known)]

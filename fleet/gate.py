@@ -6,8 +6,8 @@ import dataset
 import render
 import report
 
-# The runs before it that are compared, and the least of them.
-BASELINE, LEAST = 30, 8
+# The runs before it that are compared, the least of them, and among how many those on machines of its kind are sought.
+BASELINE, LEAST, RECENT = 30, 8, 100
 
 # Its own series, or the same job and command on another branch, where a pull request has no runs of its own.
 QUESTION = """
@@ -55,6 +55,12 @@ def _more(own, before, *names):
     return int(mine - statistics.median(others))
 
 
+def _more_at_a_time(own, before, *names):
+    """The same, as if all had taken the run's own time: a constant load of others takes more in a longer run."""
+    longer = [{name: row[name] and row[name] * own["path_ns"] / row["path_ns"] for name in names} for row in before]
+    return _more(own, longer, *names)
+
+
 def judged(own, before, over, against=None):
     """The verdict in words, and the exit status."""
     if not own["well"]:
@@ -64,10 +70,10 @@ def judged(own, before, over, against=None):
         hint = "" if against else "; --against BRANCH takes those of another branch"
         return f"{render.plural(len(before), 'run', 'runs')}{where} before it that ended well: {LEAST} are needed to judge{hint}", 0
     # On machines of one kind, where recordings tell it.
-    alike = [row for row in before if row["pool"] == own["pool"]]
-    known = bool(own["cpu"]) and all(row["cpu"] for row in before)
+    recent = before[-RECENT:]
+    alike = [row for row in recent if row["cpu"] and row["pool"] == own["pool"]]
     comparable = len(alike) >= LEAST
-    before = (alike if known and comparable else before)[-BASELINE:]
+    before = (alike if own["cpu"] and comparable else recent)[-BASELINE:]
     times = sorted(row["path_ns"] for row in before)
     middle = statistics.median(times)
     low, high = times[len(times) // 4], times[-1 - len(times) // 4]
@@ -78,10 +84,11 @@ def judged(own, before, over, against=None):
     if own["path_ns"] <= limit:
         return f"{what}: within the limit of {render.time(limit)}", 0
     what += f": slower than the limit of {render.time(limit)}"
-    if known and not comparable:
-        return f"{what}, but {len(alike)} of them are on such a runner: unknown whether the code or the runner", 0
+    if own["cpu"] and not comparable:
+        known = f"{len(alike)} of the last {len(recent)} are known to be on such a runner"
+        return f"{what}, but {known}: unknown whether the code or the runner", 0
     starved = _more(own, before, "starved_ns")
-    if 2 * starved >= own["path_ns"] - middle and 2 * _more(own, before, "others_ns", "stolen_ns", "throttled_ns") >= starved:
+    if 2 * starved >= own["path_ns"] - middle and 2 * _more_at_a_time(own, before, "others_ns", "stolen_ns", "throttled_ns") >= starved:
         return f"{what}, but it was starved for {render.time(starved)} more, by the machine: the runner, not your change", 0
     hosts = {row["host"] for row in before}
     return what + ("" if own["host"] in hosts else ", on a host that is not among theirs"), 1

@@ -1,5 +1,6 @@
 """What fleet/report.py answers about a generated dataset of 10,000 runs; run by tests/fleet.rs."""
 
+import argparse
 import json
 import pathlib
 import subprocess
@@ -7,9 +8,11 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT / "benches"))
+sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "fleet")]
 import duckdb
 import fleet
+from alerts import fresh
+from gate import judged
 
 REPO = "team/repository-0"
 LAST = "repo=team%2Frepository-0/date=2026-01-10"
@@ -31,9 +34,54 @@ def alerts(place):
     again = asked(place, "--repo", REPO, "--alerts", known, "--since", "2026-01-03")
     assert again == "", again
     asked(place, "--repo", REPO, "--alerts", known, "--webhook", "http://127.0.0.1:9/")
-    known.write_text("{")
-    asked(place, "--repo", REPO, "--alerts", known, status=1)
+    for bad in ["{", "{}", "[1]", '[{"kind": "change", "start_unix_ns": null}]']:
+        known.write_text(bad)
+        asked(place, "--repo", REPO, "--alerts", known, status=1)
+    # As the version before wrote it.
+    known.write_text(json.dumps([{"kind": "change", "subject": [], "seq": 7, "up": True}, {}]))
+    assert asked(place, "--repo", REPO, "--alerts", known) == first
     asked(place, "--repo", REPO, "-o", place / "none/report.txt", status=1)
+
+
+def fails_again(place):
+    """A command that failed, ended well and fails again is told twice; one without runs is as it was."""
+    args = argparse.Namespace(alerts=str(place / "failing.json"), webhook=None)
+
+    def told(failing, runs, since, series="make"):
+        row = {"series": series, "failing_runs": failing, "runs": runs, "failing_since": since, "failing_commit": None, "failing_page": None}
+        report = {"causes": [], "failures": [row] if failing is not None else [], "trend": [{"series": series}]}
+        return "fails since" in fresh(report, args)
+
+    assert told(3, 9, "2026-03-01") and not told(4, 10, "2026-03-01")
+    assert not told(0, 11, None) and told(5, 5, "2026-05-01")
+    assert not told(None, 5, None) and told(3, 3, "2026-06-01")
+    assert told(3, 9, "2026-06-02", "other") and not told(None, 5, None, "other")
+    assert not told(4, 4, "2026-06-02")
+
+
+def verdicts():
+    """Of runs with the machine's counters: the verdict's end, and the exit status."""
+
+    def run(path=60, starved=1, others=30, cpu="AMD", pool=1):
+        times = {"path_ns": path, "starved_ns": starved, "others_ns": others, "stolen_ns": 0, "throttled_ns": 0}
+        return {"well": 1, "cpu": cpu, "pool": pool, "host": "a", **{name: time * 10**9 for name, time in times.items()}}
+
+    runs = [run() for _ in range(30)]
+    said, status = judged(run(path=90, starved=31, others=45), runs, 10)
+    assert status == 1, ("tasks of its own beside the same load", said)
+    said, status = judged(run(path=90, starved=31, others=75), runs, 10)
+    assert status == 0 and "not your change" in said, said
+    # One run without a model, between runs of two kinds.
+    kinds = [run(path=60 + 40 * (n % 2), cpu=["AMD", "Intel"][n % 2], pool=n % 2) for n in range(60)]
+    kinds[50] = run(path=60, cpu="", pool=7)
+    said, status = judged(run(path=80, pool=0), kinds, 10)
+    assert status == 1 and "median of 29 runs" in said, said
+    # A kind of long ago, before all took longer.
+    old = [run(pool=0, cpu="Intel") for _ in range(30)] + [run(path=90) for _ in range(100)]
+    said, status = judged(run(path=120, pool=0, cpu="Intel"), old, 10)
+    assert status == 0 and "0 of the last 100 are known to be on such a runner" in said, said
+    said, status = judged(run(path=120), [run(cpu="") for _ in range(30)], 10)
+    assert status == 0 and "unknown" in said, said
 
 
 def add(place, run, branch, factor, model="AMD EPYC", starved=1):
@@ -83,6 +131,8 @@ with tempfile.TemporaryDirectory() as work:
     place = pathlib.Path(work)
     fleet.make(place / "runs", 10_000, 10)
     alerts(place)
+    fails_again(place)
+    verdicts()
     gate(place)
     pages(place)
 print(json.dumps("ok"))
