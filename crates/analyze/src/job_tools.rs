@@ -11,6 +11,8 @@ pub struct JobTool {
     options: &'static str,
     /// The short options without a value: they may stand before one that has a value, as in `-kj4`.
     flags: &'static str,
+    /// The options without a value that mean one, separated by spaces.
+    one: &'static str,
     /// The values that mean as many as there are CPUs, separated by spaces.
     auto: &'static str,
     /// The order in which it starts its jobs, if that is known.
@@ -50,6 +52,7 @@ const fn row(family: Family, options: &'static str) -> JobTool {
         family,
         options,
         flags: "",
+        one: "",
         auto: "",
         starts: None,
         unless_told: Untold::One,
@@ -59,6 +62,11 @@ const fn row(family: Family, options: &'static str) -> JobTool {
 impl JobTool {
     const fn flags(mut self, flags: &'static str) -> JobTool {
         self.flags = flags;
+        self
+    }
+
+    const fn one(mut self, one: &'static str) -> JobTool {
+        self.one = one;
         self
     }
 
@@ -94,7 +102,7 @@ const ROWS: &[JobTool] = &[
     row(Family::Pytest, "-n --numprocesses").auto("auto logical"),
     row(Family::Node, "--test-concurrency"),
     row(Family::Meson, "--num-processes"),
-    row(Family::Jest, "--maxWorkers -w").unless_told(Untold::Seen),
+    row(Family::Jest, "--maxWorkers -w").one("--runInBand -i").unless_told(Untold::Seen),
     row(Family::CargoNextest, "-j --test-threads").unless_told(Untold::Seen),
 ];
 
@@ -114,10 +122,10 @@ impl JobTool {
     /// Whether a call with these arguments starts as many workers as there are CPUs, in an order that is
     /// not known.
     pub fn follows(&self, args: &[&[u8]]) -> bool {
-        match self.told(args) {
-            Some(told) => self.is_auto(&told),
-            None => self.starts.is_none() && self.unless_told == Untold::Seen,
-        }
+        let told = self.told(args).unwrap_or_default();
+        // A share of the CPUs, or a name for their number, is no number.
+        let untold = self.starts.is_none() && self.unless_told == Untold::Seen;
+        self.is_auto(&told) || (untold && told.parse::<u64>().is_err())
     }
 
     fn is_auto(&self, value: &str) -> bool {
@@ -126,10 +134,16 @@ impl JobTool {
 
     /// The value of the option for the number of jobs; empty: it has none.
     fn told(&self, args: &[&[u8]]) -> Option<String> {
+        let short = !is_vitest(args);
+        let is_one = |arg: &&[u8]| self.one.split(' ').any(|it| it.as_bytes() == *arg);
+        if short && !self.one.is_empty() && args.iter().any(|arg| is_one(&arg)) {
+            return Some("1".to_owned());
+        }
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let arg = String::from_utf8_lossy(arg);
-            for option in self.options.split(' ') {
+            let options = self.options.split(' ');
+            for option in options.filter(|it| short || it.starts_with("--")) {
                 let Some(value) = self.value(&arg, option) else {
                     continue;
                 };
@@ -159,6 +173,13 @@ impl JobTool {
         };
         Some(value.strip_prefix('=').unwrap_or(value))
     }
+}
+
+/// vitest has long options of jest's; its `-w` is another one.
+fn is_vitest(args: &[&[u8]]) -> bool {
+    let name = |arg: &&[u8]| arg.rsplit(|it| *it == b'/').next() == Some(b"vitest");
+    let module = |arg: &&[u8]| arg.ends_with(b"/vitest.mjs");
+    args.iter().take(2).any(|arg| name(arg) || module(arg))
 }
 
 #[cfg(test)]
@@ -212,8 +233,31 @@ mod tests {
         ] {
             assert!(!follows(Family::Pytest, args), "{args}");
         }
-        assert!(follows(Family::Jest, "jest --maxWorkers=50%"));
-        assert!(!follows(Family::Jest, "jest --maxWorkers=2 a"));
+        for args in [
+            "jest",
+            "jest --maxWorkers=50%",
+            "jest --maxWorkers 50%",
+            "jest -w 50%",
+            "vitest -w",
+            "node /w/node_modules/vitest/vitest.mjs -w 2",
+            "vitest --maxWorkers 50%",
+        ] {
+            assert!(follows(Family::Jest, args), "{args}");
+        }
+        for args in [
+            "jest --maxWorkers=2 a",
+            "jest --maxWorkers 2",
+            "jest -w2",
+            "jest -i",
+            "node /w/node_modules/.bin/jest --maxWorkers=50% --runInBand",
+            "vitest --maxWorkers=2",
+        ] {
+            assert!(!follows(Family::Jest, args), "{args}");
+        }
+        assert!(follows(
+            Family::CargoNextest,
+            "cargo-nextest nextest run -j num-cpus"
+        ));
         assert!(!follows(
             Family::CargoNextest,
             "cargo-nextest nextest run -j 2"
