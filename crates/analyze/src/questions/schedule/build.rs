@@ -461,7 +461,9 @@ impl Builder<'_> {
                     };
                     let ns = until.since(from);
                     let (work, rest) = hidden.map_or((0, ns), |it| it.divide(ns));
-                    list.push(working, mask(Kind::OnCpu), work, until);
+                    if work > 0 {
+                        list.push(working, mask(Kind::OnCpu), work, until);
+                    }
                     list.push(what, mask(kind), rest, until);
                 });
             if !waits {
