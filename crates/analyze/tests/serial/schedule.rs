@@ -650,8 +650,10 @@ fn the_path_adds_up() {
             ..Machine::of(4)
         };
         let done = schedule.trace(machine, 0, Effect::Likely);
-        let sum: u64 = done.legs.iter().map(|leg| leg.ns).sum();
-        assert_eq!((sum, done.legs.first().unwrap().from), (done.wall, 0));
+        for done in [done.clone(), done.fitted((13, 11))] {
+            let sum: u64 = done.legs.iter().map(|leg| leg.ns).sum();
+            assert_eq!((sum, done.legs.first().unwrap().from), (done.wall, 0));
+        }
     }
 }
 

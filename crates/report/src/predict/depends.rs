@@ -6,7 +6,7 @@ use tr_analyze::job_tools::{self, Starts};
 use tr_analyze::jobs::{Job, Tools};
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::schedule::{Plan, Planned};
-use tr_analyze::tools::{self, Role};
+use tr_analyze::tools::{self, Family, Role};
 
 use crate::advice::facts::{Execution, Facts};
 use crate::advice::programs;
@@ -95,7 +95,7 @@ pub(super) fn plan(facts: &Facts<'_>, tools: &Tools) -> Plan {
 }
 
 fn after(facts: &Facts<'_>, tools: &Tools) -> Vec<After> {
-    let files = files(facts, &tools.jobs);
+    let mut files = files(facts, &tools.jobs);
     let mut by_owner: BTreeMap<ProcessIx, Vec<usize>> = BTreeMap::new();
     for (at, job) in tools.jobs.iter().enumerate() {
         by_owner.entry(job.owner).or_default().push(at);
@@ -103,19 +103,59 @@ fn after(facts: &Facts<'_>, tools: &Tools) -> Vec<After> {
     let mut after: Vec<After> = Vec::new();
     after.resize_with(tools.jobs.len(), Default::default);
     for (owner, jobs) in &by_owner {
-        if !is_listed(facts.analysis, *owner) {
-            of_owner(tools, &files, jobs, &mut after);
+        match needs_of(facts.analysis, *owner) {
+            Needs::None => {}
+            Needs::Files => of_owner(tools, &files, jobs, &mut after),
+            Needs::Declared => {
+                without_scratch(&mut files, jobs);
+                of_owner(tools, &files, jobs, &mut after);
+                for at in jobs {
+                    if let Some([certain, likely, _]) = after.get_mut(*at) {
+                        certain.clear();
+                        likely.clear();
+                    }
+                }
+            }
         }
     }
     after
 }
 
-/// Whether a tool starts its jobs as they are listed: they need none of each other, even if all remove and
-/// write a file of the same name.
-fn is_listed(analysis: &Analysis, owner: ProcessIx) -> bool {
-    let tool = analysis.process(owner).tool();
-    let tool = tool.and_then(|it| job_tools::of(it.family));
-    tool.is_some_and(|it| it.starts == Some(Starts::Listed))
+/// What the jobs of a tool may need of each other.
+enum Needs {
+    /// Those that make the files which they name.
+    Files,
+    /// Nothing, unless a test's properties or a rule say so: files tell what is possible.
+    Declared,
+    /// Nothing: there is no way to say it.
+    None,
+}
+
+fn needs_of(analysis: &Analysis, owner: ProcessIx) -> Needs {
+    let family = analysis.process(owner).tool().map(|it| it.family);
+    let tool = family.and_then(job_tools::of);
+    match (tool.and_then(|it| it.starts), family) {
+        (Some(Starts::Listed), Some(Family::Ctest | Family::Prove)) => Needs::Declared,
+        (Some(Starts::Listed), _) => Needs::None,
+        _ => Needs::Files,
+    }
+}
+
+/// A file that several tests make or remove is each one's own: no test makes it for others.
+fn without_scratch(files: &mut [Files], jobs: &[usize]) {
+    let mut makers: BTreeMap<String, usize> = BTreeMap::new();
+    for files in jobs.iter().filter_map(|at| files.get(*at)) {
+        for name in &files.made {
+            *makers.entry(name.clone()).or_default() += 1;
+        }
+    }
+    let scratch = |name: &String| makers.get(name).is_some_and(|made| *made >= RARE);
+    for at in jobs {
+        if let Some(files) = files.get_mut(*at) {
+            files.made.retain(|name| !scratch(name));
+            files.named.retain(|name| !scratch(name));
+        }
+    }
 }
 
 fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After]) {

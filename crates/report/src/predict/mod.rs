@@ -9,14 +9,16 @@ mod depends;
 mod page;
 mod render;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regex::bytes::Regex;
 use tr_analyze::critical_path::{self, CriticalPath, NoPath};
 use tr_analyze::jobs::Tools;
+use tr_analyze::machine::withheld;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
-use tr_format::event::Ktime;
+use tr_analyze::timeline::Bucket;
+use tr_format::event::{CpuId, Ktime};
 
 use crate::advice::facts::Facts;
 use crate::facts::shares::CpuShares;
@@ -144,6 +146,10 @@ pub struct Predictor {
     follow: BTreeSet<String>,
     /// The most tasks of the run that were on CPUs at once: it may have been allowed fewer than all.
     used: u64,
+    /// The run was on one CPU.
+    one_cpu: bool,
+    /// How long a quota throttled the recorded run, in ns.
+    throttled: u64,
     /// A server of the run serves others, too.
     shared: bool,
 }
@@ -227,6 +233,8 @@ impl Predictor {
             from: path.from,
             follow: depends::follow(facts),
             used: used(facts, path),
+            one_cpu: is_on_one_cpu(facts, path),
+            throttled: withheld(analysis).throttled_ns.unwrap_or(0),
             shared: own.iter().any(|ix| analysis.process(*ix).shared),
             own,
             schedule,
@@ -283,23 +291,56 @@ impl Predictor {
         let least = alone.map_or(low, |ns| ns.min(low));
         let least = self.followed(least, (cpus, jobs), &done);
         let error = self.error(cpus, &done);
-        let fit = self.fit(machine);
-        let part = |ns, thousandths| times(times(ns, fit), (thousandths, 1000));
+        let fit = self.fit(machine, &done);
+        // One CPU may take less than two: nothing moves.
+        let least_fit = if cpus > 1 { fit } else { (1, 1) };
+        let part = |ns, fit, thousandths| Done::times(Done::times(ns, fit), (thousandths, 1000));
+        let high = part(high.max(done.wall), fit, 1000 + error.1);
         let interval = Interval {
-            low: part(least.min(done.wall), 1000u64.saturating_sub(error.0)),
-            likely: times(done.wall, fit),
-            high: part(high.max(done.wall), 1000 + error.1),
+            low: part(
+                least.min(done.wall),
+                least_fit,
+                1000u64.saturating_sub(error.0),
+            ),
+            likely: Done::times(done.wall, fit),
+            high: high.max(self.unexplained(machine, &done)),
         };
         (interval, done.fitted(fit))
     }
 
-    /// The recorded time and that of the same run simulated: what one has more, as waits for a CPU beside an
-    /// idle one, a run on other machines has, too. On one CPU none is idle.
-    fn fit(&self, machine: Machine) -> (u64, u64) {
-        let several = machine.cpus > 1 && self.recorded_cpus > 1;
-        match several && !self.wanted.alone && self.replayed > 0 {
-            true => (self.recorded, self.replayed),
-            false => (1, 1),
+    /// How many times as long a run takes as its simulation, as a fraction. What the recorded one took longer,
+    /// as waits for a CPU beside an idle one, a run on other machines takes, too. On one CPU none is idle,
+    /// but the run takes no less than on two.
+    fn fit(&self, machine: Machine, done: &Done) -> (u64, u64) {
+        if !self.is_fitted(machine) {
+            return (1, 1);
+        }
+        let (is, of) = (bounded(self.without_quota(), self.replayed), self.replayed);
+        if machine.cpus > 1 {
+            return (is, of);
+        }
+        let two = self.machine(2, machine.jobs);
+        let two = self.slowest(two, Effect::Likely).0.wall;
+        (Done::times(two, (is, of)).max(done.wall), done.wall)
+    }
+
+    /// Whether what the recorded run took longer than its simulation says something about a machine: a quota's
+    /// waits are in the simulation.
+    fn is_fitted(&self, machine: Machine) -> bool {
+        let changed = self.wanted.alone || machine.quota.is_some();
+        !changed && self.recorded_cpus > 1 && self.replayed > 0
+    }
+
+    /// The recorded time, without that in which a quota throttled the run: the simulation has no quota.
+    fn without_quota(&self) -> u64 {
+        unthrottled(self.recorded, self.throttled, self.replayed)
+    }
+
+    /// The time, if all that the recorded run took longer than its simulation remains, however much it is.
+    fn unexplained(&self, machine: Machine, done: &Done) -> u64 {
+        match self.is_fitted(machine) && machine.cpus > 1 {
+            true => Done::times(done.wall, (self.without_quota(), self.replayed)),
+            false => 0,
         }
     }
 
@@ -322,7 +363,7 @@ impl Predictor {
             let machine = Machine { shaken, ..machine };
             let (shaken, _) = self.slowest(machine, Effect::Likely);
             // Its work may be more or less altogether: that is no matter of chance.
-            let wall = times(shaken.wall, (done.on_cpu.max(1), shaken.on_cpu));
+            let wall = Done::times(shaken.wall, (done.on_cpu.max(1), shaken.on_cpu));
             (low, high) = (low.min(wall), high.max(wall));
         }
         (low, high)
@@ -358,7 +399,7 @@ impl Predictor {
         if jobs.is_some() || !self.follows(cpus) {
             return ns;
         }
-        let divided = times(ns, (self.used, cpus));
+        let divided = Done::times(ns, (self.used, cpus));
         divided.max(done.on_cpu / cpus.max(1)).min(ns)
     }
 
@@ -370,7 +411,7 @@ impl Predictor {
     /// How much less and how much more it may be, in thousandths.
     fn error(&self, cpus: u64, done: &Done) -> (u64, u64) {
         let off = self.replayed.abs_diff(self.recorded).saturating_mul(1000);
-        let off = (off / self.recorded.max(1)).min(300);
+        let off = (off / self.recorded.max(1)).min(MOST_OFF);
         let own = match self.wanted.alone {
             // What others took is not in it.
             true => BASE,
@@ -394,7 +435,7 @@ impl Predictor {
             None => 0,
         };
         // Recorded on one CPU no process moved to another one's caches.
-        let moved = match self.used == 1 && cpus > 1 {
+        let moved = match self.one_cpu && cpus > 1 {
             true => {
                 let starts = (self.own.len() as u64).saturating_mul(MOVED);
                 starts.saturating_mul(1000) / self.recorded.max(1)
@@ -442,6 +483,8 @@ impl Predictor {
         }
         let machine = self.machine(high, self.wanted.jobs);
         let traced = self.traced(machine);
+        let fit = self.fit(machine, &traced);
+        let traced = traced.fitted(fit);
         (high < MOST_CPUS).then(|| Knee {
             cpus: high,
             because: parts(analysis, &traced),
@@ -451,6 +494,8 @@ impl Predictor {
 
 /// The least error of a forecast, in thousandths.
 const BASE: u64 = 50;
+/// The most that a run takes longer or less long than its simulation, in thousandths.
+const MOST_OFF: u64 = 300;
 /// What it costs large processes that others have the caches while tasks wait for a CPU, in thousandths
 /// of their work: least, likely, most.
 const COLD: (u64, u64, u64) = (0, 90, 250);
@@ -469,10 +514,17 @@ pub const MOST_CPUS: u64 = 64;
 /// The parts of a path that are told.
 const PARTS: usize = 6;
 
-/// A time `is / of` times as long.
-fn times(ns: u64, (is, of): (u64, u64)) -> u64 {
-    let product = u128::from(ns) * u128::from(is);
-    u64::try_from(product / u128::from(of.max(1))).unwrap_or(u64::MAX)
+/// A recorded time without that in which a quota throttled it, but no less than its simulation, unless it is.
+fn unthrottled(recorded: u64, throttled: u64, replayed: u64) -> u64 {
+    let less = recorded.saturating_sub(throttled);
+    less.max(replayed.min(recorded))
+}
+
+/// A recorded time that differs from its simulation by no more than a part.
+fn bounded(recorded: u64, replayed: u64) -> u64 {
+    let longer = (1000 + MOST_OFF, 1000);
+    let least = Done::times(replayed, (longer.1, longer.0));
+    recorded.clamp(least, Done::times(replayed, longer).max(least))
 }
 
 /// A bound that totals allow: the CPU time, if it were divided evenly. What a change would take from it
@@ -506,6 +558,28 @@ fn used(facts: &Facts<'_>, path: &CriticalPath) -> u64 {
         .filter(|(ns, ..)| *ns > 0)
         .map(|(_, running, _)| running);
     running.max().unwrap_or(1) as u64
+}
+
+/// Whether the run was on one CPU, but for a fiftieth of its CPU time: `taskset` itself starts on another.
+fn is_on_one_cpu(facts: &Facts<'_>, path: &CriticalPath) -> bool {
+    let Some(timeline) = &facts.analysis.timeline else {
+        return false;
+    };
+    let threads = facts.analysis.thread_ids();
+    let own = threads.filter(|ix| facts.own.has(facts.analysis.thread(*ix).process));
+    let mut by_cpu: BTreeMap<CpuId, u64> = BTreeMap::new();
+    for stretch in own.flat_map(|thread| timeline.of(thread)) {
+        if let Bucket::OnCpu(Some(cpu)) = stretch.doing {
+            let (from, to) = (stretch.from.max(path.from), stretch.to.min(path.to));
+            let sum = by_cpu.entry(cpu).or_default();
+            *sum = sum.saturating_add(to.since(from));
+        }
+    }
+    let all = by_cpu
+        .values()
+        .fold(0u64, |sum, ns| sum.saturating_add(*ns));
+    let most = by_cpu.values().max().copied().unwrap_or(0);
+    all.saturating_sub(most) <= all / 50
 }
 
 /// The most tasks of others, in thousandths of one, by the CPU time that they had: beside twice as many tasks as
@@ -550,7 +624,7 @@ fn others(schedule: &Schedule, (same, most): (Machine, u64), (recorded, alone): 
 
 /// The parts of a path by process, the longest first.
 fn parts(analysis: &Analysis, done: &Done) -> Vec<Part> {
-    let mut by_name: std::collections::BTreeMap<String, u64> = Default::default();
+    let mut by_name: BTreeMap<String, u64> = BTreeMap::new();
     for leg in &done.legs {
         let process = analysis.thread(leg.thread).process;
         let name = label::label(analysis.process(process));
@@ -587,5 +661,27 @@ impl std::fmt::Display for NoForecast {
                 f.write_str("--jobs: the recording has no make, ninja, cargo, go, xargs, parallel, ctest or prove with jobs")
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_simulation_lacks_is_bounded() {
+        assert_eq!(bounded(110, 100), 110);
+        assert_eq!(bounded(500, 100), 130);
+        assert_eq!(bounded(10, 130), 100);
+        assert_eq!(bounded(1, 0), 0);
+    }
+
+    #[test]
+    fn throttled_time_is_a_quotas() {
+        assert_eq!(unthrottled(500, 0, 100), 500);
+        assert_eq!(unthrottled(500, 300, 100), 200);
+        // That of several CPUs may be more than there is.
+        assert_eq!(unthrottled(500, 900, 100), 100);
+        assert_eq!(unthrottled(90, 900, 100), 90);
     }
 }

@@ -21,12 +21,24 @@ pub struct Done {
 }
 
 impl Done {
-    /// The same with a time and lives `is / of` times as long; its chain and its CPU time are those of the
+    /// A time `is / of` times as long.
+    pub fn times(ns: u64, (is, of): (u64, u64)) -> u64 {
+        let product = u128::from(ns) * u128::from(is);
+        u64::try_from(product / u128::from(of.max(1))).unwrap_or(u64::MAX)
+    }
+
+    /// The same with a time, a chain and lives `is / of` times as long; its CPU time is that of the
     /// simulation.
-    pub fn fitted(self, (is, of): (u64, u64)) -> Done {
-        let long = |ns: u64| {
-            let product = u128::from(ns) * u128::from(is);
-            u64::try_from(product / u128::from(of.max(1))).unwrap_or(u64::MAX)
+    pub fn fitted(self, part: (u64, u64)) -> Done {
+        let long = |ns| Done::times(ns, part);
+        let leg = |leg: Leg| {
+            let from = long(leg.from);
+            let to = long(leg.from.saturating_add(leg.ns));
+            Leg {
+                from,
+                ns: to.saturating_sub(from),
+                ..leg
+            }
         };
         let life = |life: Life| Life {
             from: long(life.from),
@@ -35,6 +47,7 @@ impl Done {
         };
         Done {
             wall: long(self.wall),
+            legs: self.legs.into_iter().map(leg).collect(),
             lives: self.lives.into_iter().map(life).collect(),
             ..self
         }
