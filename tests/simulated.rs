@@ -237,7 +237,10 @@ fn two_of(name: &str, tests: &[&[&str]]) -> (u64, u64) {
 /// Tests that remove and write a file of one name need nothing of each other: at once they take the half.
 #[test]
 fn tests_of_one_file_name_are_independent() {
-    let (likely, high) = two_of("tests-of-one-file", &[&["rm", "-f", "tests/out.log"][..]; 6]);
+    let (likely, high) = two_of(
+        "tests-of-one-file",
+        &[&["rm", "-f", "tests/out.log"][..]; 6],
+    );
     assert!(likely.abs_diff(300 * MS) < 15 * MS, "{likely}");
     assert!(high < 400 * MS, "{high}");
 }

@@ -136,7 +136,7 @@ impl JobTool {
     fn told(&self, args: &[&[u8]]) -> Option<String> {
         let short = !is_vitest(args);
         let is_one = |arg: &&[u8]| self.one.split(' ').any(|it| it.as_bytes() == *arg);
-        if short && !self.one.is_empty() && args.iter().any(|arg| is_one(&arg)) {
+        if short && !self.one.is_empty() && args.iter().any(is_one) {
             return Some("1".to_owned());
         }
         let mut args = args.iter();
