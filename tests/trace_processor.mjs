@@ -34,6 +34,7 @@ port1.on("message", (data) => engine.onRpcResponseBytes(data));
 const bytes = readFileSync(trace);
 for (let at = 0; at < bytes.length; at += 1 << 20) await engine.parse(new Uint8Array(bytes.subarray(at, at + (1 << 20))));
 await engine.notifyEof();
+const lines = [];
 for (const sql of queries) {
   const result = await engine.query(sql);
   const columns = result.columns();
@@ -43,7 +44,8 @@ for (const sql of queries) {
       const value = it.get(name);
       row[name] = typeof value === "bigint" ? Number(value) : value;
     }
-    console.log(JSON.stringify(row));
+    lines.push(JSON.stringify(row) + "\n");
   }
 }
-process.exit(0);
+// A pipe may take its rows after this.
+process.stdout.write(lines.join(""), () => process.exit(0));
