@@ -352,7 +352,9 @@ fn merged() -> Result<(), Failure> {
             "select s.ucpu as cpu, t.tid as tid, count(*) as n, sum(s.dur) as ns, \
              sum((s.ts % 1000003) * (s.dur % 1009)) as mix {from} group by 1, 2 order by 1, 2"
         );
-        let long = format!("select s.ts, s.dur, t.tid {from} and s.dur >= 20000000 and s.ucpu = 3 order by 1");
+        let long = format!(
+            "select s.ts, s.dur, t.tid {from} and s.dur >= 20000000 and s.ucpu = 3 order by 1"
+        );
         // Reading the file takes the time: once for both.
         let rows = query(&to, &[&sums, &long])?;
         let (sums, long) = rows.into_iter().partition(|it| it.get("mix").is_some());
