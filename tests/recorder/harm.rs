@@ -242,9 +242,9 @@ fn tr_dies() -> Result<(), Failed> {
 /// The standard library panics where the kernel tells no time. COMMAND goes on, gets a later signal to `tr`, and its
 /// status is `tr`'s; what was recorded before can be read.
 fn panics() -> Result<(), Failed> {
-    // The tracer asks for the time at a signal to COMMAND.
-    let script = "trap 'exit 37' TERM; kill -URG $$; sleep 1; echo $PPID; kill -TERM $PPID; \
-                  while :; do sleep 0.1; done";
+    // The tracer asks for the time at a signal to COMMAND: at one that comes after the main thread has begun to wait.
+    let script = "trap 'exit 37' TERM; for n in 1 2 3 4 5; do kill -URG $$; sleep 0.2; done; \
+                  echo $PPID; kill -TERM $PPID; while :; do sleep 0.1; done";
     let main = TR.rsplit('/').next().unwrap_or(TR);
     for (method, thread) in [
         ("bpf", main),
