@@ -212,6 +212,48 @@ BUILDS_OF = {
     ),
 }
 
+FORTRAN = {
+    "%s.f90" % name: "subroutine work_%s(a, b, c, n)\n  integer :: n, i, j, k\n  real :: a(n, n), b(n, n), c(n, n)\n%s end subroutine\n"
+    % (name, ("  do i = 1, n\n    do j = 1, n\n      do k = 1, n\n        a(i, j) = a(i, j) + b(i, k) * c(k, j) * %s\n      end do\n    end do\n  end do\n" % "2.5") * count)
+    for name, count in zip("abcdefgh", (6, 10, 16, 8, 24, 12, 6, 14))
+}
+HASKELL = "module %s where\n" + "".join(
+    "data T%d = A%d Int | B%d String deriving (Show, Read, Eq, Ord)\n" % (n, n, n) for n in range(5)
+)
+OCAML = "".join("let f%d x = List.map (fun y -> Printf.sprintf \"%%d %%s\" (y + %d) (String.make %d 'x')) x\n" % (n, n, n) for n in range(700))
+SCONS = "env = Environment(CCFLAGS='-O2')\nenv.Program('app', Glob('*.c'), LIBS=['m'])\n"
+C_FILE = "#include <stdio.h>\n#include <math.h>\n" + "".join(
+    "double %%s_%d(double *v, int n) { double s = 0; for (int i = 0; i < n; i++) { s += v[i] * %d; if (s > v[n - i]) s -= sin(s); } return s; }\n" % (n, n) for n in range(60)
+)
+RUBY = "multitask default: %w[a b c d e]\n%w[a b c d e].each { |n| task(n) { sh \"ruby -e '(1..#{n.ord * 40_000 - 3_600_000}).sum { |i| i * i % 7 }'\" } }\n"
+PHP = "<?php\nuse PHPUnit\\Framework\\TestCase;\nclass XTest extends TestCase {\n" + "".join(
+    "function test%d() { $h = 'x'; for ($i = 0; $i < %d; $i++) $h = md5($h); $this->assertNotEmpty($h); }\n" % (n, 300000 * (1 + n % 3)) for n in range(8)
+) + "}\n"
+R = "library(parallel)\nx <- mclapply(1:6, function(i) { s <- 0; for (k in 1:(i * 1e6)) s <- s + k %% 7; s }, mc.cores = 2)\n"
+# Builds of other tools than those that the model was made with.
+BUILDS_OF |= {
+    "fortran": Build({**FORTRAN, "Makefile": "all: %s\n%%.o: %%.f90\n\tgfortran -O3 -funroll-loops -c -o $@ $<\n" % " ".join("%s.o" % n for n in "abcdefgh")}, tries=("jobs", "one", "cpus")),
+    "ghc": Build(
+        {"Main.hs": "module Main where\n%smain = print 1\n" % "".join("import M%d\n" % n for n in range(6)), **{"M%d.hs" % n: HASKELL % ("M%d" % n) for n in range(6)}},
+        command=fixed("ghc", "--make", "-v0", "-j2", "Main.hs"), tries=("cpus",),
+    ),
+    "ocaml": Build({**{"%s.ml" % n: OCAML for n in "abcdef"}, "Makefile": "all: %s\n%%.cmx: %%.ml\n\tocamlopt -c $<\n" % " ".join("%s.cmx" % n for n in "abcdef")}, tries=("jobs", "one", "cpus")),
+    "scons": Build({"SConstruct": SCONS, "main.c": "int main(void) { return 0; }\n", **{"%s.c" % n: C_FILE.replace("%s", n) for n in "abcdefg"}}, command=lambda jobs: ["scons", "-Q", "-j%d" % jobs], tries=("cpus",)),
+    "rake": Build({"Rakefile": RUBY}, command=fixed("rake", "-j2"), tries=("cpus",)),
+    "phpunit": Build({"XTest.php": PHP}, command=fixed("phpunit", "XTest.php"), tries=("cpus",)),
+    "mclapply": Build({"x.R": R}, command=fixed("Rscript", "x.R"), tries=("cpus",)),
+    "xz-threads": Build({"x": ""}, setup=["seq 1 1500000 > data"], command=fixed("xz", "-k", "-3", "-T2", "--block-size=1MiB", "data"), tries=("cpus",)),
+    "sort-make": Build(
+        {"Makefile": ".SECONDARY:\nall: 1.o 2.o 3.o 4.o 5.o\n%.o: %.txt\n\tsort -R --parallel=1 $< | gzip -6 | gzip -d | sort -n > $@\n1.txt 2.txt 3.txt 4.txt 5.txt:\n\tseq 1 $(basename $@)0000 > $@\n"},
+        tries=("jobs", "one", "cpus"),
+    ),
+    "objects-so": Build(
+        {"Makefile": "all: x.so\n\t./use\nx.so: %s\n\tcc -shared -o $@ $^ && cc -o use use.c\n%%.o: %%.c\n\tcc -O2 -fPIC -c -o $@ $<\n" % " ".join("%s.o" % n for n in "abcdefg"),
+         "use.c": "int main(void) { return 0; }\n", **{"%s.c" % n: C_FILE.replace("%s", n) for n in "abcdefg"}},
+        tries=("jobs", "one", "cpus"),
+    ),
+}
+
 
 def of_sources(name):
     """A build of real.py."""
