@@ -95,6 +95,8 @@ fn cut() {
         let _ = nix::unistd::dup2_stdout(input);
     }
     let _ = nix::sys::wait::waitpid(nix::unistd::Pid::from_raw(pid), None);
+    // Until the end: without a reader SIGPIPE would be the process's.
+    std::mem::forget(full);
 }
 
 impl Drop for Pager {
