@@ -327,16 +327,8 @@ fn main() -> ExitCode {
         return ExitCode::from(status);
     }
     #[cfg(feature = "record")]
-    if cmd::loader::is_meant() {
-        return cmd::loader::run();
-    }
-    #[cfg(feature = "record")]
-    if cmd::symbol_server::is_meant() {
-        return cmd::symbol_server::run();
-    }
-    #[cfg(feature = "record")]
-    if cmd::waiter::is_meant() {
-        return cmd::waiter::run();
+    if let Some(run) = cmd::helper() {
+        return run();
     }
     if version::is_asked() {
         return version::run();

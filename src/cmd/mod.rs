@@ -38,6 +38,17 @@ use std::process::ExitCode;
 use regex::bytes::Regex;
 use tr_redact::Redactor;
 
+/// What runs for another process of `tr`'s that started this one, by its command line, which clap does not know.
+#[cfg(feature = "record")]
+pub fn helper() -> Option<fn() -> ExitCode> {
+    match () {
+        () if loader::is_meant() => Some(loader::run),
+        () if symbol_server::is_meant() => Some(symbol_server::run),
+        () if waiter::is_meant() => Some(waiter::run),
+        () => None,
+    }
+}
+
 /// Masks by these rules, or an exit status after the reason why there are none.
 fn redactor(mask: bool, patterns: Vec<Regex>) -> Result<Redactor, ExitCode> {
     Redactor::new(mask, patterns).map_err(|error| {

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regex::bytes::Regex;
 use tr_analyze::kinds::Kind;
-use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Change, Changes};
 use tr_analyze::what_if::Without;
@@ -136,19 +135,11 @@ pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<Made, NoFore
         made.add(Without::work(facts.set(of)), factor(*by), ALL);
     }
     for regex in &wanted.without {
-        let of = matching(facts, regex);
-        if of.is_empty() {
-            return Err(NoForecast::NoMatch(format!("--without {regex}")));
-        }
-        some_is_left(facts, &of, format!("--without {regex}"))?;
+        let of = matching(facts, regex, "--without")?;
         made.add(whole(facts.below(&of)), 0, ALL);
     }
     for (regex, share) in &wanted.cached {
-        let mut of = matching(facts, regex);
-        if of.is_empty() {
-            return Err(NoForecast::NoMatch(format!("--cached {regex}")));
-        }
-        some_is_left(facts, &of, format!("--cached {regex}"))?;
+        let mut of = matching(facts, regex, "--cached")?;
         let count = (of.len() as f64 * share).round() as usize;
         let every = spread(&of, count);
         // The longest ones at best, the shortest at worst.
@@ -182,16 +173,6 @@ pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<Made, NoFore
     Ok(made)
 }
 
-/// An error where the recorded command itself is among them: that leaves nothing.
-fn some_is_left(facts: &Facts<'_>, of: &[Group], what: String) -> Result<(), NoForecast> {
-    let command = |it: &(Group, ProcessIx)| it.1 == facts.path.process;
-    let mut all = facts.all().map(|(group, it)| (group, it.process));
-    match all.find(command) {
-        Some((first, _)) if of.contains(&first) => Err(NoForecast::Nothing(what)),
-        _ => Ok(()),
-    }
-}
-
 /// All time of some executions.
 fn whole(of: Box<[bool]>) -> Without {
     Without {
@@ -205,8 +186,9 @@ fn length(facts: &Facts<'_>, group: Group) -> u64 {
     facts.process(group).map_or(0, |it| it.end.since(it.start))
 }
 
-/// The executions whose command line matches, but for those below others of them.
-fn matching(facts: &Facts<'_>, regex: &Regex) -> Vec<Group> {
+/// The executions whose command line matches, but for those below others of them. An error where there
+/// are none, or where the recorded command itself is among them: that leaves nothing.
+fn matching(facts: &Facts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>, NoForecast> {
     let matches = |group: Group| {
         let line = facts.args(group).join(&b' ');
         regex.is_match(&line)
@@ -220,10 +202,21 @@ fn matching(facts: &Facts<'_>, regex: &Regex) -> Vec<Group> {
         let mut above = std::iter::successors(parent(&process), parent);
         !above.any(|ix| processes.contains(&ix))
     };
-    all.into_iter()
+    let of: Vec<Group> = all
+        .into_iter()
         .filter(|(_, process)| outer(*process) && seen.insert(*process))
         .map(|(group, _)| group)
-        .collect()
+        .collect();
+    if of.is_empty() {
+        return Err(NoForecast::NoMatch(format!("{option} {regex}")));
+    }
+    let mut all = facts.all();
+    match all.find(|(_, it)| it.process == facts.path.process) {
+        Some((first, _)) if of.contains(&first) => {
+            Err(NoForecast::Nothing(format!("{option} {regex}")))
+        }
+        _ => Ok(of),
+    }
 }
 
 /// So many of some, evenly spread.
