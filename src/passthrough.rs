@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use tr_report::called::{self, TR};
 
-use crate::cmd::{self, mark};
+use crate::cmd::mark;
 use crate::{inherited, mistyped, status};
 
 /// First arguments that are ours. A test compares them with clap's list; building that
@@ -77,7 +77,7 @@ pub fn before_clap() -> Option<u8> {
         Some(first) if first == "mark" => mark::quickly(&args.collect::<Vec<_>>()),
         first if is_ours(first) => None,
         #[cfg(feature = "record")]
-        Some(_) if cmd::helper().is_some() => None,
+        Some(_) if crate::cmd::helper().is_some() => None,
         _ if TR.is_second() => unknown(),
         _ => Some(run()),
     }
