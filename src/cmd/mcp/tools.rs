@@ -1,13 +1,14 @@
 //! The tools: what an agent gives them, and the command line of each.
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{PipeReader, Read};
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{mpsc, Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use nix::poll::{poll, PollFd, PollFlags};
 use nix::sys::signal::{kill, Signal};
 use serde_json::{json, Map, Value};
 use tr_report::called::TR;
@@ -22,6 +23,8 @@ const LIMIT: Duration = Duration::from_secs(3600);
 const GRACE: Duration = Duration::from_secs(10);
 /// The last bytes of a command's messages that are kept.
 const SAID: usize = 4096;
+/// As much fits into a pipe unless told (pipe(7)): what a command has printed before its end is not more.
+const PIPE: usize = 64 << 10;
 /// The most characters of an agent's own words that an answer repeats.
 pub const REPEATED: usize = 200;
 
@@ -387,25 +390,16 @@ fn record(words: Vec<OsString>, root: &Path) -> std::io::Result<Value> {
 /// Runs a command, ends it at the limit of its time, and keeps the last part of what it prints: its
 /// status, whether the time was enough, and that part.
 fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus, bool, Vec<u8>)> {
-    let (mut output, input) = std::io::pipe()?;
+    let (output, input) = std::io::pipe()?;
     command.stdout(input.try_clone()?).stderr(input);
     let mut child = command.spawn()?;
     // It has the pipe's other end.
     drop(command);
-    let last = Arc::new(Mutex::new(Vec::new()));
-    let (kept, (done, all)) = (Arc::clone(&last), mpsc::channel());
-    // Reads on for a process that the command leaves behind, which would be killed by a closed pipe.
-    std::thread::spawn(move || {
-        let mut part = [0; SAID];
-        while let Ok(length @ 1..) = output.read(&mut part) {
-            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-            kept.extend_from_slice(part.get(..length).unwrap_or_default());
-            let more = kept.len().saturating_sub(SAID);
-            kept.drain(..more);
-        }
-        let _ = done.send(());
-    });
-    let (status, in_time) = match waited(&mut child, limit)? {
+    let mut said = Said {
+        output: Some(output),
+        last: Vec::new(),
+    };
+    let (status, in_time) = match said.until_end(&mut child, limit)? {
         Some(status) => (status, true),
         None => {
             // `tr record` passes it on to COMMAND, and completes the file.
@@ -413,24 +407,73 @@ fn bounded(mut command: Command, limit: Duration) -> std::io::Result<(ExitStatus
                 nix::unistd::Pid::from_raw(child.id().cast_signed()),
                 Signal::SIGTERM,
             );
-            let ended = waited(&mut child, GRACE)?;
+            let ended = said.until_end(&mut child, GRACE)?;
             let killed = || child.kill().and_then(|()| child.wait());
             (ended.map_or_else(killed, Ok)?, false)
         }
     };
-    let _ = all.recv_timeout(Duration::from_millis(100));
-    let last = last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    Ok((status, in_time, last))
+    Ok((status, in_time, said.rest()))
 }
 
-/// The child's status, if it ends within this time.
-fn waited(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
-    let begun = Instant::now();
-    loop {
-        match child.try_wait()? {
-            None if begun.elapsed() < limit => std::thread::sleep(Duration::from_millis(20)),
-            status => return Ok(status),
+/// What a command prints: the pipe until its end, and the last part of what came.
+struct Said {
+    output: Option<PipeReader>,
+    last: Vec<u8>,
+}
+
+impl Said {
+    /// Reads a part if there is one, or one comes within this time: its length.
+    fn read(&mut self, time: u8) -> std::io::Result<usize> {
+        let Some(output) = &mut self.output else {
+            std::thread::sleep(Duration::from_millis(time.into()));
+            return Ok(0);
+        };
+        let mut ready = [PollFd::new(output.as_fd(), PollFlags::POLLIN)];
+        if !matches!(poll(&mut ready, time), Ok(1..)) {
+            return Ok(0);
         }
+        let mut part = [0; SAID];
+        let length = output.read(&mut part)?;
+        self.last
+            .extend_from_slice(part.get(..length).unwrap_or_default());
+        let more = self.last.len().saturating_sub(SAID);
+        self.last.drain(..more);
+        if length == 0 {
+            self.output = None;
+        }
+        Ok(length)
+    }
+
+    /// The child's status, if it ends within this time.
+    fn until_end(
+        &mut self,
+        child: &mut Child,
+        limit: Duration,
+    ) -> std::io::Result<Option<ExitStatus>> {
+        let begun = Instant::now();
+        loop {
+            match child.try_wait()? {
+                None if begun.elapsed() < limit => self.read(20)?,
+                status => return Ok(status),
+            };
+        }
+    }
+
+    /// The last part, after the child's end. A process that it left behind may print on: it would be killed
+    /// by a closed pipe, and is not waited for.
+    fn rest(mut self) -> Vec<u8> {
+        let mut read = 0;
+        while let Ok(length @ 1..) = self.read(0) {
+            read += length;
+            if read >= PIPE {
+                break;
+            }
+        }
+        let output = self.output.take();
+        std::thread::spawn(move || {
+            output.map(|mut it| std::io::copy(&mut it, &mut std::io::sink()))
+        });
+        self.last
     }
 }
 
