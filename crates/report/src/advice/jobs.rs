@@ -19,7 +19,7 @@ use crate::units;
 
 /// The least number of jobs in a row, and the least length of one in ns.
 const ROW: (usize, u64) = (3, 5_000_000);
-/// Shorter tests, in ns, take as long or longer by pytest-xdist: its controller has about 0.7 ms of work for each.
+/// Shorter tests, in ns, take as long or longer by pytest-xdist: its controller has about 0.6 ms of work for each.
 const XDIST: u64 = 10_000_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
