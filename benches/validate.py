@@ -6,7 +6,8 @@ usage: benches/validate.py [--tr TR] [--pairs N] [--around idle,load,quota] [--o
 The builds are those of fixtures/advice/builds.sh and those of real.py. Each is recorded once in each surrounding:
 alone, beside two tasks that spin, and in a cgroup with 30 % of a CPU. If the first line is one
 that a script can apply, the build with and without it is measured in alternating pairs in the same
-surrounding. --limit leaves out builds that take longer without added load, in all surroundings; with `--limit inf`
+surrounding. Of planted faults (expected.txt) it counts those that the first line names, beside load and under a quota without
+those that are a number of jobs. --limit leaves out builds that take longer without added load, in all surroundings; with `--limit inf`
 each is tried in each. A gain is predicted if the pairs' median, give or take their spread (the median distance from it), reaches
 the interval; of an interval from 0, which is a bound, if it does not exceed that. --rows keeps each row as a line of JSON: a second call
 with the same file goes on where the first one ended. Needs root; as root alone a cgroup has a quota. The machine's other load is told
@@ -29,6 +30,9 @@ import section
 
 HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILDS = os.path.join(HERE, "fixtures/advice/builds.sh")
+EXPECTED = os.path.join(HERE, "fixtures/advice/expected.txt")
+# Where others or a quota have the CPUs no number of jobs is advised.
+NUMBERS = ("few-jobs", "tests")
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 PYTHON_TESTS = "import hashlib, sys\nh = b'x'\nfor i in range(400000): h = hashlib.md5(h).digest()\n"
 
@@ -118,9 +122,10 @@ def apply(line, name, command):
     """The changed command and environment, or None where only a person can apply the line."""
     kind, program = line["kind"], line["finding"].split(" ")[0]
     jobs = re.search(r"-j ?(\d+)", line["action"])
-    if kind in ("few-jobs", "tests"):
-        # Names of the option without a number: one job a CPU.
-        changed = with_jobs(command, jobs.group(1) if jobs else str(os.cpu_count()))
+    if kind in ("few-jobs", "tests") and not re.search("run them at once| if ", line["action"]):
+        # Names of the option without a number: one job a CPU; "beyond" that: twice as many.
+        more = os.cpu_count() * (2 if "beyond" in line["action"] else 1)
+        changed = with_jobs(command, jobs.group(1) if jobs else str(more))
         return changed and (changed, {})
     if name in real.BUILDS:
         if kind == "link" and (found := faster_linker(os.getcwd())):
@@ -135,6 +140,7 @@ def apply(line, name, command):
         "sleep": ("test.sh", r"^sleep 1\n", ""),
         "poll": ("wait.sh", r"sleep 0\.\d+", "sleep 0.02"),
         "lock": ("Makefile", "flock db.lock ", ""),
+        "few-jobs": ("run-tests", "; done", " & done; wait"),
     }
     if kind == "last" and name == "big-last":
         edits["last"] = ("Makefile", r"^app: (.*) zbig\.o", r"app: zbig.o \1")
@@ -145,7 +151,7 @@ def apply(line, name, command):
         sed(file, edit)
         return command, {}
     if kind == "configure" and os.path.exists("configure"):
-        subprocess.run(["./configure"], check=False, **QUIET)
+        subprocess.run(["./configure"], cwd="sub" if os.path.exists("sub") else ".", check=False, **QUIET)
         return command, {}
     if kind == "short" and name == "short":
         with open("count.sh", "w") as script:
@@ -162,10 +168,12 @@ def command_of(name):
         return MORE[name][2]
     with open(BUILDS) as script:
         run = script.read().split("\nrun() {")[1]
-    found = re.search(r"^\t%s\) exec ((?:make|prove)[^;']*?) ;;" % re.escape(name), run, re.M)
-    if found:
-        return found.group(1).split()
-    special = re.search(r"^\t%s\) exec" % re.escape(name), run, re.M)
+    # Several names have one line.
+    lines = re.findall(r"^\t([a-z][a-z0-9 |-]*)\) exec (.*)", run, re.M)
+    special = [command for names, command in lines if name in names.split(" | ")]
+    plain = [re.fullmatch(r"((?:make|prove)[^;']*?) ;;", command) for command in special]
+    if any(plain):
+        return plain[0].group(1).split()
     return [BUILDS, "run", name] if special else ["make", "-s", "-j2"]
 
 
@@ -275,6 +283,14 @@ def takes_too_long(args, name):
         return not prepare(name, place) or timed(place, command_of(name), {}, None) > args.limit
 
 
+def planted():
+    """The kinds of the faults of builds.sh by build: but for those of its surrounding."""
+    with open(EXPECTED) as expected:
+        lines = [line.partition(":") for line in expected if not line.startswith("#")]
+    kinds = {name: kind.partition("+")[0].strip() for name, _, kind in lines}
+    return {name: kind for name, kind in kinds.items() if kind not in ("", "others", "throttled")}
+
+
 def measure(args, name, around):
     """A row; None where the build cannot be prepared."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as work, surrounding(around) as enter:
@@ -325,6 +341,17 @@ def summary(rows):
     idle = [row for row in applied if row["around"] == "idle"]
     inside = [row for row in idle if is_predicted(row["predicted"], row.get("gains", [row["gain"]]))]
     yield f"Of {len(idle)} gains measured without added load, {len(inside)} are as predicted, within the spread of their pairs."
+    yield "Planted faults named first: " + "; ".join(named_first(rows)) + "."
+
+
+def named_first(rows):
+    """The share of planted faults that the first line names, by surrounding."""
+    faults = planted()
+    for around in dict.fromkeys(row["around"] for row in rows):
+        here = [row for row in rows if row["around"] == around and row["build"] in faults]
+        here = [row for row in here if around == "idle" or faults[row["build"]] not in NUMBERS]
+        named = [row for row in here if row["line"].split(":")[0] == faults[row["build"]]]
+        yield f"{around} {len(named)} of {len(here)}"
 
 
 def main():

@@ -174,9 +174,10 @@ const TOOLS: &[(&[Family], Tool, &str)] = &[
         "docker --context ci run x => docker run | x",
     ),
     (
-        &[Family::Pip, Family::Operator],
+        &[Family::Pip, Family::Operator, Family::Meson],
         Tool::Verbs(""),
-        "/usr/bin/python3 /usr/bin/pip install x => pip install | x",
+        "/usr/bin/python3 /usr/bin/pip install x => pip install | x
+         python3 /usr/bin/meson setup b => meson setup | b",
     ),
     (
         &[Family::Shell],

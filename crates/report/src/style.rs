@@ -160,7 +160,7 @@ impl Style {
     }
 
     /// Writes a bar, the time and the count for each name. `columns`: the widest
-    /// name, and the width beside names and bars.
+    /// name, and the width beside names and bars. Where both have no room there are no bars.
     pub fn bars(
         &self,
         out: &mut String,
@@ -168,15 +168,21 @@ impl Style {
         whole: u64,
         columns: (usize, usize),
     ) {
+        const LEAST: (usize, usize) = (10, 6);
         let names = rows.iter().map(|(name, ..)| units::width(name)).max();
+        let room = self.width.saturating_sub(columns.1);
         let names = names.unwrap_or(0).min(columns.0);
-        let columns = self.width.saturating_sub(names + columns.1).clamp(6, 40);
+        let names = names.min(room.saturating_sub(LEAST.1).max(LEAST.0));
+        let columns = room.saturating_sub(names).min(40);
         let largest = rows.first().map_or(1, |(_, time, _)| *time);
         for (name, time, count) in rows {
-            let bar = units::pad(&self.bar(*time, largest, columns), columns, false);
+            let bar = match columns >= LEAST.1 {
+                true => units::pad(&self.bar(*time, largest, columns), columns, false) + "  ",
+                false => String::new(),
+            };
             let _ = writeln!(
                 out,
-                "  {}  {}  {}  {}  {:>6} ×",
+                "  {}  {}{}  {}  {:>6} ×",
                 units::pad(&units::shorten(name, names), names, false),
                 self.paint(Paint::Bar, &bar),
                 units::pad(&units::time(*time), 9, true),
@@ -218,6 +224,22 @@ mod tests {
         ascii: false,
         markdown: false,
     };
+
+    #[test]
+    fn bars_have_the_terminals_width() {
+        let names = ["sleep or blocked in containerd-shim", "cc1"];
+        let rows = names.map(|name| (name, 1_500_000_000, 12_345));
+        for width in [40, 48, 50, 60, 80] {
+            let style = Style { width, ..NARROW };
+            for columns in [(28, 33), (24, 34)] {
+                let mut out = String::new();
+                style.bars(&mut out, &rows, 3_000_000_000, columns);
+                let widest = out.lines().map(units::width).max();
+                assert!(widest <= Some(width), "{width}: {out}");
+                assert_eq!(out.contains('█'), width >= 50, "{width}: {out}");
+            }
+        }
+    }
 
     #[test]
     fn a_sentence_keeps_its_figures() {

@@ -109,13 +109,20 @@ impl<'a> Facts<'a> {
             let owner = process
                 .parent
                 .and_then(|parent| self.groups.at(parent, process.start));
+            let execs = || process.execs.iter();
+            let in_execs = execs().fold(0u64, |ns, it| ns.saturating_add(it.times.on_cpu));
+            let before = process.times.on_cpu.saturating_sub(in_execs);
             Execution {
                 process: ix,
                 exec,
                 start: span.map_or(process.start, |exec| exec.start),
-                end: span.map_or(process.end, |exec| exec.end),
+                // Without one it is what the process was before its first exec.
+                end: span.map_or_else(
+                    || execs().next().map_or(process.end, |first| first.start),
+                    |exec| exec.end,
+                ),
                 program: program(process, exec),
-                on_cpu: span.map_or(process.times.on_cpu, |exec| exec.times.on_cpu),
+                on_cpu: span.map_or(before, |exec| exec.times.on_cpu),
                 owner,
             }
         };

@@ -3,16 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use tr_analyze::awaited::Awaited;
 use tr_analyze::critical_path::Kind as Time;
-use tr_analyze::model::ProcessIx;
+use tr_analyze::model::{ImportedKind, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::Jobs;
 use tr_analyze::tools::{Family, Role};
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 
-use super::facts::{add, Facts};
+use super::facts::Facts;
 use super::programs;
 use super::{Candidate, Kind};
 use crate::sort::Rows;
@@ -20,50 +19,13 @@ use crate::units;
 
 /// The least number of jobs in a row, and the least length of one in ns.
 const ROW: (usize, u64) = (3, 5_000_000);
+/// Shorter tests, in ns, take as long or longer by pytest-xdist: its controller has about 0.6 ms of work for each.
+const XDIST: u64 = 10_000_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
-    let mut all: Vec<Candidate> = slots(facts).into_iter().collect();
-    all.extend(in_a_row(facts));
+    let mut all = in_a_row(facts);
     all.extend(in_one_process(facts));
     all
-}
-
-/// Tasks that wait for a job slot.
-fn slots(facts: &Facts<'_>) -> Option<Candidate> {
-    let analysis = facts.analysis;
-    let timeline = analysis.timeline.as_ref()?;
-    let mut waited: BTreeMap<Group, u64> = BTreeMap::new();
-    let mut idle = 0u64;
-    for thread in analysis.thread_ids() {
-        let process = analysis.thread(thread).process;
-        if !facts.own.has(process) {
-            continue;
-        }
-        for stretch in timeline.of(thread) {
-            if analysis.awaited(thread, &stretch) != Some(Awaited::Slot) {
-                continue;
-            }
-            if let Some(group) = facts.groups.at(process, stretch.from) {
-                add(&mut waited, group, stretch.length());
-            }
-            idle = idle.saturating_add(facts.idle(stretch.from, stretch.to));
-        }
-    }
-    let (sum, longest) = facts.longest(&waited)?;
-    let (name, s) = facts.names(longest, waited.keys().copied());
-    Some(Candidate {
-        finding: format!("{name} wait{s} {} for job slots", units::time(sum)),
-        action: format!("raise -j beyond {}", facts.cpus),
-        without: Without {
-            own: |_, _| false,
-            waits: |awaited, _| awaited == Awaited::Slot,
-            of: None,
-        },
-        cap: idle,
-        number: true,
-        evidence: waited.into_keys().collect(),
-        ..Candidate::of(Kind::FewJobs)
-    })
 }
 
 /// One job: a child, all below it, and the program that used most of its CPU time.
@@ -95,6 +57,8 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         if configurations.get(owner as usize) == Some(&true)
             || facts.runs_containers(owner)
             || tried_again.contains(&it.process)
+            // The end of the build did not wait for it.
+            || process.alive
         {
             continue;
         }
@@ -162,13 +126,24 @@ struct Row {
     jobs: Jobs,
 }
 
+/// The number of jobs that a tool was told: of makes below a make that one's, whose slots they share.
+fn limit(facts: &Facts<'_>, owner: Group) -> Option<Option<u64>> {
+    let known = |group: Group| programs::known(&facts.execution(group)?.program);
+    let family = known(owner)?.family;
+    let own = std::iter::successors(Some(owner), |group| facts.owner(*group));
+    let mut tools = own.filter_map(|group| Some((group, known(group)?)));
+    tools.find_map(|(group, it)| {
+        let shares = group == owner || family == Family::Make && it.family == family;
+        it.jobs(&facts.args(group)).filter(|_| shares)
+    })
+}
+
 fn row(facts: &Facts<'_>, owner: Group, mut jobs: Vec<Job>) -> Option<Row> {
     jobs.order_by_key(|job| (job.from, job.group));
     let from = jobs.first()?.from;
     let slowest = jobs.iter().max_by_key(|job| job.to.since(job.from))?;
     let at_once = at_once(&jobs);
-    let parent = programs::known(&facts.execution(owner)?.program);
-    let limit = parent.and_then(|known| known.jobs(&facts.args(owner)));
+    let limit = limit(facts, owner);
     let limited = match (at_once, limit) {
         (1, None | Some(Some(1))) => true,
         (n, Some(Some(limit))) => n == limit && n < facts.cpus,
@@ -244,6 +219,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
         jobs: rows.iter().map(|row| row.jobs).collect(),
         number: parent.is_some_and(|known| known.takes_jobs()),
         evidence: all().collect(),
+        stays: true,
     })
 }
 
@@ -263,6 +239,17 @@ fn at_once(jobs: &[Job]) -> u64 {
     most.unsigned_abs()
 }
 
+/// The mean length in ns of a process's tests, if its runner's file tells them.
+fn test_length(facts: &Facts<'_>, process: ProcessIx) -> Option<u64> {
+    let imported = facts.analysis.imported.iter();
+    let tests = imported.filter(|it| it.kind == ImportedKind::Test && it.process == process);
+    let lengths = tests.map(|it| it.to.since(it.from));
+    let (count, sum) = lengths.fold((0u64, 0u64), |(count, sum), ns| {
+        (count + 1, sum.saturating_add(ns))
+    });
+    sum.checked_div(count)
+}
+
 /// A test runner that runs all tests itself, one after the other.
 fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |(group, it): (Group, &super::facts::Execution)| {
@@ -274,6 +261,11 @@ fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
         {
             return None;
         }
+        let action = match (known.family, test_length(facts, it.process)) {
+            (Family::Pytest, Some(ns)) if ns < XDIST => return None,
+            (Family::Pytest, None) => "divide them by pytest-xdist if most take 10 ms or more",
+            _ => known.action,
+        };
         let set = facts.set([group]);
         let time = facts.on_path(&set, |kind, _| matches!(kind, Time::OnCpu | Time::Sleep));
         let name = facts.name(group);
@@ -282,7 +274,7 @@ fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
                 "{name} runs its tests one after the other, {}",
                 units::time(time)
             ),
-            action: known.action.into(),
+            action: action.into(),
             without: Without::own(
                 |kind, _| matches!(kind, Time::OnCpu | Time::Sleep),
                 Some(set),

@@ -26,7 +26,9 @@ pub(super) struct Withheld {
     waiting: Vec<Group>,
     /// Other tasks, or a quota, have so much of the CPUs that the number of jobs decides about
     /// nothing, or about what others get.
-    pub contended: bool,
+    contended: bool,
+    /// They have some of the CPUs.
+    pub shared: bool,
     /// The container whose quota it is, if it is not COMMAND's cgroup's.
     pub container: Option<String>,
     /// Whose quota it is, and for how long it throttled.
@@ -34,7 +36,8 @@ pub(super) struct Withheld {
 }
 
 /// The number of jobs is not advised from this part of the wall time on that others have: a
-/// twentieth; nor where they use a tenth of a CPU.
+/// twentieth. Where they use a tenth of a CPU it may gain nothing; where that is half of what the build
+/// leaves of the CPUs, it is not advised.
 const CONTENDED: u64 = 20;
 const FOREIGN: u64 = 10;
 
@@ -54,12 +57,14 @@ impl Withheld {
         let throttled = share(all, starved, wanted).min(lost);
         let taken = all.max(starved).saturating_mul(CONTENDED) >= facts.wall;
         let container = container(facts, all);
+        let foreign = foreign(facts);
         Withheld {
             throttled,
             others: lost - throttled,
             error: own / 10,
             waiting,
-            contended: taken || foreign(facts),
+            contended: taken || foreign.is_some_and(Foreign::has_most),
+            shared: taken || foreign.is_some(),
             whose: match &container {
                 Some((name, ns)) => {
                     format!("the CPU quota of {name} ({} throttled)", units::time(*ns))
@@ -142,27 +147,43 @@ fn container(facts: &Facts<'_>, all: u64) -> Option<(String, u64)> {
     (ns > all / 2).then(|| (label::container(&container.called), ns))
 }
 
-/// Tasks that are not part of the build use much of the CPUs, as far as the machine's counters
-/// tell.
-fn foreign(facts: &Facts<'_>) -> bool {
+/// Tasks that are not part of the build, in ns.
+#[derive(Clone, Copy, Debug)]
+struct Foreign {
+    /// Their CPU time.
+    others: u64,
+    /// What the build leaves of the CPUs.
+    left: u64,
+}
+
+impl Foreign {
+    /// That of `busy` time of so many CPUs in a time, if it is much. `own`: the build's part of that.
+    fn of((busy, own): (u64, u64), cpus: u64, length: u64) -> Option<Foreign> {
+        // The counters have steps of 10 ms for each CPU.
+        let steps = cpus.saturating_mul(20_000_000);
+        let others = busy.saturating_sub(own).saturating_sub(steps);
+        let left = length.saturating_mul(cpus).saturating_sub(own);
+        (others.saturating_mul(FOREIGN) >= length).then_some(Foreign { others, left })
+    }
+
+    fn has_most(self) -> bool {
+        self.others >= self.left / 2
+    }
+}
+
+/// Those that use much of the CPUs, as far as the machine's counters tell.
+fn foreign(facts: &Facts<'_>) -> Option<Foreign> {
     let samples = Samples::of(facts.analysis);
-    let Some((from, to)) = samples.within((facts.path.from, facts.path.to)) else {
-        return false;
-    };
+    let (from, to) = samples.within((facts.path.from, facts.path.to))?;
     let increase = |counter| samples.increase(counter, (from, to));
-    let Some(busy) = increase(Counter::Busy) else {
-        return false;
-    };
+    let busy = increase(Counter::Busy)?;
     let own = facts.load(from, to);
     let own = own.map(|(ns, running, _)| ns.saturating_mul(running as u64));
     let own = own.fold(
         increase(Counter::Recorder).unwrap_or(0),
         u64::saturating_add,
     );
-    // The counters have steps of 10 ms for each CPU.
-    let steps = facts.cpus.saturating_mul(20_000_000);
-    let others = busy.saturating_sub(own).saturating_sub(steps);
-    others.saturating_mul(FOREIGN) >= to.since(from)
+    Foreign::of((busy, own), facts.cpus, to.since(from))
 }
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
@@ -243,5 +264,33 @@ fn starved(facts: &Facts<'_>) -> Starved {
         ns: starved,
         wanted,
         groups,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A number of jobs is advised as long as others leave CPUs idle, on machines of any size.
+    #[test]
+    fn others_have_most_of_what_the_build_leaves() {
+        const MS: u64 = 1_000_000;
+        let of = |busy, own, cpus| Foreign::of((busy * MS, own * MS), cpus, 1000 * MS);
+        for (busy, own, cpus, much, most) in [
+            (1050, 1000, 2, false, false),
+            (1250, 1000, 2, true, false),
+            (1600, 1000, 2, true, true),
+            (2000, 700, 2, true, true),
+            (2000, 1000, 16, true, false),
+            (15000, 1000, 16, true, true),
+        ] {
+            let foreign = of(busy, own, cpus);
+            assert_eq!(foreign.is_some(), much, "{busy} of {cpus}");
+            assert_eq!(
+                foreign.is_some_and(Foreign::has_most),
+                most,
+                "{busy} of {cpus}"
+            );
+        }
     }
 }

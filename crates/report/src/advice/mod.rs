@@ -23,7 +23,7 @@ use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{self, Change, Changes, Effect, Jobs, Schedule};
 use tr_analyze::tools::Role;
-use tr_analyze::what_if::{self, Without};
+use tr_analyze::what_if::{self, Limits, Without};
 use tr_format::event::Ktime;
 
 use crate::facts::path;
@@ -93,6 +93,11 @@ pub struct Advice {
 }
 
 impl Advice {
+    /// Twice the middle of its gain: a bound that nothing reaches is worth less than a gain that is known.
+    fn middle(&self) -> u64 {
+        self.at_least.saturating_add(self.gain)
+    }
+
     /// The time that the change saves, in words.
     pub fn saves(&self) -> String {
         let most = units::time(self.gain);
@@ -116,6 +121,8 @@ pub(crate) struct Candidate {
     jobs: Vec<Jobs>,
     /// The change is another number of jobs.
     number: bool,
+    /// Its work is done all the same: at other times, or by several tasks.
+    stays: bool,
     /// The executions that are the evidence.
     evidence: Vec<Group>,
 }
@@ -131,6 +138,7 @@ impl Candidate {
             cap: 0,
             jobs: Vec::new(),
             number: false,
+            stays: false,
             evidence: Vec::new(),
         }
     }
@@ -141,8 +149,8 @@ pub const MOST: usize = 7;
 fn least(kind: Kind) -> u64 {
     match kind {
         Kind::Sleep | Kind::Poll | Kind::Network | Kind::Lock | Kind::Throttled => 50,
-        // Every machine has some.
-        Kind::Others | Kind::Stolen => 10,
+        // Every machine has some, and every build has a task that is the longest.
+        Kind::Others | Kind::Stolen | Kind::Last | Kind::Alone => 10,
         // Every build has shorter ones.
         _ => 20,
     }
@@ -157,7 +165,7 @@ const WORTH: u64 = 20_000_000;
 pub struct Advised {
     /// The build's own time and the machine's part; `None` where no time is known.
     pub verdict: Option<Verdict>,
-    /// The changes, those with the largest gain first; at the end what is the machine's.
+    /// The changes, those with the largest gain in the middle first; at the end what is the machine's.
     pub changes: Vec<Advice>,
     /// What all changes save together at most, if that is less than the sum of them.
     pub together: Option<u64>,
@@ -264,9 +272,9 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
     let own = schedule.wall(0, Effect::Best);
     let withheld = Withheld::new(facts, own);
-    let rated = rated(facts, candidates, (&schedule, own), &withheld);
+    let rated = rated(facts, candidates, (&schedule, own), &withheld)?;
     let mut kept = distinct(facts, rated);
-    kept.order_by_key(|(it, _)| (std::cmp::Reverse(it.gain), it.kind));
+    kept.order_by_key(|(it, _)| (std::cmp::Reverse(it.middle()), it.kind));
     kept.truncate(MOST);
     let all = kept.iter().fold(0, |all, (_, bit)| all | bit);
     let gains = kept.iter().map(|(it, _)| it.gain);
@@ -284,10 +292,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     changes.extend(withheld.advice(facts, &had.names));
     changes.truncate(MOST);
     let nothing = match changes.is_empty() {
-        true => {
-            let limits = what_if::limits(facts.analysis, facts.path, &facts.groups, &[])?;
-            Some((facts.wall, limits.on(facts.cpus).min(facts.wall)))
-        }
+        true => Some((facts.wall, limits(facts)?.on(facts.cpus).min(facts.wall))),
         false => None,
     };
     let bound = nothing.map(|(_, bound)| bound);
@@ -320,14 +325,23 @@ fn is_known_wait(kind: Time) -> bool {
     kind.is_wait() && !matches!(kind, Time::Outside | Time::SleepOrBlocked)
 }
 
+fn limits(facts: &Facts<'_>) -> Result<Limits, NoPath> {
+    what_if::limits(facts.analysis, facts.path, &facts.groups, &[])
+}
+
 /// The candidates that save enough. `own`: the simulated time without changes.
 fn rated(
     facts: &Facts<'_>,
     candidates: Vec<Candidate>,
     (schedule, own): (&Schedule, u64),
     withheld: &Withheld,
-) -> Vec<Rated> {
+) -> Result<Vec<Rated>, NoPath> {
     let mut rated: Vec<Rated> = Vec::new();
+    // However the same work is divided, these CPUs need so long for it.
+    let spare = match candidates.iter().any(|it| it.stays) {
+        true => own.saturating_sub(limits(facts)?.work.div_ceil(facts.cpus)),
+        false => own,
+    };
     for (candidate, bit) in candidates.into_iter().zip(0..) {
         // Where others have the CPUs, a wait for a disk is longer, too.
         let whole = match candidate.kind {
@@ -342,14 +356,20 @@ fn rated(
         }
         let saved = |effect| own.saturating_sub(schedule.wall(1 << bit, effect));
         let gain = saved(Effect::Best).min(candidate.cap);
+        let gain = match candidate.stays {
+            true => gain.min(spare),
+            false => gain,
+        };
         if enough(gain) {
             let at_least = match candidate.kind {
                 // It may guard what only one can use.
                 Kind::Lock => 0,
                 // Whole builds may need each other's results, which no recording tells.
-                _ if jobs && of_builds(facts, &candidate) => 0,
+                _ if jobs && (of_builds(facts, &candidate) || first_is_long(facts, &candidate)) => {
+                    0
+                }
                 // Beside others more tasks may get no more of the CPUs.
-                _ if jobs && withheld.contended => 0,
+                _ if jobs && withheld.shared => 0,
                 kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
                 _ => saved(Effect::Worst).min(gain),
             };
@@ -360,7 +380,7 @@ fn rated(
             });
         }
     }
-    rated
+    Ok(rated)
 }
 
 /// The first two changes at once, the first three, and so on. A change that may save nothing is
@@ -426,6 +446,21 @@ fn verdict(
 fn of_builds(facts: &Facts<'_>, candidate: &Candidate) -> bool {
     let mut jobs = candidate.evidence.iter();
     jobs.any(|group| facts.role(*group) == Some(Role::Jobs))
+}
+
+/// The first job works more than twice as long as any other one: those may use what it left, as compilers with a
+/// cache do.
+fn first_is_long(facts: &Facts<'_>, candidate: &Candidate) -> bool {
+    let process = |group: &Group| facts.process(*group);
+    let jobs = candidate.evidence.iter().filter_map(process);
+    let mut jobs: Vec<(Ktime, u64)> = jobs.map(|it| (it.start, it.tree.times.on_cpu)).collect();
+    jobs.sort_unstable();
+    let first = jobs.split_first();
+    first.is_some_and(|((_, first), others)| {
+        others
+            .iter()
+            .all(|(_, work)| work.saturating_mul(2) < *first)
+    })
 }
 
 impl Candidate {

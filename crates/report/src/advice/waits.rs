@@ -68,18 +68,26 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
             by_process.entry(process).or_default().push(slept);
         }
     }
-    let mut by_sleeper: BTreeMap<&str, Vec<Slept>> = BTreeMap::new();
+    // A test is a test, whatever its file is called.
+    let of = |group: Group| -> Option<Sleeper<'_>> {
+        let execution = facts.execution(group)?;
+        let runner = facts
+            .owner(group)
+            .filter(|it| facts.role(*it) == Some(Role::Tests));
+        Some(runner.map_or(Sleeper::Program(&execution.program), Sleeper::TestsOf))
+    };
+    let mut by_sleeper: BTreeMap<Sleeper<'_>, Vec<Slept>> = BTreeMap::new();
     for (process, slept) in by_process {
         if gives_up(facts, process, &slept) {
             continue;
         }
         for it in slept {
-            if let Some(execution) = facts.execution(it.by) {
-                by_sleeper.entry(&execution.program).or_default().push(it);
+            if let Some(sleeper) = of(it.by) {
+                by_sleeper.entry(sleeper).or_default().push(it);
             }
         }
     }
-    let candidate = |(by, mut slept): (&str, Vec<Slept>)| {
+    let candidate = |mut slept: Vec<Slept>| {
         slept.order_by_key(|it| it.from);
         let lengths = slept.iter().map(Slept::length);
         let sum = lengths.fold(0, u64::saturating_add);
@@ -116,16 +124,21 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         Some(Candidate {
             finding,
             action: action.into(),
-            without: Without::own(
-                |kind, _| kind == Time::Sleep,
-                Some(sleeping(facts, by, &groups)),
-            ),
+            without: Without::own(|kind, _| kind == Time::Sleep, Some(sleeping(facts, &slept))),
             cap,
             evidence: groups,
             ..Candidate::of(kind)
         })
     };
-    by_sleeper.into_iter().filter_map(candidate).collect()
+    by_sleeper.into_values().filter_map(candidate).collect()
+}
+
+/// Whose sleeps one line has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sleeper<'f> {
+    Program(&'f str),
+    /// The tests of a runner.
+    TestsOf(Group),
 }
 
 /// A sleep of a build tool itself: nobody can change that. A sleep(1) that make or xargs starts
@@ -179,17 +192,19 @@ fn lives(slept: &[Slept], start: Ktime, end: Ktime) -> bool {
     inside * 2 > slept.len()
 }
 
-/// The executions that sleep for a program: those on the path, and those beside it that do the
-/// same.
-fn sleeping(facts: &Facts<'_>, by: &str, on_path: &[Group]) -> Box<[bool]> {
+/// The executions that sleep: those on the path, and those beside it that do the same.
+fn sleeping(facts: &Facts<'_>, slept: &[Slept]) -> Box<[bool]> {
     let program = |group: Group| facts.execution(group).map(|it| it.program.as_str());
-    let programs: BTreeSet<_> = on_path.iter().map(|group| program(*group)).collect();
-    let all = facts.all().filter(|(_, it)| {
+    let on_path = || slept.iter().map(|it| it.group);
+    let programs: BTreeSet<_> = on_path().map(program).collect();
+    let by: BTreeSet<_> = slept.iter().map(|it| program(it.by)).collect();
+    let all = facts.all().filter(|(group, it)| {
         let owner = it.owner.and_then(program);
-        programs.contains(&Some(&it.program)) && (it.program == by || owner == Some(by))
+        programs.contains(&program(*group))
+            && (by.contains(&program(*group)) || by.contains(&owner))
     });
     let all = all.map(|(group, _)| group);
-    facts.set(all.chain(on_path.iter().copied()))
+    facts.set(all.chain(on_path()))
 }
 
 /// Of a loop that sleeps and checks whether other recorded work is done: the length of a

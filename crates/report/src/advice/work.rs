@@ -136,6 +136,8 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
         if alone < BRIEF {
             return None;
         }
+        // Nobody keeps what the whole build is for.
+        let whole = it.process == facts.path.process;
         let (kind, finding, action, cap) = match starts_last(facts, group) {
             Some((at, gain)) if role == Some(Role::Compiler) => (
                 Kind::Last,
@@ -155,6 +157,7 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
                 match role {
                     Some(Role::Compiler) => "split it, or start it earlier",
                     Some(Role::Shell) => "do less in the shell",
+                    _ if whole => "divide its work among the CPUs",
                     _ => "split it, or keep its result",
                 },
                 cap,
@@ -165,6 +168,9 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
             action: action.into(),
             without: Without::work(set),
             cap,
+            stays: kind == Kind::Last
+                || role == Some(Role::Compiler)
+                || whole && role != Some(Role::Shell),
             evidence: vec![group],
             ..Candidate::of(kind)
         })

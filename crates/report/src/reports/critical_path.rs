@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{json, Value};
 use tr_analyze::critical_path::{CriticalPath, Leg, NoPath, Then};
 use tr_analyze::kinds::{ByKind, Kind};
-use tr_analyze::model::{Basis, Process, ThreadIx};
+use tr_analyze::model::{Analysis, Basis, Process, ThreadIx};
 use tr_analyze::programs::{Group, Groups, Program, Programs};
+use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::{self, Free, Limits};
 use tr_format::event::Ktime;
 use tr_format::stack::Doing;
@@ -27,6 +28,9 @@ use crate::{label, units, who};
 
 /// The number of programs with a lower bound.
 const FREE: usize = 6;
+
+/// Less time in ns around the path is how long a recording takes to begin and to end.
+const AROUND: u64 = 20_000_000;
 
 /// What a path of a recording without scheduling events is worth.
 pub(crate) const BY_LIVES: &str =
@@ -50,6 +54,40 @@ pub(crate) fn bars(out: &mut String, shares: &[Share], whole: u64, most: usize, 
         let text = format!("  and {} in other ways{unknown}", units::time(rest));
         style.painted(out, Paint::Dim, &text);
     }
+}
+
+/// What of the recording's time is not the path's: until COMMAND's exec, for which it may have waited in a
+/// run queue, and after its exit.
+pub(crate) fn around(analysis: &Analysis, path: &CriticalPath) -> Option<String> {
+    let process = analysis.process(path.process);
+    let timeline = analysis.timeline.as_ref();
+    let first = timeline.zip(process.threads.first());
+    let stretches = first
+        .into_iter()
+        .flat_map(|(timeline, ix)| timeline.of(*ix));
+    let waits = stretches.take_while(|it| it.from < path.from);
+    let waits = waits.filter(|it| matches!(it.doing, Bucket::RunQueue { .. }));
+    let waited = waits.fold(0u64, |sum, it| sum.saturating_add(it.length()));
+    let before = (path.from.since(analysis.start), waited);
+    let whole = analysis.end.since(analysis.start);
+    outside(whole, before, analysis.end.since(path.to))
+}
+
+/// Parts of 2 % of the whole or more, in words. `before`: a time, and the wait in it. All in ns.
+fn outside(whole: u64, (before, waited): (u64, u64), after: u64) -> Option<String> {
+    let much = |ns: u64| ns >= AROUND && ns.saturating_mul(50) >= whole;
+    let of_it = match much(waited) {
+        true => format!(", {} of it in the run queue", units::time(waited)),
+        false => String::new(),
+    };
+    let parts = [
+        ("before its exec", before, of_it),
+        ("after its exit", after, String::new()),
+    ];
+    let told = parts.into_iter().filter(|(_, ns, _)| much(*ns));
+    let told = told.map(|(when, ns, of_it)| format!("{when} {}{of_it}", units::time(ns)));
+    let told: Vec<String> = told.collect();
+    (!told.is_empty()).then(|| told.join(" · "))
 }
 
 pub struct PathReport<'a> {
@@ -545,5 +583,21 @@ impl Report for PathReport<'_> {
         }
         let legs = self.found.iter().flat_map(|found| &found.legs);
         self.legs().csv(legs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_around_the_path_is_told() {
+        const MS: u64 = 1_000_000;
+        let outside = |before, after| outside(2370 * MS, before, after).unwrap_or_default();
+        assert_eq!(outside((7 * MS, 0), 12 * MS), "");
+        let words = "before its exec 380 ms, 371 ms of it in the run queue";
+        assert_eq!(outside((380 * MS, 371 * MS), 0), words);
+        let words = "before its exec 380 ms · after its exit 60 ms";
+        assert_eq!(outside((380 * MS, 8 * MS), 60 * MS), words);
     }
 }

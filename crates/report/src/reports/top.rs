@@ -125,11 +125,16 @@ impl Report for Top<'_> {
                 let title = style.paint(Paint::Bold, &title);
                 let length = style.paint(Paint::Dim, &format!("({})", units::time(whole)));
                 let _ = writeln!(above, "{title}   {length}");
+                let around = critical_path::around(analysis, path);
                 // Beside a blank line, the rest of the path, and a table with its two titles.
                 let others = [&above, &middle, &below].map(|text| text.lines().count());
                 let others = others.iter().sum::<usize>() + 4 + ROWS;
+                let others = others + usize::from(around.is_some());
                 let most = screen.saturating_sub(others).clamp(2, BARS);
                 critical_path::bars(&mut above, &shares, whole, most, style);
+                if let Some(around) = around {
+                    style.wrapped(&mut above, Paint::Dim, "  ", &around);
+                }
             }
             None => bars(&mut above, &programs, style),
         }
