@@ -7,6 +7,7 @@ use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::network;
 use tr_analyze::programs::{sleeper, Group};
+use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::timeline::Actor;
 use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
@@ -15,7 +16,6 @@ use tr_format::event::{Ktime, Reason};
 use super::facts::{add, Facts};
 use super::{Candidate, Kind};
 use crate::facts::memory;
-use crate::sort::Rows;
 use crate::{exit, label, units};
 
 /// The least number of sleeps of a loop.
@@ -91,7 +91,7 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         // A sleep of a tenth of the longest one is none of the loop's.
         let long = |it: &&Slept| it.length().saturating_mul(10) >= longest;
         let long: Vec<Slept> = slept.iter().filter(long).copied().collect();
-        let sleepers: BTreeSet<Group> = slept.iter().map(|it| it.by).collect();
+        let sleepers: BTreeSet<Group> = slept.iter().map(|it| it.by).gather();
         let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
         let times = match long.len() {
             1 => String::new(),
@@ -169,7 +169,7 @@ fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
 /// The processes that sleep.
 fn sleepers(facts: &Facts<'_>, slept: &[Slept]) -> BTreeSet<ProcessIx> {
     let sleepers = slept.iter().filter_map(|it| facts.execution(it.by));
-    sleepers.map(|it| it.process).collect()
+    sleepers.map(|it| it.process).gather()
 }
 
 /// Whether a life has most of some sleeps, which are in order.
@@ -183,7 +183,7 @@ fn lives(slept: &[Slept], start: Ktime, end: Ktime) -> bool {
 /// same.
 fn sleeping(facts: &Facts<'_>, by: &str, on_path: &[Group]) -> Box<[bool]> {
     let program = |group: Group| facts.execution(group).map(|it| it.program.as_str());
-    let programs: BTreeSet<_> = on_path.iter().map(|group| program(*group)).collect();
+    let programs: BTreeSet<_> = on_path.iter().map(|group| program(*group)).gather();
     let all = facts.all().filter(|(_, it)| {
         let owner = it.owner.and_then(program);
         programs.contains(&Some(&it.program)) && (it.program == by || owner == Some(by))
