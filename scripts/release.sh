@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds a release into DIR (dist), for this machine's architecture and, on x86-64 with the packages of
 # CONTRIBUTING.md, for aarch64: the static tr in a tarball with manual pages, completions, the book, licences and an
-# SPDX list of its parts, a Debian package, an RPM, repositories of both, and SHA256SUMS. The same sources and
-# toolchain give the same bytes in any directory.
+# SPDX list of its parts, a Debian package, an RPM, repositories of both, and SHA256SUMS; for this machine's architecture
+# also the recorder alone. The same sources and toolchain give the same bytes in any directory.
 #
 # GPG_KEY signs the repositories (repositories.sh), MINISIGN_KEY, a file with a secret key, SHA256SUMS.
 #
@@ -165,6 +165,20 @@ release() {
 	echo "release: $1: tr is $(stat -c %s "$root/bin/tr") bytes"
 }
 
+# recorder ARCH TR: the recorder alone, for images in which nothing is read.
+recorder() {
+	local name=tr-$version-$1-linux-record
+	local root=$work/$name
+	local doc=$root/share/doc/tr
+	mkdir -p "$doc"
+	install -D -m 755 "$2" "$root/bin/tr-trace"
+	cp LICENSES/*.txt "$doc"
+	parts "$1" >"$doc/tr.spdx.json"
+	chmod -R u=rwX,go=rX "$root"
+	tarball "$name" "$root"
+	echo "release: $1: the recorder alone is $(stat -c %s "$2") bytes"
+}
+
 # What is missing is known before the first build.
 command -v dpkg-deb >/dev/null || without "Debian package" "dpkg-deb is not installed"
 command -v rpmbuild >/dev/null || without "RPM" "rpmbuild is not installed"
@@ -180,6 +194,8 @@ case $status in
 3) without "release for another architecture" "x86-64 builds it, with the packages of CONTRIBUTING.md" ;;
 *) exit "$status" ;;
 esac
+scripts/build.sh --record-only
+recorder "$(uname -m)" "$target/release/tr-record"
 scripts/build.sh
 native=$target/release/tr
 release "$(uname -m)" "$native"

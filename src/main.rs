@@ -1,5 +1,7 @@
 //! `tr`: where did the time go? Records a build or test run with eBPF and reads
 //! it back.
+// What only the subcommands that are left out use.
+#![cfg_attr(feature = "record-only", allow(dead_code))]
 
 /// `std`'s `eprintln`, without its panic when standard error cannot be written: `tr record`
 /// would not pass on COMMAND's status then. What a message holds of a trace is escaped. Its first
@@ -56,37 +58,49 @@ use budget::Budget;
 #[global_allocator]
 static ALLOCATOR: limits::Allocator = limits::Allocator;
 
+#[cfg(not(feature = "record-only"))]
+const EXAMPLES: &str = "Examples:\n  \
+    tr record -- make -j8              record a build into trace.bin\n  \
+    tr analyze --top 20                where the time went\n  \
+    tr analyze --by program --sort run-queue\n  \
+    tr analyze --report tree           the process tree\n  \
+    tr analyze --report execs --failed\n  \
+    tr diff main.bin pr.bin            changes between two builds\n  \
+    tr predict --cpus 16 --jobs 16     the time that it takes on another machine\n  \
+    tr pipeline build.bin test.bin     which job the pipeline waited for\n  \
+    tr report                          the analysis as an HTML page\n  \
+    tr export --format perfetto -o build.pftrace\n  \
+    tr summary                         ten lines for the page of a CI job\n  \
+    tr info                            the contents of the recording\n  \
+    tr verify                          check the recording for damage\n  \
+    tr redact trace.bin -o trace.bin   mask the secrets in an old recording\n  \
+    tr symbolize                       name the functions of stacks later\n  \
+    tr doctor                          what recording this machine allows\n  \
+    tr mark tests -- make check        name a part of a recording\n  \
+    tr mcp                             answer an agent's questions\n  \
+    tr schema summary                  the schema of a document in JSON\n  \
+    tr --version --verbose             features, methods, formats\n  \
+    tr completions bash > /etc/bash_completion.d/tr\n  \
+    tr man /usr/local/share/man/man1\n\n\
+    Without a file, analyze, report, summary, predict, export, symbolize, info, dump and verify read trace.bin.\n\
+    Long text on a terminal goes through $PAGER; --no-pager prints it.\n\
+    tr help COMMAND says more.";
+#[cfg(feature = "record-only")]
+const EXAMPLES: &str = "Examples:\n  \
+    tr record -- make -j8              record a build into trace.bin\n  \
+    tr verify                          check the recording for damage\n  \
+    tr redact trace.bin -o trace.bin   mask the secrets in an old recording\n  \
+    tr doctor                          what recording this machine allows\n  \
+    tr mark tests -- make check        name a part of a recording\n\n\
+    This tr records alone. Recordings are read by a whole one, on any machine.\n\
+    tr help COMMAND says more.";
+
 /// Where did the time go? Records a build or test run and reads it back.
 #[derive(Parser)]
 #[command(
     name = "tr",
     version,
-    after_help = "Examples:\n  \
-        tr record -- make -j8              record a build into trace.bin\n  \
-        tr analyze --top 20                where the time went\n  \
-        tr analyze --by program --sort run-queue\n  \
-        tr analyze --report tree           the process tree\n  \
-        tr analyze --report execs --failed\n  \
-        tr diff main.bin pr.bin            changes between two builds\n  \
-        tr predict --cpus 16 --jobs 16     the time that it takes on another machine\n  \
-        tr pipeline build.bin test.bin     which job the pipeline waited for\n  \
-        tr report                          the analysis as an HTML page\n  \
-        tr export --format perfetto -o build.pftrace\n  \
-        tr summary                         ten lines for the page of a CI job\n  \
-        tr info                            the contents of the recording\n  \
-        tr verify                          check the recording for damage\n  \
-        tr redact trace.bin -o trace.bin   mask the secrets in an old recording\n  \
-        tr symbolize                       name the functions of stacks later\n  \
-        tr doctor                          what recording this machine allows\n  \
-        tr mark tests -- make check        name a part of a recording\n  \
-        tr mcp                             answer an agent's questions\n  \
-        tr schema summary                  the schema of a document in JSON\n  \
-        tr --version --verbose             features, methods, formats\n  \
-        tr completions bash > /etc/bash_completion.d/tr\n  \
-        tr man /usr/local/share/man/man1\n\n\
-        Without a file, analyze, report, summary, predict, export, symbolize, info, dump and verify read trace.bin.\n\
-        Long text on a terminal goes through $PAGER; --no-pager prints it.\n\
-        tr help COMMAND says more."
+    after_help = EXAMPLES
 )]
 struct Cli {
     /// Print long text to the terminal itself
@@ -99,16 +113,9 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Record(cmd::record::Args),
-    #[command(alias = "analyse")]
-    Analyze(cmd::analyze::Args),
-    Report(cmd::report::Args),
-    Summary(cmd::summary::Args),
-    Diff(cmd::diff::Args),
-    Predict(cmd::predict::Args),
-    Pipeline(cmd::pipeline::Args),
-    Export(cmd::export::Args),
-    Info(cmd::info::Args),
-    Dump(cmd::dump::Args),
+    #[cfg(not(feature = "record-only"))]
+    #[command(flatten)]
+    Read(cmd::reading::Reading),
     Verify(cmd::verify::Args),
     Recover(cmd::recover::Args),
     Redact(cmd::redact::Args),
@@ -117,24 +124,24 @@ enum Command {
     #[cfg(feature = "record")]
     Doctor(cmd::doctor::Args),
     Mark(cmd::mark::Args),
+    #[cfg(not(feature = "record-only"))]
     Mcp(cmd::mcp::Args),
+    #[cfg(not(feature = "record-only"))]
     Schema(cmd::schema::Args),
     Completions(cmd::manual::CompletionsArgs),
     Man(cmd::manual::ManArgs),
+    #[cfg(feature = "record-only")]
+    #[command(external_subcommand)]
+    Absent(Vec<OsString>),
 }
 
 impl Command {
     /// The files that a subcommand reads which writes none.
     fn only_reads(&self) -> Option<Vec<&std::path::Path>> {
         match self {
-            Command::Analyze(args) => Some(args.files()),
-            Command::Info(args) => Some(vec![&args.file]),
-            Command::Dump(args) => Some(vec![&args.file]),
-            Command::Summary(args) => Some(args.files()),
+            #[cfg(not(feature = "record-only"))]
+            Command::Read(args) => args.only_reads(),
             Command::Verify(args) => Some(vec![&args.file]),
-            Command::Diff(args) => args.only_reads().then(|| args.files()),
-            Command::Predict(args) => Some(vec![&args.file]),
-            Command::Pipeline(args) => args.only_reads().then(|| args.files()),
             _ => None,
         }
     }
@@ -142,16 +149,9 @@ impl Command {
     /// Holds a subcommand that reads a trace to its limits of memory and time.
     fn hold(&self) {
         let (budget, streams) = match self {
-            Command::Analyze(args) => (args.budget, false),
-            Command::Report(args) => (args.budget, false),
-            Command::Summary(args) => (args.budget, false),
-            Command::Diff(args) => (args.budget, false),
-            Command::Predict(args) => (args.budget, false),
-            Command::Pipeline(args) => (args.budget, false),
-            Command::Export(args) => (args.budget, false),
-            Command::Info(args) => (args.budget, false),
+            #[cfg(not(feature = "record-only"))]
+            Command::Read(args) => args.budget(),
             Command::Verify(args) => (args.budget, false),
-            Command::Dump(args) => (args.budget, true),
             Command::Recover(_) | Command::Redact(_) => (Budget::default(), true),
             #[cfg(feature = "record")]
             Command::Symbolize(_) => (Budget::default(), true),
@@ -309,13 +309,10 @@ impl Command {
     /// Prints text that can be longer than a terminal.
     fn is_long(&self) -> bool {
         match self {
-            Command::Diff(args) => args.only_reads(),
-            Command::Dump(args) => !args.follows(),
-            Command::Analyze(_)
-            | Command::Predict(_)
-            | Command::Pipeline(_)
-            | Command::Info(_)
-            | Command::Schema(_) => true,
+            #[cfg(not(feature = "record-only"))]
+            Command::Read(args) => args.is_long(),
+            #[cfg(not(feature = "record-only"))]
+            Command::Schema(_) => true,
             _ => false,
         }
     }
@@ -353,15 +350,8 @@ fn main() -> ExitCode {
     let done = |it: errors::Done| it.unwrap_or_else(|code| code);
     match command {
         Command::Record(args) => cmd::record::run(args, started),
-        Command::Analyze(args) => done(cmd::analyze::run(&args)),
-        Command::Report(args) => done(cmd::report::run(&args)),
-        Command::Summary(args) => done(cmd::summary::run(&args)),
-        Command::Diff(args) => done(cmd::diff::run(&args)),
-        Command::Predict(args) => done(cmd::predict::run(&args)),
-        Command::Pipeline(args) => done(cmd::pipeline::run(&args)),
-        Command::Export(args) => done(cmd::export::run(&args)),
-        Command::Info(args) => done(cmd::info::run(&args)),
-        Command::Dump(args) => done(cmd::dump::run(&args)),
+        #[cfg(not(feature = "record-only"))]
+        Command::Read(args) => args.run(),
         Command::Verify(args) => done(cmd::verify::run(&args)),
         Command::Recover(args) => done(cmd::recover::run(&args)),
         Command::Redact(args) => done(cmd::redact::run(&args)),
@@ -370,8 +360,12 @@ fn main() -> ExitCode {
         #[cfg(feature = "record")]
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Mark(args) => cmd::mark::run(&args),
+        #[cfg(not(feature = "record-only"))]
         Command::Mcp(args) => cmd::mcp::run(&args),
+        #[cfg(not(feature = "record-only"))]
         Command::Schema(args) => cmd::schema::run(&args),
+        #[cfg(feature = "record-only")]
+        Command::Absent(words) => cmd::absent::run(&words),
         Command::Completions(args) => cmd::manual::completions(&args),
         Command::Man(args) => cmd::manual::man(&args),
     }

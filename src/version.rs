@@ -23,6 +23,7 @@ pub fn run() -> ExitCode {
     let known = |present: bool, name: &'static str| present.then_some(name);
     let features = [
         known(cfg!(feature = "record"), "record"),
+        known(cfg!(feature = "record-only"), "record-only"),
         known(cfg!(feature = "symbols"), "symbols"),
     ];
     // Without the recorder there is none.
@@ -32,15 +33,27 @@ pub fn run() -> ExitCode {
     };
     let exports = Format::ALL.map(Format::name);
     let others = ["parquet", "junit", "benchmark-action", "bencher"];
+    let (imports, exports, schemas) = match cfg!(feature = "record-only") {
+        true => ["none"; 3].map(String::from).into(),
+        false => (
+            "clang -ftime-trace, .ninja_log, cargo --timings, JUnit XML".to_owned(),
+            exports
+                .into_iter()
+                .chain(others)
+                .collect::<Vec<_>>()
+                .join(" "),
+            format!("{} {}", schemas::NAMES.join(" "), schemas::PROCESS),
+        ),
+    };
     let facts = [
         ("target", format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS)),
         ("features", features.into_iter().flatten().collect::<Vec<_>>().join(" ")),
         ("methods", methods.to_owned()),
         ("reads", format!("traces of format {MAJOR}.0 to {MAJOR}.{MINOR}, and the known parts of later {MAJOR}.x")),
         ("writes", format!("traces of format {MAJOR}.{MINOR}")),
-        ("imports", "clang -ftime-trace, .ninja_log, cargo --timings, JUnit XML".to_owned()),
-        ("exports", exports.into_iter().chain(others).collect::<Vec<_>>().join(" ")),
-        ("schemas", format!("{} {}", schemas::ALL.map(|(name, _)| name).join(" "), schemas::PROCESS)),
+        ("imports", imports),
+        ("exports", exports),
+        ("schemas", schemas),
     ];
     let mut text = format!("{TR} {}\n", env!("CARGO_PKG_VERSION"));
     for (name, values) in facts {

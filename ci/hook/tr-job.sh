@@ -6,36 +6,44 @@
 # Needs bash, the right to use BPF, and tr-trace on PATH or its path in TR_PROGRAM. Recordings go to TR_RECORDINGS
 # (/var/tmp/tr-recordings-UID); the newest TR_KEEP (50) stay. A job does not fail by it, and its log has no word of it: the
 # reason why there is no recording is in the file .log beside.
-if [ -z "${TR_JOB-}" ]; then
-	export TR_JOB=1
-	tr_job() (
-		set +eu
-		pid=$$
-		if [ "$1" = "$0" ]; then
-			# Executed, by the runner's worker or a process below it.
-			pid=$PPID
-			while [ "$pid" -gt 1 ] && [ "$(cat "/proc/$pid/comm")" != Runner.Worker ]; do
-				pid=$(sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$pid/stat")
+# bash -x traces this file, too, unless its errors go nowhere. [[ leaves $_ as it is.
+if [[ -z ${TR_JOB-} ]]; then
+	tr_job() {
+		(
+			set +euf
+			# A lock or a pipe of the job is not the recorder's: who waits for its end would wait for the recorder.
+			for fd in "/proc/$BASHPID/fd/"*; do
+				if [ "${fd##*/}" -gt 2 ]; then eval "exec ${fd##*/}>&-"; fi
 			done
-			[ "$pid" -gt 1 ] || exit 0
-		fi
-		tr=${TR_PROGRAM:-$(command -v tr-trace)}
-		dir=${TR_RECORDINGS:-/var/tmp/tr-recordings-$UID}
-		[ -x "$tr" ] && mkdir -p -m 700 "$dir" && [ ! -L "$dir" ] && [ -O "$dir" ] || exit 0
-		# The oldest ones, with their logs.
-		ls -1t "$dir" | grep '\.bin$' | tail -n "+${TR_KEEP:-50}" | while read -r old; do
-			rm -f "$dir/$old" "$dir/${old%.bin}.log"
-		done
-		file=$dir/$(date +%Y%m%d-%H%M%S)-$pid
-		# The runner ends what has its mark when the job is over; the recorder ends with the job itself.
-		unset RUNNER_TRACKING_ID
-		setsid "$tr" record --quiet --output "$file.bin" --pid "$pid" >"$file.log" 2>&1 &
-		recorder=$!
-		for _ in {1..200}; do
-			if [ -e "$file.bin" ] || ! kill -0 "$recorder"; then break; fi
-			sleep 0.01
-		done
-	) </dev/null >/dev/null 2>&1
-	tr_job "${BASH_SOURCE[0]}" || :
-	unset -f tr_job
-fi
+			pid=$$
+			if [ "$1" = "$0" ]; then
+				# Executed, by the runner's worker or a process below it.
+				pid=$PPID
+				while [ "$pid" -gt 1 ] && [ "$(cat "/proc/$pid/comm")" != Runner.Worker ]; do
+					pid=$(sed 's/.*) . \([0-9]*\) .*/\1/' "/proc/$pid/stat")
+				done
+				[ "$pid" -gt 1 ] || exit 0
+			fi
+			tr=${TR_PROGRAM:-$(command -v tr-trace)}
+			dir=${TR_RECORDINGS:-/var/tmp/tr-recordings-$UID}
+			[ -x "$tr" ] && mkdir -p -m 700 "$dir" && [ ! -L "$dir" ] && [ -O "$dir" ] || exit 0
+			# The oldest ones, with their logs.
+			ls -1t "$dir" | grep '\.bin$' | tail -n "+${TR_KEEP:-50}" | while read -r old; do
+				rm -f "$dir/$old" "$dir/${old%.bin}.log"
+			done
+			file=$dir/$(date +%Y%m%d-%H%M%S)-$pid
+			# The runner ends what has its mark when the job is over; the recorder ends with the job itself.
+			unset RUNNER_TRACKING_ID
+			setsid "$tr" record --quiet --output "$file.bin" --pid "$pid" >"$file.log" 2>&1 &
+			recorder=$!
+			for _ in {1..200}; do
+				if [ -e "$file.bin" ] || ! kill -0 "$recorder"; then break; fi
+				sleep 0.01
+			done
+		) </dev/null >/dev/null || :
+		export TR_JOB=1
+		unset -f tr_job
+		: "$2"
+	}
+	tr_job "${BASH_SOURCE[0]}" "$_"
+fi 2>/dev/null

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{json, Map, Value};
 use tr_analyze::model::Quality;
+use tr_analyze::sort::Gather;
 use tr_format::event::Ktime;
 use tr_format::meta::{Hardware, Known, Metadata};
 use tr_format::reader::{End, Unknown};
@@ -157,7 +158,7 @@ fn document(contents: &Contents) -> Value {
             "fields": contents.unknown.fields,
         },
         "missing": meta.missing,
-        "ci": meta.ci.iter().cloned().collect::<BTreeMap<_, _>>(),
+        "ci": meta.ci.iter().cloned().gather::<BTreeMap<_, _>>(),
     })
 }
 

@@ -1,19 +1,31 @@
 //! The subcommands, a file each.
 
+#[cfg(feature = "record-only")]
+pub mod absent;
+#[cfg(not(feature = "record-only"))]
 pub mod analyze;
+#[cfg(not(feature = "record-only"))]
 pub mod diff;
 #[cfg(feature = "record")]
 pub mod doctor;
+#[cfg(not(feature = "record-only"))]
 pub mod dump;
+#[cfg(not(feature = "record-only"))]
 pub mod export;
+#[cfg(not(feature = "record-only"))]
 pub mod info;
 #[cfg(feature = "record")]
 pub mod loader;
 pub mod manual;
 pub mod mark;
+#[cfg(not(feature = "record-only"))]
 pub mod mcp;
+#[cfg(not(feature = "record-only"))]
 pub mod pipeline;
+#[cfg(not(feature = "record-only"))]
 pub mod predict;
+#[cfg(not(feature = "record-only"))]
+pub mod reading;
 #[cfg(feature = "record")]
 pub mod record;
 #[cfg(not(feature = "record"))]
@@ -21,9 +33,12 @@ pub mod record;
 pub mod record;
 pub mod recover;
 pub mod redact;
+#[cfg(not(feature = "record-only"))]
 pub mod report;
+#[cfg(not(feature = "record-only"))]
 pub mod schema;
 pub mod secrets;
+#[cfg(not(feature = "record-only"))]
 pub mod summary;
 #[cfg(feature = "record")]
 pub mod symbol_server;

@@ -20,10 +20,9 @@ pub struct Args {
 }
 
 fn named() -> impl TypedValueParser<Value = String> {
-    let names = schemas::ALL.map(|(name, _)| name).into_iter();
+    let names = schemas::NAMES.into_iter();
     PossibleValuesParser::new(names.chain([schemas::PROCESS])).map(|given| {
-        let found = schemas::ALL.iter().find(|(name, _)| *name == given);
-        let found = found.map(|(_, schema)| (*schema).to_owned());
+        let found = schemas::of(&given).map(str::to_owned);
         found.or_else(schemas::process).unwrap_or_default()
     })
 }

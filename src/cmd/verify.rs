@@ -82,7 +82,7 @@ fn problems(trace: &Trace, watch: &Watch) -> Vec<String> {
         let what = format!("ends at frame {frame}, byte {offset}: {why}");
         problems.push((*offset, what));
     }
-    problems.sort();
+    problems.sort_unstable();
     problems.dedup();
     problems.into_iter().map(|(_, what)| what).collect()
 }

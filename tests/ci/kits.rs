@@ -27,6 +27,11 @@ pub fn trials() -> Vec<Trial> {
             bash().or_else(why_not),
             runner_hook,
         ),
+        trial(
+            "bash_env_changes_nothing_that_a_script_sees",
+            bash().or_else(|| lacks("flock")).or_else(why_not),
+            hook_is_unseen,
+        ),
         trial("a_hook_without_tr_changes_nothing", bash(), hook_without_tr),
     ]
 }
@@ -195,6 +200,53 @@ fn bash_env() -> Result<(), Failed> {
         // Names have seconds.
         std::thread::sleep(Duration::from_secs(1));
     }
+    Ok(())
+}
+
+fn hook_is_unseen() -> Result<(), Failed> {
+    let dir: TempDir = tempfile::tempdir()?;
+    let place = dir.path().join("recordings").display().to_string();
+    let hook = hook();
+    let variables = |hook| {
+        [
+            ("BASH_ENV", hook),
+            ("TR_PROGRAM", TR),
+            ("TR_RECORDINGS", place.as_str()),
+        ]
+    };
+    let run = |hook, options: &[&str], script| {
+        let mut bash = Command::new("bash");
+        bash.args(options)
+            .args(["-c", script, "script", "argument"]);
+        bash.current_dir(dir.path())
+            .env_remove("TR_JOB")
+            .envs(variables(hook));
+        bash.output().unwrap()
+    };
+    let script = "echo \"$_ $? $- $* $(declare -F)\"; jobs; wait; bash -c 'echo \"$_\"'; printf 'ab' | tr a-z A-Z; exit 7";
+    let all: [&[&str]; 4] = [&[], &["-x"], &["-eu"], &["-f", "-m"]];
+    for (many, options) in (1..).zip(all) {
+        let [without, with] = ["", hook.as_str()].map(|hook| run(hook, options, script));
+        assert_eq!(with.status.code(), Some(7), "{}", said(&with));
+        // The two sides of a pipe are traced in any order.
+        let lines = |out: &Output| {
+            let said = said(out);
+            let mut lines: Vec<String> = said.lines().map(str::to_owned).collect();
+            lines.sort_unstable();
+            lines
+        };
+        assert_eq!(lines(&with), lines(&without), "{options:?}");
+        recordings(Path::new(&place), many);
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    // A lock of the job ends with the job.
+    let locked = "(exec 9>lock; flock 9; BASH_ENV=$HOOK bash -c :); flock -n lock echo free";
+    let mut sh = Command::new("sh");
+    sh.args(["-c", locked])
+        .current_dir(dir.path())
+        .env_remove("TR_JOB");
+    let out = sh.envs(variables("")).env("HOOK", &hook).output()?;
+    assert_eq!(said(&out), "free\n");
     Ok(())
 }
 

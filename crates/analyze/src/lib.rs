@@ -22,6 +22,7 @@ pub mod order;
 mod questions;
 mod reading;
 pub mod servers;
+pub mod sort;
 mod state;
 pub mod status;
 mod tid_map;
@@ -36,8 +37,8 @@ use tr_format::reader::Trace;
 pub use crate::collect::{disks, dns, memory, outside, stacks, syscalls};
 pub use crate::model::Analysis;
 pub use crate::questions::{
-    awaited, contention, critical_path, jobs, machine, own, parallelism, programs, schedule, waits,
-    what_if,
+    awaited, contention, critical_path, jobs, load, machine, own, parallelism, programs, schedule,
+    waits, what_if,
 };
 pub use crate::reading::Watch;
 

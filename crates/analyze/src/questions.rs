@@ -6,6 +6,7 @@ pub mod critical_path;
 mod graph;
 pub mod jobs;
 mod killed;
+pub mod load;
 pub mod machine;
 pub mod network;
 pub mod own;

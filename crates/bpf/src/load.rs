@@ -183,7 +183,7 @@ const THREADS: usize = 4;
 
 fn load_all(mut jobs: Vec<Job>, btf: RawFd) -> io::Result<AllLoaded> {
     // The longest ones first, so that the threads end at about the same time.
-    jobs.sort_by_key(|job| std::cmp::Reverse(job.code.len()));
+    jobs.sort_unstable_by_key(|job| std::cmp::Reverse(job.code.len()));
     let next = AtomicUsize::new(0);
     let work = || -> io::Result<Vec<(usize, OwnedFd)>> {
         let turns = iter::from_fn(|| {

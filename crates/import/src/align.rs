@@ -4,6 +4,7 @@
 use std::collections::HashSet;
 
 use tr_analyze::model::{Analysis, ProcessIx};
+use tr_analyze::sort::Rows;
 
 use crate::recording::signed;
 
@@ -83,7 +84,7 @@ pub fn align(
     }
     let mut left: Vec<ProcessIx> = children.to_vec();
     left.retain(|ix| !used.contains(ix));
-    left.sort_by_key(|ix| life(*ix).0);
+    left.order_by_key(|ix| life(*ix).0);
     for (span, process) in spans.iter().zip(&mut found) {
         if process.is_some() {
             continue;

@@ -7,6 +7,7 @@ use std::fmt;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::Deserialize;
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
+use tr_analyze::sort::Rows;
 
 use crate::recording::{base, names, program, Recording};
 use crate::{Error, Placed, RECORDS};
@@ -271,7 +272,7 @@ impl TimeTrace {
 
 /// Ends each span at the end of the one around it, if it is later by rounding alone.
 fn nest(spans: &mut [Span]) {
-    spans.sort_by(|a, b| (a.tid, a.from, b.to).cmp(&(b.tid, b.from, a.to)));
+    spans.order_by(|a, b| (a.tid, a.from, b.to).cmp(&(b.tid, b.from, a.to)));
     let mut around: Vec<(u32, i64)> = Vec::new();
     for span in spans {
         while around

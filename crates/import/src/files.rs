@@ -3,6 +3,8 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use tr_analyze::sort::Rows;
+
 use crate::{read, Error, File, FILE};
 
 /// The most entries of a directory and of all directories below it that are looked at.
@@ -85,7 +87,7 @@ pub fn find(path: &Path) -> Result<Files, Error> {
         for directory in std::mem::take(&mut level) {
             look(&directory, &mut room, &mut files, &mut below);
         }
-        below.sort();
+        below.sort_unstable();
         if depth == DEPTH {
             files.skipped.deep = below.len() as u64;
         }
@@ -94,7 +96,7 @@ pub fn find(path: &Path) -> Result<Files, Error> {
         }
         level = below;
     }
-    files.found.sort_by(|a, b| a.path.cmp(&b.path));
+    files.found.order_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
 }
 

@@ -79,8 +79,9 @@ pub fn request(
     modules: impl IntoIterator<Item = tr_symbols::Module>,
     pid: impl Fn(Tgid) -> u32,
 ) -> Request {
-    let modules = modules.into_iter().map(|it| (it.number, it));
-    let mut modules: BTreeMap<u32, tr_symbols::Module> = modules.collect();
+    let named = modules.into_iter().map(|it| (it.number, it));
+    let mut modules: BTreeMap<u32, tr_symbols::Module> = BTreeMap::new();
+    modules.extend(named);
     let mut request = Request::default();
     let mut processes: BTreeMap<u32, Vec<(u32, u64)>> = BTreeMap::new();
     for (number, place) in frames {

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{json, Value};
 use tr_analyze::model::Analysis;
+use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::stacks::{Stacks, Timed};
 use tr_analyze::timeline::{Bucket, Stretch};
 use tr_format::event::Ktime;
@@ -14,7 +15,6 @@ use crate::facts::reason::Reason;
 use crate::frames::{Name, Names};
 use crate::members::Members;
 use crate::query::By;
-use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::units;
@@ -102,7 +102,7 @@ impl Functions {
                 sums.entry(key(innermost)).or_default().0.add(it.sum);
             }
             // A function that calls itself counts once.
-            for function in functions.into_iter().collect::<BTreeSet<_>>() {
+            for function in functions.into_iter().gather::<BTreeSet<_>>() {
                 sums.entry(key(function)).or_default().1.add(it.sum);
             }
         }

@@ -11,6 +11,7 @@ use serde_json::ser::PrettyFormatter;
 use serde_json::Value;
 use tr_analyze::model::{self, Analysis, ExecSpan, LostSpan, Thread};
 use tr_analyze::servers;
+use tr_analyze::sort::Gather;
 use tr_format::event::{Ktime, Stream};
 
 use crate::ci::Ci;
@@ -108,7 +109,7 @@ object! {
         lost: Vec<Lost> = quality.lost.iter().map(|span| Lost::new(span, zero)).collect(),
         largest_inversion_ns: u64 = quality.largest_inversion,
         commit_delay_ns: u64 = quality.commit_delay,
-        anomalies: BTreeMap<&'static str, u64> = quality.anomalies.iter().copied().collect(),
+        anomalies: BTreeMap<&'static str, u64> = quality.anomalies.iter().copied().gather(),
         clocks: Option<Clocks> = quality.clocks.as_ref().map(Clocks::new),
     }
 
@@ -290,7 +291,7 @@ pub fn render<'a>(
         schema: "tr.analysis/1",
         trace: Trace::new(view.analysis),
         all: all.then(|| All::new(view)),
-        reports: values.collect(),
+        reports: values.gather(),
     };
     encode::write_safe(&document, PrettyFormatter::new(), out)?;
     out.write_all(b"\n")

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::Basis;
+use tr_analyze::sort::Rows;
 
-use crate::sort::Rows;
 use crate::units;
 use crate::words::{RUN_QUEUE, SLEEP_OR_BLOCKED};
 

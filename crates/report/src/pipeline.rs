@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{json, Value};
 use tr_analyze::model::Analysis;
+use tr_analyze::sort::Rows;
 
 use crate::ci::Ci;
 use crate::dataset::{self, StepOnPath};
@@ -124,9 +125,13 @@ pub fn graph(text: &str) -> Result<Graph, String> {
             .ok_or("a job without `name`")?;
         let needs = job.get("needs").and_then(Value::as_array);
         let needs = needs.into_iter().flatten().filter_map(Value::as_str);
-        Ok((name.to_owned(), needs.map(str::to_owned).collect()))
+        Ok::<_, String>((name.to_owned(), needs.map(str::to_owned).collect()))
     };
-    jobs.iter().map(job).collect()
+    let mut graph = Graph::new();
+    for named in jobs.iter().map(job) {
+        graph.extend([named?]);
+    }
+    Ok(graph)
 }
 
 /// All jobs, and who waited for whom.
@@ -161,7 +166,7 @@ impl Pipeline {
     pub fn new(jobs: Vec<Job>, graph: Option<&Graph>, told: &[Told]) -> Pipeline {
         let (mut jobs, needed) = told::place(jobs, told);
         let graph = graph.or(needed.as_ref());
-        jobs.sort_by(|a, b| (a.start, a.end, &a.name).cmp(&(b.start, b.end, &b.name)));
+        jobs.order_by(|a, b| (a.start, a.end, &a.name).cmp(&(b.start, b.end, &b.name)));
         number(&mut jobs);
         let needs: Vec<Vec<usize>> = match graph {
             Some(graph) => (0..jobs.len()).map(|at| given(&jobs, at, graph)).collect(),
@@ -322,7 +327,7 @@ impl Pipeline {
             ));
         }
         rows.retain(|(saved, _)| *saved > self.uncertain);
-        rows.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        rows.order_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         rows.truncate(5);
         rows
     }

@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use regex::bytes::Regex;
 use tr_analyze::containers::Called;
 use tr_analyze::model::{Analysis, Process, Thread, Times};
+use tr_analyze::sort::Rows;
 use tr_format::event::Tgid;
 
 use crate::ancestors::down;
 use crate::names::named;
-use crate::sort::Rows;
 use crate::steps::Steps;
 use crate::{escape, exit, label};
 

@@ -2,15 +2,23 @@
 
 use serde_json::Value;
 
-/// What `tr schema` prints: the subcommand that writes such a document, and its schema.
-pub const ALL: [(&str, &str); 6] = [
-    ("analyze", include_str!("../schema/analysis.schema.json")),
-    ("diff", include_str!("../schema/diff.schema.json")),
-    ("pipeline", include_str!("../schema/pipeline.schema.json")),
-    ("dump", include_str!("../schema/event.schema.json")),
-    ("predict", include_str!("../schema/predict.schema.json")),
-    ("summary", include_str!("../schema/summary.schema.json")),
-];
+use crate::packed::text;
+
+/// The subcommands that write such a document.
+pub const NAMES: [&str; 6] = ["analyze", "diff", "pipeline", "dump", "predict", "summary"];
+
+/// The schema of the document that a subcommand writes.
+pub fn of(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "analyze" => text!("analysis.schema.json"),
+        "diff" => text!("diff.schema.json"),
+        "pipeline" => text!("pipeline.schema.json"),
+        "dump" => text!("event.schema.json"),
+        "predict" => text!("predict.schema.json"),
+        "summary" => text!("summary.schema.json"),
+        _ => return None,
+    })
+}
 
 /// The name of [`process`].
 pub const PROCESS: &str = "process";
@@ -18,8 +26,7 @@ pub const PROCESS: &str = "process";
 /// The schema of a line of `tr analyze --format ndjson`: that of a member of the document's
 /// `processes`.
 pub fn process() -> Option<String> {
-    let (_, analysis) = ALL.iter().find(|(name, _)| *name == "analyze")?;
-    let mut document: Value = serde_json::from_str(analysis).ok()?;
+    let mut document: Value = serde_json::from_str(of("analyze")?).ok()?;
     let mut schema = document.pointer_mut("/properties/processes/items")?.take();
     let members = schema.as_object_mut()?;
     for name in ["$schema", "$defs"] {

@@ -8,6 +8,7 @@ use std::fmt::Write;
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
+use tr_analyze::sort::Rows;
 
 use crate::advice::{advise, Advice};
 use crate::called::TR;
@@ -16,7 +17,6 @@ use crate::facts::path;
 use crate::facts::servers;
 use crate::facts::shares::CpuShares;
 use crate::facts::verdicts::Judged;
-use crate::sort::Rows;
 use crate::steps::{Step, StepKind, Steps};
 use crate::style::{Paint, Style};
 use crate::view::View;

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use tr_analyze::model::{Analysis, Basis, Process, Quality};
+use tr_analyze::sort::Gather;
 use tr_analyze::tools::ContainerVerb;
 use tr_format::event::{Ktime, LossCause, Stream};
 use tr_format::meta::Known;
@@ -221,7 +222,7 @@ fn daemons_clients(analysis: &Analysis) -> BTreeSet<String> {
         matches!(verb, Some(ContainerVerb::Run | ContainerVerb::Part))
     };
     // There are at most as many as programs times verbs.
-    calls.filter(runs).collect()
+    calls.filter(runs).gather()
 }
 
 /// The disagreement of the CPUs' clocks, if there is one.

@@ -56,7 +56,7 @@ pub fn answer(
         return Ok(());
     }
     // The smallest file first: what a time limit cuts off is the debug information of a huge one.
-    found.sort_by_key(|(_, path)| path.metadata().map_or(u64::MAX, |it| it.len()));
+    found.sort_unstable_by_key(|(_, path)| path.metadata().map_or(u64::MAX, |it| it.len()));
     for lines in [false, true] {
         for (module, path) in &found {
             // One at a time: a symbolizer keeps what it has read of a file.

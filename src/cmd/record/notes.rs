@@ -265,12 +265,12 @@ fn tell_limits(args: &Args, report: &Report) {
 /// Prints the CPU time of tracing, and the next command.
 fn tell_cost(args: &Args, report: &Report) {
     let next = match last_file(args, report) {
-        None => String::new(),
-        Some(name) => {
+        Some(name) if cfg!(not(feature = "record-only")) => {
             let name = name.as_os_str().as_bytes();
             let words = [TR.name().as_bytes(), b"analyze", name];
             format!(" · next: {}", tr_report::escape::command(words))
         }
+        _ => String::new(),
     };
     let cost = report.cost.recorder_ns + report.cost.bpf_ns.unwrap_or(0);
     let what = if report.cost.bpf_ns.is_some() {

@@ -6,6 +6,7 @@ use tr_format::counters::{CallSum, SystemCalls};
 use tr_format::event::Ktime;
 
 use crate::ids::{ProcIx, ProcessIx};
+use crate::sort::Rows;
 
 /// One system call of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +77,7 @@ impl Calls {
                 sum,
             })
             .collect();
-        all.sort_by_key(|call| (call.process, call.sum.compat, call.sum.number));
+        all.order_by_key(|call| (call.process, call.sum.compat, call.sum.number));
         all
     }
 }

@@ -7,13 +7,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
+use crate::sort::Rows;
 use rayon::prelude::*;
 use tr_format::event::{Ktime, LifeEvent, Stream};
 use tr_format::sched::{flag, SchedBlock};
 use tr_format::Error;
 
 use super::blocks::{Block, Blocks, Content, Counts, Loaded, Rest, Spare};
-use super::sort::Sorter;
+use super::sort::{by_time, Sorter};
 use super::{nothing, Record, LIFE};
 
 /// Events of a batch, about: several full blocks for the threads to share, and few enough to
@@ -111,7 +112,7 @@ impl<B: Blocks> Batches<B> {
             });
         }
         // Stable: the blocks of a stream stay in their order.
-        queue.sort_by_key(|(least, ..)| *least);
+        queue.order_by_key(|(least, ..)| *least);
         let all = queue.iter().map(|(.., block)| block.events).sum();
         Batches {
             source,
@@ -261,7 +262,7 @@ impl<B: Blocks> Batches<B> {
             }
         }
         // Stable: events of a stream with equal times stay in the order of writing.
-        life.sort_by_key(|record| record.time);
+        by_time(&mut life);
         (life, places)
     }
 

@@ -7,6 +7,7 @@ use tr_format::event::{CpuId, Ktime, Tid};
 
 use super::{TaskIx, Tracker};
 use crate::model::{CpuFigures, Switches};
+use crate::sort::Gather;
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuEntry {
@@ -155,7 +156,7 @@ impl Tracker {
     /// The figures of each CPU of the machine or of the events.
     pub fn cpu_figures(&self, known: &[CpuId]) -> Vec<(CpuId, CpuFigures)> {
         let none = known.iter().map(|cpu| (*cpu, CpuFigures::default()));
-        let mut all: BTreeMap<CpuId, CpuFigures> = none.collect();
+        let mut all: BTreeMap<CpuId, CpuFigures> = none.gather();
         let counted = self.cpus.iter().filter(|(_, entry)| entry.counted);
         all.extend(counted.map(|(cpu, entry)| (cpu, entry.figures)));
         let known = self.system_wide;

@@ -5,11 +5,12 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::{CriticalPath, Kind as Time, Segment};
+use tr_analyze::load::{self, Load};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::parallelism::{self, Parallelism};
 use tr_analyze::programs::{Group, Groups};
-use tr_analyze::timeline::Bucket;
+use tr_analyze::sort::Gather;
 use tr_analyze::tools::{self, Family, Role};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
@@ -32,14 +33,6 @@ pub(crate) struct Execution {
     pub on_cpu: u64,
     /// The execution that forked its process.
     pub owner: Option<Group>,
-}
-
-/// The numbers of running tasks, and of those and the waiting ones, from a moment on.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Load {
-    pub from: Ktime,
-    pub running: usize,
-    pub demand: usize,
 }
 
 /// The facts. Each execution is a group of its own.
@@ -80,7 +73,7 @@ impl<'a> Facts<'a> {
             of: Vec::new(),
             segments: Vec::new(),
             parallelism: parallelism::parallelism(analysis, &groups, Some(path), 1).ok()?,
-            load: load(analysis, &own)?,
+            load: load::load(analysis, &own)?,
             own,
             wall: path.length(),
             worked: worked(path),
@@ -228,7 +221,7 @@ impl<'a> Facts<'a> {
     /// The number of processes of some executions: several programs of one process are one run.
     pub fn runs(&self, groups: impl IntoIterator<Item = Group>) -> usize {
         let executions = groups.into_iter().filter_map(|group| self.execution(group));
-        let processes: BTreeSet<ProcessIx> = executions.map(|it| it.process).collect();
+        let processes: BTreeSet<ProcessIx> = executions.map(|it| it.process).gather();
         processes.len()
     }
 
@@ -466,39 +459,4 @@ fn program(process: &Process, exec: Option<usize>) -> String {
         Some(exec) => label::program_of(&exec.argv, &exec.comm),
         None => label::program(process),
     }
-}
-
-/// The numbers of tasks in order of time.
-fn load(analysis: &Analysis, own: &Own) -> Option<Vec<Load>> {
-    let timeline = analysis.timeline.as_ref()?;
-    let mut steps: Vec<(Ktime, isize, isize)> = Vec::new();
-    let threads = analysis.thread_ids();
-    for thread in threads.filter(|ix| own.has_thread(analysis, *ix)) {
-        for stretch in timeline.of(thread) {
-            let (running, demand) = match stretch.doing {
-                Bucket::OnCpu(_) => (1, 1),
-                Bucket::RunQueue { .. } => (0, 1),
-                Bucket::Wait(_) | Bucket::Unknown => continue,
-            };
-            steps.push((stretch.from, running, demand));
-            steps.push((stretch.to, -running, -demand));
-        }
-    }
-    steps.sort_unstable();
-    let (mut running, mut demand) = (0isize, 0isize);
-    let mut load: Vec<Load> = Vec::new();
-    for (from, more_running, more_demand) in steps {
-        running += more_running;
-        demand += more_demand;
-        let now = Load {
-            from,
-            running: running.unsigned_abs(),
-            demand: demand.unsigned_abs(),
-        };
-        match load.last_mut().filter(|last| last.from == from) {
-            Some(last) => *last = now,
-            None => load.push(now),
-        }
-    }
-    Some(load)
 }

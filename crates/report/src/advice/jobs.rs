@@ -7,6 +7,7 @@ use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::{ImportedKind, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::Jobs;
+use tr_analyze::sort::Rows;
 use tr_analyze::tools::{Family, Role};
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
@@ -14,7 +15,6 @@ use tr_format::event::Ktime;
 use super::facts::Facts;
 use super::programs;
 use super::{Candidate, Kind};
-use crate::sort::Rows;
 use crate::units;
 
 /// The least number of jobs in a row, and the least length of one in ns.

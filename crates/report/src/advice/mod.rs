@@ -22,13 +22,13 @@ use tr_analyze::critical_path::{self, CriticalPath, Kind as Time, NoPath};
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{self, Change, Changes, Effect, Jobs, Schedule};
+use tr_analyze::sort::Rows;
 use tr_analyze::tools::Role;
 use tr_analyze::what_if::{self, Limits, Without};
 use tr_format::event::Ktime;
 
 use crate::facts::path;
 use crate::names::named;
-use crate::sort::Rows;
 use crate::view::View;
 use crate::{exit, units};
 use facts::Facts;

@@ -7,6 +7,7 @@ use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::network;
 use tr_analyze::programs::{sleeper, Group};
+use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::timeline::Actor;
 use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
@@ -15,7 +16,6 @@ use tr_format::event::{Ktime, Reason};
 use super::facts::{add, Facts};
 use super::{Candidate, Kind};
 use crate::facts::memory;
-use crate::sort::Rows;
 use crate::{exit, label, units};
 
 /// The least number of sleeps of a loop.
@@ -99,7 +99,7 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         // A sleep of a tenth of the longest one is none of the loop's.
         let long = |it: &&Slept| it.length().saturating_mul(10) >= longest;
         let long: Vec<Slept> = slept.iter().filter(long).copied().collect();
-        let sleepers: BTreeSet<Group> = slept.iter().map(|it| it.by).collect();
+        let sleepers: BTreeSet<Group> = slept.iter().map(|it| it.by).gather();
         let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
         let times = match long.len() {
             1 => String::new(),
@@ -182,7 +182,7 @@ fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
 /// The processes that sleep.
 fn sleepers(facts: &Facts<'_>, slept: &[Slept]) -> BTreeSet<ProcessIx> {
     let sleepers = slept.iter().filter_map(|it| facts.execution(it.by));
-    sleepers.map(|it| it.process).collect()
+    sleepers.map(|it| it.process).gather()
 }
 
 /// Whether a life has most of some sleeps, which are in order.
@@ -196,8 +196,8 @@ fn lives(slept: &[Slept], start: Ktime, end: Ktime) -> bool {
 fn sleeping(facts: &Facts<'_>, slept: &[Slept]) -> Box<[bool]> {
     let program = |group: Group| facts.execution(group).map(|it| it.program.as_str());
     let on_path = || slept.iter().map(|it| it.group);
-    let programs: BTreeSet<_> = on_path().map(program).collect();
-    let by: BTreeSet<_> = slept.iter().map(|it| program(it.by)).collect();
+    let programs: BTreeSet<_> = on_path().map(program).gather();
+    let by: BTreeSet<_> = slept.iter().map(|it| program(it.by)).gather();
     let all = facts.all().filter(|(group, it)| {
         let owner = it.owner.and_then(program);
         programs.contains(&program(*group))

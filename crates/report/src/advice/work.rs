@@ -6,6 +6,7 @@ use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::MOST;
+use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
@@ -14,7 +15,6 @@ use super::facts::{add, Facts};
 use super::programs;
 use super::{Candidate, Kind};
 use crate::facts::normal::{argument, Paths};
-use crate::sort::Rows;
 use crate::units;
 
 /// One task alone matters from this share of the path's time without waits for a CPU on: a tenth. Every build has
@@ -343,7 +343,7 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |((owner, program), groups): ((Group, &str), Vec<Group>)| {
         let (least, longest) = SHORT;
         let processes = groups.iter().filter_map(|group| facts.execution(*group));
-        let processes: BTreeSet<ProcessIx> = processes.map(|it| it.process).collect();
+        let processes: BTreeSet<ProcessIx> = processes.map(|it| it.process).gather();
         let lengths = processes.iter().map(|ix| facts.analysis.process(*ix));
         let sum = lengths
             .map(|process| process.end.since(process.start))

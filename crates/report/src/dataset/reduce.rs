@@ -8,6 +8,7 @@ use tr_analyze::critical_path::{self, CriticalPath};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::machine::Samples;
 use tr_analyze::model::{self, Analysis};
+use tr_analyze::sort::Rows;
 use tr_format::ci::QUEUED_AT;
 use tr_format::counters::Counter;
 use tr_format::meta::{Hardware, Metadata};
@@ -207,10 +208,10 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
         }
     });
     let mut rows: Vec<Step> = rows.collect();
-    rows.sort_by_key(|step| (step.failed == 0, Reverse(step.wall_ns)));
+    rows.order_by_key(|step| (step.failed == 0, Reverse(step.wall_ns)));
     let left_out = rows.len().saturating_sub(STEPS);
     rows.truncate(STEPS);
-    rows.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
+    rows.order_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
     (rows, left_out as u64)
 }
 
@@ -225,7 +226,7 @@ pub fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
             ns: step.path_ns,
         })
         .collect();
-    out.sort_by(|a, b| {
+    out.order_by(|a, b| {
         b.ns.cmp(&a.ns)
             .then_with(|| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)))
     });
@@ -278,7 +279,7 @@ fn processes(
         .iter()
         .filter_map(|at| Some((*at, analysis.processes.get(*at)?)));
     let mut all: Vec<(usize, &model::Process)> = all.collect();
-    all.sort_by_key(|(at, process)| (Reverse(process.end.since(process.start)), *at));
+    all.order_by_key(|(at, process)| (Reverse(process.end.since(process.start)), *at));
     let left_out = all.len().saturating_sub(PROCESSES);
     all.truncate(PROCESSES);
     all.sort_unstable_by_key(|(at, _)| *at);

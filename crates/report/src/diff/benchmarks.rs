@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{json, Map, Value};
 
+use tr_analyze::sort::Rows;
+
 use super::run::{Figure, Run};
 use super::spread::median;
 use super::Diff;
 use crate::names::named;
-use crate::sort::Rows;
 use crate::steps::StepKind;
 
 named! {

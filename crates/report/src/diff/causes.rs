@@ -8,13 +8,14 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use tr_analyze::sort::{Gather, Rows};
+
 use super::machine::{is_noticeable, judge};
 use super::parts::Part;
 use super::run::{Figure, Run};
 use super::spread::{median, Judged, Verdict};
 use crate::facts::demands::Demand;
 use crate::facts::loads::Load;
-use crate::sort::Rows;
 
 /// The cause of a part of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -388,7 +389,7 @@ fn names((base, new): Sides<'_>) -> Vec<(String, i128)> {
     let side = |runs: &[Run]| -> BTreeMap<String, u64> {
         let all = runs.iter().filter_map(|run| run.parts.as_ref());
         let known = all.clone().flat_map(|it| it.names.keys().cloned());
-        let known: std::collections::BTreeSet<String> = known.collect();
+        let known: std::collections::BTreeSet<String> = known.gather();
         let of = |name: &String| {
             let times = all
                 .clone()
@@ -398,7 +399,7 @@ fn names((base, new): Sides<'_>) -> Vec<(String, i128)> {
         known
             .into_iter()
             .filter_map(|name| Some((name.clone(), of(&name)?)))
-            .collect()
+            .gather()
     };
     let (base, new) = (side(base), side(new));
     let mut names: BTreeMap<String, i128> = BTreeMap::new();

@@ -36,7 +36,7 @@ pub(super) fn ends(runs: &[Run]) -> Vec<String> {
         .filter_map(|run| run.status)
         .map(exit::words)
         .collect();
-    all.sort();
+    all.sort_unstable();
     all.dedup();
     all
 }

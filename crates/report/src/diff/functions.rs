@@ -7,12 +7,13 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use tr_analyze::sort::{Gather, Rows};
+
 use super::ask::Ask;
 use super::profile::Profile;
 use super::run::Run;
 use super::spread::{Judged, Verdict};
 use crate::frames::Name;
-use crate::sort::Rows;
 
 /// The standard deviations of noise.
 const DEVIATIONS: f64 = 3.0;
@@ -88,7 +89,7 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChang
     let of = |runs: &[Run]| period(runs.iter().filter_map(|run| run.profile.as_ref()));
     let periods = [of(base), of(new)];
     let keys = before.iter().chain(&after).flat_map(|run| run.keys());
-    let keys: BTreeSet<&(String, Name)> = keys.collect();
+    let keys: BTreeSet<&(String, Name)> = keys.gather();
     let mut changes: Vec<FunctionChange> = Vec::new();
     for key in keys {
         // A run without the function has spent no time in it.

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use tr_analyze::sort::Gather;
+
 use super::causes::{Cause, Share, Whose};
 use super::{
     CallChange, Change, Diff, Figure, FunctionChange, Gate, Judged, ProgramChange, Run, StepChange,
@@ -54,7 +56,7 @@ object! {
             .into_iter()
             .filter(|figure| *figure != Figure::CriticalPath)
             .map(|figure| (key(figure), run.figures.get(figure)))
-            .collect(),
+            .gather(),
     }
 
     Value(base: Option<u64>, new: Option<u64>, judged: Option<&Judged>) {
@@ -79,12 +81,13 @@ object! {
         new_runs: usize = change.runs.1,
         through_children: bool = change.through,
         figures: BTreeMap<String, Value> = Figure::ALL
+            .into_iter()
             .map(|figure| {
                 let (base, new) = (change.base.get(&figure), change.new.get(&figure));
                 let judged = change.judged.get(&figure);
                 (key(figure), Value::new(base.copied(), new.copied(), judged))
             })
-            .into(),
+            .gather(),
     }
 
     OneProgram(program: &ProgramChange) {
@@ -179,7 +182,7 @@ impl Diff {
             warnings: self.warnings(),
             figures: whole
                 .map(|(figure, judged)| (key(*figure), value(judged)))
-                .collect(),
+                .gather(),
             matched: self.matched,
             changes: self.changes.iter().map(OneChange::new).collect(),
             programs: self.programs.iter().map(OneProgram::new).collect(),
@@ -193,18 +196,18 @@ impl Diff {
             parts: {
                 let parts = self.causes.parts.iter();
                 let parts = parts.map(|(part, it)| (part.name().replace('-', "_"), value(it)));
-                parts.collect()
+                parts.gather()
             },
             alone: self.causes.alone.as_ref().map(value),
             machine: {
                 let loads = self.loads.iter();
                 let loads = loads.map(|(load, it)| (load.name().replace('-', "_"), value(it)));
-                loads.collect()
+                loads.gather()
             },
             demands: {
                 let demands = self.demands.iter();
                 let demands = demands.map(|(it, by)| (it.name().replace('-', "_"), value(by)));
-                demands.collect()
+                demands.gather()
             },
             syscalls: self.calls.iter().map(OneCall::new).collect(),
             functions: self.functions.as_ref().map(|all| {

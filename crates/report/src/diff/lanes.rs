@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use tr_analyze::sort::{Gather, Rows};
+
 use super::run::Bar;
 use super::Run;
 use crate::escape::html;
 use crate::html::pictures;
-use crate::sort::Rows;
 use crate::units;
 
 /// The colours of programs; the last is that of the others.
@@ -71,7 +72,7 @@ impl<'a> Axis<'a> {
         let ranked = ranked.into_iter().take(COLORS).enumerate();
         Axis {
             whole: bars().map(|bar| bar.to).max().unwrap_or(0),
-            ranks: ranked.map(|(rank, (name, _))| (name, rank)).collect(),
+            ranks: ranked.map(|(rank, (name, _))| (name, rank)).gather(),
         }
     }
 

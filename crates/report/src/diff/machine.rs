@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use tr_analyze::sort::{Gather, Rows};
+
 use super::run::Run;
 use super::spread::{Judged, Verdict};
 use crate::facts::loads::Load;
-use crate::sort::Rows;
 
 /// A system call whose number or time differs.
 #[derive(Clone, Debug)]
@@ -55,7 +56,7 @@ pub fn calls_of(base: &[Run], new: &[Run], least: u64) -> Vec<CallChange> {
         return Vec::new();
     }
     let names = runs.flat_map(|run| run.machine.calls.iter().flat_map(BTreeMap::keys));
-    let names: std::collections::BTreeSet<&String> = names.collect();
+    let names: std::collections::BTreeSet<&String> = names.gather();
     let change = |name: &String| {
         let of = |run: &Run| {
             let calls = run.machine.calls.as_ref()?;

@@ -29,10 +29,11 @@ mod text;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use tr_analyze::sort::{Gather, Rows};
+
 use crate::facts::demands::Demand;
 use crate::facts::loads::Load;
 use crate::names::named;
-use crate::sort::Rows;
 use crate::units;
 use align::Slot;
 pub use ask::Ask;
@@ -153,7 +154,7 @@ fn known(runs: &[Option<Figures>], figure: Figure) -> Vec<u64> {
 fn medians(runs: &[Option<Figures>]) -> BTreeMap<Figure, u64> {
     let all = Figure::ALL.into_iter();
     all.filter_map(|figure| Some((figure, spread::median(&known(runs, figure))?)))
-        .collect()
+        .gather()
 }
 
 impl Diff {
@@ -235,7 +236,7 @@ impl Diff {
         }
         let all = |of: fn(&Run) -> String| -> Vec<String> {
             let mut all: Vec<String> = runs().map(of).collect();
-            all.sort();
+            all.sort_unstable();
             all.dedup();
             all
         };

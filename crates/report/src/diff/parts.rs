@@ -12,6 +12,7 @@ use tr_analyze::machine;
 use tr_analyze::model::{Analysis, Basis};
 use tr_analyze::programs::Groups;
 use tr_analyze::schedule::{Effect, Schedule};
+use tr_analyze::sort::Gather;
 
 use crate::facts::loads;
 pub use crate::facts::parts::{Part, PartTimes};
@@ -64,7 +65,7 @@ impl Parts {
             let names = names
                 .into_iter()
                 .filter(|(comm, _)| !comm.bytes().is_empty());
-            parts.names = names.map(|(comm, ns)| (who::comm(&comm), ns)).collect();
+            parts.names = names.map(|(comm, ns)| (who::comm(&comm), ns)).gather();
         }
         let groups = Groups::new(analysis, |_, _| String::new());
         let schedule = Schedule::new(analysis, path, &groups, &[]).ok()?;

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 use tr_analyze::model::{Analysis, ProcessIx};
+use tr_analyze::sort::Rows;
 use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
 use super::run::Run;
 use crate::frames::{Name, Names};
 use crate::label;
-use crate::sort::Rows;
 
 /// The most nodes of a run's tree, with some 60 bytes for each; samples of further stacks are left out.
 const NODES: usize = 1 << 20;

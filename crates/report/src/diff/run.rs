@@ -3,6 +3,7 @@
 use tr_analyze::critical_path::{self, CriticalPath, Segment};
 use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, Process, Times};
+use tr_analyze::sort::Rows;
 use tr_format::event::Ktime;
 use tr_format::meta::EndReason;
 
@@ -217,7 +218,7 @@ fn timeline(analysis: &Analysis) -> Vec<Bar> {
         states: states(process),
     });
     let mut bars: Vec<Bar> = bars.collect();
-    bars.sort_by_key(|bar| (bar.from, bar.to));
+    bars.order_by_key(|bar| (bar.from, bar.to));
     bars
 }
 

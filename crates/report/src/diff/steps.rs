@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 
+use tr_analyze::sort::Rows;
+
 use super::ask::Ask;
 use super::run::Run;
 use super::spread::{median, Judged, Verdict};
 use crate::facts::parts::Part;
 use crate::facts::step_sums::StepSum;
-use crate::sort::Rows;
 use crate::steps::StepKind;
 
 /// A kind and name of steps with a difference.

@@ -9,8 +9,8 @@
 
 use serde::Serialize;
 use tr_analyze::model::{Analysis, KernelFigures, Thread, Times};
+use tr_analyze::sort::Rows;
 
-use crate::sort::Rows;
 use crate::{label, units};
 
 /// The comparison of all tasks that started and ended in the span.

@@ -12,6 +12,7 @@ use tr_analyze::containers::Called;
 use tr_analyze::critical_path;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::own::Own;
+use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::status::{self, Purpose, KILL};
 use tr_analyze::tools::{self, Family, Role};
 use tr_format::event::Ktime;
@@ -20,7 +21,6 @@ use tr_format::meta::Extra;
 use super::memory::{killed, limit};
 use super::verdicts::{Judged, Verdict};
 use crate::ancestors::down;
-use crate::sort::Rows;
 use crate::steps::{Step, StepIx, StepKind, Steps};
 use crate::{exit, label, query, units};
 
@@ -119,7 +119,7 @@ struct Sure<'a> {
 
 impl<'a> Sure<'a> {
     fn new(analysis: &'a Analysis) -> Sure<'a> {
-        let out_of_memory: BTreeMap<_, _> = killed(analysis).collect();
+        let out_of_memory: BTreeMap<_, _> = killed(analysis).gather();
         let containers = match out_of_memory.is_empty() {
             true => Vec::new(),
             false => query::containers(analysis),
@@ -311,7 +311,7 @@ impl<'a> Finder<'a> {
         };
         let all = || analysis.process_ids().map(|ix| (ix, analysis.process(ix)));
         let ends = all().map(|(ix, it)| (ix, failures(it)));
-        let failures = ends.filter(|(_, ends)| !ends.is_empty()).collect();
+        let failures = ends.filter(|(_, ends)| !ends.is_empty()).gather();
         let is_alike = |parent: &'a Process| {
             let mut failed = jobs(parent).map(|(_, it)| it).filter(|it| fails(it));
             let Some(first) = failed.next() else {
@@ -325,7 +325,7 @@ impl<'a> Finder<'a> {
             }
         };
         let alike = all().filter(|(_, it)| fails(it) && is_alike(it));
-        let alike = alike.map(|(ix, _)| ix).collect();
+        let alike = alike.map(|(ix, _)| ix).gather();
         let mut finder = Finder {
             analysis,
             sure,
@@ -350,7 +350,7 @@ impl<'a> Finder<'a> {
 
     fn all(&self, failed: &[ProcessIx], judged: &Judged<'_>) -> Failures {
         let steps = &judged.steps;
-        let chosen: BTreeSet<ProcessIx> = failed.iter().copied().collect();
+        let chosen: BTreeSet<ProcessIx> = failed.iter().copied().gather();
         let mut chain: Vec<ProcessIx> = self
             .chain()
             .into_iter()
@@ -377,7 +377,7 @@ impl<'a> Finder<'a> {
                 }
             }
         }
-        let told: BTreeSet<ProcessIx> = found.iter().filter_map(|(_, it)| it.process).collect();
+        let told: BTreeSet<ProcessIx> = found.iter().filter_map(|(_, it)| it.process).gather();
         let is_told = |ix: ProcessIx| told.contains(&ix) || chain.contains(&ix);
         let test = match chain.first() {
             Some(cause) if self.runs_others(*cause) => Rank::Cause,
@@ -424,10 +424,10 @@ impl<'a> Finder<'a> {
         }
         let tests = list.iter().filter(|step| step.kind == StepKind::Test);
         let runners = tests.filter_map(|step| list.get(step.parent?)?.process);
-        let runners: BTreeSet<ProcessIx> = runners.collect();
+        let runners: BTreeSet<ProcessIx> = runners.gather();
         of.retain(|ix, _| !runners.contains(ix));
         let verdicts = judged.verdicts();
-        let shown: BTreeSet<StepIx> = found.iter().filter_map(|(_, it)| it.step).collect();
+        let shown: BTreeSet<StepIx> = found.iter().filter_map(|(_, it)| it.step).gather();
         for (_, it) in found {
             let step = it.step.or_else(|| of.get(&it.process?).copied());
             let verdict = step.and_then(|step| verdicts.told(step));

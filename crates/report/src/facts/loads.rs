@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tr_analyze::machine::{withheld, Samples};
 use tr_analyze::model::Analysis;
+use tr_analyze::sort::Gather;
 use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 use tr_format::meta::{Extra, Scope};
@@ -87,7 +88,7 @@ fn loads(analysis: &Analysis) -> BTreeMap<Load, u64> {
         Load::Io => total(Counter::IoSome),
     };
     let all = Load::ALL.into_iter();
-    all.filter_map(|load| Some((load, value(load)?))).collect()
+    all.filter_map(|load| Some((load, value(load)?))).gather()
 }
 
 fn work(analysis: &Analysis) -> Option<u64> {

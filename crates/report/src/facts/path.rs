@@ -7,13 +7,13 @@ use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
 use tr_analyze::network;
 use tr_analyze::programs::{sleeper, Group, Groups};
+use tr_analyze::sort::Rows;
 use tr_analyze::tools;
 use tr_format::event::Comm;
 
 use super::network::{Host, Remotes};
 use crate::kinds;
 use crate::label;
-use crate::sort::Rows;
 use crate::view::View;
 use crate::who;
 use crate::words::{RUN_QUEUE_WAIT, SLEEP_OR_BLOCKED};

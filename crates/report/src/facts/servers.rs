@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::servers::Server;
+use tr_analyze::sort::Rows;
 
-use crate::sort::Rows;
 use crate::{label, units, who};
 
 /// Servers of one name, with their descendants.

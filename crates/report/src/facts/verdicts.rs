@@ -13,12 +13,12 @@ use std::collections::BTreeMap;
 use tr_analyze::contention::{Contention, Wait};
 use tr_analyze::critical_path::Paths;
 use tr_analyze::model::{Analysis, Basis};
+use tr_analyze::sort::Rows;
 use tr_analyze::status::ended_in_time;
 use tr_format::event::Comm;
 
 use self::division::{Divided, Divider};
 use super::parts::{Part, PartTimes};
-use crate::sort::Rows;
 use crate::steps::times::own_path;
 use crate::steps::{Step, StepIx, StepKind, Steps};
 use crate::who;

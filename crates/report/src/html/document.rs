@@ -10,6 +10,7 @@ use tr_analyze::dns::Lookup;
 use tr_analyze::kinds::Kind;
 use tr_analyze::model::{self, Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
 use tr_analyze::network::Connection;
+use tr_analyze::sort::Rows;
 use tr_format::counters::{self, Counter};
 use tr_format::event::{Argv, Ktime};
 use tr_format::meta::Scope;
@@ -26,7 +27,6 @@ use crate::html::stacks::{Function, Stacks};
 use crate::html::steps::{Chosen, Steps};
 use crate::html::strings::Strings;
 use crate::predict::{needs, WhatIf};
-use crate::sort::Rows;
 use crate::view::{Ask, View};
 use crate::{escape, exit, kinds, label, query, units, warnings, who};
 

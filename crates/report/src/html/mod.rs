@@ -22,6 +22,7 @@ use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
 
 use crate::ci::Ci;
+use crate::packed::text;
 use crate::{escape, untraced, who};
 
 /// The begin of every page.
@@ -32,8 +33,14 @@ const PAGE: &str = include_str!("../../web/src/page.html");
 const UNTRACED: &str = include_str!("../../web/src/untraced.html");
 /// Unpacks the script: it is half of a small page otherwise.
 const LOADER: &str = include_str!("../../web/src/loader.js");
-const SCRIPT: &str = include_str!("../../web/dist/report.js");
-const STYLE: &str = include_str!("../../web/dist/report.css");
+
+fn script() -> &'static str {
+    text!("report.js")
+}
+
+fn style() -> &'static str {
+    text!("report.css")
+}
 
 /// The page of an analysis made with
 /// [`Options::timeline`](tr_analyze::Options::timeline); without it there are
@@ -70,10 +77,10 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     } else {
         escape::command(command)
     };
-    let script = format!("script-src {} {}; ", hash(LOADER), hash(SCRIPT));
-    let code = blob::zip(&[SCRIPT.as_bytes()])?;
+    let policy = format!("script-src {} {}; ", hash(LOADER), hash(script()));
+    let code = blob::zip(&[script().as_bytes()])?;
     let parts = [("data", data.as_str()), ("code", &code), ("script", LOADER)];
-    Ok(page(&script, &escape::html(&title), PAGE, &parts))
+    Ok(page(&policy, &escape::html(&title), PAGE, &parts))
 }
 
 /// A page without a script. `title` is markup.
@@ -97,9 +104,9 @@ pub(crate) fn scripted_page(
 fn page(scripts: &str, title: &str, body: &str, parts: &[(&str, &str)]) -> String {
     let csp = format!(
         "default-src 'none'; {scripts}style-src {}; base-uri 'none'; form-action 'none'",
-        hash(STYLE)
+        hash(style())
     );
-    let head = [("csp", csp.as_str()), ("title", title), ("style", STYLE)];
+    let head = [("csp", csp.as_str()), ("title", title), ("style", style())];
     fill(HEAD, &head) + &fill(body, parts)
 }
 
@@ -154,11 +161,14 @@ mod tests {
     #[test]
     fn no_part_ends_the_element_it_is_in() {
         let holds = |text: &str, what: &str| text.to_ascii_lowercase().contains(what);
-        for script in [SCRIPT, LOADER] {
+        for script in [script(), LOADER] {
             assert!(!holds(script, "</script") && !holds(script, "<!--"));
         }
-        assert!(!holds(STYLE, "</style"));
-        assert!(!LOADER.contains('\r') && !STYLE.contains('\r'), "the hash");
+        assert!(!holds(style(), "</style"));
+        assert!(
+            !LOADER.contains('\r') && !style().contains('\r'),
+            "the hash"
+        );
     }
 
     #[test]
@@ -167,7 +177,7 @@ mod tests {
         assert!(page.contains("<title>a&lt;b&gt;{{script}} · tr</title>"));
         assert_eq!(page.matches("{{").count(), 1, "the title's");
         assert_eq!(page.matches(LOADER).count(), 1);
-        for text in [LOADER, SCRIPT, STYLE] {
+        for text in [LOADER, script(), style()] {
             assert!(page.contains(&hash(text)));
         }
     }
@@ -180,7 +190,7 @@ mod tests {
         let page = render(&analysis, "{{origin}}").unwrap();
         assert!(page.contains("<h2>Not traced</h2><p>no &lt;right&gt;{{usage}}</p>"));
         assert!(page.contains("a&lt;b&gt;") && page.contains("no end"));
-        assert!(!page.contains("<script") && page.contains(&hash(STYLE)));
+        assert!(!page.contains("<script") && page.contains(&hash(style())));
         assert_eq!(page.matches("{{").count(), 2, "the reason's and the file's");
     }
 }

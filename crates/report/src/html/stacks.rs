@@ -8,6 +8,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::sort::Rows;
 use tr_analyze::stacks::Timed;
 use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
@@ -17,7 +18,6 @@ use crate::frames::{Name, Names};
 use crate::functions::{wait_of, SampleSum};
 use crate::html::blob::Columns;
 use crate::html::segments::kind;
-use crate::sort::Rows;
 
 /// The most that a page has: 2 to 6 bytes each in the file.
 #[derive(Clone, Copy, Debug)]

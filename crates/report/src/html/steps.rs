@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
+use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::tools;
 
 use crate::facts::verdicts::{Judged, Verdict};
 use crate::html::strings::Strings;
-use crate::sort::Rows;
 use crate::steps::times::{AllTimes, StepTimes};
 use crate::steps::Step;
 use crate::{exit, kinds};
@@ -109,7 +109,7 @@ impl<'a> Chosen<'a> {
     /// The first step whose program could tell the tests that it runs.
     pub fn untold(&self) -> Option<String> {
         let list = self.judged.steps.list();
-        let holds: BTreeSet<usize> = list.iter().filter_map(|step| step.parent).collect();
+        let holds: BTreeSet<usize> = list.iter().filter_map(|step| step.parent).gather();
         let chosen = self.rows.iter().filter(|at| !holds.contains(at));
         let mut chosen = chosen.filter_map(|at| list.get(*at));
         let untold = chosen.find(|step| {
@@ -135,7 +135,7 @@ impl<'a> Chosen<'a> {
         let row = |process: &ProcessIx| self.row_of(analysis, process.0 as usize);
         let list = self.judged.steps.list();
         let around = |at: &usize| *self.row_of.get(list.get(*at)?.parent?)?;
-        let holds: BTreeSet<u32> = self.rows.iter().filter_map(around).collect();
+        let holds: BTreeSet<u32> = self.rows.iter().filter_map(around).gather();
         let mut after: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for (process, needs) in needs {
             let Some(own) = row(process).filter(|own| !holds.contains(own)) else {

@@ -17,6 +17,7 @@ use tr_analyze::jobs::Tools;
 use tr_analyze::machine::withheld;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
+use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::timeline::Bucket;
 use tr_format::event::{CpuId, Ktime};
 
@@ -205,7 +206,7 @@ impl Predictor {
         let own: BTreeSet<ProcessIx> = analysis
             .process_ids()
             .filter(|ix| facts.own.has(*ix))
-            .collect();
+            .gather();
         let same = Machine {
             cold: COLD.1,
             ..Machine::of(facts.cpus)
@@ -633,7 +634,7 @@ fn parts(analysis: &Analysis, done: &Done) -> Vec<Part> {
     }
     let parts = by_name.into_iter().map(|(name, ns)| Part { name, ns });
     let mut parts: Vec<Part> = parts.collect();
-    parts.sort_by(|a, b| (b.ns, &a.name).cmp(&(a.ns, &b.name)));
+    parts.order_by(|a, b| (b.ns, &a.name).cmp(&(a.ns, &b.name)));
     parts.truncate(PARTS);
     parts
 }

@@ -6,6 +6,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::Done;
+use tr_analyze::sort::{Gather, Rows};
 
 use super::render::told;
 use super::{Forecast, Predictor, Wanted, MOST_CPUS};
@@ -169,9 +170,9 @@ fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<Process
         let process = analysis.process(*ix);
         process.end.since(process.start)
     };
-    all.sort_by_key(|ix| (std::cmp::Reverse(length(ix)), *ix));
+    all.order_by_key(|ix| (std::cmp::Reverse(length(ix)), *ix));
     all.truncate(most);
-    all.sort_by_key(|ix| (analysis.process(*ix).start, *ix));
+    all.order_by_key(|ix| (analysis.process(*ix).start, *ix));
     all
 }
 
@@ -179,8 +180,9 @@ fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<Process
 fn grid(predictor: &Predictor, (chosen, wanted): (u64, Option<u64>)) -> Vec<(u64, Option<u64>)> {
     let powers = || (0..).map(|it| 1u64 << it).take_while(|it| *it <= MOST_CPUS);
     let more = [chosen, predictor.recorded_cpus];
-    let cpus: BTreeSet<u64> = powers().chain(more).collect();
-    let mut jobs = BTreeSet::from([None]);
+    let cpus: BTreeSet<u64> = powers().chain(more).gather();
+    let mut jobs = BTreeSet::new();
+    jobs.insert(None);
     if predictor.has_jobs() {
         jobs.extend(powers().map(Some));
         jobs.insert(wanted);
@@ -206,7 +208,7 @@ fn run(
         .legs
         .iter()
         .map(|leg| analysis.thread(leg.thread).process)
-        .collect();
+        .gather();
     let path = drawn.iter().zip(0..).filter(|(ix, _)| on_path.contains(ix));
     let all = u128::from(done.wall.max(1)) * u128::from(cpus);
     Run {

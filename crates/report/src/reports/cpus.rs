@@ -10,12 +10,12 @@ use serde_json::{json, Value};
 use tr_analyze::contention::{Contention, Division};
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::own::Own;
+use tr_analyze::sort::Rows;
 use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::{Comm, CpuId};
 use tr_format::meta::Scope;
 
 use crate::called::TR;
-use crate::sort::Rows;
 use crate::style::Style;
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};

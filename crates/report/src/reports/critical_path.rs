@@ -9,6 +9,7 @@ use tr_analyze::critical_path::{CriticalPath, Leg, NoPath, Then};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::{Analysis, Basis, Process, ThreadIx};
 use tr_analyze::programs::{Group, Groups, Program, Programs};
+use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::{self, Free, Limits};
 use tr_format::event::Ktime;
@@ -20,7 +21,6 @@ use crate::facts::network::Host;
 use crate::facts::path::{self, process_ix, shares, title, Part, Share};
 use crate::functions::Functions;
 use crate::kinds::COLUMNS;
-use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
@@ -228,9 +228,9 @@ impl<'a> PathReport<'a> {
     /// The longest legs, and those between them in one row each; `room`: the columns of a name.
     fn rows(&self, legs: &[Leg], room: usize) -> Vec<LegRow> {
         let mut order: Vec<usize> = (0..legs.len()).collect();
-        order.sort_by_key(|at| (Reverse(legs.get(*at).map(Leg::length)), *at));
+        order.order_by_key(|at| (Reverse(legs.get(*at).map(Leg::length)), *at));
         let order = order.into_iter().take(self.view.ask.top.max(1));
-        let shown: BTreeSet<usize> = order.collect();
+        let shown: BTreeSet<usize> = order.gather();
         let mut rows = Vec::new();
         let mut rest = legs;
         while let Some((leg, behind)) = rest.split_first() {
@@ -276,11 +276,11 @@ impl<'a> PathReport<'a> {
             let ns = column.of(&spent);
             ns > 0 && ns.saturating_mul(200) >= length
         });
-        columns.sort_by_key(|(_, column)| Reverse(column.of(&spent)));
+        columns.order_by_key(|(_, column)| Reverse(column.of(&spent)));
         if style.width < 80 {
             columns.truncate((style.width.saturating_sub(32) / 10).max(2));
         }
-        columns.sort_by_key(|(at, _)| *at);
+        columns.order_by_key(|(at, _)| *at);
         for (_, column) in columns {
             table = table.column(column.title, |row| match column.of(&row.spent) {
                 0 => Cell::Empty,

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use serde_json::{json, Map, Value};
 use tr_analyze::model::Analysis;
+use tr_analyze::sort::Rows;
 use tr_format::device::{bucket_end, Block, Device, Requests, BUCKETS, GROUPS};
 use tr_format::meta::Extra;
 
 use super::not_known;
 use crate::encode::with;
 use crate::escape;
-use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::View;

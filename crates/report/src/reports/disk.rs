@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use serde_json::{json, Value};
 use tr_analyze::disks;
 use tr_analyze::model::ThreadIx;
+use tr_analyze::sort::Rows;
 
 use super::devices::Devices;
 use super::waited::{self, by_disk, by_file, sentence, Waited};
@@ -13,7 +14,6 @@ use crate::facts::disk::{path_waits, sum, DiskSum};
 use crate::facts::path;
 use crate::members::{self, members, Members};
 use crate::query::By;
-use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Sheet, Table};
 use crate::units;

@@ -5,11 +5,11 @@
 
 use serde_json::{json, Value};
 use tr_analyze::model::{ExecSpan, Process};
+use tr_analyze::sort::Rows;
 
 use crate::encode::{self, Seen};
 use crate::exit;
 use crate::query::{self, Sort};
-use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};

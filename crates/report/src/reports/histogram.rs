@@ -1,12 +1,12 @@
 //! The lengths of the slices on a CPU: from switch-in to switch-out.
 
 use serde_json::{json, Value};
+use tr_analyze::sort::Rows;
 use tr_analyze::waits;
 
 use crate::hist::{self, Groups, Hist};
 use crate::members::{members, Members};
 use crate::query::By;
-use crate::sort::Rows;
 use crate::style::Style;
 use crate::view::{Report, View};
 

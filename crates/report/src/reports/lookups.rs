@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{json, Value};
 use tr_analyze::dns::Lookup;
 use tr_analyze::model::ProcessIx;
+use tr_analyze::sort::Rows;
 use tr_format::meta::Extra;
 
 use super::not_known;
-use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::View;

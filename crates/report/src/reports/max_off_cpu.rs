@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 
 use serde_json::{json, Value};
 use tr_analyze::model::Process;
+use tr_analyze::sort::Rows;
 use tr_analyze::waits::{self, Piece};
 
-use crate::sort::Rows;
 use crate::style::Style;
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};

@@ -7,13 +7,13 @@ use std::fmt::Write;
 use serde_json::{json, Value};
 use tr_analyze::memory::MemoryKind;
 use tr_analyze::model::{ProcessIx, ThreadIx};
+use tr_analyze::sort::Rows;
 use tr_format::counters::{Counter, Counters};
 use tr_format::meta::Known;
 
 use crate::facts::memory::{facts, limit, samples, sum, MemorySum, Resident};
 use crate::members::{self, members, Members};
 use crate::query::By;
-use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};

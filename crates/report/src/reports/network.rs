@@ -7,12 +7,12 @@ use std::fmt::Write;
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::network::{self, Connection, Waited};
+use tr_analyze::sort::Rows;
 use tr_format::network::Ending;
 
 use super::lookups::Lookups;
 use crate::facts::network::{Host, NetworkSum, Remotes};
 use crate::facts::path;
-use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Sheet, Table};
 use crate::view::{Report, View};

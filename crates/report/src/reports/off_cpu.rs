@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, ByKernel, ThreadIx, Times};
+use tr_analyze::sort::Rows;
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline};
 
 use crate::facts::reason::Reason;
 use crate::members::{self, members, Members};
 use crate::query::{By, Sort};
-use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
@@ -348,7 +348,7 @@ fn waits<'a>(
 
 /// Keeps the longest waits; of equal ones the first.
 fn shorten(waits: &mut Vec<ThreadWait>, keep: usize) {
-    waits.sort_by_key(|w| (Reverse(w.stretch.length()), w.stretch.from, w.thread));
+    waits.order_by_key(|w| (Reverse(w.stretch.length()), w.stretch.from, w.thread));
     waits.truncate(keep);
 }
 

@@ -8,9 +8,9 @@ use tr_analyze::kinds::Kind;
 use tr_analyze::model::Process;
 use tr_analyze::parallelism::{self, Alone, Idle, Parallelism};
 use tr_analyze::programs::Groups;
+use tr_analyze::sort::Rows;
 
 use crate::facts::path;
-use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
@@ -187,7 +187,7 @@ impl<'a> ParallelismReport<'a> {
             (std::cmp::Reverse(*ns), name)
         });
         let mut named: Vec<_> = named.collect();
-        named.sort();
+        named.sort_unstable();
         let parts = named.iter().take(8);
         let parts = parts.map(|(ns, name)| format!("{name} {}", units::time(ns.0)));
         let text = format!("No task ran for {}, waiting for:", units::time(none));

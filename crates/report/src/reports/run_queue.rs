@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{json, Value};
 use tr_analyze::parallelism::{self, Parallelism};
+use tr_analyze::sort::Rows;
 use tr_analyze::waits::{self, Piece};
 use tr_analyze::what_if;
 use tr_format::event::CpuId;
@@ -18,7 +19,6 @@ use crate::facts::path;
 use crate::hist::{self, Groups, Hist};
 use crate::members::{members, Members};
 use crate::query::By;
-use crate::sort::Rows;
 use crate::style::Style;
 use crate::table::{Cell, Table};
 use crate::units;

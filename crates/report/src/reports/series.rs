@@ -4,9 +4,9 @@
 
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Basis, Process, ThreadIx};
+use tr_analyze::sort::Rows;
 use tr_analyze::timeline::Bucket;
 
-use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::Table;
 use crate::view::{Report, View};

@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use serde_json::{json, Value};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::{Basis, Times};
+use tr_analyze::sort::Rows;
 
 use crate::called::TR;
 use crate::encode::{self, with, Seen};
@@ -13,7 +14,6 @@ use crate::facts::path;
 use crate::facts::verdicts::{Verdict, Verdicts};
 use crate::query::Sort;
 use crate::reports::tree::Levels;
-use crate::sort::Rows;
 use crate::steps::times::{AllTimes, StepTimes};
 use crate::steps::{Step, StepIx, StepKind, Steps};
 use crate::style::{Paint, Style};

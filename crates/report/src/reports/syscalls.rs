@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{json, Value};
 use tr_analyze::model::ProcessIx;
+use tr_analyze::sort::Rows;
 use tr_format::counters::CallSum;
 
 use crate::facts::calls::name_of;
 use crate::members::{members, Members};
 use crate::query::By;
-use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::units;

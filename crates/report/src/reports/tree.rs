@@ -11,9 +11,9 @@ use std::collections::{BinaryHeap, HashMap};
 
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Process};
+use tr_analyze::sort::Rows;
 
 use crate::exit::{self, Exit};
-use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};

@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use tr_analyze::awaited::Awaited;
 use tr_analyze::disks::Disk;
 use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::sort::Rows;
 use tr_format::event::Reason;
 use tr_format::meta::Extra;
 
 use crate::escape;
 use crate::members::Members;
-use crate::sort::Rows;
 use crate::table::{Cell, Table};
 use crate::units;
 use crate::words::IO_WAIT;

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use tr_analyze::containers::Container;
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
+use tr_analyze::sort::Rows;
 use tr_format::container::Evidence;
 use tr_format::event::Ktime;
 
@@ -12,7 +13,6 @@ use super::recipe;
 use super::rules::{self, Found, Tests};
 use super::spans::{self, Span};
 use super::{at, Since, Step, StepIx, StepKind, Steps};
-use crate::sort::Rows;
 use crate::{escape, label};
 
 pub(super) fn steps(analysis: &Analysis) -> Steps {

@@ -1,12 +1,12 @@
 //! Spans between marks, spans of other tools' files, and overlaps of spans.
 
 use crate::ancestors::down;
-use crate::sort::Rows;
 use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
 use tr_analyze::model::{Analysis, ImportedKind, ProcessIx, ThreadIx};
+use tr_analyze::sort::Rows;
 use tr_format::event::{self, Ktime, Point};
 
 use super::rules::Mark;

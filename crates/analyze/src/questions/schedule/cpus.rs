@@ -62,6 +62,10 @@ pub(super) struct Clock {
 
 /// `value * by / of`, rounded up.
 pub(super) fn scaled(value: u64, by: u64, of: u64) -> u64 {
+    // A division of 128 bits is a call, and this is the simulation's inner loop.
+    if let Some(product) = value.checked_mul(by) {
+        return product.div_ceil(of.max(1));
+    }
     let product = u128::from(value) * u128::from(by);
     u64::try_from(product.div_ceil(u128::from(of.max(1)))).unwrap_or(u64::MAX)
 }
@@ -132,10 +136,13 @@ impl Clock {
         let Some(to) = to else {
             return false;
         };
-        let ns = u128::from(to.saturating_sub(self.now));
+        let ns = to.saturating_sub(self.now);
         if runs {
-            let passed = u64::try_from(ns * u128::from(cpus) / u128::from(share));
-            let passed = passed.unwrap_or(u64::MAX);
+            let passed = match ns.checked_mul(cpus) {
+                Some(product) => product / share,
+                None => u64::try_from(u128::from(ns) * u128::from(cpus) / u128::from(share))
+                    .unwrap_or(u64::MAX),
+            };
             self.served = self.served.saturating_add(passed);
             let used = scaled(passed.saturating_mul(tasks), 1000 + cost, 1000);
             self.on_cpu = self.on_cpu.saturating_add(used);

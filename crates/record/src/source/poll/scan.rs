@@ -177,7 +177,8 @@ impl State {
 
     /// Threads that are new, and those that have ended.
     fn threads(&mut self, time: Ktime, id: Id, comm: Comm) {
-        let now: BTreeSet<Id> = proc::threads(id).into_iter().collect();
+        let mut now = BTreeSet::new();
+        now.extend(proc::threads(id));
         let Some(process) = self.processes.get_mut(&id).filter(|_| !now.is_empty()) else {
             return;
         };

@@ -8,6 +8,7 @@ use tr_analyze::critical_path::{Kind, Segment};
 use tr_analyze::memory::MemoryKind;
 use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
 use tr_analyze::network::Ends;
+use tr_analyze::sort::Gather;
 use tr_analyze::status::ended_in_time;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::counters::Counter;
@@ -100,7 +101,7 @@ impl<'a> Divider<'a> {
             ends: Ends::new(analysis),
             threads,
             memory: memory(analysis, steps),
-            no_memory: killed(analysis).map(|(ix, _)| ix).collect(),
+            no_memory: killed(analysis).map(|(ix, _)| ix).gather(),
         }
     }
 

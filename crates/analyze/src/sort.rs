@@ -1,5 +1,6 @@
-//! Stable sorting of rows. The standard library's sort is compiled anew for each call, about 10 KB each, which was
-//! a twelfth of the program. Here only the comparison is.
+//! Sorting of rows, and collecting into trees. The standard library's stable sort is compiled anew for each type and
+//! comparison, about 10 KB each, also where a map or a set is collected; together they were a twelfth of the program.
+//! Here only the comparison is.
 
 use std::cmp::Ordering;
 
@@ -25,13 +26,24 @@ impl<T> Rows<T> for [T] {
     }
 }
 
+/// Collecting into a [`BTreeMap`](std::collections::BTreeMap) or a [`BTreeSet`](std::collections::BTreeSet).
+pub trait Gather: Iterator + Sized {
+    /// [`Iterator::collect`], item by item instead of by a sort.
+    fn gather<C: Default + Extend<Self::Item>>(self) -> C {
+        let mut all = C::default();
+        all.extend(self);
+        all
+    }
+}
+
+impl<I: Iterator> Gather for I {}
+
 /// The places of the elements in their order.
 fn permutation(len: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..len).collect();
     order.sort_by(|a, b| compare(*a, *b));
     order
 }
-
 /// Brings element `order[i]` to place `i`, cycle by cycle.
 fn permute(mut order: Vec<usize>, swap: &mut dyn FnMut(usize, usize)) {
     for start in 0..order.len() {

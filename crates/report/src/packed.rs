@@ -1,0 +1,19 @@
+//! Texts that the build has packed (`build.rs`).
+
+/// One of them, by its file's name; unpacked at the first use.
+macro_rules! text {
+    ($name:literal) => {{
+        static TEXT: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+            $crate::packed::unpack(include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".zst")))
+        });
+        TEXT.as_str()
+    }};
+}
+pub(crate) use text;
+
+/// The text of a zstd frame.
+#[allow(clippy::expect_used)] // a constant
+pub(crate) fn unpack(packed: &[u8]) -> String {
+    let text = zstd::stream::decode_all(packed).expect("the build packed it");
+    String::from_utf8(text).expect("the build packed a text")
+}
