@@ -17,7 +17,7 @@ use crate::inherited::Inherited;
 use crate::passing;
 use crate::rescue::{self, Child, Stage};
 use crate::source::ptrace::listener;
-use crate::source::{Reaped, Source, Tracing};
+use crate::source::{Reaped, Source};
 use crate::status;
 
 /// COMMAND as `exec` takes it.
@@ -379,7 +379,7 @@ impl Running {
     fn is_stopped_in_foreground(&self, source: Option<&dyn Source>) -> bool {
         let own = || nix::unistd::getpgid(Some(self.pid)).ok() == foreground();
         let stopped = self.has(libc::WSTOPPED, &[libc::CLD_STOPPED]);
-        let seen = source.is_some_and(Tracing::has_stopped_command);
+        let seen = source.is_some_and(Source::has_stopped_command);
         let stopped = seen || stopped.unwrap_or(false);
         stopped && (in_foreground() || own())
     }

@@ -22,7 +22,7 @@ use crate::parts::{Cut, Parts};
 use crate::proc::Alive;
 use crate::rescue::{self, Plan};
 use crate::signals::Signals;
-use crate::source::{choose, recorder, Last, PartEvents, Source};
+use crate::source::{choose, recorder, Listen, PartEvents, Source};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
 use crate::{header, host, inherited, status, urgency, waiter};
@@ -218,6 +218,7 @@ pub fn program(config: &Config) -> Result<Option<Program>, Error> {
 /// A recording under way.
 struct Session {
     collector: Collector,
+    listen: Option<Listen>,
     start: Ktime,
     method: Method,
     refusals: Vec<Error>,
@@ -303,6 +304,7 @@ impl Session {
         let machine = begin_file(config, &output, (time, clock), living);
         let setup = config.started.elapsed().as_nanos();
         Ok(Session {
+            listen: started.listen,
             collector: Collector::new(started.source, output, time, (marks, machine), config.light),
             start: time,
             method: meta.method(),
@@ -320,12 +322,11 @@ impl Session {
     }
 
     fn release(&mut self, child: Stopped) -> std::io::Result<Running> {
-        let source = &mut self.collector.source;
-        if !source.wants_calls() {
+        let Some(listen) = self.listen.take() else {
             return child.release();
-        }
+        };
         let (command, listener) = child.release_announcing()?;
-        source.listen(listener);
+        listen(listener);
         Ok(command)
     }
 
@@ -391,13 +392,17 @@ impl Session {
             }
         };
         let counters = self.collector.counters();
-        let Some(PartEvents { last, first }) = self.collector.source.change_part(time) else {
+        let Some(events) = self.collector.source.change_part(time) else {
             return parts.postpone();
         };
-        let mut own = last;
+        let PartEvents {
+            last: mut own,
+            first,
+            kernel_ns: kernel,
+        } = events;
         own.push(recorder(time, LifeKind::Clock(clock)));
         own.push(recorder(time, counters));
-        let (cpu, kernel) = (host::own_cpu(), self.collector.source.kernel_ns());
+        let cpu = host::own_cpu();
         let part = Part {
             meta,
             cpu_before: cpu,
@@ -459,18 +464,18 @@ impl Session {
         } else {
             Vec::new()
         };
-        let Last { losses, kernel_ns } = self.collector.source.stop((self.start, end));
-        let mut own = losses;
+        let last = self.collector.source.stop((self.start, end));
+        let mut own = last.losses;
         own.push(recorder(end, LifeKind::Clock(end_clock)));
         own.push(recorder(end, counters));
         let machine = self.collector.machine.totals();
         let setup_ns = self.setup_of_part();
-        let (batches, mut source, output) = self.collector.finish(own, end);
-        let (mut waited, running) = endings.reap(source.reaped());
+        let (batches, source, output) = self.collector.finish(own, end);
+        let (mut waited, running) = endings.reap(last.reaped);
         let cpu = host::own_cpu();
         let cost = Cost {
             recorder_ns: cpu.saturating_sub(self.cpu_before),
-            bpf_ns: kernel_ns,
+            bpf_ns: last.kernel_ns,
             setup_ns: self.setup_ns,
         };
         let begin = self.part.meta.start;
@@ -479,7 +484,7 @@ impl Session {
             end_clock,
             status: waited.map(|waited| waited.status),
             reason,
-            cost: self.part.cost(cpu, kernel_ns, setup_ns),
+            cost: self.part.cost(cpu, last.kernel_ns, setup_ns),
             tally: None,
             usage: None,
             machine: Some(machine),
@@ -511,7 +516,7 @@ impl Session {
                 waited.usage.user_ns.saturating_add(waited.usage.system_ns)
             }),
             start: self.start,
-            took_rights: source.took_rights(),
+            took_rights: last.took_rights,
             alive,
             method: self.method,
             refusals: self.refusals,

@@ -26,7 +26,7 @@ use self::devices::Devices;
 use self::rings::{RootWatch, Sink};
 use self::sudo::{Attached, Sudo};
 use self::totals::Totals;
-use super::{recorder, Drained, Last, PartEvents, Source, Started, Tracing, DRAIN_EVERY};
+use super::{recorder, Drained, Last, PartEvents, Source, Started, DRAIN_EVERY};
 use crate::config::{ring_sizes, Config, Follow};
 use crate::error::Error;
 use crate::proc::{self, Alive};
@@ -129,6 +129,7 @@ pub fn start(
         irq_known: attached.irq_known,
         buffer,
         living,
+        listen: None,
         source: Box::new(Bpf {
             tracer: attached.tracer,
             rings,
@@ -412,8 +413,6 @@ impl Bpf {
     }
 }
 
-impl Tracing for Bpf {}
-
 impl Source for Bpf {
     /// Readable when a ring is half full.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
@@ -481,19 +480,15 @@ impl Source for Bpf {
             event.time = event.time.min(Ktime(time.0.saturating_sub(1)));
         }
         first.extend(totals.all(time));
-        Some(PartEvents { last, first })
+        Some(PartEvents {
+            last,
+            first,
+            kernel_ns: self.tracer.usage().run_time_ns,
+        })
     }
 
-    fn kernel_ns(&self) -> Option<u64> {
-        self.tracer.usage().run_time_ns
-    }
-
-    fn bytes(&self) -> usize {
-        self.sink.bytes()
-    }
-
-    fn urgent(&self) -> bool {
-        self.sink.urgent()
+    fn waiting(&self) -> (usize, bool) {
+        (self.sink.bytes(), self.sink.urgent())
     }
 
     fn take(&mut self) -> Box<dyn Drained> {
@@ -580,6 +575,7 @@ impl Source for Bpf {
         Last {
             losses,
             kernel_ns: usage.run_time_ns,
+            ..Last::default()
         }
     }
 }

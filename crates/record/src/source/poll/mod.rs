@@ -11,7 +11,7 @@ use tr_format::meta::{Facts, Known, Method, Missing, Origin, Scope};
 
 use self::scan::State;
 use super::sampler::Sampler;
-use super::{Drained, Last, Source, Started, Tracing, NEEDS_PROGRAMS};
+use super::{Drained, Last, Source, Started, NEEDS_PROGRAMS};
 use crate::config::{Config, Follow};
 use crate::error::Error;
 use crate::proc::{self, Alive, Id};
@@ -47,6 +47,7 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     };
     Ok(Started {
         source: Box::new(source),
+        listen: None,
         scope: Scope::Command,
         root: child,
         extras: None,
@@ -70,8 +71,6 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     })
 }
 
-impl Tracing for Poll {}
-
 impl Source for Poll {
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         None
@@ -91,8 +90,8 @@ impl Source for Poll {
         self.sampler = Some(Sampler::start(move || lock(&shared).sample()));
     }
 
-    fn bytes(&self) -> usize {
-        lock(&self.state).waiting.bytes()
+    fn waiting(&self) -> (usize, bool) {
+        (lock(&self.state).waiting.bytes(), false)
     }
 
     fn take(&mut self) -> Box<dyn Drained> {
@@ -106,11 +105,6 @@ impl Source for Poll {
 
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
         proc::alive(&lock(&self.state).processes(), command)
-    }
-
-    /// Not known: a signal that arrives twice does less harm than a lost one.
-    fn sent_to_both(&self, _signal: u32) -> bool {
-        false
     }
 
     fn stop(&mut self, _span: (Ktime, Ktime)) -> Last {

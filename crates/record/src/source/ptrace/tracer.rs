@@ -2,6 +2,7 @@
 //! other. Its end lets go of all tracees at once, in whatever state they are.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::thread::JoinHandle;
 
 use tr_format::event::{
     Account, Argv, CgroupId, Comm, Degraded, Detached, Exec, Fork, Ktime, LifeKind, TaskEnd,
@@ -40,6 +41,8 @@ pub struct State {
     /// Tracees that were adopted without the event of their fork, and the process that `/proc`
     /// showed as their parent. The event may come late, even after their end, or never.
     adopted: HashMap<Id, Id>,
+    /// The thread that answers calls of ptrace(2).
+    pub calls: Option<JoinHandle<()>>,
     /// Another thread waits for what the tracer does next.
     pub awaited: bool,
     /// The tracer's thread has to end.
