@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_format::event::{Clock, Degraded, Ktime, LifeEvent, LifeKind, Stream};
+use tr_format::event::{Clock, Ktime, LifeEvent, LifeKind, Stream};
 use tr_format::meta::{Cost, EndReason, Extra, Metadata, Method, Missing, Summary};
 use tr_output::{Destination, Settings as OutputSettings, Target};
 
@@ -22,7 +22,7 @@ use crate::parts::{Cut, Parts};
 use crate::proc::Alive;
 use crate::rescue::{self, Plan};
 use crate::signals::Signals;
-use crate::source::{choose, recorder, Listen, PartEvents, Source};
+use crate::source::{choose, degraded, recorder, Listen, PartEvents, Source};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
 use crate::{header, host, inherited, status, urgency, waiter};
@@ -386,9 +386,7 @@ impl Session {
                     return;
                 }
                 let what = format!("the next part of the recording cannot be opened: {error}");
-                let what = what.into_bytes().into();
-                let event = recorder(time, LifeKind::Degraded(Degraded { what }));
-                return self.collector.push(event);
+                return self.collector.push(recorder(time, degraded(what)));
             }
         };
         let counters = self.collector.counters();

@@ -11,7 +11,7 @@ mod sampler;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
+use tr_format::event::{CpuId, Degraded, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
 use tr_format::meta::{Missing, Origin, Scope};
 
 use crate::config::Config;
@@ -183,6 +183,12 @@ pub struct Started {
     /// The memory of all rings in bytes.
     pub buffer: u64,
     pub living: Vec<LifeEvent>,
+}
+
+/// From now on the recording lacks facts: these, in words.
+pub fn degraded(what: impl Into<Vec<u8>>) -> LifeKind {
+    let what = what.into().into();
+    LifeKind::Degraded(Degraded { what })
 }
 
 /// An event of the recorder's own.

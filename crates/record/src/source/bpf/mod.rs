@@ -18,7 +18,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use tr_bpf::{wire, Containers, Extras, Programs, Rings, Sampling, Settings, Tracer};
-use tr_format::event::{Argv, Comm, CpuId, Degraded, Ktime, LifeEvent, LifeKind};
+use tr_format::event::{Argv, Comm, CpuId, Ktime, LifeEvent};
 use tr_format::meta::{Extra, Method, Missing, Origin, Scope};
 
 use self::calls::Calls;
@@ -26,7 +26,7 @@ use self::devices::Devices;
 use self::rings::{RootWatch, Sink};
 use self::sudo::{Attached, Sudo};
 use self::totals::Totals;
-use super::{recorder, Drained, Last, PartEvents, Source, Started, DRAIN_EVERY};
+use super::{degraded, recorder, Drained, Last, PartEvents, Source, Started, DRAIN_EVERY};
 use crate::config::{ring_sizes, Config, Follow};
 use crate::error::Error;
 use crate::proc::{self, Alive};
@@ -405,9 +405,7 @@ impl Bpf {
         for cpu in self.rings.newcomers() {
             if let Err(error) = self.tracer.sample_on(cpu) {
                 let what = format!("stacks on CPU {cpu}, which came online later: {error}");
-                let what = what.into_bytes().into();
-                let event = recorder(host::now(), LifeKind::Degraded(Degraded { what }));
-                self.sink.push_own(vec![event]);
+                self.sink.push_own(vec![recorder(host::now(), degraded(what))]);
             }
         }
     }
@@ -560,8 +558,7 @@ impl Source for Bpf {
         ];
         for (missed, fact) in facts.into_iter().filter(|(missed, _)| *missed > 0) {
             let what = format!("{missed} {fact}, for which the programs had no room");
-            let what = what.into_bytes().into();
-            losses.push(recorder(span.1, LifeKind::Degraded(Degraded { what })));
+            losses.push(recorder(span.1, degraded(what)));
         }
         if let Some(devices) = &mut self.devices {
             losses.extend(devices.read(self.tracer.block_devices(), span.1));

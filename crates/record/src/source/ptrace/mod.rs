@@ -11,12 +11,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_format::event::{Degraded, Ktime, LifeKind};
+use tr_format::event::{Ktime, LifeKind};
 use tr_format::meta::{Facts, Known, Method, Missing, Origin, Scope};
 
 use self::tracer::{State, Thread};
 use super::sampler::Sampler;
-use super::{Drained, Last, Source, Started, NEEDS_PROGRAMS};
+use super::{degraded, Drained, Last, Source, Started, NEEDS_PROGRAMS};
 use crate::config::{Config, Follow};
 use crate::error::Error;
 use crate::proc::{self, Alive, Id};
@@ -133,14 +133,9 @@ fn spawn(shared: &Arc<Shared>, root: Id) -> Result<JoinHandle<()>, Error> {
 /// Answers calls of ptrace(2) in a thread of its own.
 fn listen(shared: &Arc<Shared>, listener: Option<OwnedFd>) {
     let Some(listener) = listener else {
-        let what = b"programs that trace others (gdb, strace, leak checkers) fail: there is no listener for ptrace";
-        let degraded = Degraded {
-            what: (*what).into(),
-        };
+        let what = "programs that trace others (gdb, strace, leak checkers) fail: there is no listener for ptrace";
         let mut state = shared.lock();
-        return state
-            .waiting
-            .push(host::now(), LifeKind::Degraded(degraded));
+        return state.waiting.push(host::now(), degraded(what));
     };
     let answers = Arc::clone(shared);
     let thread = std::thread::Builder::new().name("tr-calls".into());
