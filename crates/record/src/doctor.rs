@@ -7,10 +7,10 @@ use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::unistd::ForkResult;
 use tr_bpf::Settings;
-use tr_format::meta::Missing;
+use tr_format::meta::{Facts, Method, Missing};
 
 use crate::error::Error;
-use crate::source::{bpf, bpf::Loader, choose};
+use crate::source::{bpf, bpf::Loader, choose, poll, ptrace};
 use crate::{host, memory};
 
 /// The BPF programs as they were attached for a moment, in words for the user.
@@ -46,6 +46,16 @@ pub struct Machine {
     /// The mount point of the cgroup v2 hierarchy.
     pub cgroup2: Option<PathBuf>,
     pub psi: bool,
+}
+
+/// How a recording by this method without BPF knows its facts, and what it lacks beside, in words
+/// for the user.
+pub fn knows(method: Method) -> (Facts, &'static [&'static str]) {
+    match method {
+        Method::Ptrace => (ptrace::FACTS, &ptrace::LIMITS),
+        Method::Poll => (poll::FACTS, &poll::LIMITS),
+        _ => (Facts::default(), &[]),
+    }
 }
 
 impl Machine {

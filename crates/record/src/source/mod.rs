@@ -4,7 +4,7 @@
 pub mod bpf;
 pub mod choose;
 mod events;
-mod poll;
+pub mod poll;
 pub mod ptrace;
 mod sampler;
 

@@ -405,7 +405,8 @@ impl Bpf {
         for cpu in self.rings.newcomers() {
             if let Err(error) = self.tracer.sample_on(cpu) {
                 let what = format!("stacks on CPU {cpu}, which came online later: {error}");
-                self.sink.push_own(vec![recorder(host::now(), degraded(what))]);
+                self.sink
+                    .push_own(vec![recorder(host::now(), degraded(what))]);
             }
         }
     }

@@ -16,6 +16,20 @@ use crate::config::{Config, Follow};
 use crate::error::Error;
 use crate::proc::{self, Alive, Id};
 
+/// What a recording by samples knows, and how.
+pub const FACTS: Facts = Facts {
+    switches: Known::Sampled,
+    wakings: Known::Absent,
+    run_queue: Known::Sampled,
+    blocked: Known::Absent,
+    life_times: Known::Sampled,
+    argv: Known::Sampled,
+    codes: Known::Sampled,
+    memory: Known::Absent,
+};
+/// What it lacks beside.
+pub const LIMITS: [&str; 1] = [NEEDS_PROGRAMS];
+
 /// The sampler and the recorder's main thread share the state.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -53,18 +67,9 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
         extras: None,
         origin: Some(Origin {
             method: Method::Poll,
-            facts: Facts {
-                switches: Known::Sampled,
-                wakings: Known::Absent,
-                run_queue: Known::Sampled,
-                blocked: Known::Absent,
-                life_times: Known::Sampled,
-                argv: Known::Sampled,
-                codes: Known::Sampled,
-                memory: Known::Absent,
-            },
+            facts: FACTS,
         }),
-        missing: vec![Missing::new(None, NEEDS_PROGRAMS)],
+        missing: LIMITS.map(|why| Missing::new(None, why)).to_vec(),
         irq_known: false,
         buffer: 0,
         living: Vec::new(),

@@ -22,8 +22,19 @@ use crate::error::Error;
 use crate::proc::{self, Alive, Id};
 use crate::{host, urgency};
 
-/// What a recording by ptrace lacks, or changes in COMMAND, by the kernel's rules.
-const LIMITS: [&str; 3] = [
+/// What a recording by ptrace knows, and how.
+pub const FACTS: Facts = Facts {
+    switches: Known::Totals,
+    wakings: Known::Absent,
+    run_queue: Known::Totals,
+    blocked: Known::Absent,
+    life_times: Known::Recorder,
+    argv: Known::Recorder,
+    codes: Known::Recorder,
+    memory: Known::Absent,
+};
+/// What it lacks beside, or changes in COMMAND, by the kernel's rules.
+pub const LIMITS: [&str; 3] = [
     NEEDS_PROGRAMS,
     "what another tracer follows (gdb, strace, LSan): a task has one tracer",
     "programs that install a seccomp listener: they get EBUSY, as the kernel allows one a tree",
@@ -83,29 +94,16 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
         listen: Some(Box::new(move |listener| listen(&calls, listener))),
         scope: Scope::Command,
         root: child,
-        origin: Some(origin()),
+        origin: Some(Origin {
+            method: Method::Ptrace,
+            facts: FACTS,
+        }),
         extras: None,
         missing: LIMITS.map(|why| Missing::new(None, why)).to_vec(),
         irq_known: false,
         buffer: 0,
         living: Vec::new(),
     })
-}
-
-fn origin() -> Origin {
-    Origin {
-        method: Method::Ptrace,
-        facts: Facts {
-            switches: Known::Totals,
-            wakings: Known::Absent,
-            run_queue: Known::Totals,
-            blocked: Known::Absent,
-            life_times: Known::Recorder,
-            argv: Known::Recorder,
-            codes: Known::Recorder,
-            memory: Known::Absent,
-        },
-    }
 }
 
 /// Starts the tracer's thread, which traces `root` and all its descendants.
