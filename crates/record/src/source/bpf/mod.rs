@@ -534,30 +534,8 @@ impl Source for Bpf {
         self.drain(true);
         let usage = self.tracer.usage();
         let mut losses: Vec<LifeEvent> = losses::unreported(&self.tracer, &self.sink, &usage, span);
-        let waits = self.tracer.wait_overflow();
-        let facts = [
-            (self.tracer.connection_overflow(), "TCP connections"),
-            (self.tracer.block_overflow(), "requests to block devices"),
-            (self.tracer.call_overflow(), "system calls"),
-            (self.tracer.sample_overflow(), "samples of stacks"),
-            (
-                waits.saturating_sub(self.waits_before),
-                "stacks of waits, some of them shorter than those recorded",
-            ),
-            (
-                self.tracer.submitter_overflow(),
-                "tasks that sent requests to disks",
-            ),
-            (
-                self.tracer.server_overflow(),
-                "threads of servers, which are not recorded",
-            ),
-            (
-                self.tracer.reclaim_overflow(),
-                "times that tasks reclaimed memory",
-            ),
-        ];
-        for (missed, fact) in facts.into_iter().filter(|(missed, _)| *missed > 0) {
+        let missed = self.tracer.overflows(self.waits_before).into_iter();
+        for (missed, fact) in missed.filter(|(missed, _)| *missed > 0) {
             let what = format!("{missed} {fact}, for which the programs had no room");
             losses.push(recorder(span.1, degraded(what)));
         }
