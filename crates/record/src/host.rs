@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use nix::time::{clock_gettime, ClockId};
+use nix::time::{clock_gettime, clock_nanosleep, ClockId, ClockNanosleepFlags};
 use tr_format::ci::SPAN_ID;
 use tr_format::event::{Clock, CpuId, Ktime};
 use tr_format::meta::{Hardware, Metadata};
@@ -100,12 +100,8 @@ pub fn check_time_namespace() -> Result<(), Error> {
 
 /// Sleeps, or not if the kernel refuses it, where `std::thread::sleep` panics.
 pub fn pause(length: std::time::Duration) {
-    let time = libc::timespec {
-        tv_sec: i64::try_from(length.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: length.subsec_nanos().into(),
-    };
-    // SAFETY: the time is ours; null takes no rest of an interrupted sleep.
-    unsafe { libc::nanosleep(&time, std::ptr::null_mut()) };
+    let (clock, relative) = (ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty());
+    let _ = clock_nanosleep(clock, relative, &length.into());
 }
 
 /// CPU time of this process, user and system, in ns.

@@ -168,7 +168,7 @@ fn create_marks(config: &Config) -> Option<Marks> {
         .and_then(|name| Identity::of(name).ok());
     let owner = match &user {
         Some(user) => user.is_other().then(|| user.ids()),
-        None => identity::caller(),
+        None => tr_output::invoking_user(),
     };
     Marks::create(owner).ok()
 }

@@ -12,12 +12,14 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use nix::errno::Errno;
 use nix::fcntl::{fcntl, FcntlArg};
-use nix::unistd::{Gid, SysconfVar, Uid};
+use nix::sys::prctl;
+use nix::unistd::{alarm, Gid, SysconfVar, Uid};
+use rustix::thread::CapabilitySet;
 use tr_bpf::{Living, Programs};
 use zerocopy::IntoBytes;
 
 use super::request::{Facts, Reply, Request};
-use crate::{capabilities, identity, passing};
+use crate::{capabilities, passing};
 
 /// The time after which SIGALRM ends the loader, whatever it waits for, in seconds.
 const LIMIT: u32 = 20;
@@ -63,7 +65,7 @@ pub fn serve(confine: impl FnOnce()) -> Result<(), Refused> {
     let stdin = io::stdin();
     let socket = stdin.as_fd();
     let peer = peer(socket).ok_or(Refused::NoSocket)?;
-    let (user, group) = identity::caller().ok_or(Refused::NoSudo)?;
+    let (user, group) = tr_output::invoking_user().ok_or(Refused::NoSudo)?;
     if peer != user {
         return Err(Refused::Peer {
             peer: peer.as_raw(),
@@ -112,8 +114,7 @@ fn lock(user: Uid) -> Result<File, Errno> {
 
 /// SIGALRM, which has had its default action since the exec, comes in so many seconds.
 fn set_alarm(seconds: u32) {
-    // SAFETY: a plain system call.
-    unsafe { libc::alarm(seconds) };
+    alarm::set(seconds);
 }
 
 /// Attaches the programs, or the reason in words.
@@ -178,13 +179,11 @@ fn peer(socket: BorrowedFd<'_>) -> Option<Uid> {
 /// Becomes this user, with the capabilities for BPF. Before Linux 5.11 CAP_SYS_RESOURCE
 /// raises the limit of memory for maps; it may be missing in a container.
 fn drop_rights(user: Uid, group: Gid) -> Result<(), Errno> {
-    // SAFETY: a plain system call.
-    Errno::result(unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0) })?;
+    prctl::set_keepcaps(true)?;
     nix::unistd::setgroups(&[])?;
     nix::unistd::setresgid(group, group, group)?;
     nix::unistd::setresuid(user, user, user)?;
-    capabilities::keep(capabilities::TRACE | capabilities::SYS_RESOURCE)?;
-    // SAFETY: a plain system call.
-    Errno::result(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
-    Ok(())
+    let kept = capabilities::keep(capabilities::TRACE | CapabilitySet::SYS_RESOURCE);
+    kept.map_err(|errno| Errno::from_raw(errno.raw_os_error()))?;
+    prctl::set_no_new_privs()
 }
