@@ -35,7 +35,7 @@ pub(crate) mod skel {
 use skel::{OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 
 /// The traced tasks and CPUs, and the memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Every task instead of only the followed ones.
     pub all: bool,

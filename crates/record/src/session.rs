@@ -1,6 +1,5 @@
 //! One recording, from the detection of the kernel's features to the file's trailer.
 
-use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -277,24 +276,11 @@ impl Session {
         }
         started.missing.extend_from_slice(&unmet);
         let mut redactor = config.redactor.clone();
-        let command: Vec<_> = config
-            .command
-            .iter()
-            .map(|arg| arg.as_bytes().to_vec())
-            .collect();
-        let start = header::Start {
-            time: host::now(),
-            clock: host::clock(),
-            online,
-            hardware: hardware
-                .ok()
-                .and_then(|it| it.join().ok())
-                .unwrap_or_else(host::hardware),
-            command: redactor.command(&command),
-        };
-        let (time, clock) = (start.time, start.clock);
-        let mut meta = header::metadata(config, &started, start);
-        redactor.name(&mut meta.cwd);
+        let hardware = hardware.ok().and_then(|it| it.join().ok());
+        let hardware = hardware.unwrap_or_else(host::hardware);
+        let begin = header::begin(config, &mut redactor, online, hardware);
+        let meta = header::metadata(config, &started, begin);
+        let (time, clock) = (meta.start, meta.start_clock);
         let connections = Connections::new(config.mask_addresses);
         let watching = config.watching;
         let output = Output::start(destination, &meta, redactor, connections, watching)

@@ -19,7 +19,7 @@ use tr_bpf::{Living, Programs};
 use zerocopy::IntoBytes;
 
 use super::request::{Facts, Reply, Request};
-use crate::{capabilities, passing};
+use crate::{capabilities, host, passing};
 
 /// The time after which SIGALRM ends the loader, whatever it waits for, in seconds.
 const LIMIT: u32 = 20;
@@ -119,11 +119,8 @@ fn set_alarm(seconds: u32) {
 
 /// Attaches the programs, or the reason in words.
 fn attach(request: &Request, living: Living) -> Result<(Facts, Programs), String> {
-    let number = |var| {
-        let value = nix::unistd::sysconf(var).ok().flatten();
-        value.map_or(0, i64::cast_unsigned)
-    };
-    let memory = number(SysconfVar::_PHYS_PAGES).saturating_mul(number(SysconfVar::PAGE_SIZE));
+    let pages = host::sysconf(SysconfVar::_PHYS_PAGES).unwrap_or(0);
+    let memory = pages.saturating_mul(host::page_size().into());
     let settings = request.settings(memory, living).map_err(str::to_owned)?;
     let started = Programs::start(&settings);
     let (kernel, programs) = started.map_err(|error| error.to_string())?;

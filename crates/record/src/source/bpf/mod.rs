@@ -186,8 +186,7 @@ fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Setting
         syscalls: config.syscalls,
         light: config.light,
         stacks,
-        count_emitted: false,
-        hidden_tid: 0,
+        ..Settings::default()
     };
     Ok((settings, buffer))
 }

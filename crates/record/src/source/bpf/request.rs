@@ -149,8 +149,7 @@ impl Request {
                 wait_least: self.wait_least,
                 ring: self.sample_ring,
             }),
-            count_emitted: false,
-            hidden_tid: 0,
+            ..Settings::default()
         };
         if living.recordings >= MOST_RECORDINGS {
             return Err("this machine has 64 recordings by BPF already");
@@ -254,7 +253,6 @@ mod tests {
 
     fn settings() -> Settings {
         Settings {
-            all: false,
             cpus: vec![0, 1, 65, 1023],
             later_cpus: Some(2),
             possible_cpus: 1024,
@@ -273,8 +271,7 @@ mod tests {
                 wait_least: 1_000_000,
                 ring: 1 << 20,
             }),
-            count_emitted: false,
-            hidden_tid: 0,
+            ..Settings::default()
         }
     }
 
