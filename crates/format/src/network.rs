@@ -94,60 +94,36 @@ pub struct Closed {
     pub received: u64,
 }
 
-/// How a connection ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Ending {
-    /// Closed or shut down by its process.
-    #[default]
-    Closed = 0,
-    /// Refused by the peer.
-    Refused = 1,
-    /// Reset by the peer.
-    Reset = 2,
-    /// No answer.
-    TimedOut = 3,
-    /// The network or the host cannot be reached.
-    Unreachable = 4,
-    /// Reset by its process: closed with unread data, or without lingering.
-    Aborted = 5,
-    /// Closed by its process before it was established.
-    Abandoned = 6,
-    /// Another error.
-    Failed = 7,
+named! {
+    /// How a connection ended.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    pub enum Ending {
+        /// Closed or shut down by its process.
+        #[default]
+        Closed = "closed",
+        /// Refused by the peer.
+        Refused = "refused",
+        /// Reset by the peer.
+        Reset = "reset",
+        /// No answer.
+        TimedOut = "timed_out",
+        /// The network or the host cannot be reached.
+        Unreachable = "unreachable",
+        /// Reset by its process: closed with unread data, or without lingering.
+        Aborted = "aborted",
+        /// Closed by its process before it was established.
+        Abandoned = "abandoned",
+        /// Another error.
+        Failed = "failed",
+    }
 }
 
 impl Ending {
-    /// All of them; each has its number as its place.
-    pub const ALL: [Ending; 8] = [
-        Ending::Closed,
-        Ending::Refused,
-        Ending::Reset,
-        Ending::TimedOut,
-        Ending::Unreachable,
-        Ending::Aborted,
-        Ending::Abandoned,
-        Ending::Failed,
-    ];
-
     /// The ending with this number.
     pub fn of(number: u8) -> Ending {
         let known = Ending::ALL.get(usize::from(number));
         known.copied().unwrap_or(Ending::Failed)
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Ending::Closed => "closed",
-            Ending::Refused => "refused",
-            Ending::Reset => "reset",
-            Ending::TimedOut => "timed_out",
-            Ending::Unreachable => "unreachable",
-            Ending::Aborted => "aborted",
-            Ending::Abandoned => "abandoned",
-            Ending::Failed => "failed",
-        }
     }
 }
 

@@ -1,0 +1,27 @@
+/// Defines an enum whose values have a name: `Variant = "name"`. Their numbers are their places; a
+/// new value comes last where numbers are stored.
+macro_rules! named {
+    (
+        $(#[$doc:meta])*
+        pub enum $name:ident {
+            $($(#[$of:meta])* $variant:ident = $word:literal,)*
+        }
+    ) => {
+        $(#[$doc])*
+        pub enum $name {
+            $($(#[$of])* $variant,)*
+        }
+
+        impl $name {
+            /// All of them; each has its number as its place.
+            pub const ALL: [$name; [$($word),*].len()] = [$($name::$variant),*];
+
+            /// Its name in the file, in `tr dump` and `tr info`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word,)*
+                }
+            }
+        }
+    };
+}
