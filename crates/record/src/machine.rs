@@ -109,9 +109,7 @@ impl Open {
 
     /// Its counters, totals as differences to the first ones.
     fn read(&self) -> Counters {
-        let mut bytes = [0; LONGEST];
-        let length = self.file.read_at(&mut bytes, 0).unwrap_or(0);
-        let text = String::from_utf8_lossy(bytes.get(..length).unwrap_or_default());
+        let text = beginning(&self.file).unwrap_or_default();
         let mut counters = self.text.parse(&text);
         for (counter, first) in self.first.iter() {
             if let Some(now) = counters.get(counter).filter(|_| counter.unit().is_total()) {
@@ -120,6 +118,13 @@ impl Open {
         }
         counters
     }
+}
+
+/// The text of a file as it is now, up to [`LONGEST`].
+pub fn beginning(file: &File) -> std::io::Result<String> {
+    let mut bytes = [0; LONGEST];
+    let length = file.read_at(&mut bytes, 0)?;
+    Ok(String::from_utf8_lossy(bytes.get(..length).unwrap_or_default()).into_owned())
 }
 
 impl Text {
