@@ -212,14 +212,7 @@ fn options(
 
 /// Writes the reports of the processes that were asked for.
 fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> ExitCode {
-    let filter = args.filters.filter();
-    let chosen = filter.apply(analysis);
-    if chosen.is_empty() && !analysis.processes.is_empty() {
-        eprintln!(
-            "tr: none of the {} processes matches",
-            analysis.processes.len()
-        );
-    }
+    let chosen = Filters::chosen(&args.filters.filter(), analysis);
     let ask = args.ask();
     let view = View {
         analysis,

@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use tr_analyze::Options;
 use tr_report::diff::benchmarks::Service;
 use tr_report::diff::{Ask, Diff, Figure, Run};
 
@@ -229,10 +228,6 @@ fn load(file: &Path, files: usize, budget: Budget) -> Result<Run, ExitCode> {
         let name = errors::shown(file);
         return Err(errors::refused(format!("{name}: not traced: {reason}")));
     }
-    let options = Options {
-        timeline: true,
-        ..Options::default()
-    };
-    let analysis = progress::analyze_one_of(files, &trace, &options, (budget, Use::Schedule));
+    let analysis = progress::whole(files, &trace, (budget, Use::Schedule));
     Ok(Run::new(&file.to_string_lossy(), &analysis))
 }

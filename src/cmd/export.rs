@@ -252,11 +252,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
         min: filter.min,
         ..Ask::default()
     };
-    let chosen = filter.apply(&analysis);
-    if chosen.is_empty() && !analysis.processes.is_empty() {
-        let all = analysis.processes.len();
-        eprintln!("tr: none of the {all} processes matches");
-    }
+    let chosen = Filters::chosen(&filter, &analysis);
     let view = View {
         analysis: &analysis,
         chosen: &chosen,
