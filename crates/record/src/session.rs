@@ -12,7 +12,7 @@ use crate::command::{self, Program, Running, Stopped};
 use crate::config::{Config, Follow};
 use crate::endings::Endings;
 use crate::error::Error;
-use crate::identity::{self, Identity};
+use crate::identity::Identity;
 use crate::machine::Sampler;
 use crate::marks::Marks;
 use crate::network::Connections;
