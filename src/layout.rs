@@ -84,6 +84,8 @@ pub fn color() -> bool {
 
 /// The locale limits the terminal to ASCII.
 fn ascii() -> bool {
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable);
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(variable);
     pager::terminal() && locale.is_some_and(|it| it == "C" || it == "POSIX")
 }

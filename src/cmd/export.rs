@@ -121,10 +121,7 @@ fn formats() -> impl TypedValueParser<Value = To> {
     let files = Format::ALL.map(|it| (To::File(it), titled(it.name(), it.title())));
     let dataset = titled("parquet", "a run of a dataset, for DuckDB and Spark");
     let junit = "the JUnit XML of --with, each test with its CPU time and verdict";
-    let other = [
-        (To::Dataset, dataset),
-        (To::Junit, titled("junit", junit)),
-    ];
+    let other = [(To::Dataset, dataset), (To::Junit, titled("junit", junit))];
     let services = Service::ALL.map(|it| (To::Benchmarks(it), titled(it.name(), it.title())));
     args::words(files.into_iter().chain(other).chain(services))
 }

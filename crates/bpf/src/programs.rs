@@ -583,7 +583,11 @@ fn open<'a>(
         rodata.servers = settings.servers && !settings.all;
         // The loader is the caller's process by now.
         let user = nix::unistd::getuid();
-        rodata.servers_uid = if user.is_root() { u32::MAX } else { user.as_raw() };
+        rodata.servers_uid = if user.is_root() {
+            u32::MAX
+        } else {
+            user.as_raw()
+        };
         rodata.count_emitted = settings.count_emitted;
         rodata.chosen_cpus = settings.later_cpus.is_none();
     }

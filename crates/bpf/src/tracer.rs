@@ -272,10 +272,7 @@ impl Tracer {
                 "requests to block devices",
             ),
             (self.call_overflow(), "system calls"),
-            (
-                self.read(|told| &told.sample_overflow),
-                "samples of stacks",
-            ),
+            (self.read(|told| &told.sample_overflow), "samples of stacks"),
             (
                 self.wait_overflow().saturating_sub(waits),
                 "stacks of waits, some of them shorter than those recorded",

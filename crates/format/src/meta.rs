@@ -70,7 +70,6 @@ named! {
     }
 }
 
-
 named! {
     /// A kind of fact that not every recording has. Its name stands before the reason in a
     /// [`Missing`]; stacks of waits are missing where stacks are.
@@ -221,7 +220,6 @@ named! {
     }
 }
 
-
 named! {
     /// How a kind of fact is known.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,7 +237,6 @@ named! {
         Absent = "absent",
     }
 }
-
 
 /// How each kind of fact is known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

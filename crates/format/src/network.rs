@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::codec::{ago, unfolded, Codec, Col, Step, Stored};
 pub use crate::ids::Address;
@@ -86,7 +86,7 @@ pub struct Closed {
     #[serde(flatten, serialize_with = "show::task")]
     pub by: Option<(Tid, Tgid)>,
     /// How it ended.
-    #[serde(serialize_with = "ending")]
+    #[serde(serialize_with = "show::shown")]
     pub ending: Ending,
     /// Bytes that the process wrote.
     pub sent: u64,
@@ -240,9 +240,4 @@ impl Stored for Closed {
         c.int(Col::Sent, sent)?;
         c.int(Col::Received, received)
     }
-}
-
-/// The name of a connection's end.
-fn ending<S: Serializer>(ending: &Ending, to: S) -> show::Shown<S> {
-    to.serialize_str(ending.name())
 }
