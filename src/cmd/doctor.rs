@@ -254,8 +254,7 @@ fn settings(file: &Settings) -> Value {
 
 /// There is a sudo on PATH.
 fn has_sudo() -> bool {
-    let path = crate::passthrough::path();
-    std::env::split_paths(&path).any(|dir| dir.join("sudo").is_file())
+    matches!(tr_record::find("sudo".as_ref()), Ok(Some(_)))
 }
 
 /// The first remedy of a refusal.
