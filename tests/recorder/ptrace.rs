@@ -363,10 +363,9 @@ fn samples() -> Result<(), Failed> {
     let out = command.output()?;
     let said = text(&out.stderr);
     ensure(out.status.code() == Some(6), || format!("{out:?}"))?;
-    ensure(
-        said.contains("tr: recorded by poll: samples: "),
-        || said.clone(),
-    )?;
+    ensure(said.contains("tr: recorded by poll: samples: "), || {
+        said.clone()
+    })?;
     let analysis = analyze(&trace)?;
     ensure(analysis["trace"]["method"] == "poll", || {
         analysis["trace"].to_string()
