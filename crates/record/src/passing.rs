@@ -10,9 +10,8 @@ use rustix::net::{
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags,
 };
 
-/// The largest number of descriptors in a message: the kernel's SCM_MAX_FD, less one for the
-/// alignment of [`ROOM`].
-const MOST: usize = 252;
+/// The largest number of descriptors in a message: the kernel's SCM_MAX_FD.
+const MOST: usize = 253;
 
 /// Room for the descriptors of a message in bytes. It is not on the heap, as COMMAND's process sends
 /// between fork and exec.
