@@ -414,6 +414,22 @@ pub struct Cost {
 mod tests {
     use super::*;
 
+    /// Files have the numbers, and the names before reasons.
+    #[test]
+    fn extras_keep_their_numbers() {
+        let all = [
+            (0, "TCP connections"),
+            (1, "system calls"),
+            (2, "requests to block devices"),
+            (3, "direct reclaim of memory"),
+            (4, "DNS queries"),
+            (5, "the disks that tasks wait for"),
+            (6, "stacks"),
+            (7, "stacks"),
+        ];
+        assert_eq!(Extra::ALL.map(|it| (it as u8, it.name())), all);
+    }
+
     #[test]
     fn no_state_has_two_names() {
         let mut bits: Vec<_> = StateName::of_linux().iter().map(|s| s.bit).collect();

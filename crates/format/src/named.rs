@@ -1,3 +1,5 @@
+//! Enums whose values have a name, which stands beside its value.
+
 /// Defines an enum whose values have a name: `Variant = "name"`. Their numbers are their places; a
 /// new value comes last where numbers are stored.
 macro_rules! named {
@@ -16,7 +18,7 @@ macro_rules! named {
             /// All of them; each has its number as its place.
             pub const ALL: [$name; [$($word),*].len()] = [$($name::$variant),*];
 
-            /// Its name in the file, in `tr dump` and `tr info`.
+            /// Its name for users. Files have those of `Hardware`, and of `Extra` before a reason.
             pub fn name(self) -> &'static str {
                 match self {
                     $($name::$variant => $word,)*

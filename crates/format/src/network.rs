@@ -241,3 +241,24 @@ impl Stored for Closed {
         c.int(Col::Received, received)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files have the numbers.
+    #[test]
+    fn endings_keep_their_numbers() {
+        let all = [
+            (0, "closed"),
+            (1, "refused"),
+            (2, "reset"),
+            (3, "timed_out"),
+            (4, "unreachable"),
+            (5, "aborted"),
+            (6, "abandoned"),
+            (7, "failed"),
+        ];
+        assert_eq!(Ending::ALL.map(|it| (it as u8, it.name())), all);
+    }
+}
