@@ -186,7 +186,8 @@ fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Setting
         syscalls: config.syscalls,
         light: config.light,
         stacks,
-        ..Settings::default()
+        count_emitted: false,
+        hidden_tid: 0,
     };
     Ok((settings, buffer))
 }

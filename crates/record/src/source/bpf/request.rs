@@ -149,7 +149,8 @@ impl Request {
                 wait_least: self.wait_least,
                 ring: self.sample_ring,
             }),
-            ..Settings::default()
+            count_emitted: false,
+            hidden_tid: 0,
         };
         if living.recordings >= MOST_RECORDINGS {
             return Err("this machine has 64 recordings by BPF already");
@@ -253,6 +254,7 @@ mod tests {
 
     fn settings() -> Settings {
         Settings {
+            all: false,
             cpus: vec![0, 1, 65, 1023],
             later_cpus: Some(2),
             possible_cpus: 1024,
@@ -271,7 +273,8 @@ mod tests {
                 wait_least: 1_000_000,
                 ring: 1 << 20,
             }),
-            ..Settings::default()
+            count_emitted: false,
+            hidden_tid: 0,
         }
     }
 
