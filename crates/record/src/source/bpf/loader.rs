@@ -61,7 +61,8 @@ pub enum Refused {
 /// # Errors
 /// The loader has done nothing.
 pub fn serve(confine: impl FnOnce()) -> Result<(), Refused> {
-    set_alarm(LIMIT);
+    // SIGALRM has had its default action since the exec.
+    alarm::set(LIMIT);
     let stdin = io::stdin();
     let socket = stdin.as_fd();
     let peer = peer(socket).ok_or(Refused::NoSocket)?;
@@ -112,11 +113,6 @@ fn lock(user: Uid) -> Result<File, Errno> {
     Ok(file)
 }
 
-/// SIGALRM, which has had its default action since the exec, comes in so many seconds.
-fn set_alarm(seconds: u32) {
-    alarm::set(seconds);
-}
-
 /// Attaches the programs, or the reason in words.
 fn attach(request: &Request, living: Living) -> Result<(Facts, Programs), String> {
     let pages = host::sysconf(SysconfVar::_PHYS_PAGES).unwrap_or(0);
@@ -136,13 +132,13 @@ fn attach(request: &Request, living: Living) -> Result<(Facts, Programs), String
 fn serve_iterators(socket: BorrowedFd<'_>, programs: &Programs) {
     let mut asked = [0];
     while passing::receive(socket, &mut asked).is_ok() && asked == ITERATOR {
-        set_alarm(LIMIT);
+        alarm::set(LIMIT);
         let iterator = programs.iterator();
         let iterator: Vec<_> = iterator.iter().map(AsFd::as_fd).collect();
         if passing::send(socket, &ITERATOR, &iterator).is_err() {
             return;
         }
-        set_alarm(IDLE);
+        alarm::set(IDLE);
     }
 }
 
