@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::host;
 use crate::source::Started;
 
-/// The metadata of a trace that begins now, whether or not its recording does. `hardware`: see
+/// What all traces have that begin now, with or without a recording. `hardware`: see
 /// [`host::hardware`].
 pub fn begin(
     config: &Config,
@@ -41,8 +41,8 @@ pub fn begin(
     meta
 }
 
-/// The same of a recording from this source.
-pub fn metadata(config: &Config, started: &Started, begin: Metadata) -> Metadata {
+/// That, and what the source tells.
+pub fn metadata(config: &Config, started: &Started, base: Metadata) -> Metadata {
     Metadata {
         scope: started.scope.clone(),
         root: started.root.map(Tgid),
@@ -56,6 +56,6 @@ pub fn metadata(config: &Config, started: &Started, begin: Metadata) -> Metadata
         missing: started.missing.clone(),
         origin: started.origin,
         extras: started.extras.clone(),
-        ..begin
+        ..base
     }
 }

@@ -217,6 +217,7 @@ pub fn program(config: &Config) -> Result<Option<Program>, Error> {
 /// A recording under way.
 struct Session {
     collector: Collector,
+    /// `None`: COMMAND announces nothing.
     listen: Option<Listen>,
     start: Ktime,
     method: Method,
@@ -278,8 +279,8 @@ impl Session {
         let mut redactor = config.redactor.clone();
         let hardware = hardware.ok().and_then(|it| it.join().ok());
         let hardware = hardware.unwrap_or_else(host::hardware);
-        let begin = header::begin(config, &mut redactor, online, hardware);
-        let meta = header::metadata(config, &started, begin);
+        let base = header::begin(config, &mut redactor, online, hardware);
+        let meta = header::metadata(config, &started, base);
         let (time, clock) = (meta.start, meta.start_clock);
         let connections = Connections::new(config.mask_addresses);
         let watching = config.watching;
