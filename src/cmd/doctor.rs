@@ -37,6 +37,9 @@ enum FormatArg {
     Json,
 }
 
+/// What only BPF programs follow. No file says so: a recording by another method is refused with it.
+const OTHERS: &str = "other processes than COMMAND's (--all, --pid, --cgroup)";
+
 /// The findings, and what follows from them.
 struct Diagnosis {
     machine: Machine,
@@ -232,7 +235,7 @@ impl Diagnosis {
 /// What a recording without BPF lacks, and what else is to be known of it.
 fn without_programs(method: Method) -> Programs {
     let (facts, limits) = knows(method);
-    let missing = [warnings::absent(&facts).as_slice(), limits].concat();
+    let missing = [warnings::absent(&facts).as_slice(), limits, &[OTHERS]].concat();
     Programs {
         missing: missing.into_iter().map(String::from).collect(),
         notes: warnings::inexact(&facts)
@@ -252,9 +255,9 @@ fn settings(file: &Settings) -> Value {
     })
 }
 
-/// There is a sudo on PATH.
+/// There is a sudo on PATH, or only an exec can tell.
 fn has_sudo() -> bool {
-    matches!(tr_record::find("sudo".as_ref()), Ok(Some(_)))
+    tr_record::find("sudo".as_ref()).is_ok()
 }
 
 /// The first remedy of a refusal.

@@ -30,7 +30,7 @@ pub fn warnings(analysis: &Analysis) -> Vec<String> {
     said.extend(audit::doubts(analysis).iter().map(Doubt::text));
     let facts = analysis.meta.facts();
     if facts.switches == Known::Sampled {
-        said.extend(inexact(&facts).map(String::from));
+        said.extend(inexact(&facts).map(|what| format!("samples: {what}")));
     }
     let degraded = quality.degraded.iter();
     said.extend(degraded.map(|(_, what)| escape::text(what)));
@@ -232,9 +232,7 @@ pub fn absent(facts: &Facts) -> Vec<&'static str> {
 pub fn inexact(facts: &Facts) -> Option<&'static str> {
     match facts.switches {
         Known::Totals => Some("CPU times are totals of each task"),
-        Known::Sampled => {
-            Some("samples: all times are at least these, and short processes are missing")
-        }
+        Known::Sampled => Some("all times are lower bounds, and short processes are missing"),
         _ => None,
     }
 }

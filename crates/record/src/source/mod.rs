@@ -101,7 +101,7 @@ pub struct Reaped {
 
 /// What only the programs see.
 pub(crate) const NEEDS_PROGRAMS: &str =
-    "containers and servers that work for COMMAND: recorded only with BPF rights (tr doctor)";
+    "containers and servers that work for COMMAND: recorded only with BPF rights";
 
 /// The end of a source.
 #[derive(Debug, Default)]
@@ -167,7 +167,7 @@ pub type Listen = Box<dyn FnOnce(Option<OwnedFd>)>;
 /// A source that is ready for the release of COMMAND.
 pub struct Started {
     pub source: Box<dyn Source>,
-    /// COMMAND has to announce calls of ptrace(2) to this.
+    /// COMMAND has to announce calls of ptrace(2) to this. `None`: COMMAND announces nothing.
     pub listen: Option<Listen>,
     pub scope: Scope,
     /// COMMAND's process, by the host's pid.
