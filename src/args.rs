@@ -105,10 +105,11 @@ pub fn cpus(text: &str) -> Result<Cpus, String> {
 pub struct Cpus(pub Vec<u16>);
 
 /// A parser of words, each for a value.
-pub fn words<T: Copy + Send + Sync + 'static>(
-    known: impl IntoIterator<Item = (T, PossibleValue)>,
+pub fn words<T: Copy + Send + Sync + 'static, W: Into<PossibleValue>>(
+    known: impl IntoIterator<Item = (T, W)>,
 ) -> impl TypedValueParser<Value = T> {
-    let known: Vec<(T, PossibleValue)> = known.into_iter().collect();
+    let known = known.into_iter().map(|(value, word)| (value, word.into()));
+    let known: Vec<(T, PossibleValue)> = known.collect();
     let words = known.iter().map(|(_, word)| word.clone());
     PossibleValuesParser::new(words.collect::<Vec<_>>()).try_map(move |given| {
         let meant = known.iter().find(|(_, word)| word.matches(&given, false));

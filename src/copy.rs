@@ -1,6 +1,7 @@
 //! Copies a trace, frame by frame: `tr recover`, `tr redact`, `tr symbolize`.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
+use std::path::Path;
 
 use tr_format::event::{LifeEvent, Stream};
 use tr_format::meta::Metadata;
@@ -8,6 +9,25 @@ use tr_format::reader::{End, Trace};
 use tr_format::sched::SchedBlock;
 use tr_format::writer::Writer;
 use tr_format::Error;
+
+use crate::output::{self, Force};
+
+/// Writes an edited copy of FILE's trace to OUT, which can be FILE; see [`copy`].
+///
+/// # Errors
+/// When the copy cannot be written.
+pub fn whole(
+    (trace, meta): (&Trace, &Metadata),
+    (out, file, force): (&Path, &Path, Force),
+    edit: impl FnMut(&mut LifeEvent),
+    more: impl IntoIterator<Item = LifeEvent>,
+) -> Result<Copied, Error> {
+    output::whole(out, file, (output::RECORDING, true), force, |file| {
+        let (mut out, copied) = copy(trace, meta, BufWriter::new(file), edit, more)?;
+        out.flush()?;
+        Ok(copied)
+    })
+}
 
 /// Counts of a copy.
 pub struct Copied {
@@ -22,7 +42,7 @@ pub struct Copied {
 ///
 /// # Errors
 /// When the copy cannot be written.
-pub fn copy<W: Write>(
+fn copy<W: Write>(
     trace: &Trace,
     meta: &Metadata,
     out: W,

@@ -21,6 +21,17 @@ pub fn refused(why: impl Display) -> ExitCode {
     ExitCode::from(UNREADABLE)
 }
 
+/// `tr` cannot wait for COMMAND.
+#[cfg(feature = "record")]
+pub const NOT_WAITED: &str = "cannot wait for the command: its exit status is not known";
+
+/// The exit status of `tr record` and its helpers after the reason why they failed.
+#[cfg(feature = "record")]
+pub fn failed(why: impl Display) -> ExitCode {
+    eprintln!("tr: {why}");
+    ExitCode::from(crate::status::FAILED)
+}
+
 /// The exit status after the reason why something cannot be written.
 pub fn unwritten(what: &str, error: impl Display) -> ExitCode {
     eprintln!("tr: cannot write {what}: {error}");

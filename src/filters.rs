@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use regex::bytes::Regex;
+use tr_analyze::Analysis;
 use tr_format::event::Tgid;
 use tr_report::query::Filter;
 
@@ -51,6 +52,16 @@ impl Filters {
     /// `--min` in ns, or `default` without it.
     pub fn min_or(&self, default: Duration) -> u64 {
         args::nanoseconds(self.min.unwrap_or(default))
+    }
+
+    /// The processes that a filter chooses. Standard error has a line if there are none.
+    pub fn chosen(filter: &Filter, analysis: &Analysis) -> Vec<usize> {
+        let chosen = filter.apply(analysis);
+        if chosen.is_empty() && !analysis.processes.is_empty() {
+            let all = analysis.processes.len();
+            eprintln!("tr: none of the {all} processes matches");
+        }
+        chosen
     }
 
     /// The filter.

@@ -58,8 +58,13 @@ impl Layout {
 }
 
 /// The variable, unless it is empty.
-fn variable(name: &str) -> Option<std::ffi::OsString> {
+pub fn variable(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// The terminal may have no cursor that moves.
+pub fn is_dumb() -> bool {
+    variable("TERM").is_none_or(|term| term == "dumb")
 }
 
 /// Whether text has colours, as <https://bixense.com/clicolors> has it: never with NO_COLOR, else
@@ -79,10 +84,8 @@ pub fn color() -> bool {
 
 /// The locale limits the terminal to ASCII.
 fn ascii() -> bool {
-    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = set("LC_ALL")
-        .or_else(|| set("LC_CTYPE"))
-        .or_else(|| set("LANG"));
-    let plain = |locale: String| locale == "C" || locale == "POSIX";
-    pager::terminal() && locale.is_some_and(plain)
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .find_map(variable);
+    pager::terminal() && locale.is_some_and(|it| it == "C" || it == "POSIX")
 }

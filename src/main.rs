@@ -324,7 +324,7 @@ fn main() -> ExitCode {
         return ExitCode::from(status);
     }
     #[cfg(feature = "record")]
-    if let Some(run) = cmd::helper() {
+    if let Some(run) = cmd::helpers::helper() {
         return run();
     }
     if version::is_asked() {

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::OnceLock;
 
-use crate::{inherited, limits, open};
+use crate::{inherited, layout, limits, open};
 
 /// Passes everything to the pager $1, or on as it is, if there is no such program. The pager
 /// itself knows what Ctrl-C means.
@@ -52,8 +52,7 @@ fn named() -> Option<String> {
 
 /// Gives standard output to a pager, if it is a terminal that one can control.
 pub fn start() -> Option<Pager> {
-    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
-    if dumb || !std::io::stdout().is_terminal() {
+    if layout::is_dumb() || !std::io::stdout().is_terminal() {
         return None;
     }
     let pager = named()?;

@@ -77,7 +77,7 @@ pub fn before_clap() -> Option<u8> {
         Some(first) if first == "mark" => mark::quickly(&args.collect::<Vec<_>>()),
         first if is_ours(first) => None,
         #[cfg(feature = "record")]
-        Some(_) if crate::cmd::helper().is_some() => None,
+        Some(_) if crate::cmd::helpers::helper().is_some() => None,
         _ if TR.is_second() => unknown(),
         _ => Some(run()),
     }

@@ -30,8 +30,16 @@ pub fn events_in(trace: &Trace, (from, to): (Option<u64>, Option<u64>)) -> u64 {
     inside.fold(0, |sum, frame| sum.saturating_add(frame.events))
 }
 
-/// [`analyze`] of one of several files, which share the budget's time.
-pub fn analyze_one_of(
+/// [`analyze`] of a whole recording with its timeline, one of several that share the budget's time.
+pub fn whole(files: usize, trace: &Trace, use_of: (Budget, Use)) -> Analysis {
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    analyze_one_of(files, trace, &options, use_of)
+}
+
+fn analyze_one_of(
     files: usize,
     trace: &Trace,
     options: &Options,

@@ -13,18 +13,21 @@ const LAST: u32 = 20;
 /// Attempts after the first, when the receiver is away or busy.
 const RETRIES: u32 = 3;
 
+/// A variable, unless it is blank.
+fn set(name: &str) -> Option<String> {
+    let value = std::env::var(name).ok()?;
+    Some(value).filter(|it| !it.trim().is_empty())
+}
+
 /// A variable of OpenTelemetry's exporters: that of traces, else that of all signals.
 fn variable(name: &str) -> Option<String> {
-    let of = |prefix: &str| std::env::var(format!("{prefix}_{name}")).ok();
-    let set = |value: &String| !value.trim().is_empty();
-    let traces = of("OTEL_EXPORTER_OTLP_TRACES").filter(set);
-    traces.or_else(|| of("OTEL_EXPORTER_OTLP").filter(set))
+    let traces = set(&format!("OTEL_EXPORTER_OTLP_TRACES_{name}"));
+    traces.or_else(|| set(&format!("OTEL_EXPORTER_OTLP_{name}")))
 }
 
 /// The receiver that the environment names. The path of traces is below OTEL_EXPORTER_OTLP_ENDPOINT,
 /// as the specification has it.
 pub fn endpoint() -> Option<String> {
-    let set = |name: &str| std::env::var(name).ok().filter(|it| !it.trim().is_empty());
     set("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT").or_else(|| {
         let base = set("OTEL_EXPORTER_OTLP_ENDPOINT")?;
         Some(format!("{}/v1/traces", base.trim_end_matches('/')))
@@ -53,10 +56,7 @@ pub fn resource() -> Vec<(String, String)> {
         .filter(|(name, _)| !name.is_empty())
         .map(|(name, value)| (name.to_owned(), value))
         .collect();
-    if let Some(name) = std::env::var("OTEL_SERVICE_NAME")
-        .ok()
-        .filter(|it| !it.is_empty())
-    {
+    if let Some(name) = set("OTEL_SERVICE_NAME") {
         given.retain(|(known, _)| known != "service.name");
         given.push(("service.name".to_owned(), name));
     }

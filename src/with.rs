@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tr_analyze::{Analysis, Options};
+use tr_analyze::Analysis;
 use tr_format::reader::Trace;
 use tr_import::Error;
 use tr_report::{escape, imports};
@@ -36,11 +36,7 @@ impl With {
     /// # Errors
     /// The exit status after the reason why a named path cannot be read.
     pub fn analyze(&self, trace: &Trace, budget: Budget) -> Result<Analysis, ExitCode> {
-        let options = Options {
-            timeline: true,
-            ..Options::default()
-        };
-        let mut analysis = progress::analyze(trace, &options, (budget, Use::Schedule));
+        let mut analysis = progress::whole(1, trace, (budget, Use::Schedule));
         self.add(&mut analysis)?;
         Ok(analysis)
     }

@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use serde_json::Value;
+use tr_format::reader::Trace;
+use tr_format::source::Source;
 
 #[path = "common/schema.rs"]
 mod schema;
@@ -200,6 +202,20 @@ fn the_older_trace_is_gone_while_the_command_runs() {
     );
     let verify = run(dir.path(), &["verify", "during.bin"]);
     assert_eq!(verify.status.code(), Some(1));
+}
+
+#[test]
+fn the_working_directory_is_masked() {
+    let dir = tempfile::tempdir().unwrap();
+    let within = dir.path().join("hush-client");
+    std::fs::create_dir(&within).unwrap();
+    let mask = ["--redact", "hush-[a-z]+", "--", "true"];
+    let out = run(&within, &[&RECORD[..], &mask].concat());
+    assert!(out.status.success(), "{out:?}");
+    let file = std::fs::read(within.join("trace.bin")).unwrap();
+    let trace = Trace::open(Source::bytes(file)).unwrap();
+    let cwd = String::from_utf8_lossy(&trace.meta().cwd);
+    assert!(cwd.ends_with("/***"), "{cwd}");
 }
 
 #[test]

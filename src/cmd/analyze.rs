@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, TypedValueParser};
 use clap::ValueEnum;
 use tr_analyze::{Analysis, Options};
 use tr_format::event::CpuId;
@@ -62,7 +62,7 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// Sort by this figure [default: on-cpu; execs: start]
-    #[arg(long, value_parser = word(Sort::ALL.map(|sort| (sort, sort.name()))))]
+    #[arg(long, value_parser = sorts())]
     sort: Option<Sort>,
     /// Sum up into one row each [default: process]. JSON has these rows beside the
     /// processes. function is for critical-path; flame always has a row per function
@@ -212,14 +212,7 @@ fn options(
 
 /// Writes the reports of the processes that were asked for.
 fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> ExitCode {
-    let filter = args.filters.filter();
-    let chosen = filter.apply(analysis);
-    if chosen.is_empty() && !analysis.processes.is_empty() {
-        eprintln!(
-            "tr: none of the {} processes matches",
-            analysis.processes.len()
-        );
-    }
+    let chosen = Filters::chosen(&args.filters.filter(), analysis);
     let ask = args.ask();
     let view = View {
         analysis,
@@ -230,10 +223,8 @@ fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> 
     if matches!(args.format, FormatArg::CiTracer) {
         return open::print_report(ci_tracer::render(&view, &Series::new(&view)));
     }
-    let reports: Vec<_> = kinds
-        .iter()
-        .map(|kind| (kind.key(), kind.make(&view)))
-        .collect();
+    let reports = kinds.iter().map(|kind| (kind.key(), kind.make(&view)));
+    let reports: Vec<_> = reports.collect();
     let text = matches!(args.format, FormatArg::Text);
     for (_, report) in reports.iter().filter(|(_, it)| !(text && it.text_warns())) {
         if let Some(warning) = report.warning() {
@@ -318,10 +309,7 @@ fn shows_path(
         && progress::events_in(trace, span) <= path::PATH_UP_TO
 }
 
-/// One of a list of words.
-fn word<T: Copy + Send + Sync + 'static, const N: usize>(
-    words: [(T, &'static str); N],
-) -> impl TypedValueParser<Value = T> {
+fn sorts() -> impl TypedValueParser<Value = Sort> {
     // The column TIME of execs is the wall time of the other reports.
     let also = |name: &str| match name {
         "wall" => Some("time"),
@@ -329,7 +317,8 @@ fn word<T: Copy + Send + Sync + 'static, const N: usize>(
         "rss" => Some("mem"),
         _ => None,
     };
-    args::words(words.map(|(value, name)| (value, PossibleValue::new(name).aliases(also(name)))))
+    let word = |name| PossibleValue::new(name).aliases(also(name));
+    args::words(Sort::ALL.map(|sort| (sort, word(sort.name()))))
 }
 
 /// A value of `--by`.
@@ -342,40 +331,28 @@ enum Grouping {
 
 fn groupings() -> impl TypedValueParser<Value = Grouping> {
     let all = By::ALL.map(|by| (Grouping::By(by), by.name()));
-    let all = all.into_iter().chain([(Grouping::Function, "function")]);
-    args::words(all.map(|(value, name)| (value, PossibleValue::new(name))))
+    args::words(all.into_iter().chain([(Grouping::Function, "function")]))
 }
 
 /// A value of `--report`.
 #[derive(Clone, Copy, Debug)]
-enum Asked {
-    One(ReportKind),
-    All,
-}
+struct Asked(Option<ReportKind>);
 
 fn reports() -> impl TypedValueParser<Value = Asked> {
     let one = ReportKind::by_topic().map(|kind| {
         let help = format!("{}: {}", kind.topic().name(), kind.title());
-        PossibleValue::new(kind.name()).help(help)
+        let word = PossibleValue::new(kind.name()).help(help);
+        (Asked(Some(kind)), word)
     });
     let all = PossibleValue::new("all").help("All of them");
-    PossibleValuesParser::new(one.chain([all])).map(|given| {
-        let meant = ReportKind::ALL
-            .into_iter()
-            .find(|kind| kind.name() == given);
-        meant.map_or(Asked::All, Asked::One)
-    })
+    args::words(one.chain([(Asked(None), all)]))
 }
 
 /// The reports asked for, each once.
 fn kinds(asked: &[Asked]) -> Vec<ReportKind> {
     let mut kinds: Vec<ReportKind> = Vec::new();
-    for asked in asked {
-        let these = match asked {
-            Asked::One(kind) => vec![*kind],
-            Asked::All => ReportKind::ALL.to_vec(),
-        };
-        for kind in these {
+    for Asked(one) in asked {
+        for kind in one.map_or(ReportKind::ALL.to_vec(), |kind| vec![kind]) {
             if !kinds.contains(&kind) {
                 kinds.push(kind);
             }

@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::ValueEnum;
-use tr_analyze::Options;
 use tr_report::diff::benchmarks::Service;
 use tr_report::diff::{Ask, Diff, Figure, Run};
 
@@ -68,7 +66,7 @@ pub struct Args {
     #[arg(long, value_name = "PERCENT", value_parser = args::percent)]
     fail_over: Option<f64>,
     /// The figure of --fail-over
-    #[arg(long, value_name = "FIGURE", value_parser = figures(), default_value = "wall", requires = "fail_over")]
+    #[arg(long, value_name = "FIGURE", value_parser = args::words(Figure::GATES.map(|it| (it, it.name()))), default_value = "wall", requires = "fail_over")]
     fail_on: Figure,
     /// Fail by the figure alone, even if the growth is the runner's
     #[arg(long, requires = "fail_over")]
@@ -106,13 +104,6 @@ enum FormatArg {
     Bencher,
     /// Stacks on a CPU with the µs of both sides, as difffolded.pl writes them
     Folded,
-}
-
-fn figures() -> impl TypedValueParser<Value = Figure> {
-    PossibleValuesParser::new(Figure::GATES.map(Figure::name)).try_map(|given| {
-        let meant = Figure::GATES.into_iter().find(|gate| gate.name() == given);
-        meant.ok_or("no such word")
-    })
 }
 
 impl Args {
@@ -237,10 +228,6 @@ fn load(file: &Path, files: usize, budget: Budget) -> Result<Run, ExitCode> {
         let name = errors::shown(file);
         return Err(errors::refused(format!("{name}: not traced: {reason}")));
     }
-    let options = Options {
-        timeline: true,
-        ..Options::default()
-    };
-    let analysis = progress::analyze_one_of(files, &trace, &options, (budget, Use::Schedule));
+    let analysis = progress::whole(files, &trace, (budget, Use::Schedule));
     Ok(Run::new(&file.to_string_lossy(), &analysis))
 }

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use nix::errno::Errno;
 use serde_json::{json, Value};
-use tr_record::doctor::{Machine, Programs};
+use tr_format::meta::Method;
+use tr_record::doctor::{knows, Machine, Programs};
 use tr_record::{Error, SudoRefusal};
 
 use crate::called::program;
@@ -14,7 +15,7 @@ use crate::config::{self, Settings, Unused};
 use crate::errors;
 use crate::open;
 use tr_report::called::TR;
-use tr_report::escape;
+use tr_report::{escape, warnings};
 
 /// Show what recording this machine allows, and the command that would allow more
 #[derive(clap::Args, Debug)]
@@ -36,35 +37,14 @@ enum FormatArg {
     Json,
 }
 
-/// The way that `tr record` takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    Bpf,
-    Sudo,
-    Ptrace,
-    Poll,
-    None,
-}
-
-/// What a recording by samples lacks.
-const POLL_LACKS: [&str; 3] = [
-    "processes that live for less than 20 ms",
-    "the time after the last sample of a task: all times are lower bounds",
-    "wake-ups, the times of switches, the memory of programs",
-];
-
-/// What a recording by ptrace(2) lacks.
-const PTRACE_LACKS: [&str; 4] = [
-    "the times of switches: CPU time and run-queue waits are totals of each task",
-    "wake-ups: what a task waited for, and the reasons of waits",
-    "the memory of programs",
-    "other processes than COMMAND's (--all, --pid, --cgroup)",
-];
+/// What only BPF programs follow. No file says so: a recording by another method is refused with it.
+const OTHERS: &str = "other processes than COMMAND's (--all, --pid, --cgroup)";
 
 /// The findings, and what follows from them.
 struct Diagnosis {
     machine: Machine,
-    way: Way,
+    /// The method that `tr record` takes.
+    method: Option<Method>,
     /// What the recording lacks, and what else is to be known of it.
     programs: Programs,
     /// The purpose and the command of what allows more.
@@ -77,19 +57,15 @@ impl Diagnosis {
     fn of(machine: Machine) -> Diagnosis {
         let ptrace = machine.ptrace.is_ok() && machine.schedstat;
         let by_sudo = machine.sudo.as_ref().and_then(|tried| tried.as_ref().ok());
-        let lacks = |facts: &[&str]| Programs {
-            missing: facts.iter().map(|fact| (*fact).to_owned()).collect(),
-            notes: Vec::new(),
+        let (method, programs) = match (&machine.bpf, by_sudo) {
+            (Ok(programs), _) => (Some(Method::Bpf), programs.clone()),
+            (Err(_), Some(programs)) if machine.asks_sudo => (Some(Method::Sudo), programs.clone()),
+            _ if ptrace => (Some(Method::Ptrace), without_programs(Method::Ptrace)),
+            _ if machine.schedstat => (Some(Method::Poll), without_programs(Method::Poll)),
+            _ => (None, Programs::default()),
         };
-        let (way, programs) = match (&machine.bpf, by_sudo) {
-            (Ok(programs), _) => (Way::Bpf, programs.clone()),
-            (Err(_), Some(programs)) if machine.asks_sudo => (Way::Sudo, programs.clone()),
-            _ if ptrace => (Way::Ptrace, lacks(&PTRACE_LACKS)),
-            _ if machine.schedstat => (Way::Poll, lacks(&POLL_LACKS)),
-            _ => (Way::None, Programs::default()),
-        };
-        let improve = match (&machine.bpf, way, by_sudo) {
-            (_, Way::Sudo, _) => None,
+        let improve = match (&machine.bpf, method, by_sudo) {
+            (_, Some(Method::Sudo), _) => None,
             (Err(_), _, Some(_)) => {
                 let purpose = "To record everything, COMMAND still running as you";
                 let command = format!("{} record --sudo -- COMMAND", program());
@@ -99,7 +75,7 @@ impl Diagnosis {
         };
         Diagnosis {
             machine,
-            way,
+            method,
             programs,
             improve,
             files: config::files(),
@@ -118,27 +94,28 @@ impl Diagnosis {
     }
 
     fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self.way {
-            Way::Bpf | Way::Sudo if self.programs.missing.is_empty() => 0,
-            Way::Bpf | Way::Sudo | Way::Ptrace | Way::Poll => 1,
-            Way::None => 2,
+        ExitCode::from(match self.method {
+            Some(_) if self.programs.missing.is_empty() => 0,
+            Some(_) => 1,
+            None => 2,
         })
     }
 
     fn text(&self) -> String {
         let mut out = String::new();
-        let head = match self.way {
-            Way::Bpf if self.programs.missing.is_empty() => "uses BPF here and records everything",
-            Way::Bpf => "uses BPF here",
-            Way::Sudo if self.programs.missing.is_empty() => {
-                "uses BPF here, loaded by sudo, and records everything"
-            }
-            Way::Sudo => "uses BPF here, loaded by sudo",
-            Way::Ptrace => "uses ptrace here",
-            Way::Poll => "takes samples of /proc here",
-            Way::None => "cannot record here",
+        let way = match self.method {
+            Some(Method::Bpf) => "uses BPF here",
+            Some(Method::Sudo) => "uses BPF here, loaded by sudo",
+            Some(Method::Ptrace) => "uses ptrace here",
+            Some(Method::Poll) => "takes samples of /proc here",
+            None => "cannot record here",
         };
-        let _ = writeln!(out, "{TR} record {head}");
+        let all = match self.method {
+            Some(Method::Bpf) if self.programs.missing.is_empty() => " and records everything",
+            Some(Method::Sudo) if self.programs.missing.is_empty() => ", and records everything",
+            _ => "",
+        };
+        let _ = writeln!(out, "{TR} record {way}{all}");
         for missing in &self.programs.missing {
             let _ = writeln!(out, "  without  {missing}");
         }
@@ -218,13 +195,7 @@ impl Diagnosis {
         let improve = self.improve.as_ref();
         json!({
             "schema": "tr.doctor/1",
-            "method": match self.way {
-                Way::Bpf => Some("bpf"),
-                Way::Sudo => Some("sudo"),
-                Way::Ptrace => Some("ptrace"),
-                Way::Poll => Some("poll"),
-                Way::None => None,
-            },
+            "method": self.method.map(Method::name),
             "missing": self.programs.missing,
             "notes": self.programs.notes,
             "improve": improve.map(|(purpose, command)| json!({
@@ -261,6 +232,19 @@ impl Diagnosis {
     }
 }
 
+/// What a recording without BPF lacks, and what else is to be known of it.
+fn without_programs(method: Method) -> Programs {
+    let (facts, limits) = knows(method);
+    let missing = [warnings::absent(&facts).as_slice(), limits, &[OTHERS]].concat();
+    Programs {
+        missing: missing.into_iter().map(String::from).collect(),
+        notes: warnings::inexact(&facts)
+            .map(String::from)
+            .into_iter()
+            .collect(),
+    }
+}
+
 /// A file of defaults in JSON.
 fn settings(file: &Settings) -> Value {
     let all = file.content.iter().flatten();
@@ -271,10 +255,9 @@ fn settings(file: &Settings) -> Value {
     })
 }
 
-/// There is a sudo on PATH.
+/// There is a sudo on PATH, or only an exec can tell.
 fn has_sudo() -> bool {
-    let path = crate::passthrough::path();
-    std::env::split_paths(&path).any(|dir| dir.join("sudo").is_file())
+    tr_record::find("sudo".as_ref()).is_ok()
 }
 
 /// The first remedy of a refusal.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use serde_json::{json, Map, Value};
 use tr_analyze::order::{self, Event};
-use tr_format::event::{Ktime, SchedKind};
+use tr_format::event::{Ktime, LifeEvent, SchedEvent, SchedKind};
 use tr_format::reader::Trace;
 
 use crate::budget::{Budget, Watch};
@@ -150,60 +150,28 @@ fn text(
     writeln!(out)
 }
 
-fn fields<const N: usize>(list: [(&str, Value); N]) -> Map<String, Value> {
-    list.into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
+/// Its fields; none of a kind without.
+fn fields(kind: serde_json::Result<Value>) -> Map<String, Value> {
+    match kind {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
 }
 
 fn parts(event: &Event) -> (Option<u16>, &'static str, Map<String, Value>) {
     match event {
-        Event::Sched(cpu, event) => match event.kind {
-            SchedKind::Switch {
-                prev,
-                next,
-                prev_state,
-                preempt,
-                iowait,
-                reason,
-            } => {
-                let list = [
-                    ("prev", json!(prev.0)),
-                    ("next", json!(next.0)),
-                    ("prev_state", json!(prev_state)),
-                    ("preempt", json!(preempt)),
-                    ("iowait", json!(iowait)),
-                    ("reason", json!(reason.name())),
-                ];
-                (Some(cpu.0), "switch", fields(list))
-            }
-            SchedKind::Waking {
-                waker,
-                wakee,
-                context,
-                new,
-                vfork,
-            } => {
-                let list = [
-                    ("waker", json!(waker.0)),
-                    ("wakee", json!(wakee.0)),
-                    ("context", json!(context.name())),
-                    ("vfork", json!(vfork)),
-                ];
-                (
-                    Some(cpu.0),
-                    if new { "wakeup_new" } else { "waking" },
-                    fields(list),
-                )
-            }
-        },
-        Event::Life(event) => {
-            let fields = match serde_json::to_value(&event.kind) {
-                Ok(Value::Object(fields)) => fields,
-                // A kind without fields.
-                _ => Map::new(),
+        Event::Sched(cpu, SchedEvent { kind, .. }) => {
+            let name = match kind {
+                SchedKind::Switch { .. } => "switch",
+                SchedKind::Waking { new: false, .. } => "waking",
+                SchedKind::Waking { new: true, .. } => "wakeup_new",
             };
-            (event.cpu.map(|cpu| cpu.0), event.kind.name(), fields)
+            (Some(cpu.0), name, fields(serde_json::to_value(kind)))
         }
+        Event::Life(LifeEvent { cpu, kind, .. }) => (
+            cpu.map(|cpu| cpu.0),
+            kind.name(),
+            fields(serde_json::to_value(kind)),
+        ),
     }
 }

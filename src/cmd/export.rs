@@ -74,7 +74,7 @@ pub struct Args {
     #[arg(long, value_name = "URL", conflicts_with = "output")]
     endpoint: Option<String>,
     /// The weight of a stack in folded and speedscope [default: cpu]
-    #[arg(long, value_parser = values(Weight::ALL.map(|it| (it, it.name(), it.title()))))]
+    #[arg(long, value_parser = args::words(Weight::ALL.map(|it| (it, titled(it.name(), it.title())))))]
     weight: Option<Weight>,
     /// In perfetto: an arrow from waker to wakee for each wake-up
     #[arg(long)]
@@ -118,27 +118,17 @@ enum To {
 
 /// All formats, with a line of help each.
 fn formats() -> impl TypedValueParser<Value = To> {
-    let files = Format::ALL.map(|it| (To::File(it), it.name(), it.title()));
-    let dataset = (
-        To::Dataset,
-        "parquet",
-        "a run of a dataset, for DuckDB and Spark",
-    );
-    let junit = (
-        To::Junit,
-        "junit",
-        "the JUnit XML of --with, each test with its CPU time and verdict",
-    );
-    let services = Service::ALL.map(|it| (To::Benchmarks(it), it.name(), it.title()));
-    let all = files.into_iter().chain([dataset, junit]).chain(services);
-    args::words(all.map(|(value, name, help)| (value, PossibleValue::new(name).help(help))))
+    let files = Format::ALL.map(|it| (To::File(it), titled(it.name(), it.title())));
+    let dataset = titled("parquet", "a run of a dataset, for DuckDB and Spark");
+    let junit = "the JUnit XML of --with, each test with its CPU time and verdict";
+    let other = [(To::Dataset, dataset), (To::Junit, titled("junit", junit))];
+    let services = Service::ALL.map(|it| (To::Benchmarks(it), titled(it.name(), it.title())));
+    args::words(files.into_iter().chain(other).chain(services))
 }
 
-/// Values by their names, with a line of help each.
-fn values<T: Copy + Send + Sync + 'static, const N: usize>(
-    all: [(T, &'static str, &'static str); N],
-) -> impl TypedValueParser<Value = T> {
-    args::words(all.map(|(value, name, help)| (value, PossibleValue::new(name).help(help))))
+/// A value with a line of help.
+fn titled(name: &'static str, title: &'static str) -> PossibleValue {
+    PossibleValue::new(name).help(title)
 }
 
 /// Refuses a recording without the time of the day, without which a format makes no sense.
@@ -259,11 +249,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
         min: filter.min,
         ..Ask::default()
     };
-    let chosen = filter.apply(&analysis);
-    if chosen.is_empty() && !analysis.processes.is_empty() {
-        let all = analysis.processes.len();
-        eprintln!("tr: none of the {all} processes matches");
-    }
+    let chosen = Filters::chosen(&filter, &analysis);
     let view = View {
         analysis: &analysis,
         chosen: &chosen,

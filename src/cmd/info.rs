@@ -316,13 +316,7 @@ fn facts(meta: &Metadata) -> [(&'static str, Known); 8] {
 fn method(lines: &mut Lines, contents: &Contents) {
     let meta = &contents.meta;
     lines.say("method", safe(meta.recorded_by()));
-    for known in [
-        Known::Kernel,
-        Known::Recorder,
-        Known::Totals,
-        Known::Sampled,
-        Known::Absent,
-    ] {
+    for known in Known::ALL {
         let facts = facts(meta);
         let kinds = facts.iter().filter(|(_, how)| *how == known);
         let kinds: Vec<String> = kinds.map(|(name, _)| name.replace('_', " ")).collect();

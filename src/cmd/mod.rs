@@ -12,10 +12,10 @@ pub mod doctor;
 pub mod dump;
 #[cfg(not(feature = "record-only"))]
 pub mod export;
+#[cfg(feature = "record")]
+pub mod helpers;
 #[cfg(not(feature = "record-only"))]
 pub mod info;
-#[cfg(feature = "record")]
-pub mod loader;
 pub mod manual;
 pub mod mark;
 #[cfg(not(feature = "record-only"))]
@@ -41,28 +41,13 @@ pub mod secrets;
 #[cfg(not(feature = "record-only"))]
 pub mod summary;
 #[cfg(feature = "record")]
-pub mod symbol_server;
-#[cfg(feature = "record")]
 pub mod symbolize;
 pub mod verify;
-#[cfg(feature = "record")]
-pub mod waiter;
 
 use std::process::ExitCode;
 
 use regex::bytes::Regex;
 use tr_redact::Redactor;
-
-/// What runs for another process of `tr`'s that started this one, by its command line, which clap does not know.
-#[cfg(feature = "record")]
-pub fn helper() -> Option<fn() -> ExitCode> {
-    match () {
-        () if loader::is_meant() => Some(loader::run),
-        () if symbol_server::is_meant() => Some(symbol_server::run),
-        () if waiter::is_meant() => Some(waiter::run),
-        () => None,
-    }
-}
 
 /// Masks by these rules, or an exit status after the reason why there are none.
 fn redactor(mask: bool, patterns: Vec<Regex>) -> Result<Redactor, ExitCode> {

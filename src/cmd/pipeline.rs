@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use tr_analyze::Options;
 use tr_report::escape;
 use tr_report::pipeline::{graph as graph_of, Job, Pipeline, MOST};
 
@@ -115,14 +114,10 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
     let told = args.jobs.as_deref();
     let told = told.map(|file| read(file, "jobs of a CI run", tr_import::jobs::read));
     let told = told.transpose()?.unwrap_or_default();
-    let options = Options {
-        timeline: true,
-        ..Options::default()
-    };
     let mut jobs = Vec::new();
     for file in &args.files {
         let trace = open::warned(file)?;
-        let analysis = progress::analyze(&trace, &options, (args.budget, Use::Times));
+        let analysis = progress::whole(1, &trace, (args.budget, Use::Times));
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let job = Job::of(&analysis, &name).ok_or_else(|| {
             let file = errors::shown(file);

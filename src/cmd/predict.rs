@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use regex::bytes::Regex;
-use tr_analyze::Options;
 use tr_report::predict::{cheapest, page, table, Costs, Predictor, Wanted};
 use tr_report::query::Filter;
 use tr_report::reports::{Ask, View};
@@ -144,11 +143,7 @@ fn cached(text: &str) -> Result<(Regex, f64), String> {
 pub fn run(args: &Args) -> Done {
     let trace = open::warned(&args.file)?;
     let name = args.file.to_string_lossy();
-    let options = Options {
-        timeline: true,
-        ..Options::default()
-    };
-    let analysis = progress::analyze(&trace, &options, (args.budget, Use::Schedule));
+    let analysis = progress::whole(1, &trace, (args.budget, Use::Schedule));
     let chosen = Filter::default().apply(&analysis);
     let ask = Ask::default();
     let view = View {

@@ -20,7 +20,7 @@ use self::hints::say_not_executed;
 use self::refusal::{explain, shown};
 use crate::args::{self, Cpus};
 use crate::output::RECORDING;
-use crate::{inherited, open, status};
+use crate::{errors, inherited, open, status};
 
 /// Record a command, or the whole machine
 #[derive(clap::Args, Debug)]
@@ -82,8 +82,8 @@ pub struct Args {
     redact: Vec<regex::bytes::Regex>,
     /// Containers that are recorded beside descendants of COMMAND: mine, that a recorded process
     /// has asked a daemon for; all, that start on this machine
-    #[arg(long, value_enum, value_name = "WHICH", default_value = "mine")]
-    containers: Which,
+    #[arg(long, value_name = "WHICH", default_value = "mine", value_parser = args::words(CONTAINERS))]
+    containers: Containers,
     /// Do not record servers that COMMAND asks on this machine (sccache, a database)
     #[arg(long)]
     no_servers: bool,
@@ -125,8 +125,8 @@ pub struct Args {
     /// `sudo -n`; COMMAND runs as you), ptrace (forks, execs, exits and totals of CPU time; any
     /// user), poll (samples of /proc); auto takes the first that works, sudo on GitHub's hosted
     /// machines alone
-    #[arg(long, value_name = "METHOD", default_value = "auto")]
-    method: Method,
+    #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = args::words(METHODS))]
+    method: Choice,
     /// The same as --method sudo
     #[arg(long, conflicts_with = "method")]
     sudo: bool,
@@ -168,7 +168,7 @@ impl Args {
 
     /// What clap cannot tell of `--light`.
     fn check_light(&self) -> Result<(), &'static str> {
-        let other = matches!(self.method, Method::Ptrace | Method::Poll);
+        let other = matches!(self.method, Choice::Ptrace | Choice::Poll);
         if self.light && other {
             return Err("--light needs --method bpf or sudo");
         }
@@ -185,11 +185,7 @@ impl Args {
             replaces: (!self.force).then_some(RECORDING),
             keeps: self.output.is_none() && self.rotate.is_empty(),
             redactor,
-            method: if self.sudo {
-                Choice::Sudo
-            } else {
-                self.method.into()
-            },
+            method: if self.sudo { Choice::Sudo } else { self.method },
             no_ptrace: self.no_ptrace,
             follow,
             command: self.command.clone(),
@@ -197,7 +193,7 @@ impl Args {
             duration: self.duration,
             buffer: self.buffer,
             argv_limit: u32::try_from(self.argv_limit).unwrap_or(u32::MAX),
-            containers: self.containers.into(),
+            containers: self.containers,
             servers: !self.no_servers,
             syscalls: self.syscalls,
             light: self.light,
@@ -228,50 +224,25 @@ impl Args {
     }
 }
 
-/// The way to record.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Method {
-    Auto,
-    Bpf,
-    Sudo,
-    Ptrace,
-    Poll,
-}
+/// The values of `--method`.
+const METHODS: [(Choice, &str); 5] = [
+    (Choice::Auto, "auto"),
+    (Choice::Bpf, "bpf"),
+    (Choice::Sudo, "sudo"),
+    (Choice::Ptrace, "ptrace"),
+    (Choice::Poll, "poll"),
+];
 
-impl From<Method> for Choice {
-    fn from(method: Method) -> Choice {
-        match method {
-            Method::Auto => Choice::Auto,
-            Method::Bpf => Choice::Bpf,
-            Method::Sudo => Choice::Sudo,
-            Method::Ptrace => Choice::Ptrace,
-            Method::Poll => Choice::Poll,
-        }
-    }
-}
-
-/// `--containers`.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Which {
-    Mine,
-    All,
-    None,
-}
-
-impl From<Which> for Containers {
-    fn from(which: Which) -> Containers {
-        match which {
-            Which::Mine => Containers::Mine,
-            Which::All => Containers::All,
-            Which::None => Containers::None,
-        }
-    }
-}
+/// The values of `--containers`.
+const CONTAINERS: [(Containers, &str); 3] = [
+    (Containers::Mine, "mine"),
+    (Containers::All, "all"),
+    (Containers::None, "none"),
+];
 
 pub fn run(args: Args, started: Instant) -> ExitCode {
     let Some(follow) = args.follow() else {
-        eprintln!("tr: nothing to record: give a COMMAND, or --all, --pid or --cgroup (try: {TR} record --help)");
-        return ExitCode::from(status::FAILED);
+        return errors::failed(format_args!("nothing to record: give a COMMAND, or --all, --pid or --cgroup (try: {TR} record --help)"));
     };
     // Before anything else: a typing error must not cost the last recording.
     let found = args.command.first().map(|name| tr_record::find(name));
@@ -280,15 +251,11 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         return ExitCode::from(status::not_executed(errno));
     }
     if let Err(why) = args.check_light() {
-        eprintln!("tr: {why}");
-        return ExitCode::from(status::FAILED);
+        return errors::failed(why);
     }
     let redactor = match Redactor::new(!args.no_redact, args.redact.clone()) {
         Ok(redactor) => redactor,
-        Err(error) => {
-            eprintln!("tr: {error}");
-            return ExitCode::from(status::FAILED);
-        }
+        Err(error) => return errors::failed(error),
     };
     notes::warn_of_root(&args, &redactor);
     let config = args.config(follow, redactor, started);
@@ -299,8 +266,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
             say_not_executed(&args, report.not_executed);
             notes::tell(&args, &config, &report);
             if report.status.is_none() && !args.command.is_empty() {
-                eprintln!("tr: cannot wait for the command: its exit status is not known");
-                return ExitCode::from(status::FAILED);
+                return errors::failed(errors::NOT_WAITED);
             }
             exit_code(report.status)
         }
@@ -318,10 +284,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
 fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
     let done = match tr_record::run_untraced(config, reason) {
         Ok(done) => done,
-        Err(error) => {
-            eprintln!("tr: {}", shown(&error));
-            return ExitCode::from(status::FAILED);
-        }
+        Err(error) => return errors::failed(shown(&error)),
     };
     say_not_executed(args, done.not_executed);
     let file = args.output().to_string_lossy();

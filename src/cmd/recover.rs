@@ -1,14 +1,10 @@
 //! `tr recover`: an intact trace of the readable part of a damaged one.
 
 use std::ffi::OsStr;
-use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tr_format::reader::Trace;
-use tr_format::Error;
-
-use crate::copy::{copy, Copied};
+use crate::copy::{self, Copied};
 use crate::errors::{self, Done};
 use crate::{open, output};
 use tr_report::called::TR;
@@ -40,7 +36,8 @@ pub fn run(args: &Args) -> Done {
     };
     let trace = open::trace(&args.file)?;
     let name = errors::shown(output);
-    let copied = write(&trace, (output, args.force), &args.file);
+    let files = (output.as_path(), args.file.as_path(), args.force);
+    let copied = copy::whole((&trace, trace.meta()), files, |_| (), []);
     let Copied { events, gaps } =
         copied.map_err(|error| errors::refused(format!("cannot write {name}: {error}")))?;
     eprintln!(
@@ -67,17 +64,4 @@ fn proposal(file: &Path) -> String {
         out.as_ref(),
     ];
     tr_report::escape::command(words.map(OsStr::as_encoded_bytes))
-}
-
-/// FILE can be OUT.
-fn write(
-    trace: &Trace,
-    (output, force): (&Path, output::Force),
-    file: &Path,
-) -> Result<Copied, Error> {
-    output::whole(output, file, (output::RECORDING, true), force, |file| {
-        let (mut out, copied) = copy(trace, trace.meta(), BufWriter::new(file), |_| (), [])?;
-        out.flush()?;
-        Ok(copied)
-    })
 }

@@ -1,6 +1,5 @@
 //! `tr redact`: masks the secrets in the command lines of an archived trace.
 
-use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -11,7 +10,7 @@ use tr_redact::addresses::Addresses;
 use tr_redact::Redactor;
 use tr_report::units;
 
-use crate::copy::{copy, Copied};
+use crate::copy::{self, Copied};
 use crate::errors::{self, Done};
 use crate::{open, output};
 
@@ -59,30 +58,20 @@ pub fn run(args: &Args) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// FILE can be OUT.
 fn write(trace: &Trace, mut redactor: Redactor, args: &Args) -> Result<(Copied, u64), Error> {
     let in_command = redactor.find_in_command(&trace.meta().command).len();
     let mut meta = trace.meta().clone();
     meta.command = redactor.command(&meta.command);
     redactor.name(&mut meta.cwd);
     let mut addresses = args.mask_addresses.then(Addresses::default);
-    let copied = output::whole(
-        &args.output,
-        &args.file,
-        (output::RECORDING, true),
-        args.force,
-        |file| {
-            let edit = |event: &mut LifeEvent| {
-                redactor.event(&mut event.kind);
-                if let Some(addresses) = &mut addresses {
-                    addresses.mask(&mut event.kind);
-                }
-            };
-            let (mut out, copied) = copy(trace, &meta, BufWriter::new(file), edit, [])?;
-            out.flush()?;
-            Ok::<_, Error>(copied)
-        },
-    )?;
+    let files = (args.output.as_path(), args.file.as_path(), args.force);
+    let edit = |event: &mut LifeEvent| {
+        redactor.event(&mut event.kind);
+        if let Some(addresses) = &mut addresses {
+            addresses.mask(&mut event.kind);
+        }
+    };
+    let copied = copy::whole((trace, &meta), files, edit, [])?;
     let addresses = addresses.map_or(0, |it| it.masked());
     Ok((copied, redactor.masked() + (in_command + addresses) as u64))
 }

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
-use std::io::{BufWriter, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -16,9 +15,8 @@ use tr_record::symbols::{self, Limit, Request};
 use tr_redact::Redactor;
 use tr_report::{escape, units};
 
-use crate::copy::copy;
 use crate::errors::{self, Done};
-use crate::{args, open, output};
+use crate::{args, copy, open, output};
 use tr_report::called::TR;
 
 /// The most frames without functions that are searched, and the most paths.
@@ -126,12 +124,11 @@ pub fn run(args: &Args) -> Done {
     Ok(ExitCode::SUCCESS)
 }
 
-/// FILE can be OUT.
 fn write(
     trace: &Trace,
     (events, end): (Vec<LifeKind>, Ktime),
     mut redactor: Redactor,
-    (output, file, force): (&Path, &Path, output::Force),
+    files: (&Path, &Path, output::Force),
 ) -> Result<(), Error> {
     let events = events.into_iter().map(|mut kind| {
         redactor.event(&mut kind);
@@ -142,12 +139,7 @@ fn write(
             kind,
         }
     });
-    output::whole(output, file, (output::RECORDING, true), force, |file| {
-        let file = BufWriter::new(file);
-        let (mut out, _) = copy(trace, trace.meta(), file, |_| (), events)?;
-        out.flush()?;
-        Ok(())
-    })
+    copy::whole((trace, trace.meta()), files, |_| (), events).map(drop)
 }
 
 /// The frames of a trace that have no functions yet.

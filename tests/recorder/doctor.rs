@@ -35,6 +35,12 @@ fn finds(
     let found: Value = serde_json::from_slice(&out.stdout).map_err(|_| all())?;
     ensure(found["schema"] == "tr.doctor/1", all)?;
     ensure(found["method"] == serde_json::json!(method), all)?;
+    let words = found["missing"].to_string();
+    let by_programs = method.is_none() || method == Some("bpf");
+    ensure(
+        words.contains("(--all, --pid, --cgroup)") != by_programs,
+        all,
+    )?;
     let complete = found["missing"].as_array().is_some_and(Vec::is_empty);
     let code = match method {
         Some("bpf") if complete => 0,

@@ -175,7 +175,7 @@ fn tiny() -> Result<(), Failed> {
     let out = tr.wait_with_output()?;
     let said = text(&out.stderr);
     ensure(out.status.success(), || said.clone())?;
-    ensure(said.contains("events lost on CPU 0 between"), || {
+    ensure(said.contains("events of CPU 0 are missing between"), || {
         said.clone()
     })?;
     let lost = info(&trace)?["lost_events"].clone();

@@ -78,7 +78,6 @@ fn costs_of(storm: &Path) -> Costs {
     let mut child = waiting(storm);
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let settings = Settings {
-        all: false,
         cpus: (0..cpus as u16).collect(),
         later_cpus: Some(0),
         possible_cpus: cpus,
@@ -87,14 +86,8 @@ fn costs_of(storm: &Path) -> Costs {
         argv_limit: 16_384,
         pid_max: 1 << 22,
         targets: vec![child.id()],
-        target_cgroup: None,
-        containers: tr_bpf::Containers::default(),
         servers: true,
-        syscalls: false,
-        light: false,
-        stacks: None,
-        count_emitted: false,
-        hidden_tid: 0,
+        ..Settings::default()
     };
     let mut tracer = Tracer::start(&settings).expect("to attach");
     let mut rings = tracer.rings(Nowhere).expect("rings");

@@ -17,7 +17,6 @@ impl Receive for Nowhere {
 fn settings() -> Settings {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     Settings {
-        all: false,
         cpus: (0..cpus as u16).collect(),
         later_cpus: Some(cpus as u32),
         possible_cpus: cpus,
@@ -26,14 +25,8 @@ fn settings() -> Settings {
         argv_limit: 16_384,
         pid_max: 1 << 22,
         targets: vec![1],
-        target_cgroup: None,
-        containers: tr_bpf::Containers::default(),
         servers: true,
-        syscalls: false,
-        stacks: None,
-        count_emitted: false,
-        light: false,
-        hidden_tid: 0,
+        ..Settings::default()
     }
 }
 

@@ -27,8 +27,9 @@ impl Calls {
     pub(crate) fn take(&self, active: u32) -> Vec<CallSum> {
         let words = self.0.len() / size_of::<u64>();
         let begin = self.0.as_ptr().cast::<AtomicU64>();
-        // SAFETY: the mapping lives as long as `self`, has this many words at a page's boundary, and
-        // both sides access them as atomics.
+        // SAFETY: `map` has made the mapping, to read and write; it begins at a page's boundary and
+        // lives as long as `self`, which the slice borrows. Every bit pattern is a word. The programs
+        // write whole words only, and this process accesses them as atomics only.
         let words = unsafe { std::slice::from_raw_parts(begin, words) };
         let first = if active & 1 == 0 { CALL_SUMS } else { 0 };
         let table = words.chunks_exact(WORDS).skip(first).take(CALL_SUMS);

@@ -2,12 +2,14 @@
 //! as long as a descriptor or a mapping of it, so its loader cannot count it.
 
 use std::ffi::CStr;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::AsRawFd;
 
 use libbpf_rs::libbpf_sys::{
     bpf_map_get_fd_by_id, bpf_map_get_info_by_fd, bpf_map_get_next_id, bpf_map_info,
     BPF_MAP_TYPE_RINGBUF,
 };
+
+use crate::load::opened;
 
 /// The maps that have a size of the recorder's choice, by the names in `src/bpf`. Each recording has
 /// the first one.
@@ -54,17 +56,12 @@ impl Living {
 fn info(id: u32) -> Option<bpf_map_info> {
     let mut info = bpf_map_info::default();
     let mut len = size_of_val(&info) as u32;
-    // SAFETY: a descriptor that is not negative is new; the second call fills `info`, of which it
-    // knows the length, and its pointers are null.
-    unsafe {
-        let fd = bpf_map_get_fd_by_id(id);
-        if fd < 0 {
-            return None;
-        }
-        let map = OwnedFd::from_raw_fd(fd);
-        let done = bpf_map_get_info_by_fd(map.as_raw_fd(), &raw mut info, &raw mut len);
-        (done == 0).then_some(info)
-    }
+    // SAFETY: the call takes a number and opens the map's descriptor, or fails.
+    let map = unsafe { opened(bpf_map_get_fd_by_id(id)) }.ok()?;
+    // SAFETY: `map` is open. The call writes at most `len` bytes to `info`, which is ours and has that
+    // size; the pointers in it are null, so it writes nowhere else.
+    let done = unsafe { bpf_map_get_info_by_fd(map.as_raw_fd(), &raw mut info, &raw mut len) };
+    (done == 0).then_some(info)
 }
 
 /// Bytes of a ring or an array.

@@ -18,6 +18,7 @@ use libbpf_rs::libbpf_sys::{
     BPF_TRACE_RAW_TP,
 };
 use libbpf_rs::{AsRawLibbpf, OpenObject};
+use nix::sys::memfd::{memfd_create, MFdFlags};
 
 use crate::btf::Btf;
 use crate::messages::keep;
@@ -28,10 +29,7 @@ pub(crate) struct MemoryFile(File);
 
 impl MemoryFile {
     pub(crate) fn new(bytes: &[u8]) -> io::Result<MemoryFile> {
-        // SAFETY: a system call that reads a string; a result that is not negative is a new
-        // descriptor.
-        let fd = unsafe { libc::memfd_create(c"kernel-types".as_ptr(), libc::MFD_CLOEXEC) };
-        let mut file = File::from(new(fd)?);
+        let mut file = File::from(memfd_create(c"kernel-types", MFdFlags::MFD_CLOEXEC)?);
         file.write_all(bytes)?;
         Ok(MemoryFile(file))
     }
@@ -42,10 +40,14 @@ impl MemoryFile {
 }
 
 /// A new descriptor, or the error of the call that returned it.
-fn new(fd: RawFd) -> io::Result<OwnedFd> {
+///
+/// # Safety
+/// `fd` is what a call of libbpf has just returned that opens a descriptor or fails with a negative
+/// number, and nothing else owns it.
+pub(crate) unsafe fn opened(fd: RawFd) -> io::Result<OwnedFd> {
     match fd {
-        ..0 => Err(io::Error::last_os_error()),
-        // SAFETY: as the callers say.
+        ..0 => Err(io::Error::from_raw_os_error(-fd)),
+        // SAFETY: it is open, and the caller gives it up.
         _ => Ok(unsafe { OwnedFd::from_raw_fd(fd) }),
     }
 }
@@ -264,9 +266,10 @@ impl Job {
             options.line_info_cnt = self.lines.len() as u32;
             options.line_info_rec_size = size_of::<bpf_line_info>() as u32;
         }
-        // SAFETY: all pointers are to what they are said to be, of the told lengths, and live; a
-        // result that is not negative is a new descriptor.
-        new(unsafe {
+        // SAFETY: name and licence end with 0. `self` keeps the code, the functions and the lines,
+        // and the caller the log, until the call returns; each has the length that is told of it, and
+        // the kernel writes to the log alone.
+        let fd = unsafe {
             bpf_prog_load(
                 of,
                 self.name.as_ptr(),
@@ -275,7 +278,9 @@ impl Job {
                 self.code.len() as _,
                 &raw mut options,
             )
-        })
+        };
+        // SAFETY: the call opens the program's descriptor, or fails.
+        unsafe { opened(fd) }
     }
 }
 
@@ -289,15 +294,17 @@ impl Loaded {
         let program = self.fd.as_raw_fd();
         let (of, target) = self.section.split_once('/').unwrap_or_default();
         let name = CString::new(target)?;
-        // SAFETY: system calls on an open descriptor, without options; a result that is not negative
-        // is a new descriptor.
-        new(unsafe {
+        // SAFETY: `self` keeps the program's descriptor open. The name ends with 0 and lives until the
+        // call returns; for no name and no options, null is what the calls take.
+        let fd = unsafe {
             match of {
                 "iter" => bpf_link_create(program, 0, BPF_TRACE_ITER, ptr::null()),
                 // The program knows its own.
                 "tp_btf" => bpf_raw_tracepoint_open(ptr::null(), program),
                 _ => bpf_raw_tracepoint_open(name.as_ptr(), program),
             }
-        })
+        };
+        // SAFETY: each of the calls opens the link's descriptor, or fails.
+        unsafe { opened(fd) }
     }
 }

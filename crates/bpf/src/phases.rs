@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use nix::time::{clock_gettime, ClockId};
+
 /// A part of the work.
 #[derive(Clone, Copy, Debug)]
 pub struct Phase {
@@ -32,13 +34,6 @@ impl Phases {
 
 /// CPU time of this process.
 fn used() -> Duration {
-    let mut now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: a system call that fills `now`.
-    match unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut now) } {
-        0 => Duration::new(now.tv_sec.cast_unsigned(), now.tv_nsec as u32),
-        _ => Duration::ZERO,
-    }
+    let now = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
+    now.map_or(Duration::ZERO, Duration::from)
 }

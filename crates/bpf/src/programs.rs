@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::thread;
 
 use libbpf_rs::libbpf_sys::{bpf_iter_create, bpf_map_create_opts, bpf_map_freeze, BPF_F_MMAPABLE};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, OpenObject};
 
-use crate::load::{self, AllLoaded, Loaded, MemoryFile};
+use crate::load::{self, opened, AllLoaded, Loaded, MemoryFile};
 use crate::messages::{keep, keep_messages};
 use crate::phases::{Phase, Phases};
 use crate::samplers::Samplers;
@@ -35,7 +35,7 @@ pub(crate) mod skel {
 use skel::{OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 
 /// The traced tasks and CPUs, and the memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Every task instead of only the followed ones.
     pub all: bool,
@@ -433,14 +433,8 @@ impl Programs {
     /// # Errors
     /// Before Linux 5.19 EPERM without `CAP_BPF`, if `kernel.unprivileged_bpf_disabled` is set.
     pub fn iterator(&self) -> io::Result<OwnedFd> {
-        // SAFETY: a system call on an open descriptor; a result that is not negative is a new one.
-        unsafe {
-            let fd = bpf_iter_create(self.tasks.as_raw_fd());
-            if fd < 0 {
-                return Err(io::Error::from_raw_os_error(-fd));
-            }
-            Ok(OwnedFd::from_raw_fd(fd))
-        }
+        // SAFETY: `self` keeps the link's descriptor open; the call opens the iterator's, or fails.
+        unsafe { opened(bpf_iter_create(self.tasks.as_raw_fd())) }
     }
 }
 
@@ -588,9 +582,12 @@ fn open<'a>(
         } as u32;
         rodata.servers = settings.servers && !settings.all;
         // The loader is the caller's process by now.
-        // SAFETY: plain system calls, which cannot fail.
-        let user = unsafe { libc::getuid() };
-        rodata.servers_uid = if user == 0 { u32::MAX } else { user };
+        let user = nix::unistd::getuid();
+        rodata.servers_uid = if user.is_root() {
+            u32::MAX
+        } else {
+            user.as_raw()
+        };
         rodata.count_emitted = settings.count_emitted;
         rodata.chosen_cpus = settings.later_cpus.is_none();
     }

@@ -8,6 +8,8 @@ use std::path::Path;
 
 use libbpf_rs::libbpf_sys::{bpf_insn, bpf_prog_load, BPF_PROG_TYPE_RAW_TRACEPOINT};
 
+use crate::load::opened;
+
 /// The kernel's type information.
 pub(crate) const BTF: &str = "/sys/kernel/btf/vmlinux";
 /// Inode of the initial user namespace (`PROC_USER_INIT_INO`).
@@ -120,14 +122,9 @@ impl Display for Refusal {
     }
 }
 
-/// The name of an error number.
+/// The name of an error number: EPERM.
 fn name(errno: i32) -> String {
-    match errno {
-        libc::EPERM => "EPERM".to_owned(),
-        libc::EACCES => "EACCES".to_owned(),
-        libc::ENOSYS => "ENOSYS".to_owned(),
-        other => format!("error {other}"),
-    }
+    format!("{:?}", nix::errno::Errno::from_raw(errno))
 }
 
 impl Refusal {
@@ -343,12 +340,9 @@ fn load_least_program() -> i32 {
             std::ptr::null_mut(),
         )
     };
-    if fd < 0 {
-        return -fd;
-    }
-    // SAFETY: the descriptor is new, and nobody else has it.
-    drop(unsafe { <std::os::fd::OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(fd) });
-    0
+    // SAFETY: the call opens the program's descriptor, or fails.
+    let refused = unsafe { opened(fd) }.err();
+    refused.and_then(|error| error.raw_os_error()).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -259,19 +259,37 @@ impl Tracer {
         Ok(bytes)
     }
 
-    /// Tasks whose reclaim of memory found no room.
-    pub fn reclaim_overflow(&self) -> u64 {
-        self.read(|told| &told.reclaim_overflow)
-    }
-
-    /// Tasks whose requests to disks found no room.
-    pub fn submitter_overflow(&self) -> u64 {
-        self.read(|told| &told.submitter_overflow)
-    }
-
-    /// Threads of servers beyond those that are followed at a time.
-    pub fn server_overflow(&self) -> u64 {
-        self.read(|told| &told.server_overflow)
+    /// How often the programs had no room for each of these, in words, since they were attached;
+    /// `waits`: those before the recording.
+    pub fn overflows(&self, waits: u64) -> [(u64, &'static str); 8] {
+        [
+            (
+                self.read(|told| &told.connection_overflow),
+                "TCP connections",
+            ),
+            (
+                self.read(|told| &told.block_overflow),
+                "requests to block devices",
+            ),
+            (self.call_overflow(), "system calls"),
+            (self.read(|told| &told.sample_overflow), "samples of stacks"),
+            (
+                self.wait_overflow().saturating_sub(waits),
+                "stacks of waits, some of them shorter than those recorded",
+            ),
+            (
+                self.read(|told| &told.submitter_overflow),
+                "tasks that sent requests to disks",
+            ),
+            (
+                self.read(|told| &told.server_overflow),
+                "threads of servers, which are not recorded",
+            ),
+            (
+                self.read(|told| &told.reclaim_overflow),
+                "times that tasks reclaimed memory",
+            ),
+        ]
     }
 
     /// The reader of the records, which outlives the programs; `receiver` gets every record.
@@ -348,11 +366,6 @@ impl Tracer {
         }
     }
 
-    /// Samples of stacks for which there was no room.
-    pub fn sample_overflow(&self) -> u64 {
-        self.read(|told| &told.sample_overflow)
-    }
-
     /// Waits without room for their stacks, since the programs were attached. Some were shorter
     /// than those that are recorded.
     pub fn wait_overflow(&self) -> u64 {
@@ -365,19 +378,9 @@ impl Tracer {
         self.read(|told| &told.follow_overflow)
     }
 
-    /// TCP connections and listening ports for which there was no room.
-    pub fn connection_overflow(&self) -> u64 {
-        self.read(|told| &told.connection_overflow)
-    }
-
     /// The facts that are recorded beside the tasks' own.
     pub fn extras(&self) -> Extras {
         Extras(self.read(|told| &told.extras))
-    }
-
-    /// Requests to block devices for which there was no room.
-    pub fn block_overflow(&self) -> u64 {
-        self.read(|told| &told.block_overflow)
     }
 
     /// The sums of all block devices that have had a request, by major << 20 | minor; the longest

@@ -33,7 +33,7 @@ pub use crate::task::{
     Account, CgroupMove, CgroupPath, Delays, Detached, Exec, Exit, Final, Fork, OomKill, Outsider,
     Pinned, Reclaim, Rename, Snapshot, TaskEnd,
 };
-use crate::Fault;
+use crate::{show, Fault};
 
 /// One high-rate event of one CPU's stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,8 @@ pub struct SchedEvent {
 }
 
 /// The two kinds of high-rate events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
 pub enum SchedKind {
     /// `sched_switch`: the CPU goes from `prev` to `next`.
     Switch {
@@ -62,6 +63,7 @@ pub enum SchedKind {
         iowait: bool,
         /// The system call in which `prev` went to sleep; [`Reason::Unknown`] if `prev` is
         /// runnable.
+        #[serde(serialize_with = "show::shown")]
         reason: Reason,
     },
     /// `sched_waking` (`new` unset) and `sched_wakeup_new` (`new` set): `waker`,
@@ -76,8 +78,10 @@ pub enum SchedKind {
         /// The task that is woken.
         wakee: Tid,
         /// Task, hardware interrupt or softirq.
+        #[serde(serialize_with = "show::shown")]
         context: Context,
-        /// The first wake-up of a new task.
+        /// The first wake-up of a new task. The kind's name in `tr dump` tells it.
+        #[serde(skip)]
         new: bool,
         /// With `new`: the parent will wait for this child's exec or exit (vfork).
         vfork: bool,

@@ -10,6 +10,9 @@
 #[cfg(test)]
 extern crate self as tr_format;
 
+#[macro_use]
+mod named;
+
 mod block;
 pub mod ci;
 mod codec;

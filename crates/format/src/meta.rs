@@ -53,68 +53,45 @@ pub struct Metadata {
     pub hardware: Option<Vec<(String, String)>>,
 }
 
-/// The names of facts about the machine's hardware.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Hardware {
-    /// The first CPU's model, as it calls itself.
-    CpuModel,
-    /// Family, model and stepping of it, as numbers or words.
-    CpuStepping,
-    /// The version of its microcode.
-    Microcode,
-    /// The usable memory in bytes (`MemTotal`).
-    Memory,
-    /// The hypervisor or the cloud's kind of machine; `none` on bare metal.
-    Virtualization,
-}
-
-impl Hardware {
-    /// The name in the file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Hardware::CpuModel => "cpu model",
-            Hardware::CpuStepping => "cpu stepping",
-            Hardware::Microcode => "microcode",
-            Hardware::Memory => "memory bytes",
-            Hardware::Virtualization => "virtualization",
-        }
+named! {
+    /// The names of facts about the machine's hardware.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Hardware {
+        /// The first CPU's model, as it calls itself.
+        CpuModel = "cpu model",
+        /// Family, model and stepping of it, as numbers or words.
+        CpuStepping = "cpu stepping",
+        /// The version of its microcode.
+        Microcode = "microcode",
+        /// The usable memory in bytes (`MemTotal`).
+        Memory = "memory bytes",
+        /// The hypervisor or the cloud's kind of machine; `none` on bare metal.
+        Virtualization = "virtualization",
     }
 }
 
-/// A kind of fact that not every recording has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Extra {
-    /// TCP connections.
-    Network = 0,
-    /// System calls.
-    SystemCalls = 1,
-    /// Requests to block devices.
-    Block = 2,
-    /// Direct reclaim and kills for lack of memory.
-    Memory = 3,
-    /// DNS queries.
-    Dns = 4,
-    /// The disks that tasks wait for.
-    DiskWaits = 5,
-    /// Stacks on a CPU.
-    Stacks = 6,
-    /// Stacks of waits.
-    OffCpuStacks = 7,
-}
-
-impl Extra {
-    /// The name before the reason in a [`Missing`]. Stacks of waits are missing where stacks are.
-    pub fn words(self) -> &'static str {
-        match self {
-            Extra::Network => "TCP connections",
-            Extra::SystemCalls => "system calls",
-            Extra::Block => "requests to block devices",
-            Extra::Memory => "direct reclaim of memory",
-            Extra::Dns => "DNS queries",
-            Extra::DiskWaits => "the disks that tasks wait for",
-            Extra::Stacks | Extra::OffCpuStacks => "stacks",
-        }
+named! {
+    /// A kind of fact that not every recording has. Its name stands before the reason in a
+    /// [`Missing`]; stacks of waits are missing where stacks are.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u8)]
+    pub enum Extra {
+        /// TCP connections.
+        Network = "TCP connections",
+        /// System calls.
+        SystemCalls = "system calls",
+        /// Requests to block devices.
+        Block = "requests to block devices",
+        /// Direct reclaim and kills for lack of memory.
+        Memory = "direct reclaim of memory",
+        /// DNS queries.
+        Dns = "DNS queries",
+        /// The disks that tasks wait for.
+        DiskWaits = "the disks that tasks wait for",
+        /// Stacks on a CPU.
+        Stacks = "stacks",
+        /// Stacks of waits.
+        OffCpuStacks = "stacks",
     }
 }
 
@@ -140,17 +117,8 @@ impl Missing {
 
 impl From<String> for Missing {
     fn from(words: String) -> Missing {
-        const FACTS: [Extra; 7] = [
-            Extra::Network,
-            Extra::SystemCalls,
-            Extra::Block,
-            Extra::Memory,
-            Extra::Dns,
-            Extra::DiskWaits,
-            Extra::Stacks,
-        ];
-        let named = FACTS.into_iter().find_map(|fact| {
-            let why = words.strip_prefix(fact.words())?.strip_prefix(": ")?;
+        let named = Extra::ALL.into_iter().find_map(|fact| {
+            let why = words.strip_prefix(fact.name())?.strip_prefix(": ")?;
             Some(Missing::new(fact, why))
         });
         named.unwrap_or(Missing {
@@ -169,7 +137,7 @@ impl From<Missing> for String {
 impl std::fmt::Display for Missing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.fact {
-            Some(fact) => write!(f, "{}: {}", fact.words(), self.why),
+            Some(fact) => write!(f, "{}: {}", fact.name(), self.why),
             None => f.write_str(&self.why),
         }
     }
@@ -236,58 +204,37 @@ pub struct Origin {
     pub facts: Facts,
 }
 
-/// A way of recording.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Method {
-    /// BPF programs.
-    #[default]
-    Bpf,
-    /// BPF programs, which the loader attached; sudo ran it.
-    Sudo,
-    /// ptrace(2).
-    Ptrace,
-    /// Reading `/proc` at intervals.
-    Poll,
-}
-
-impl Method {
-    /// Its name in `--method`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Method::Bpf => "bpf",
-            Method::Sudo => "sudo",
-            Method::Ptrace => "ptrace",
-            Method::Poll => "poll",
-        }
+named! {
+    /// A way of recording.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Method {
+        /// BPF programs.
+        #[default]
+        Bpf = "bpf",
+        /// BPF programs, which the loader attached; sudo ran it.
+        Sudo = "sudo",
+        /// ptrace(2).
+        Ptrace = "ptrace",
+        /// Reading `/proc` at intervals.
+        Poll = "poll",
     }
 }
 
-/// How a kind of fact is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Known {
-    /// By events that the kernel stamped.
-    #[default]
-    Kernel,
-    /// By events that the recorder stamped when it learned of them.
-    Recorder,
-    /// By the kernel's totals of each task.
-    Totals,
-    /// By samples: an event between two samples may be missing.
-    Sampled,
-    /// Not at all.
-    Absent,
-}
-
-impl Known {
-    /// Its name, as `tr info` shows it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Known::Kernel => "kernel",
-            Known::Recorder => "recorder",
-            Known::Totals => "totals",
-            Known::Sampled => "sampled",
-            Known::Absent => "absent",
-        }
+named! {
+    /// How a kind of fact is known.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Known {
+        /// By events that the kernel stamped.
+        #[default]
+        Kernel = "kernel",
+        /// By events that the recorder stamped when it learned of them.
+        Recorder = "recorder",
+        /// By the kernel's totals of each task.
+        Totals = "totals",
+        /// By samples: an event between two samples may be missing.
+        Sampled = "sampled",
+        /// Not at all.
+        Absent = "absent",
     }
 }
 
@@ -466,6 +413,22 @@ pub struct Cost {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Files have the numbers, and the names before reasons.
+    #[test]
+    fn extras_keep_their_numbers() {
+        let all = [
+            (0, "TCP connections"),
+            (1, "system calls"),
+            (2, "requests to block devices"),
+            (3, "direct reclaim of memory"),
+            (4, "DNS queries"),
+            (5, "the disks that tasks wait for"),
+            (6, "stacks"),
+            (7, "stacks"),
+        ];
+        assert_eq!(Extra::ALL.map(|it| (it as u8, it.name())), all);
+    }
 
     #[test]
     fn no_state_has_two_names() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::codec::{ago, unfolded, Codec, Col, Step, Stored};
 pub use crate::ids::Address;
@@ -86,7 +86,7 @@ pub struct Closed {
     #[serde(flatten, serialize_with = "show::task")]
     pub by: Option<(Tid, Tgid)>,
     /// How it ended.
-    #[serde(serialize_with = "ending")]
+    #[serde(serialize_with = "show::shown")]
     pub ending: Ending,
     /// Bytes that the process wrote.
     pub sent: u64,
@@ -94,60 +94,36 @@ pub struct Closed {
     pub received: u64,
 }
 
-/// How a connection ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Ending {
-    /// Closed or shut down by its process.
-    #[default]
-    Closed = 0,
-    /// Refused by the peer.
-    Refused = 1,
-    /// Reset by the peer.
-    Reset = 2,
-    /// No answer.
-    TimedOut = 3,
-    /// The network or the host cannot be reached.
-    Unreachable = 4,
-    /// Reset by its process: closed with unread data, or without lingering.
-    Aborted = 5,
-    /// Closed by its process before it was established.
-    Abandoned = 6,
-    /// Another error.
-    Failed = 7,
+named! {
+    /// How a connection ended.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    #[repr(u8)]
+    pub enum Ending {
+        /// Closed or shut down by its process.
+        #[default]
+        Closed = "closed",
+        /// Refused by the peer.
+        Refused = "refused",
+        /// Reset by the peer.
+        Reset = "reset",
+        /// No answer.
+        TimedOut = "timed_out",
+        /// The network or the host cannot be reached.
+        Unreachable = "unreachable",
+        /// Reset by its process: closed with unread data, or without lingering.
+        Aborted = "aborted",
+        /// Closed by its process before it was established.
+        Abandoned = "abandoned",
+        /// Another error.
+        Failed = "failed",
+    }
 }
 
 impl Ending {
-    /// All of them; each has its number as its place.
-    pub const ALL: [Ending; 8] = [
-        Ending::Closed,
-        Ending::Refused,
-        Ending::Reset,
-        Ending::TimedOut,
-        Ending::Unreachable,
-        Ending::Aborted,
-        Ending::Abandoned,
-        Ending::Failed,
-    ];
-
     /// The ending with this number.
     pub fn of(number: u8) -> Ending {
         let known = Ending::ALL.get(usize::from(number));
         known.copied().unwrap_or(Ending::Failed)
-    }
-
-    /// Its name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Ending::Closed => "closed",
-            Ending::Refused => "refused",
-            Ending::Reset => "reset",
-            Ending::TimedOut => "timed_out",
-            Ending::Unreachable => "unreachable",
-            Ending::Aborted => "aborted",
-            Ending::Abandoned => "abandoned",
-            Ending::Failed => "failed",
-        }
     }
 }
 
@@ -266,7 +242,23 @@ impl Stored for Closed {
     }
 }
 
-/// The name of a connection's end.
-fn ending<S: Serializer>(ending: &Ending, to: S) -> show::Shown<S> {
-    to.serialize_str(ending.name())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Files have the numbers.
+    #[test]
+    fn endings_keep_their_numbers() {
+        let all = [
+            (0, "closed"),
+            (1, "refused"),
+            (2, "reset"),
+            (3, "timed_out"),
+            (4, "unreachable"),
+            (5, "aborted"),
+            (6, "abandoned"),
+            (7, "failed"),
+        ];
+        assert_eq!(Ending::ALL.map(|it| (it as u8, it.name())), all);
+    }
 }

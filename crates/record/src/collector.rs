@@ -88,7 +88,7 @@ impl Collector {
 
     fn has_room(&self) -> bool {
         let waiting = self.waiting.as_ref().map_or(0, |it| it.events.bytes());
-        waiting + self.source.bytes() < MAX_WAITING
+        waiting + self.source.waiting().0 < MAX_WAITING
     }
 
     /// Readable when the source has to be drained before the next interval.
@@ -122,8 +122,8 @@ impl Collector {
             self.offer(batch);
         }
         let due = now >= self.next_batch;
-        let full = self.source.bytes() >= BATCH || self.source.urgent();
-        if self.waiting.is_none() && (due || full) {
+        let (bytes, urgent) = self.source.waiting();
+        if self.waiting.is_none() && (due || urgent || bytes >= BATCH) {
             let batch = self.batch(due, due && now >= self.next_flush);
             self.offer(batch);
         }

@@ -3,13 +3,17 @@
 
 use std::ffi::{CString, OsStr, OsString};
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::unistd::{access, AccessFlags, ForkResult, Pid};
+use rustix::io;
+use rustix::process::{self, PidfdFlags, WaitId, WaitIdOptions, WaitIdStatus};
 use tr_format::meta::Usage;
 
 use crate::identity::{self, Identity};
@@ -17,7 +21,7 @@ use crate::inherited::Inherited;
 use crate::passing;
 use crate::rescue::{self, Child, Stage};
 use crate::source::ptrace::listener;
-use crate::source::{Reaped, Source, Tracing};
+use crate::source::{Reaped, Source};
 use crate::status;
 
 /// COMMAND as `exec` takes it.
@@ -69,15 +73,15 @@ impl Program {
 
     /// Becomes COMMAND. Returns the error, and the exit status for it. `announce`: takes the
     /// listener of a filter that announces calls of ptrace(2), or closes without.
-    pub fn exec(&self, announce: Option<&OwnedFd>) -> (Errno, u8) {
+    pub fn exec(&self, announce: Option<&UnixStream>) -> (Errno, u8) {
         self.inherited.restore();
         if let Some(socket) = announce {
             let sent = listener::install()
                 .map_err(std::io::Error::from)
                 .and_then(|fd| passing::send(socket, b"d", &[fd.as_fd()]));
             if sent.is_err() {
-                // SAFETY: a plain system call; the other end sees the end of the stream.
-                unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
+                // The other end sees the end of the stream.
+                let _ = socket.shutdown(Shutdown::Both);
             }
         }
         if self.own_session {
@@ -153,7 +157,7 @@ const ANNOUNCE: [u8; 1] = *b"a";
 #[derive(Debug)]
 pub struct Stopped {
     pid: Pid,
-    release: std::fs::File,
+    release: UnixStream,
     failure: std::fs::File,
     own_session: bool,
 }
@@ -185,7 +189,7 @@ pub struct Waited {
 /// # Errors
 /// The kernel refuses a pipe or a process.
 pub fn start(program: &Program) -> std::io::Result<Stopped> {
-    let (go_read, go_write) = passing::pair()?;
+    let (go_read, go_write) = UnixStream::pair()?;
     let (fail_read, fail_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     // A lock that another thread holds stays locked in the child. `record` has started no
     // thread before; before `run_untraced`, a thread of the failed recording may be about
@@ -198,7 +202,7 @@ pub fn start(program: &Program) -> std::io::Result<Stopped> {
             rescue::note(Some(Stage::Forked(child.as_raw().unsigned_abs())));
             Ok(Stopped {
                 pid: child,
-                release: go_write.into(),
+                release: go_write,
                 failure: fail_read.into(),
                 own_session: program.own_session,
             })
@@ -218,7 +222,7 @@ pub fn start(program: &Program) -> std::io::Result<Stopped> {
 
 /// In the child: waits for the release, or ends with the parent. Whether COMMAND has to
 /// announce its calls of ptrace(2).
-fn await_release(go: &OwnedFd) -> Result<bool, Errno> {
+fn await_release(go: &UnixStream) -> Result<bool, Errno> {
     let mut byte = [0u8; 1];
     loop {
         match nix::unistd::read(go, &mut byte) {
@@ -329,12 +333,8 @@ pub fn leave_descriptors(inherited: &[i32]) {
 /// # Errors
 /// There is no such process.
 pub fn pidfd_open(pid: Pid) -> std::io::Result<OwnedFd> {
-    // SAFETY: a plain system call; a result that is not negative is a new descriptor.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0);
-        let fd = i32::try_from(Errno::result(fd)?).map_err(|_| Errno::EBADF)?;
-        Ok(OwnedFd::from_raw_fd(fd))
-    }
+    let pid = process::Pid::from_raw(pid.as_raw()).ok_or(Errno::EINVAL)?;
+    Ok(process::pidfd_open(pid, PidfdFlags::empty())?)
 }
 
 impl Running {
@@ -356,30 +356,26 @@ impl Running {
 
     /// COMMAND's process has changed its state in one of these ways; `wait` takes its status.
     /// The stops of a traced COMMAND are found, too, with another code (CLD_TRAPPED).
-    fn has(&self, change: libc::c_int, codes: &[libc::c_int]) -> Result<bool, Errno> {
-        let flags = change | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: all zeros are a valid `siginfo_t`, whose pid is 0 without a change.
-        unsafe {
-            let mut info: libc::siginfo_t = std::mem::zeroed();
-            let result = libc::waitid(libc::P_PID, self.pid(), &mut info, flags);
-            Errno::result(result).map(|_| info.si_pid() != 0 && codes.contains(&info.si_code))
-        }
+    fn has(&self, change: WaitIdOptions, is: fn(&WaitIdStatus) -> bool) -> io::Result<bool> {
+        let pid = process::Pid::from_raw(self.pid.as_raw()).ok_or(io::Errno::SRCH)?;
+        let options = change | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let changed = process::waitid(WaitId::Pid(pid), options)?;
+        Ok(changed.is_some_and(|status| is(&status)))
     }
 
     /// COMMAND's process has ended.
     pub fn has_ended(&self) -> bool {
-        let ends = [libc::CLD_EXITED, libc::CLD_KILLED, libc::CLD_DUMPED];
-        match self.has(libc::WEXITED, &ends) {
-            Ok(ended) => ended,
-            Err(errno) => errno == Errno::ECHILD,
-        }
+        let ended = self.has(WaitIdOptions::EXITED, |it| {
+            it.exited() || it.killed() || it.dumped()
+        });
+        ended.unwrap_or_else(|errno| errno == io::Errno::CHILD)
     }
 
     /// COMMAND is stopped, and the terminal is its process group's or ours.
     fn is_stopped_in_foreground(&self, source: Option<&dyn Source>) -> bool {
         let own = || nix::unistd::getpgid(Some(self.pid)).ok() == foreground();
-        let stopped = self.has(libc::WSTOPPED, &[libc::CLD_STOPPED]);
-        let seen = source.is_some_and(Tracing::has_stopped_command);
+        let stopped = self.has(WaitIdOptions::STOPPED, WaitIdStatus::stopped);
+        let seen = source.is_some_and(Source::has_stopped_command);
         let stopped = seen || stopped.unwrap_or(false);
         stopped && (in_foreground() || own())
     }

@@ -7,10 +7,10 @@ use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::unistd::ForkResult;
 use tr_bpf::Settings;
-use tr_format::meta::Missing;
+use tr_format::meta::{Facts, Method, Missing};
 
 use crate::error::Error;
-use crate::source::{bpf, bpf::Loader, choose};
+use crate::source::{bpf, bpf::Loader, choose, poll, ptrace};
 use crate::{host, memory};
 
 /// The BPF programs as they were attached for a moment, in words for the user.
@@ -48,12 +48,21 @@ pub struct Machine {
     pub psi: bool,
 }
 
+/// How a recording by this method without BPF knows its facts, and what it lacks beside, in words
+/// for the user.
+pub fn knows(method: Method) -> (Facts, &'static [&'static str]) {
+    match method {
+        Method::Ptrace => (ptrace::FACTS, &ptrace::LIMITS),
+        Method::Poll => (poll::FACTS, &poll::LIMITS),
+        _ => (Facts::default(), &[]),
+    }
+}
+
 impl Machine {
     /// Tries everything, and sudo if `ask_sudo`, or if `auto` does.
     pub fn examine(ask_sudo: bool) -> Machine {
         let bpf = try_bpf(Loader::Own);
         let asks_sudo = bpf.as_ref().is_err_and(choose::asks_sudo);
-        let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse().ok();
         let readable = |path: &str| std::fs::read(path).is_ok_and(|bytes| !bytes.is_empty());
         Machine {
             bpf,
@@ -63,7 +72,7 @@ impl Machine {
             schedstat: readable("/proc/self/schedstat"),
             yama: yama(),
             perf: try_perf(),
-            perf_paranoid: number("/proc/sys/kernel/perf_event_paranoid"),
+            perf_paranoid: host::number("/proc/sys/kernel/perf_event_paranoid"),
             btf: std::path::Path::new("/sys/kernel/btf/vmlinux").exists(),
             cgroup2: host::cgroup2_mount(),
             psi: readable("/proc/pressure/cpu"),
@@ -73,8 +82,7 @@ impl Machine {
 
 /// Yama's `kernel.yama.ptrace_scope`.
 pub fn yama() -> Option<u32> {
-    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
-    scope.ok()?.trim().parse().ok()
+    host::number("/proc/sys/kernel/yama/ptrace_scope")
 }
 
 /// Loads and attaches the programs, with the smallest rings, and follows no task.
@@ -83,23 +91,13 @@ fn try_bpf(loader: Loader) -> Result<Programs, Error> {
     memory::check(bpf::OWN_MEMORY)?;
     let page = host::page_size();
     let settings = Settings {
-        all: false,
         cpus: host::online_cpus().into_iter().map(|cpu| cpu.0).collect(),
-        later_cpus: None,
         possible_cpus: host::possible_cpus(),
         sched_ring: page,
         life_ring: page,
-        argv_limit: 0,
         pid_max: host::pid_max(),
-        targets: Vec::new(),
-        target_cgroup: None,
-        containers: tr_bpf::Containers::default(),
         servers: true,
-        syscalls: false,
-        light: false,
-        stacks: None,
-        count_emitted: false,
-        hidden_tid: 0,
+        ..Settings::default()
     };
     let mut attached = bpf::attach(loader, &settings)?;
     attached.tracer.snapshot()?;

@@ -3,14 +3,17 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::OnceLock;
 
-use nix::time::{clock_gettime, ClockId};
+use nix::time::{clock_gettime, clock_nanosleep, ClockId, ClockNanosleepFlags};
+use nix::unistd::SysconfVar;
 use tr_format::ci::SPAN_ID;
 use tr_format::event::{Clock, CpuId, Ktime};
 use tr_format::meta::{Hardware, Metadata};
 
 use crate::error::Error;
+use crate::memory;
 
 /// `CLOCK_MONOTONIC` as the kernel has it, the clock of all events.
 pub fn now() -> Ktime {
@@ -100,12 +103,8 @@ pub fn check_time_namespace() -> Result<(), Error> {
 
 /// Sleeps, or not if the kernel refuses it, where `std::thread::sleep` panics.
 pub fn pause(length: std::time::Duration) {
-    let time = libc::timespec {
-        tv_sec: i64::try_from(length.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: length.subsec_nanos().into(),
-    };
-    // SAFETY: the time is ours; null takes no rest of an interrupted sleep.
-    unsafe { libc::nanosleep(&time, std::ptr::null_mut()) };
+    let (clock, relative) = (ClockId::CLOCK_MONOTONIC, ClockNanosleepFlags::empty());
+    let _ = clock_nanosleep(clock, relative, &length.into());
 }
 
 /// CPU time of this process, user and system, in ns.
@@ -131,9 +130,13 @@ fn cpu_list(text: &str) -> Vec<u16> {
 }
 
 fn read_trimmed(path: &str) -> Option<String> {
-    fs::read_to_string(path)
-        .ok()
-        .map(|text| text.trim().to_owned())
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// The number that a file has, such as a kernel's setting.
+pub fn number<N: FromStr>(path: &str) -> Option<N> {
+    read_trimmed(path)?.parse().ok()
 }
 
 pub fn online_cpus() -> Vec<CpuId> {
@@ -160,19 +163,25 @@ pub fn possible_cpus() -> usize {
 
 /// The largest task id plus one (`kernel.pid_max`), at most 2^22.
 pub fn pid_max() -> u32 {
-    read_trimmed("/proc/sys/kernel/pid_max")
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(1 << 22)
-        .min(1 << 22)
+    let set = number("/proc/sys/kernel/pid_max");
+    set.unwrap_or(1 << 22).min(1 << 22)
 }
 
 /// The page size in bytes.
 pub fn page_size() -> u32 {
-    let size = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
-        .ok()
-        .flatten();
-    size.and_then(|size| u32::try_from(size).ok())
-        .unwrap_or(4096)
+    let size = sysconf(SysconfVar::PAGE_SIZE).and_then(|size| u32::try_from(size).ok());
+    size.unwrap_or(4096)
+}
+
+/// The nanoseconds of so many clock ticks.
+pub fn of_ticks(ticks: u64) -> Option<u64> {
+    let second = sysconf(SysconfVar::CLK_TCK).filter(|hz| *hz > 0)?;
+    Some(ticks.saturating_mul(1_000_000_000 / second))
+}
+
+/// A value of sysconf(3).
+pub fn sysconf(name: SysconfVar) -> Option<u64> {
+    u64::try_from(nix::unistd::sysconf(name).ok()??).ok()
 }
 
 /// Kernel (`uname -s -r -v`), machine and host name.
@@ -325,14 +334,11 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 
 /// The mount point of the cgroup v2 hierarchy.
 pub fn cgroup2_mount() -> Option<PathBuf> {
-    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
-    mounts.lines().find_map(|line| {
-        let (left, right) = line.split_once(" - ")?;
-        let kind = right.split(' ').next()?;
-        (kind == "cgroup2")
-            .then(|| left.split(' ').nth(4).map(PathBuf::from))
-            .flatten()
-    })
+    memory::mount_of(
+        &fs::read_to_string("/proc/self/mountinfo").ok()?,
+        "cgroup2",
+        "",
+    )
 }
 
 /// The id of a cgroup v2 directory: its inode number.

@@ -152,10 +152,3 @@ pub fn environment(
     }
     Some(variables)
 }
-
-/// The user who called sudo.
-pub fn caller() -> Option<(Uid, Gid)> {
-    let number = |name| std::env::var(name).ok()?.parse().ok();
-    let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
-    (Uid::effective().is_root()).then(|| (Uid::from_raw(uid), Gid::from_raw(gid)))
-}

@@ -109,9 +109,7 @@ impl Open {
 
     /// Its counters, totals as differences to the first ones.
     fn read(&self) -> Counters {
-        let mut bytes = [0; LONGEST];
-        let length = self.file.read_at(&mut bytes, 0).unwrap_or(0);
-        let text = String::from_utf8_lossy(bytes.get(..length).unwrap_or_default());
+        let text = beginning(&self.file).unwrap_or_default();
         let mut counters = self.text.parse(&text);
         for (counter, first) in self.first.iter() {
             if let Some(now) = counters.get(counter).filter(|_| counter.unit().is_total()) {
@@ -120,6 +118,13 @@ impl Open {
         }
         counters
     }
+}
+
+/// The text of a file as it is now, up to [`LONGEST`].
+pub fn beginning(file: &File) -> std::io::Result<String> {
+    let mut bytes = [0; LONGEST];
+    let length = file.read_at(&mut bytes, 0)?;
+    Ok(String::from_utf8_lossy(bytes.get(..length).unwrap_or_default()).into_owned())
 }
 
 impl Text {
@@ -189,17 +194,10 @@ fn value(text: &str, name: &str) -> Option<u64> {
 
 /// The columns of all CPUs in `/proc/stat`, in ns.
 fn ticks(stat: &str) -> Vec<u64> {
-    let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK);
-    let per_second = per_second.ok().flatten();
-    let per_second = per_second.and_then(|hz| u64::try_from(hz).ok());
-    let (Some(all), Some(hz @ 1..)) = (stat.strip_prefix("cpu "), per_second) else {
-        return Vec::new();
-    };
-    let columns = all.lines().next().unwrap_or_default().split_whitespace();
-    let ticks = columns.map_while(|column| column.parse::<u64>().ok());
-    ticks
-        .map(|ticks| ticks.saturating_mul(1_000_000_000 / hz))
-        .collect()
+    let all = stat.strip_prefix("cpu ").and_then(|it| it.lines().next());
+    let columns = all.unwrap_or_default().split_whitespace();
+    let ticks = columns.map_while(|column| host::of_ticks(column.parse().ok()?));
+    ticks.collect()
 }
 
 /// The total of a line of a pressure file, in ns.

@@ -69,7 +69,7 @@ fn least(mount: &Path, path: &str, file: &str) -> Option<u64> {
 }
 
 /// The mount point of a cgroup hierarchy (proc_pid_mountinfo(5)).
-fn mount_of(mounts: &str, kind: &str, controller: &str) -> Option<PathBuf> {
+pub fn mount_of(mounts: &str, kind: &str, controller: &str) -> Option<PathBuf> {
     mounts.lines().find_map(|line| {
         let (left, right) = line.split_once(" - ")?;
         let mut fields = right.split(' ');

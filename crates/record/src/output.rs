@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tr_format::container::Container;
 use tr_format::event::{
-    CgroupId, CgroupPath, CpuId, Degraded, Ktime, LifeEvent, LifeKind, SchedEvent, Stream,
+    CgroupId, CgroupPath, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream,
 };
 use tr_format::meta::{Metadata, Summary};
 use tr_format::writer::{Writer, Written};
@@ -22,7 +22,7 @@ use crate::marks::{self, Count as MarkCount};
 use crate::network::Connections;
 use crate::queue::Queue;
 use crate::quotas::Quotas;
-use crate::source::{recorder, Drained, Take};
+use crate::source::{degraded, recorder, Drained, Take};
 use crate::stacks::{Stacked, Stacks};
 use crate::watcher::{Watcher, Watching};
 use crate::{containers, host, urgency};
@@ -315,9 +315,7 @@ impl State {
                 Message::Finish(summary) => {
                     self.quotas(summary.end, true)?;
                     if let Some(missing) = self.marks.count.missing() {
-                        let what = missing.into_bytes().into();
-                        let degraded = LifeKind::Degraded(Degraded { what });
-                        let degraded = recorder(summary.end, degraded);
+                        let degraded = recorder(summary.end, degraded(missing));
                         self.writer.life(Stream::Recorder, degraded)?;
                     }
                     return Ok(Some(summary));

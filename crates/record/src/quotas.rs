@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,8 +13,6 @@ use crate::machine;
 
 /// The most containers at a time.
 const MOST: usize = 1024;
-/// The most bytes of a `cpu.stat` that are read; the figures stand before.
-const LONGEST: usize = 4096;
 
 /// The containers of recorded runtimes that have a cgroup, by id.
 #[derive(Debug, Default)]
@@ -89,15 +86,10 @@ impl Quota {
             self.file = places().find_map(|it| file(it).ok());
         }
         let Some(file) = &self.file else { return };
-        let mut bytes = [0; LONGEST];
-        let read = file.read_at(&mut bytes, 0).ok();
-        match read.and_then(|length| bytes.get(..length)) {
-            Some(bytes) => {
-                let now = machine::throttled(&String::from_utf8_lossy(bytes));
-                self.throttled = now.or(self.throttled);
-            }
+        match machine::beginning(file) {
+            Ok(text) => self.throttled = machine::throttled(&text).or(self.throttled),
             // ENODEV: the cgroup is gone.
-            None => self.ended = true,
+            Err(_) => self.ended = true,
         }
     }
 }

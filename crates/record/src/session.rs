@@ -1,10 +1,9 @@
 //! One recording, from the detection of the kernel's features to the file's trailer.
 
-use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_format::event::{Clock, Degraded, Ktime, LifeEvent, LifeKind, Stream};
+use tr_format::event::{Clock, Ktime, LifeEvent, LifeKind, Stream};
 use tr_format::meta::{Cost, EndReason, Extra, Metadata, Method, Missing, Summary};
 use tr_output::{Destination, Settings as OutputSettings, Target};
 
@@ -13,7 +12,7 @@ use crate::command::{self, Program, Running, Stopped};
 use crate::config::{Config, Follow};
 use crate::endings::Endings;
 use crate::error::Error;
-use crate::identity::{self, Identity};
+use crate::identity::Identity;
 use crate::machine::Sampler;
 use crate::marks::Marks;
 use crate::network::Connections;
@@ -22,7 +21,7 @@ use crate::parts::{Cut, Parts};
 use crate::proc::Alive;
 use crate::rescue::{self, Plan};
 use crate::signals::Signals;
-use crate::source::{choose, recorder, Last, PartEvents, Source};
+use crate::source::{choose, degraded, recorder, Listen, PartEvents, Source};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
 use crate::{header, host, inherited, status, urgency, waiter};
@@ -168,7 +167,7 @@ fn create_marks(config: &Config) -> Option<Marks> {
         .and_then(|name| Identity::of(name).ok());
     let owner = match &user {
         Some(user) => user.is_other().then(|| user.ids()),
-        None => identity::caller(),
+        None => tr_output::invoking_user(),
     };
     Marks::create(owner).ok()
 }
@@ -218,6 +217,8 @@ pub fn program(config: &Config) -> Result<Option<Program>, Error> {
 /// A recording under way.
 struct Session {
     collector: Collector,
+    /// `None`: COMMAND announces nothing.
+    listen: Option<Listen>,
     start: Ktime,
     method: Method,
     refusals: Vec<Error>,
@@ -276,24 +277,11 @@ impl Session {
         }
         started.missing.extend_from_slice(&unmet);
         let mut redactor = config.redactor.clone();
-        let command: Vec<_> = config
-            .command
-            .iter()
-            .map(|arg| arg.as_bytes().to_vec())
-            .collect();
-        let start = header::Start {
-            time: host::now(),
-            clock: host::clock(),
-            online,
-            hardware: hardware
-                .ok()
-                .and_then(|it| it.join().ok())
-                .unwrap_or_else(host::hardware),
-            command: redactor.command(&command),
-        };
-        let (time, clock) = (start.time, start.clock);
-        let mut meta = header::metadata(config, &started, start);
-        redactor.name(&mut meta.cwd);
+        let hardware = hardware.ok().and_then(|it| it.join().ok());
+        let hardware = hardware.unwrap_or_else(host::hardware);
+        let base = header::begin(config, &mut redactor, online, hardware);
+        let meta = header::metadata(config, &started, base);
+        let (time, clock) = (meta.start, meta.start_clock);
         let connections = Connections::new(config.mask_addresses);
         let watching = config.watching;
         let output = Output::start(destination, &meta, redactor, connections, watching)
@@ -303,6 +291,7 @@ impl Session {
         let machine = begin_file(config, &output, (time, clock), living);
         let setup = config.started.elapsed().as_nanos();
         Ok(Session {
+            listen: started.listen,
             collector: Collector::new(started.source, output, time, (marks, machine), config.light),
             start: time,
             method: meta.method(),
@@ -320,12 +309,11 @@ impl Session {
     }
 
     fn release(&mut self, child: Stopped) -> std::io::Result<Running> {
-        let source = &mut self.collector.source;
-        if !source.wants_calls() {
+        let Some(listen) = self.listen.take() else {
             return child.release();
-        }
+        };
         let (command, listener) = child.release_announcing()?;
-        source.listen(listener);
+        listen(listener);
         Ok(command)
     }
 
@@ -385,19 +373,21 @@ impl Session {
                     return;
                 }
                 let what = format!("the next part of the recording cannot be opened: {error}");
-                let what = what.into_bytes().into();
-                let event = recorder(time, LifeKind::Degraded(Degraded { what }));
-                return self.collector.push(event);
+                return self.collector.push(recorder(time, degraded(what)));
             }
         };
         let counters = self.collector.counters();
-        let Some(PartEvents { last, first }) = self.collector.source.change_part(time) else {
+        let Some(events) = self.collector.source.change_part(time) else {
             return parts.postpone();
         };
-        let mut own = last;
+        let PartEvents {
+            last: mut own,
+            first,
+            kernel_ns: kernel,
+        } = events;
         own.push(recorder(time, LifeKind::Clock(clock)));
         own.push(recorder(time, counters));
-        let (cpu, kernel) = (host::own_cpu(), self.collector.source.kernel_ns());
+        let cpu = host::own_cpu();
         let part = Part {
             meta,
             cpu_before: cpu,
@@ -459,18 +449,18 @@ impl Session {
         } else {
             Vec::new()
         };
-        let Last { losses, kernel_ns } = self.collector.source.stop((self.start, end));
-        let mut own = losses;
+        let last = self.collector.source.stop((self.start, end));
+        let mut own = last.losses;
         own.push(recorder(end, LifeKind::Clock(end_clock)));
         own.push(recorder(end, counters));
         let machine = self.collector.machine.totals();
         let setup_ns = self.setup_of_part();
-        let (batches, mut source, output) = self.collector.finish(own, end);
-        let (mut waited, running) = endings.reap(source.reaped());
+        let (batches, source, output) = self.collector.finish(own, end);
+        let (mut waited, running) = endings.reap(last.reaped);
         let cpu = host::own_cpu();
         let cost = Cost {
             recorder_ns: cpu.saturating_sub(self.cpu_before),
-            bpf_ns: kernel_ns,
+            bpf_ns: last.kernel_ns,
             setup_ns: self.setup_ns,
         };
         let begin = self.part.meta.start;
@@ -479,7 +469,7 @@ impl Session {
             end_clock,
             status: waited.map(|waited| waited.status),
             reason,
-            cost: self.part.cost(cpu, kernel_ns, setup_ns),
+            cost: self.part.cost(cpu, last.kernel_ns, setup_ns),
             tally: None,
             usage: None,
             machine: Some(machine),
@@ -511,7 +501,7 @@ impl Session {
                 waited.usage.user_ns.saturating_add(waited.usage.system_ns)
             }),
             start: self.start,
-            took_rights: source.took_rights(),
+            took_rights: last.took_rights,
             alive,
             method: self.method,
             refusals: self.refusals,

@@ -2,7 +2,6 @@
 //! place of an older one, which the next step of a CI job would read as this run's.
 
 use nix::errno::Errno;
-use tr_format::event::Ktime;
 use tr_format::meta::{Metadata, Summary};
 
 use crate::command::Program;
@@ -12,7 +11,7 @@ use crate::network::Connections;
 use crate::output::{Output, Tally};
 use crate::signals::Signals;
 use crate::stall::Stall;
-use crate::{command, host, inherited, memory, session};
+use crate::{command, header, host, inherited, memory, session};
 
 /// Memory for the threads that write the trace, in bytes.
 const OWN_MEMORY: u64 = 8 << 20;
@@ -44,18 +43,15 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
         return Err(become_command(&program));
     }
     let prepared = Signals::take(None).and_then(|signals| Ok((command::start(&program)?, signals)));
-    let start = host::now();
-    let meta = metadata(config, reason, start);
+    let mut redactor = config.redactor.clone();
+    let meta = Metadata {
+        not_traced: Some(reason.to_string()),
+        ..header::begin(config, &mut redactor, host::online_cpus(), host::hardware())
+    };
     // Before COMMAND runs: a kill of ours leaves this trace cut short, and no older one.
     let output = destination.and_then(|destination| {
-        Output::start(
-            destination,
-            &meta,
-            config.redactor.clone(),
-            Connections::default(),
-            None,
-        )
-        .map_err(Error::Format)
+        Output::start(destination, &meta, redactor, Connections::default(), None)
+            .map_err(Error::Format)
     });
     let released = prepared.and_then(|(child, signals)| Ok((child.release()?, signals)));
     let Ok((command, signals)) = released else {
@@ -77,7 +73,7 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     Ok(Untraced {
         status: waited.status,
         not_executed: waited.not_executed,
-        duration: end.since(start),
+        duration: end.since(meta.start),
         output_error: output.and_then(|output| finish(output, summary)).err(),
     })
 }
@@ -86,32 +82,6 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
 fn become_command(program: &Program) -> Error {
     let (errno, _) = program.exec(None);
     Error::Command(errno.into())
-}
-
-fn metadata(config: &Config, reason: &Error, start: Ktime) -> Metadata {
-    use std::os::unix::ffi::OsStrExt;
-    let (kernel, machine, host) = host::uname();
-    let command: Vec<_> = config
-        .command
-        .iter()
-        .map(|arg| arg.as_bytes().to_vec())
-        .collect();
-    Metadata {
-        tool_version: config.version.clone(),
-        host,
-        kernel,
-        machine,
-        cpus: host::online_cpus(),
-        page_size: host::page_size(),
-        start,
-        start_clock: host::clock(),
-        command: config.redactor.clone().command(&command),
-        cwd: std::env::current_dir().map_or(Vec::new(), |dir| dir.as_os_str().as_bytes().to_vec()),
-        ci: host::ci(),
-        hardware: Some(host::hardware()),
-        not_traced: Some(reason.to_string()),
-        ..Metadata::default()
-    }
 }
 
 fn finish(output: Output, summary: Summary) -> Result<(), Error> {

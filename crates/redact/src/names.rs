@@ -95,6 +95,13 @@ const SWITCH: [&str; 33] = [
     "show", "require", "skip", "get", "existing", "store", "generate", "hide", "check",
 ];
 
+/// A key of one of these is no secret's name: of gpg, of a machine.
+#[rustfmt::skip]
+const KEY_OF: [&str; 21] = [
+    "install", "import", "export", "delete", "receive", "search", "refresh", "fetch", "edit", "list",
+    "default", "signing", "sign", "recv", "host", "gpg", "local", "trusted", "user", "signingkey", "kms",
+];
+
 /// How surely a name stands for a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Sure {
@@ -105,6 +112,9 @@ pub enum Sure {
     /// `password`, `token`, `api_key`.
     Strong,
 }
+
+/// No program has longer names, in bytes.
+const LONGEST: usize = 256;
 
 /// The words of a name in lower case, without digits at their ends: `trustStorePassword2`
 /// has three.
@@ -130,14 +140,19 @@ fn parts(name: &[u8]) -> Vec<String> {
     parts
 }
 
+/// The words at the end of a name.
+fn last_parts(name: &[u8]) -> Vec<String> {
+    let from = name.len().saturating_sub(LONGEST);
+    parts(name.get(from..).unwrap_or_default())
+}
+
 fn is(list: &[&str], part: &str) -> bool {
     list.contains(&part)
 }
 
 /// The name stands for a secret.
 pub fn secret(name: &[u8]) -> Sure {
-    // No program has such long names.
-    if name.len() > 256 || name == b"PWD" || name == b"OLDPWD" {
+    if name.len() > LONGEST || name == b"PWD" || name == b"OLDPWD" {
         return Sure::No;
     }
     if name.ends_with(b"npmAuthIdent") {
@@ -229,46 +244,17 @@ fn is_login(name: &[u8]) -> bool {
 
 /// The name of a key of any kind: a secret, if the value looks like one.
 pub fn is_key(name: &[u8]) -> bool {
-    let parts = parts(
-        name.get(name.len().saturating_sub(256)..)
-            .unwrap_or_default(),
-    );
+    let parts = last_parts(name);
     let Some((last, before)) = parts.split_last() else {
         return false;
     };
-    let gpg = [
-        "install",
-        "import",
-        "export",
-        "delete",
-        "receive",
-        "search",
-        "refresh",
-        "fetch",
-        "edit",
-        "list",
-        "default",
-        "signing",
-        "sign",
-        "recv",
-        "host",
-        "gpg",
-        "local",
-        "trusted",
-        "user",
-        "signingkey",
-        "kms",
-    ];
-    let harmless = |part: &String| is(&HARMLESS_KIND, part) || is(&gpg, part);
+    let harmless = |part: &String| is(&HARMLESS_KIND, part) || is(&KEY_OF, part);
     (last == "key" || last == "session") && !before.is_empty() && !before.iter().any(harmless)
 }
 
 /// `KEY` alone, which has many meanings.
 pub fn is_bare_key(name: &[u8]) -> bool {
-    parts(
-        name.get(name.len().saturating_sub(256)..)
-            .unwrap_or_default(),
-    ) == ["key"]
+    last_parts(name) == ["key"]
 }
 
 /// A word in small letters, or a constant: `primary`, `KEY_F1`.
@@ -287,10 +273,7 @@ pub fn is_vague(name: &[u8]) -> bool {
 
 /// The name ends in `sig` or `signature`.
 pub fn is_signature(name: &[u8]) -> bool {
-    let parts = parts(
-        name.get(name.len().saturating_sub(256)..)
-            .unwrap_or_default(),
-    );
+    let parts = last_parts(name);
     parts.last().is_some_and(|p| p == "sig" || p == "signature")
 }
 

@@ -203,15 +203,9 @@ impl Place {
 }
 
 /// Options with the name of a user, a host or a container, which may be a program's, too.
+#[rustfmt::skip]
 const NAMES: [&str; 9] = [
-    "-u",
-    "--user",
-    "--username",
-    "-U",
-    "--name",
-    "--host",
-    "--hostname",
-    "--network",
+    "-u", "--user", "--username", "-U", "--name", "--host", "--hostname", "--network",
     "--network-alias",
 ];
 
@@ -238,6 +232,16 @@ pub enum Found {
     From(usize),
     /// The next word; after this byte in it, if there is one.
     Next(Option<u8>),
+}
+
+impl Found {
+    /// The first that is one; all of them are looked at.
+    fn first(found: impl Iterator<Item = Found>) -> Found {
+        found.fold(Found::No, |first, found| match first {
+            Found::No => found,
+            _ => first,
+        })
+    }
 }
 
 /// A rule of the program, and how far its words were read.
@@ -365,10 +369,7 @@ impl<'a> Options<'a> {
             self.kind = Kind::Plain;
         }
         let found = self.active.iter_mut().map(|active| active.see(word, state));
-        let found = found.fold(Found::No, |first, found| match first {
-            Found::No => found,
-            _ => first,
-        });
+        let found = Found::first(found);
         self.subcommand = path(&self.active) > before;
         found
     }
@@ -513,10 +514,7 @@ impl Active {
             }
             Place::Position { .. } | Place::Last => Found::No,
         });
-        found.fold(Found::No, |first, found| match first {
-            Found::No => found,
-            _ => first,
-        })
+        Found::first(found)
     }
 }
 

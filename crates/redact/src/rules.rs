@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, BuildError};
-use regex::bytes::{Captures, Regex};
+use regex::bytes::{Captures, Match, Regex};
 
 use crate::names::{self, is_harmless, Sure};
 use crate::programs::{self, Found, Options};
@@ -488,7 +488,7 @@ impl Rules {
 }
 
 /// The first group that matched.
-fn first_group<'t>(found: &Captures<'t>, groups: Range<usize>) -> Option<regex::bytes::Match<'t>> {
+fn first_group<'t>(found: &Captures<'t>, groups: Range<usize>) -> Option<Match<'t>> {
     groups.into_iter().find_map(|n| found.get(n))
 }
 
@@ -510,13 +510,14 @@ fn of_url(found: &Captures<'_>) -> Option<Range<usize>> {
 }
 
 fn of_quoted(found: &Captures<'_>) -> Option<Range<usize>> {
-    let (name, value) = (found.get(1)?, first_group(found, 2..5)?);
-    let secret = names::secret(name.as_bytes()) > Sure::No && !is_harmless(value.as_bytes());
-    secret.then(|| value.range())
+    of_named(found.get(1)?, first_group(found, 2..5)?)
 }
 
 fn of_pair(found: &Captures<'_>) -> Option<Range<usize>> {
-    let (name, value) = (found.get(1)?, found.get(2)?);
+    of_named(found.get(1)?, found.get(2)?)
+}
+
+fn of_named(name: Match<'_>, value: Match<'_>) -> Option<Range<usize>> {
     let secret = names::secret(name.as_bytes()) > Sure::No && !is_harmless(value.as_bytes());
     secret.then(|| value.range())
 }
@@ -558,7 +559,7 @@ fn is_prose(before: &[u8]) -> bool {
 }
 
 /// The match begins a word.
-fn start_of_word(found: Option<regex::bytes::Match<'_>>) -> bool {
+fn start_of_word(found: Option<Match<'_>>) -> bool {
     found.is_some_and(|found| found.start() == 0)
 }
 

@@ -75,42 +75,21 @@ pub fn sets_secret(word: &[u8]) -> bool {
 
 /// The next word is text for people: a commit message, a title.
 pub fn announces_prose(word: &[u8]) -> bool {
+    #[rustfmt::skip]
     const OPTIONS: [&[u8]; 16] = [
-        b"-run",
-        b"--run",
-        b"--filter",
-        b"--tests",
-        b"--test_filter",
-        b"--testNamePattern",
-        b"--test-name-pattern",
-        b"--grep",
-        b"-m",
-        b"-am",
-        b"--message",
-        b"--title",
-        b"--body",
-        b"--subject",
-        b"--notes",
-        b"--description",
+        b"-run", b"--run", b"--filter", b"--tests", b"--test_filter", b"--testNamePattern",
+        b"--test-name-pattern", b"--grep", b"-m", b"-am", b"--message", b"--title", b"--body",
+        b"--subject", b"--notes", b"--description",
     ];
     OPTIONS.contains(&word)
 }
 
 /// A name and its value may be the next words.
 pub fn is_setter(word: &[u8]) -> bool {
+    #[rustfmt::skip]
     const SETTERS: [&[u8]; 12] = [
-        b"set",
-        b"config",
-        b"configure",
-        b"put",
-        b"write",
-        b"env:set",
-        b"config:set",
-        b"secrets:set",
-        b"setenv",
-        b"set-env",
-        b"env-set",
-        b"store-secret",
+        b"set", b"config", b"configure", b"put", b"write", b"env:set", b"config:set",
+        b"secrets:set", b"setenv", b"set-env", b"env-set", b"store-secret",
     ];
     SETTERS.contains(&word)
 }
@@ -122,33 +101,19 @@ pub fn sets_variables(word: &[u8]) -> bool {
 
 /// The next word may be a secret that its service has made.
 pub fn announces_code(word: &[u8]) -> bool {
+    #[rustfmt::skip]
     const WORDS: [&[u8]; 12] = [
-        b"login",
-        b"auth",
-        b"authenticate",
-        b"authtoken",
-        b"set-token",
-        b"add-token",
-        b"activate",
-        b"apikey",
-        b"api-key",
-        b"unlock",
-        b"set-key",
-        b"add-key",
+        b"login", b"auth", b"authenticate", b"authtoken", b"set-token", b"add-token", b"activate",
+        b"apikey", b"api-key", b"unlock", b"set-key", b"add-key",
     ];
     WORDS.contains(&word)
 }
 
 /// The position of a password in `--user me:X`; not in `--user 1000:1000`.
 pub fn user_and_password(option: &[u8], word: &[u8]) -> Option<usize> {
+    #[rustfmt::skip]
     const OPTIONS: [&[u8]; 8] = [
-        b"-u",
-        b"--user",
-        b"--creds",
-        b"--credentials",
-        b"--login",
-        b"--basic-auth",
-        b"--auth",
+        b"-u", b"--user", b"--creds", b"--credentials", b"--login", b"--basic-auth", b"--auth",
         b"--proxy-user",
     ];
     let at = word.iter().position(|b| *b == b':')? + 1;

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use tr_analyze::model::{Analysis, Basis, Process, Quality};
 use tr_analyze::sort::Gather;
 use tr_analyze::tools::ContainerVerb;
-use tr_format::event::{Ktime, LossCause, Stream};
-use tr_format::meta::Known;
+use tr_format::event::{Ktime, LossCause, Lost, Stream};
+use tr_format::meta::{Facts, Known};
 
 use crate::called::TR;
 use crate::facts::audit::{self, Doubt};
@@ -29,9 +29,9 @@ pub fn warnings(analysis: &Analysis) -> Vec<String> {
     said.extend(quality.left_out.clone());
     said.extend(clocks(quality).map(|clocks| format!("the CPUs' clocks disagree: {clocks}")));
     said.extend(audit::doubts(analysis).iter().map(Doubt::text));
-    let origin = analysis.meta.origin;
-    if origin.is_some_and(|origin| origin.facts.switches == Known::Sampled) {
-        said.push("samples: all times are at least these, and short processes are missing".into());
+    let facts = analysis.meta.facts();
+    if facts.switches == Known::Sampled {
+        said.extend(inexact(&facts).map(|what| format!("samples: {what}")));
     }
     let degraded = quality.degraded.iter();
     said.extend(degraded.map(|(_, what)| escape::text(what)));
@@ -48,7 +48,11 @@ pub fn warnings(analysis: &Analysis) -> Vec<String> {
 }
 
 fn at(analysis: &Analysis, time: Ktime) -> String {
-    format!("{:.3} s", time.since(analysis.meta.start) as f64 / 1e9)
+    seconds(analysis.meta.start, time)
+}
+
+fn seconds(start: Ktime, time: Ktime) -> String {
+    format!("{:.3} s", time.since(start) as f64 / 1e9)
 }
 
 /// Why a file ends before its recording did: the file does not tell which.
@@ -83,22 +87,30 @@ fn cut(analysis: &Analysis) -> Option<String> {
     })
 }
 
+/// A loss of events since this time, in a recording that began at `start`.
+pub fn loss(start: Ktime, since: Ktime, lost: &Lost) -> String {
+    let count = lost.count.map_or("some".into(), units::count);
+    let stream = match lost.stream {
+        Stream::Cpu(cpu) => format!("events of CPU {}", cpu.0),
+        _ if lost.cause == LossCause::FollowSet => "tasks that were not followed".into(),
+        _ => "forks, execs or exits".into(),
+    };
+    let [since, until] = [since, lost.until].map(|time| seconds(start, time));
+    format!("{count} {stream} are missing between {since} and {until}")
+}
+
 /// The spans with missing events.
 fn missing(analysis: &Analysis) -> Vec<String> {
     let lost = &analysis.quality.lost;
     let mut said = Vec::new();
     for span in lost.iter().take(SPANS) {
-        let count = span.count.map_or("some".into(), units::count);
-        let stream = match span.stream {
-            Stream::Cpu(cpu) => format!("events of CPU {}", cpu.0),
-            _ if span.cause == LossCause::FollowSet => "tasks that were not followed".into(),
-            _ => "forks, execs or exits".into(),
+        let lost = Lost {
+            stream: span.stream,
+            count: span.count,
+            until: span.until,
+            cause: span.cause,
         };
-        said.push(format!(
-            "{count} {stream} are missing between {} and {}",
-            at(analysis, span.since),
-            at(analysis, span.until)
-        ));
+        said.push(loss(analysis.meta.start, span.since, &lost));
     }
     if lost.len() > SPANS {
         said.push(format!(
@@ -185,20 +197,10 @@ pub(crate) fn recorded(analysis: &Analysis) -> Vec<String> {
         return parts;
     };
     let facts = origin.facts;
-    let absent = [
-        (facts.switches, "when a task ran"),
-        (facts.run_queue, "run-queue waits"),
-        (facts.wakings, "wake-ups"),
-        (facts.blocked, "blocked apart from sleep"),
-        (facts.argv, "arguments"),
-        (facts.codes, "exit statuses"),
-        (facts.memory, "memory"),
-    ];
-    let absent = absent.iter().filter(|(known, _)| *known == Known::Absent);
-    let absent: Vec<&str> = absent.map(|(_, what)| *what).collect();
     if facts.switches == Known::Totals {
-        parts.push("CPU times are totals of each task".into());
+        parts.extend(inexact(&facts).map(String::from));
     }
+    let absent = absent(&facts);
     if !absent.is_empty() {
         parts.push(format!("not known: {}", absent.join(", ")));
     }
@@ -210,6 +212,30 @@ pub(crate) fn recorded(analysis: &Analysis) -> Vec<String> {
         ));
     }
     parts
+}
+
+/// The facts that a recording lacks.
+pub fn absent(facts: &Facts) -> Vec<&'static str> {
+    let all = [
+        (facts.switches, "when a task ran"),
+        (facts.run_queue, "run-queue waits"),
+        (facts.wakings, "wake-ups"),
+        (facts.blocked, "blocked apart from sleep"),
+        (facts.argv, "arguments"),
+        (facts.codes, "exit statuses"),
+        (facts.memory, "memory"),
+    ];
+    let absent = all.iter().filter(|(known, _)| *known == Known::Absent);
+    absent.map(|(_, what)| *what).collect()
+}
+
+/// What is not exact about a recording's times.
+pub fn inexact(facts: &Facts) -> Option<&'static str> {
+    match facts.switches {
+        Known::Totals => Some("CPU times are totals of each task"),
+        Known::Sampled => Some("all times are lower bounds, and short processes are missing"),
+        _ => None,
+    }
 }
 
 /// The calls of programs that let a daemon run their containers: `docker run`, not `docker ps`.

@@ -19,6 +19,8 @@ use tr_report::label;
 use tr_report::now::{clock, Jobs, Living, Waits};
 use tr_report::units::shorten;
 
+use crate::layout;
+
 /// Rows that are left to COMMAND at least.
 const ROWS: u16 = 4;
 
@@ -34,9 +36,8 @@ fn screen() -> MutexGuard<'static, Option<Screen>> {
 
 /// The watcher of a recording, if it is `wanted` and the terminal takes it.
 pub fn watching(wanted: bool) -> Option<Watching> {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    let plain = set("TERM").is_none_or(|term| term == "dumb");
-    if !wanted || plain || set("CI").is_some() || !std::io::stderr().is_terminal() {
+    let plain = layout::is_dumb() || layout::variable("CI").is_some();
+    if !wanted || plain || !std::io::stderr().is_terminal() {
         return None;
     }
     *screen() = Screen::open();

@@ -4,12 +4,14 @@
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use tr_format::event::{LifeKind, LossCause, Stream};
+use tr_format::event::{LifeKind, LossCause};
 use tr_format::meta::Method as RecordedBy;
+use tr_record::doctor::knows;
 use tr_record::{Config, Error, Follow, Report, Target};
 use tr_redact::Redactor;
 use tr_report::called::TR;
 use tr_report::units::{bytes, count, plural};
+use tr_report::warnings;
 
 use super::again::{arguments, record_again};
 use super::line;
@@ -178,10 +180,9 @@ fn tell_method(args: &Args, config: &Config, report: &Report) {
         _ => None,
     };
     let more = more.unwrap_or_else(|| format!("see why: --method bpf ({cause})"));
-    let what = match report.method {
-        RecordedBy::Poll => "samples of /proc: times are lower bounds, short processes are missing",
-        _ => "CPU times are totals, wake-ups and the times of switches are not known",
-    };
+    let (facts, _) = knows(report.method);
+    let what = warnings::inexact(&facts).unwrap_or_default();
+    let absent = warnings::absent(&facts).join(", ");
     let why = match args.command.first() {
         Some(name)
             if report.method == RecordedBy::Poll
@@ -193,7 +194,7 @@ fn tell_method(args: &Args, config: &Config, report: &Report) {
         }
         _ => String::new(),
     };
-    eprintln!("tr: recorded by {method}{why}: {what}; to {more}");
+    eprintln!("tr: recorded by {method}{why}: {what}; not known: {absent}; to {more}");
 }
 
 /// Prints that programs lacked the rights of their setuid bits, and how they keep them.
@@ -213,17 +214,9 @@ fn tell_losses(report: &Report) {
         let LifeKind::Lost(lost) = &event.kind else {
             continue;
         };
-        let stream = match lost.stream {
-            Stream::Cpu(cpu) => format!("events lost on CPU {}", cpu.0),
-            _ if lost.cause == LossCause::FollowSet => "tasks not followed".to_owned(),
-            _ => "forks, execs or exits lost".to_owned(),
-        };
-        let number = lost.count.map_or("an unknown number of".to_owned(), count);
-        let seconds = |t: tr_format::event::Ktime| t.since(report.start) as f64 / 1e9;
         eprintln!(
-            "tr: {number} {stream} between {:.3} s and {:.3} s ({}); times there are shown as unknown",
-            seconds(event.time),
-            seconds(lost.until),
+            "tr: {} ({}); times there are shown as unknown",
+            warnings::loss(report.start, event.time, lost),
             cause(lost.cause),
         );
     }

@@ -37,15 +37,9 @@ pub fn settings(ring: u32) -> Settings {
         life_ring: ring,
         argv_limit: 1024,
         pid_max: 1 << 22,
-        targets: Vec::new(),
-        target_cgroup: None,
-        containers: tr_bpf::Containers::default(),
         servers: true,
-        syscalls: false,
-        light: false,
-        stacks: None,
         count_emitted: true,
-        hidden_tid: 0,
+        ..Settings::default()
     }
 }
 

@@ -1,12 +1,18 @@
 //! Events that a thread of the recorder makes and that wait for the writer.
 
-use tr_format::event::{Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, Tgid, Tid};
+use tr_format::event::{
+    Account, Argv, Comm, Exec, Fork, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, TaskEnd,
+};
 use tr_format::Error;
 
 use super::{recorder, Drained, Take};
+use crate::proc::{tgid, tid, Id, Totals};
 
 /// Bytes of events that may wait.
 const MOST: usize = 16 << 20;
+
+/// A task, and the process that it is of.
+type Task = (Id, Id);
 
 /// The events that no batch has taken yet.
 #[derive(Debug, Default)]
@@ -36,15 +42,70 @@ impl Waiting {
         self.events.push(recorder(time, kind));
     }
 
+    /// A task is born, with its parent's comm.
+    pub fn fork(&mut self, time: Ktime, parent: Task, child: Task, comm: Comm) {
+        let fork = Fork {
+            parent_tid: tid(parent.0),
+            parent_tgid: tgid(parent.1),
+            tid: tid(child.0),
+            tgid: tgid(child.1),
+            start_time: time,
+            ns_tid: tid(child.0),
+            comm,
+            ..Fork::default()
+        };
+        self.push(time, LifeKind::Fork(fork));
+    }
+
+    /// A process has executed the program that it has now; the task that did had the id `before`.
+    pub fn exec(&mut self, time: Ktime, id: Id, before: Id, program: (Comm, Vec<u8>, Argv)) {
+        let (comm, filename, argv) = program;
+        let exec = Exec {
+            tid: tid(id),
+            tgid: tgid(id),
+            old_tid: tid(before),
+            comm,
+            filename: filename.into(),
+            argv,
+            ..Exec::default()
+        };
+        self.push(time, LifeKind::Exec(exec));
+    }
+
+    /// A task's totals so far.
+    pub fn account(&mut self, time: Ktime, task: Task, totals: Totals) {
+        let (sum_exec_runtime, run_delay, slices) = totals;
+        let account = Account {
+            tid: tid(task.0),
+            tgid: tgid(task.1),
+            sum_exec_runtime,
+            run_delay: Some(run_delay),
+            slices: Some(slices),
+        };
+        self.push(time, LifeKind::Account(account));
+    }
+
+    /// A task has ended; a leader's end comes after those of its other threads.
+    pub fn end(&mut self, time: Ktime, task: Task, status: Option<u32>) {
+        let end = TaskEnd {
+            tid: tid(task.0),
+            tgid: tgid(task.1),
+            status,
+            group_dead: task.0 == task.1,
+            ..TaskEnd::default()
+        };
+        self.push(time, LifeKind::End(end));
+    }
+
     /// Names another task as the parent of a forked one, if that fork still waits.
-    pub fn correct_fork(&mut self, child: Tid, parent: Tid, process: Tgid) {
+    pub fn correct_fork(&mut self, child: Id, parent: Task) {
         let mut events = self.events.iter_mut().rev();
         let fork = events.find_map(|event| match &mut event.kind {
-            LifeKind::Fork(fork) if fork.tid == child => Some(fork),
+            LifeKind::Fork(fork) if fork.tid == tid(child) => Some(fork),
             _ => None,
         });
         if let Some(fork) = fork {
-            (fork.parent_tid, fork.parent_tgid) = (parent, process);
+            (fork.parent_tid, fork.parent_tgid) = (tid(parent.0), tgid(parent.1));
         }
     }
 

@@ -4,14 +4,14 @@
 pub mod bpf;
 pub mod choose;
 mod events;
-mod poll;
+pub mod poll;
 pub mod ptrace;
 mod sampler;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
+use tr_format::event::{CpuId, Degraded, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
 use tr_format::meta::{Missing, Origin, Scope};
 
 use crate::config::Config;
@@ -34,35 +34,8 @@ pub fn drain_interval(config: &Config) -> Duration {
     }
 }
 
-/// What a source does and knows as the tracer (ptrace(2)) of COMMAND; others have nothing of it.
-pub trait Tracing {
-    /// COMMAND has to announce calls of ptrace(2), to the descriptor that
-    /// [`Tracing::listen`] gets.
-    fn wants_calls(&self) -> bool {
-        false
-    }
-
-    /// The listener of COMMAND's filter; `None`: the filter could not be installed.
-    fn listen(&mut self, _listener: Option<OwnedFd>) {}
-
-    /// COMMAND's end, if the source has waited for it: no other wait can.
-    fn reaped(&mut self) -> Option<Reaped> {
-        None
-    }
-
-    /// COMMAND is stopped, and no wait of `tr` shows it.
-    fn has_stopped_command(&self) -> bool {
-        false
-    }
-
-    /// A program ran without rights that it has if it is not recorded.
-    fn took_rights(&self) -> bool {
-        false
-    }
-}
-
 /// A source of events.
-pub trait Source: Tracing {
+pub trait Source {
     /// Readable when events have to be drained before the next interval; the same descriptor
     /// for the whole recording.
     fn ready(&self) -> Option<BorrowedFd<'_>>;
@@ -90,18 +63,8 @@ pub trait Source: Tracing {
         None
     }
 
-    /// CPU time of the source in the kernel so far, in ns, where that is counted.
-    fn kernel_ns(&self) -> Option<u64> {
-        None
-    }
-
-    /// The memory of the collected events, in bytes.
-    fn bytes(&self) -> usize;
-
-    /// One of them has to be written soon.
-    fn urgent(&self) -> bool {
-        false
-    }
+    /// The memory of the collected events in bytes, and whether one of them has to be written soon.
+    fn waiting(&self) -> (usize, bool);
 
     /// Hands the collected events on.
     fn take(&mut self) -> Box<dyn Drained>;
@@ -112,8 +75,16 @@ pub trait Source: Tracing {
     /// The followed processes that have not ended, without `command`.
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive>;
 
-    /// A process has sent this signal to COMMAND and to `tr`.
-    fn sent_to_both(&self, signal: u32) -> bool;
+    /// A process has sent this signal to COMMAND and to `tr`. `false` where it is not known: a
+    /// signal that arrives twice does less harm than a lost one.
+    fn sent_to_both(&self, _signal: u32) -> bool {
+        false
+    }
+
+    /// COMMAND is stopped, and no wait of `tr` shows it.
+    fn has_stopped_command(&self) -> bool {
+        false
+    }
 
     /// Collects the last events. Nothing is followed afterwards.
     fn stop(&mut self, span: (Ktime, Ktime)) -> Last;
@@ -130,7 +101,7 @@ pub struct Reaped {
 
 /// What only the programs see.
 pub(crate) const NEEDS_PROGRAMS: &str =
-    "containers and servers that work for COMMAND: recorded only with BPF rights (tr doctor)";
+    "containers and servers that work for COMMAND: recorded only with BPF rights";
 
 /// The end of a source.
 #[derive(Debug, Default)]
@@ -139,6 +110,10 @@ pub struct Last {
     pub losses: Vec<LifeEvent>,
     /// CPU time of the source in the kernel, in ns, where that is counted.
     pub kernel_ns: Option<u64>,
+    /// COMMAND's end, if the source has waited for it: no other wait can.
+    pub reaped: Option<Reaped>,
+    /// A program ran without rights that it has if it is not recorded.
+    pub took_rights: bool,
 }
 
 /// The events around a change of the file.
@@ -148,6 +123,8 @@ pub struct PartEvents {
     pub last: Vec<LifeEvent>,
     /// The first ones of the next: the living tasks and their totals.
     pub first: Vec<LifeEvent>,
+    /// CPU time of the source in the kernel so far, in ns, where that is counted.
+    pub kernel_ns: Option<u64>,
 }
 
 pub trait Drained: Send {
@@ -184,9 +161,14 @@ pub trait Take {
     fn mapped(&mut self, from: &Mapped);
 }
 
+/// What takes the listener of COMMAND's filter, or `None`: the filter could not be installed.
+pub type Listen = Box<dyn FnOnce(Option<OwnedFd>)>;
+
 /// A source that is ready for the release of COMMAND.
 pub struct Started {
     pub source: Box<dyn Source>,
+    /// COMMAND has to announce calls of ptrace(2) to this. `None`: COMMAND announces nothing.
+    pub listen: Option<Listen>,
     pub scope: Scope,
     /// COMMAND's process, by the host's pid.
     pub root: Option<u32>,
@@ -201,6 +183,12 @@ pub struct Started {
     /// The memory of all rings in bytes.
     pub buffer: u64,
     pub living: Vec<LifeEvent>,
+}
+
+/// From now on the recording lacks facts: these, in words.
+pub fn degraded(what: impl Into<Vec<u8>>) -> LifeKind {
+    let what = what.into().into();
+    LifeKind::Degraded(Degraded { what })
 }
 
 /// An event of the recorder's own.

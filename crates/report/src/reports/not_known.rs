@@ -41,7 +41,7 @@ impl NotKnown {
         let title = kind.title();
         let why = why(&view.analysis.meta, fact).unwrap_or_else(|| match option {
             Some(option) => format!("not recorded: {TR} record {option} does"),
-            None => format!("not known: the trace has no {}' events", fact.words()),
+            None => format!("not known: the trace has no {}' events", fact.name()),
         });
         NotKnown { title, why }
     }

@@ -12,12 +12,14 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use nix::errno::Errno;
 use nix::fcntl::{fcntl, FcntlArg};
-use nix::unistd::{Gid, SysconfVar, Uid};
+use nix::sys::prctl;
+use nix::unistd::{alarm, Gid, SysconfVar, Uid};
+use rustix::thread::CapabilitySet;
 use tr_bpf::{Living, Programs};
 use zerocopy::IntoBytes;
 
 use super::request::{Facts, Reply, Request};
-use crate::{capabilities, identity, passing};
+use crate::{capabilities, host, passing};
 
 /// The time after which SIGALRM ends the loader, whatever it waits for, in seconds.
 const LIMIT: u32 = 20;
@@ -59,11 +61,12 @@ pub enum Refused {
 /// # Errors
 /// The loader has done nothing.
 pub fn serve(confine: impl FnOnce()) -> Result<(), Refused> {
-    set_alarm(LIMIT);
+    // SIGALRM has had its default action since the exec.
+    alarm::set(LIMIT);
     let stdin = io::stdin();
     let socket = stdin.as_fd();
     let peer = peer(socket).ok_or(Refused::NoSocket)?;
-    let (user, group) = identity::caller().ok_or(Refused::NoSudo)?;
+    let (user, group) = tr_output::invoking_user().ok_or(Refused::NoSudo)?;
     if peer != user {
         return Err(Refused::Peer {
             peer: peer.as_raw(),
@@ -110,19 +113,10 @@ fn lock(user: Uid) -> Result<File, Errno> {
     Ok(file)
 }
 
-/// SIGALRM, which has had its default action since the exec, comes in so many seconds.
-fn set_alarm(seconds: u32) {
-    // SAFETY: a plain system call.
-    unsafe { libc::alarm(seconds) };
-}
-
 /// Attaches the programs, or the reason in words.
 fn attach(request: &Request, living: Living) -> Result<(Facts, Programs), String> {
-    let number = |var| {
-        let value = nix::unistd::sysconf(var).ok().flatten();
-        value.map_or(0, i64::cast_unsigned)
-    };
-    let memory = number(SysconfVar::_PHYS_PAGES).saturating_mul(number(SysconfVar::PAGE_SIZE));
+    let pages = host::sysconf(SysconfVar::_PHYS_PAGES).unwrap_or(0);
+    let memory = pages.saturating_mul(host::page_size().into());
     let settings = request.settings(memory, living).map_err(str::to_owned)?;
     let started = Programs::start(&settings);
     let (kernel, programs) = started.map_err(|error| error.to_string())?;
@@ -138,13 +132,13 @@ fn attach(request: &Request, living: Living) -> Result<(Facts, Programs), String
 fn serve_iterators(socket: BorrowedFd<'_>, programs: &Programs) {
     let mut asked = [0];
     while passing::receive(socket, &mut asked).is_ok() && asked == ITERATOR {
-        set_alarm(LIMIT);
+        alarm::set(LIMIT);
         let iterator = programs.iterator();
         let iterator: Vec<_> = iterator.iter().map(AsFd::as_fd).collect();
         if passing::send(socket, &ITERATOR, &iterator).is_err() {
             return;
         }
-        set_alarm(IDLE);
+        alarm::set(IDLE);
     }
 }
 
@@ -178,13 +172,11 @@ fn peer(socket: BorrowedFd<'_>) -> Option<Uid> {
 /// Becomes this user, with the capabilities for BPF. Before Linux 5.11 CAP_SYS_RESOURCE
 /// raises the limit of memory for maps; it may be missing in a container.
 fn drop_rights(user: Uid, group: Gid) -> Result<(), Errno> {
-    // SAFETY: a plain system call.
-    Errno::result(unsafe { libc::prctl(libc::PR_SET_KEEPCAPS, 1, 0, 0, 0) })?;
+    prctl::set_keepcaps(true)?;
     nix::unistd::setgroups(&[])?;
     nix::unistd::setresgid(group, group, group)?;
     nix::unistd::setresuid(user, user, user)?;
-    capabilities::keep(capabilities::TRACE | capabilities::SYS_RESOURCE)?;
-    // SAFETY: a plain system call.
-    Errno::result(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
-    Ok(())
+    let kept = capabilities::keep(capabilities::TRACE | CapabilitySet::SYS_RESOURCE);
+    kept.map_err(|errno| Errno::from_raw(errno.raw_os_error()))?;
+    prctl::set_no_new_privs()
 }

@@ -18,7 +18,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use tr_bpf::{wire, Containers, Extras, Programs, Rings, Sampling, Settings, Tracer};
-use tr_format::event::{Argv, Comm, CpuId, Degraded, Ktime, LifeEvent, LifeKind};
+use tr_format::event::{Argv, Comm, CpuId, Ktime, LifeEvent};
 use tr_format::meta::{Extra, Method, Missing, Origin, Scope};
 
 use self::calls::Calls;
@@ -26,7 +26,7 @@ use self::devices::Devices;
 use self::rings::{RootWatch, Sink};
 use self::sudo::{Attached, Sudo};
 use self::totals::Totals;
-use super::{recorder, Drained, Last, PartEvents, Source, Started, Tracing, DRAIN_EVERY};
+use super::{degraded, recorder, Drained, Last, PartEvents, Source, Started, DRAIN_EVERY};
 use crate::config::{ring_sizes, Config, Follow};
 use crate::error::Error;
 use crate::proc::{self, Alive};
@@ -129,6 +129,7 @@ pub fn start(
         irq_known: attached.irq_known,
         buffer,
         living,
+        listen: None,
         source: Box::new(Bpf {
             tracer: attached.tracer,
             rings,
@@ -404,15 +405,12 @@ impl Bpf {
         for cpu in self.rings.newcomers() {
             if let Err(error) = self.tracer.sample_on(cpu) {
                 let what = format!("stacks on CPU {cpu}, which came online later: {error}");
-                let what = what.into_bytes().into();
-                let event = recorder(host::now(), LifeKind::Degraded(Degraded { what }));
-                self.sink.push_own(vec![event]);
+                self.sink
+                    .push_own(vec![recorder(host::now(), degraded(what))]);
             }
         }
     }
 }
-
-impl Tracing for Bpf {}
 
 impl Source for Bpf {
     /// Readable when a ring is half full.
@@ -481,19 +479,15 @@ impl Source for Bpf {
             event.time = event.time.min(Ktime(time.0.saturating_sub(1)));
         }
         first.extend(totals.all(time));
-        Some(PartEvents { last, first })
+        Some(PartEvents {
+            last,
+            first,
+            kernel_ns: self.tracer.usage().run_time_ns,
+        })
     }
 
-    fn kernel_ns(&self) -> Option<u64> {
-        self.tracer.usage().run_time_ns
-    }
-
-    fn bytes(&self) -> usize {
-        self.sink.bytes()
-    }
-
-    fn urgent(&self) -> bool {
-        self.sink.urgent()
+    fn waiting(&self) -> (usize, bool) {
+        (self.sink.bytes(), self.sink.urgent())
     }
 
     fn take(&mut self) -> Box<dyn Drained> {
@@ -540,33 +534,10 @@ impl Source for Bpf {
         self.drain(true);
         let usage = self.tracer.usage();
         let mut losses: Vec<LifeEvent> = losses::unreported(&self.tracer, &self.sink, &usage, span);
-        let waits = self.tracer.wait_overflow();
-        let facts = [
-            (self.tracer.connection_overflow(), "TCP connections"),
-            (self.tracer.block_overflow(), "requests to block devices"),
-            (self.tracer.call_overflow(), "system calls"),
-            (self.tracer.sample_overflow(), "samples of stacks"),
-            (
-                waits.saturating_sub(self.waits_before),
-                "stacks of waits, some of them shorter than those recorded",
-            ),
-            (
-                self.tracer.submitter_overflow(),
-                "tasks that sent requests to disks",
-            ),
-            (
-                self.tracer.server_overflow(),
-                "threads of servers, which are not recorded",
-            ),
-            (
-                self.tracer.reclaim_overflow(),
-                "times that tasks reclaimed memory",
-            ),
-        ];
-        for (missed, fact) in facts.into_iter().filter(|(missed, _)| *missed > 0) {
+        let missed = self.tracer.overflows(self.waits_before).into_iter();
+        for (missed, fact) in missed.filter(|(missed, _)| *missed > 0) {
             let what = format!("{missed} {fact}, for which the programs had no room");
-            let what = what.into_bytes().into();
-            losses.push(recorder(span.1, LifeKind::Degraded(Degraded { what })));
+            losses.push(recorder(span.1, degraded(what)));
         }
         if let Some(devices) = &mut self.devices {
             losses.extend(devices.read(self.tracer.block_devices(), span.1));
@@ -580,6 +551,7 @@ impl Source for Bpf {
         Last {
             losses,
             kernel_ns: usage.run_time_ns,
+            ..Last::default()
         }
     }
 }

@@ -2,12 +2,12 @@
 //! programs, but may read their memory and their iterators.
 
 use std::io::{ErrorKind, Read};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
 use tr_bpf::{Helper, Programs, Settings, Tracer};
 use zerocopy::IntoBytes;
 
@@ -38,9 +38,11 @@ pub struct Attached {
 /// [`Error::Sudo`]; the programs' memory cannot be mapped.
 pub fn attach(settings: &Settings) -> Result<Attached, Error> {
     let request = Request::of(settings).ok_or_else(|| failed("too many processes to follow"))?;
-    let (ours, theirs) = passing::pair().map_err(Error::System)?;
-    set_limit(&ours, LOADER_LIMIT).map_err(|errno| Error::System(errno.into()))?;
-    let mut sudo = Sudo::start(theirs)?;
+    let (ours, theirs) = UnixStream::pair().map_err(Error::System)?;
+    // Bounds each wait for a message.
+    let limited = ours.set_read_timeout(Some(LOADER_LIMIT));
+    limited.map_err(Error::System)?;
+    let mut sudo = Sudo::start(theirs.into())?;
     let mut reply = Reply::empty();
     let begun = Instant::now();
     let received = passing::send(&ours, request.as_bytes(), &[])
@@ -68,7 +70,7 @@ pub fn attach(settings: &Settings) -> Result<Attached, Error> {
 }
 
 /// Asks the loader for an iterator over the tasks.
-fn iterator(loader: &OwnedFd) -> std::io::Result<OwnedFd> {
+fn iterator(loader: &UnixStream) -> std::io::Result<OwnedFd> {
     passing::send(loader, &ITERATOR, &[])?;
     let mut descriptors = passing::receive(loader, &mut [0])?;
     let none = || std::io::Error::from(ErrorKind::PermissionDenied);
@@ -146,25 +148,4 @@ impl Sudo {
 /// This program, as root finds it.
 fn program() -> Result<PathBuf, Error> {
     std::env::current_exe().map_err(|error| failed(&format!("/proc/self/exe: {error}")).into())
-}
-
-/// Bounds each wait for a message.
-fn set_limit(socket: &OwnedFd, limit: Duration) -> Result<(), Errno> {
-    let limit = libc::timeval {
-        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
-        tv_usec: 0,
-    };
-    // SAFETY: the option is a `timeval`, of which the kernel reads the size given.
-    let done = unsafe {
-        let (level, name) = (libc::SOL_SOCKET, libc::SO_RCVTIMEO);
-        let size = size_of_val(&limit) as libc::socklen_t;
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            level,
-            name,
-            (&raw const limit).cast(),
-            size,
-        )
-    };
-    Errno::result(done).map(drop)
 }

@@ -79,9 +79,7 @@ fn task(process: Id, thread: Id, since: u64, argv_limit: u32) -> Option<LifeEven
 
 /// A start in clock ticks since the boot, by the clock of the events, in ns.
 fn start(ticks: u64) -> Option<u64> {
-    let second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK).ok()??;
-    let second = u64::try_from(second).ok().filter(|ticks| *ticks > 0)?;
-    let boot = ticks.checked_mul(1_000_000_000 / second)?;
+    let boot = host::of_ticks(ticks)?;
     let suspended = host::clock().boot.saturating_sub(host::now().0);
     Some(boot.saturating_sub(suspended))
 }

@@ -11,10 +11,24 @@ use tr_format::meta::{Facts, Known, Method, Missing, Origin, Scope};
 
 use self::scan::State;
 use super::sampler::Sampler;
-use super::{Drained, Last, Source, Started, Tracing, NEEDS_PROGRAMS};
+use super::{Drained, Last, Source, Started, NEEDS_PROGRAMS};
 use crate::config::{Config, Follow};
 use crate::error::Error;
 use crate::proc::{self, Alive, Id};
+
+/// What a recording by samples knows, and how.
+pub const FACTS: Facts = Facts {
+    switches: Known::Sampled,
+    wakings: Known::Absent,
+    run_queue: Known::Sampled,
+    blocked: Known::Absent,
+    life_times: Known::Sampled,
+    argv: Known::Sampled,
+    codes: Known::Sampled,
+    memory: Known::Absent,
+};
+/// What it lacks beside.
+pub const LIMITS: [&str; 1] = [NEEDS_PROGRAMS];
 
 /// The sampler and the recorder's main thread share the state.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -47,30 +61,20 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     };
     Ok(Started {
         source: Box::new(source),
+        listen: None,
         scope: Scope::Command,
         root: child,
         extras: None,
         origin: Some(Origin {
             method: Method::Poll,
-            facts: Facts {
-                switches: Known::Sampled,
-                wakings: Known::Absent,
-                run_queue: Known::Sampled,
-                blocked: Known::Absent,
-                life_times: Known::Sampled,
-                argv: Known::Sampled,
-                codes: Known::Sampled,
-                memory: Known::Absent,
-            },
+            facts: FACTS,
         }),
-        missing: vec![Missing::new(None, NEEDS_PROGRAMS)],
+        missing: LIMITS.map(|why| Missing::new(None, why)).to_vec(),
         irq_known: false,
         buffer: 0,
         living: Vec::new(),
     })
 }
-
-impl Tracing for Poll {}
 
 impl Source for Poll {
     fn ready(&self) -> Option<BorrowedFd<'_>> {
@@ -91,8 +95,8 @@ impl Source for Poll {
         self.sampler = Some(Sampler::start(move || lock(&shared).sample()));
     }
 
-    fn bytes(&self) -> usize {
-        lock(&self.state).waiting.bytes()
+    fn waiting(&self) -> (usize, bool) {
+        (lock(&self.state).waiting.bytes(), false)
     }
 
     fn take(&mut self) -> Box<dyn Drained> {
@@ -106,11 +110,6 @@ impl Source for Poll {
 
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
         proc::alive(&lock(&self.state).processes(), command)
-    }
-
-    /// Not known: a signal that arrives twice does less harm than a lost one.
-    fn sent_to_both(&self, _signal: u32) -> bool {
-        false
     }
 
     fn stop(&mut self, _span: (Ktime, Ktime)) -> Last {

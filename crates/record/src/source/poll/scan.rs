@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tr_format::event::{Account, CgroupId, Comm, Exec, Fork, Ktime, LifeKind, TaskEnd};
+use tr_format::event::{Comm, Ktime};
 
 use crate::host;
-use crate::proc::{self, tgid, tid, Id, Stat};
+use crate::proc::{self, Id, Stat};
 use crate::source::events::Waiting;
 
 /// A process that a sample has found.
@@ -68,6 +68,12 @@ impl State {
         living.map(|(id, _)| *id).collect()
     }
 
+    /// The threads of a process in the last sample.
+    fn threads_of(&self, id: Id) -> BTreeSet<Id> {
+        let process = self.processes.get(&id);
+        process.map(|it| it.threads.clone()).unwrap_or_default()
+    }
+
     /// Takes a sample. Processes that a dead parent has left are still looked at by their
     /// ids; children that such a process had between two samples are missing.
     pub fn sample(&mut self) {
@@ -92,16 +98,9 @@ impl State {
                 self.found(time, id, parent, &stat);
             }
             self.look(time, id, &stat);
-            let threads = self
-                .processes
-                .get(&id)
-                .map(|process| process.threads.clone());
-            for thread in threads.into_iter().flatten() {
-                open.extend(
-                    proc::children(id, thread)
-                        .into_iter()
-                        .map(|child| (child, id)),
-                );
+            for thread in self.threads_of(id) {
+                let children = proc::children(id, thread);
+                open.extend(children.into_iter().map(|child| (child, id)));
             }
         }
     }
@@ -109,17 +108,7 @@ impl State {
     fn found(&mut self, time: Ktime, id: Id, parent: Id, stat: &Stat) {
         let above = self.processes.get(&parent);
         let (comm, arguments) = above.map_or((Comm::default(), 0), |it| (it.comm, it.arguments));
-        let fork = Fork {
-            parent_tid: tid(parent),
-            parent_tgid: tgid(parent),
-            tid: tid(id),
-            tgid: tgid(id),
-            start_time: time,
-            ns_tid: tid(id),
-            cgroup: CgroupId(0),
-            comm,
-        };
-        self.waiting.push(time, LifeKind::Fork(fork));
+        self.waiting.fork(time, (parent, parent), (id, id), comm);
         let process = Process {
             start: stat.start,
             comm,
@@ -144,35 +133,18 @@ impl State {
         if executed {
             self.executed(time, id, stat.comm);
         }
-        if stat.threads > 1
-            || self
-                .processes
-                .get(&id)
-                .is_some_and(|it| it.threads.len() > 1)
-        {
+        if stat.threads > 1 || self.threads_of(id).len() > 1 {
             self.threads(time, id, stat.comm);
         }
-        let threads = self
-            .processes
-            .get(&id)
-            .map(|process| process.threads.clone());
-        for thread in threads.into_iter().flatten() {
+        for thread in self.threads_of(id) {
             self.account(time, thread, id);
         }
     }
 
     fn executed(&mut self, time: Ktime, id: Id, comm: Comm) {
-        let exec = Exec {
-            tid: tid(id),
-            tgid: tgid(id),
-            old_tid: tid(id),
-            comm,
-            filename: proc::executable(id).unwrap_or_default().into(),
-            argv: proc::cmdline(id.unsigned_abs(), self.argv_limit),
-            cgroup: CgroupId(0),
-            max_rss: None,
-        };
-        self.waiting.push(time, LifeKind::Exec(exec));
+        let filename = proc::executable(id).unwrap_or_default();
+        let argv = proc::cmdline(id.unsigned_abs(), self.argv_limit);
+        self.waiting.exec(time, id, id, (comm, filename, argv));
     }
 
     /// Threads that are new, and those that have ended.
@@ -184,30 +156,16 @@ impl State {
         };
         let before = std::mem::replace(&mut process.threads, now.clone());
         for thread in before.difference(&now).filter(|thread| **thread != id) {
-            self.gone(time, *thread, id);
+            self.waiting.end(time, (*thread, id), None);
         }
         for thread in now.difference(&before) {
-            let fork = Fork {
-                parent_tid: tid(id),
-                parent_tgid: tgid(id),
-                tid: tid(*thread),
-                tgid: tgid(id),
-                start_time: time,
-                ns_tid: tid(*thread),
-                cgroup: CgroupId(0),
-                comm,
-            };
-            self.waiting.push(time, LifeKind::Fork(fork));
+            self.waiting.fork(time, (id, id), (*thread, id), comm);
         }
     }
 
     /// A process that was there in the last sample, and is not now.
     fn vanished(&mut self, time: Ktime, id: Id) {
-        if self
-            .processes
-            .get(&id)
-            .is_some_and(|process| !process.ended)
-        {
+        if self.processes.get(&id).is_some_and(|it| !it.ended) {
             self.end(time, id, None);
         }
         self.processes.remove(&id);
@@ -215,47 +173,17 @@ impl State {
 
     /// The end of a process and of its threads.
     fn end(&mut self, time: Ktime, id: Id, status: Option<u32>) {
-        let threads = self
-            .processes
-            .get(&id)
-            .map(|process| process.threads.clone());
-        for thread in threads.into_iter().flatten().filter(|thread| *thread != id) {
-            self.gone(time, thread, id);
+        let threads = self.threads_of(id).into_iter();
+        for thread in threads.filter(|thread| *thread != id) {
+            self.waiting.end(time, (thread, id), None);
         }
-        let end = TaskEnd {
-            tid: tid(id),
-            tgid: tgid(id),
-            status,
-            group_dead: true,
-            max_rss: None,
-        };
-        self.waiting.push(time, LifeKind::End(end));
-    }
-
-    /// The end of a thread, between two samples.
-    fn gone(&mut self, time: Ktime, thread: Id, process: Id) {
-        let end = TaskEnd {
-            tid: tid(thread),
-            tgid: tgid(process),
-            status: None,
-            group_dead: false,
-            max_rss: None,
-        };
-        self.waiting.push(time, LifeKind::End(end));
+        self.waiting.end(time, (id, id), status);
     }
 
     pub fn account(&mut self, time: Ktime, id: Id, process: Id) {
-        let Some((sum_exec_runtime, run_delay, slices)) = proc::totals(id) else {
-            return;
-        };
-        let account = Account {
-            tid: tid(id),
-            tgid: tgid(process),
-            sum_exec_runtime,
-            run_delay: Some(run_delay),
-            slices: Some(slices),
-        };
-        self.waiting.push(time, LifeKind::Account(account));
+        if let Some(totals) = proc::totals(id) {
+            self.waiting.account(time, (id, process), totals);
+        }
     }
 }
 

@@ -77,8 +77,7 @@ pub fn install() -> Result<OwnedFd, Errno> {
     };
     match set() {
         Err(Errno::EACCES) => {
-            // SAFETY: a plain system call.
-            Errno::result(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
+            nix::sys::prctl::set_no_new_privs()?;
             set()
         }
         result => result,

@@ -11,19 +11,30 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_format::event::{Degraded, Ktime, LifeKind};
+use tr_format::event::{Ktime, LifeKind};
 use tr_format::meta::{Facts, Known, Method, Missing, Origin, Scope};
 
 use self::tracer::{State, Thread};
 use super::sampler::Sampler;
-use super::{Drained, Last, Reaped, Source, Started, Tracing, NEEDS_PROGRAMS};
+use super::{degraded, Drained, Last, Source, Started, NEEDS_PROGRAMS};
 use crate::config::{Config, Follow};
 use crate::error::Error;
 use crate::proc::{self, Alive, Id};
 use crate::{host, urgency};
 
-/// What a recording by ptrace lacks, or changes in COMMAND, by the kernel's rules.
-const LIMITS: [&str; 3] = [
+/// What a recording by ptrace knows, and how.
+pub const FACTS: Facts = Facts {
+    switches: Known::Totals,
+    wakings: Known::Absent,
+    run_queue: Known::Totals,
+    blocked: Known::Absent,
+    life_times: Known::Recorder,
+    argv: Known::Recorder,
+    codes: Known::Recorder,
+    memory: Known::Absent,
+};
+/// What it lacks beside, or changes in COMMAND, by the kernel's rules.
+pub const LIMITS: [&str; 3] = [
     NEEDS_PROGRAMS,
     "what another tracer follows (gdb, strace, LSan): a task has one tracer",
     "programs that install a seccomp listener: they get EBUSY, as the kernel allows one a tree",
@@ -52,8 +63,6 @@ impl Shared {
 struct Ptrace {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// Answers calls of ptrace(2).
-    calls: Option<JoinHandle<()>>,
     sampler: Option<Sampler>,
     root: Id,
 }
@@ -73,40 +82,28 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     let shared = Arc::new(Shared::default());
     *shared.lock() = State::new(root, config.argv_limit);
     let thread = spawn(&shared, root)?;
+    let calls = Arc::clone(&shared);
     let source = Ptrace {
         shared,
         thread: Some(thread),
-        calls: None,
         sampler: None,
         root,
     };
     Ok(Started {
         source: Box::new(source),
+        listen: Some(Box::new(move |listener| listen(&calls, listener))),
         scope: Scope::Command,
         root: child,
-        origin: Some(origin()),
+        origin: Some(Origin {
+            method: Method::Ptrace,
+            facts: FACTS,
+        }),
         extras: None,
         missing: LIMITS.map(|why| Missing::new(None, why)).to_vec(),
         irq_known: false,
         buffer: 0,
         living: Vec::new(),
     })
-}
-
-fn origin() -> Origin {
-    Origin {
-        method: Method::Ptrace,
-        facts: Facts {
-            switches: Known::Totals,
-            wakings: Known::Absent,
-            run_queue: Known::Totals,
-            blocked: Known::Absent,
-            life_times: Known::Recorder,
-            argv: Known::Recorder,
-            codes: Known::Recorder,
-            memory: Known::Absent,
-        },
-    }
 }
 
 /// Starts the tracer's thread, which traces `root` and all its descendants.
@@ -129,6 +126,20 @@ fn spawn(shared: &Arc<Shared>, root: Id) -> Result<JoinHandle<()>, Error> {
     let seized = seized.recv().unwrap_or(Err(Errno::ESRCH));
     seized.map_err(Error::Ptrace)?;
     Ok(thread)
+}
+
+/// Answers calls of ptrace(2) in a thread of its own.
+fn listen(shared: &Arc<Shared>, listener: Option<OwnedFd>) {
+    let Some(listener) = listener else {
+        let what = "programs that trace others (gdb, strace, leak checkers) fail: there is no listener for ptrace";
+        let mut state = shared.lock();
+        return state.waiting.push(host::now(), degraded(what));
+    };
+    let answers = Arc::clone(shared);
+    let thread = std::thread::Builder::new().name("tr-calls".into());
+    // Without the thread the listener closes, and such calls fail.
+    let thread = thread.spawn(move || announce(&answers, &listener));
+    shared.lock().calls = thread.ok();
 }
 
 /// Lets the tracer let go of the targets of calls of ptrace(2), and then the calls go on.
@@ -181,44 +192,6 @@ fn run(shared: &Shared) {
     }
 }
 
-impl Tracing for Ptrace {
-    fn wants_calls(&self) -> bool {
-        true
-    }
-
-    fn listen(&mut self, listener: Option<OwnedFd>) {
-        let Some(listener) = listener else {
-            let what = b"programs that trace others (gdb, strace, leak checkers) fail: there is no listener for ptrace";
-            let degraded = Degraded {
-                what: (*what).into(),
-            };
-            let mut state = self.shared.lock();
-            return state
-                .waiting
-                .push(host::now(), LifeKind::Degraded(degraded));
-        };
-        let shared = Arc::clone(&self.shared);
-        let thread = std::thread::Builder::new().name("tr-calls".into());
-        // Without the thread the listener closes, and such calls fail.
-        let thread = thread.spawn(move || announce(&shared, &listener));
-        self.calls = thread.ok();
-    }
-
-    fn reaped(&mut self) -> Option<Reaped> {
-        self.shared.lock().reaped.take()
-    }
-
-    /// The kernel reports the stops of a tracee to its tracer alone, if that is a thread of its
-    /// parent's process (`do_notify_parent_cldstop` in kernel/signal.c).
-    fn has_stopped_command(&self) -> bool {
-        self.shared.lock().root_stopped
-    }
-
-    fn took_rights(&self) -> bool {
-        self.shared.lock().told_rights
-    }
-}
-
 impl Source for Ptrace {
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         None
@@ -238,8 +211,8 @@ impl Source for Ptrace {
         self.sampler = Some(Sampler::start(move || sample(&shared)));
     }
 
-    fn bytes(&self) -> usize {
-        self.shared.lock().waiting.bytes()
+    fn waiting(&self) -> (usize, bool) {
+        (self.shared.lock().waiting.bytes(), false)
     }
 
     fn take(&mut self) -> Box<dyn Drained> {
@@ -269,10 +242,21 @@ impl Source for Ptrace {
         })
     }
 
+    /// The kernel reports the stops of a tracee to its tracer alone, if that is a thread of its
+    /// parent's process (`do_notify_parent_cldstop` in kernel/signal.c).
+    fn has_stopped_command(&self) -> bool {
+        self.shared.lock().root_stopped
+    }
+
     /// The end of the tracer's thread lets go of all tracees.
     fn stop(&mut self, _span: (Ktime, Ktime)) -> Last {
         self.let_go();
-        Last::default()
+        let mut state = self.shared.lock();
+        Last {
+            reaped: state.reaped.take(),
+            took_rights: state.told_rights,
+            ..Last::default()
+        }
     }
 }
 
@@ -293,7 +277,8 @@ impl Ptrace {
             host::pause(Duration::from_millis(1));
         }
         let _ = thread.join();
-        if let Some(calls) = self.calls.take() {
+        let calls = self.shared.lock().calls.take();
+        if let Some(calls) = calls {
             let _ = calls.join();
         }
     }

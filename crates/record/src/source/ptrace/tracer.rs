@@ -2,10 +2,9 @@
 //! other. Its end lets go of all tracees at once, in whatever state they are.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::thread::JoinHandle;
 
-use tr_format::event::{
-    Account, Argv, CgroupId, Comm, Degraded, Detached, Exec, Fork, Ktime, LifeKind, TaskEnd,
-};
+use tr_format::event::{Argv, Comm, Detached, Ktime, LifeKind};
 
 use super::listener::Call;
 use super::sys::{self, Found, Next};
@@ -13,7 +12,7 @@ use crate::host;
 use crate::proc::{self, tgid, tid, Id};
 use crate::rescue::{self, Stage};
 use crate::source::events::Waiting;
-use crate::source::Reaped;
+use crate::source::{degraded, Reaped};
 
 #[derive(Clone, Copy, Debug)]
 struct Task {
@@ -40,6 +39,8 @@ pub struct State {
     /// Tracees that were adopted without the event of their fork, and the process that `/proc`
     /// showed as their parent. The event may come late, even after their end, or never.
     adopted: HashMap<Id, Id>,
+    /// The thread that answers calls of ptrace(2).
+    pub calls: Option<JoinHandle<()>>,
     /// Another thread waits for what the tracer does next.
     pub awaited: bool,
     /// The tracer's thread has to end.
@@ -223,17 +224,8 @@ impl State {
             since: time,
         };
         self.tasks.insert(child, task);
-        let fork = Fork {
-            parent_tid: tid(parent),
-            parent_tgid: tgid(of.process),
-            tid: tid(child),
-            tgid: tgid(process),
-            start_time: time,
-            ns_tid: tid(child),
-            cgroup: CgroupId(0),
-            comm: of.comm,
-        };
-        self.waiting.push(time, LifeKind::Fork(fork));
+        let parent = (parent, of.process);
+        self.waiting.fork(time, parent, (child, process), of.comm);
     }
 
     /// Takes a new tracee whose fork's event has not come, and lets it run. Of the task that
@@ -261,8 +253,7 @@ impl State {
                 task.parent = process;
             }
         }
-        let waiting = &mut self.waiting;
-        waiting.correct_fork(tid(child), tid(parent), tgid(process));
+        self.waiting.correct_fork(child, (parent, process));
     }
 
     fn executed(&mut self, id: Id) {
@@ -294,17 +285,8 @@ impl State {
             since: time,
         };
         self.tasks.insert(id, task);
-        let exec = Exec {
-            tid: tid(id),
-            tgid: tgid(id),
-            old_tid: tid(before),
-            comm,
-            filename: filename.unwrap_or_default().into(),
-            argv,
-            cgroup: CgroupId(0),
-            max_rss: None,
-        };
-        self.waiting.push(time, LifeKind::Exec(exec));
+        let program = (comm, filename.unwrap_or_default(), argv);
+        self.waiting.exec(time, id, before, program);
     }
 
     /// Tells once if a program that a stopped process executes would have gained rights.
@@ -315,11 +297,8 @@ impl State {
         }
         if proc::gains_rights(format!("/proc/{id}/exe").as_ref()) {
             self.told_rights = true;
-            let what = b"a setuid or setgid program ran without its rights, because it was traced";
-            let degraded = Degraded {
-                what: (*what).into(),
-            };
-            self.waiting.push(time, LifeKind::Degraded(degraded));
+            let what = "a setuid or setgid program ran without its rights, because it was traced";
+            self.waiting.push(time, degraded(what));
         } else if let Some(name) = filename.filter(|name| name.starts_with(b"/")) {
             if self.plain.len() < PLAIN {
                 self.plain.insert(name.into());
@@ -372,9 +351,7 @@ impl State {
             let what = format!(
                 "{name} (pid {process}) and what it starts is not recorded further: another program traces it"
             );
-            let what = what.into_bytes().into();
-            self.waiting
-                .push(time, LifeKind::Degraded(Degraded { what }));
+            self.waiting.push(time, degraded(what));
         }
         let mut going: HashSet<Id> = processes.iter().copied().collect();
         loop {
@@ -454,15 +431,8 @@ impl State {
         if id == process {
             self.adopted.retain(|_, parent| *parent != id);
         }
-        let end = TaskEnd {
-            tid: tid(id),
-            tgid: tgid(process),
-            status: Some(status.cast_unsigned()),
-            // A leader's end is reported after those of the other threads.
-            group_dead: id == process,
-            max_rss: None,
-        };
-        self.waiting.push(time, LifeKind::End(end));
+        let status = status.cast_unsigned();
+        self.waiting.end(time, (id, process), Some(status));
         if id == self.root {
             if let Some((status, _)) = reaped {
                 rescue::note(Some(Stage::Ended(status.cast_unsigned())));
@@ -512,14 +482,7 @@ impl State {
     }
 
     fn push_account(&mut self, time: Ktime, id: Id, of: Id, totals: proc::Totals) {
-        let (sum_exec_runtime, run_delay, slices) = totals;
-        let account = Account {
-            tid: tid(of),
-            tgid: tgid(self.process_of(id)),
-            sum_exec_runtime,
-            run_delay: Some(run_delay),
-            slices: Some(slices),
-        };
-        self.waiting.push(time, LifeKind::Account(account));
+        let task = (of, self.process_of(id));
+        self.waiting.account(time, task, totals);
     }
 }
