@@ -3,6 +3,7 @@
 use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::{CriticalPath, Kind as Time};
 use tr_analyze::model::Analysis;
+use tr_analyze::share;
 use tr_format::event::Comm;
 
 use crate::names::named;
@@ -207,12 +208,6 @@ impl Verdict {
 /// docs/validation.md that ran both ways a tenth would cover two, a fifth all.
 pub(super) fn error(lost: u64, alone: u64) -> u64 {
     (alone / 5).min(lost)
-}
-
-/// As much of something as `part` is of `whole`.
-pub(super) fn share(of: u64, part: u64, whole: u64) -> u64 {
-    let ns = u128::from(of) * u128::from(part) / u128::from(whole.max(1));
-    u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
 /// Who had the CPUs while the path waited for one, in ns.

@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tr_analyze::share;
 
 use super::machine::{is_noticeable, judge};
 use super::parts::Part;
@@ -363,22 +364,18 @@ fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
 
 /// What the machine took beyond what it took before for each second of the build's work.
 fn withheld_by(sides: Sides<'_>, part: Part) -> Option<Share> {
-    const SCALE: u128 = 1_000_000;
+    const SCALE: u64 = 1_000_000;
     let get = |run: &Run| Some(run.parts.as_ref()?.times.get(part));
     let need = |run: &Run| Some(run.parts.as_ref()?.times.sum(Part::is_run));
-    let rate = judge(sides, |run| {
-        let rate = u128::from(get(run)?) * SCALE / u128::from(need(run)?).max(1);
-        u64::try_from(rate).ok()
-    })?;
+    let rate = judge(sides, |run| Some(share(get(run)?, SCALE, need(run)?)))?;
     if rate.verdict == Verdict::Inside {
         return None;
     }
     let (part_of, need) = (judge(sides, get)?, judge(sides, need)?);
-    let as_before = u128::from(rate.base) * u128::from(need.new) / SCALE;
-    let as_before = i128::try_from(as_before).unwrap_or(i128::MAX);
+    let as_before = share(rate.base, need.new, SCALE);
     Some(Share {
         cause: Cause::of(part),
-        ns: i128::from(part_of.new) - as_before,
+        ns: i128::from(part_of.new) - i128::from(as_before),
         as_many: false,
     })
 }

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::containers::Called;
 use tr_analyze::critical_path;
+use tr_analyze::memory::killed;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::status::{self, Purpose, KILL};
@@ -17,7 +18,7 @@ use tr_analyze::tools::{self, Family, Role};
 use tr_format::event::Ktime;
 use tr_format::meta::Extra;
 
-use super::memory::{killed, limit};
+use super::memory::limit;
 use super::verdicts::{Judged, Verdict};
 use crate::ancestors::down;
 use crate::sort::Rows;
@@ -119,7 +120,8 @@ struct Sure<'a> {
 
 impl<'a> Sure<'a> {
     fn new(analysis: &'a Analysis) -> Sure<'a> {
-        let out_of_memory: BTreeMap<_, _> = killed(analysis).collect();
+        let killed = killed(analysis).map(|it| (it.process, it.resident));
+        let out_of_memory: BTreeMap<_, _> = killed.collect();
         let containers = match out_of_memory.is_empty() {
             true => Vec::new(),
             false => query::containers(analysis),

@@ -8,6 +8,7 @@
 
 use tr_analyze::awaited::Awaited;
 use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::share as share_of;
 use tr_analyze::timeline::{Actor, Bucket, Sample, Stretch, Wait};
 use tr_format::event::Reason;
 
@@ -243,7 +244,7 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
             for ix in &sample {
                 pieces(analysis, *ix, grain, |_| count += 1);
             }
-            (u128::from(count) * u128::from(all) / u128::from(sampled.max(1))) as u64
+            share_of(count, all, sampled)
         };
         // The first guess is the span of all threads shared among the pieces.
         let lives = analysis.threads.iter().map(|t| t.end.since(t.start));

@@ -17,6 +17,7 @@ use tr_analyze::jobs::Tools;
 use tr_analyze::machine::withheld;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
+use tr_analyze::share;
 use tr_analyze::timeline::Bucket;
 use tr_format::event::{CpuId, Ktime};
 
@@ -544,9 +545,8 @@ fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
     let allowed = wanted
         .quota
         .map_or(allowed, |quota| allowed.min(quota.max(1)));
-    let at_best = u128::from(all) * 1000 / u128::from(allowed);
     NoForecast::Totals {
-        at_best: (!less).then(|| u64::try_from(at_best).unwrap_or(u64::MAX)),
+        at_best: (!less).then(|| share(all, 1000, allowed)),
         cpus,
     }
 }

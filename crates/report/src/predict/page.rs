@@ -6,6 +6,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::Done;
+use tr_analyze::share;
 
 use super::render::told;
 use super::{Forecast, Predictor, Wanted, MOST_CPUS};
@@ -208,12 +209,11 @@ fn run(
         .map(|leg| analysis.thread(leg.thread).process)
         .collect();
     let path = drawn.iter().zip(0..).filter(|(ix, _)| on_path.contains(ix));
-    let all = u128::from(done.wall.max(1)) * u128::from(cpus);
     Run {
         cpus,
         jobs,
         wall: [wall.low, wall.likely, wall.high],
-        used: u64::try_from(u128::from(done.on_cpu) * 100 / all).unwrap_or(100),
+        used: share(100, done.on_cpu, done.wall.saturating_mul(cpus)),
         decides: told(&super::parts(analysis, &done), 3),
         bars: bars.collect(),
         path: path.map(|(_, at)| at).collect(),

@@ -162,8 +162,7 @@ impl Forecast {
             style.wrapped(out, Paint::Plain, lead, text);
         };
         line(&mut out, "  path: ", &told(&self.path, 4));
-        let most = u128::from(self.wall.likely) * u128::from(self.cpus);
-        let most = u64::try_from(most).unwrap_or(u64::MAX);
+        let most = self.wall.likely.saturating_mul(self.cpus);
         let used = units::share(self.on_cpu, most);
         line(
             &mut out,

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::model::{Analysis, Process};
+use tr_analyze::share;
 use tr_format::event::Ktime;
 
 /// The most bytes of an export without a given detail.
@@ -34,16 +35,12 @@ pub fn of(analysis: &Analysis, events: u64) -> u64 {
     let cpus = analysis.meta.cpus.len().max(1) as u64;
     // A piece, and a longer stay after it.
     let moment = 2 * (cpus.saturating_mul(STAY) + SLICE);
-    let half = u128::from(MOST / 2);
-    let pieces = u128::from(length) * u128::from(moment) / half;
+    let pieces = share(length, moment, MOST / 2);
     let mut lengths: Vec<u64> = analysis.processes.iter().map(wall).collect();
     lengths.sort_unstable_by(|a, b| b.cmp(a));
     let shortest = lengths.get((MOST / 2 / PROCESS) as usize);
     let shortest = shortest.map_or(0, |ns| ns.saturating_add(1));
-    u64::try_from(pieces)
-        .unwrap_or(u64::MAX)
-        .max(shortest)
-        .max(1)
+    pieces.max(shortest).max(1)
 }
 
 /// The bytes of an export of so many events of which nothing is merged, rather too many.

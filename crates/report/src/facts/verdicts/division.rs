@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tr_analyze::awaited::Awaited;
 use tr_analyze::contention::{Contention, Wait};
 use tr_analyze::critical_path::{Kind, Segment};
-use tr_analyze::memory::MemoryKind;
+use tr_analyze::memory::{self, killed};
 use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
 use tr_analyze::network::Ends;
+use tr_analyze::share;
 use tr_analyze::status::ended_in_time;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::counters::Counter;
@@ -15,7 +16,7 @@ use tr_format::event::{Ktime, Reason};
 
 use crate::exit;
 use crate::facts::loads;
-use crate::facts::memory::{evicts, killed};
+use crate::facts::memory::evicts;
 use crate::facts::network::Host;
 use crate::facts::parts::{Part, PartTimes};
 use crate::label;
@@ -99,8 +100,8 @@ impl<'a> Divider<'a> {
             contention,
             ends: Ends::new(analysis),
             threads,
-            memory: memory(analysis, steps),
-            no_memory: killed(analysis).map(|(ix, _)| ix).collect(),
+            memory: memory_of(analysis, steps),
+            no_memory: killed(analysis).map(|it| it.process).collect(),
         }
     }
 
@@ -205,10 +206,8 @@ impl<'a> Divider<'a> {
         let on_cpu = stretches.filter(|it| matches!(it.doing, Bucket::OnCpu(_)));
         let on_cpu = on_cpu.map(|it| it.length());
         let had = on_cpu.fold(0, u64::saturating_add).min(all);
-        let own = u128::from(waited) * u128::from(had) / u128::from(all);
-        divided
-            .times
-            .take(Part::Own, u64::try_from(own).unwrap_or(waited), Part::Work);
+        let own = share(waited, had, all);
+        divided.times.take(Part::Own, own, Part::Work);
     }
 
     /// The waits for a CPU of a step's own critical path.
@@ -492,33 +491,19 @@ struct Waits {
     reclaims: u64,
 }
 
-/// The waits for memory of each step's threads: an event tells those since the thread's event before.
-fn memory(analysis: &Analysis, steps: &Steps) -> HashMap<StepIx, Waits> {
+/// The waits for memory of each step's threads.
+fn memory_of(analysis: &Analysis, steps: &Steps) -> HashMap<StepIx, Waits> {
     let mut sums: HashMap<StepIx, Waits> = HashMap::new();
-    let mut before: HashMap<ThreadIx, Ktime> = HashMap::new();
-    for event in &analysis.memory {
-        let start = analysis.thread(event.thread).start;
-        let (since, count, ns) = match event.kind {
-            MemoryKind::Reclaimed(count, ns) => {
-                let last = before.insert(event.thread, event.time);
-                (last.unwrap_or(start), count, ns)
-            }
-            MemoryKind::Swapped(ns) => (start, 0, ns),
-            MemoryKind::Killed(_) => continue,
-        };
-        let whole = event.time.since(since).max(1);
-        for (from, to, step) in steps.parts(analysis, event.thread) {
-            let part = to
-                .min(event.time)
-                .since(from.max(since).min(to.min(event.time)));
-            let of = |sum: u64| {
-                let of = u128::from(sum) * u128::from(part) / u128::from(whole);
-                u64::try_from(of).unwrap_or(u64::MAX)
-            };
+    for it in memory::waits(analysis) {
+        let whole = it.until.since(it.since);
+        for (from, to, step) in steps.parts(analysis, it.thread) {
+            let to = to.min(it.until);
+            let part = to.since(from.max(it.since).min(to));
             for step in steps.around(step).filter(|_| part > 0) {
                 let sum = sums.entry(step).or_default();
-                sum.ns = sum.ns.saturating_add(of(ns));
-                sum.reclaims = sum.reclaims.saturating_add(of(count));
+                sum.ns = sum.ns.saturating_add(share(it.ns, part, whole));
+                let reclaims = share(it.reclaims.unwrap_or(0), part, whole);
+                sum.reclaims = sum.reclaims.saturating_add(reclaims);
             }
         }
     }
