@@ -28,6 +28,7 @@ const WORDS: &[(Family, &str, bool)] = &[
     (Family::Meson, "let it run more at once", false),
     (Family::Rspec, "run them by parallel_tests", false),
     (Family::Jest, "let it use more workers", false),
+    (Family::Vitest, "let it use more workers", false),
 ];
 
 /// The words for a change that a role has.

@@ -269,7 +269,12 @@ const RULES: &[Rule] = &[
          docker ps => -",
     ),
     (
-        &[Family::Jest, Family::Rspec, Family::TestRunner],
+        &[
+            Family::Jest,
+            Family::Rspec,
+            Family::TestRunner,
+            Family::Vitest,
+        ],
         tests::runner,
         "node /w/node_modules/.bin/jest --ci => test | jest
          node /w/node_modules/vitest/vitest.mjs run => test | vitest
