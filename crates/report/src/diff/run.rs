@@ -1,7 +1,6 @@
 //! One recording, reduced to the compared figures.
 
 use tr_analyze::critical_path::{self, CriticalPath, Segment};
-use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, Process, Times};
 use tr_format::event::Ktime;
 use tr_format::meta::EndReason;
@@ -13,7 +12,7 @@ use crate::facts::loads::Loads;
 use crate::facts::normal::{self, pids, Paths};
 use crate::facts::step_sums::{self, StepSums};
 use crate::names::named;
-use crate::{escape, label, who};
+use crate::{escape, kinds, label, who};
 
 named! {
     /// A compared figure of a recording, or of one process in it.
@@ -130,7 +129,7 @@ pub struct Bar {
     pub program: String,
     /// The process's label, escaped.
     pub label: String,
-    /// The time of its threads by state, or on the path: on CPU, run queue, blocked, sleep, unknown.
+    /// The time of its threads, or on the path, by [`crate::words::STATES`].
     pub states: [u64; 5],
 }
 
@@ -195,21 +194,13 @@ impl Run {
 /// The processes over time. Those with children that were on a CPU for less than a tenth of
 /// their time only waited: make, a compiler's driver.
 fn timeline(analysis: &Analysis) -> Vec<Bar> {
-    let mut parents = vec![false; analysis.processes.len()];
-    for process in &analysis.processes {
-        let parent = process.parent.map(|parent| parent.0 as usize);
-        if let Some(parent) = parent.and_then(|at| parents.get_mut(at)) {
-            *parent = true;
-        }
-    }
     let since = |time: Ktime| time.since(analysis.start);
-    let processes = analysis.processes.iter().zip(parents);
-    let worked = processes.filter(|(process, parent)| {
+    let worked = analysis.processes.iter().filter(|process| {
         let wall = process.end.since(process.start);
         let on_cpu = process.times.on_cpu_known().unwrap_or(wall);
-        !parent || on_cpu.saturating_mul(10) >= wall
+        process.children.is_empty() || on_cpu.saturating_mul(10) >= wall
     });
-    let bars = worked.map(|(process, _)| Bar {
+    let bars = worked.map(|process| Bar {
         from: since(process.start),
         to: since(process.end),
         program: label::program(process),
@@ -258,14 +249,7 @@ fn states(process: &Process) -> [u64; 5] {
 fn states_of(segments: &[Segment]) -> [u64; 5] {
     let mut times = [0u64; 5];
     for segment in segments {
-        let at = match segment.kind {
-            Kind::OnCpu => 0,
-            Kind::RunQueue => 1,
-            Kind::Disk | Kind::Memory | Kind::Blocked => 2,
-            Kind::Unknown | Kind::Lived | Kind::SleepOrBlocked => 4,
-            _ => 3,
-        };
-        if let Some(time) = times.get_mut(at) {
+        if let Some(time) = times.get_mut(kinds::state(segment.kind)) {
             *time = time.saturating_add(segment.length());
         }
     }

@@ -21,13 +21,14 @@ use crate::encode::object;
 use crate::facts::failure::{Failed, Failures};
 use crate::facts::shares::CpuShares;
 use crate::facts::{by_events, by_tr, path, versions};
-use crate::html::segments::Segments;
+use crate::html::segments::{KindRow, Segments, KINDS, MIXED};
 use crate::html::stacks::{Function, Stacks};
 use crate::html::steps::{Chosen, Steps};
 use crate::html::strings::Strings;
 use crate::predict::{needs, WhatIf};
 use crate::sort::Rows;
 use crate::view::{Ask, View};
+use crate::words::STATES;
 use crate::{escape, exit, kinds, label, query, units, warnings, who};
 
 /// The most bytes of texts longer than a line, uncompressed.
@@ -80,6 +81,11 @@ pub struct Document {
     /// Their number, if some are left out.
     connections_of: usize,
     counters: Counters,
+    /// What a thread does.
+    states: [&'static str; 5],
+    kinds: &'static [KindRow],
+    /// The kinds of the path's segments: the words, and the place in `states`.
+    path_kinds: Vec<(&'static str, usize)>,
     segments: Sizes,
     /// Only of a recording with stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -186,6 +192,7 @@ object! {
         unit: u64 = segments.unit,
         pieces: usize = segments.kinds.len(),
         mixed: usize = segments.shares.len(),
+        mixed_kind: u8 = MIXED,
     }
 
     // Functions have a column for each property.
@@ -373,7 +380,7 @@ struct Path {
     from: u64,
     thread: Vec<u32>,
     length: Vec<u64>,
-    /// The kinds of pieces; 11: a task that is not recorded.
+    /// The places in `path_kinds`.
     kind: Vec<u8>,
     /// The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of
     /// a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's
@@ -452,6 +459,11 @@ pub fn document(
         connections: connections(analysis, &mut strings),
         connections_of: analysis.connections.len() + analysis.lookups.len(),
         counters: counters(analysis),
+        states: STATES,
+        kinds: &KINDS,
+        path_kinds: Kind::ALL
+            .map(|kind| (kinds::title(kind), kinds::state(kind)))
+            .to_vec(),
         segments: Sizes::new(segments),
         stacks: stacks.map(|stacks| StackSizes::new(stacks, &mut strings)),
         strings: strings.list(),
@@ -528,7 +540,7 @@ fn steps(path: &CriticalPath) -> Vec<Step> {
     let all = path.segments.iter().map(|segment| Step {
         thread: segment.thread.0,
         length: segment.length(),
-        kind: path_kind(segment.kind),
+        kind: segment.kind as u8,
         then: path_then(segment.then),
         inferred: segment.inferred || segment.then_inferred,
     });
@@ -563,23 +575,6 @@ fn steps(path: &CriticalPath) -> Vec<Step> {
     }
     flush(&mut held, &mut longest, &mut steps);
     steps
-}
-
-/// The kinds of the path's segments, as the kinds of pieces.
-fn path_kind(kind: Kind) -> u8 {
-    match kind {
-        Kind::Lived | Kind::Others | Kind::Unknown => 0,
-        Kind::OnCpu => 1,
-        Kind::RunQueue => 2,
-        Kind::Sleep => 4,
-        Kind::Stopped => 5,
-        Kind::Disk => 6,
-        Kind::Blocked | Kind::Memory => 8,
-        Kind::SleepOrBlocked => 9,
-        Kind::Outside => 11,
-        Kind::Network => 16,
-        Kind::Terminal => 19,
-    }
 }
 
 fn path_then(then: Then) -> u8 {

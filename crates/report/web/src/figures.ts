@@ -1,6 +1,6 @@
 // The times of each process in the shown range, and their sums.
 
-import { BLOCKED, ASLEEP, ON, UNKNOWN, WAIT, KINDS, SOCKET, type Data } from "./data";
+import { BLOCKED, ASLEEP, ON, UNKNOWN, WAIT, KINDS, STATES, runs, type Data } from "./data";
 
 /** The part of a recording that figures are of: what the store shows, or less. */
 export interface Part {
@@ -108,8 +108,8 @@ export function pathInside(data: Data, part: Part): [name: string, ns: number, s
     t = to;
     const ix = data.processOf[thread];
     if (ns <= 0 || !part.shown(ix)) return;
-    const kind = path.kind[n];
-    const name = kind === 1 ? data.program(ix) : kind === 4 ? `sleep in ${data.program(ix)}` : kind === SOCKET ? "network" : (KINDS[kind]?.[0] ?? "unknown");
+    const [kind, state] = data.doc.path_kinds[path.kind[n]];
+    const name = state === ON ? data.program(ix) : kind === STATES[ASLEEP] ? `sleep in ${data.program(ix)}` : kind;
     const sum = by.get(name) ?? { ns: 0, n: 0 };
     sum.ns += ns;
     sum.n++;
@@ -173,7 +173,7 @@ export function busy(data: Data, part: Part): { known: number[]; unknown: number
     for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) {
       for (let at = first[t]; at < first[t + 1]; at++) {
         if (kind[at] > 1 || end[at] <= t0 || start[at] >= t1) continue;
-        const on = kind[at] === 1 ? 0 : 2;
+        const on = runs(kind[at]) ? 0 : 2;
         times[on].push(Math.max(start[at], t0));
         times[on + 1].push(Math.min(end[at], t1));
       }

@@ -54,11 +54,7 @@ fn sums(segments: &Segments) -> Vec<([f64; 5], f64)> {
                     sums[4] += length * (1.0 - known / 255.0);
                     off += length / 255.0;
                 }
-                1 => sums[0] += length,
-                2 | 3 => sums[1] += length,
-                6..=8 | 20..=25 => sums[2] += length,
-                4 | 5 | 12..=19 | 26..=28 => sums[3] += length,
-                _ => sums[4] += length,
+                kind => sums[KINDS[usize::from(kind)].1] += length,
             }
             off += segments.unit as f64;
             at += 1;
@@ -66,6 +62,28 @@ fn sums(segments: &Segments) -> Vec<([f64; 5], f64)> {
         (sums, off)
     };
     segments.counts.iter().map(of).collect()
+}
+
+#[test]
+fn the_kind_of_a_stretch_has_its_state() {
+    let analysis = analysis();
+    let timeline = analysis.timeline.as_ref().unwrap();
+    let mut seen = std::collections::BTreeSet::new();
+    for thread in analysis.thread_ids() {
+        for stretch in timeline.of(thread) {
+            let kind = kind(&analysis, thread, &stretch);
+            let (name, state, _) = KINDS[usize::from(kind)];
+            // A wait whose kind is not known is blocked or asleep.
+            let known = stretch.doing != Bucket::Unknown && kind != UNKNOWN_WAIT;
+            assert!(
+                !known || state == share(stretch.doing),
+                "{name}: {stretch:?}"
+            );
+            seen.insert(name);
+        }
+    }
+    let some = [ON_CPU, RUN_QUEUE, "child", "pipe", "disk"];
+    assert!(some.iter().all(|name| seen.contains(name)), "{seen:?}");
 }
 
 #[test]
