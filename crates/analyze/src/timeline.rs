@@ -333,6 +333,11 @@ impl Timeline {
         (0..self.count(thread)).filter_map(move |number| self.get(thread, number))
     }
 
+    /// A thread's stretch around a time: the last one that begins at or before it.
+    pub fn around(&self, thread: ThreadIx, time: Ktime) -> Option<Stretch> {
+        self.get(thread, self.at(thread, time)?)
+    }
+
     /// Divides the stretch around a time: `actor` ended its first part, its own one the rest.
     pub(crate) fn divide(&mut self, thread: ThreadIx, at: Ktime, actor: Actor) {
         let Some(number) = self.at(thread, at) else {
@@ -354,7 +359,7 @@ impl Timeline {
         }
     }
 
-    /// The number of the stretch at a time: the last one that begins at or before it.
+    /// The number of the stretch [`Self::around`] a time.
     pub fn at(&self, thread: ThreadIx, time: Ktime) -> Option<usize> {
         let changes = &self.0[thread].changes;
         changes

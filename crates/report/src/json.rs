@@ -81,7 +81,7 @@ object! {
         exit: Option<Exit> = analysis.summary.as_ref().and_then(|s| s.status).map(Exit::from),
         start_unix_ns: Option<u64> = analysis.meta.start_unix(),
         duration_ns: Option<u64> =
-            (!is_blank(analysis)).then(|| analysis.end.since(analysis.start)),
+            (!is_blank(analysis)).then(|| analysis.wall()),
         cpus: usize = analysis.meta.cpus.len(),
         kernel: String = analysis.meta.kernel.clone(),
         events: u64 = analysis.events.total(),
@@ -152,11 +152,11 @@ object! {
         start_ns: u64 = process.start.since(analysis.meta.start),
         end_ns: Option<u64> =
             (!process.alive).then(|| process.end.since(analysis.meta.start)),
-        wall_ns: u64 = process.end.since(process.start),
+        wall_ns: u64 = process.wall(),
         exit: Option<Exit> = process.status.map(Exit::from),
         threads: usize = process.threads.len(),
         lifetime_ns: u64 = threads(analysis, process)
-            .map(|t| t.end.since(t.start))
+            .map(|t| t.wall())
             .fold(0, u64::saturating_add),
         #[serde(flatten)]
         times: Times = Times::new(&process.times),

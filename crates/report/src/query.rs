@@ -236,7 +236,7 @@ impl Filter {
                     cgroup_path(analysis, process).unwrap_or_default(),
                 )
                 && (!self.failed || exit::failed(process.status))
-                && process.end.since(process.start) >= self.min
+                && process.wall() >= self.min
         };
         let all = analysis.processes.iter().enumerate();
         all.filter(|(at, process)| matches(process) && below(*at) && inside(*at) && contained(*at))
@@ -259,19 +259,10 @@ pub(crate) fn with_descendants(
     analysis: &Analysis,
     is_root: impl Fn(&Process) -> bool,
 ) -> Vec<bool> {
-    let processes = &analysis.processes;
-    let mut below = vec![false; processes.len()];
-    let roots = processes.iter().enumerate().filter(|(_, p)| is_root(p));
-    let mut open: Vec<usize> = roots.map(|(at, _)| at).collect();
-    while let Some(at) = open.pop() {
-        match below.get_mut(at) {
-            Some(known) if !*known => *known = true,
-            _ => continue,
-        }
-        let children = processes.get(at).map(|process| process.children.iter());
-        open.extend(children.into_iter().flatten().map(|child| child.0 as usize));
-    }
-    below
+    let below = down(analysis, |ix, above: Option<&bool>| {
+        above == Some(&true) || is_root(analysis.process(ix))
+    });
+    below.into_iter().map(|it| it == Some(true)).collect()
 }
 
 /// The container that each process is in: its own, or that of the nearest ancestor that has one.
@@ -464,21 +455,10 @@ fn first_places(
 /// Names decide between equal rows, so that the order is always the same.
 type Key = (u64, u64, Option<u32>);
 
-/// The time in which the tasks were known to be off CPU.
-pub fn off_cpu(times: &Times) -> u64 {
-    let parts = [
-        times.run_queue,
-        times.sleep,
-        times.blocked,
-        times.asleep_or_blocked,
-    ];
-    parts.into_iter().fold(0, u64::saturating_add)
-}
-
 fn key(sort: Sort, row: &GroupRow) -> Key {
     let most_first = match sort {
         Sort::OnCpu => row.times.on_cpu,
-        Sort::OffCpu => off_cpu(&row.times),
+        Sort::OffCpu => row.times.off_cpu(),
         Sort::Wall => row.wall,
         Sort::RunQueue => row.times.run_queue,
         Sort::Sleep => row.times.sleep,
@@ -502,7 +482,7 @@ fn of_process(analysis: &Analysis, process: &Process, name: String) -> GroupRow 
         threads: process.threads.len() as u64,
         pid: Some(process.pid.0),
         times: process.times,
-        wall: process.end.since(process.start),
+        wall: process.wall(),
         max_rss: process.max_rss,
         tree_cpu: process.tree.times.on_cpu,
         start: process.start.since(analysis.start),
@@ -522,7 +502,7 @@ fn of_threads(analysis: &Analysis, process: &Process) -> Vec<GroupRow> {
         threads: 1,
         pid: Some(thread.tid.0),
         times: thread.times,
-        wall: thread.end.since(thread.start),
+        wall: thread.wall(),
         max_rss: None,
         tree_cpu: thread.times.on_cpu,
         start: thread.start.since(analysis.start),

@@ -301,7 +301,7 @@ fn said(advice: &Advice) -> String {
 
 /// The status and the wall time.
 fn outcome(analysis: &Analysis) -> String {
-    let wall = units::time(analysis.end.since(analysis.start));
+    let wall = units::time(analysis.wall());
     match analysis.summary.as_ref().map(|summary| summary.status) {
         Some(Some(status)) => format!("{} after {wall}", exit::words(status)),
         Some(None) => wall,
@@ -383,7 +383,7 @@ fn steps(analysis: &Analysis, steps: &Steps) -> Vec<Timed> {
         found.order_by_key(|(at, step)| (std::cmp::Reverse(step.wall()), *at));
         found
     };
-    let wall = analysis.end.since(analysis.start);
+    let wall = analysis.wall();
     let mut found = inside(None);
     while let Some((at, step)) = found.first() {
         let below = inside(Some(*at));

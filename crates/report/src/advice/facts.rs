@@ -138,10 +138,7 @@ impl<'a> Facts<'a> {
     fn at(&self, segment: &Segment) -> (Option<Group>, Reason) {
         let process = self.analysis.thread(segment.thread).process;
         let timeline = self.analysis.timeline.as_ref();
-        let stretch = timeline.and_then(|timeline| {
-            let number = timeline.at(segment.thread, segment.from)?;
-            timeline.get(segment.thread, number)
-        });
+        let stretch = timeline.and_then(|it| it.around(segment.thread, segment.from));
         let reason = stretch.map_or(Reason::Unknown, |stretch| stretch.reason);
         (self.groups.at(process, segment.from), reason)
     }

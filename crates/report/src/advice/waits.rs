@@ -232,7 +232,7 @@ fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
             .map(|ix| facts.analysis.thread(*ix));
         let works = |it: &tr_analyze::model::Thread| {
             let busy = it.times.on_cpu.saturating_add(it.times.blocked);
-            busy.saturating_mul(10) >= it.end.since(it.start)
+            busy.saturating_mul(10) >= it.wall()
         };
         children
             .map(|it| (it.start, it.end))

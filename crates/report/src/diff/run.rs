@@ -137,9 +137,7 @@ impl Run {
     /// Reduces an analysis. The critical path needs its timeline.
     pub fn new(file: &str, analysis: &Analysis) -> Run {
         let meta = &analysis.meta;
-        let path = critical_path::root(analysis)
-            .and_then(|root| critical_path::critical_path(analysis, root))
-            .ok();
+        let path = critical_path::of(analysis).ok();
         let on_path = path.as_ref().map(|path| path.by_process(analysis));
         let cwd = String::from_utf8_lossy(&meta.cwd).into_owned();
         let order = parents_first(analysis);
@@ -151,7 +149,7 @@ impl Run {
             };
             let parent = process.parent.map(|parent| parent.0 as usize);
             let path = on_path.as_ref().and_then(|path| path.get(at).copied());
-            let wall = process.end.since(process.start);
+            let wall = process.wall();
             if let Some(slot) = place.get_mut(at) {
                 *slot = Some(processes.len());
             }
@@ -164,7 +162,7 @@ impl Run {
             });
         }
         let rss = analysis.processes.iter().filter_map(|p| p.max_rss).max();
-        let wall = analysis.end.since(analysis.start);
+        let wall = analysis.wall();
         Run {
             file: escape::text(file.as_bytes()),
             command: escape::command(meta.command.iter().map(Vec::as_slice)),
@@ -196,7 +194,7 @@ impl Run {
 fn timeline(analysis: &Analysis) -> Vec<Bar> {
     let since = |time: Ktime| time.since(analysis.start);
     let worked = analysis.processes.iter().filter(|process| {
-        let wall = process.end.since(process.start);
+        let wall = process.wall();
         let on_cpu = process.times.on_cpu_known().unwrap_or(wall);
         process.children.is_empty() || on_cpu.saturating_mul(10) >= wall
     });

@@ -64,7 +64,7 @@ pub fn write(view: &View<'_>, trace: &Trace, shown: Shown, out: &mut dyn Write) 
         analysis
             .processes
             .get(**at)
-            .is_some_and(|it| detail::wall(it) >= shown.detail)
+            .is_some_and(|it| it.wall() >= shown.detail)
     };
     let long: Vec<usize> = view.chosen.iter().filter(long).copied().collect();
     let long = View {

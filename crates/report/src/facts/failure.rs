@@ -503,7 +503,7 @@ impl<'a> Finder<'a> {
                 false => format!("{name} (not COMMAND's)"),
             },
             end: self.sure.end(ix, process),
-            after: process.end.since(process.start),
+            after: process.wall(),
             pid: Some(process.pid.0),
             process: Some(ix),
             above: Vec::new(),
@@ -546,7 +546,7 @@ impl<'a> Finder<'a> {
                 let is_test = self.tests.is_failed(*ix);
                 let by = match explains {
                     // It may be any of them: the one that took the longest is no mere question.
-                    Explains::Maybe => child.end.since(child.start),
+                    Explains::Maybe => child.wall(),
                     _ => child.end.0,
                 };
                 Some(((explains, is_test, by, *ix), *ix))
@@ -705,7 +705,7 @@ const AT_ONCE: u64 = 500_000_000;
 /// A program that ends for a child's failure does so within this time, in ns: half a second, or a
 /// twentieth of its life.
 fn soon(process: &Process) -> u64 {
-    (process.end.since(process.start) / 20).max(AT_ONCE)
+    (process.wall() / 20).max(AT_ONCE)
 }
 
 /// The child of a shell or of make that says so has executed nothing.

@@ -223,7 +223,7 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<
         .map(|path| strings.add(escape::text(path))),
     // Since the start of the process before.
     start: i64 = difference(process.start.since(analysis.meta.start), around.0),
-    wall: u64 = process.end.since(process.start),
+    wall: u64 = process.wall(),
     alive: u8 = process.alive.into(),
     started_before: u8 = process.started_before.into(),
     kthread: u8 = process.kthread.into(),

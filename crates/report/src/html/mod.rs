@@ -47,9 +47,7 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
         return Ok(untraced_page(analysis, file, &reason));
     }
     let segments = segments::segments(analysis, segments::ROOM);
-    let path = critical_path::root(analysis)
-        .and_then(|root| critical_path::critical_path(analysis, root))
-        .ok();
+    let path = critical_path::of(analysis).ok();
     let stacks = stacks::stacks(analysis, &stacks::Room::default());
     let parts = (path.as_ref(), &segments, stacks.as_ref());
     let document = document::document(analysis, file, parts);

@@ -289,7 +289,7 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
             share_of(count, all, sampled)
         };
         // The first guess is the span of all threads shared among the pieces.
-        let lives = analysis.threads.iter().map(|t| t.end.since(t.start));
+        let lives = analysis.threads.iter().map(|t| t.wall());
         let guess = lives.fold(0, u64::saturating_add) / room;
         let mut shift = guess.max(1).ilog2().saturating_sub(4);
         while shift < 62 && pieces_of(1 << shift) > room {

@@ -107,7 +107,7 @@ impl Stacks {
 
     /// The columns that say when: times are rounded down to units.
     fn place(&mut self, analysis: &Analysis) {
-        self.unit = (analysis.end.since(analysis.start) >> 16).clamp(1, 100_000);
+        self.unit = (analysis.wall() >> 16).clamp(1, 100_000);
         self.counts = vec![0; analysis.threads.len()];
         let mut before = (None, 0);
         for it in &self.samples {

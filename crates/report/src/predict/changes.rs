@@ -183,7 +183,7 @@ fn whole(of: Box<[bool]>) -> Without {
 }
 
 fn length(facts: &Facts<'_>, group: Group) -> u64 {
-    facts.process(group).map_or(0, |it| it.end.since(it.start))
+    facts.process(group).map_or(0, |it| it.wall())
 }
 
 /// The executions whose command line matches, but for those below others of them. An error where there

@@ -165,9 +165,7 @@ impl Predictor {
         if analysis.basis() != Basis::Events {
             return Err(totals(analysis, &wanted));
         }
-        let path = critical_path::root(analysis)
-            .and_then(|root| critical_path::critical_path(analysis, root))
-            .map_err(NoForecast::Path)?;
+        let path = critical_path::of(analysis).map_err(NoForecast::Path)?;
         let facts = Facts::new(view, &path).ok_or(NoForecast::Path(NoPath::NoTimeline))?;
         Predictor::by(&facts, wanted)
     }

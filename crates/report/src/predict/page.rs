@@ -59,8 +59,7 @@ impl WhatIf {
     /// `None`: there is no forecast of this recording, or of this part of one.
     pub(crate) fn new(facts: &Facts<'_>) -> Option<WhatIf> {
         let analysis = facts.analysis;
-        let part = analysis.end.since(analysis.start) < analysis.whole;
-        if part || analysis.basis() != Basis::Events {
+        if analysis.is_part() || analysis.basis() != Basis::Events {
             return None;
         }
         let sizes = [
@@ -166,10 +165,7 @@ fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<Process
     };
     let own = predictor.own.iter().copied();
     let mut all: Vec<ProcessIx> = own.filter(shown).collect();
-    let length = |ix: &ProcessIx| {
-        let process = analysis.process(*ix);
-        process.end.since(process.start)
-    };
+    let length = |ix: &ProcessIx| analysis.process(*ix).wall();
     all.sort_by_key(|ix| (std::cmp::Reverse(length(ix)), *ix));
     all.truncate(most);
     all.sort_by_key(|ix| (analysis.process(*ix).start, *ix));

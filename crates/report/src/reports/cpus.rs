@@ -87,7 +87,7 @@ impl Cpus {
         for cpu in figures.keys() {
             cpus.entry(*cpu).or_default();
         }
-        let span = analysis.end.since(analysis.start);
+        let span = analysis.wall();
         let rows = cpus.into_iter().map(|(cpu, mut row)| {
             let figures = figures.get(&cpu).copied().unwrap_or_default();
             row.cpu = cpu.map(|cpu| cpu.0);

@@ -80,7 +80,7 @@ impl<'a> Devices<'a> {
     where
         'a: 't,
     {
-        let span = self.view.analysis.end.since(self.view.analysis.start);
+        let span = self.view.analysis.wall();
         let table = Table::new("disk", |disk: &&DiskRequests<'a>| disk.label())
             .data("name", |disk| disk.name.clone())
             .data("device", |disk| disk.device.to_string());

@@ -8,7 +8,7 @@ use tr_analyze::model::{ExecSpan, Process};
 
 use crate::encode::{self, Seen};
 use crate::exit;
-use crate::query::{self, Sort};
+use crate::query::Sort;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
@@ -25,16 +25,6 @@ struct Execution<'a> {
 }
 
 impl Execution<'_> {
-    /// Its length in ns.
-    fn time(&self) -> u64 {
-        self.exec.end.since(self.exec.start)
-    }
-
-    /// Its waits in ns.
-    fn waited(&self) -> u64 {
-        query::off_cpu(&self.exec.times)
-    }
-
     /// The raw status of an execution that ended with its process.
     fn status(&self) -> Option<u32> {
         self.process.status.filter(|_| self.last)
@@ -91,7 +81,7 @@ impl<'a> Execs<'a> {
         let mut rows: Vec<Execution<'a>> = view
             .processes()
             .flat_map(executions)
-            .filter(|row| row.time() >= ask.min && (!ask.failed || exit::failed(row.status())))
+            .filter(|row| row.exec.wall() >= ask.min && (!ask.failed || exit::failed(row.status())))
             .collect();
         sort(&mut rows, ask.sort.unwrap_or(Sort::Start));
         Execs { view: *view, rows }
@@ -128,9 +118,9 @@ impl<'a> Execs<'a> {
             .json_data("start_ns", start)
             .json_data("started_before", |row| row.exec.started_before)
             .json_data("end_ns", move |row| {
-                (!row.alive()).then(|| start(row) + row.time())
+                (!row.alive()).then(|| start(row) + row.exec.wall())
             })
-            .fact("TIME(s)", "time_ns", |row| Cell::Seconds(row.time()))
+            .fact("TIME(s)", "time_ns", |row| Cell::Seconds(row.exec.wall()))
             .data("ended", |row| row.ended());
         let table = exit::columns(table, "", |row| (row.status(), false)).shown(false);
         let table = table
@@ -140,7 +130,7 @@ impl<'a> Execs<'a> {
             });
         let keys = "on_cpu run_queue blocked sleep unknown asleep";
         encode::times(table, |row| Some(&row.exec.times), seen, keys)
-            .column(OFF_CPU, |row| Cell::Time(row.waited()))
+            .column(OFF_CPU, |row| Cell::Time(row.exec.times.off_cpu()))
             .shown(!wide)
             .fact("memory", "max_rss_bytes", |row| {
                 Cell::known(row.exec.max_rss, Cell::Bytes)
@@ -185,8 +175,8 @@ fn sort(rows: &mut [Execution], by: Sort) {
         let times = &row.exec.times;
         match by {
             Sort::OnCpu => times.on_cpu,
-            Sort::OffCpu => row.waited(),
-            Sort::Wall => row.time(),
+            Sort::OffCpu => row.exec.times.off_cpu(),
+            Sort::Wall => row.exec.wall(),
             Sort::RunQueue => times.run_queue,
             Sort::Sleep => times.sleep,
             Sort::Blocked => times.blocked,

@@ -258,12 +258,6 @@ impl<'a> StepsReport<'a> {
         }
     }
 
-    /// The wall time of the analyzed span.
-    fn wall(&self) -> u64 {
-        let analysis = self.view.analysis;
-        analysis.end.since(analysis.start)
-    }
-
     fn outside(&self, out: &mut String, style: &Style) {
         let outside = &self.times.outside;
         let on_cpu = outside.times.unwrap_or_default().on_cpu;
@@ -355,7 +349,8 @@ impl<'a> StepsReport<'a> {
     fn table(&self, wide: bool) -> Table<'_, StepLine<'_>> {
         let known = |(.., times): (_, _, &StepTimes)| times.spent.map(|it| it.of(Kind::Unknown));
         let unknown = self.all().any(|it| known(it).is_some_and(|ns| ns > 0));
-        let (whole, basis) = (self.wall(), self.view.analysis.basis());
+        let analysis = self.view.analysis;
+        let (whole, basis) = (analysis.wall(), analysis.basis());
         let table = self.data(Table::new("", |line: &StepLine<'_>| self.name(line)));
         let spent = |kind: Kind, of: fn(ByKind) -> Cell| {
             move |line: &StepLine<'_>| match line.step {

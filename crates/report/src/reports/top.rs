@@ -154,7 +154,7 @@ impl Report for Top<'_> {
 fn header(out: &mut String, view: &View, style: &Style) {
     let analysis = view.analysis;
     let meta = &analysis.meta;
-    let wall = analysis.end.since(analysis.start);
+    let wall = analysis.wall();
     let what = who::recorded_where(meta);
     let mut facts = Vec::new();
     match analysis.summary.as_ref().map(|summary| summary.status) {

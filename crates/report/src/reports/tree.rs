@@ -120,7 +120,7 @@ impl<'a> Tree<'a> {
                 unknown: process.times.unknown,
                 weight: 0,
                 failed: exit::failed(process.status).into(),
-                longest: process.end.since(process.start),
+                longest: process.wall(),
             };
             let mut below = Vec::new();
             let mut last = process.end;
@@ -421,7 +421,7 @@ impl Levels {
 /// A process's wall time; a lower bound if it was alive before or after the
 /// recording. COMMAND's process waits for the recording to start.
 fn wall(analysis: &Analysis, process: &Process) -> Cell {
-    let wall = process.end.since(process.start);
+    let wall = process.wall();
     let before = process.started_before && analysis.meta.root != Some(process.pid);
     if before || process.alive {
         Cell::AtLeast(wall)
@@ -494,7 +494,7 @@ impl Tree<'_> {
             .json_data("end_ns", move |node| {
                 (!node.process.alive).then(|| since(node.process.end))
             })
-            .data("wall_ns", |node| node.process.end.since(node.process.start))
+            .data("wall_ns", |node| node.process.wall())
             .data("on_cpu_ns", |node| node.process.times.on_cpu)
             .data("tree_on_cpu_ns", |node| node.sum.cpu)
             .data("tree_unknown_ns", |node| node.sum.unknown)

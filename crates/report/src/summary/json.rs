@@ -74,7 +74,7 @@ impl Summary {
             "command": text(&self.command),
             "outcome": text(&self.outcome),
             "exit": status.map(Exit::from),
-            "wall_ns": known(Some(analysis.end.since(analysis.start))),
+            "wall_ns": known(Some(analysis.wall())),
             "on_cpu_ns": known(times.on_cpu_known()),
             "run_queue_ns": known(times.run_queue_known()),
             "cpus": analysis.meta.cpus.len(),

@@ -3,8 +3,6 @@
 import { KINDS, runs, type Data, type Doc, type Reader } from "./data";
 import type { Store } from "./state";
 
-/** The kind of samples on a CPU. */
-
 /** The stacks, and the samples of all threads: those of thread t are first[t] .. first[t + 1]. */
 export interface Stacks {
   /** By stack: its caller's, which has a lower number, and its function. 0: no stack. */

@@ -49,7 +49,7 @@ pub(super) fn last(analysis: &Analysis, process: &Process) -> Option<ThreadIx> {
     let ender = timeline.and_then(|timeline| of(analysis, timeline, process));
     let ender = ender.map(|(leader, _)| leader).filter(|leader| {
         let tail = process.end.since(end_of(leader));
-        tail.saturating_mul(TAIL) <= process.end.since(process.start)
+        tail.saturating_mul(TAIL) <= process.wall()
     });
     Some(ender.unwrap_or(last))
 }

@@ -21,22 +21,17 @@ const STAY: u64 = 30;
 const SLICE: u64 = 150;
 const PROCESS: u64 = 1_000;
 
-/// The wall time of a process in ns.
-pub fn wall(process: &Process) -> u64 {
-    process.end.since(process.start)
-}
-
 /// The detail in ns with which a recording takes some [`MOST`] bytes: 0 for one of few events.
 pub fn of(analysis: &Analysis, events: u64) -> u64 {
     if whole(analysis, events) <= MOST {
         return 0;
     }
-    let length = analysis.end.since(analysis.start);
+    let length = analysis.wall();
     let cpus = analysis.meta.cpus.len().max(1) as u64;
     // A piece, and a longer stay after it.
     let moment = 2 * (cpus.saturating_mul(STAY) + SLICE);
     let pieces = share(length, moment, MOST / 2);
-    let mut lengths: Vec<u64> = analysis.processes.iter().map(wall).collect();
+    let mut lengths: Vec<u64> = analysis.processes.iter().map(Process::wall).collect();
     lengths.sort_unstable_by(|a, b| b.cmp(a));
     let shortest = lengths.get((MOST / 2 / PROCESS) as usize);
     let shortest = shortest.map_or(0, |ns| ns.saturating_add(1));

@@ -148,7 +148,7 @@ impl<'a> Divider<'a> {
         let worked = ended.filter(|it| {
             let times = it.times;
             let waited = times.sleep.saturating_add(times.blocked);
-            waited.saturating_mul(10) <= it.end.since(it.start)
+            waited.saturating_mul(10) <= it.wall()
         });
         // A helper that spins beside its parent's work is ended when that is done.
         let worked = worked.filter(|it| {
@@ -172,7 +172,7 @@ impl<'a> Divider<'a> {
                 busy = busy.saturating_add(it.length());
             }
         }
-        busy.saturating_mul(10) <= during.end.since(during.start)
+        busy.saturating_mul(10) <= during.wall()
     }
 
     /// Whether the kernel killed a process in the step for lack of memory.
@@ -308,8 +308,7 @@ impl<'a> Divider<'a> {
     /// A wait for a page of a file or from swap.
     fn is_fault(&self, segment: &Segment) -> bool {
         let timeline = self.analysis.timeline.as_ref();
-        let stretch =
-            timeline.and_then(|it| it.get(segment.thread, it.at(segment.thread, segment.from)?));
+        let stretch = timeline.and_then(|it| it.around(segment.thread, segment.from));
         stretch.is_some_and(|it| it.reason == Reason::PageFault)
     }
 
