@@ -338,6 +338,17 @@ impl Timeline {
         self.get(thread, self.at(thread, time)?)
     }
 
+    /// A thread's stretch right before a time.
+    pub fn before(&self, thread: ThreadIx, time: Ktime) -> Option<Stretch> {
+        self.around(thread, Ktime(time.0.checked_sub(1)?))
+    }
+
+    /// A thread's stretches from the one [`Self::around`] a time on.
+    pub fn since(&self, thread: ThreadIx, time: Ktime) -> impl Iterator<Item = Stretch> + '_ {
+        let first = self.at(thread, time).unwrap_or(0);
+        (first..self.count(thread)).filter_map(move |number| self.get(thread, number))
+    }
+
     /// Divides the stretch around a time: `actor` ended its first part, its own one the rest.
     pub(crate) fn divide(&mut self, thread: ThreadIx, at: Ktime, actor: Actor) {
         let Some(number) = self.at(thread, at) else {

@@ -59,6 +59,15 @@ impl<'a> View<'a> {
         chosen.filter_map(|at| processes.get(*at))
     }
 
+    /// For each process, whether it matches the user's filters.
+    pub fn is_chosen(&self) -> Vec<bool> {
+        let mut all = vec![false; self.analysis.processes.len()];
+        for at in self.chosen {
+            all.get_mut(*at).into_iter().for_each(|it| *it = true);
+        }
+        all
+    }
+
     /// The time since the start of the trace, in ns.
     pub fn since(&self, time: Ktime) -> u64 {
         time.since(self.analysis.meta.start)

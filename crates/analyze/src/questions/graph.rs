@@ -105,7 +105,7 @@ impl<'a> Graph<'a> {
 
     /// A thread's stretch right before `time`.
     pub fn before(&self, ix: ThreadIx, time: Ktime) -> Option<Stretch> {
-        self.timeline.get(ix, self.number_before(ix, time)?)
+        self.timeline.before(ix, time)
     }
 
     /// Its number among the thread's stretches.

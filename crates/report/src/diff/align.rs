@@ -23,6 +23,13 @@ pub struct Slot {
     keys: [u64; WAYS],
 }
 
+impl Slot {
+    /// The figures of both sides; the first `base` runs are the base's.
+    pub fn sides(&self, base: usize) -> (&[Option<Figures>], &[Option<Figures>]) {
+        self.runs.split_at(base.min(self.runs.len()))
+    }
+}
+
 /// The processes of all runs. Parents come before their children, unless a later
 /// run has another tree.
 pub fn align(runs: &[&Run]) -> Vec<Slot> {

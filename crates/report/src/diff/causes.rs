@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use tr_analyze::share;
 
-use super::machine::{is_noticeable, judge};
+use super::machine::judge;
 use super::parts::Part;
 use super::run::{Figure, Run};
 use super::spread::{median, Judged, Verdict};
@@ -155,7 +155,7 @@ const MORE: i128 = 100;
 
 /// One side is no more than so much of the other.
 fn within(judged: &Judged, (most, of): (u128, u128)) -> bool {
-    let (few, many) = (judged.base.min(judged.new), judged.base.max(judged.new));
+    let (few, many) = (judged.base.min(judged.new), judged.most());
     u128::from(many) * of <= u128::from(few) * most
 }
 
@@ -220,7 +220,7 @@ impl Causes {
         let differs = wall.verdict != Verdict::Inside;
         let known = wall.verdict != Verdict::Unknown;
         let least = wall.difference().unsigned_abs().div_ceil(OF_DIFFERENCE);
-        let alone = self.alone.as_ref().map_or(0, |it| it.base.max(it.new));
+        let alone = self.alone.as_ref().map_or(0, Judged::most);
         let counts = |share: &Share| {
             let with = !differs || share.ns.signum() == wall.difference().signum();
             let size = share.ns.unsigned_abs();
@@ -249,7 +249,7 @@ impl Causes {
         let run = judge(sides, |run| {
             Some(run.parts.as_ref()?.times.sum(Part::is_run))
         })?;
-        let differs = |it: &&Judged| is_noticeable(it, it.base.max(it.new));
+        let differs = |it: &&Judged| it.is_noticeable();
         let share = |cause, ns| Share {
             cause,
             ns,
@@ -286,11 +286,11 @@ impl Causes {
             let bytes = judge(sides, |run| run.demands.get(demand).copied());
             bytes.is_some_and(|it| demand.differs(&it, 0))
         });
-        let (few, many) = (count.base.min(count.new), count.base.max(count.new));
+        let (few, many) = (count.base.min(count.new), count.most());
         // A fifth more of them, or other bytes, are other waits.
         let as_many = match part {
             Part::Memory => judge(sides, |run| run.demands.get(&Demand::Resident).copied())
-                .is_some_and(|it| !is_noticeable(&it, it.base.max(it.new))),
+                .is_some_and(|it| !it.is_noticeable()),
             _ => !more && many.saturating_mul(5) <= few.saturating_mul(6),
         };
         (judged.verdict != Verdict::Inside).then_some(Share {
@@ -308,7 +308,7 @@ impl Causes {
         };
         let with = |difference: i128| difference.signum() == work.difference().signum();
         let wall = judge(sides, |run| run.figures.get(Figure::Wall));
-        let wall = wall.map_or(0, |it| u128::from(it.base.max(it.new)));
+        let wall = wall.map_or(0, |it| u128::from(it.most()));
         let machine = withheld(sides)
             .any(|share| with(share.ns) && share.ns.unsigned_abs() * OF_WALL >= wall);
         let more = judge(sides, others).is_some_and(|it| {

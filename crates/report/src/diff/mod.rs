@@ -164,12 +164,8 @@ impl Diff {
         methods::keep_common(&mut base, &mut new);
         let runs: Vec<&Run> = base.iter().chain(&new).collect();
         let slots = align::align(&runs);
-        let of = |runs: &[Run], figure| -> Vec<u64> {
-            let values = runs.iter().map(|run| run.figures.get(figure));
-            values.flatten().collect()
-        };
         let whole = Figure::ALL.into_iter().filter_map(|figure| {
-            let judged = Judged::new(&of(&base, figure), &of(&new, figure))?;
+            let judged = machine::judge((&base, &new), |run| run.figures.get(figure))?;
             Some((figure, judged))
         });
         let whole: Vec<(Figure, Judged)> = whole.collect();
@@ -181,7 +177,7 @@ impl Diff {
         let changes = changes(&slots, base.len(), &ask);
         let programs = programs(&slots, base.len(), &ask);
         let both = |slot: &&Slot| {
-            let (base, new) = slot.runs.split_at(base.len().min(slot.runs.len()));
+            let (base, new) = slot.sides(base.len());
             base.iter().any(Option::is_some) && new.iter().any(Option::is_some)
         };
         Diff {
@@ -288,13 +284,13 @@ impl Diff {
             n => format!("{n} runs"),
         };
         let sides = format!("{} against {}", runs(self.new.len()), runs(self.base.len()));
-        match (self.base.len().min(self.new.len()), self.base.len().max(self.new.len())) {
-            (4.., _) => format!(
+        match spread::Statistic::of(self.base.len(), self.new.len()) {
+            spread::Statistic::MannWhitney => format!(
                 "{sides}: medians; outside the spread where the rank test of Mann and Whitney has p ≤ {}",
                 spread::ALPHA
             ),
-            (_, 1) => "Only one run each, so normal variation is unknown.".into(),
-            _ => format!(
+            spread::Statistic::None => "Only one run each, so normal variation is unknown.".into(),
+            spread::Statistic::Range => format!(
                 "{sides}: medians; outside the spread where they differ by more than the runs of a side do"
             ),
         }
@@ -304,7 +300,7 @@ impl Diff {
 /// The processes with a difference.
 fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
     let slot = |(at, slot): (usize, &Slot)| {
-        let (base, new) = slot.runs.split_at(base.min(slot.runs.len()));
+        let (base, new) = slot.sides(base);
         let judged = Figure::ALL.into_iter().filter_map(|figure| {
             let judged = Judged::new(&known(base, figure), &known(new, figure))?;
             Some((figure, judged))
@@ -365,7 +361,7 @@ fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
 /// The CPU time in ns of the processes that only one side has: of the new ones, less that of those gone.
 fn unmatched(slots: &[Slot], base: usize) -> i128 {
     let of = |slot: &Slot| {
-        let (base, new) = slot.runs.split_at(base.min(slot.runs.len()));
+        let (base, new) = slot.sides(base);
         let side = |runs| spread::median(&known(runs, Figure::OnCpu)).map(i128::from);
         match (side(base), side(new)) {
             (None, Some(new)) => new,

@@ -231,18 +231,10 @@ impl CpuSums<'_> {
 /// The processes of this build, and their description: the chosen ones; of a
 /// recording of the whole machine COMMAND and its descendants; otherwise all.
 pub(super) fn own(view: &View) -> (Vec<bool>, &'static str) {
-    let analysis = view.analysis;
-    let all = analysis.processes.len();
-    if view.chosen.len() < all {
-        let mut own = vec![false; all];
-        for at in view.chosen {
-            if let Some(own) = own.get_mut(*at) {
-                *own = true;
-            }
-        }
-        return (own, "the chosen processes");
+    if view.chosen.len() < view.analysis.processes.len() {
+        return (view.is_chosen(), "the chosen processes");
     }
-    let own = Own::of(analysis);
+    let own = Own::of(view.analysis);
     let build = match own.is_part() {
         true => "COMMAND and its descendants",
         false => "the recorded tasks",

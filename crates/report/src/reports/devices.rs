@@ -120,12 +120,17 @@ fn disks<'a>(view: &View<'a>, analysis: &'a Analysis) -> Vec<DiskRequests<'a>> {
     disks
 }
 
+/// A disk's name, escaped, and its number.
+pub fn label(name: &str, device: Device) -> String {
+    match name {
+        "" => device.to_string(),
+        name => format!("{name} ({device})"),
+    }
+}
+
 impl DiskRequests<'_> {
     fn label(&self) -> String {
-        if self.name.is_empty() {
-            return self.device.to_string();
-        }
-        format!("{} ({})", self.name, self.device)
+        label(&self.name, self.device)
     }
 
     fn bytes(&self, group: usize) -> u64 {

@@ -110,11 +110,6 @@ impl ReportKind {
         Topic::ALL.into_iter().flat_map(about)
     }
 
-    /// The name in JSON.
-    pub fn key(self) -> String {
-        self.name().replace('-', "_")
-    }
-
     /// Whether the report needs the analysis's timeline.
     pub fn needs_timeline(self) -> bool {
         !matches!(

@@ -87,13 +87,7 @@ impl<'a> ParallelismReport<'a> {
         let known: u64 = found.demand.iter().sum();
         let whole = known.saturating_add(found.unknown);
         let cpus = self.cpus();
-        let busy = |cpus: usize| {
-            let levels = found.demand.iter().enumerate();
-            let sum: u128 = levels
-                .map(|(n, ns)| n.min(cpus) as u128 * u128::from(*ns))
-                .sum();
-            sum as f64 / (known.max(1)) as f64
-        };
+        let busy = |cpus: usize| found.could_use(cpus) as f64 / known.max(1) as f64;
         let (least, when) = match found.unknown {
             0 => ("", String::new()),
             _ => ("at least ", format!(" in the known {}", units::time(known))),

@@ -93,10 +93,7 @@ impl<'a> StepsReport<'a> {
         } = self.view;
         // A step without a process has no part in a choice of processes.
         let everything = chosen.len() == analysis.processes.len() || ask.step.is_some();
-        let mut is_chosen = vec![everything; analysis.processes.len()];
-        for at in chosen {
-            is_chosen.get_mut(*at).into_iter().for_each(|it| *it = true);
-        }
+        let is_chosen = self.view.is_chosen();
         let list = self.steps.list();
         let is_named = |at: StepIx, name: &str| {
             let mut around = self.steps.around(Some(at)).filter_map(|at| list.get(at));
@@ -105,7 +102,7 @@ impl<'a> StepsReport<'a> {
         let wanted = |at: StepIx, step: &Step| {
             let process = step
                 .process
-                .map(|ix| is_chosen.get(ix.0 as usize) == Some(&true));
+                .map(|ix| everything || is_chosen.get(ix.0 as usize) == Some(&true));
             process.unwrap_or(everything)
                 && ask.step.as_ref().is_none_or(|name| is_named(at, name))
                 && step.wall() >= ask.min

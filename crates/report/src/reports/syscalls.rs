@@ -41,10 +41,7 @@ impl<'a> SystemCalls<'a> {
     pub fn new(view: &View<'a>) -> SystemCalls<'a> {
         let analysis = view.analysis;
         // The kernel's sums are of whole processes.
-        let by = match view.ask.by {
-            Some(By::Thread) => Some(By::Process),
-            by => by,
-        };
+        let by = view.ask.by.map(By::of_processes);
         let mut groups = members(view, by.unwrap_or(By::Process));
         let mut place: HashMap<ProcessIx, usize> = HashMap::new();
         for (at, group) in groups.iter().enumerate() {

@@ -32,8 +32,7 @@ fn of(analysis: &Analysis, timeline: &Timeline, process: &Process) -> Option<End
     }
     let at = analysis.thread(*leader).exited?;
     let slept = |thread: &ThreadIx| {
-        let from = timeline.at(*thread, at).unwrap_or(0);
-        let mut rest = (from..timeline.count(*thread)).filter_map(|at| timeline.get(*thread, at));
+        let mut rest = timeline.since(*thread, at);
         rest.any(|it| it.to > at && it.doing == Bucket::Wait(Wait::Sleep))
     };
     (!others.iter().any(slept)).then_some((*leader, at))

@@ -129,12 +129,6 @@ impl<'a> Spans<'a> {
         let analysis = view.analysis;
         let judged = Judged::new(analysis);
         let steps = &judged.steps;
-        let mut chosen = vec![false; analysis.processes.len()];
-        for at in view.chosen {
-            if let Some(chosen) = chosen.get_mut(*at) {
-                *chosen = true;
-            }
-        }
         let mut executions = HashMap::new();
         for (at, step) in steps.list().iter().enumerate() {
             let executed = |ix: &ProcessIx| {
@@ -157,7 +151,7 @@ impl<'a> Spans<'a> {
             ids: Ids::new(&analysis.meta),
             judged,
             executions,
-            chosen,
+            chosen: view.is_chosen(),
             innermost: Vec::new(),
             innermost_step: Vec::new(),
             containers: query::containers(analysis),
@@ -217,11 +211,9 @@ impl<'a> Spans<'a> {
             Thing::Recording => false,
             Thing::Step(own) => self.judged.steps.is_within(Some(own), step),
             Thing::Process(_) => {
-                let own = self
-                    .judged
-                    .steps
-                    .of_process(self.view.analysis, ix.0 as usize);
-                self.judged.steps.is_within(own, step)
+                let steps = &self.judged.steps;
+                let own = steps.of_process(self.view.analysis, ix.0 as usize);
+                steps.is_within(own, step)
             }
         };
         match span {

@@ -261,8 +261,7 @@ impl<'a> Divider<'a> {
     /// What a thread waited for right before that time.
     fn awaited(&self, thread: ThreadIx, time: Ktime) -> Option<Awaited> {
         let timeline = self.analysis.timeline.as_ref()?;
-        let number = timeline.at(thread, Ktime(time.0.checked_sub(1)?))?;
-        let stretch = timeline.get(thread, number)?;
+        let stretch = timeline.before(thread, time)?;
         self.analysis.awaited(thread, &stretch)
     }
 
@@ -379,10 +378,8 @@ impl<'a> Divider<'a> {
         (from, to): (Ktime, Ktime),
     ) -> impl Iterator<Item = Stretch> + use<'a> {
         let timeline = self.analysis.timeline.as_ref();
-        let all = timeline.into_iter().flat_map(move |timeline| {
-            let first = timeline.at(thread, from).unwrap_or(0);
-            (first..timeline.count(thread)).map_while(move |number| timeline.get(thread, number))
-        });
+        let all = timeline.into_iter();
+        let all = all.flat_map(move |timeline| timeline.since(thread, from));
         let all = all.take_while(move |it| it.from < to);
         let cut = all.map(move |it| Stretch {
             from: it.from.max(from),
