@@ -275,9 +275,6 @@ impl<'a> All<'a> {
 
 /// Writes the document of these reports, each with its key. `all`: with the totals and the chosen
 /// processes.
-///
-/// # Errors
-/// Those of `out`.
 pub fn render<'a>(
     view: &View<'a>,
     reports: &[(String, Box<dyn Report + 'a>)],
@@ -297,9 +294,6 @@ pub fn render<'a>(
 }
 
 /// Writes the chosen processes, a line each: the members of the document's `processes`.
-///
-/// # Errors
-/// Those of `out`.
 pub fn lines(view: &View<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let all = Processes {
         analysis: view.analysis,
@@ -314,9 +308,6 @@ pub fn lines(view: &View<'_>, out: &mut dyn io::Write) -> io::Result<()> {
 
 /// A document as JSON that is safe on a terminal and in a log, with a line feed at its end;
 /// on one line, or indented.
-///
-/// # Errors
-/// None in practice: it writes to memory.
 pub fn document(value: &serde_json::Value, indented: bool) -> std::io::Result<String> {
     let text = if indented {
         encode::safe(value, PrettyFormatter::new())?

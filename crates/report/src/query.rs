@@ -109,7 +109,6 @@ impl Group {
     }
 }
 
-/// The arguments, joined by spaces.
 fn joined(process: &Process) -> Vec<u8> {
     process.argv.args().collect::<Vec<_>>().join(&b' ')
 }
@@ -141,7 +140,6 @@ named! {
 }
 
 named! {
-    /// The grouping of a table's rows.
     #[derive(Default)]
     pub enum By {
         #[default]
@@ -167,7 +165,6 @@ impl By {
     }
 }
 
-/// A row of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupRow {
     /// The name of the process, thread or group, escaped.
@@ -178,9 +175,7 @@ pub struct GroupRow {
     pub pid: Option<u32>,
     /// The number of threads in all.
     pub threads: u64,
-    /// The sum of their times.
     pub times: Times,
-    /// The sum of their wall times.
     pub wall: u64,
     /// The largest resident set of any.
     pub max_rss: Option<u64>,
@@ -395,7 +390,6 @@ pub fn first_rows(
     (rows, all)
 }
 
-/// The rows of groups of processes.
 fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -> Vec<GroupRow> {
     let names = Names::new(analysis, by, groups);
     let mut named = BTreeMap::<String, GroupRow>::new();

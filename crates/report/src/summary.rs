@@ -31,7 +31,6 @@ const NAME: usize = 60;
 /// The addresses that the summary points to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Links<'a> {
-    /// The page of `tr report`.
     pub page: Option<&'a str>,
     pub artifact: Option<&'a str>,
 }
@@ -54,7 +53,6 @@ pub struct Summary {
     /// Tests that passed and were held back more than their neighbours: names and verdicts.
     slow: Vec<(String, String)>,
     path: Option<Path>,
-    /// The longest steps.
     steps: Vec<Timed>,
     /// The tests, and those of them that failed.
     tests: (usize, usize),
@@ -64,7 +62,6 @@ struct Path {
     title: &'static str,
     /// Its length in ns.
     whole: u64,
-    /// The longest ones.
     parts: Vec<Timed>,
 }
 

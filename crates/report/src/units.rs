@@ -122,7 +122,6 @@ pub fn count(number: u64) -> String {
     out
 }
 
-/// A share, in percent.
 pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "–".into();

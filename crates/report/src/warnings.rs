@@ -82,7 +82,6 @@ fn cut(analysis: &Analysis) -> Option<String> {
     })
 }
 
-/// The spans with missing events.
 fn missing(analysis: &Analysis) -> Vec<String> {
     let lost = &analysis.quality.lost;
     let mut said = Vec::new();

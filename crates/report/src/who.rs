@@ -28,7 +28,6 @@ pub fn recorded_where(meta: &Metadata) -> String {
     what
 }
 
-/// The kernel's name and version.
 pub(crate) fn kernel(meta: &Metadata) -> String {
     let words: Vec<&str> = meta.kernel.split(' ').take(2).collect();
     escape::text(words.join(" ").as_bytes())
@@ -40,7 +39,6 @@ pub fn cpu(meta: &Metadata) -> Option<String> {
     Some(escape::text(model.as_bytes()))
 }
 
-/// A thread and its process.
 pub fn thread(analysis: &Analysis, ix: ThreadIx) -> Option<(&Thread, &Process)> {
     let thread = analysis.threads.get(ix.0 as usize)?;
     let process = analysis.processes.get(thread.process.0 as usize)?;
@@ -67,7 +65,6 @@ pub fn name(analysis: &Analysis, who: Actor) -> String {
     }
 }
 
-/// A task's comm in text.
 pub fn comm(comm: &Comm) -> String {
     escape::text(comm.bytes())
 }
@@ -104,7 +101,6 @@ pub fn named(analysis: &Analysis, who: Actor) -> Named {
     }
 }
 
-/// The name that was asked for.
 pub(crate) fn asked_name(it: &Lookup) -> String {
     match &*it.query.name {
         [] => ".".into(),

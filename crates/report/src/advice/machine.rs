@@ -22,7 +22,6 @@ pub(super) struct Withheld {
     pub others: u64,
     /// The simulated time may be wrong by so much: time slices are not simulated.
     error: u64,
-    /// The executions that waited.
     waiting: Vec<Group>,
     /// Other tasks, or a quota, have so much of the CPUs that the number of jobs decides about
     /// nothing, or about what others get.
@@ -214,7 +213,6 @@ struct Starved {
     ns: u64,
     /// The time of all CPUs that the build's tasks could have used then, and did not get, in ns.
     wanted: u64,
-    /// The executions that waited.
     groups: Vec<Group>,
 }
 

@@ -39,37 +39,26 @@ use verdict::{Had, Parts};
 named! {
     /// The kind of an advice, the most specific ones first.
     pub enum Kind {
-        /// A linker on the critical path.
         Link = "link", "A linker decides";
         Configure = "configure", "A configuration decides";
-        /// An installation of packages.
         Install = "install", "An installation of packages decides";
         /// Sleeps of a fixed length.
         Sleep = "sleep", "Sleeps decide";
-        /// A loop of sleeps and checks.
         Poll = "poll", "A loop that sleeps and checks decides";
-        /// Waits for the network.
         Network = "network", "The network decides";
-        /// Waits for the disk.
         Disk = "disk", "The disk decides";
         /// Waits for memory that is on a disk.
         Memory = "memory", "Missing memory decides";
         /// Waits for a file's lock.
         Lock = "lock", "A lock decides";
-        /// Tests one after the other.
         Tests = "tests", "Tests run one after the other";
         /// Jobs one after the other, or fewer than the CPUs.
         FewJobs = "few-jobs", "More jobs could run at once";
-        /// Equal executions.
         Repeated = "repeated", "Work is repeated";
-        /// Many executions of a short program.
         Short = "short", "Many short programs run";
         Throttled = "throttled", "The CPU quota throttles the build";
-        /// CPU time that the hypervisor took.
         Stolen = "stolen", "The hypervisor takes CPU time";
-        /// Other tasks on the CPUs.
         Others = "others", "Other tasks have the CPUs";
-        /// The longest job starts last.
         Last = "last", "The longest job starts last";
         Alone = "alone", "One task runs alone";
     }
@@ -80,7 +69,6 @@ pub struct Advice {
     pub kind: Kind,
     /// The evidence: the tasks and their time.
     pub finding: String,
-    /// The thing to do.
     pub action: String,
     /// The wall time that it saves at least, as far as that is known, and at most, in ns.
     pub at_least: u64,
@@ -209,7 +197,6 @@ impl Advised {
         self.changes.iter().filter(|it| !it.kind.is_forecast())
     }
 
-    /// What others took.
     pub fn machines(&self) -> impl Iterator<Item = &Advice> {
         self.changes.iter().filter(|it| it.kind.is_forecast())
     }
@@ -243,7 +230,6 @@ pub(crate) fn advise_by(
         .unwrap_or_default()
 }
 
-/// Whether COMMAND failed.
 fn failed(analysis: &Analysis) -> bool {
     let root = critical_path::root(analysis).ok();
     root.is_some_and(|root| exit::failed(analysis.process(root).status))

@@ -41,13 +41,11 @@ pub(super) fn of_role(role: Role) -> &'static str {
     }
 }
 
-/// What is known of a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     pub role: Role,
     pub family: Family,
     jobs: Option<&'static JobTool>,
-    /// The words for a change.
     pub action: &'static str,
     /// The number of jobs follows them.
     numbered: bool,
@@ -90,7 +88,6 @@ pub(crate) fn known(program: &str) -> Option<Known> {
     })
 }
 
-/// The role of a program.
 pub(crate) fn role(program: &str) -> Option<Role> {
     known(program).map(|known| known.role)
 }

@@ -29,13 +29,11 @@ pub struct Verdict {
     pub alone: u64,
     pub alone_at_least: u64,
     pub alone_at_most: u64,
-    /// Others had the CPUs.
     pub others: u64,
     /// Of nobody is known that he had them: an idle CPU began late, or the task came to it late.
     pub nobody: u64,
     /// Those that had most of it, by name.
     pub names: Vec<(String, u64)>,
-    /// A quota stopped it.
     pub quota: u64,
     /// The container whose quota that is; `None`: COMMAND's cgroup's.
     pub quota_of: Option<String>,
@@ -212,7 +210,6 @@ pub(super) fn error(lost: u64, alone: u64) -> u64 {
 
 /// Who had the CPUs while the path waited for one, in ns.
 pub(super) struct Had {
-    /// Others.
     others: u64,
     /// Nobody known.
     nobody: u64,

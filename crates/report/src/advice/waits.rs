@@ -32,7 +32,6 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all
 }
 
-/// A sleep on the path.
 #[derive(Clone, Copy, Debug)]
 struct Slept {
     group: Group,
@@ -166,7 +165,6 @@ fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
     })
 }
 
-/// The processes that sleep.
 fn sleepers(facts: &Facts<'_>, slept: &[Slept]) -> BTreeSet<ProcessIx> {
     let sleepers = slept.iter().filter_map(|it| facts.execution(it.by));
     sleepers.map(|it| it.process).collect()
@@ -243,7 +241,6 @@ fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
     })
 }
 
-/// Waits for the network, by program.
 fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_program: BTreeMap<&str, (Vec<Group>, u64)> = BTreeMap::new();
     let among_themselves = network::among_themselves(facts.analysis);

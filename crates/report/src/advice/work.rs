@@ -47,7 +47,6 @@ fn everything(of: Box<[bool]>) -> Without {
     Without::own(|_, _| true, Some(of))
 }
 
-/// The linkers on the path.
 fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
     let all = facts
         .all()

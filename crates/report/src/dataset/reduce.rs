@@ -28,7 +28,6 @@ use crate::{escape, exit, label, units};
 const STEPS: usize = 1_000;
 const PROCESSES: usize = 400;
 
-/// The longest text of a command.
 const COMMAND: usize = 200;
 
 /// The tables of a run, that of the runs last.
@@ -128,7 +127,6 @@ fn told(analysis: &Analysis, times: &ByKind, column: &str) -> Option<u64> {
     column.told(times, analysis.basis())
 }
 
-/// The column of a kind.
 fn column_of(kind: Kind) -> &'static str {
     let column = COLUMNS.iter().find(|it| it.kinds.contains(&kind));
     column.map_or(Kind::Unknown.name(), |it| it.name)

@@ -18,7 +18,6 @@ pub struct Slot {
     pub program: String,
     /// The label in the last run with the process.
     pub label: String,
-    /// The process's figures in each run.
     pub runs: Vec<Option<Figures>>,
     keys: [u64; WAYS],
 }

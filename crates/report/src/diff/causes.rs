@@ -53,7 +53,6 @@ impl Cause {
         }
     }
 
-    /// In text.
     pub fn title(self) -> &'static str {
         match self {
             Cause::Work => "CPU time of its own",
@@ -114,7 +113,6 @@ pub struct Share {
 }
 
 impl Share {
-    /// The machine's, not the build's.
     pub fn is_machine(&self) -> bool {
         match self.cause {
             Cause::Others | Cause::Quota | Cause::Hypervisor => true,
@@ -159,7 +157,6 @@ fn within(judged: &Judged, (most, of): (u128, u128)) -> bool {
     u128::from(many) * of <= u128::from(few) * most
 }
 
-/// Both sides of a comparison.
 type Sides<'a> = (&'a [Run], &'a [Run]);
 
 /// The runs' CPU time, if hardly any of their time is unknown.
@@ -273,7 +270,6 @@ impl Causes {
             .map(|ns| share(Cause::Order, ns))
     }
 
-    /// Waits of a kind.
     fn waits(&self, sides: Sides<'_>, part: Part) -> Option<Share> {
         let judged = self.part(part)?;
         let count = judge(sides, |run| Some(run.parts.as_ref()?.waits(part)))?;

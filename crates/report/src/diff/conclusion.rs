@@ -247,7 +247,6 @@ impl Diff {
             .collect()
     }
 
-    /// The bytes that differ.
     fn bytes(&self, of: &[Demand]) -> Vec<String> {
         let differ = self
             .demands

@@ -15,10 +15,8 @@ use crate::table::Table;
 use crate::units;
 use crate::words::STATES;
 
-/// The page around the comparison.
 const PAGE: &str = include_str!("../../web/src/diff.html");
 
-/// Tables of the page.
 struct Page<'a>(&'a mut String);
 
 impl Medium for Page<'_> {

@@ -154,9 +154,6 @@ fn value(judged: &Judged) -> Value {
 
 impl Diff {
     /// The JSON document.
-    ///
-    /// # Errors
-    /// None in practice: it writes to memory.
     pub fn json(&self) -> serde_json::Result<String> {
         let gate = self.ask.gate.zip(self.gate());
         let whole = self.whole.iter();

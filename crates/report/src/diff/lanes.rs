@@ -16,7 +16,6 @@ const COLORS: usize = 8;
 const SHORT: u64 = 500;
 /// A bar below this share of the axis has no name.
 const NAMED: u64 = 40;
-/// The most lanes of a run.
 const LANES: usize = 40;
 /// The height of a lane and of its bar, in CSS pixels.
 const LANE: usize = 18;
@@ -24,7 +23,6 @@ const BAR: usize = 16;
 /// The height of the states below in it.
 const STATES: usize = 3;
 
-/// A bar of a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Drawn<'a> {
     from: u64,
@@ -75,7 +73,6 @@ impl<'a> Axis<'a> {
         }
     }
 
-    /// Its length in ns.
     pub fn whole(&self) -> u64 {
         self.whole
     }
@@ -120,7 +117,6 @@ impl<'a> Axis<'a> {
         );
     }
 
-    /// The critical path as one lane.
     pub fn path(&self, out: &mut String, name: &str, run: &Run) {
         let _ = write!(
             out,

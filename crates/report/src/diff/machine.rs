@@ -12,7 +12,6 @@ use crate::sort::Rows;
 #[derive(Clone, Debug)]
 pub struct CallChange {
     pub name: String,
-    /// The number of calls.
     pub count: Judged,
     /// Their time in ns.
     pub time: Judged,

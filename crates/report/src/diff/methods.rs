@@ -40,7 +40,6 @@ fn forget(figures: &mut Figures) {
 }
 
 impl Run {
-    /// Forgets what only scheduling events tell.
     fn forget_events(&mut self) {
         forget(&mut self.figures);
         for process in &mut self.processes {

@@ -45,17 +45,13 @@ use spread::{percent, signed};
 pub use spread::{Judged, Verdict};
 use steps::StepChange;
 
-/// A comparison of two sides.
 #[derive(Clone, Debug)]
 pub struct Diff {
-    /// The runs before.
     pub base: Vec<Run>,
-    /// The runs after.
     pub new: Vec<Run>,
     /// Failed runs of the base, which are not compared.
     pub left_out: Vec<Run>,
     ask: Ask,
-    /// The figures of the whole recordings.
     whole: Vec<(Figure, Judged)>,
     /// Processes with a difference, the largest first.
     changes: Vec<Change>,
@@ -81,18 +77,13 @@ pub struct Diff {
 named! {
     /// The kind of a process's difference, in the order of the tables.
     pub enum What {
-        /// More wall or CPU time.
         Slower = "slower", "slower";
-        /// Less wall or CPU time.
         Faster = "faster", "faster";
-        /// In no run of the base.
         New = "new", "new";
-        /// In no new run.
         Gone = "gone", "gone";
     }
 }
 
-/// A process with a difference.
 #[derive(Clone, Debug)]
 struct Change {
     what: What,
@@ -102,7 +93,6 @@ struct Change {
     above: Vec<String>,
     /// The number of runs of each side with it.
     runs: (usize, usize),
-    /// The medians of each side.
     base: BTreeMap<Figure, u64>,
     new: BTreeMap<Figure, u64>,
     /// The figures known on both sides.
@@ -117,7 +107,6 @@ struct ProgramChange {
     name: String,
     /// The medians of the number of processes.
     count: (u64, u64),
-    /// Sums over its processes.
     on_cpu: Judged,
     path: Option<Judged>,
 }
@@ -157,7 +146,6 @@ fn medians(runs: &[Option<Figures>]) -> BTreeMap<Figure, u64> {
 }
 
 impl Diff {
-    /// Compares the runs of two sides.
     pub fn new(base: Vec<Run>, new: Vec<Run>, ask: Ask) -> Diff {
         let (mut base, left_out) = ends::sorted_out(base);
         let mut new = new;
@@ -277,7 +265,6 @@ impl Diff {
         said
     }
 
-    /// The statistic, in words.
     fn statistic(&self) -> String {
         let runs = |n: usize| match n {
             1 => "1 run".to_owned(),
@@ -297,7 +284,6 @@ impl Diff {
     }
 }
 
-/// The processes with a difference.
 fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
     let slot = |(at, slot): (usize, &Slot)| {
         let (base, new) = slot.sides(base);
@@ -388,14 +374,12 @@ fn above(slots: &[Slot], at: usize) -> Vec<String> {
     above
 }
 
-/// A program's processes in one run.
 #[derive(Clone, Copy, Default)]
 struct ProgramSum {
     processes: u64,
     on_cpu: u64,
     /// That of a process is not known.
     unknown: bool,
-    /// Time on the critical path.
     path: u64,
 }
 

@@ -17,17 +17,13 @@ use crate::{escape, kinds, label, who};
 named! {
     /// A compared figure of a recording, or of one process in it.
     pub enum Figure {
-        /// From start to end.
         Wall = "wall", "wall time";
         OnCpu = "on-cpu", "on a CPU";
-        /// Waiting for a CPU.
         RunQueue = "run-queue", crate::words::RUN_QUEUE_WAIT;
-        /// In an uninterruptible wait.
         Blocked = "blocked", "blocked";
         Sleep = "sleep", crate::words::SLEEP;
         /// The largest resident set (of any process), in bytes.
         Rss = "rss", "largest process's memory";
-        /// Time on the critical path.
         CriticalPath = "critical-path", "critical path";
         Unknown = "unknown", "unknown";
     }
@@ -72,7 +68,6 @@ impl Figures {
 /// paths, with two parts of each path, with the names only; the label.
 pub const WAYS: usize = 4;
 
-/// A process of a run.
 #[derive(Clone, Debug)]
 pub struct Proc {
     /// The parent's index; parents come before their children.
@@ -95,19 +90,14 @@ pub struct Run {
     pub kernel: String,
     /// The CPU's model, escaped; empty where the recording does not tell it.
     pub cpu: String,
-    /// How it was recorded.
     pub method: String,
-    /// The trace is truncated.
     pub cut: bool,
     /// The recording ended while COMMAND ran.
     pub unfinished: bool,
     pub lost: bool,
-    /// The figures of the whole recording.
     pub figures: Figures,
-    /// The processes, parents first.
     pub processes: Vec<Proc>,
     pub steps: StepSums,
-    /// The critical path by process.
     pub path: Vec<Bar>,
     /// What the build asked of disks, the network and memory.
     pub demands: Demands,
@@ -210,7 +200,6 @@ fn timeline(analysis: &Analysis) -> Vec<Bar> {
     bars
 }
 
-/// The critical path by process.
 fn bars(analysis: &Analysis, path: &CriticalPath) -> Vec<Bar> {
     let process = |segment: &Segment| {
         let thread = analysis.threads.get(segment.thread.0 as usize)?;
@@ -263,7 +252,6 @@ fn is_unfinished(analysis: &Analysis) -> bool {
     !analysis.meta.command.is_empty() && ran.is_some()
 }
 
-/// The processes' indexes, parents first.
 fn parents_first(analysis: &Analysis) -> Vec<usize> {
     let count = analysis.processes.len();
     let mut order: Vec<usize> = (0..count)

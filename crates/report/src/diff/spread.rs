@@ -10,14 +10,12 @@
 
 use serde::Serialize;
 
-/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// One run a side: the spread is unknown.
     Unknown,
     /// Runs of the same build differ as much.
     Inside,
-    /// The difference is significant.
     Outside,
 }
 
@@ -43,12 +41,9 @@ impl Statistic {
     }
 }
 
-/// A comparison of two sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// Median of the base's runs.
     pub base: u64,
-    /// Median of the new runs.
     pub new: u64,
     /// The larger of the sides' ranges, if a side has more than one run.
     pub spread: Option<u64>,
@@ -91,7 +86,6 @@ impl Judged {
         Some(judged)
     }
 
-    /// The larger side.
     pub fn most(&self) -> u64 {
         self.base.max(self.new)
     }

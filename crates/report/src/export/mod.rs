@@ -18,7 +18,6 @@ use crate::names::named;
 use crate::view::View;
 
 named! {
-    /// The format of an export.
     pub enum Format {
         Perfetto = "perfetto", "a trace for ui.perfetto.dev and trace_processor";
         Otlp = "otlp", "spans of OpenTelemetry, of steps and processes";
@@ -46,23 +45,16 @@ named! {
     }
 }
 
-/// The settings of an export.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
     pub format: Format,
-    /// The weight of stacks.
     pub weight: Weight,
-    /// What Perfetto shows.
     pub shown: perfetto::Shown,
-    /// Attributes of OTLP's resource.
     pub resource: &'a [otlp::Given],
 }
 
 /// Writes an export of the chosen processes. `trace` is read once more for the scheduling
 /// events. The analysis has a timeline if [`Format::needs_timeline`].
-///
-/// # Errors
-/// Those of `out`.
 pub fn write(
     settings: Settings<'_>,
     view: &View<'_>,

@@ -39,9 +39,6 @@ const STYLE: &str = include_str!("../../web/dist/report.css");
 /// [`Options::timeline`](tr_analyze::Options::timeline); without it there are
 /// sums, but no pictures over time. Stacks need
 /// [`Options::samples`](tr_analyze::Options::samples).
-///
-/// # Errors
-/// None in practice: it writes to memory.
 pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     if let Some(reason) = untraced::reason(analysis) {
         return Ok(untraced_page(analysis, file, &reason));

@@ -18,7 +18,6 @@ fn factor(by: f64) -> u64 {
     (1000.0 / by.max(0.001)).round().clamp(0.0, 1_000_000.0) as u64
 }
 
-/// The changes that are simulated.
 #[derive(Default)]
 pub(super) struct Made {
     pub list: Vec<Change>,
@@ -173,7 +172,6 @@ pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<Made, NoFore
     Ok(made)
 }
 
-/// All time of some executions.
 fn whole(of: Box<[bool]>) -> Without {
     Without {
         own: |_, _| true,

@@ -31,7 +31,6 @@ fn is_of_cargo(name: &str) -> bool {
         .any(|it| name.starts_with(it))
 }
 
-/// The files of a job.
 #[derive(Default)]
 struct Files {
     made: BTreeSet<String>,
@@ -83,7 +82,6 @@ pub(super) fn certain(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
         .collect()
 }
 
-/// The plan of some tools' jobs.
 pub(super) fn plan(facts: &Facts<'_>, tools: &Tools) -> Plan {
     let jobs = tools.jobs.iter().zip(after(facts, tools));
     let planned = jobs.map(|(job, after)| Planned {

@@ -34,7 +34,6 @@ pub(crate) fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
     depends::certain(facts)
 }
 
-/// What a user asks for.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     pub cpus: Option<u64>,
@@ -100,7 +99,6 @@ pub struct Forecast {
     pub assumed: Vec<String>,
 }
 
-/// Why there is no forecast.
 #[derive(Clone, Debug)]
 pub enum NoForecast {
     Path(NoPath),
@@ -141,13 +139,11 @@ pub struct Predictor {
     occupancy: u64,
     /// The run's beginning in the recording.
     from: Ktime,
-    /// The processes of the run.
     own: BTreeSet<ProcessIx>,
     /// The tools that start as many jobs as there are CPUs.
     follow: BTreeSet<String>,
     /// The most tasks of the run that were on CPUs at once: it may have been allowed fewer than all.
     used: u64,
-    /// The run was on one CPU.
     one_cpu: bool,
     /// How long a quota throttled the recorded run, in ns.
     throttled: u64,
@@ -508,7 +504,6 @@ const MOVED: u64 = 250_000;
 const MOST_MOVED: u64 = 250;
 /// What a server adds that answers in another order, in thousandths.
 const SERVER: u64 = 200;
-/// The most CPUs that are tried.
 pub const MOST_CPUS: u64 = 64;
 /// The parts of a path that are told.
 const PARTS: usize = 6;

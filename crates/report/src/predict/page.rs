@@ -26,9 +26,6 @@ const PROCESSES: u64 = 3_000;
 const EVENTS: u64 = 100_000;
 
 /// The page. What it draws are the longest processes.
-///
-/// # Errors
-/// None in practice: it writes to memory.
 pub fn page(
     predictor: &Predictor,
     analysis: &Analysis,
@@ -115,7 +112,6 @@ struct Run {
     decides: String,
     /// Both are equal if the process is left out.
     bars: Vec<u64>,
-    /// The bars on the path.
     path: Vec<u32>,
 }
 

@@ -17,7 +17,6 @@ pub struct Row {
     pub wall: Interval,
     /// The price of the CPUs' time.
     pub cost: Option<f64>,
-    /// What decides then.
     pub decides: String,
 }
 
@@ -129,7 +128,6 @@ pub(super) fn told(parts: &[Part], most: usize) -> String {
 }
 
 impl Forecast {
-    /// As an object of JSON.
     pub fn json(&self, rows: &[Row], costs: &Costs) -> Value {
         let knee = self.knee.as_ref();
         let cheapest = costs.cheapest.as_ref().map(|row| {
@@ -152,7 +150,6 @@ impl Forecast {
         })
     }
 
-    /// As text.
     pub fn text(&self, rows: &[Row], costs: &Costs, style: &Style) -> String {
         let mut out = String::new();
         let wall = units::interval(self.wall.likely, (self.wall.low, self.wall.high));
@@ -210,9 +207,6 @@ impl Forecast {
     }
 
     /// The rows as CSV; without a table the forecast itself.
-    ///
-    /// # Errors
-    /// None that is known: it writes into memory.
     pub fn csv(&self, rows: &[Row], costs: &Costs) -> Result<Vec<u8>, csv::Error> {
         let own = Row {
             cpus: self.cpus,

@@ -21,7 +21,6 @@ use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::{label, units, who};
 
-/// The figures of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
     /// The CPU's number; `None` for time on an unknown CPU: of a task that ran
@@ -114,7 +113,6 @@ impl Cpus {
         }
     }
 
-    /// The sum over all CPUs.
     fn sum(&self) -> Cpu {
         let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
         let zero = Cpu {

@@ -119,7 +119,6 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    /// The label of a leg's program.
     fn who(&self, leg: &Leg) -> String {
         self.label(leg.thread, leg.program)
     }

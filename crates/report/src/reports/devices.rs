@@ -23,7 +23,6 @@ pub struct Devices<'a> {
     disks: Option<Vec<DiskRequests<'a>>>,
 }
 
-/// The requests to a disk.
 pub struct DiskRequests<'a> {
     device: Device,
     name: String,
@@ -35,7 +34,6 @@ pub struct DiskRequests<'a> {
 }
 
 impl<'a> Devices<'a> {
-    /// Those of the analysis's span.
     pub fn new(view: &View<'a>) -> Devices<'a> {
         let analysis = view.analysis;
         let known = analysis.meta.has(Extra::Block);
@@ -163,7 +161,6 @@ impl DiskRequests<'_> {
     }
 }
 
-/// Adds the columns of requests.
 fn requests<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> &Requests,

@@ -34,7 +34,6 @@ impl Execution<'_> {
         self.last && self.process.status.is_none() && self.process.alive
     }
 
-    /// The kind of its end.
     fn ended(&self) -> &'static str {
         match self.status() {
             Some(_) => "exit",
@@ -75,7 +74,6 @@ pub struct Execs<'a> {
 }
 
 impl<'a> Execs<'a> {
-    /// The executions of the chosen processes.
     pub fn new(view: &View<'a>) -> Execs<'a> {
         let ask = view.ask;
         let mut rows: Vec<Execution<'a>> = view
@@ -87,7 +85,6 @@ impl<'a> Execs<'a> {
         Execs { view: *view, rows }
     }
 
-    /// The rows in CSV and JSON.
     fn asked(&self) -> impl Iterator<Item = &Execution<'a>> {
         self.rows.iter().take(self.view.ask.most())
     }
@@ -158,7 +155,6 @@ impl<'a> Execs<'a> {
     }
 }
 
-/// A process's executions, in order.
 fn executions(process: &Process) -> impl Iterator<Item = Execution<'_>> {
     let execs = process.execs.iter().enumerate();
     execs.map(move |(at, exec)| Execution {

@@ -31,7 +31,6 @@ pub struct Flame<'a> {
     cpu: Option<u64>,
 }
 
-/// The depths of a program's stacks.
 #[derive(Clone, Debug, Default)]
 struct SampledProgram {
     name: String,

@@ -26,7 +26,6 @@ pub struct Memory<'a> {
     /// Those with the largest resident sets first.
     rows: Vec<(Members, MemorySum)>,
     killed: Vec<Killed>,
-    /// The samples of the span.
     samples: Vec<(u64, &'a Counters)>,
 }
 
@@ -64,7 +63,6 @@ fn figures<'a, R: 'a>(
 }
 
 impl<'a> Memory<'a> {
-    /// The memory of the chosen processes.
     pub fn new(view: &View<'a>) -> Memory<'a> {
         let analysis = view.analysis;
         let facts = facts(analysis);

@@ -17,7 +17,6 @@ use crate::who;
 use crate::words::RUN_QUEUE;
 use crate::{label, units};
 
-/// The title of a reason's column.
 fn column(reason: Reason) -> &'static str {
     match reason {
         Reason::Woken => RUN_QUEUE,
@@ -26,7 +25,6 @@ fn column(reason: Reason) -> &'static str {
     }
 }
 
-/// A wait of a thread.
 #[derive(Clone, Copy, Debug)]
 struct ThreadWait {
     thread: ThreadIx,
@@ -36,7 +34,6 @@ struct ThreadWait {
     whole: bool,
 }
 
-/// All waits for one reason.
 #[derive(Clone, Copy, Debug, Default)]
 struct ReasonSum {
     total: u64,
@@ -70,7 +67,6 @@ impl ReasonSums {
         &self.1
     }
 
-    /// The reasons that occur.
     fn used(&self) -> impl Iterator<Item = (Reason, &ReasonSum)> {
         let all = Reason::ALL.into_iter().zip(&self.0);
         all.filter(|(_, sum)| sum.count > 0)
@@ -88,7 +84,6 @@ impl ReasonSums {
     }
 }
 
-/// The width of a time.
 const TIME: usize = 7;
 /// The width of a row of [`OffCpu::by`] without the reasons.
 const ROW: usize = 42;
@@ -107,7 +102,6 @@ pub struct OffCpu<'a> {
 }
 
 impl<'a> OffCpu<'a> {
-    /// The waits of the chosen processes.
     pub fn new(view: &View<'a>) -> OffCpu<'a> {
         let by = view.ask.by.unwrap_or_default();
         let mut report = OffCpu {

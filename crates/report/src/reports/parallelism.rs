@@ -31,7 +31,6 @@ struct AloneSum {
 }
 
 impl<'a> ParallelismReport<'a> {
-    /// Counts the tasks over time.
     pub fn new(view: &View<'a>) -> ParallelismReport<'a> {
         let groups = path::groups(view.analysis);
         let path = path::path_of(view).ok();
@@ -82,7 +81,6 @@ impl<'a> ParallelismReport<'a> {
         }
     }
 
-    /// The use of more CPUs.
     fn more(&self, out: &mut String, found: &Parallelism, style: &Style) {
         let known: u64 = found.demand.iter().sum();
         let whole = known.saturating_add(found.unknown);

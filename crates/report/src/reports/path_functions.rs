@@ -12,7 +12,6 @@ use crate::style::Style;
 use crate::table::Table;
 use crate::units;
 
-/// The path by function.
 pub struct PathFunctions {
     /// Stacks on a CPU, and stacks of waits, were recorded.
     has: [bool; 2],
@@ -96,7 +95,6 @@ impl PathFunctions {
         })
     }
 
-    /// The columns of functions.
     pub fn table(&self) -> Table<'_, &FunctionRow> {
         self.functions.table((None, &[]), Doing::OnCpu, 0)
     }

@@ -18,7 +18,6 @@ pub struct QualityReport<'a> {
 }
 
 impl<'a> QualityReport<'a> {
-    /// That of a trace.
     pub fn new(view: &View<'a>) -> QualityReport<'a> {
         QualityReport { view: *view }
     }
@@ -84,7 +83,6 @@ impl<'a> QualityReport<'a> {
 }
 
 impl QualityReport<'_> {
-    /// The files of `--with`.
     fn imports(&self) -> Value {
         let imports = self.view.analysis.quality.imports.iter();
         let row = |import: &Import| {

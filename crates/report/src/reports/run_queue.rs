@@ -41,7 +41,6 @@ struct Wanted {
     /// The time in which their number is known.
     known_ns: u64,
     unknown_ns: u64,
-    /// Machines of several sizes.
     machines: Vec<MachineSize>,
 }
 
@@ -57,7 +56,6 @@ struct MachineSize {
 }
 
 impl<'a> RunQueue<'a> {
-    /// The waits of the chosen processes.
     pub fn new(view: &View<'a>) -> RunQueue<'a> {
         let analysis = view.analysis;
         let by = view.ask.by.unwrap_or(By::Program);
@@ -155,7 +153,6 @@ impl Wanted {
         out + &self.table().text(&self.machines, style, 2)
     }
 
-    /// The columns of machines.
     fn table(&self) -> Table<'_, &MachineSize> {
         let this = |machine: &&MachineSize| match machine.cpus == self.cpus {
             true => "this machine".into(),

@@ -13,7 +13,6 @@ use crate::table::Table;
 use crate::view::{Report, View};
 use crate::{label, units};
 
-/// The default interval: 1 s.
 const INTERVAL: u64 = 1_000_000_000;
 /// The most values, some 200 MB of JSON. As long as there would be more, the interval is
 /// doubled.
@@ -23,7 +22,6 @@ pub struct Series<'a> {
     view: View<'a>,
     /// In ns.
     pub interval: u64,
-    /// The interval of the options.
     asked: u64,
     /// The chosen processes, in order of start.
     pub lines: Vec<ProcessSeries<'a>>,
@@ -37,7 +35,6 @@ pub struct ProcessSeries<'a> {
 }
 
 impl<'a> Series<'a> {
-    /// The series of the chosen processes.
     pub fn new(view: &View<'a>) -> Series<'a> {
         let asked = view.ask.interval.unwrap_or(INTERVAL).max(1);
         let processes: Vec<&Process> = view.processes().collect();
@@ -71,7 +68,6 @@ impl<'a> Series<'a> {
         length.div_ceil(self.interval)
     }
 
-    /// The first interval of the span.
     pub fn first(&self) -> u64 {
         self.view.since(self.view.analysis.start) / self.interval
     }

@@ -55,7 +55,6 @@ pub struct StepsReport<'a> {
 }
 
 impl<'a> StepsReport<'a> {
-    /// The steps of the chosen processes.
     pub fn new(view: &View<'a>) -> StepsReport<'a> {
         let analysis = view.analysis;
         let steps = Steps::new(analysis);
@@ -176,7 +175,6 @@ impl<'a> StepsReport<'a> {
         out
     }
 
-    /// The lines of JSON and CSV.
     fn asked(&self) -> impl Iterator<Item = StepLine<'_>> {
         let rows = self.ordered().into_iter().take(self.view.ask.most());
         rows.map(|row| StepLine::of(row, String::new()))
@@ -529,10 +527,8 @@ fn summed<'a, R: 'a>(
     }
 }
 
-/// A step with its times.
 type StepRow<'t> = (StepIx, &'t Step, &'t StepTimes);
 
-/// A line to come.
 enum StepItem<'t> {
     /// A step's line, and those of the steps inside it; of no step: the outermost.
     Inside(Option<StepIx>, Levels),
@@ -564,7 +560,6 @@ impl<'t> StepLine<'t> {
     }
 }
 
-/// A kind in a column.
 fn short(kind: Kind) -> &'static str {
     match kind {
         Kind::Others => "others",

@@ -30,7 +30,6 @@ pub struct SystemCalls<'a> {
 
 /// One call of all chosen processes, or of a group of them.
 struct CallRow {
-    /// The number of the group.
     group: Option<usize>,
     name: String,
     sum: CallSum,
@@ -92,12 +91,10 @@ impl<'a> SystemCalls<'a> {
         self.rows.is_empty() && self.view.analysis.is_part()
     }
 
-    /// The group of a row.
     fn group(&self, row: &CallRow) -> Option<&Members> {
         self.groups.get(row.group?)
     }
 
-    /// The rows in CSV and JSON.
     fn asked(&self) -> impl Iterator<Item = &CallRow> {
         self.rows.iter().take(self.view.ask.most())
     }

@@ -19,7 +19,6 @@ use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::{label, units};
 
-/// The default number of lines.
 const LINES: usize = 40;
 /// A sibling of a kind has a line of its own from this part of the whole weight
 /// on: 1/20.
@@ -43,7 +42,6 @@ struct Node<'a> {
     parent: Option<usize>,
     children: Vec<usize>,
     depth: usize,
-    /// The index of its program.
     program: u32,
     /// Equal for nodes with the same program and children of the same shapes.
     shape: u32,
@@ -59,7 +57,6 @@ struct SubtreeSum {
     unknown: u64,
     weight: u64,
     failed: u64,
-    /// The longest wall time.
     longest: u64,
 }
 
@@ -88,7 +85,6 @@ impl<'a> Tree<'a> {
         program.map_or("", String::as_str)
     }
 
-    /// Finds the roots and the order.
     fn arrange(&mut self) {
         let roots = 0..self.nodes.len();
         let roots = roots.filter(|at| self.node(*at).is_some_and(|node| node.parent.is_none()));
@@ -212,7 +208,6 @@ fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> (Vec<Node<'a>>, Vec<St
     (nodes, programs)
 }
 
-/// A line of text.
 #[derive(Clone, Debug)]
 enum TreeItem {
     /// One process; whether its children have lines of their own.

@@ -82,7 +82,6 @@ pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<Waited<&
 /// The waits of a group: its name and pid, and the waits.
 pub type WaitedRow<'r, T> = (&'r Members, &'r Waited<T>);
 
-/// A table of waits for disks.
 pub fn disks<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d Disk>> {
     let device = |(_, it): &WaitedRow<'_, &Disk>| it.what.map(|disk| disk.device.to_string());
     let name = |(_, it): &WaitedRow<'_, &Disk>| it.what.map(|disk| escape::text(&disk.name));
@@ -91,7 +90,6 @@ pub fn disks<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d Disk>> {
     table("disk", label, own)
 }
 
-/// A table of waits in fsync.
 pub fn files<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d [u8]>> {
     let file = |(_, it): &WaitedRow<'_, &[u8]>| it.what.map(escape::text);
     table(

@@ -26,7 +26,6 @@ pub(super) struct Found {
     pub wraps: Option<usize>,
 }
 
-/// The tests of a test runner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Tests {
     #[default]

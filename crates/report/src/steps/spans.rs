@@ -208,7 +208,6 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
     spans
 }
 
-/// The spans of other tools' files.
 fn of_files(analysis: &Analysis) -> impl Iterator<Item = Span> + '_ {
     analysis.imported.iter().map(|it| Span {
         from: it.from,

@@ -19,9 +19,6 @@ const TEXT: usize = 200;
 
 impl Summary {
     /// The document. Where it would be too long, its lists are shorter.
-    ///
-    /// # Errors
-    /// None in practice: it writes to memory.
     pub fn json(&self, analysis: &Analysis) -> std::io::Result<String> {
         let mut members = MEMBERS;
         loop {

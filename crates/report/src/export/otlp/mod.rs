@@ -31,14 +31,12 @@ use crate::{escape, label, query};
 /// The least length of a step or a process with a span of its own, unless the user gives one.
 pub const LEAST: Duration = Duration::from_millis(100);
 
-/// The version of the semantic conventions.
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
 /// Spans that are encoded at once.
 const CHUNK: usize = 512;
 const INTERNAL: i32 = 1;
 const ERROR: i32 = 2;
 
-/// The encoding of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// proto3's.
@@ -96,7 +94,6 @@ pub fn write(
     Ok(())
 }
 
-/// A span of the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Thing {
     /// The recording, which has the span of COMMAND's process.
@@ -396,7 +393,6 @@ fn long(view: &View<'_>, step: &Step) -> bool {
     step.wall() >= view.ask.min && !step.is_moment()
 }
 
-/// The last program of a process.
 fn program(process: &Process) -> Vec<KeyValue> {
     let args = process.argv.args().map(|arg| AnyValue {
         value: Some(Any::String(escape::text(arg))),
@@ -475,14 +471,12 @@ fn job(meta: &Metadata) -> Vec<KeyValue> {
     known.chain(page).collect()
 }
 
-/// A page of the CI system.
 fn url(ci: &Ci, name: &str, of: &str) -> Option<KeyValue> {
     let url = ci.get(of)?;
     let web = url.starts_with("https://") || url.starts_with("http://");
     web.then(|| text(name, url))
 }
 
-/// The run and its machine.
 fn resource(analysis: &Analysis, given: &[Given]) -> Resource {
     let meta = &analysis.meta;
     let ci = Ci::new(meta);

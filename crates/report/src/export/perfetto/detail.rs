@@ -48,7 +48,6 @@ pub fn whole(analysis: &Analysis, events: u64) -> u64 {
 
 /// Things in order of time, without overlaps, of which short ones are merged.
 pub struct Merger<T> {
-    /// The detail in ns.
     detail: u64,
     from: Ktime,
     to: Ktime,
@@ -87,7 +86,6 @@ impl<T: Ord + Clone> Merger<T> {
         [before, None]
     }
 
-    /// The last piece.
     pub fn take(&mut self) -> Option<Piece<T>> {
         let sums = std::mem::take(&mut self.sums);
         let busy = sums
