@@ -33,8 +33,8 @@ use crate::view::View;
 use crate::{exit, units};
 use facts::Facts;
 use machine::Withheld;
+use verdict::Had;
 pub use verdict::{Blame, Verdict};
-use verdict::{Had, Parts};
 
 named! {
     /// The kind of an advice, the most specific ones first.
@@ -392,20 +392,32 @@ fn verdict(
     let stolen = changes.iter().find(|it| it.kind == Kind::Stolen);
     let (others, quota) = (withheld.others, withheld.throttled);
     let much = |kind, ns: u64| ns > 0 && ns.saturating_mul(least(kind)) >= facts.wall;
-    let parts = Parts {
+    let machine = stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota);
+    let lost = others.saturating_add(quota);
+    let alone = facts.wall.saturating_sub(lost);
+    let error = verdict::error(lost, alone);
+    Verdict {
+        blame: match (machine, saved) {
+            (true, Some(_)) => Blame::Both,
+            (true, None) => Blame::Machine,
+            (false, _) => Blame::Code,
+        },
         wall: facts.wall,
-        cpus: facts.cpus,
-        others,
+        alone,
+        alone_at_least: alone.saturating_sub(error),
+        alone_at_most: alone.saturating_add(error).min(facts.wall),
+        others: had.others,
+        nobody: had.nobody,
+        names: had.names,
         quota,
         quota_of: withheld.container.clone(),
         stolen: stolen.map_or(0, |it| it.gain),
-        machine: stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota),
-        changes: saved,
+        changes: saved.unwrap_or(0),
         bound,
         mostly: bound.and_then(|bound| waits(facts, bound)),
         failed: failed(facts.analysis),
-    };
-    Verdict::new(parts, had)
+        cpus: facts.cpus,
+    }
 }
 
 /// Jobs that are builds themselves: a make below another one.

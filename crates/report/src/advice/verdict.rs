@@ -55,54 +55,7 @@ const NAMES: usize = 3;
 /// One that had a twentieth of the time explains nothing.
 const COUNTS: u64 = 20;
 
-/// What a verdict is made of, in ns.
-pub(super) struct Parts {
-    pub wall: u64,
-    pub cpus: u64,
-    /// Waits for a CPU that the build would not have on CPUs of its own.
-    pub others: u64,
-    pub quota: u64,
-    pub quota_of: Option<String>,
-    pub stolen: u64,
-    /// What the machine took is much.
-    pub machine: bool,
-    /// What the changes to the build save together; `None`: there are none.
-    pub changes: Option<u64>,
-    pub bound: Option<u64>,
-    /// See [`Verdict`].
-    pub mostly: Option<(String, u64)>,
-    pub failed: bool,
-}
-
 impl Verdict {
-    pub(super) fn new(parts: Parts, had: Had) -> Verdict {
-        let lost = parts.others.saturating_add(parts.quota);
-        let alone = parts.wall.saturating_sub(lost);
-        let error = error(lost, alone);
-        Verdict {
-            blame: match (parts.machine, parts.changes) {
-                (true, Some(_)) => Blame::Both,
-                (true, None) => Blame::Machine,
-                (false, _) => Blame::Code,
-            },
-            wall: parts.wall,
-            alone,
-            alone_at_least: alone.saturating_sub(error),
-            alone_at_most: alone.saturating_add(error).min(parts.wall),
-            others: had.others,
-            nobody: had.nobody,
-            names: had.names,
-            quota: parts.quota,
-            quota_of: parts.quota_of,
-            stolen: parts.stolen,
-            changes: parts.changes.unwrap_or(0),
-            bound: parts.bound,
-            mostly: parts.mostly,
-            failed: parts.failed,
-            cpus: parts.cpus,
-        }
-    }
-
     /// In one sentence.
     pub fn text(&self) -> String {
         let mut parts = Vec::new();
@@ -210,9 +163,9 @@ pub(super) fn error(lost: u64, alone: u64) -> u64 {
 
 /// Who had the CPUs while the path waited for one, in ns.
 pub(super) struct Had {
-    others: u64,
+    pub others: u64,
     /// Nobody known.
-    nobody: u64,
+    pub nobody: u64,
     /// Those that had most of it, with their parts.
     pub names: Vec<(String, u64)>,
 }

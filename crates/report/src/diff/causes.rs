@@ -161,10 +161,8 @@ type Sides<'a> = (&'a [Run], &'a [Run]);
 
 /// The runs' CPU time, if hardly any of their time is unknown.
 fn work(run: &Run) -> Option<u64> {
-    let on_cpu = run.figures.get(Figure::OnCpu)?;
-    let unknown = run.figures.get(Figure::Unknown).unwrap_or(0);
-    let known = unknown.saturating_mul(20) <= on_cpu;
-    known.then(|| run.machine.work.unwrap_or(on_cpu))
+    let on_cpu = run.figures.sure_on_cpu()?;
+    Some(run.machine.work.unwrap_or(on_cpu))
 }
 
 /// Other tasks' part of the machine's CPU time, in thousandths.

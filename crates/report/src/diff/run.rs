@@ -43,6 +43,13 @@ impl Figures {
         self.0.get(figure as usize).copied().flatten()
     }
 
+    /// The CPU time, if the unknown time is no more than a twentieth of it.
+    pub(super) fn sure_on_cpu(&self) -> Option<u64> {
+        let unknown = self.get(Figure::Unknown).unwrap_or(0);
+        let on_cpu = self.get(Figure::OnCpu);
+        on_cpu.filter(|on_cpu| unknown.saturating_mul(20) <= *on_cpu)
+    }
+
     pub(super) fn forget(&mut self, figure: Figure) {
         if let Some(value) = self.0.get_mut(figure as usize) {
             *value = None;

@@ -32,7 +32,7 @@ impl CpuShares {
             whole,
             build: analysis.totals.times.on_cpu_known(),
             stolen,
-            least: !warnings::at_least(analysis).is_empty(),
+            least: warnings::is_lower_bound(analysis),
             ..CpuShares::default()
         };
         if analysis.meta.scope == Scope::All {

@@ -118,7 +118,7 @@ object! {
         // By which method, and what that does not tell.
         recorded: Vec<String> = warnings::recorded(analysis),
         // Sums are lower bounds.
-        least: bool = !warnings::at_least(analysis).is_empty(),
+        least: bool = warnings::is_lower_bound(analysis),
         // Nothing is known.
         blank: bool = warnings::is_blank(analysis),
         // Identifiers of the CI run, in words.

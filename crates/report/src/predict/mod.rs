@@ -65,7 +65,7 @@ pub struct Interval {
 }
 
 /// A part of the path in the new schedule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Part {
     pub name: String,
     /// In ns.

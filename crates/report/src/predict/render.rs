@@ -107,13 +107,6 @@ fn interval(wall: Interval) -> Value {
     json!({"low_ns": wall.low, "likely_ns": wall.likely, "high_ns": wall.high})
 }
 
-fn parts(parts: &[Part]) -> Value {
-    let parts = parts.iter();
-    parts
-        .map(|part| json!({"name": part.name, "ns": part.ns}))
-        .collect()
-}
-
 /// The longest parts in words.
 pub(super) fn told(parts: &[Part], most: usize) -> String {
     let parts = parts.iter().take(most);
@@ -143,8 +136,8 @@ impl Forecast {
             "shards": self.shards,
             "cost": self.cost(costs),
             "cheapest": cheapest,
-            "path": parts(&self.path),
-            "knee": knee.map(|knee| json!({"cpus": knee.cpus, "path": parts(&knee.because)})),
+            "path": self.path,
+            "knee": knee.map(|knee| json!({"cpus": knee.cpus, "path": knee.because})),
             "assumed": self.assumed,
             "table": columns().rows(rows.iter().cloned()),
         })

@@ -140,6 +140,12 @@ impl Steps {
         (from..to).contains(&at)
     }
 
+    /// Whether a thread was in a step right before a time.
+    pub fn was_within(&self, thread: ThreadIx, time: Ktime, step: StepIx) -> bool {
+        let before = Ktime(time.0.saturating_sub(1));
+        self.is_within(self.at(thread, before), step)
+    }
+
     /// For each process, whether one of its threads was in a step of this name.
     pub fn processes_in(&self, analysis: &Analysis, name: &str) -> Vec<bool> {
         // Parents come first.

@@ -106,8 +106,7 @@ impl<'a> Divider<'a> {
     }
 
     fn is_inside(&self, of: StepIx, thread: ThreadIx, time: Ktime) -> bool {
-        let before = Ktime(time.0.saturating_sub(1));
-        self.steps.is_within(self.steps.at(thread, before), of)
+        self.steps.was_within(thread, time, of)
     }
 
     /// Divides a step's own critical path.
