@@ -203,6 +203,17 @@ impl Analysis {
         (0..self.processes.len()).map(ProcessIx::new)
     }
 
+    /// The parent of a process, its parent, and so on.
+    pub fn ancestors(&self, ix: ProcessIx) -> impl Iterator<Item = ProcessIx> + '_ {
+        let first = self.process(ix).parent;
+        std::iter::successors(first, |ix| self.process(*ix).parent)
+    }
+
+    /// A process, its parent, and so on.
+    pub fn lineage(&self, ix: ProcessIx) -> impl Iterator<Item = ProcessIx> + '_ {
+        std::iter::once(ix).chain(self.ancestors(ix))
+    }
+
     /// The indices of all threads.
     pub fn thread_ids(&self) -> impl DoubleEndedIterator<Item = ThreadIx> + use<> {
         (0..self.threads.len()).map(ThreadIx::new)

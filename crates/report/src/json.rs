@@ -224,7 +224,7 @@ fn threads<'a>(
     process: &'a model::Process,
 ) -> impl Iterator<Item = &'a Thread> {
     let threads = process.threads.iter();
-    threads.filter_map(|ix| analysis.threads.get(ix.0 as usize))
+    threads.map(|ix| analysis.thread(*ix))
 }
 
 /// The disagreement of the CPUs' clocks in JSON.

@@ -254,25 +254,22 @@ pub(crate) fn with_descendants(
     analysis: &Analysis,
     is_root: impl Fn(&Process) -> bool,
 ) -> Vec<bool> {
-    let below = down(analysis, |ix, above: Option<&bool>| {
+    down(analysis, |ix, above: Option<&bool>| {
         above == Some(&true) || is_root(analysis.process(ix))
-    });
-    below.into_iter().map(|it| it == Some(true)).collect()
+    })
 }
 
 /// The container that each process is in: its own, or that of the nearest ancestor that has one.
 pub fn containers(analysis: &Analysis) -> Vec<Option<&Called>> {
-    let all = down(analysis, |ix, above: Option<&Option<_>>| {
+    down(analysis, |ix, above: Option<&Option<_>>| {
         let own = analysis.process(ix).container.as_deref();
         own.or(above.copied().flatten())
-    });
-    all.into_iter().map(Option::flatten).collect()
+    })
 }
 
 /// The number of recorded ancestors of each process.
 fn depths(analysis: &Analysis) -> Vec<usize> {
-    let depths = down(analysis, |_, above| above.map_or(0, |depth| depth + 1));
-    depths.into_iter().map(Option::unwrap_or_default).collect()
+    down(analysis, |_, above| above.map_or(0, |depth| depth + 1))
 }
 
 /// The name of the container of each process.
@@ -486,10 +483,7 @@ fn of_process(analysis: &Analysis, process: &Process, name: String) -> GroupRow 
 }
 
 fn of_threads(analysis: &Analysis, process: &Process) -> Vec<GroupRow> {
-    let threads = process
-        .threads
-        .iter()
-        .filter_map(|ix| analysis.threads.get(ix.0 as usize));
+    let threads = process.threads.iter().map(|ix| analysis.thread(*ix));
     let row = |thread: &Thread| GroupRow {
         name: label::thread(thread, process),
         count: 1,

@@ -39,10 +39,9 @@ pub fn cpu(meta: &Metadata) -> Option<String> {
     Some(escape::text(model.as_bytes()))
 }
 
-pub fn thread(analysis: &Analysis, ix: ThreadIx) -> Option<(&Thread, &Process)> {
-    let thread = analysis.threads.get(ix.0 as usize)?;
-    let process = analysis.processes.get(thread.process.0 as usize)?;
-    Some((thread, process))
+pub fn thread(analysis: &Analysis, ix: ThreadIx) -> (&Thread, &Process) {
+    let thread = analysis.thread(ix);
+    (thread, analysis.process(thread.process))
 }
 
 /// A task's name in text: the process's label, after the comm of a thread that is
@@ -56,11 +55,8 @@ pub fn name(analysis: &Analysis, who: Actor) -> String {
             None => format!("tid {}, not recorded", tid.0),
         },
         Actor::Thread(ix) => match thread(analysis, ix) {
-            None => "?".into(),
-            Some((thread, process)) if thread.tid.0 != process.pid.0 => {
-                label::thread(thread, process)
-            }
-            Some((_, process)) => label::label(process),
+            (thread, process) if thread.tid.0 != process.pid.0 => label::thread(thread, process),
+            (_, process) => label::label(process),
         },
     }
 }
@@ -88,10 +84,10 @@ pub fn named(analysis: &Analysis, who: Actor) -> Named {
         Actor::Unknown => ("unknown", None, None),
         Actor::Interrupt | Actor::SoftIrq => ("interrupt", None, None),
         Actor::Outside(tid) => ("outside", Some(tid.0), None),
-        Actor::Thread(ix) => match thread(analysis, ix) {
-            None => ("unknown", None, None),
-            Some((thread, process)) => ("thread", Some(thread.tid.0), Some(process)),
-        },
+        Actor::Thread(ix) => {
+            let (thread, process) = thread(analysis, ix);
+            ("thread", Some(thread.tid.0), Some(process))
+        }
     };
     Named {
         kind,

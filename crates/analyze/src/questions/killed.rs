@@ -136,8 +136,7 @@ impl Graph<'_> {
     }
 
     fn is_above(&self, above: ProcessIx, process: ProcessIx) -> bool {
-        let parent = |ix: &ProcessIx| self.analysis.process(*ix).parent;
-        let mut up = std::iter::successors(parent(&process), parent).take(MOST);
+        let mut up = self.analysis.ancestors(process).take(MOST);
         up.any(|it| it == above)
     }
 

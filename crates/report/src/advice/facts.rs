@@ -292,10 +292,9 @@ impl<'a> Facts<'a> {
 
     /// Whether an execution's process, or one that it comes from, is among some.
     pub fn is_below(&self, group: Group, some: &BTreeSet<ProcessIx>) -> bool {
-        let own = self.execution(group).map(|it| it.process);
-        let parent = |process: &ProcessIx| self.analysis.process(*process).parent;
-        let mut all = std::iter::successors(own, parent);
-        all.any(|process| some.contains(&process))
+        let own = self.execution(group);
+        let all = own.map(|it| self.analysis.lineage(it.process));
+        all.is_some_and(|mut all| all.any(|process| some.contains(&process)))
     }
 
     /// The processes that failed and that their parent started again later, with the same command

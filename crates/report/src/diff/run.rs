@@ -208,15 +208,12 @@ fn timeline(analysis: &Analysis) -> Vec<Bar> {
 }
 
 fn bars(analysis: &Analysis, path: &CriticalPath) -> Vec<Bar> {
-    let process = |segment: &Segment| {
-        let thread = analysis.threads.get(segment.thread.0 as usize)?;
-        Some(thread.process.0 as usize)
-    };
+    let process = |segment: &Segment| analysis.thread(segment.thread).process;
     let since = |time: Ktime| time.since(analysis.start);
     let stretches = path.segments.chunk_by(|a, b| process(a) == process(b));
     let bars = stretches.filter_map(|segments| {
         let (first, last) = (segments.first()?, segments.last()?);
-        let process = analysis.processes.get(process(first)?)?;
+        let process = analysis.process(process(first));
         Some(Bar {
             from: since(first.from),
             to: since(last.to),

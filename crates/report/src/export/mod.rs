@@ -94,9 +94,7 @@ const DEEPEST: usize = 256;
 
 /// A process and its parents, the outermost one first; of many the nearest ones.
 fn lineage(analysis: &Analysis, process: ProcessIx) -> Vec<ProcessIx> {
-    let parent = |ix: &ProcessIx| analysis.process(*ix).parent;
-    let line = std::iter::successors(Some(process), parent);
-    let mut line: Vec<ProcessIx> = line.take(DEEPEST).collect();
+    let mut line: Vec<ProcessIx> = analysis.lineage(process).take(DEEPEST).collect();
     line.reverse();
     line
 }

@@ -304,8 +304,7 @@ pub fn audit(analysis: &Analysis) -> Audit {
     out.differences_ns = quantiles(&differences.collect::<Vec<_>>());
     out.switch_differences_ns = quantiles(&by_switch);
     for (_, thread, mut worst) in compared.into_iter().rev().take(WORST) {
-        let process = analysis.processes.get(thread.process.0 as usize);
-        worst.label = process.map(label::label).unwrap_or_default();
+        worst.label = label::label(analysis.process(thread.process));
         out.worst.push(worst);
     }
     out

@@ -175,7 +175,3 @@ pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) 
     shares.order_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
     shares
 }
-
-pub(crate) fn process_ix(analysis: &Analysis, thread: ThreadIx) -> Option<ProcessIx> {
-    Some(analysis.threads.get(thread.0 as usize)?.process)
-}

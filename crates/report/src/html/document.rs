@@ -425,7 +425,7 @@ pub fn document(
         processes.push(analysis, process, (before, step, container), &mut strings);
         before = process.start.since(zero);
         let of = process.threads.iter().filter(|_| !alone(analysis, process));
-        for thread in of.filter_map(|ix| analysis.threads.get(ix.0 as usize)) {
+        for thread in of.map(|ix| analysis.thread(*ix)) {
             threads.push(zero, thread, &mut strings);
         }
         for exec in &process.execs {
@@ -490,7 +490,7 @@ fn alone(analysis: &Analysis, process: &Process) -> bool {
             && thread.comm == process.comm
             && thread.times == process.times
     };
-    analysis.threads.get(only.0 as usize).is_some_and(same)
+    same(analysis.thread(*only))
 }
 
 fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {

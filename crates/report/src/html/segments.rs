@@ -194,9 +194,7 @@ fn parts(analysis: &Analysis, thread: ThreadIx, mut take: impl FnMut(Piece)) {
         let stretches = timeline.flat_map(|timeline| timeline.of(thread));
         return stretches.for_each(|stretch| take(Piece::One(stretch)));
     }
-    let Some(whole) = analysis.threads.get(thread.0 as usize) else {
-        return;
-    };
+    let whole = analysis.thread(thread);
     let mut at = whole.start;
     for sample in samples {
         take(Piece::Mixed([0, 0, 0, 0, sample.from.since(at)]));
@@ -267,7 +265,7 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
     if analysis.timeline.is_none() {
         return Segments::default();
     }
-    let threads = || (0..analysis.threads.len() as u32).map(ThreadIx);
+    let threads = || analysis.thread_ids();
     let all: u64 = threads().map(|ix| count(analysis, ix) as u64).sum();
     let mut out = Segments {
         unit: 1,

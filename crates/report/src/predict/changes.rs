@@ -80,8 +80,7 @@ fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
     let steps = steps.list().iter();
     let tests = steps.filter(|step| step.kind == StepKind::Test);
     let mut processes: BTreeSet<_> = tests.filter_map(|step| step.process).collect();
-    let parent = |ix: &_| facts.analysis.process(*ix).parent;
-    let above = |ix: &_| std::iter::successors(parent(ix), parent);
+    let above = |ix: &_| facts.analysis.ancestors(*ix);
     let hold: BTreeSet<_> = processes.iter().flat_map(above).collect();
     processes.retain(|ix| facts.own.has(*ix) && !hold.contains(ix));
     let mut groups: BTreeMap<_, Vec<Group>> = BTreeMap::new();
@@ -196,8 +195,7 @@ fn matching(facts: &Facts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>
     let processes: BTreeSet<_> = all.iter().map(|(_, process)| *process).collect();
     let mut seen = BTreeSet::new();
     let outer = |process| {
-        let parent = |ix: &_| facts.analysis.process(*ix).parent;
-        let mut above = std::iter::successors(parent(&process), parent);
+        let mut above = facts.analysis.ancestors(process);
         !above.any(|ix| processes.contains(&ix))
     };
     let of: Vec<Group> = all

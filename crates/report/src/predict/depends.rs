@@ -233,8 +233,7 @@ fn jobs_of<'a>(
     of: &'a HashMap<ProcessIx, usize>,
     process: ProcessIx,
 ) -> impl Iterator<Item = usize> + 'a {
-    let above = |ix: &ProcessIx| analysis.process(*ix).parent;
-    let chain = std::iter::successors(Some(process), above).take(DEEP);
+    let chain = analysis.lineage(process).take(DEEP);
     chain.filter_map(|ix| of.get(&ix).copied())
 }
 

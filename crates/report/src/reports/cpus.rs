@@ -70,9 +70,7 @@ impl Cpus {
             cpus: BTreeMap::new(),
             others: HashMap::new(),
         };
-        for at in 0..analysis.threads.len() {
-            sums.add(ThreadIx(u32::try_from(at).unwrap_or(u32::MAX)));
-        }
+        analysis.thread_ids().for_each(|ix| sums.add(ix));
         let CpuSums {
             mut cpus, others, ..
         } = sums;
@@ -184,8 +182,7 @@ struct CpuSums<'a> {
 impl CpuSums<'_> {
     /// A thread's process, and whether it is one of this build.
     fn process(&self, thread: ThreadIx) -> (usize, bool) {
-        let thread = self.analysis.threads.get(thread.0 as usize);
-        let process = thread.map_or(usize::MAX, |thread| thread.process.0 as usize);
+        let process = self.analysis.thread(thread).process.0 as usize;
         (process, self.own.get(process) == Some(&true))
     }
 

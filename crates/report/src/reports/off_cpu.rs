@@ -159,15 +159,9 @@ impl<'a> OffCpu<'a> {
             json!(is.then(|| who::named(analysis, waited.stretch.actor)))
         };
         Table::new("ended, or CPU taken, by", by)
-            .data("pid", move |waited| {
-                found(waited).map_or(0, |(_, process)| process.pid.0)
-            })
-            .data("tid", move |waited| {
-                found(waited).map_or(0, |(thread, _)| thread.tid.0)
-            })
-            .data("process", move |waited| {
-                found(waited).map_or(String::new(), |(_, process)| label::label(process))
-            })
+            .data("pid", move |waited| found(waited).1.pid.0)
+            .data("tid", move |waited| found(waited).0.tid.0)
+            .data("process", move |waited| label::label(found(waited).1))
             .fact("from", "start_ns", |waited| {
                 Cell::At(self.view.since(waited.stretch.from))
             })
@@ -320,7 +314,7 @@ fn waits<'a>(
     timeline: &'a Timeline,
     ix: ThreadIx,
 ) -> impl Iterator<Item = ThreadWait> + 'a {
-    let thread = analysis.threads.get(ix.0 as usize);
+    let started = !analysis.thread(ix).started_before;
     let known = |stretch: Option<Stretch>, edge: bool| match stretch {
         Some(stretch) => stretch.doing != Bucket::Unknown || stretch.cpu.is_some(),
         None => edge,
@@ -330,7 +324,6 @@ fn waits<'a>(
         .enumerate()
         .filter_map(move |(at, stretch)| {
             let before = at.checked_sub(1).and_then(|at| timeline.get(ix, at));
-            let started = thread.is_some_and(|thread| !thread.started_before);
             Some(ThreadWait {
                 thread: ix,
                 stretch,

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use serde_json::{json, Value};
 use tr_analyze::critical_path::NoPath;
 use tr_analyze::kinds::Kind;
-use tr_analyze::model::Process;
 use tr_analyze::parallelism::{self, Alone, Idle, Parallelism};
 use tr_analyze::programs::Groups;
 
@@ -109,10 +108,7 @@ impl<'a> ParallelismReport<'a> {
 
     /// The label of the program that a process was then.
     fn who(&self, alone: &Alone) -> String {
-        let Some(process) = self.process(alone) else {
-            return String::new();
-        };
-        let execs = process.execs.iter();
+        let execs = self.view.analysis.process(alone.process).execs.iter();
         let exec = execs.rev().find(|exec| exec.start <= alone.from);
         match exec {
             Some(exec) => label::label_of(&exec.argv, &exec.comm, false),
@@ -129,7 +125,9 @@ impl<'a> ParallelismReport<'a> {
             .data("to_ns", |alone| self.view.since(alone.to))
             .column("length", |alone| Cell::Time(alone.length()))
             .fact("CPU", "on_cpu_ns", |alone| Cell::Time(alone.on_cpu))
-            .fact("pid", "pid", |alone| Cell::Id(self.pid(alone)))
+            .fact("pid", "pid", |alone| {
+                Cell::Id(self.view.analysis.process(alone.process).pid.0)
+            })
             .named("label")
     }
 
@@ -202,15 +200,6 @@ impl<'a> ParallelismReport<'a> {
             order.then_with(|| a.name.cmp(&b.name))
         });
         sums
-    }
-
-    fn process(&self, alone: &Alone) -> Option<&Process> {
-        let process = alone.process.0 as usize;
-        self.view.analysis.processes.get(process)
-    }
-
-    fn pid(&self, alone: &Alone) -> u32 {
-        self.process(alone).map_or(0, |process| process.pid.0)
     }
 
     fn document(&self, found: &Parallelism) -> Value {

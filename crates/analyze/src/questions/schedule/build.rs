@@ -391,8 +391,7 @@ impl Builder<'_> {
     /// Whether a thread's process is a process's descendant.
     fn own_child(&self, process: ProcessIx, thread: ThreadIx) -> bool {
         let analysis = self.graph.analysis;
-        let first = analysis.process(analysis.thread(thread).process).parent;
-        let mut above = std::iter::successors(first, |ix| analysis.process(*ix).parent);
+        let mut above = analysis.ancestors(analysis.thread(thread).process);
         above.any(|ix| ix == process)
     }
 

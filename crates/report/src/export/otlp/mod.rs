@@ -155,14 +155,10 @@ impl<'a> Spans<'a> {
             root,
             path,
         };
-        let innermost = down(
-            analysis,
-            |ix, above: Option<&Option<(ProcessIx, Thing)>>| {
-                let own = spans.thing(ix).map(|thing| (ix, thing));
-                own.or_else(|| above.copied().flatten())
-            },
-        );
-        spans.innermost = innermost.into_iter().map(Option::flatten).collect();
+        spans.innermost = down(analysis, |ix, above: Option<&Option<_>>| {
+            let own = spans.thing(ix).map(|thing| (ix, thing));
+            own.or_else(|| above.copied().flatten())
+        });
         // Parents come before their children.
         for (at, step) in spans.judged.steps.list().iter().enumerate() {
             let around = |parent: StepIx| spans.innermost_step.get(parent).copied().flatten();
