@@ -122,10 +122,7 @@ impl Verdict {
         }
         if let Some(bound) = self.bound {
             let share = bound.saturating_mul(100) / self.alone.max(1);
-            let allow = match self.cpus {
-                1 => "1 CPU allows".to_owned(),
-                n => format!("{} allow", units::cpus(n)),
-            };
+            let allow = units::plural(self.cpus, "CPU allows", "CPUs allow");
             return format!(
                 "its own {} are at {} % of what {allow}; nothing stands out",
                 units::time(self.alone),

@@ -266,10 +266,7 @@ impl Diff {
     }
 
     fn statistic(&self) -> String {
-        let runs = |n: usize| match n {
-            1 => "1 run".to_owned(),
-            n => format!("{n} runs"),
-        };
+        let runs = |n: usize| units::plural(n as u64, "run", "runs");
         let sides = format!("{} against {}", runs(self.new.len()), runs(self.base.len()));
         match spread::Statistic::of(self.base.len(), self.new.len()) {
             spread::Statistic::MannWhitney => format!(
