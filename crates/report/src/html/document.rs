@@ -4,10 +4,11 @@
 //! Times are in ns since the start of the trace, as in `--format json`; an unknown
 //! value is `null`. A text is its number in `strings`.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use tr_analyze::critical_path::{self, CriticalPath, Then};
 use tr_analyze::dns::Lookup;
-use tr_analyze::kinds::Kind;
 use tr_analyze::model::{self, Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
 use tr_analyze::network::Connection;
 use tr_format::counters::{self, Counter};
@@ -19,8 +20,9 @@ use crate::advice::{advise_by, programs, Advice};
 use crate::ci::Ci;
 use crate::encode::object;
 use crate::facts::failure::{Failed, Failures};
+use crate::facts::path::{self, Part};
 use crate::facts::shares::CpuShares;
-use crate::facts::{by_events, by_tr, path, versions};
+use crate::facts::{by_events, by_tr, versions};
 use crate::html::segments::{KindRow, Segments, KINDS, MIXED};
 use crate::html::stacks::{Function, Stacks};
 use crate::html::steps::{Chosen, Steps};
@@ -84,8 +86,6 @@ pub struct Document {
     /// What a thread does.
     states: [&'static str; 5],
     kinds: &'static [KindRow],
-    /// The kinds of the path's segments: the words, and the place in `states`.
-    path_kinds: Vec<(&'static str, usize)>,
     segments: Sizes,
     /// Only of a recording with stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -380,15 +380,16 @@ struct Path {
     from: u64,
     thread: Vec<u32>,
     length: Vec<u64>,
-    /// The places in `path_kinds`.
-    kind: Vec<u8>,
+    /// The places in `shares`.
+    share: Vec<u32>,
     /// The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of
     /// a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's
     /// end, 7 a job slot.
     then: Vec<u8>,
     /// 1: no event shows the segment, or its transition to the next one.
     inferred: Vec<u8>,
-    shares: Vec<(String, u64, u64)>,
+    /// The name, the time, the number of stays, and the place in `states`.
+    shares: Vec<(String, u64, u64, usize)>,
 }
 
 pub fn document(
@@ -461,9 +462,6 @@ pub fn document(
         counters: counters(analysis),
         states: STATES,
         kinds: &KINDS,
-        path_kinds: Kind::ALL
-            .map(|kind| (kinds::title(kind), kinds::state(kind)))
-            .to_vec(),
         segments: Sizes::new(segments),
         stacks: stacks.map(|stacks| StackSizes::new(stacks, &mut strings)),
         strings: strings.list(),
@@ -504,19 +502,22 @@ fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {
 
 fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
-    let shares = path::shares(analysis, &groups, path);
+    let (shares, parts) = path::with_parts(analysis, &groups, path);
+    let of: BTreeMap<Part, u32> = shares.iter().map(|it| it.part).zip(0..).collect();
+    let of = parts.iter().map(|part| of.get(part).copied().unwrap_or(0));
+    let all = steps(path, of);
     let mut columns = Path {
         from: path.from.since(analysis.meta.start),
         shares: shares
             .into_iter()
-            .map(|share| (share.name, share.time, share.count))
+            .map(|it| (it.name, it.time, it.count, kinds::state(it.part.kind)))
             .collect(),
         ..Path::default()
     };
-    for step in steps(path) {
+    for step in all {
         columns.thread.push(step.thread);
         columns.length.push(step.length);
-        columns.kind.push(step.kind);
+        columns.share.push(step.share);
         columns.then.push(step.then);
         columns.inferred.push(step.inferred.into());
     }
@@ -528,19 +529,20 @@ fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
 struct Step {
     thread: u32,
     length: u64,
-    kind: u8,
+    share: u32,
     then: u8,
     inferred: bool,
 }
 
 /// The path's segments. If there are too many, consecutive ones are merged until
-/// they are long enough; they have the thread and the kind of the longest of them.
-/// The shares stay exact.
-fn steps(path: &CriticalPath) -> Vec<Step> {
-    let all = path.segments.iter().map(|segment| Step {
+/// they are long enough; they have the thread and the share of the longest of them.
+/// The shares' times stay exact.
+fn steps(path: &CriticalPath, shares: impl Iterator<Item = u32>) -> Vec<Step> {
+    let all = path.segments.iter().zip(shares);
+    let all = all.map(|(segment, share)| Step {
         thread: segment.thread.0,
         length: segment.length(),
-        kind: segment.kind as u8,
+        share,
         then: path_then(segment.then),
         inferred: segment.inferred || segment.then_inferred,
     });
@@ -564,7 +566,7 @@ fn steps(path: &CriticalPath) -> Vec<Step> {
         }
         if step.length > longest {
             longest = step.length;
-            (held.thread, held.kind) = (step.thread, step.kind);
+            (held.thread, held.share) = (step.thread, step.share);
         }
         held.then = step.then;
         held.inferred |= step.inferred;

@@ -5,9 +5,13 @@ import { readStacks, type Stacks } from "./stacks";
 
 /** The five things a thread can be doing, in the order in which they are drawn. */
 export const [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN] = [0, 1, 2, 3, 4];
-/** Their names; the name of each kind of piece, its state, and of waits for storage the part (segments.rs): the data tells them. */
+/** Their names, from the data. */
 export const STATES: string[] = [];
+/** Of each kind of piece its name, its state and, for storage, its part (`KINDS` in segments.rs). From the data. */
 export const KINDS: Doc["kinds"] = [];
+
+/** The kind of a time of which nothing is known. */
+export const NOTHING = 0;
 
 /** Whether a kind of piece is a wait whose end has a waker. */
 export function waits(kind: number): boolean {
@@ -23,6 +27,9 @@ const [NO_STEP, NO_CONTAINER] = ["no step", "no container"];
 type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: number[]; unknown: number[] };
 
 export type Failure = { process: number | null; name: string; end: string; after: number; above: Failure[]; held: string | null };
+
+/** What a part of the path went to, ns, in how many stays, and the state. */
+export type PathShare = [name: string, ns: number, stays: number, state: number];
 
 export interface Doc {
   trace: {
@@ -66,8 +73,9 @@ export interface Doc {
   threads: Times & { tid: number[]; comm: number[]; start: number[]; end: number[] };
   execs: { start: number[]; end: number[]; label: number[]; argv: (number | null)[]; on_cpu: number[] };
   path: null | {
-    from: number; thread: number[]; length: number[]; kind: number[]; then: number[]; inferred: number[];
-    shares: [string, number, number][];
+    from: number; thread: number[]; length: number[]; share: number[]; then: number[]; inferred: number[];
+    /** `share`: the places here. */
+    shares: PathShare[];
   };
   /** The path's name: without scheduling events it is a chain of forks and exits. */
   path_title: string;
@@ -91,8 +99,6 @@ export interface Doc {
   counters: { at: number[] } & Record<"busy" | "stolen" | "throttled" | "cpu" | "io" | "memory" | "available", (number | null)[]>;
   states: string[];
   kinds: [name: string, state: number, storage: number | null][];
-  /** Of the path's segments. */
-  path_kinds: [name: string, state: number][];
   segments: { grain: number; unit: number; pieces: number; mixed: number; mixed_kind: number };
   /** Sampled stacks. Samples and time: `cut` have no stack, as it is left out; `short` waits are left out. */
   stacks?: { functions: number[]; binaries: number[]; kernel: number[]; stacks: number; samples: number; unit: number;

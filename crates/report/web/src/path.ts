@@ -54,7 +54,7 @@ export function steps(data: Data): Step[] {
     path.thread.forEach((thread, n) => {
       const to = t + path.length[n];
       const process = data.processOf[thread];
-      const state = data.doc.path_kinds[path.kind[n]][1];
+      const state = path.shares[path.share[n]][3];
       const inferred = path.inferred[n] === 1;
       let last = all[all.length - 1];
       if (!last || last.process !== process) all.push((last = { from: t, to, process, several: 1, times: [0, 0, 0, 0, 0], then: 0, inferred: false }));

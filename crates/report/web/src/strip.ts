@@ -140,7 +140,7 @@ export class Strip {
     path.thread.forEach((thread, at) => {
       const end = t + path.length[at];
       const rank = this.programRanks.get(this.data.program(this.data.processOf[thread])) ?? 99;
-      const color = segmentColor(rank, this.data.doc.path_kinds[path.kind[at]][1], colors);
+      const color = segmentColor(rank, path.shares[path.share[at]][3], colors);
       const last = Math.min(width - 1, Math.floor((end - from) / dt));
       for (let c = Math.max(0, Math.floor((t - from) / dt)); c <= last; c++) {
         const share = (Math.min(end, from + (c + 1) * dt) - Math.max(t, from + c * dt)) / dt;
