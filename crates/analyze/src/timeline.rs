@@ -340,10 +340,15 @@ impl Timeline {
 
     /// A thread's stretch right before a time.
     pub fn before(&self, thread: ThreadIx, time: Ktime) -> Option<Stretch> {
-        self.around(thread, Ktime(time.0.checked_sub(1)?))
+        self.get(thread, self.number_before(thread, time)?)
     }
 
-    /// A thread's stretches from the one [`Self::around`] a time on.
+    /// The number of the stretch right [`Self::before`] a time.
+    pub fn number_before(&self, thread: ThreadIx, time: Ktime) -> Option<usize> {
+        self.at(thread, Ktime(time.0.checked_sub(1)?))
+    }
+
+    /// A thread's stretches from the one [`Self::around`] a time on, or from its first.
     pub fn since(&self, thread: ThreadIx, time: Ktime) -> impl Iterator<Item = Stretch> + '_ {
         let first = self.at(thread, time).unwrap_or(0);
         (first..self.count(thread)).filter_map(move |number| self.get(thread, number))

@@ -13,7 +13,7 @@ use crate::timeline::Bucket;
 pub struct MemoryWaits {
     /// The thread that waited.
     pub thread: ThreadIx,
-    /// Its event before, or its start.
+    /// The thread's reclaim before, or its start; of waits for swap always its start.
     pub since: Ktime,
     /// The event that tells them.
     pub until: Ktime,
