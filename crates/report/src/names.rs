@@ -27,7 +27,7 @@ macro_rules! named {
             }
 
             /// The name as a key of JSON.
-            #[allow(dead_code)] // not every enum is one
+            #[allow(dead_code)] // not every enum is a key of JSON
             pub fn key(self) -> String {
                 self.name().replace('-', "_")
             }

@@ -149,6 +149,7 @@ pub struct Pipeline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Link {
     job: usize,
+    /// The wait before it, in ns.
     wait: u64,
     /// What the pipeline would take less if the job did not wait for others, and if it took no time.
     alone: u64,

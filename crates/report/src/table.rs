@@ -30,6 +30,7 @@ pub enum Cell {
     Bytes(u64),
     /// The known part of a size in bytes: `≥ 12 KiB`.
     BytesAtLeast(u64),
+    /// A part and the whole.
     Share(u64, u64),
     /// Words in place of a value that is not known.
     Note(&'static str),

@@ -29,11 +29,13 @@ pub struct Verdict {
     pub alone: u64,
     pub alone_at_least: u64,
     pub alone_at_most: u64,
+    /// The time in which others had the CPUs.
     pub others: u64,
     /// Of nobody is known that he had them: an idle CPU began late, or the task came to it late.
     pub nobody: u64,
     /// Those that had most of it, by name.
     pub names: Vec<(String, u64)>,
+    /// The time in which a quota stopped it.
     pub quota: u64,
     /// The container whose quota that is; `None`: COMMAND's cgroup's.
     pub quota_of: Option<String>,

@@ -28,6 +28,7 @@ use crate::{escape, exit, label, units};
 const STEPS: usize = 1_000;
 const PROCESSES: usize = 400;
 
+/// The longest text of a command.
 const COMMAND: usize = 200;
 
 /// The tables of a run, that of the runs last.

@@ -16,6 +16,7 @@ const COLORS: usize = 8;
 const SHORT: u64 = 500;
 /// A bar below this share of the axis has no name.
 const NAMED: u64 = 40;
+/// The most lanes of a run.
 const LANES: usize = 40;
 /// The height of a lane and of its bar, in CSS pixels.
 const LANE: usize = 18;

@@ -93,6 +93,7 @@ struct Change {
     above: Vec<String>,
     /// The number of runs of each side with it.
     runs: (usize, usize),
+    /// The medians of each side.
     base: BTreeMap<Figure, u64>,
     new: BTreeMap<Figure, u64>,
     /// The figures known on both sides.

@@ -43,7 +43,8 @@ impl Figures {
         self.0.get(figure as usize).copied().flatten()
     }
 
-    /// The CPU time, if the unknown time is no more than a twentieth of it.
+    /// The CPU time, if the unknown time is no more than a twentieth of it: a time with more is no
+    /// measure of the task.
     pub(super) fn sure_on_cpu(&self) -> Option<u64> {
         let unknown = self.get(Figure::Unknown).unwrap_or(0);
         let on_cpu = self.get(Figure::OnCpu);

@@ -43,6 +43,7 @@ impl Statistic {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
+    /// The medians of each side.
     pub base: u64,
     pub new: u64,
     /// The larger of the sides' ranges, if a side has more than one run.
@@ -86,17 +87,18 @@ impl Judged {
         Some(judged)
     }
 
+    /// The larger side.
     pub fn most(&self) -> u64 {
         self.base.max(self.new)
     }
 
-    /// The difference may be one, and is at least a twentieth of `whole`.
+    /// The runs' spread does not explain the difference, which is at least a twentieth of `whole`.
     pub fn is_noticeable_in(&self, whole: u64) -> bool {
         let size = self.difference().unsigned_abs();
         self.verdict != Verdict::Inside && size > 0 && size * 20 >= u128::from(whole)
     }
 
-    /// The same of the larger side.
+    /// The same, of the larger side.
     pub fn is_noticeable(&self) -> bool {
         self.is_noticeable_in(self.most())
     }

@@ -84,6 +84,7 @@ impl ReasonSums {
     }
 }
 
+/// The width of a column of times.
 const TIME: usize = 7;
 /// The width of a row of [`OffCpu::by`] without the reasons.
 const ROW: usize = 42;

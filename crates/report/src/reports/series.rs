@@ -13,6 +13,7 @@ use crate::table::Table;
 use crate::view::{Report, View};
 use crate::{label, units};
 
+/// The default interval, in ns: 1 s.
 const INTERVAL: u64 = 1_000_000_000;
 /// The most values, some 200 MB of JSON. As long as there would be more, the interval is
 /// doubled.

@@ -31,6 +31,7 @@ const ROWS: usize = 3;
 const LEAST_ROWS: usize = 2;
 /// The most bars of the critical path.
 const BARS: usize = 5;
+/// The most changes that it names.
 const FIRST: usize = 3;
 
 pub struct Top<'a> {

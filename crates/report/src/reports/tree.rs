@@ -19,6 +19,7 @@ use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::{label, units};
 
+/// The default number of lines.
 const LINES: usize = 40;
 /// A sibling of a kind has a line of its own from this part of the whole weight
 /// on: 1/20.

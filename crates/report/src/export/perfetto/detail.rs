@@ -48,6 +48,7 @@ pub fn whole(analysis: &Analysis, events: u64) -> u64 {
 
 /// Things in order of time, without overlaps, of which short ones are merged.
 pub struct Merger<T> {
+    /// In ns.
     detail: u64,
     from: Ktime,
     to: Ktime,
