@@ -74,6 +74,7 @@ impl<'a> Axis<'a> {
         }
     }
 
+    /// In ns.
     pub fn whole(&self) -> u64 {
         self.whole
     }
