@@ -176,7 +176,7 @@ fn by_analysis(trace: &Trace, budget: Budget) -> Contents {
         bytes: trace.bytes(),
         frames: trace.frames().len() as u64,
         events: analysis.events,
-        duration: analysis.end.since(analysis.start),
+        duration: analysis.wall(),
         end: trace.end().clone(),
         under_way: trace.under_way(),
         // After all frames have been read.

@@ -259,11 +259,7 @@ fn thread_of(
         exited: task.exited.filter(|at| *at <= end),
         parent: task.parent.and_then(thread_ix),
     };
-    debug_assert_eq!(
-        thread.times.sum(),
-        thread.end.since(thread.start),
-        "{thread:?}"
-    );
+    debug_assert_eq!(thread.times.sum(), thread.wall(), "{thread:?}");
     thread
 }
 

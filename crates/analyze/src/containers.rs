@@ -209,8 +209,7 @@ fn link_polls(analysis: &Analysis, timeline: &mut Timeline, container: &Containe
     };
     for process in askers(analysis, container) {
         for thread in &analysis.process(process).threads {
-            let number = timeline.at(*thread, at);
-            let stretch = number.and_then(|number| timeline.get(*thread, number));
+            let stretch = timeline.around(*thread, at);
             let sleeps =
                 |it: Stretch| matches!(it.doing, Bucket::Wait(_)) && it.waker() == Actor::Interrupt;
             if stretch.is_some_and(sleeps) {
@@ -384,8 +383,7 @@ fn daemon(
 ) -> Option<Actor> {
     let threads = analysis.process(client).threads.iter().copied();
     let ended = threads.filter_map(|thread| {
-        let from = timeline.at(thread, after).unwrap_or(0);
-        let stretches = (from..timeline.count(thread)).filter_map(|at| timeline.get(thread, at));
+        let stretches = timeline.since(thread, after);
         let mut waits = stretches.filter(|it| matches!(it.doing, Bucket::Wait(_)));
         waits.find(|it| it.to > after && matches!(it.waker(), Actor::Outside(_)))
     });
@@ -409,7 +407,7 @@ fn waiting<'a>(
 ) -> impl Iterator<Item = (ThreadIx, Stretch)> + 'a {
     let threads = analysis.process(process).threads.iter().copied();
     threads.filter_map(move |thread| {
-        let stretch = timeline.get(thread, timeline.at(thread, at)?)?;
+        let stretch = timeline.around(thread, at)?;
         let waits = matches!(stretch.doing, Bucket::Wait(_));
         (waits && stretch.from < at && at < stretch.to).then_some((thread, stretch))
     })

@@ -103,6 +103,8 @@ const ROWS: &[JobTool] = &[
     row(Family::Node, "--test-concurrency"),
     row(Family::Meson, "--num-processes"),
     row(Family::Jest, "--maxWorkers -w").one("--runInBand -i").unless_told(Untold::Seen),
+    // It has long options of jest's; its `-w` is another one.
+    row(Family::Vitest, "--maxWorkers").unless_told(Untold::Seen),
     row(Family::CargoNextest, "-j --test-threads").unless_told(Untold::Seen),
 ];
 
@@ -134,16 +136,14 @@ impl JobTool {
 
     /// The value of the option for the number of jobs; empty: it has none.
     fn told(&self, args: &[&[u8]]) -> Option<String> {
-        let short = !is_vitest(args);
         let is_one = |arg: &&[u8]| self.one.split(' ').any(|it| it.as_bytes() == *arg);
-        if short && !self.one.is_empty() && args.iter().any(is_one) {
+        if !self.one.is_empty() && args.iter().any(is_one) {
             return Some("1".to_owned());
         }
         let mut args = args.iter();
         while let Some(arg) = args.next() {
             let arg = String::from_utf8_lossy(arg);
-            let options = self.options.split(' ');
-            for option in options.filter(|it| short || it.starts_with("--")) {
+            for option in self.options.split(' ') {
                 let Some(value) = self.value(&arg, option) else {
                     continue;
                 };
@@ -173,13 +173,6 @@ impl JobTool {
         };
         Some(value.strip_prefix('=').unwrap_or(value))
     }
-}
-
-/// vitest has long options of jest's; its `-w` is another one.
-fn is_vitest(args: &[&[u8]]) -> bool {
-    let name = |arg: &&[u8]| arg.rsplit(|it| *it == b'/').next() == Some(b"vitest");
-    let module = |arg: &&[u8]| arg.ends_with(b"/vitest.mjs");
-    args.iter().take(2).any(|arg| name(arg) || module(arg))
 }
 
 #[cfg(test)]
@@ -238,19 +231,23 @@ mod tests {
             "jest --maxWorkers=50%",
             "jest --maxWorkers 50%",
             "jest -w 50%",
+        ] {
+            assert!(follows(Family::Jest, args), "{args}");
+        }
+        for args in [
             "vitest -w",
             "node /w/node_modules/vitest/vitest.mjs -w 2",
             "vitest --maxWorkers 50%",
         ] {
-            assert!(follows(Family::Jest, args), "{args}");
+            assert!(follows(Family::Vitest, args), "{args}");
         }
+        assert!(!follows(Family::Vitest, "vitest --maxWorkers=2"));
         for args in [
             "jest --maxWorkers=2 a",
             "jest --maxWorkers 2",
             "jest -w2",
             "jest -i",
             "node /w/node_modules/.bin/jest --maxWorkers=50% --runInBand",
-            "vitest --maxWorkers=2",
         ] {
             assert!(!follows(Family::Jest, args), "{args}");
         }

@@ -22,6 +22,7 @@ pub mod order;
 mod questions;
 mod reading;
 pub mod servers;
+mod share;
 pub mod sort;
 mod state;
 pub mod status;
@@ -34,13 +35,20 @@ mod tracker;
 use tr_format::event::CpuId;
 use tr_format::reader::Trace;
 
-pub use crate::collect::{disks, dns, memory, outside, stacks, syscalls};
+pub use crate::collect::{disks, dns, outside, stacks, syscalls};
 pub use crate::model::Analysis;
 pub use crate::questions::{
     awaited, contention, critical_path, jobs, load, machine, own, parallelism, programs, schedule,
     waits, what_if,
 };
 pub use crate::reading::Watch;
+pub use crate::share::share;
+
+/// Waits for memory, and kills for lack of it.
+pub mod memory {
+    pub use crate::collect::memory::{MemoryEvent, MemoryKind};
+    pub use crate::questions::shortage::{killed, waits, Killed, MemoryWaits};
+}
 
 /// TCP connections: who connected to whom, when, how many bytes went each way.
 pub mod network {

@@ -128,9 +128,14 @@ pub enum ImportedKind {
 
 #[allow(clippy::indexing_slicing)] // an index of this analysis is valid
 impl Analysis {
+    /// The length of the span in ns.
+    pub fn wall(&self) -> u64 {
+        self.end.since(self.start)
+    }
+
     /// The span is a part of the recording.
     pub fn is_part(&self) -> bool {
-        self.end.since(self.start) < self.whole
+        self.wall() < self.whole
     }
 
     /// The most marks that an analysis keeps. A recorder writes fewer.
@@ -196,6 +201,17 @@ impl Analysis {
     /// The indices of all processes.
     pub fn process_ids(&self) -> impl DoubleEndedIterator<Item = ProcessIx> + use<> {
         (0..self.processes.len()).map(ProcessIx::new)
+    }
+
+    /// The parent of a process, its parent, and so on.
+    pub fn ancestors(&self, ix: ProcessIx) -> impl Iterator<Item = ProcessIx> + '_ {
+        let first = self.process(ix).parent;
+        std::iter::successors(first, |ix| self.process(*ix).parent)
+    }
+
+    /// A process, its parent, and so on.
+    pub fn lineage(&self, ix: ProcessIx) -> impl Iterator<Item = ProcessIx> + '_ {
+        std::iter::once(ix).chain(self.ancestors(ix))
     }
 
     /// The indices of all threads.
@@ -366,6 +382,11 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// The length of its life in the span, in ns.
+    pub fn wall(&self) -> u64 {
+        self.end.since(self.start)
+    }
+
     /// A thread of which its ids and its life are known, and nothing else.
     pub fn new(tid: Tid, process: ProcessIx, (start, end): (Ktime, Ktime)) -> Thread {
         Thread {
@@ -500,6 +521,11 @@ pub struct Process {
 }
 
 impl Process {
+    /// The length of its life in the span, in ns.
+    pub fn wall(&self) -> u64 {
+        self.end.since(self.start)
+    }
+
     /// The program that it executed last, by its file's name.
     pub fn tool(&self) -> Option<&'static Tool> {
         tools::by_path(&self.execs.last()?.filename)
@@ -538,6 +564,13 @@ pub struct ExecSpan {
     /// needs more than each before it in the process, the one that it was forked from
     /// included.
     pub max_rss: Option<u64>,
+}
+
+impl ExecSpan {
+    /// Its length in ns.
+    pub fn wall(&self) -> u64 {
+        self.end.since(self.start)
+    }
 }
 
 /// Sums over all processes of the recording.

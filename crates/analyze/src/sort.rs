@@ -6,9 +6,7 @@ use std::cmp::Ordering;
 
 /// Sorting of slices, as [`slice::sort_by`] and [`slice::sort_by_key`] do it.
 pub trait Rows<T> {
-    /// Sorts by a comparison.
     fn order_by(&mut self, compare: impl FnMut(&T, &T) -> Ordering);
-    /// Sorts by a key.
     fn order_by_key<K: Ord>(&mut self, key: impl FnMut(&T) -> K);
 }
 

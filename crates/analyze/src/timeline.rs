@@ -333,6 +333,27 @@ impl Timeline {
         (0..self.count(thread)).filter_map(move |number| self.get(thread, number))
     }
 
+    /// A thread's stretch around a time: the last one that begins at or before it.
+    pub fn around(&self, thread: ThreadIx, time: Ktime) -> Option<Stretch> {
+        self.get(thread, self.at(thread, time)?)
+    }
+
+    /// A thread's stretch right before a time.
+    pub fn before(&self, thread: ThreadIx, time: Ktime) -> Option<Stretch> {
+        self.get(thread, self.number_before(thread, time)?)
+    }
+
+    /// The number of the stretch right [`Self::before`] a time.
+    pub fn number_before(&self, thread: ThreadIx, time: Ktime) -> Option<usize> {
+        self.at(thread, Ktime(time.0.checked_sub(1)?))
+    }
+
+    /// A thread's stretches from the one [`Self::around`] a time on, or from its first.
+    pub fn since(&self, thread: ThreadIx, time: Ktime) -> impl Iterator<Item = Stretch> + '_ {
+        let first = self.at(thread, time).unwrap_or(0);
+        (first..self.count(thread)).filter_map(move |number| self.get(thread, number))
+    }
+
     /// Divides the stretch around a time: `actor` ended its first part, its own one the rest.
     pub(crate) fn divide(&mut self, thread: ThreadIx, at: Ktime, actor: Actor) {
         let Some(number) = self.at(thread, at) else {
@@ -354,7 +375,7 @@ impl Timeline {
         }
     }
 
-    /// The number of the stretch at a time: the last one that begins at or before it.
+    /// The number of the stretch [`Self::around`] a time.
     pub fn at(&self, thread: ThreadIx, time: Ktime) -> Option<usize> {
         let changes = &self.0[thread].changes;
         changes

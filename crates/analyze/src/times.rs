@@ -87,6 +87,12 @@ impl Times {
         self.told(self.asleep_or_blocked, &[Basis::Totals])
     }
 
+    /// The time in which the tasks were known to be off CPU.
+    pub fn off_cpu(&self) -> u64 {
+        let [_, waits @ .., _] = self.all();
+        waits.into_iter().fold(0, u64::saturating_add)
+    }
+
     /// The sum of all.
     pub fn sum(&self) -> u64 {
         self.all().into_iter().fold(0, u64::saturating_add)

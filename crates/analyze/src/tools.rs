@@ -73,6 +73,7 @@ pub enum Family {
     TestRunner,
     Tr,
     Unittest,
+    Vitest,
     Xargs,
 }
 
@@ -207,7 +208,8 @@ const TOOLS: &[Tool] = &[
     tool("unittest", Family::Unittest),
     tool("test-driver", Family::AutomakeTest),
     tool("test-setup.sh", Family::BazelTest),
-    tool("jest vitest", Family::Jest).is(Role::Tests).tells_tests(),
+    tool("jest", Family::Jest).is(Role::Tests).tells_tests(),
+    tool("vitest", Family::Vitest).is(Role::Tests).tells_tests(),
     tool("rspec", Family::Rspec).is(Role::Tests).tells_tests(),
     tool("phpunit", Family::TestRunner).tells_tests(),
     tool("ava cypress karma mocha playwright", Family::TestRunner),

@@ -15,7 +15,6 @@ const SHOWN: [&str; 6] = ["project", "run", "attempt", "job", "commit", "branch"
 pub struct Ci(Vec<(&'static str, String)>);
 
 impl Ci {
-    /// Those of a recording.
     pub fn new(meta: &Metadata) -> Ci {
         let known = tr_format::ci::identifiers(&meta.ci).into_iter();
         let known = known.map(|(name, value)| (name, escape::text(value.as_bytes())));
@@ -26,7 +25,6 @@ impl Ci {
         self.0.iter().filter(|(name, _)| SHOWN.contains(name))
     }
 
-    /// An identifier by its name.
     pub fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value.as_str())

@@ -52,7 +52,6 @@ object! {
 /// The times that people see.
 #[derive(Clone, Copy)]
 pub(crate) struct Seen {
-    /// How the times are known.
     pub basis: Basis,
     pub on_cpu: bool,
     /// Each kind of wait has a column.
@@ -111,7 +110,6 @@ pub fn hex<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> String {
     bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The arguments, if they were recorded.
 pub(crate) fn argv(argv: &Argv) -> Option<Vec<String>> {
     argv.full_len.map(|_| argv.args().map(text).collect())
 }
@@ -125,9 +123,6 @@ pub(crate) fn with(mut object: Value, more: Value) -> Value {
 }
 
 /// A value as JSON that is safe on a terminal and in a log.
-///
-/// # Errors
-/// None in practice: it writes to memory.
 pub(crate) fn safe(value: &impl Serialize, formatter: impl Formatter) -> io::Result<String> {
     let mut out = Vec::new();
     write_safe(value, formatter, &mut out)?;
@@ -135,9 +130,6 @@ pub(crate) fn safe(value: &impl Serialize, formatter: impl Formatter) -> io::Res
 }
 
 /// [`safe`], written as it comes: a document of a large recording takes no memory.
-///
-/// # Errors
-/// Those of `out`.
 pub(crate) fn write_safe(
     value: &impl Serialize,
     formatter: impl Formatter,

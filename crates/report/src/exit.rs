@@ -51,7 +51,6 @@ pub(crate) fn columns<'a, R: 'a>(
         })
 }
 
-/// A status in a column.
 pub(crate) fn cell(status: Option<u32>, alive: bool) -> Cell {
     match status.map(Exit::from) {
         Some(Exit { signal, code }) => match signal {

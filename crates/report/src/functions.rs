@@ -51,6 +51,19 @@ pub struct Sampled {
     pub sum: SampleSum,
 }
 
+impl Sampled {
+    /// One sample, which stands for so many ns.
+    pub fn of(analysis: &Analysis, it: &Timed, ns: u64) -> Sampled {
+        let wait = Some(it).filter(|it| it.doing == Doing::OffCpu);
+        Sampled {
+            stack: it.stack,
+            doing: it.doing,
+            reason: wait.and_then(|it| reason_of(analysis, it)),
+            sum: SampleSum { samples: 1, ns },
+        }
+    }
+}
+
 /// A function of all samples, or of those of a group.
 #[derive(Debug)]
 pub struct FunctionRow {
@@ -259,15 +272,13 @@ pub fn wait_of(analysis: &Analysis, sample: &Timed) -> Option<Stretch> {
     let timeline = analysis.timeline.as_ref()?;
     let thread = sample.thread;
     let from = Ktime(sample.time.0.saturating_sub(sample.ns));
-    let first = timeline.at(thread, from).unwrap_or(0);
-    let last = first.saturating_add(STRETCHES).min(timeline.count(thread));
-    let stretches = (first..last).filter_map(|at| timeline.get(thread, at));
+    let stretches = timeline.since(thread, from).take(STRETCHES);
     let stretches = stretches.take_while(|it| it.from < sample.time);
     let waits = stretches.filter(|it| matches!(it.doing, Bucket::Wait(_) | Bucket::Unknown));
     waits.max_by_key(|it| it.to.min(sample.time).since(it.from.max(from)))
 }
 
 /// The reason of a sampled wait.
-pub fn reason_of(analysis: &Analysis, sample: &Timed) -> Option<Reason> {
+fn reason_of(analysis: &Analysis, sample: &Timed) -> Option<Reason> {
     Reason::of(analysis, sample.thread, &wait_of(analysis, sample)?)
 }

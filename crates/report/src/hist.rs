@@ -187,9 +187,6 @@ pub fn table<'a>(what: &str) -> Table<'a, HistRow<'a>> {
 }
 
 /// The slots of histograms as CSV.
-///
-/// # Errors
-/// None in practice: it writes to memory.
 pub fn csv<'a>(
     rows: impl IntoIterator<Item = HistRow<'a>>,
     of: bool,

@@ -82,7 +82,7 @@ object! {
         exit: Option<Exit> = analysis.summary.as_ref().and_then(|s| s.status).map(Exit::from),
         start_unix_ns: Option<u64> = analysis.meta.start_unix(),
         duration_ns: Option<u64> =
-            (!is_blank(analysis)).then(|| analysis.end.since(analysis.start)),
+            (!is_blank(analysis)).then(|| analysis.wall()),
         cpus: usize = analysis.meta.cpus.len(),
         kernel: String = analysis.meta.kernel.clone(),
         events: u64 = analysis.events.total(),
@@ -153,11 +153,11 @@ object! {
         start_ns: u64 = process.start.since(analysis.meta.start),
         end_ns: Option<u64> =
             (!process.alive).then(|| process.end.since(analysis.meta.start)),
-        wall_ns: u64 = process.end.since(process.start),
+        wall_ns: u64 = process.wall(),
         exit: Option<Exit> = process.status.map(Exit::from),
         threads: usize = process.threads.len(),
         lifetime_ns: u64 = threads(analysis, process)
-            .map(|t| t.end.since(t.start))
+            .map(|t| t.wall())
             .fold(0, u64::saturating_add),
         #[serde(flatten)]
         times: Times = Times::new(&process.times),
@@ -225,7 +225,7 @@ fn threads<'a>(
     process: &'a model::Process,
 ) -> impl Iterator<Item = &'a Thread> {
     let threads = process.threads.iter();
-    threads.filter_map(|ix| analysis.threads.get(ix.0 as usize))
+    threads.map(|ix| analysis.thread(*ix))
 }
 
 /// The disagreement of the CPUs' clocks in JSON.
@@ -276,9 +276,6 @@ impl<'a> All<'a> {
 
 /// Writes the document of these reports, each with its key. `all`: with the totals and the chosen
 /// processes.
-///
-/// # Errors
-/// Those of `out`.
 pub fn render<'a>(
     view: &View<'a>,
     reports: &[(String, Box<dyn Report + 'a>)],
@@ -298,9 +295,6 @@ pub fn render<'a>(
 }
 
 /// Writes the chosen processes, a line each: the members of the document's `processes`.
-///
-/// # Errors
-/// Those of `out`.
 pub fn lines(view: &View<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let all = Processes {
         analysis: view.analysis,
@@ -315,9 +309,6 @@ pub fn lines(view: &View<'_>, out: &mut dyn io::Write) -> io::Result<()> {
 
 /// A document as JSON that is safe on a terminal and in a log, with a line feed at its end;
 /// on one line, or indented.
-///
-/// # Errors
-/// None in practice: it writes to memory.
 pub fn document(value: &serde_json::Value, indented: bool) -> std::io::Result<String> {
     let text = if indented {
         encode::safe(value, PrettyFormatter::new())?

@@ -29,6 +29,22 @@ pub(crate) fn title(kind: Kind) -> &'static str {
     }
 }
 
+/// What a thread does in such a time: its place in [`crate::words::STATES`].
+pub(crate) fn state(kind: Kind) -> usize {
+    match kind {
+        Kind::OnCpu => 0,
+        Kind::RunQueue => 1,
+        Kind::Disk | Kind::Memory | Kind::Blocked => 2,
+        Kind::Network
+        | Kind::Terminal
+        | Kind::Sleep
+        | Kind::Stopped
+        | Kind::Outside
+        | Kind::Others => 3,
+        Kind::SleepOrBlocked | Kind::Lived | Kind::Unknown => 4,
+    }
+}
+
 /// A column of a table with times of the critical path.
 pub(crate) struct Column {
     /// In text.

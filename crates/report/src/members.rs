@@ -32,13 +32,10 @@ pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
                 pid: Some(process.pid.0),
                 threads: process.threads.clone(),
             }),
-            By::Thread => rows.extend(process.threads.iter().filter_map(|ix| {
-                let thread = analysis.threads.get(ix.0 as usize)?;
-                Some(Members {
-                    name: label::thread(thread, process),
-                    pid: Some(thread.tid.0),
-                    threads: vec![*ix],
-                })
+            By::Thread => rows.extend(process.threads.iter().map(|ix| Members {
+                name: label::thread(analysis.thread(*ix), process),
+                pid: Some(analysis.thread(*ix).tid.0),
+                threads: vec![*ix],
             })),
             _ => {
                 let name = names.of(at, process);

@@ -26,6 +26,12 @@ macro_rules! named {
                 }
             }
 
+            /// The name as a key of JSON.
+            #[allow(dead_code)] // not every enum is a key of JSON
+            pub fn key(self) -> String {
+                self.name().replace('-', "_")
+            }
+
             /// The title in text.
             pub fn title(self) -> &'static str {
                 match self {

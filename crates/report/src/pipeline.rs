@@ -53,7 +53,7 @@ impl Job {
     pub fn of(analysis: &Analysis, file: &str) -> Option<Job> {
         let meta = &analysis.meta;
         let start = meta.start_unix()?;
-        let length = analysis.end.since(analysis.start);
+        let length = analysis.wall();
         let end = start.checked_add(length)?;
         let summary = analysis.summary.as_ref();
         let clock = summary.map_or(0, |summary| summary.end_clock.real);

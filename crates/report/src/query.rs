@@ -109,7 +109,6 @@ impl Group {
     }
 }
 
-/// The arguments, joined by spaces.
 fn joined(process: &Process) -> Vec<u8> {
     process.argv.args().collect::<Vec<_>>().join(&b' ')
 }
@@ -141,7 +140,6 @@ named! {
 }
 
 named! {
-    /// The grouping of a table's rows.
     #[derive(Default)]
     pub enum By {
         #[default]
@@ -167,7 +165,6 @@ impl By {
     }
 }
 
-/// A row of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GroupRow {
     /// The name of the process, thread or group, escaped.
@@ -178,9 +175,7 @@ pub struct GroupRow {
     pub pid: Option<u32>,
     /// The number of threads in all.
     pub threads: u64,
-    /// The sum of their times.
     pub times: Times,
-    /// The sum of their wall times.
     pub wall: u64,
     /// The largest resident set of any.
     pub max_rss: Option<u64>,
@@ -236,7 +231,7 @@ impl Filter {
                     cgroup_path(analysis, process).unwrap_or_default(),
                 )
                 && (!self.failed || exit::failed(process.status))
-                && process.end.since(process.start) >= self.min
+                && process.wall() >= self.min
         };
         let all = analysis.processes.iter().enumerate();
         all.filter(|(at, process)| matches(process) && below(*at) && inside(*at) && contained(*at))
@@ -259,34 +254,22 @@ pub(crate) fn with_descendants(
     analysis: &Analysis,
     is_root: impl Fn(&Process) -> bool,
 ) -> Vec<bool> {
-    let processes = &analysis.processes;
-    let mut below = vec![false; processes.len()];
-    let roots = processes.iter().enumerate().filter(|(_, p)| is_root(p));
-    let mut open: Vec<usize> = roots.map(|(at, _)| at).collect();
-    while let Some(at) = open.pop() {
-        match below.get_mut(at) {
-            Some(known) if !*known => *known = true,
-            _ => continue,
-        }
-        let children = processes.get(at).map(|process| process.children.iter());
-        open.extend(children.into_iter().flatten().map(|child| child.0 as usize));
-    }
-    below
+    down(analysis, |ix, above: Option<&bool>| {
+        above == Some(&true) || is_root(analysis.process(ix))
+    })
 }
 
 /// The container that each process is in: its own, or that of the nearest ancestor that has one.
 pub fn containers(analysis: &Analysis) -> Vec<Option<&Called>> {
-    let all = down(analysis, |ix, above: Option<&Option<_>>| {
+    down(analysis, |ix, above: Option<&Option<_>>| {
         let own = analysis.process(ix).container.as_deref();
         own.or(above.copied().flatten())
-    });
-    all.into_iter().map(Option::flatten).collect()
+    })
 }
 
 /// The number of recorded ancestors of each process.
 fn depths(analysis: &Analysis) -> Vec<usize> {
-    let depths = down(analysis, |_, above| above.map_or(0, |depth| depth + 1));
-    depths.into_iter().map(Option::unwrap_or_default).collect()
+    down(analysis, |_, above| above.map_or(0, |depth| depth + 1))
 }
 
 /// The name of the container of each process.
@@ -404,7 +387,6 @@ pub fn first_rows(
     (rows, all)
 }
 
-/// The rows of groups of processes.
 fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -> Vec<GroupRow> {
     let names = Names::new(analysis, by, groups);
     let mut named = BTreeMap::<String, GroupRow>::new();
@@ -464,21 +446,10 @@ fn first_places(
 /// Names decide between equal rows, so that the order is always the same.
 type Key = (u64, u64, Option<u32>);
 
-/// The time in which the tasks were known to be off CPU.
-pub fn off_cpu(times: &Times) -> u64 {
-    let parts = [
-        times.run_queue,
-        times.sleep,
-        times.blocked,
-        times.asleep_or_blocked,
-    ];
-    parts.into_iter().fold(0, u64::saturating_add)
-}
-
 fn key(sort: Sort, row: &GroupRow) -> Key {
     let most_first = match sort {
         Sort::OnCpu => row.times.on_cpu,
-        Sort::OffCpu => off_cpu(&row.times),
+        Sort::OffCpu => row.times.off_cpu(),
         Sort::Wall => row.wall,
         Sort::RunQueue => row.times.run_queue,
         Sort::Sleep => row.times.sleep,
@@ -502,7 +473,7 @@ fn of_process(analysis: &Analysis, process: &Process, name: String) -> GroupRow 
         threads: process.threads.len() as u64,
         pid: Some(process.pid.0),
         times: process.times,
-        wall: process.end.since(process.start),
+        wall: process.wall(),
         max_rss: process.max_rss,
         tree_cpu: process.tree.times.on_cpu,
         start: process.start.since(analysis.start),
@@ -512,17 +483,14 @@ fn of_process(analysis: &Analysis, process: &Process, name: String) -> GroupRow 
 }
 
 fn of_threads(analysis: &Analysis, process: &Process) -> Vec<GroupRow> {
-    let threads = process
-        .threads
-        .iter()
-        .filter_map(|ix| analysis.threads.get(ix.0 as usize));
+    let threads = process.threads.iter().map(|ix| analysis.thread(*ix));
     let row = |thread: &Thread| GroupRow {
         name: label::thread(thread, process),
         count: 1,
         threads: 1,
         pid: Some(thread.tid.0),
         times: thread.times,
-        wall: thread.end.since(thread.start),
+        wall: thread.wall(),
         max_rss: None,
         tree_cpu: thread.times.on_cpu,
         start: thread.start.since(analysis.start),

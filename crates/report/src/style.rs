@@ -6,10 +6,8 @@ use crate::units;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
-    /// Columns of the terminal.
     pub width: usize,
     pub color: bool,
-    /// Draw with ASCII characters only.
     pub ascii: bool,
     /// Tables are for Markdown; [`document`] makes blocks of the lines between them.
     pub markdown: bool,
@@ -90,7 +88,6 @@ impl Style {
         }
     }
 
-    /// Writes a line in a colour.
     pub fn painted(&self, out: &mut String, paint: Paint, text: &str) {
         let _ = writeln!(out, "{}", self.paint(paint, text));
     }

@@ -31,7 +31,6 @@ const NAME: usize = 60;
 /// The addresses that the summary points to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Links<'a> {
-    /// The page of `tr report`.
     pub page: Option<&'a str>,
     pub artifact: Option<&'a str>,
 }
@@ -54,7 +53,6 @@ pub struct Summary {
     /// Tests that passed and were held back more than their neighbours: names and verdicts.
     slow: Vec<(String, String)>,
     path: Option<Path>,
-    /// The longest steps.
     steps: Vec<Timed>,
     /// The tests, and those of them that failed.
     tests: (usize, usize),
@@ -64,7 +62,6 @@ struct Path {
     title: &'static str,
     /// Its length in ns.
     whole: u64,
-    /// The longest ones.
     parts: Vec<Timed>,
 }
 
@@ -301,7 +298,7 @@ fn said(advice: &Advice) -> String {
 
 /// The status and the wall time.
 fn outcome(analysis: &Analysis) -> String {
-    let wall = units::time(analysis.end.since(analysis.start));
+    let wall = units::time(analysis.wall());
     match analysis.summary.as_ref().map(|summary| summary.status) {
         Some(Some(status)) => format!("{} after {wall}", exit::words(status)),
         Some(None) => wall,
@@ -383,7 +380,7 @@ fn steps(analysis: &Analysis, steps: &Steps) -> Vec<Timed> {
         found.order_by_key(|(at, step)| (std::cmp::Reverse(step.wall()), *at));
         found
     };
-    let wall = analysis.end.since(analysis.start);
+    let wall = analysis.wall();
     let mut found = inside(None);
     while let Some((at, step)) = found.first() {
         let below = inside(Some(*at));

@@ -29,7 +29,6 @@ pub enum Cell {
     Count(u64),
     /// A pid, tid, CPU or exit code.
     Id(u32),
-    /// A size in bytes.
     Bytes(u64),
     /// The known part of a size in bytes: `≥ 12 KiB`.
     BytesAtLeast(u64),
@@ -593,22 +592,17 @@ impl<'a, R> Table<'a, R> {
         }
     }
 
-    /// A row in JSON.
     pub fn json(&self, row: &R) -> Value {
         let keyed = self.keyed(Media::Csv);
         let values = keyed.map(|((_, key), it)| (key.to_owned(), self.value(it, row)));
         Value::Object(values.collect::<Map<_, _>>())
     }
 
-    /// Rows in JSON.
     pub fn rows(&self, rows: impl IntoIterator<Item = R>) -> Value {
         rows.into_iter().map(|row| self.json(&row)).collect()
     }
 
     /// Rows in CSV. What is not known is empty.
-    ///
-    /// # Errors
-    /// None in practice: it writes to memory.
     pub fn csv(&self, rows: impl IntoIterator<Item = R>) -> Result<Vec<u8>, csv::Error> {
         let mut sheet = Sheet::new([self.keys()])?;
         for row in rows {
@@ -617,7 +611,6 @@ impl<'a, R> Table<'a, R> {
         sheet.end()
     }
 
-    /// The keys in CSV.
     pub fn keys(&self) -> Vec<String> {
         let keyed = self.keyed(Media::Json);
         keyed.map(|((key, _), _)| key.to_owned()).collect()
@@ -655,9 +648,6 @@ pub struct Sheet {
 
 impl Sheet {
     /// Without rows. `tables`: the keys of each table.
-    ///
-    /// # Errors
-    /// None in practice: it writes to memory.
     pub fn new(tables: impl IntoIterator<Item = Vec<String>>) -> Result<Sheet, csv::Error> {
         let mut columns = Vec::new();
         for key in tables.into_iter().flatten() {
@@ -671,9 +661,6 @@ impl Sheet {
     }
 
     /// Adds a row of one of the tables.
-    ///
-    /// # Errors
-    /// As above.
     pub fn add<R>(&mut self, table: &Table<'_, R>, row: &R) -> Result<(), csv::Error> {
         let mut cells = vec![String::new(); self.columns.len()];
         for ((key, _), column) in table.keyed(Media::Json) {
@@ -686,9 +673,6 @@ impl Sheet {
     }
 
     /// The file.
-    ///
-    /// # Errors
-    /// As above.
     pub fn end(self) -> Result<Vec<u8>, csv::Error> {
         self.out.into_inner().map_err(|e| e.into_error().into())
     }

@@ -93,8 +93,7 @@ pub fn plural(number: u64, one: &str, more: &str) -> String {
 
 /// `1 CPU`, `2 CPUs`.
 pub fn cpus(number: u64) -> String {
-    let of = if number == 1 { "CPU" } else { "CPUs" };
-    format!("{number} {of}")
+    plural(number, "CPU", "CPUs")
 }
 
 /// A table's title with the number of rows shown and in all.
@@ -122,7 +121,6 @@ pub fn count(number: u64) -> String {
     out
 }
 
-/// A share, in percent.
 pub fn share(part: u64, whole: u64) -> String {
     if whole == 0 {
         return "–".into();

@@ -137,9 +137,6 @@ pub(crate) fn no_totals() -> Value {
 }
 
 /// In place of the document of `tr analyze --format json`, by the same schema.
-///
-/// # Errors
-/// None in practice: it writes to memory.
 pub fn json(analysis: &Analysis) -> serde_json::Result<String> {
     let meta = &analysis.meta;
     let status = analysis.summary.as_ref().and_then(|summary| summary.status);

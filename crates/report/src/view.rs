@@ -17,7 +17,6 @@ pub struct Ask {
     pub sort: Option<Sort>,
     /// The grouping of rows; each report has its own default.
     pub by: Option<By>,
-    /// The critical path by function.
     pub functions: bool,
     /// The groups of [`By::Group`].
     pub groups: Vec<Group>,
@@ -40,13 +39,11 @@ impl Ask {
     }
 }
 
-/// The input of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     pub analysis: &'a Analysis,
     /// The indexes of the processes that match the user's filters.
     pub chosen: &'a [usize],
-    /// The trace's file name.
     pub file: &'a str,
     pub ask: &'a Ask,
 }
@@ -59,6 +56,15 @@ impl<'a> View<'a> {
         chosen.filter_map(|at| processes.get(*at))
     }
 
+    /// For each process, whether it matches the user's filters.
+    pub fn is_chosen(&self) -> Vec<bool> {
+        let mut all = vec![false; self.analysis.processes.len()];
+        for at in self.chosen {
+            all.get_mut(*at).into_iter().for_each(|it| *it = true);
+        }
+        all
+    }
+
     /// The time since the start of the trace, in ns.
     pub fn since(&self, time: Ktime) -> u64 {
         time.since(self.analysis.meta.start)
@@ -67,7 +73,6 @@ impl<'a> View<'a> {
 
 /// A report in every output format.
 pub trait Report {
-    /// Text for a terminal.
     fn text(&self, style: &Style) -> String;
 
     /// The report's value in the JSON document; `None` for a report that every
@@ -75,9 +80,6 @@ pub trait Report {
     fn json(&self) -> Option<Value>;
 
     /// One table as CSV.
-    ///
-    /// # Errors
-    /// None in practice: it writes to memory.
     fn csv(&self) -> Result<Vec<u8>, csv::Error>;
 
     /// A limit that changed what was asked for.

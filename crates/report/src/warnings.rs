@@ -154,15 +154,12 @@ pub(crate) fn is_much(unknown: u64, whole: u64) -> bool {
     unknown.saturating_mul(100) >= whole.max(1)
 }
 
-/// The words before the sum of the time on a CPU: the rest of a trace that was cut is unknown,
+/// Whether the sum of the time on a CPU is a lower bound: the rest of a trace that was cut is unknown,
 /// and unknown time may be on a CPU, unless the kernel's totals tell the sum.
-pub(crate) fn at_least(analysis: &Analysis) -> &'static str {
+pub(crate) fn is_lower_bound(analysis: &Analysis) -> bool {
     let times = &analysis.totals.times;
     let hidden = analysis.basis() == Basis::Events && is_much(times.unknown, times.sum());
-    match hidden || is_cut(analysis) {
-        true => "at least ",
-        false => "",
-    }
+    hidden || is_cut(analysis)
 }
 
 /// The warnings as text, with a blank line below; empty: there are none.

@@ -28,7 +28,6 @@ pub fn recorded_where(meta: &Metadata) -> String {
     what
 }
 
-/// The kernel's name and version.
 pub(crate) fn kernel(meta: &Metadata) -> String {
     let words: Vec<&str> = meta.kernel.split(' ').take(2).collect();
     escape::text(words.join(" ").as_bytes())
@@ -40,11 +39,9 @@ pub fn cpu(meta: &Metadata) -> Option<String> {
     Some(escape::text(model.as_bytes()))
 }
 
-/// A thread and its process.
-pub fn thread(analysis: &Analysis, ix: ThreadIx) -> Option<(&Thread, &Process)> {
-    let thread = analysis.threads.get(ix.0 as usize)?;
-    let process = analysis.processes.get(thread.process.0 as usize)?;
-    Some((thread, process))
+pub fn thread(analysis: &Analysis, ix: ThreadIx) -> (&Thread, &Process) {
+    let thread = analysis.thread(ix);
+    (thread, analysis.process(thread.process))
 }
 
 /// A task's name in text: the process's label, after the comm of a thread that is
@@ -58,16 +55,12 @@ pub fn name(analysis: &Analysis, who: Actor) -> String {
             None => format!("tid {}, not recorded", tid.0),
         },
         Actor::Thread(ix) => match thread(analysis, ix) {
-            None => "?".into(),
-            Some((thread, process)) if thread.tid.0 != process.pid.0 => {
-                label::thread(thread, process)
-            }
-            Some((_, process)) => label::label(process),
+            (thread, process) if thread.tid.0 != process.pid.0 => label::thread(thread, process),
+            (_, process) => label::label(process),
         },
     }
 }
 
-/// A task's comm in text.
 pub fn comm(comm: &Comm) -> String {
     escape::text(comm.bytes())
 }
@@ -91,10 +84,10 @@ pub fn named(analysis: &Analysis, who: Actor) -> Named {
         Actor::Unknown => ("unknown", None, None),
         Actor::Interrupt | Actor::SoftIrq => ("interrupt", None, None),
         Actor::Outside(tid) => ("outside", Some(tid.0), None),
-        Actor::Thread(ix) => match thread(analysis, ix) {
-            None => ("unknown", None, None),
-            Some((thread, process)) => ("thread", Some(thread.tid.0), Some(process)),
-        },
+        Actor::Thread(ix) => {
+            let (thread, process) = thread(analysis, ix);
+            ("thread", Some(thread.tid.0), Some(process))
+        }
     };
     Named {
         kind,
@@ -104,7 +97,6 @@ pub fn named(analysis: &Analysis, who: Actor) -> Named {
     }
 }
 
-/// The name that was asked for.
 pub(crate) fn asked_name(it: &Lookup) -> String {
     match &*it.query.name {
         [] => ".".into(),

@@ -92,8 +92,7 @@ impl Segment {
     /// told by name.
     pub fn ended_by<'a>(&self, analysis: &'a Analysis) -> Option<&'a Outsider> {
         let timeline = analysis.timeline.as_ref()?;
-        let number = timeline.at(self.thread, self.from)?;
-        let stretch = timeline.get(self.thread, number)?;
+        let stretch = timeline.around(self.thread, self.from)?;
         match stretch.waker() {
             // Where a container or a server begins, before the task ends a wait and is told.
             Actor::Outside(tid) => {
@@ -241,6 +240,14 @@ pub fn root(analysis: &Analysis) -> Result<ProcessIx, NoPath> {
     let mut all = analysis.process_ids();
     let found = all.find(|ix| analysis.process(*ix).pid == pid);
     found.ok_or(NoPath::NotThere)
+}
+
+/// The critical path of COMMAND.
+///
+/// # Errors
+/// Those of [`root`] and [`critical_path`].
+pub fn of(analysis: &Analysis) -> Result<CriticalPath, NoPath> {
+    critical_path(analysis, root(analysis)?)
 }
 
 /// The critical path of a process of the analysis.

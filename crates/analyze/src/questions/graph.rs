@@ -100,16 +100,6 @@ impl<'a> Graph<'a> {
     pub fn lives(&self, ix: ThreadIx, at: Ktime) -> bool {
         let thread = self.analysis.thread(ix);
         let waits = |s: Stretch| s.to > at && matches!(s.doing, Bucket::Wait(_));
-        thread.start <= at && at <= thread.end && !self.before(ix, at).is_some_and(waits)
-    }
-
-    /// A thread's stretch right before `time`.
-    pub fn before(&self, ix: ThreadIx, time: Ktime) -> Option<Stretch> {
-        self.timeline.get(ix, self.number_before(ix, time)?)
-    }
-
-    /// Its number among the thread's stretches.
-    pub fn number_before(&self, ix: ThreadIx, time: Ktime) -> Option<usize> {
-        self.timeline.at(ix, Ktime(time.0.checked_sub(1)?))
+        thread.start <= at && at <= thread.end && !self.timeline.before(ix, at).is_some_and(waits)
     }
 }

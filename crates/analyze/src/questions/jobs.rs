@@ -80,11 +80,6 @@ fn tool(analysis: &Analysis, process: ProcessIx) -> Option<(Family, Starts, Unto
     Some((family, tool.starts?, tool.unless_told))
 }
 
-fn above(analysis: &Analysis, process: ProcessIx) -> impl Iterator<Item = ProcessIx> + '_ {
-    let first = analysis.process(process).parent;
-    std::iter::successors(first, |ix| analysis.process(*ix).parent)
-}
-
 impl Tools {
     /// Those of an analysis. `limit` reads the number of jobs among a tool's arguments;
     /// `Some(None)`: any number.
@@ -129,7 +124,7 @@ impl Tools {
         for owner in found.limits.keys() {
             if is_make(analysis, *owner) {
                 // What is above one that is known is known.
-                let mut up = std::iter::once(*owner).chain(above(analysis, *owner));
+                let mut up = analysis.lineage(*owner);
                 while up.next().is_some_and(|it| lends.insert(it)) {}
             }
         }
@@ -359,7 +354,7 @@ fn waits(graph: &Graph<'_>, owner: ProcessIx) -> Vec<Wait> {
                 continue;
             }
             let by = analysis.thread(by).process;
-            let mut chain = std::iter::once(by).chain(above(analysis, by));
+            let mut chain = analysis.lineage(by);
             let child = chain.find(|ix| analysis.process(*ix).parent == Some(owner));
             waits.push(Wait {
                 from: stretch.from,

@@ -95,7 +95,7 @@ impl Graph<'_> {
 
     /// Whether a task ran or waited for a CPU before a signal; the sender had not woken it.
     fn worked(&self, task: ThreadIx, wait: &Stretch) -> bool {
-        let Some(number) = self.number_before(task, wait.to) else {
+        let Some(number) = self.timeline.number_before(task, wait.to) else {
             return false;
         };
         let get = |it| self.timeline.get(task, it);
@@ -136,14 +136,13 @@ impl Graph<'_> {
     }
 
     fn is_above(&self, above: ProcessIx, process: ProcessIx) -> bool {
-        let parent = |ix: &ProcessIx| self.analysis.process(*ix).parent;
-        let mut up = std::iter::successors(parent(&process), parent).take(MOST);
+        let mut up = self.analysis.ancestors(process).take(MOST);
         up.any(|it| it == above)
     }
 
     /// A task's last wait was for a child or a signal, and its timer ended it.
     fn timed_out(&self, task: ThreadIx, at: Ktime) -> bool {
-        let Some(number) = self.number_before(task, at) else {
+        let Some(number) = self.timeline.number_before(task, at) else {
             return false;
         };
         let before = (number.saturating_sub(NEAR)..=number).rev();
@@ -156,19 +155,15 @@ impl Graph<'_> {
 
     /// What a thread waits for afterwards, children apart, is short: a signal's handler removes files.
     fn is_last(&self, thread: ThreadIx, wait: &Stretch) -> bool {
-        let count = self.timeline.count(thread);
-        let after = self
-            .timeline
-            .at(thread, wait.to)
-            .unwrap_or(count)
-            .min(count);
-        if count - after > NEAR {
+        let rest = self.timeline.since(thread, wait.to);
+        let rest: Vec<Stretch> = rest.take(NEAR + 1).collect();
+        if rest.len() > NEAR {
             return false;
         }
-        let rest = (after..count).filter_map(|it| self.timeline.get(thread, it));
-        let waits = rest.filter(|it| it.from >= wait.to && matches!(it.doing, Bucket::Wait(_)));
+        let rest = rest.iter().filter(|it| it.from >= wait.to);
+        let waits = rest.filter(|it| matches!(it.doing, Bucket::Wait(_)));
         let other = waits.filter(|it| !is_for_child(it));
-        let waited = other.map(|it| it.length()).fold(0, u64::saturating_add);
+        let waited = other.map(Stretch::length).fold(0, u64::saturating_add);
         waited <= wait.length() / 10
     }
 }

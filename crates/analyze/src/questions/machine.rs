@@ -6,6 +6,7 @@ use tr_format::meta::Machine;
 
 use crate::containers::Container;
 use crate::model::Analysis;
+use crate::share;
 
 /// Samples of counters, in order of time.
 #[derive(Clone, Copy, Debug)]
@@ -52,9 +53,9 @@ impl<'a> Samples<'a> {
         let (Some((since, low)), Some((until, high))) = (before, get(after)) else {
             return before.or_else(|| get(after)).map(|(_, value)| value);
         };
-        let (part, whole) = (time.since(since), until.since(since).max(1));
-        let more = u128::from(high.saturating_sub(low)) * u128::from(part) / u128::from(whole);
-        Some(low.saturating_add(u64::try_from(more).unwrap_or(u64::MAX)))
+        let more = high.saturating_sub(low);
+        let more = share(more, time.since(since), until.since(since));
+        Some(low.saturating_add(more))
     }
 
     /// The current values in a span and at the samples next to it.

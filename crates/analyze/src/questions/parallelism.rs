@@ -77,6 +77,14 @@ pub struct Parallelism {
 }
 
 impl Parallelism {
+    /// The CPU time in ns that so many CPUs would have given to the tasks that wanted one.
+    pub fn could_use(&self, cpus: usize) -> u64 {
+        let levels = self.demand.iter().enumerate();
+        levels.fold(0, |sum: u64, (n, ns)| {
+            sum.saturating_add(ns.saturating_mul(n.min(cpus) as u64))
+        })
+    }
+
     /// The time in which at least n tasks were on a CPU or waiting for one.
     pub fn wanted(&self, n: usize) -> u64 {
         self.demand.iter().skip(n).sum()

@@ -29,6 +29,7 @@ use super::graph::Graph;
 use super::programs::Groups;
 use super::what_if::Without;
 use crate::model::{Analysis, ProcessIx};
+use crate::share;
 pub use change::{Changes, Effect};
 pub use cpus::{Machine, PERIOD};
 pub use gates::{Plan, Planned};
@@ -164,6 +165,6 @@ impl Schedule {
         });
         // The one that shortens it the most has the effect of all.
         let part = parts.min().unwrap_or(1000);
-        u64::try_from(u128::from(ns) * u128::from(part) / 1000).unwrap_or(ns)
+        share(ns, part, 1000)
     }
 }

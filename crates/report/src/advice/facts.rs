@@ -134,14 +134,10 @@ impl<'a> Facts<'a> {
         all
     }
 
-    /// A segment's group and reason.
     fn at(&self, segment: &Segment) -> (Option<Group>, Reason) {
         let process = self.analysis.thread(segment.thread).process;
         let timeline = self.analysis.timeline.as_ref();
-        let stretch = timeline.and_then(|timeline| {
-            let number = timeline.at(segment.thread, segment.from)?;
-            timeline.get(segment.thread, number)
-        });
+        let stretch = timeline.and_then(|it| it.around(segment.thread, segment.from));
         let reason = stretch.map_or(Reason::Unknown, |stretch| stretch.reason);
         (self.groups.at(process, segment.from), reason)
     }
@@ -170,7 +166,6 @@ impl<'a> Facts<'a> {
         file.rsplit(|byte| *byte == b'/').next().unwrap_or(file)
     }
 
-    /// The arguments of an execution.
     pub fn args(&self, group: Group) -> Vec<&'a [u8]> {
         let exec = self.exec(group);
         exec.map_or(Vec::new(), |exec| exec.argv.args().collect())
@@ -200,7 +195,6 @@ impl<'a> Facts<'a> {
         tool.is_some_and(|it| it.family == Family::Container)
     }
 
-    /// The label of an execution.
     pub fn label(&self, group: Group) -> String {
         match (self.exec(group), self.process(group)) {
             (Some(exec), _) => label::label_of(&exec.argv, &exec.comm, false),
@@ -247,7 +241,6 @@ impl<'a> Facts<'a> {
         Some((sum, *longest?.0))
     }
 
-    /// A set of groups.
     pub fn set(&self, groups: impl IntoIterator<Item = Group>) -> Box<[bool]> {
         let mut set = vec![false; self.groups.count()];
         for group in groups {
@@ -299,10 +292,9 @@ impl<'a> Facts<'a> {
 
     /// Whether an execution's process, or one that it comes from, is among some.
     pub fn is_below(&self, group: Group, some: &BTreeSet<ProcessIx>) -> bool {
-        let own = self.execution(group).map(|it| it.process);
-        let parent = |process: &ProcessIx| self.analysis.process(*process).parent;
-        let mut all = std::iter::successors(own, parent);
-        all.any(|process| some.contains(&process))
+        let own = self.execution(group);
+        let all = own.map(|it| self.analysis.lineage(it.process));
+        all.is_some_and(|mut all| all.any(|process| some.contains(&process)))
     }
 
     /// The processes that failed and that their parent started again later, with the same command
@@ -312,7 +304,6 @@ impl<'a> Facts<'a> {
         self.tried_again.get_or_init(|| tried_again(analysis))
     }
 
-    /// The executions of some processes.
     pub fn groups_of(&self, processes: &BTreeSet<ProcessIx>) -> Vec<Group> {
         let of = |ix: &ProcessIx| self.of.get(ix.0 as usize);
         processes.iter().filter_map(of).flatten().copied().collect()
@@ -395,7 +386,6 @@ impl<'a> Facts<'a> {
         wanted.fold(0, u64::saturating_add)
     }
 
-    /// The advice of a candidate.
     pub fn advice(&self, candidate: Candidate, (at_least, gain): (u64, u64)) -> Advice {
         let executions = candidate
             .evidence
@@ -453,7 +443,6 @@ pub(crate) fn add(sums: &mut BTreeMap<Group, u64>, group: Group, ns: u64) {
     *sum = sum.saturating_add(ns);
 }
 
-/// The program of an execution.
 fn program(process: &Process, exec: Option<usize>) -> String {
     match exec.and_then(|at| process.execs.get(at)) {
         Some(exec) => label::program_of(&exec.argv, &exec.comm),

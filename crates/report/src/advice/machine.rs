@@ -2,13 +2,13 @@
 
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::machine::{throttled_containers, withheld, Samples};
-use tr_analyze::memory::MemoryKind;
+use tr_analyze::memory::waits;
 use tr_analyze::programs::Group;
+use tr_analyze::share;
 use tr_analyze::what_if::Without;
 use tr_format::counters::Counter;
 
 use super::facts::Facts;
-use super::verdict::share;
 use super::{least, Advice, Candidate, Kind};
 use crate::{label, units};
 
@@ -22,7 +22,6 @@ pub(super) struct Withheld {
     pub others: u64,
     /// The simulated time may be wrong by so much: time slices are not simulated.
     error: u64,
-    /// The executions that waited.
     waiting: Vec<Group>,
     /// Other tasks, or a quota, have so much of the CPUs that the number of jobs decides about
     /// nothing, or about what others get.
@@ -193,15 +192,11 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let stalled = machine.memory_stalled_ns.unwrap_or(0);
     // The machine's tasks stall on memory, too: the build gains no more than its own waited.
     let (mut waited, mut own_ns): (Vec<Group>, u64) = (Vec::new(), 0);
-    for it in &facts.analysis.memory {
+    for it in waits(facts.analysis) {
         let process = facts.analysis.thread(it.thread).process;
-        let ns = match it.kind {
-            MemoryKind::Reclaimed(_, ns) | MemoryKind::Swapped(ns) => ns,
-            MemoryKind::Killed(_) => 0,
-        };
-        if ns > 0 && facts.own.has(process) {
-            waited.extend(facts.groups.at(process, it.time));
-            own_ns = own_ns.saturating_add(ns);
+        if it.ns > 0 && facts.own.has(process) {
+            waited.extend(facts.groups.at(process, it.until));
+            own_ns = own_ns.saturating_add(it.ns);
         }
     }
     let stalled = stalled.min(own_ns);
@@ -239,7 +234,6 @@ struct Starved {
     ns: u64,
     /// The time of all CPUs that the build's tasks could have used then, and did not get, in ns.
     wanted: u64,
-    /// The executions that waited.
     groups: Vec<Group>,
 }
 

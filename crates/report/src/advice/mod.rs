@@ -33,43 +33,32 @@ use crate::view::View;
 use crate::{exit, units};
 use facts::Facts;
 use machine::Withheld;
+use verdict::Had;
 pub use verdict::{Blame, Verdict};
-use verdict::{Had, Parts};
 
 named! {
     /// The kind of an advice, the most specific ones first.
     pub enum Kind {
-        /// A linker on the critical path.
         Link = "link", "A linker decides";
         Configure = "configure", "A configuration decides";
-        /// An installation of packages.
         Install = "install", "An installation of packages decides";
         /// Sleeps of a fixed length.
         Sleep = "sleep", "Sleeps decide";
-        /// A loop of sleeps and checks.
         Poll = "poll", "A loop that sleeps and checks decides";
-        /// Waits for the network.
         Network = "network", "The network decides";
-        /// Waits for the disk.
         Disk = "disk", "The disk decides";
         /// Waits for memory that is on a disk.
         Memory = "memory", "Missing memory decides";
         /// Waits for a file's lock.
         Lock = "lock", "A lock decides";
-        /// Tests one after the other.
         Tests = "tests", "Tests run one after the other";
         /// Jobs one after the other, or fewer than the CPUs.
         FewJobs = "few-jobs", "More jobs could run at once";
-        /// Equal executions.
         Repeated = "repeated", "Work is repeated";
-        /// Many executions of a short program.
         Short = "short", "Many short programs run";
         Throttled = "throttled", "The CPU quota throttles the build";
-        /// CPU time that the hypervisor took.
         Stolen = "stolen", "The hypervisor takes CPU time";
-        /// Other tasks on the CPUs.
         Others = "others", "Other tasks have the CPUs";
-        /// The longest job starts last.
         Last = "last", "The longest job starts last";
         Alone = "alone", "One task runs alone";
     }
@@ -80,7 +69,6 @@ pub struct Advice {
     pub kind: Kind,
     /// The evidence: the tasks and their time.
     pub finding: String,
-    /// The thing to do.
     pub action: String,
     /// The wall time that it saves at least, as far as that is known, and at most, in ns.
     pub at_least: u64,
@@ -217,7 +205,6 @@ impl Advised {
         self.changes.iter().filter(|it| !it.kind.is_forecast())
     }
 
-    /// What others took.
     pub fn machines(&self) -> impl Iterator<Item = &Advice> {
         self.changes.iter().filter(|it| it.kind.is_forecast())
     }
@@ -251,7 +238,6 @@ pub(crate) fn advise_by(
         .unwrap_or_default()
 }
 
-/// Whether COMMAND failed.
 fn failed(analysis: &Analysis) -> bool {
     let root = critical_path::root(analysis).ok();
     root.is_some_and(|root| exit::failed(analysis.process(root).status))
@@ -426,20 +412,32 @@ fn verdict(
     let stolen = changes.iter().find(|it| it.kind == Kind::Stolen);
     let (others, quota) = (withheld.others, withheld.throttled);
     let much = |kind, ns: u64| ns > 0 && ns.saturating_mul(least(kind)) >= facts.wall;
-    let parts = Parts {
+    let machine = stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota);
+    let lost = others.saturating_add(quota);
+    let alone = facts.wall.saturating_sub(lost);
+    let error = verdict::error(lost, alone);
+    Verdict {
+        blame: match (machine, saved) {
+            (true, Some(_)) => Blame::Both,
+            (true, None) => Blame::Machine,
+            (false, _) => Blame::Code,
+        },
         wall: facts.wall,
-        cpus: facts.cpus,
-        others,
+        alone,
+        alone_at_least: alone.saturating_sub(error),
+        alone_at_most: alone.saturating_add(error).min(facts.wall),
+        others: had.others,
+        nobody: had.nobody,
+        names: had.names,
         quota,
         quota_of: withheld.container.clone(),
         stolen: stolen.map_or(0, |it| it.gain),
-        machine: stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota),
-        changes: saved,
+        changes: saved.unwrap_or(0),
         bound,
         mostly: bound.and_then(|bound| waits(facts, bound)),
         failed: failed(facts.analysis),
-    };
-    Verdict::new(parts, had)
+        cpus: facts.cpus,
+    }
 }
 
 /// Jobs that are builds themselves: a make below another one.

@@ -28,6 +28,7 @@ const WORDS: &[(Family, &str, bool)] = &[
     (Family::Meson, "let it run more at once", false),
     (Family::Rspec, "run them by parallel_tests", false),
     (Family::Jest, "let it use more workers", false),
+    (Family::Vitest, "let it use more workers", false),
 ];
 
 /// The words for a change that a role has.
@@ -40,13 +41,11 @@ pub(super) fn of_role(role: Role) -> &'static str {
     }
 }
 
-/// What is known of a program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     pub role: Role,
     pub family: Family,
     jobs: Option<&'static JobTool>,
-    /// The words for a change.
     pub action: &'static str,
     /// The number of jobs follows them.
     numbered: bool,
@@ -89,7 +88,6 @@ pub(crate) fn known(program: &str) -> Option<Known> {
     })
 }
 
-/// The role of a program.
 pub(crate) fn role(program: &str) -> Option<Role> {
     known(program).map(|known| known.role)
 }

@@ -17,8 +17,7 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
     let wall = path.length();
     let sampled = |it: Origin| it.facts.switches == Known::Sampled;
     // Of a lower bound no rest follows.
-    let least =
-        analysis.meta.origin.is_some_and(sampled) || !warnings::at_least(analysis).is_empty();
+    let least = analysis.meta.origin.is_some_and(sampled) || warnings::is_lower_bound(analysis);
     let is_part = analysis.meta.scope != Scope::All;
     if analysis.basis() != Basis::Totals || wall < SHORTEST || least || !is_part {
         return None;

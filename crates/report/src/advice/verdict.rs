@@ -3,6 +3,7 @@
 use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::{CriticalPath, Kind as Time};
 use tr_analyze::model::Analysis;
+use tr_analyze::share;
 use tr_format::event::Comm;
 
 use crate::names::named;
@@ -28,13 +29,13 @@ pub struct Verdict {
     pub alone: u64,
     pub alone_at_least: u64,
     pub alone_at_most: u64,
-    /// Others had the CPUs.
+    /// The time in which others had the CPUs.
     pub others: u64,
     /// Of nobody is known that he had them: an idle CPU began late, or the task came to it late.
     pub nobody: u64,
     /// Those that had most of it, by name.
     pub names: Vec<(String, u64)>,
-    /// A quota stopped it.
+    /// The time in which a quota stopped it.
     pub quota: u64,
     /// The container whose quota that is; `None`: COMMAND's cgroup's.
     pub quota_of: Option<String>,
@@ -56,54 +57,7 @@ const NAMES: usize = 3;
 /// One that had a twentieth of the time explains nothing.
 const COUNTS: u64 = 20;
 
-/// What a verdict is made of, in ns.
-pub(super) struct Parts {
-    pub wall: u64,
-    pub cpus: u64,
-    /// Waits for a CPU that the build would not have on CPUs of its own.
-    pub others: u64,
-    pub quota: u64,
-    pub quota_of: Option<String>,
-    pub stolen: u64,
-    /// What the machine took is much.
-    pub machine: bool,
-    /// What the changes to the build save together; `None`: there are none.
-    pub changes: Option<u64>,
-    pub bound: Option<u64>,
-    /// See [`Verdict`].
-    pub mostly: Option<(String, u64)>,
-    pub failed: bool,
-}
-
 impl Verdict {
-    pub(super) fn new(parts: Parts, had: Had) -> Verdict {
-        let lost = parts.others.saturating_add(parts.quota);
-        let alone = parts.wall.saturating_sub(lost);
-        let error = error(lost, alone);
-        Verdict {
-            blame: match (parts.machine, parts.changes) {
-                (true, Some(_)) => Blame::Both,
-                (true, None) => Blame::Machine,
-                (false, _) => Blame::Code,
-            },
-            wall: parts.wall,
-            alone,
-            alone_at_least: alone.saturating_sub(error),
-            alone_at_most: alone.saturating_add(error).min(parts.wall),
-            others: had.others,
-            nobody: had.nobody,
-            names: had.names,
-            quota: parts.quota,
-            quota_of: parts.quota_of,
-            stolen: parts.stolen,
-            changes: parts.changes.unwrap_or(0),
-            bound: parts.bound,
-            mostly: parts.mostly,
-            failed: parts.failed,
-            cpus: parts.cpus,
-        }
-    }
-
     /// In one sentence.
     pub fn text(&self) -> String {
         let mut parts = Vec::new();
@@ -170,10 +124,7 @@ impl Verdict {
         }
         if let Some(bound) = self.bound {
             let share = bound.saturating_mul(100) / self.alone.max(1);
-            let allow = match self.cpus {
-                1 => "1 CPU allows".to_owned(),
-                n => format!("{} allow", units::cpus(n)),
-            };
+            let allow = units::plural(self.cpus, "CPU allows", "CPUs allow");
             return format!(
                 "its own {} are at {} % of what {allow}; nothing stands out",
                 units::time(self.alone),
@@ -209,18 +160,11 @@ pub(super) fn error(lost: u64, alone: u64) -> u64 {
     (alone / 5).min(lost)
 }
 
-/// As much of something as `part` is of `whole`.
-pub(super) fn share(of: u64, part: u64, whole: u64) -> u64 {
-    let ns = u128::from(of) * u128::from(part) / u128::from(whole.max(1));
-    u64::try_from(ns).unwrap_or(u64::MAX)
-}
-
 /// Who had the CPUs while the path waited for one, in ns.
 pub(super) struct Had {
-    /// Others.
-    others: u64,
+    pub others: u64,
     /// Nobody known.
-    nobody: u64,
+    pub nobody: u64,
     /// Those that had most of it, with their parts.
     pub names: Vec<(String, u64)>,
 }

@@ -32,7 +32,6 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     all
 }
 
-/// A sleep on the path.
 #[derive(Clone, Copy, Debug)]
 struct Slept {
     group: Group,
@@ -179,7 +178,6 @@ fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
     })
 }
 
-/// The processes that sleep.
 fn sleepers(facts: &Facts<'_>, slept: &[Slept]) -> BTreeSet<ProcessIx> {
     let sleepers = slept.iter().filter_map(|it| facts.execution(it.by));
     sleepers.map(|it| it.process).gather()
@@ -247,7 +245,7 @@ fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
             .map(|ix| facts.analysis.thread(*ix));
         let works = |it: &tr_analyze::model::Thread| {
             let busy = it.times.on_cpu.saturating_add(it.times.blocked);
-            busy.saturating_mul(10) >= it.end.since(it.start)
+            busy.saturating_mul(10) >= it.wall()
         };
         children
             .map(|it| (it.start, it.end))
@@ -258,7 +256,6 @@ fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
     })
 }
 
-/// Waits for the network, by program.
 fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_program: BTreeMap<&str, (Vec<Group>, u64)> = BTreeMap::new();
     let among_themselves = network::among_themselves(facts.analysis);

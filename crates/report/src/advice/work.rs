@@ -47,7 +47,6 @@ fn everything(of: Box<[bool]>) -> Without {
     Without::own(|_, _| true, Some(of))
 }
 
-/// The linkers on the path.
 fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
     let all = facts
         .all()
@@ -346,7 +345,7 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
         let processes: BTreeSet<ProcessIx> = processes.map(|it| it.process).gather();
         let lengths = processes.iter().map(|ix| facts.analysis.process(*ix));
         let sum = lengths
-            .map(|process| process.end.since(process.start))
+            .map(|process| process.wall())
             .fold(0, u64::saturating_add);
         let count = (processes.len() as u64).max(1);
         let sleeps = program == "sleep";

@@ -131,7 +131,6 @@ pub fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
     reduce::steps_on_path(analysis)
 }
 
-/// The columns of every table.
 pub fn columns() -> Vec<(&'static str, &'static [Column])> {
     vec![
         (rows::Step::NAME, rows::Step::COLUMNS),

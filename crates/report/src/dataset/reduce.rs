@@ -34,7 +34,7 @@ const COMMAND: usize = 200;
 
 /// The tables of a run, that of the runs last.
 pub fn tables(analysis: &Analysis, chosen: &[usize], place: &Place) -> Vec<Table> {
-    let path = path_of(analysis);
+    let path = critical_path::of(analysis).ok();
     let (steps, steps_left_out) = steps(analysis, path.as_ref(), &place.run);
     let (processes, processes_left_out) = processes(analysis, chosen, path.as_ref(), &place.run);
     let loads = Loads::of(analysis);
@@ -84,7 +84,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         exit_signal,
         start_unix_ns: meta.start_clock.real,
         cpus: meta.cpus.len() as u64,
-        wall_ns: analysis.end.since(analysis.start),
+        wall_ns: analysis.wall(),
         processes: analysis.totals.processes,
         threads: analysis.totals.threads,
         execs: analysis.totals.execs,
@@ -129,7 +129,6 @@ fn told(analysis: &Analysis, times: &ByKind, column: &str) -> Option<u64> {
     column.told(times, analysis.basis())
 }
 
-/// The column of a kind.
 fn column_of(kind: Kind) -> &'static str {
     let column = COLUMNS.iter().find(|it| it.kinds.contains(&kind));
     column.map_or(Kind::Unknown.name(), |it| it.name)
@@ -217,7 +216,7 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
 
 /// See [`super::steps_on_path`].
 pub fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
-    let (rows, _) = steps(analysis, path_of(analysis).as_ref(), "");
+    let (rows, _) = steps(analysis, critical_path::of(analysis).ok().as_ref(), "");
     let rows = rows.into_iter().filter(|step| step.path_ns > 0);
     let mut out: Vec<StepOnPath> = rows
         .map(|step| StepOnPath {
@@ -231,12 +230,6 @@ pub fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
             .then_with(|| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)))
     });
     out
-}
-
-fn path_of(analysis: &Analysis) -> Option<CriticalPath> {
-    critical_path::root(analysis)
-        .and_then(|root| critical_path::critical_path(analysis, root))
-        .ok()
 }
 
 fn programs(analysis: &Analysis, run: &str) -> Vec<Program> {
@@ -255,7 +248,7 @@ fn programs(analysis: &Analysis, run: &str) -> Vec<Program> {
         let times = &process.times;
         sum.processes += 1;
         sum.failed += u64::from(exit::failed(process.status));
-        let wall = process.end.since(process.start);
+        let wall = process.wall();
         sum.wall_ns = sum.wall_ns.saturating_add(wall);
         sum.unknown_ns = sum.unknown_ns.saturating_add(times.unknown);
         add(&mut sum.on_cpu_ns, times.on_cpu_known());
@@ -279,7 +272,7 @@ fn processes(
         .iter()
         .filter_map(|at| Some((*at, analysis.processes.get(*at)?)));
     let mut all: Vec<(usize, &model::Process)> = all.collect();
-    all.order_by_key(|(at, process)| (Reverse(process.end.since(process.start)), *at));
+    all.order_by_key(|(at, process)| (Reverse(process.wall()), *at));
     let left_out = all.len().saturating_sub(PROCESSES);
     all.truncate(PROCESSES);
     all.sort_unstable_by_key(|(at, _)| *at);
@@ -296,7 +289,7 @@ fn processes(
             argv_key: key(&normal_arguments(process.argv.args(), &cwd, &pids)),
             pid: process.pid.0.into(),
             start_ns: process.start.since(analysis.start),
-            wall_ns: process.end.since(process.start),
+            wall_ns: process.wall(),
             on_cpu_ns: times.on_cpu_known(),
             run_queue_ns: times.run_queue_known(),
             sleep_ns: times.sleep_known(),

@@ -1,11 +1,9 @@
 //! Tables: rows with named, typed columns.
 
-/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A signed 64-bit integer.
     Int,
-    /// UTF-8.
     Text,
     Bool,
 }
@@ -77,7 +75,6 @@ impl Field for bool {
     }
 }
 
-/// A row of a table.
 pub(super) trait Row {
     const NAME: &'static str;
     const COLUMNS: &'static [Column];
@@ -108,7 +105,6 @@ macro_rules! rows {
 }
 pub(super) use rows;
 
-/// A table of one run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Table {
     /// Its name, and that of its directory.

@@ -80,7 +80,6 @@ impl Struct {
         self
     }
 
-    /// Its bytes.
     pub fn end(mut self) -> Vec<u8> {
         self.bytes.push(0);
         self.bytes

@@ -18,9 +18,15 @@ pub struct Slot {
     pub program: String,
     /// The label in the last run with the process.
     pub label: String,
-    /// The process's figures in each run.
     pub runs: Vec<Option<Figures>>,
     keys: [u64; WAYS],
+}
+
+impl Slot {
+    /// The figures of both sides; the first `base` runs are the base's.
+    pub fn sides(&self, base: usize) -> (&[Option<Figures>], &[Option<Figures>]) {
+        self.runs.split_at(base.min(self.runs.len()))
+    }
 }
 
 /// The processes of all runs. Parents come before their children, unless a later

@@ -83,7 +83,6 @@ pub fn json(runs: &[Run], service: Service) -> String {
 }
 
 impl Diff {
-    /// The new runs for a service.
     pub fn benchmarks(&self, service: Service) -> String {
         json(&self.new, service)
     }

@@ -7,15 +7,15 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use tr_analyze::share;
 
-use tr_analyze::sort::{Gather, Rows};
-
-use super::machine::{is_noticeable, judge};
+use super::machine::judge;
 use super::parts::Part;
 use super::run::{Figure, Run};
 use super::spread::{median, Judged, Verdict};
 use crate::facts::demands::Demand;
 use crate::facts::loads::Load;
+use tr_analyze::sort::{Gather, Rows};
 
 /// The cause of a part of a difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -53,7 +53,6 @@ impl Cause {
         }
     }
 
-    /// In text.
     pub fn title(self) -> &'static str {
         match self {
             Cause::Work => "CPU time of its own",
@@ -114,7 +113,6 @@ pub struct Share {
 }
 
 impl Share {
-    /// The machine's, not the build's.
     pub fn is_machine(&self) -> bool {
         match self.cause {
             Cause::Others | Cause::Quota | Cause::Hypervisor => true,
@@ -155,19 +153,16 @@ const MORE: i128 = 100;
 
 /// One side is no more than so much of the other.
 fn within(judged: &Judged, (most, of): (u128, u128)) -> bool {
-    let (few, many) = (judged.base.min(judged.new), judged.base.max(judged.new));
+    let (few, many) = (judged.base.min(judged.new), judged.most());
     u128::from(many) * of <= u128::from(few) * most
 }
 
-/// Both sides of a comparison.
 type Sides<'a> = (&'a [Run], &'a [Run]);
 
 /// The runs' CPU time, if hardly any of their time is unknown.
 fn work(run: &Run) -> Option<u64> {
-    let on_cpu = run.figures.get(Figure::OnCpu)?;
-    let unknown = run.figures.get(Figure::Unknown).unwrap_or(0);
-    let known = unknown.saturating_mul(20) <= on_cpu;
-    known.then(|| run.machine.work.unwrap_or(on_cpu))
+    let on_cpu = run.figures.sure_on_cpu()?;
+    Some(run.machine.work.unwrap_or(on_cpu))
 }
 
 /// Other tasks' part of the machine's CPU time, in thousandths.
@@ -220,7 +215,7 @@ impl Causes {
         let differs = wall.verdict != Verdict::Inside;
         let known = wall.verdict != Verdict::Unknown;
         let least = wall.difference().unsigned_abs().div_ceil(OF_DIFFERENCE);
-        let alone = self.alone.as_ref().map_or(0, |it| it.base.max(it.new));
+        let alone = self.alone.as_ref().map_or(0, Judged::most);
         let counts = |share: &Share| {
             let with = !differs || share.ns.signum() == wall.difference().signum();
             let size = share.ns.unsigned_abs();
@@ -249,7 +244,7 @@ impl Causes {
         let run = judge(sides, |run| {
             Some(run.parts.as_ref()?.times.sum(Part::is_run))
         })?;
-        let differs = |it: &&Judged| is_noticeable(it, it.base.max(it.new));
+        let differs = |it: &&Judged| it.is_noticeable();
         let share = |cause, ns| Share {
             cause,
             ns,
@@ -273,7 +268,6 @@ impl Causes {
             .map(|ns| share(Cause::Order, ns))
     }
 
-    /// Waits of a kind.
     fn waits(&self, sides: Sides<'_>, part: Part) -> Option<Share> {
         let judged = self.part(part)?;
         let count = judge(sides, |run| Some(run.parts.as_ref()?.waits(part)))?;
@@ -286,11 +280,11 @@ impl Causes {
             let bytes = judge(sides, |run| run.demands.get(demand).copied());
             bytes.is_some_and(|it| demand.differs(&it, 0))
         });
-        let (few, many) = (count.base.min(count.new), count.base.max(count.new));
+        let (few, many) = (count.base.min(count.new), count.most());
         // A fifth more of them, or other bytes, are other waits.
         let as_many = match part {
             Part::Memory => judge(sides, |run| run.demands.get(&Demand::Resident).copied())
-                .is_some_and(|it| !is_noticeable(&it, it.base.max(it.new))),
+                .is_some_and(|it| !it.is_noticeable()),
             _ => !more && many.saturating_mul(5) <= few.saturating_mul(6),
         };
         (judged.verdict != Verdict::Inside).then_some(Share {
@@ -308,7 +302,7 @@ impl Causes {
         };
         let with = |difference: i128| difference.signum() == work.difference().signum();
         let wall = judge(sides, |run| run.figures.get(Figure::Wall));
-        let wall = wall.map_or(0, |it| u128::from(it.base.max(it.new)));
+        let wall = wall.map_or(0, |it| u128::from(it.most()));
         let machine = withheld(sides)
             .any(|share| with(share.ns) && share.ns.unsigned_abs() * OF_WALL >= wall);
         let more = judge(sides, others).is_some_and(|it| {
@@ -364,22 +358,18 @@ fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
 
 /// What the machine took beyond what it took before for each second of the build's work.
 fn withheld_by(sides: Sides<'_>, part: Part) -> Option<Share> {
-    const SCALE: u128 = 1_000_000;
+    const SCALE: u64 = 1_000_000;
     let get = |run: &Run| Some(run.parts.as_ref()?.times.get(part));
     let need = |run: &Run| Some(run.parts.as_ref()?.times.sum(Part::is_run));
-    let rate = judge(sides, |run| {
-        let rate = u128::from(get(run)?) * SCALE / u128::from(need(run)?).max(1);
-        u64::try_from(rate).ok()
-    })?;
+    let rate = judge(sides, |run| Some(share(get(run)?, SCALE, need(run)?)))?;
     if rate.verdict == Verdict::Inside {
         return None;
     }
     let (part_of, need) = (judge(sides, get)?, judge(sides, need)?);
-    let as_before = u128::from(rate.base) * u128::from(need.new) / SCALE;
-    let as_before = i128::try_from(as_before).unwrap_or(i128::MAX);
+    let as_before = share(rate.base, need.new, SCALE);
     Some(Share {
         cause: Cause::of(part),
-        ns: i128::from(part_of.new) - as_before,
+        ns: i128::from(part_of.new) - i128::from(as_before),
         as_many: false,
     })
 }

@@ -1,7 +1,6 @@
 //! The first lines of a comparison: a failure, or what became slower, by how much, and whose it is.
 
 use super::causes::{Cause, Doubt, Share, Whose};
-use super::machine::is_noticeable;
 use super::run::Figure;
 use super::spread::{percent, signed, Judged, Verdict};
 use super::{Diff, What};
@@ -115,8 +114,7 @@ impl Diff {
 
     /// What differs beyond normal variation although the wall time does not.
     fn besides(&self) -> Vec<String> {
-        let differs =
-            |it: &&Judged| is_noticeable(it, it.base.max(it.new)) && it.verdict == Verdict::Outside;
+        let differs = |it: &&Judged| it.is_noticeable() && it.verdict == Verdict::Outside;
         let mut but = Vec::new();
         let work = self.causes.work.as_ref().filter(differs);
         if let Some(work) = work {
@@ -203,7 +201,7 @@ impl Diff {
         }
         let shares: Vec<String> = self.causes.shares.iter().map(|it| self.share(it)).collect();
         let work = self.causes.work.as_ref()?;
-        let equal = !is_noticeable(work, work.base.max(work.new));
+        let equal = !work.is_noticeable();
         let times = format!("{} and {}", units::time(work.base), units::time(work.new));
         let work = match (equal, whose) {
             (true, _) => format!("the build's CPU time is equal ({times})"),
@@ -249,7 +247,6 @@ impl Diff {
             .collect()
     }
 
-    /// The bytes that differ.
     fn bytes(&self, of: &[Demand]) -> Vec<String> {
         let differ = self
             .demands

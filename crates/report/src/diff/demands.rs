@@ -1,6 +1,6 @@
 //! What the builds of the two sides asked of disks, the network and memory.
 
-use super::machine::{is_noticeable, judge};
+use super::machine::judge;
 use super::run::Run;
 use super::spread::{signed, Judged};
 use crate::facts::demands::Demand;
@@ -26,7 +26,7 @@ impl Demand {
     /// The sides differ by a twentieth or more, of a time by `ns` or more.
     pub fn differs(self, judged: &Judged, ns: u64) -> bool {
         let size = judged.difference().unsigned_abs();
-        size >= u128::from(self.least(ns)) && is_noticeable(judged, judged.base.max(judged.new))
+        size >= u128::from(self.least(ns)) && judged.is_noticeable()
     }
 }
 

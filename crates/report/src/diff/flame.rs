@@ -98,7 +98,6 @@ impl Graph<'_> {
         );
     }
 
-    /// Puts functions side by side.
     fn place(
         &self,
         open: &mut Vec<(u32, u64, usize)>,

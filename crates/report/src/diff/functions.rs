@@ -15,7 +15,6 @@ use super::run::Run;
 use super::spread::{Judged, Verdict};
 use crate::frames::Name;
 
-/// The standard deviations of noise.
 const DEVIATIONS: f64 = 3.0;
 
 /// A time on both sides, and the noise of its samples.
@@ -59,7 +58,6 @@ impl Noisy {
 #[derive(Clone, Debug)]
 pub struct FunctionChange {
     pub program: String,
-    /// The function and its file.
     pub name: Name,
     /// The time in which it was the innermost one.
     pub own: Noisy,
@@ -121,7 +119,6 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChang
     Some(changes)
 }
 
-/// The rule, in words.
 pub const RULE: &str =
     "Differences within the noise of their samples (three standard deviations) are left out.";
 /// No function differs, in words.

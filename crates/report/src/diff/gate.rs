@@ -6,13 +6,11 @@ use super::spread::Verdict;
 use super::Diff;
 use crate::units;
 
-/// The result of a gate.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
     pub(super) figure: Figure,
     most: f64,
     pub(super) percent: f64,
-    /// The difference is inside the spread.
     inside: bool,
     /// The growth without the runner's part, in percent, where the runner has one.
     pub(super) own: Option<f64>,

@@ -13,15 +13,10 @@ use crate::html::pictures::ticks;
 use crate::html::static_page;
 use crate::table::Table;
 use crate::units;
-use crate::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, UNKNOWN};
+use crate::words::STATES;
 
-/// The states below a bar.
-const STATES: [&str; 5] = [ON_CPU, RUN_QUEUE, BLOCKED, SLEEP, UNKNOWN];
-
-/// The page around the comparison.
 const PAGE: &str = include_str!("../../web/src/diff.html");
 
-/// Tables of the page.
 struct Page<'a>(&'a mut String);
 
 impl Medium for Page<'_> {

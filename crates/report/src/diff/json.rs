@@ -9,6 +9,7 @@ use serde::Serialize;
 use tr_analyze::sort::Gather;
 
 use super::causes::{Cause, Share, Whose};
+use super::spread::Statistic;
 use super::{
     CallChange, Change, Diff, Figure, FunctionChange, Gate, Judged, ProgramChange, Run, StepChange,
     Verdict,
@@ -24,7 +25,7 @@ struct Document {
     left_out: Vec<OneRun>,
     conclusion: String,
     failure: Option<String>,
-    statistic: &'static str,
+    statistic: Statistic,
     warnings: Vec<String>,
     figures: BTreeMap<String, Value>,
     matched: usize,
@@ -55,7 +56,7 @@ object! {
         figures: BTreeMap<String, Option<u64>> = Figure::ALL
             .into_iter()
             .filter(|figure| *figure != Figure::CriticalPath)
-            .map(|figure| (key(figure), run.figures.get(figure)))
+            .map(|figure| (figure.key(), run.figures.get(figure)))
             .gather(),
     }
 
@@ -85,7 +86,7 @@ object! {
             .map(|figure| {
                 let (base, new) = (change.base.get(&figure), change.new.get(&figure));
                 let judged = change.judged.get(&figure);
-                (key(figure), Value::new(base.copied(), new.copied(), judged))
+                (figure.key(), Value::new(base.copied(), new.copied(), judged))
             })
             .gather(),
     }
@@ -137,17 +138,13 @@ object! {
     }
 
     OneGate(figure: Figure, most: f64, gate: Result<Gate, String>) {
-        figure: String = key(figure),
+        figure: String = figure.key(),
         most_percent: f64 = most,
         percent: Option<f64> = gate.as_ref().ok().map(|gate| gate.percent),
         passed: bool = gate.as_ref().is_ok_and(|gate| !gate.failed()),
         runner: bool = gate.as_ref().is_ok_and(Gate::excused),
         why: Option<String> = gate.err(),
     }
-}
-
-fn key(figure: Figure) -> String {
-    figure.name().replace('-', "_")
 }
 
 fn small(value: i128) -> i64 {
@@ -160,12 +157,8 @@ fn value(judged: &Judged) -> Value {
 
 impl Diff {
     /// The JSON document.
-    ///
-    /// # Errors
-    /// None in practice: it writes to memory.
     pub fn json(&self) -> serde_json::Result<String> {
         let gate = self.ask.gate.zip(self.gate());
-        let runs = (self.base.len(), self.new.len());
         let whole = self.whole.iter();
         let document = Document {
             schema: "tr.diff/1",
@@ -174,14 +167,10 @@ impl Diff {
             left_out: self.left_out.iter().map(OneRun::new).collect(),
             conclusion: self.conclusion(),
             failure: self.failure(),
-            statistic: match (runs.0.min(runs.1), runs.0.max(runs.1)) {
-                (4.., _) => "mann-whitney",
-                (_, 1) => "none",
-                _ => "range",
-            },
+            statistic: Statistic::of(self.base.len(), self.new.len()),
             warnings: self.warnings(),
             figures: whole
-                .map(|(figure, judged)| (key(*figure), value(judged)))
+                .map(|(figure, judged)| (figure.key(), value(judged)))
                 .gather(),
             matched: self.matched,
             changes: self.changes.iter().map(OneChange::new).collect(),
@@ -195,19 +184,16 @@ impl Diff {
             causes: self.causes.shares.iter().map(OneCause::new).collect(),
             parts: {
                 let parts = self.causes.parts.iter();
-                let parts = parts.map(|(part, it)| (part.name().replace('-', "_"), value(it)));
-                parts.gather()
+                parts.map(|(part, it)| (part.key(), value(it))).gather()
             },
             alone: self.causes.alone.as_ref().map(value),
             machine: {
                 let loads = self.loads.iter();
-                let loads = loads.map(|(load, it)| (load.name().replace('-', "_"), value(it)));
-                loads.gather()
+                loads.map(|(load, it)| (load.key(), value(it))).gather()
             },
             demands: {
                 let demands = self.demands.iter();
-                let demands = demands.map(|(it, by)| (it.name().replace('-', "_"), value(by)));
-                demands.gather()
+                demands.map(|(it, by)| (it.key(), value(by))).gather()
             },
             syscalls: self.calls.iter().map(OneCall::new).collect(),
             functions: self.functions.as_ref().map(|all| {

@@ -25,7 +25,6 @@ const BAR: usize = 16;
 /// The height of the states below in it.
 const STATES: usize = 3;
 
-/// A bar of a lane.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Drawn<'a> {
     from: u64,
@@ -76,7 +75,7 @@ impl<'a> Axis<'a> {
         }
     }
 
-    /// Its length in ns.
+    /// In ns.
     pub fn whole(&self) -> u64 {
         self.whole
     }
@@ -121,7 +120,6 @@ impl<'a> Axis<'a> {
         );
     }
 
-    /// The critical path as one lane.
     pub fn path(&self, out: &mut String, name: &str, run: &Run) {
         let _ = write!(
             out,

@@ -6,14 +6,13 @@ use std::collections::BTreeMap;
 use tr_analyze::sort::{Gather, Rows};
 
 use super::run::Run;
-use super::spread::{Judged, Verdict};
+use super::spread::Judged;
 use crate::facts::loads::Load;
 
 /// A system call whose number or time differs.
 #[derive(Clone, Debug)]
 pub struct CallChange {
     pub name: String,
-    /// The number of calls.
     pub count: Judged,
     /// Their time in ns.
     pub time: Judged,
@@ -28,21 +27,15 @@ pub fn judge<'a>(
     Judged::new(&side(base), &side(new))
 }
 
-/// The difference is at least this part of the larger side: a twentieth.
-pub fn is_noticeable(judged: &Judged, whole: u64) -> bool {
-    let size = judged.difference().unsigned_abs();
-    judged.verdict != Verdict::Inside && size > 0 && size * 20 >= u128::from(whole)
-}
-
 /// The loads that differ by a twentieth of the wall time or more.
 pub fn loads_of(base: &[Run], new: &[Run], wall: Option<&Judged>) -> Vec<(Load, Judged)> {
-    let wall = wall.map_or(u64::MAX, |wall| wall.base.max(wall.new));
+    let wall = wall.map_or(u64::MAX, Judged::most);
     let all = Load::ALL.into_iter();
     let all = all.filter_map(|load| {
         let of = |run: &Run| run.machine.loads.get(&load).copied();
         Some((load, judge((base, new), of)?))
     });
-    all.filter(|(_, judged)| is_noticeable(judged, wall))
+    all.filter(|(_, judged)| judged.is_noticeable_in(wall))
         .collect()
 }
 
@@ -69,12 +62,10 @@ pub fn calls_of(base: &[Run], new: &[Run], least: u64) -> Vec<CallChange> {
         })
     };
     let mut changes: Vec<CallChange> = names.into_iter().filter_map(change).collect();
-    let larger = |judged: &Judged| judged.base.max(judged.new);
     changes.retain(|it| {
         let more = it.count.difference().unsigned_abs() >= CALLS;
         let longer = it.time.difference().unsigned_abs() >= u128::from(least.max(1));
-        (more && is_noticeable(&it.count, larger(&it.count)))
-            || (longer && is_noticeable(&it.time, larger(&it.time)))
+        (more && it.count.is_noticeable()) || (longer && it.time.is_noticeable())
     });
     let size = |judged: &Judged| judged.difference().unsigned_abs();
     changes.order_by_key(|it| Reverse((size(&it.time), size(&it.count))));

@@ -12,7 +12,6 @@ use crate::units;
 /// Tables with more rows are folded.
 const OPEN: usize = 10;
 
-/// Tables for a comment.
 struct Comment<'a>(&'a mut String);
 
 impl Medium for Comment<'_> {

@@ -26,21 +26,18 @@ pub(super) fn keep_common(base: &mut [Run], new: &mut [Run]) {
     }
 }
 
-/// A time with more unknown time than a twentieth of it is no measure of the task.
 fn forget(figures: &mut Figures) {
     figures.forget(Figure::CriticalPath);
     figures.forget(Figure::RunQueue);
     figures.forget(Figure::Blocked);
     figures.forget(Figure::Sleep);
-    let known = figures.get(Figure::OnCpu).zip(figures.get(Figure::Unknown));
-    if known.is_none_or(|(on_cpu, unknown)| unknown.saturating_mul(20) > on_cpu) {
+    if figures.sure_on_cpu().is_none() {
         figures.forget(Figure::OnCpu);
     }
     figures.forget(Figure::Unknown);
 }
 
 impl Run {
-    /// Forgets what only scheduling events tell.
     fn forget_events(&mut self) {
         forget(&mut self.figures);
         for process in &mut self.processes {

@@ -46,17 +46,13 @@ use spread::{percent, signed};
 pub use spread::{Judged, Verdict};
 use steps::StepChange;
 
-/// A comparison of two sides.
 #[derive(Clone, Debug)]
 pub struct Diff {
-    /// The runs before.
     pub base: Vec<Run>,
-    /// The runs after.
     pub new: Vec<Run>,
     /// Failed runs of the base, which are not compared.
     pub left_out: Vec<Run>,
     ask: Ask,
-    /// The figures of the whole recordings.
     whole: Vec<(Figure, Judged)>,
     /// Processes with a difference, the largest first.
     changes: Vec<Change>,
@@ -82,18 +78,13 @@ pub struct Diff {
 named! {
     /// The kind of a process's difference, in the order of the tables.
     pub enum What {
-        /// More wall or CPU time.
         Slower = "slower", "slower";
-        /// Less wall or CPU time.
         Faster = "faster", "faster";
-        /// In no run of the base.
         New = "new", "new";
-        /// In no new run.
         Gone = "gone", "gone";
     }
 }
 
-/// A process with a difference.
 #[derive(Clone, Debug)]
 struct Change {
     what: What,
@@ -118,7 +109,6 @@ struct ProgramChange {
     name: String,
     /// The medians of the number of processes.
     count: (u64, u64),
-    /// Sums over its processes.
     on_cpu: Judged,
     path: Option<Judged>,
 }
@@ -158,19 +148,14 @@ fn medians(runs: &[Option<Figures>]) -> BTreeMap<Figure, u64> {
 }
 
 impl Diff {
-    /// Compares the runs of two sides.
     pub fn new(base: Vec<Run>, new: Vec<Run>, ask: Ask) -> Diff {
         let (mut base, left_out) = ends::sorted_out(base);
         let mut new = new;
         methods::keep_common(&mut base, &mut new);
         let runs: Vec<&Run> = base.iter().chain(&new).collect();
         let slots = align::align(&runs);
-        let of = |runs: &[Run], figure| -> Vec<u64> {
-            let values = runs.iter().map(|run| run.figures.get(figure));
-            values.flatten().collect()
-        };
         let whole = Figure::ALL.into_iter().filter_map(|figure| {
-            let judged = Judged::new(&of(&base, figure), &of(&new, figure))?;
+            let judged = machine::judge((&base, &new), |run| run.figures.get(figure))?;
             Some((figure, judged))
         });
         let whole: Vec<(Figure, Judged)> = whole.collect();
@@ -182,7 +167,7 @@ impl Diff {
         let changes = changes(&slots, base.len(), &ask);
         let programs = programs(&slots, base.len(), &ask);
         let both = |slot: &&Slot| {
-            let (base, new) = slot.runs.split_at(base.len().min(slot.runs.len()));
+            let (base, new) = slot.sides(base.len());
             base.iter().any(Option::is_some) && new.iter().any(Option::is_some)
         };
         Diff {
@@ -282,30 +267,25 @@ impl Diff {
         said
     }
 
-    /// The statistic, in words.
     fn statistic(&self) -> String {
-        let runs = |n: usize| match n {
-            1 => "1 run".to_owned(),
-            n => format!("{n} runs"),
-        };
+        let runs = |n: usize| units::plural(n as u64, "run", "runs");
         let sides = format!("{} against {}", runs(self.new.len()), runs(self.base.len()));
-        match (self.base.len().min(self.new.len()), self.base.len().max(self.new.len())) {
-            (4.., _) => format!(
+        match spread::Statistic::of(self.base.len(), self.new.len()) {
+            spread::Statistic::MannWhitney => format!(
                 "{sides}: medians; outside the spread where the rank test of Mann and Whitney has p ≤ {}",
                 spread::ALPHA
             ),
-            (_, 1) => "Only one run each, so normal variation is unknown.".into(),
-            _ => format!(
+            spread::Statistic::None => "Only one run each, so normal variation is unknown.".into(),
+            spread::Statistic::Range => format!(
                 "{sides}: medians; outside the spread where they differ by more than the runs of a side do"
             ),
         }
     }
 }
 
-/// The processes with a difference.
 fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
     let slot = |(at, slot): (usize, &Slot)| {
-        let (base, new) = slot.runs.split_at(base.min(slot.runs.len()));
+        let (base, new) = slot.sides(base);
         let judged = Figure::ALL.into_iter().filter_map(|figure| {
             let judged = Judged::new(&known(base, figure), &known(new, figure))?;
             Some((figure, judged))
@@ -366,7 +346,7 @@ fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
 /// The CPU time in ns of the processes that only one side has: of the new ones, less that of those gone.
 fn unmatched(slots: &[Slot], base: usize) -> i128 {
     let of = |slot: &Slot| {
-        let (base, new) = slot.runs.split_at(base.min(slot.runs.len()));
+        let (base, new) = slot.sides(base);
         let side = |runs| spread::median(&known(runs, Figure::OnCpu)).map(i128::from);
         match (side(base), side(new)) {
             (None, Some(new)) => new,
@@ -393,14 +373,12 @@ fn above(slots: &[Slot], at: usize) -> Vec<String> {
     above
 }
 
-/// A program's processes in one run.
 #[derive(Clone, Copy, Default)]
 struct ProgramSum {
     processes: u64,
     on_cpu: u64,
     /// That of a process is not known.
     unknown: bool,
-    /// Time on the critical path.
     path: u64,
 }
 

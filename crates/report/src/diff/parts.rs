@@ -98,7 +98,6 @@ impl Parts {
         self.times.take(Part::Others, throttled - idle, Part::Quota);
     }
 
-    /// The number of a part's waits.
     pub fn waits(&self, part: Part) -> u64 {
         self.waits.get(&part).copied().unwrap_or(0)
     }

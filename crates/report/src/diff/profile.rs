@@ -26,7 +26,6 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The number of a name.
     fn number(&mut self, name: &Name) -> u32 {
         if let Some(number) = self.numbers.get(name) {
             return *number;
@@ -88,7 +87,6 @@ impl Tree {
 /// The time of a function's own, and that with the functions that it calls, in ns.
 pub type Times = (u64, u64);
 
-/// The samples of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     tree: Tree,
@@ -235,7 +233,6 @@ impl Both {
     }
 }
 
-/// Adds a run's times.
 fn add(tree: &mut Tree, own: &mut Vec<u64>, profile: &Profile) {
     let mut nodes: Vec<Option<u32>> = Vec::with_capacity(profile.tree.nodes.len());
     for (caller, name) in &profile.tree.nodes {

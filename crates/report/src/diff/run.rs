@@ -1,7 +1,6 @@
 //! One recording, reduced to the compared figures.
 
 use tr_analyze::critical_path::{self, CriticalPath, Segment};
-use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, Process, Times};
 use tr_analyze::sort::Rows;
 use tr_format::event::Ktime;
@@ -14,22 +13,18 @@ use crate::facts::loads::Loads;
 use crate::facts::normal::{self, pids, Paths};
 use crate::facts::step_sums::{self, StepSums};
 use crate::names::named;
-use crate::{escape, label, who};
+use crate::{escape, kinds, label, who};
 
 named! {
     /// A compared figure of a recording, or of one process in it.
     pub enum Figure {
-        /// From start to end.
         Wall = "wall", "wall time";
         OnCpu = "on-cpu", "on a CPU";
-        /// Waiting for a CPU.
         RunQueue = "run-queue", crate::words::RUN_QUEUE_WAIT;
-        /// In an uninterruptible wait.
         Blocked = "blocked", "blocked";
         Sleep = "sleep", crate::words::SLEEP;
         /// The largest resident set (of any process), in bytes.
         Rss = "rss", "largest process's memory";
-        /// Time on the critical path.
         CriticalPath = "critical-path", "critical path";
         Unknown = "unknown", "unknown";
     }
@@ -47,6 +42,14 @@ pub struct Figures([Option<u64>; Figure::ALL.len()]);
 impl Figures {
     pub fn get(&self, figure: Figure) -> Option<u64> {
         self.0.get(figure as usize).copied().flatten()
+    }
+
+    /// The CPU time, if the unknown time is no more than a twentieth of it: a time with more is no
+    /// measure of the task.
+    pub(super) fn sure_on_cpu(&self) -> Option<u64> {
+        let unknown = self.get(Figure::Unknown).unwrap_or(0);
+        let on_cpu = self.get(Figure::OnCpu);
+        on_cpu.filter(|on_cpu| unknown.saturating_mul(20) <= *on_cpu)
     }
 
     pub(super) fn forget(&mut self, figure: Figure) {
@@ -74,7 +77,6 @@ impl Figures {
 /// paths, with two parts of each path, with the names only; the label.
 pub const WAYS: usize = 4;
 
-/// A process of a run.
 #[derive(Clone, Debug)]
 pub struct Proc {
     /// The parent's index; parents come before their children.
@@ -97,19 +99,14 @@ pub struct Run {
     pub kernel: String,
     /// The CPU's model, escaped; empty where the recording does not tell it.
     pub cpu: String,
-    /// How it was recorded.
     pub method: String,
-    /// The trace is truncated.
     pub cut: bool,
     /// The recording ended while COMMAND ran.
     pub unfinished: bool,
     pub lost: bool,
-    /// The figures of the whole recording.
     pub figures: Figures,
-    /// The processes, parents first.
     pub processes: Vec<Proc>,
     pub steps: StepSums,
-    /// The critical path by process.
     pub path: Vec<Bar>,
     /// What the build asked of disks, the network and memory.
     pub demands: Demands,
@@ -131,7 +128,7 @@ pub struct Bar {
     pub program: String,
     /// The process's label, escaped.
     pub label: String,
-    /// The time of its threads by state, or on the path: on CPU, run queue, blocked, sleep, unknown.
+    /// The time of its threads, or on the path, by [`crate::words::STATES`].
     pub states: [u64; 5],
 }
 
@@ -139,9 +136,7 @@ impl Run {
     /// Reduces an analysis. The critical path needs its timeline.
     pub fn new(file: &str, analysis: &Analysis) -> Run {
         let meta = &analysis.meta;
-        let path = critical_path::root(analysis)
-            .and_then(|root| critical_path::critical_path(analysis, root))
-            .ok();
+        let path = critical_path::of(analysis).ok();
         let on_path = path.as_ref().map(|path| path.by_process(analysis));
         let cwd = String::from_utf8_lossy(&meta.cwd).into_owned();
         let order = parents_first(analysis);
@@ -153,7 +148,7 @@ impl Run {
             };
             let parent = process.parent.map(|parent| parent.0 as usize);
             let path = on_path.as_ref().and_then(|path| path.get(at).copied());
-            let wall = process.end.since(process.start);
+            let wall = process.wall();
             if let Some(slot) = place.get_mut(at) {
                 *slot = Some(processes.len());
             }
@@ -166,7 +161,7 @@ impl Run {
             });
         }
         let rss = analysis.processes.iter().filter_map(|p| p.max_rss).max();
-        let wall = analysis.end.since(analysis.start);
+        let wall = analysis.wall();
         Run {
             file: escape::text(file.as_bytes()),
             command: escape::command(meta.command.iter().map(Vec::as_slice)),
@@ -196,21 +191,13 @@ impl Run {
 /// The processes over time. Those with children that were on a CPU for less than a tenth of
 /// their time only waited: make, a compiler's driver.
 fn timeline(analysis: &Analysis) -> Vec<Bar> {
-    let mut parents = vec![false; analysis.processes.len()];
-    for process in &analysis.processes {
-        let parent = process.parent.map(|parent| parent.0 as usize);
-        if let Some(parent) = parent.and_then(|at| parents.get_mut(at)) {
-            *parent = true;
-        }
-    }
     let since = |time: Ktime| time.since(analysis.start);
-    let processes = analysis.processes.iter().zip(parents);
-    let worked = processes.filter(|(process, parent)| {
-        let wall = process.end.since(process.start);
+    let worked = analysis.processes.iter().filter(|process| {
+        let wall = process.wall();
         let on_cpu = process.times.on_cpu_known().unwrap_or(wall);
-        !parent || on_cpu.saturating_mul(10) >= wall
+        process.children.is_empty() || on_cpu.saturating_mul(10) >= wall
     });
-    let bars = worked.map(|(process, _)| Bar {
+    let bars = worked.map(|process| Bar {
         from: since(process.start),
         to: since(process.end),
         program: label::program(process),
@@ -222,17 +209,13 @@ fn timeline(analysis: &Analysis) -> Vec<Bar> {
     bars
 }
 
-/// The critical path by process.
 fn bars(analysis: &Analysis, path: &CriticalPath) -> Vec<Bar> {
-    let process = |segment: &Segment| {
-        let thread = analysis.threads.get(segment.thread.0 as usize)?;
-        Some(thread.process.0 as usize)
-    };
+    let process = |segment: &Segment| analysis.thread(segment.thread).process;
     let since = |time: Ktime| time.since(analysis.start);
     let stretches = path.segments.chunk_by(|a, b| process(a) == process(b));
     let bars = stretches.filter_map(|segments| {
         let (first, last) = (segments.first()?, segments.last()?);
-        let process = analysis.processes.get(process(first)?)?;
+        let process = analysis.process(process(first));
         Some(Bar {
             from: since(first.from),
             to: since(last.to),
@@ -259,14 +242,7 @@ fn states(process: &Process) -> [u64; 5] {
 fn states_of(segments: &[Segment]) -> [u64; 5] {
     let mut times = [0u64; 5];
     for segment in segments {
-        let at = match segment.kind {
-            Kind::OnCpu => 0,
-            Kind::RunQueue => 1,
-            Kind::Disk | Kind::Memory | Kind::Blocked => 2,
-            Kind::Unknown | Kind::Lived | Kind::SleepOrBlocked => 4,
-            _ => 3,
-        };
-        if let Some(time) = times.get_mut(at) {
+        if let Some(time) = times.get_mut(kinds::state(segment.kind)) {
             *time = time.saturating_add(segment.length());
         }
     }
@@ -282,7 +258,6 @@ fn is_unfinished(analysis: &Analysis) -> bool {
     !analysis.meta.command.is_empty() && ran.is_some()
 }
 
-/// The processes' indexes, parents first.
 fn parents_first(analysis: &Analysis) -> Vec<usize> {
     let count = analysis.processes.len();
     let mut order: Vec<usize> = (0..count)

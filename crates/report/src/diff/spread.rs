@@ -8,23 +8,43 @@
 //! the difference of the medians is larger than both sides' ranges (maximum less
 //! minimum). With one run a side the spread is unknown.
 
-/// The result of a comparison.
+use serde::Serialize;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// One run a side: the spread is unknown.
     Unknown,
     /// Runs of the same build differ as much.
     Inside,
-    /// The difference is significant.
     Outside,
 }
 
-/// A comparison of two sides.
+/// What a difference is judged by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Statistic {
+    /// One run a side.
+    None,
+    /// The larger of the sides' ranges.
+    Range,
+    MannWhitney,
+}
+
+impl Statistic {
+    /// That of sides with so many runs.
+    pub fn of(base: usize, new: usize) -> Statistic {
+        match (base.min(new), base.max(new)) {
+            (RANKED.., _) => Statistic::MannWhitney,
+            (_, ..=1) => Statistic::None,
+            _ => Statistic::Range,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
-    /// Median of the base's runs.
+    /// The medians of each side.
     pub base: u64,
-    /// Median of the new runs.
     pub new: u64,
     /// The larger of the sides' ranges, if a side has more than one run.
     pub spread: Option<u64>,
@@ -43,7 +63,8 @@ pub const ALPHA: f64 = 0.05;
 impl Judged {
     /// Compares two sides; `None` if one has no value.
     pub fn new(base: &[u64], new: &[u64]) -> Option<Judged> {
-        let spread = (base.len().max(new.len()) > 1).then(|| range(base).max(range(new)));
+        let statistic = Statistic::of(base.len(), new.len());
+        let spread = (statistic != Statistic::None).then(|| range(base).max(range(new)));
         let mut judged = Judged {
             base: median(base)?,
             new: median(new)?,
@@ -51,7 +72,7 @@ impl Judged {
             p: None,
             verdict: Verdict::Unknown,
         };
-        let outside = if base.len().min(new.len()) >= RANKED {
+        let outside = if statistic == Statistic::MannWhitney {
             let p = mann_whitney(base, new);
             judged.p = Some(p);
             Some(p <= ALPHA)
@@ -64,6 +85,22 @@ impl Judged {
             Some(false) => Verdict::Inside,
         };
         Some(judged)
+    }
+
+    /// The larger side.
+    pub fn most(&self) -> u64 {
+        self.base.max(self.new)
+    }
+
+    /// The runs' spread does not explain the difference, which is at least a twentieth of `whole`.
+    pub fn is_noticeable_in(&self, whole: u64) -> bool {
+        let size = self.difference().unsigned_abs();
+        self.verdict != Verdict::Inside && size > 0 && size * 20 >= u128::from(whole)
+    }
+
+    /// The same, of the larger side.
+    pub fn is_noticeable(&self) -> bool {
+        self.is_noticeable_in(self.most())
     }
 
     pub fn difference(&self) -> i128 {

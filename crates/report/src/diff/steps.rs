@@ -22,7 +22,6 @@ pub struct StepChange {
     pub on_cpu: Option<Judged>,
     /// Of the wall time: no CPU.
     pub starved: Option<Judged>,
-    /// Time on the critical path.
     pub path: Option<Judged>,
     /// The failed ones of all runs.
     pub failed: (u64, u64),

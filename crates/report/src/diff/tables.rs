@@ -21,7 +21,6 @@ pub(super) struct Frame {
     pub rows: (usize, usize),
     /// A comment shows the rows on demand alone.
     pub folded: bool,
-    /// A sentence below.
     pub note: Option<&'static str>,
 }
 
@@ -36,7 +35,6 @@ impl Frame {
     }
 }
 
-/// Something that shows tables.
 pub(super) trait Medium {
     /// The columns of a word in a table of figures.
     fn room(&self) -> usize {
@@ -46,7 +44,6 @@ pub(super) trait Medium {
     fn show<R>(&mut self, frame: Frame, table: Table<'_, R>, rows: Vec<R>);
 }
 
-/// A value of a figure.
 pub(super) fn value(figure: Figure, value: u64) -> String {
     match figure {
         Figure::Rss => units::bytes(value),
@@ -54,7 +51,6 @@ pub(super) fn value(figure: Figure, value: u64) -> String {
     }
 }
 
-/// A difference of a figure.
 pub(super) fn difference(figure: Figure, judged: &Judged) -> String {
     signed(judged.difference(), |size| value(figure, size))
 }
@@ -76,7 +72,6 @@ fn verdict(judged: &Judged, show: impl Fn(u64) -> String) -> Cell {
     text.into()
 }
 
-/// The number before and after.
 fn count((base, new): (u64, u64)) -> Cell {
     match base == new {
         true => Cell::Count(new),
@@ -100,7 +95,6 @@ fn verdict_of(step: &StepChange) -> String {
     words.join("; ")
 }
 
-/// A difference of times.
 fn time(judged: Option<&Judged>) -> Cell {
     Cell::known(judged, |it| signed(it.difference(), units::time).into())
 }
@@ -303,7 +297,6 @@ impl Diff {
         show(to, title, table, &self.programs, self.ask.top);
     }
 
-    /// The functions that differ.
     pub(super) fn show_functions(&self, to: &mut impl Medium) {
         let least = self.ask.least;
         let change = move |it: &Noisy| match it.differs(least) {

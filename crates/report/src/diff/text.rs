@@ -7,7 +7,6 @@ use crate::style::{Paint, Style};
 use crate::table::Table;
 use crate::units;
 
-/// The commands of a side.
 pub(super) fn command(runs: &[Run]) -> String {
     let mut all: Vec<&str> = runs.iter().map(|run| run.command.as_str()).collect();
     all.dedup();
@@ -18,7 +17,6 @@ pub(super) fn command(runs: &[Run]) -> String {
     }
 }
 
-/// Tables for a terminal.
 struct Terminal<'a> {
     out: &'a mut String,
     style: &'a Style,
@@ -40,7 +38,6 @@ impl Medium for Terminal<'_> {
 }
 
 impl Diff {
-    /// Text for a terminal.
     pub fn text(&self, style: &Style) -> String {
         let mut out = String::new();
         let paint = match self.no_build() {

@@ -3,7 +3,6 @@
 
 use prost::Message;
 
-/// A packet of the trace.
 #[derive(Clone, PartialEq, Message)]
 pub struct TracePacket {
     #[prost(uint64, optional, tag = "8")]
@@ -16,7 +15,6 @@ pub struct TracePacket {
     pub data: Option<Data>,
 }
 
-/// The content of a packet.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Data {
     #[prost(message, tag = "1")]
@@ -91,7 +89,6 @@ pub struct Thread {
     pub tgid: i32,
 }
 
-/// The events of one CPU.
 #[derive(Clone, PartialEq, Message)]
 pub struct FtraceEventBundle {
     #[prost(uint32, optional, tag = "1")]

@@ -18,7 +18,6 @@ use crate::names::named;
 use crate::view::View;
 
 named! {
-    /// The format of an export.
     pub enum Format {
         Perfetto = "perfetto", "a trace for ui.perfetto.dev and trace_processor";
         Otlp = "otlp", "spans of OpenTelemetry, of steps and processes";
@@ -46,23 +45,16 @@ named! {
     }
 }
 
-/// The settings of an export.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings<'a> {
     pub format: Format,
-    /// The weight of stacks.
     pub weight: Weight,
-    /// What Perfetto shows.
     pub shown: perfetto::Shown,
-    /// Attributes of OTLP's resource.
     pub resource: &'a [otlp::Given],
 }
 
 /// Writes an export of the chosen processes. `trace` is read once more for the scheduling
 /// events. The analysis has a timeline if [`Format::needs_timeline`].
-///
-/// # Errors
-/// Those of `out`.
 pub fn write(
     settings: Settings<'_>,
     view: &View<'_>,
@@ -102,9 +94,7 @@ const DEEPEST: usize = 256;
 
 /// A process and its parents, the outermost one first; of many the nearest ones.
 fn lineage(analysis: &Analysis, process: ProcessIx) -> Vec<ProcessIx> {
-    let parent = |ix: &ProcessIx| analysis.process(*ix).parent;
-    let line = std::iter::successors(Some(process), parent);
-    let mut line: Vec<ProcessIx> = line.take(DEEPEST).collect();
+    let mut line: Vec<ProcessIx> = analysis.lineage(process).take(DEEPEST).collect();
     line.reverse();
     line
 }

@@ -41,10 +41,8 @@ const PRIO: i32 = 120;
 /// The sequence of our packets; they need no state of the sequence.
 const SEQUENCE: u32 = 1;
 
-/// What an export shows.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shown {
-    /// Wake-ups are flows.
     pub flows: bool,
     /// What is shorter, in ns, is merged; processes that are shorter have no tracks.
     pub detail: u64,
@@ -64,7 +62,7 @@ pub fn write(view: &View<'_>, trace: &Trace, shown: Shown, out: &mut dyn Write) 
         analysis
             .processes
             .get(**at)
-            .is_some_and(|it| detail::wall(it) >= shown.detail)
+            .is_some_and(|it| it.wall() >= shown.detail)
     };
     let long: Vec<usize> = view.chosen.iter().filter(long).copied().collect();
     let long = View {
@@ -89,11 +87,8 @@ pub fn write(view: &View<'_>, trace: &Trace, shown: Shown, out: &mut dyn Write) 
 struct Packets<'a> {
     out: &'a mut dyn Write,
     buffer: Vec<u8>,
-    /// The last track's uuid.
     tracks: u64,
-    /// The tracks of threads.
     threads: HashMap<(Tgid, Tid), u64>,
-    /// The last flow's id.
     flows: u64,
     /// No packet has been written.
     first: bool,
@@ -121,7 +116,6 @@ impl Packets<'_> {
         Ok(uuid)
     }
 
-    /// The track of a thread.
     fn thread(&mut self, pid: Tgid, tid: Tid) -> io::Result<u64> {
         if let Some(track) = self.threads.get(&(pid, tid)) {
             return Ok(*track);
@@ -303,7 +297,6 @@ fn tracks(view: &View<'_>, detail: u64, packets: &mut Packets<'_>) -> io::Result
     counters(analysis, packets)
 }
 
-/// A part of the critical path.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Leg {
     thread: ThreadIx,

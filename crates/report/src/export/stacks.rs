@@ -78,14 +78,7 @@ fn of(analysis: &Analysis, process: &Process, weight: Weight) -> u64 {
     let times = &process.times;
     match weight {
         Weight::Cpu => times.on_cpu,
-        Weight::Waiting => [
-            times.run_queue,
-            times.sleep,
-            times.blocked,
-            times.asleep_or_blocked,
-        ]
-        .into_iter()
-        .fold(0, u64::saturating_add),
+        Weight::Waiting => times.off_cpu(),
         Weight::Wall => {
             let mut covered = 0;
             let mut until = process.start;
@@ -96,7 +89,7 @@ fn of(analysis: &Analysis, process: &Process, weight: Weight) -> u64 {
                 covered += to.since(from);
                 until = until.max(to);
             }
-            process.end.since(process.start).saturating_sub(covered)
+            process.wall().saturating_sub(covered)
         }
         Weight::Stacks | Weight::Waits => 0,
     }

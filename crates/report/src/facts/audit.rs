@@ -16,11 +16,9 @@ use crate::{label, units};
 /// The comparison of all tasks that started and ended in the span.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Audit {
-    /// The number of tasks.
     pub tasks: u64,
     /// Tasks with equal numbers of voluntary and of involuntary switches.
     pub switches_equal: u64,
-    /// Tasks with equal numbers of switches.
     pub switches_equal_in_sum: u64,
     /// Time on a CPU in ns, by the events.
     pub on_cpu_ns: u64,
@@ -45,7 +43,6 @@ pub struct Audit {
     pub impossible: Option<Impossible>,
     /// The figures that differ by more than their stamps, interrupts and steal explain.
     pub beyond_bounds: Vec<Doubt>,
-    /// The tasks with the largest differences.
     pub worst: Vec<Worst>,
 }
 
@@ -63,7 +60,6 @@ pub struct Doubt {
 }
 
 impl Doubt {
-    /// The contradiction in words.
     pub fn text(&self) -> String {
         let figure = match self.figure {
             "run_queue" => "of run-queue wait",
@@ -208,7 +204,6 @@ pub fn impossible(analysis: &Analysis) -> Option<Impossible> {
 /// the events of their sleeps show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Impossible {
-    /// Their number.
     pub tasks: u64,
     /// `run_delay` in ns, by the kernel.
     pub kernel_ns: u64,
@@ -223,7 +218,6 @@ impl Impossible {
         self.at_most_ns = self.at_most_ns.saturating_add(most);
     }
 
-    /// The kernel's error in words.
     pub fn text(&self) -> String {
         format!(
             "impossible for {}: {} counted, {} at most, as {} slept",
@@ -254,7 +248,6 @@ impl RunQueueByKernel {
     }
 }
 
-/// A task with a difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Worst {
     pub tid: u32,
@@ -265,15 +258,12 @@ pub struct Worst {
     pub unknown_ns: u64,
     /// `sum_exec_runtime` in ns, by the kernel.
     pub kernel_ns: u64,
-    /// Switches by the events.
     pub switches: u64,
-    /// Switches by the kernel.
     pub kernel_switches: u64,
 }
 
 const WORST: usize = 5;
 
-/// Compares the tasks of an analysis.
 pub fn audit(analysis: &Analysis) -> Audit {
     let mut out = Audit::default();
     let mut compared: Vec<(u64, &Thread, Worst)> = Vec::new();
@@ -314,8 +304,7 @@ pub fn audit(analysis: &Analysis) -> Audit {
     out.differences_ns = quantiles(&differences.collect::<Vec<_>>());
     out.switch_differences_ns = quantiles(&by_switch);
     for (_, thread, mut worst) in compared.into_iter().rev().take(WORST) {
-        let process = analysis.processes.get(thread.process.0 as usize);
-        worst.label = process.map(label::label).unwrap_or_default();
+        worst.label = label::label(analysis.process(thread.process));
         out.worst.push(worst);
     }
     out

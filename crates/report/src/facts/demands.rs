@@ -67,8 +67,7 @@ impl Demand {
 
 /// The sums of a whole recording.
 pub fn of(analysis: &Analysis, path: Option<&CriticalPath>) -> Demands {
-    let threads = 0..u32::try_from(analysis.threads.len()).unwrap_or(u32::MAX);
-    let threads: Vec<ThreadIx> = threads.map(ThreadIx).collect();
+    let threads: Vec<ThreadIx> = analysis.thread_ids().collect();
     let disk = disk::totals(analysis, &threads, path);
     let memory = memory::totals(analysis, &threads);
     let network = analysis.meta.has(Extra::Network);

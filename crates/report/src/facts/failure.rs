@@ -6,10 +6,11 @@
 //! script's tests).
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use tr_analyze::containers::Called;
 use tr_analyze::critical_path;
+use tr_analyze::memory::killed;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::sort::{Gather, Rows};
@@ -18,7 +19,7 @@ use tr_analyze::tools::{self, Family, Role};
 use tr_format::event::Ktime;
 use tr_format::meta::Extra;
 
-use super::memory::{killed, limit};
+use super::memory::limit;
 use super::verdicts::{Judged, Verdict};
 use crate::ancestors::down;
 use crate::steps::{Step, StepIx, StepKind, Steps};
@@ -82,15 +83,10 @@ impl Failures {
     pub fn new(analysis: &Analysis, chosen: &[usize], judged: Option<&Judged<'_>>) -> Failures {
         let root = critical_path::root(analysis).ok();
         let sure = Sure::new(analysis);
-        let is_any = |at: &usize| {
-            let process = analysis.processes.get(*at);
-            process.is_some_and(fails) || sure.out_of_memory.contains_key(&ProcessIx(*at as u32))
-        };
-        let failed: Vec<ProcessIx> = chosen
-            .iter()
-            .filter(|at| is_any(at))
-            .map(|at| ProcessIx(*at as u32))
-            .collect();
+        let is_any =
+            |ix: &ProcessIx| fails(analysis.process(*ix)) || sure.out_of_memory.contains_key(ix);
+        let chosen = chosen.iter().map(|at| ProcessIx(*at as u32));
+        let failed: Vec<ProcessIx> = chosen.filter(is_any).collect();
         let marked = analysis.marks.len() + analysis.imported.len() > 0;
         if failed.is_empty() && !marked {
             return Failures::default();
@@ -119,7 +115,8 @@ struct Sure<'a> {
 
 impl<'a> Sure<'a> {
     fn new(analysis: &'a Analysis) -> Sure<'a> {
-        let out_of_memory: BTreeMap<_, _> = killed(analysis).gather();
+        let killed = killed(analysis).map(|it| (it.process, it.resident));
+        let out_of_memory: BTreeMap<_, _> = killed.gather();
         let containers = match out_of_memory.is_empty() {
             true => Vec::new(),
             false => query::containers(analysis),
@@ -177,14 +174,13 @@ impl<'a> Sure<'a> {
 /// The steps that are failed tests.
 struct Tests {
     /// The failed tests without another failed one inside them, by their numbers.
-    failed: Vec<usize>,
-    /// For each process, whether its execution is a failed test.
-    is_failed: Vec<bool>,
-    /// For each process, whether it is inside a test that did not fail, or below a configuration
-    /// that succeeded.
-    is_asked: Vec<bool>,
-    /// For each process, whether it is inside a test.
-    is_within: Vec<bool>,
+    failed: Vec<StepIx>,
+    /// The processes whose execution is a failed test.
+    is_failed: HashSet<ProcessIx>,
+    /// Those inside a test that did not fail, or below a configuration that succeeded.
+    is_asked: HashSet<ProcessIx>,
+    /// Those inside a test.
+    is_within: HashSet<ProcessIx>,
 }
 
 impl Tests {
@@ -192,79 +188,48 @@ impl Tests {
         let list = steps.list();
         let is_test = |step: &Step| step.kind == StepKind::Test;
         let passed = |step: &Step| is_test(step) && step.ended && !step.failed();
-        let mut has_inner = vec![false; list.len()];
-        let mut is_asked = vec![false; list.len()];
-        let mut is_within = vec![false; list.len()];
-        let mut failed = Vec::new();
+        let (mut has_inner, mut asked, mut within) =
+            (HashSet::new(), HashSet::new(), HashSet::new());
+        let mut failed: Vec<StepIx> = Vec::new();
         let expected = expected(analysis);
         for (at, step) in list.iter().enumerate() {
             // Parents come first.
-            let above = |of: &[bool]| step.parent.is_some_and(|it| of.get(it) == Some(&true));
-            let around = above(&is_asked);
-            let asked = around || passed(step);
-            is_asked.get_mut(at).into_iter().for_each(|it| *it = asked);
-            let within = above(&is_within) || is_test(step);
-            is_within
-                .get_mut(at)
-                .into_iter()
-                .for_each(|it| *it = within);
+            let above = |of: &HashSet<StepIx>| step.parent.is_some_and(|it| of.contains(&it));
+            let around = above(&asked);
+            asked.extend(Some(at).filter(|_| around || passed(step)));
+            let inside = above(&within) || is_test(step);
+            within.extend(Some(at).filter(|_| inside));
             // One that a program reports is as it says.
             let expected = step.process.and_then(|ix| expected.get(ix.0 as usize));
             let tolerated = around || expected == Some(&true);
             let counts = step.failed() && (!tolerated || step.result.is_some());
             if counts && (is_test(step) || step.result.is_some()) {
                 failed.push(at);
-                for outer in steps.around(step.parent) {
-                    has_inner
-                        .get_mut(outer)
-                        .into_iter()
-                        .for_each(|it| *it = true);
-                }
+                has_inner.extend(steps.around(step.parent));
             }
         }
-        let mut is_failed = vec![false; analysis.processes.len()];
-        let processes = failed.iter().filter_map(|at| list.get(*at)?.process);
-        for ix in processes {
-            is_failed
-                .get_mut(ix.0 as usize)
-                .into_iter()
-                .for_each(|it| *it = true);
-        }
+        let is_failed = failed.iter().filter_map(|at| list.get(*at)?.process);
+        let is_failed = is_failed.collect();
         let below = down(analysis, |ix, above: Option<&bool>| {
             let process = analysis.process(ix);
             let configures = role(process) == Some(Role::Configure);
             above == Some(&true) || configures && !fails(process)
         });
-        let inside = |at: usize| {
-            let step = steps.of_process(analysis, at);
-            step.is_some_and(|step| is_asked.get(step) == Some(&true))
-                || below.get(at).copied().flatten() == Some(true)
+        let is_in = |ix: &ProcessIx, of: &HashSet<StepIx>| {
+            let step = steps.of_process(analysis, ix.0 as usize);
+            step.is_some_and(|step| of.contains(&step))
         };
-        let is_asked = (0..analysis.processes.len()).map(inside).collect();
-        let within = |at: usize| {
-            let step = steps.of_process(analysis, at);
-            step.is_some_and(|step| is_within.get(step) == Some(&true))
-        };
-        let is_within = (0..analysis.processes.len()).map(within).collect();
-        failed.retain(|at| has_inner.get(*at) != Some(&true));
+        let is_below = |ix: &ProcessIx| below.get(ix.0 as usize) == Some(&true);
+        let all = || analysis.process_ids();
+        failed.retain(|at| !has_inner.contains(at));
         Tests {
             failed,
             is_failed,
-            is_asked,
-            is_within,
+            is_asked: all()
+                .filter(|ix| is_in(ix, &asked) || is_below(ix))
+                .collect(),
+            is_within: all().filter(|ix| is_in(ix, &within)).collect(),
         }
-    }
-
-    fn is_failed(&self, ix: ProcessIx) -> bool {
-        self.is_failed.get(ix.0 as usize) == Some(&true)
-    }
-
-    fn is_asked(&self, ix: ProcessIx) -> bool {
-        self.is_asked.get(ix.0 as usize) == Some(&true)
-    }
-
-    fn is_within(&self, ix: ProcessIx) -> bool {
-        self.is_within.get(ix.0 as usize) == Some(&true)
     }
 }
 
@@ -280,7 +245,7 @@ struct Finder<'a> {
     /// The processes whose children that failed are tries of one command line, or one job beside others.
     alike: BTreeSet<ProcessIx>,
     /// For each process, whether its failure leads to the root's.
-    leads: Vec<Option<bool>>,
+    leads: Vec<bool>,
 }
 
 impl<'a> Finder<'a> {
@@ -339,11 +304,9 @@ impl<'a> Finder<'a> {
         finder.leads = down(analysis, |ix, above: Option<&bool>| {
             let parent = analysis.process(ix).parent.filter(|_| above == Some(&true));
             Some(ix) == root && finder.fails(ix)
-                || parent.is_some_and(|parent| {
-                    finder
-                        .explains(ix, parent)
-                        .is_some_and(|it| it != Explains::Maybe)
-                })
+                || parent
+                    .and_then(|parent| finder.explains(ix, parent))
+                    .is_some_and(|it| it != Explains::Maybe)
         });
         finder
     }
@@ -364,12 +327,12 @@ impl<'a> Finder<'a> {
             let parent = self.analysis.process(ix).parent;
             above == Some(&true) || parent.is_some_and(|ix| timed_out(self.analysis.process(ix)))
         });
-        let is_killed = |ix: ProcessIx| killed.get(ix.0 as usize) == Some(&Some(true));
+        let is_killed = |ix: ProcessIx| killed.get(ix.0 as usize) == Some(&true);
         for ix in failed.iter().filter(|ix| !chain.contains(ix)) {
             match self.rank(*ix) {
                 Some(rank) => found.push((rank, self.process(*ix))),
                 // A failed test has a line by its step.
-                None if self.tests.is_failed(*ix) => {}
+                None if self.tests.is_failed.contains(ix) => {}
                 None => {
                     calm.push(*ix);
                     let counts = self.sure.own.has(*ix) && !is_killed(*ix);
@@ -479,7 +442,7 @@ impl<'a> Finder<'a> {
         if self.sure.out_of_memory.contains_key(&ix) {
             return Some(Rank::OutOfMemory);
         }
-        if !self.sure.own.has(ix) || self.tests.is_asked(ix) {
+        if !self.sure.own.has(ix) || self.tests.is_asked.contains(&ix) {
             return None;
         }
         if let Some(rank) = self.sure.crash(self.analysis.process(ix)) {
@@ -488,8 +451,8 @@ impl<'a> Finder<'a> {
                 false => rank,
             });
         }
-        let leads = self.leads.get(ix.0 as usize).copied().flatten();
-        (leads == Some(true) && !self.tests.is_failed(ix)).then_some(Rank::Reason)
+        let leads = self.leads.get(ix.0 as usize) == Some(&true);
+        (leads && !self.tests.is_failed.contains(&ix)).then_some(Rank::Reason)
     }
 
     fn process(&self, ix: ProcessIx) -> Failed {
@@ -501,7 +464,7 @@ impl<'a> Finder<'a> {
                 false => format!("{name} (not COMMAND's)"),
             },
             end: self.sure.end(ix, process),
-            after: process.end.since(process.start),
+            after: process.wall(),
             pid: Some(process.pid.0),
             process: Some(ix),
             above: Vec::new(),
@@ -541,10 +504,10 @@ impl<'a> Finder<'a> {
             let best = children.filter_map(|ix| {
                 let child = self.analysis.process(*ix);
                 let explains = self.explains(*ix, at?)?;
-                let is_test = self.tests.is_failed(*ix);
+                let is_test = self.tests.is_failed.contains(ix);
                 let by = match explains {
                     // It may be any of them: the one that took the longest is no mere question.
-                    Explains::Maybe => child.end.since(child.start),
+                    Explains::Maybe => child.wall(),
                     _ => child.end.0,
                 };
                 Some(((explains, is_test, by, *ix), *ix))
@@ -563,7 +526,9 @@ impl<'a> Finder<'a> {
     fn is_death_test(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let goes_on = |parent| self.explains(ix, parent).is_none();
-        self.tests.is_within(ix) && process.execs.is_empty() && process.parent.is_some_and(goes_on)
+        self.tests.is_within.contains(&ix)
+            && process.execs.is_empty()
+            && process.parent.is_some_and(goes_on)
     }
 
     /// Whether a child's failure may be the reason for its parent's.
@@ -600,7 +565,7 @@ impl<'a> Finder<'a> {
             Passes::Any if child.execs.is_empty() && !gave_up && !is_unstarted(child) => None,
             Passes::Any if last => Some(Explains::Last),
             Passes::Any => Some(Explains::One),
-            Passes::Tests => self.tests.is_failed(ix).then_some(Explains::One),
+            Passes::Tests => self.tests.is_failed.contains(&ix).then_some(Explains::One),
             Passes::Last => gave_up.then_some(Explains::Last),
         }
     }
@@ -684,12 +649,9 @@ fn expected(analysis: &Analysis) -> Vec<bool> {
             _ => above == Some(&true),
         }
     });
-    let above = |ix| {
-        let parent = analysis.process(ix).parent?;
-        passes.get(parent.0 as usize).copied().flatten()
-    };
-    let all = analysis.process_ids();
-    all.map(|ix| above(ix) == Some(true)).collect()
+    let parents = analysis.processes.iter().map(|it| it.parent);
+    let above = parents.map(|ix| passes.get(ix?.0 as usize).copied());
+    above.map(Option::unwrap_or_default).collect()
 }
 
 fn role(process: &Process) -> Option<Role> {
@@ -703,7 +665,7 @@ const AT_ONCE: u64 = 500_000_000;
 /// A program that ends for a child's failure does so within this time, in ns: half a second, or a
 /// twentieth of its life.
 fn soon(process: &Process) -> u64 {
-    (process.end.since(process.start) / 20).max(AT_ONCE)
+    (process.wall() / 20).max(AT_ONCE)
 }
 
 /// The child of a shell or of make that says so has executed nothing.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tr_analyze::machine::{withheld, Samples};
 use tr_analyze::model::Analysis;
+use tr_analyze::share;
 use tr_analyze::sort::Gather;
 use tr_format::counters::Counter;
 use tr_format::event::Ktime;
@@ -106,8 +107,7 @@ pub(crate) fn run_within(analysis: &Analysis, span: (Ktime, Ktime), on_cpu: u64)
     let samples = Samples::of(analysis);
     let total = |counter| samples.increase(counter, span);
     let (busy, stolen) = (total(Counter::Busy)?, total(Counter::Stolen)?);
-    let whole = u128::from(busy.saturating_add(stolen)).max(1);
-    u64::try_from(u128::from(on_cpu) * u128::from(busy) / whole).ok()
+    Some(share(on_cpu, busy, busy.saturating_add(stolen)))
 }
 
 fn calls(analysis: &Analysis) -> BTreeMap<String, (u64, u64)> {

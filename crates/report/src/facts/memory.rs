@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tr_analyze::memory::MemoryKind;
+use tr_analyze::memory::{killed, waits, MemoryKind};
 use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_format::counters::{Counter, Counters};
 use tr_format::event::Ktime;
@@ -17,19 +17,8 @@ pub(crate) fn evicts(reclaims: u64) -> bool {
 
 /// Whether page faults on the pages of files are those of a build short of memory.
 pub(crate) fn reads_again(analysis: &Analysis) -> bool {
-    let reclaims = analysis.memory.iter().map(|it| match it.kind {
-        MemoryKind::Reclaimed(count, _) => count,
-        _ => 0,
-    });
+    let reclaims = waits(analysis).filter_map(|it| it.reclaims);
     evicts(reclaims.fold(0, u64::saturating_add))
-}
-
-/// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
-pub(crate) fn killed(analysis: &Analysis) -> impl Iterator<Item = (ProcessIx, Option<u64>)> + '_ {
-    analysis.memory.iter().filter_map(|it| match it.kind {
-        MemoryKind::Killed(resident) => Some((analysis.thread(it.thread).process, resident)),
-        _ => None,
-    })
 }
 
 /// Figures of threads and their processes.
@@ -121,10 +110,7 @@ impl Resident {
         let processes = || analysis.processes.iter();
         let inside = processes().filter(|it| !it.started_before);
         let inside = inside.filter_map(|it| it.max_rss);
-        let killed = analysis.memory.iter().filter_map(|it| match it.kind {
-            MemoryKind::Killed(resident) => resident,
-            _ => None,
-        });
+        let killed = killed(analysis).filter_map(|it| it.resident);
         Resident {
             read: values.flatten().max(),
             peak: processes().filter_map(|it| it.max_rss).max().unwrap_or(0),

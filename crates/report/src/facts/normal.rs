@@ -135,14 +135,11 @@ pub fn text_key(text: &str, forked: bool, cwd: &str, pids: &[u32]) -> u64 {
 /// The pids of a process and its ancestors: its arguments may contain them.
 pub(crate) fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
     const GENERATIONS: usize = 32;
-    let mut pids = Vec::new();
-    let mut next = Some(process);
-    while let Some(process) = next.filter(|_| pids.len() < 2 * GENERATIONS) {
-        pids.extend([process.pid.0, process.ns_pid.0]);
-        let parent = process.parent;
-        next = parent.and_then(|at| analysis.processes.get(at.0 as usize));
-    }
-    pids
+    let above = process.parent.into_iter();
+    let above = above.flat_map(|ix| analysis.lineage(ix));
+    let all = std::iter::once(process).chain(above.map(|ix| analysis.process(ix)));
+    let pids = all.flat_map(|it| [it.pid.0, it.ns_pid.0]);
+    pids.take(2 * GENERATIONS).collect()
 }
 
 /// A name without the part that is another in each run of a CI job.

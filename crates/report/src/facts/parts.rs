@@ -64,11 +64,6 @@ impl Part {
         }
     }
 
-    /// Its name in JSON, CSV and exports.
-    pub fn key(self) -> String {
-        self.name().replace('-', "_")
-    }
-
     /// The build ran, or its own tasks did: what it needs of CPUs.
     pub fn is_run(self) -> bool {
         matches!(self, Part::Work | Part::Own)

@@ -43,15 +43,12 @@ pub(crate) fn title(analysis: &Analysis) -> &'static str {
 /// The path of the process of `--pid`, or of COMMAND.
 pub(crate) fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
     let analysis = view.analysis;
-    let root = match view.ask.pid {
-        None => critical_path::root(analysis)?,
-        Some(pid) => {
-            let at = analysis.processes.iter().position(analysis.has_pid(pid));
-            let at = at.and_then(|at| u32::try_from(at).ok());
-            ProcessIx(at.ok_or(NoPath::NotThere)?)
-        }
+    let Some(pid) = view.ask.pid else {
+        return critical_path::of(analysis);
     };
-    critical_path::critical_path(analysis, root)
+    let at = analysis.processes.iter().position(analysis.has_pid(pid));
+    let at = at.and_then(|at| u32::try_from(at).ok());
+    critical_path::critical_path(analysis, ProcessIx(at.ok_or(NoPath::NotThere)?))
 }
 
 /// A part of the path: a kind of time, by program where the program says more than the kind.
@@ -144,6 +141,16 @@ pub(crate) struct Share {
 
 /// The path's time by use, the longest first.
 pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) -> Vec<Share> {
+    with_parts(analysis, groups, path).0
+}
+
+/// The same, and the part of each segment.
+pub(crate) fn with_parts(
+    analysis: &Analysis,
+    groups: &Groups,
+    path: &CriticalPath,
+) -> (Vec<Share>, Vec<Part>) {
+    let mut parts = Vec::with_capacity(path.segments.len());
     let mut sums: BTreeMap<Part, (u64, u64)> = BTreeMap::new();
     let mut last: BTreeMap<Part, ThreadIx> = BTreeMap::new();
     let waited = network::waited(analysis, path);
@@ -155,6 +162,7 @@ pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) 
             let waited = waited.next();
             part.remote = waited.and_then(|it| Host::waited(analysis, it));
         }
+        parts.push(part);
         let (time, count) = sums.entry(part).or_default();
         *time += segment.length();
         if last.insert(part, segment.thread) != Some(segment.thread) {
@@ -173,9 +181,5 @@ pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) 
     };
     let mut shares: Vec<Share> = sums.into_iter().map(named).collect();
     shares.order_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
-    shares
-}
-
-pub(crate) fn process_ix(analysis: &Analysis, thread: ThreadIx) -> Option<ProcessIx> {
-    Some(analysis.threads.get(thread.0 as usize)?.process)
+    (shares, parts)
 }

@@ -1,12 +1,13 @@
 //! Servers that recorded processes have asked: what they did for them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::servers::Server;
 use tr_analyze::sort::Rows;
 
+use crate::ancestors::down;
 use crate::{label, units, who};
 
 /// Servers of one name, with their descendants.
@@ -75,18 +76,9 @@ pub(crate) fn other(analysis: &Analysis, server: &Server) -> Option<String> {
 
 /// The server that a process is, or a descendant of, the next one above; by process.
 fn owners(analysis: &Analysis) -> Vec<Option<ProcessIx>> {
-    let mut of: Vec<Option<ProcessIx>> = vec![None; analysis.processes.len()];
-    for server in &analysis.servers {
-        let mut open = vec![server.process];
-        while let Some(ix) = open.pop() {
-            if ix != server.process && analysis.process(ix).shared {
-                continue;
-            }
-            if let Some(place) = of.get_mut(ix.0 as usize) {
-                *place = Some(server.process);
-            }
-            open.extend(&analysis.process(ix).children);
-        }
-    }
-    of
+    let servers: HashSet<ProcessIx> = analysis.servers.iter().map(|it| it.process).collect();
+    down(analysis, |ix, above: Option<&Option<ProcessIx>>| {
+        let own = Some(ix).filter(|ix| servers.contains(ix));
+        own.or(above.copied().flatten())
+    })
 }

@@ -24,7 +24,7 @@ pub(crate) struct CpuShares {
 
 impl CpuShares {
     pub fn of(analysis: &Analysis) -> CpuShares {
-        let span = analysis.end.since(analysis.start);
+        let span = analysis.wall();
         let whole = span.saturating_mul(analysis.meta.cpus.len() as u64);
         let loads = Loads::of(analysis);
         let stolen = loads.load(Load::Stolen);
@@ -32,7 +32,7 @@ impl CpuShares {
             whole,
             build: analysis.totals.times.on_cpu_known(),
             stolen,
-            least: !warnings::at_least(analysis).is_empty(),
+            least: warnings::is_lower_bound(analysis),
             ..CpuShares::default()
         };
         if analysis.meta.scope == Scope::All {
@@ -119,7 +119,7 @@ impl CpuShares {
         if warnings::is_blank(analysis) {
             return ["? of CPU".to_owned(), format!("? of {cpus} utilized")];
         }
-        let (wall, cpu) = (analysis.end.since(analysis.start), self.build.unwrap_or(0));
+        let (wall, cpu) = (analysis.wall(), self.build.unwrap_or(0));
         let busy = match wall {
             0 => 0.0,
             wall => cpu as f64 / wall as f64,

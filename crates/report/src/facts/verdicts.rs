@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use tr_analyze::contention::{Contention, Wait};
 use tr_analyze::critical_path::Paths;
 use tr_analyze::model::{Analysis, Basis};
+use tr_analyze::share;
 use tr_analyze::sort::Rows;
 use tr_analyze::status::ended_in_time;
 use tr_format::event::Comm;
@@ -72,7 +73,7 @@ impl Verdict {
 
     /// The share of the CPU time that it wanted, in percent.
     pub fn share(&self) -> Option<u64> {
-        (self.wanted > 0).then(|| percent(self.had, self.wanted))
+        (self.wanted > 0).then(|| share(100, self.had, self.wanted))
     }
 
     /// Its own work, or its own sleep.
@@ -266,7 +267,7 @@ impl Medians {
             let wanted = had.saturating_add(divided.times.sum(Part::is_starved));
             if wanted > 0 {
                 let suite = suites.entry(step.parent).or_default();
-                suite.push((percent(had, wanted), at));
+                suite.push((share(100, had, wanted), at));
             }
         }
         suites.values_mut().for_each(|it| it.sort_unstable());
@@ -303,11 +304,6 @@ fn named(mut names: Vec<(String, u64)>) -> Vec<(String, u64)> {
     names.retain(|(_, ns)| *ns > 0 && ns.saturating_mul(COUNTS) >= sum);
     names.truncate(NAMES);
     names
-}
-
-fn percent(part: u64, of: u64) -> u64 {
-    let share = u128::from(part) * 100 / u128::from(of.max(1));
-    u64::try_from(share).unwrap_or(100)
 }
 
 #[cfg(test)]

@@ -34,18 +34,12 @@ impl Columns {
 
 /// The document's length (4 bytes, little-endian), the document and the columns,
 /// compressed with zlib, in Base64.
-///
-/// # Errors
-/// None in practice: it writes to memory.
 pub fn pack(document: &[u8], columns: &Columns) -> std::io::Result<String> {
     let length = u32::try_from(document.len()).map_err(std::io::Error::other)?;
     zip(&[&length.to_le_bytes(), document, &columns.0])
 }
 
 /// The parts, one after the other, compressed with zlib, in Base64.
-///
-/// # Errors
-/// None in practice: it writes to memory.
 pub fn zip(parts: &[&[u8]]) -> std::io::Result<String> {
     let mut zip = ZlibEncoder::new(Vec::new(), Compression::best());
     for part in parts {

@@ -4,10 +4,11 @@
 //! Times are in ns since the start of the trace, as in `--format json`; an unknown
 //! value is `null`. A text is its number in `strings`.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use tr_analyze::critical_path::{self, CriticalPath, Then};
 use tr_analyze::dns::Lookup;
-use tr_analyze::kinds::Kind;
 use tr_analyze::model::{self, Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
 use tr_analyze::network::Connection;
 use tr_analyze::sort::Rows;
@@ -20,14 +21,16 @@ use crate::advice::{advise_by, programs, Advice};
 use crate::ci::Ci;
 use crate::encode::object;
 use crate::facts::failure::{Failed, Failures};
+use crate::facts::path::{self, Part};
 use crate::facts::shares::CpuShares;
-use crate::facts::{by_events, by_tr, path, versions};
-use crate::html::segments::Segments;
+use crate::facts::{by_events, by_tr, versions};
+use crate::html::segments::{KindRow, Segments, KINDS, MIXED};
 use crate::html::stacks::{Function, Stacks};
 use crate::html::steps::{Chosen, Steps};
 use crate::html::strings::Strings;
 use crate::predict::{needs, WhatIf};
 use crate::view::{Ask, View};
+use crate::words::STATES;
 use crate::{escape, exit, kinds, label, query, units, warnings, who};
 
 /// The most bytes of texts longer than a line, uncompressed.
@@ -80,6 +83,9 @@ pub struct Document {
     /// Their number, if some are left out.
     connections_of: usize,
     counters: Counters,
+    /// What a thread does.
+    states: [&'static str; 5],
+    kinds: &'static [KindRow],
     segments: Sizes,
     /// Only of a recording with stacks.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,7 +118,7 @@ object! {
         // By which method, and what that does not tell.
         recorded: Vec<String> = warnings::recorded(analysis),
         // Sums are lower bounds.
-        least: bool = !warnings::at_least(analysis).is_empty(),
+        least: bool = warnings::is_lower_bound(analysis),
         // Nothing is known.
         blank: bool = warnings::is_blank(analysis),
         // Identifiers of the CI run, in words.
@@ -186,6 +192,7 @@ object! {
         unit: u64 = segments.unit,
         pieces: usize = segments.kinds.len(),
         mixed: usize = segments.shares.len(),
+        mixed_kind: u8 = MIXED,
     }
 
     // Functions have a column for each property.
@@ -216,7 +223,7 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<
         .map(|path| strings.add(escape::text(path))),
     // Since the start of the process before.
     start: i64 = difference(process.start.since(analysis.meta.start), around.0),
-    wall: u64 = process.end.since(process.start),
+    wall: u64 = process.wall(),
     alive: u8 = process.alive.into(),
     started_before: u8 = process.started_before.into(),
     kthread: u8 = process.kthread.into(),
@@ -373,15 +380,16 @@ struct Path {
     from: u64,
     thread: Vec<u32>,
     length: Vec<u64>,
-    /// The kinds of pieces; 11: a task that is not recorded.
-    kind: Vec<u8>,
+    /// The places in `shares`.
+    share: Vec<u32>,
     /// The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of
     /// a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's
     /// end, 7 a job slot.
     then: Vec<u8>,
     /// 1: no event shows the segment, or its transition to the next one.
     inferred: Vec<u8>,
-    shares: Vec<(String, u64, u64)>,
+    /// The name, the time, the number of stays, and the place in `states`.
+    shares: Vec<(String, u64, u64, usize)>,
 }
 
 pub fn document(
@@ -418,7 +426,7 @@ pub fn document(
         processes.push(analysis, process, (before, step, container), &mut strings);
         before = process.start.since(zero);
         let of = process.threads.iter().filter(|_| !alone(analysis, process));
-        for thread in of.filter_map(|ix| analysis.threads.get(ix.0 as usize)) {
+        for thread in of.map(|ix| analysis.thread(*ix)) {
             threads.push(zero, thread, &mut strings);
         }
         for exec in &process.execs {
@@ -452,6 +460,8 @@ pub fn document(
         connections: connections(analysis, &mut strings),
         connections_of: analysis.connections.len() + analysis.lookups.len(),
         counters: counters(analysis),
+        states: STATES,
+        kinds: &KINDS,
         segments: Sizes::new(segments),
         stacks: stacks.map(|stacks| StackSizes::new(stacks, &mut strings)),
         strings: strings.list(),
@@ -478,7 +488,7 @@ fn alone(analysis: &Analysis, process: &Process) -> bool {
             && thread.comm == process.comm
             && thread.times == process.times
     };
-    analysis.threads.get(only.0 as usize).is_some_and(same)
+    same(analysis.thread(*only))
 }
 
 fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {
@@ -492,19 +502,22 @@ fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {
 
 fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
     let groups = path::groups(analysis);
-    let shares = path::shares(analysis, &groups, path);
+    let (shares, parts) = path::with_parts(analysis, &groups, path);
+    let of: BTreeMap<Part, u32> = shares.iter().map(|it| it.part).zip(0..).collect();
+    let of = parts.iter().map(|part| of.get(part).copied().unwrap_or(0));
+    let all = steps(path, of);
     let mut columns = Path {
         from: path.from.since(analysis.meta.start),
         shares: shares
             .into_iter()
-            .map(|share| (share.name, share.time, share.count))
+            .map(|it| (it.name, it.time, it.count, kinds::state(it.part.kind)))
             .collect(),
         ..Path::default()
     };
-    for step in steps(path) {
+    for step in all {
         columns.thread.push(step.thread);
         columns.length.push(step.length);
-        columns.kind.push(step.kind);
+        columns.share.push(step.share);
         columns.then.push(step.then);
         columns.inferred.push(step.inferred.into());
     }
@@ -516,19 +529,20 @@ fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
 struct Step {
     thread: u32,
     length: u64,
-    kind: u8,
+    share: u32,
     then: u8,
     inferred: bool,
 }
 
 /// The path's segments. If there are too many, consecutive ones are merged until
-/// they are long enough; they have the thread and the kind of the longest of them.
-/// The shares stay exact.
-fn steps(path: &CriticalPath) -> Vec<Step> {
-    let all = path.segments.iter().map(|segment| Step {
+/// they are long enough; they have the thread and the share of the longest of them.
+/// The shares' times stay exact.
+fn steps(path: &CriticalPath, shares: impl Iterator<Item = u32>) -> Vec<Step> {
+    let all = path.segments.iter().zip(shares);
+    let all = all.map(|(segment, share)| Step {
         thread: segment.thread.0,
         length: segment.length(),
-        kind: path_kind(segment.kind),
+        share,
         then: path_then(segment.then),
         inferred: segment.inferred || segment.then_inferred,
     });
@@ -552,7 +566,7 @@ fn steps(path: &CriticalPath) -> Vec<Step> {
         }
         if step.length > longest {
             longest = step.length;
-            (held.thread, held.kind) = (step.thread, step.kind);
+            (held.thread, held.share) = (step.thread, step.share);
         }
         held.then = step.then;
         held.inferred |= step.inferred;
@@ -563,23 +577,6 @@ fn steps(path: &CriticalPath) -> Vec<Step> {
     }
     flush(&mut held, &mut longest, &mut steps);
     steps
-}
-
-/// The kinds of the path's segments, as the kinds of pieces.
-fn path_kind(kind: Kind) -> u8 {
-    match kind {
-        Kind::Lived | Kind::Others | Kind::Unknown => 0,
-        Kind::OnCpu => 1,
-        Kind::RunQueue => 2,
-        Kind::Sleep => 4,
-        Kind::Stopped => 5,
-        Kind::Disk => 6,
-        Kind::Blocked | Kind::Memory => 8,
-        Kind::SleepOrBlocked => 9,
-        Kind::Outside => 11,
-        Kind::Network => 16,
-        Kind::Terminal => 19,
-    }
 }
 
 fn path_then(then: Then) -> u8 {

@@ -46,17 +46,12 @@ fn style() -> &'static str {
 /// [`Options::timeline`](tr_analyze::Options::timeline); without it there are
 /// sums, but no pictures over time. Stacks need
 /// [`Options::samples`](tr_analyze::Options::samples).
-///
-/// # Errors
-/// None in practice: it writes to memory.
 pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     if let Some(reason) = untraced::reason(analysis) {
         return Ok(untraced_page(analysis, file, &reason));
     }
     let segments = segments::segments(analysis, segments::ROOM);
-    let path = critical_path::root(analysis)
-        .and_then(|root| critical_path::critical_path(analysis, root))
-        .ok();
+    let path = critical_path::of(analysis).ok();
     let stacks = stacks::stacks(analysis, &stacks::Room::default());
     let parts = (path.as_ref(), &segments, stacks.as_ref());
     let document = document::document(analysis, file, parts);

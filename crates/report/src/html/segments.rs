@@ -8,8 +8,11 @@
 
 use tr_analyze::awaited::Awaited;
 use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::share as share_of;
 use tr_analyze::timeline::{Actor, Bucket, Sample, Stretch, Wait};
 use tr_format::event::Reason;
+
+use crate::words::{ON_CPU, RUN_QUEUE, SLEEP, UNKNOWN};
 
 /// The most pieces of a page: 2 to 6 bytes each in the file.
 pub const ROOM: u64 = 500_000;
@@ -52,14 +55,55 @@ impl Segments {
 /// The number of stretches in the sample that decides the grain.
 const SAMPLE: u64 = 1_000_000;
 
-/// The kind of a merged piece.
-pub const MIXED: u8 = 10;
+/// A kind of pieces in words; what the thread does, as its place in [`crate::words::STATES`]; of waits
+/// for storage the part of them: 0 fsync, 1 page faults, 2 all else.
+pub type KindRow = (&'static str, usize, Option<u8>);
 
-/// A state's number in the page; of a wait that of its reason, too.
+/// The kinds by their numbers.
+pub const KINDS: [KindRow; 27] = [
+    (UNKNOWN, 4, None),
+    (ON_CPU, 0, None),
+    (RUN_QUEUE, 1, None),
+    ("run queue, preempted", 1, None),
+    (SLEEP, 3, None),
+    ("stopped", 3, None),
+    ("several", 4, None),
+    ("vfork child", 2, None),
+    ("blocked in the kernel", 2, None),
+    // A wait.
+    (UNKNOWN, 4, None),
+    ("child", 3, None),
+    ("job slot", 3, None),
+    ("pipe", 3, None),
+    ("lock", 3, None),
+    ("socket", 3, None),
+    ("timer", 3, None),
+    ("events (poll)", 3, None),
+    ("terminal", 3, None),
+    ("disk", 2, Some(2)),
+    ("fsync", 2, Some(0)),
+    ("page fault", 2, Some(1)),
+    ("file", 2, Some(2)),
+    ("fsync", 2, Some(0)),
+    ("page fault", 2, Some(1)),
+    // Asleep, not blocked: the states count apart.
+    ("file", 3, Some(2)),
+    ("fsync", 3, Some(0)),
+    ("page fault", 3, Some(1)),
+];
+
+/// The kind of a merged piece.
+pub const MIXED: u8 = 6;
+
+/// The kind of a time on a CPU, and of a wait of which no reason is known.
+pub(super) const RUNNING: u8 = 1;
+pub(super) const UNKNOWN_WAIT: u8 = 9;
+
+/// The kind of a stretch.
 pub(super) fn kind(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> u8 {
     let wait = match stretch.doing {
         Bucket::Unknown => return 0,
-        Bucket::OnCpu(_) => return 1,
+        Bucket::OnCpu(_) => return RUNNING,
         Bucket::RunQueue { preempted: false } => return 2,
         Bucket::RunQueue { preempted: true } => return 3,
         Bucket::Wait(wait) => wait,
@@ -67,25 +111,24 @@ pub(super) fn kind(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> 
     match analysis.awaited(thread, stretch) {
         Some(Awaited::Sleep) => 4,
         Some(Awaited::Continue) => 5,
-        Some(Awaited::Disk) => 20 + on_storage(stretch.reason),
+        Some(Awaited::Disk) => 18 + on_storage(stretch.reason),
         Some(Awaited::Vfork) => 7,
         Some(Awaited::Kernel) => 8,
-        None | Some(Awaited::Unknown) => 9,
-        Some(Awaited::Child) => 12,
-        Some(Awaited::Slot) => 13,
-        Some(Awaited::Pipe) => 14,
-        Some(Awaited::Lock) => 15,
-        Some(Awaited::Socket) => 16,
-        Some(Awaited::Timer) => 17,
-        Some(Awaited::Events) => 18,
-        Some(Awaited::Terminal) => 19,
-        // Blocked, or asleep: the states count apart.
-        Some(Awaited::File) if wait == Wait::Blocked => 23 + on_storage(stretch.reason),
-        Some(Awaited::File) => 26 + on_storage(stretch.reason),
+        None | Some(Awaited::Unknown) => UNKNOWN_WAIT,
+        Some(Awaited::Child) => 10,
+        Some(Awaited::Slot) => 11,
+        Some(Awaited::Pipe) => 12,
+        Some(Awaited::Lock) => 13,
+        Some(Awaited::Socket) => 14,
+        Some(Awaited::Timer) => 15,
+        Some(Awaited::Events) => 16,
+        Some(Awaited::Terminal) => 17,
+        Some(Awaited::File) if wait == Wait::Blocked => 21 + on_storage(stretch.reason),
+        Some(Awaited::File) => 24 + on_storage(stretch.reason),
     }
 }
 
-/// The part of a wait for storage: 1 fsync, 2 page faults, 0 all else.
+/// The distance of a wait for storage from its first kind.
 fn on_storage(reason: Reason) -> u8 {
     match reason {
         Reason::Sync => 1,
@@ -151,9 +194,7 @@ fn parts(analysis: &Analysis, thread: ThreadIx, mut take: impl FnMut(Piece)) {
         let stretches = timeline.flat_map(|timeline| timeline.of(thread));
         return stretches.for_each(|stretch| take(Piece::One(stretch)));
     }
-    let Some(whole) = analysis.threads.get(thread.0 as usize) else {
-        return;
-    };
+    let whole = analysis.thread(thread);
     let mut at = whole.start;
     for sample in samples {
         take(Piece::Mixed([0, 0, 0, 0, sample.from.since(at)]));
@@ -224,7 +265,7 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
     if analysis.timeline.is_none() {
         return Segments::default();
     }
-    let threads = || (0..analysis.threads.len() as u32).map(ThreadIx);
+    let threads = || analysis.thread_ids();
     let all: u64 = threads().map(|ix| count(analysis, ix) as u64).sum();
     let mut out = Segments {
         unit: 1,
@@ -243,10 +284,10 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
             for ix in &sample {
                 pieces(analysis, *ix, grain, |_| count += 1);
             }
-            (u128::from(count) * u128::from(all) / u128::from(sampled.max(1))) as u64
+            share_of(count, all, sampled)
         };
         // The first guess is the span of all threads shared among the pieces.
-        let lives = analysis.threads.iter().map(|t| t.end.since(t.start));
+        let lives = analysis.threads.iter().map(|t| t.wall());
         let guess = lives.fold(0, u64::saturating_add) / room;
         let mut shift = guess.max(1).ilog2().saturating_sub(4);
         while shift < 62 && pieces_of(1 << shift) > room {

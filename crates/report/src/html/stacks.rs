@@ -17,7 +17,7 @@ use tr_format::stack::{Doing, Place};
 use crate::frames::{Name, Names};
 use crate::functions::{wait_of, SampleSum};
 use crate::html::blob::Columns;
-use crate::html::segments::kind;
+use crate::html::segments::{kind, RUNNING, UNKNOWN_WAIT};
 
 /// The most that a page has: 2 to 6 bytes each in the file.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +107,7 @@ impl Stacks {
 
     /// The columns that say when: times are rounded down to units.
     fn place(&mut self, analysis: &Analysis) {
-        self.unit = (analysis.end.since(analysis.start) >> 16).clamp(1, 100_000);
+        self.unit = (analysis.wall() >> 16).clamp(1, 100_000);
         self.counts = vec![0; analysis.threads.len()];
         let mut before = (None, 0);
         for it in &self.samples {
@@ -196,13 +196,11 @@ fn together(samples: &[Timed], count: usize) -> Vec<(Timed, SampleSum)> {
 
 /// On a CPU; or the reason of its wait.
 fn doing(analysis: &Analysis, it: &Timed) -> u8 {
-    /// The kind of unknown waits.
-    const UNKNOWN: u8 = 9;
     if it.doing == Doing::OnCpu {
-        return 1;
+        return RUNNING;
     }
     let wait = wait_of(analysis, it).filter(|wait| wait.doing != Bucket::Unknown);
-    wait.map_or(UNKNOWN, |wait| kind(analysis, it.thread, &wait))
+    wait.map_or(UNKNOWN_WAIT, |wait| kind(analysis, it.thread, &wait))
 }
 
 /// Numbers of stacks and of functions.

@@ -10,7 +10,6 @@ use crate::html::static_page;
 use crate::table::{Cell, Table};
 use crate::units;
 
-/// The page around it.
 const PAGE: &str = include_str!("../../web/src/diff.html");
 /// The height of a job's row and of its bar, in CSS pixels.
 const ROW: usize = 26;
@@ -40,7 +39,6 @@ impl Pipeline {
         static_page(&title, PAGE, &[("verdict", &verdict), ("body", &body)])
     }
 
-    /// The path in one line.
     fn verdict(&self, path: &[Link]) -> String {
         let names = path.iter().filter_map(|link| self.jobs.get(link.job));
         let names: Vec<&str> = names.map(|job| job.name.as_str()).collect();

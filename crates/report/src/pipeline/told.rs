@@ -137,7 +137,7 @@ pub fn of<'a>(told: &'a [Told], analysis: &Analysis) -> Option<(&'a Told, Option
     let job = Job {
         name: name.to_owned(),
         start,
-        end: start.saturating_add(analysis.end.since(analysis.start)),
+        end: start.saturating_add(analysis.wall()),
         ..Job::default()
     };
     // Legs of a matrix have one name and one time; a runner has one job at a time.

@@ -19,7 +19,6 @@ fn factor(by: f64) -> u64 {
     (1000.0 / by.max(0.001)).round().clamp(0.0, 1_000_000.0) as u64
 }
 
-/// The changes that are simulated.
 #[derive(Default)]
 pub(super) struct Made {
     pub list: Vec<Change>,
@@ -82,8 +81,7 @@ fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
     let steps = steps.list().iter();
     let tests = steps.filter(|step| step.kind == StepKind::Test);
     let mut processes: BTreeSet<_> = tests.filter_map(|step| step.process).gather();
-    let parent = |ix: &_| facts.analysis.process(*ix).parent;
-    let above = |ix: &_| std::iter::successors(parent(ix), parent);
+    let above = |ix: &_| facts.analysis.ancestors(*ix);
     let hold: BTreeSet<_> = processes.iter().flat_map(above).gather();
     processes.retain(|ix| facts.own.has(*ix) && !hold.contains(ix));
     let mut groups: BTreeMap<_, Vec<Group>> = BTreeMap::new();
@@ -174,7 +172,6 @@ pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<Made, NoFore
     Ok(made)
 }
 
-/// All time of some executions.
 fn whole(of: Box<[bool]>) -> Without {
     Without {
         own: |_, _| true,
@@ -184,7 +181,7 @@ fn whole(of: Box<[bool]>) -> Without {
 }
 
 fn length(facts: &Facts<'_>, group: Group) -> u64 {
-    facts.process(group).map_or(0, |it| it.end.since(it.start))
+    facts.process(group).map_or(0, |it| it.wall())
 }
 
 /// The executions whose command line matches, but for those below others of them. An error where there
@@ -199,8 +196,7 @@ fn matching(facts: &Facts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>
     let processes: BTreeSet<_> = all.iter().map(|(_, process)| *process).gather();
     let mut seen = BTreeSet::new();
     let outer = |process| {
-        let parent = |ix: &_| facts.analysis.process(*ix).parent;
-        let mut above = std::iter::successors(parent(&process), parent);
+        let mut above = facts.analysis.ancestors(process);
         !above.any(|ix| processes.contains(&ix))
     };
     let of: Vec<Group> = all

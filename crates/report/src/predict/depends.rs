@@ -32,7 +32,6 @@ fn is_of_cargo(name: &str) -> bool {
         .any(|it| name.starts_with(it))
 }
 
-/// The files of a job.
 #[derive(Default)]
 struct Files {
     made: BTreeSet<String>,
@@ -84,7 +83,6 @@ pub(super) fn certain(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
         .collect()
 }
 
-/// The plan of some tools' jobs.
 pub(super) fn plan(facts: &Facts<'_>, tools: &Tools) -> Plan {
     let jobs = tools.jobs.iter().zip(after(facts, tools));
     let planned = jobs.map(|(job, after)| Planned {
@@ -236,8 +234,7 @@ fn jobs_of<'a>(
     of: &'a HashMap<ProcessIx, usize>,
     process: ProcessIx,
 ) -> impl Iterator<Item = usize> + 'a {
-    let above = |ix: &ProcessIx| analysis.process(*ix).parent;
-    let chain = std::iter::successors(Some(process), above).take(DEEP);
+    let chain = analysis.lineage(process).take(DEEP);
     chain.filter_map(|ix| of.get(&ix).copied())
 }
 

@@ -17,6 +17,7 @@ use tr_analyze::jobs::Tools;
 use tr_analyze::machine::withheld;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
+use tr_analyze::share;
 use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::timeline::Bucket;
 use tr_format::event::{CpuId, Ktime};
@@ -34,7 +35,6 @@ pub(crate) fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
     depends::certain(facts)
 }
 
-/// What a user asks for.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     pub cpus: Option<u64>,
@@ -66,7 +66,7 @@ pub struct Interval {
 }
 
 /// A part of the path in the new schedule.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Part {
     pub name: String,
     /// In ns.
@@ -100,7 +100,6 @@ pub struct Forecast {
     pub assumed: Vec<String>,
 }
 
-/// Why there is no forecast.
 #[derive(Clone, Debug)]
 pub enum NoForecast {
     Path(NoPath),
@@ -141,13 +140,11 @@ pub struct Predictor {
     occupancy: u64,
     /// The run's beginning in the recording.
     from: Ktime,
-    /// The processes of the run.
     own: BTreeSet<ProcessIx>,
     /// The tools that start as many jobs as there are CPUs.
     follow: BTreeSet<String>,
     /// The most tasks of the run that were on CPUs at once: it may have been allowed fewer than all.
     used: u64,
-    /// The run was on one CPU.
     one_cpu: bool,
     /// How long a quota throttled the recorded run, in ns.
     throttled: u64,
@@ -165,9 +162,7 @@ impl Predictor {
         if analysis.basis() != Basis::Events {
             return Err(totals(analysis, &wanted));
         }
-        let path = critical_path::root(analysis)
-            .and_then(|root| critical_path::critical_path(analysis, root))
-            .map_err(NoForecast::Path)?;
+        let path = critical_path::of(analysis).map_err(NoForecast::Path)?;
         let facts = Facts::new(view, &path).ok_or(NoForecast::Path(NoPath::NoTimeline))?;
         Predictor::by(&facts, wanted)
     }
@@ -510,7 +505,6 @@ const MOVED: u64 = 250_000;
 const MOST_MOVED: u64 = 250;
 /// What a server adds that answers in another order, in thousandths.
 const SERVER: u64 = 200;
-/// The most CPUs that are tried.
 pub const MOST_CPUS: u64 = 64;
 /// The parts of a path that are told.
 const PARTS: usize = 6;
@@ -545,9 +539,8 @@ fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
     let allowed = wanted
         .quota
         .map_or(allowed, |quota| allowed.min(quota.max(1)));
-    let at_best = u128::from(all) * 1000 / u128::from(allowed);
     NoForecast::Totals {
-        at_best: (!less).then(|| u64::try_from(at_best).unwrap_or(u64::MAX)),
+        at_best: (!less).then(|| share(all, 1000, allowed)),
         cpus,
     }
 }

@@ -6,6 +6,7 @@ use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::Done;
+use tr_analyze::share;
 use tr_analyze::sort::{Gather, Rows};
 
 use super::render::told;
@@ -26,9 +27,6 @@ const PROCESSES: u64 = 3_000;
 const EVENTS: u64 = 100_000;
 
 /// The page. What it draws are the longest processes.
-///
-/// # Errors
-/// None in practice: it writes to memory.
 pub fn page(
     predictor: &Predictor,
     analysis: &Analysis,
@@ -59,8 +57,7 @@ impl WhatIf {
     /// `None`: there is no forecast of this recording, or of this part of one.
     pub(crate) fn new(facts: &Facts<'_>) -> Option<WhatIf> {
         let analysis = facts.analysis;
-        let part = analysis.end.since(analysis.start) < analysis.whole;
-        if part || analysis.basis() != Basis::Events {
+        if analysis.is_part() || analysis.basis() != Basis::Events {
             return None;
         }
         let sizes = [
@@ -116,7 +113,6 @@ struct Run {
     decides: String,
     /// Both are equal if the process is left out.
     bars: Vec<u64>,
-    /// The bars on the path.
     path: Vec<u32>,
 }
 
@@ -166,10 +162,7 @@ fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<Process
     };
     let own = predictor.own.iter().copied();
     let mut all: Vec<ProcessIx> = own.filter(shown).collect();
-    let length = |ix: &ProcessIx| {
-        let process = analysis.process(*ix);
-        process.end.since(process.start)
-    };
+    let length = |ix: &ProcessIx| analysis.process(*ix).wall();
     all.order_by_key(|ix| (std::cmp::Reverse(length(ix)), *ix));
     all.truncate(most);
     all.order_by_key(|ix| (analysis.process(*ix).start, *ix));
@@ -210,12 +203,11 @@ fn run(
         .map(|leg| analysis.thread(leg.thread).process)
         .gather();
     let path = drawn.iter().zip(0..).filter(|(ix, _)| on_path.contains(ix));
-    let all = u128::from(done.wall.max(1)) * u128::from(cpus);
     Run {
         cpus,
         jobs,
         wall: [wall.low, wall.likely, wall.high],
-        used: u64::try_from(u128::from(done.on_cpu) * 100 / all).unwrap_or(100),
+        used: share(100, done.on_cpu, done.wall.saturating_mul(cpus)),
         decides: told(&super::parts(analysis, &done), 3),
         bars: bars.collect(),
         path: path.map(|(_, at)| at).collect(),

@@ -17,7 +17,6 @@ pub struct Row {
     pub wall: Interval,
     /// The price of the CPUs' time.
     pub cost: Option<f64>,
-    /// What decides then.
     pub decides: String,
 }
 
@@ -108,13 +107,6 @@ fn interval(wall: Interval) -> Value {
     json!({"low_ns": wall.low, "likely_ns": wall.likely, "high_ns": wall.high})
 }
 
-fn parts(parts: &[Part]) -> Value {
-    let parts = parts.iter();
-    parts
-        .map(|part| json!({"name": part.name, "ns": part.ns}))
-        .collect()
-}
-
 /// The longest parts in words.
 pub(super) fn told(parts: &[Part], most: usize) -> String {
     let parts = parts.iter().take(most);
@@ -129,7 +121,6 @@ pub(super) fn told(parts: &[Part], most: usize) -> String {
 }
 
 impl Forecast {
-    /// As an object of JSON.
     pub fn json(&self, rows: &[Row], costs: &Costs) -> Value {
         let knee = self.knee.as_ref();
         let cheapest = costs.cheapest.as_ref().map(|row| {
@@ -145,14 +136,13 @@ impl Forecast {
             "shards": self.shards,
             "cost": self.cost(costs),
             "cheapest": cheapest,
-            "path": parts(&self.path),
-            "knee": knee.map(|knee| json!({"cpus": knee.cpus, "path": parts(&knee.because)})),
+            "path": self.path,
+            "knee": knee.map(|knee| json!({"cpus": knee.cpus, "path": knee.because})),
             "assumed": self.assumed,
             "table": columns().rows(rows.iter().cloned()),
         })
     }
 
-    /// As text.
     pub fn text(&self, rows: &[Row], costs: &Costs, style: &Style) -> String {
         let mut out = String::new();
         let wall = units::interval(self.wall.likely, (self.wall.low, self.wall.high));
@@ -162,8 +152,7 @@ impl Forecast {
             style.wrapped(out, Paint::Plain, lead, text);
         };
         line(&mut out, "  path: ", &told(&self.path, 4));
-        let most = u128::from(self.wall.likely) * u128::from(self.cpus);
-        let most = u64::try_from(most).unwrap_or(u64::MAX);
+        let most = self.wall.likely.saturating_mul(self.cpus);
         let used = units::share(self.on_cpu, most);
         line(
             &mut out,
@@ -211,9 +200,6 @@ impl Forecast {
     }
 
     /// The rows as CSV; without a table the forecast itself.
-    ///
-    /// # Errors
-    /// None that is known: it writes into memory.
     pub fn csv(&self, rows: &[Row], costs: &Costs) -> Result<Vec<u8>, csv::Error> {
         let own = Row {
             cpus: self.cpus,

@@ -110,7 +110,6 @@ fn line(out: &mut String, advice: &Advice, gain: &str, style: &Style) {
 
 const LEAD: &str = "Verdict  ";
 
-/// The title above the lines.
 const TITLE: &str = "What to change   (what it saves)";
 
 impl Report for AdviceReport<'_> {

@@ -48,9 +48,6 @@ fn string(value: &impl Serialize) -> io::Result<String> {
 }
 
 /// Writes the stream.
-///
-/// # Errors
-/// None in practice: it writes to memory.
 pub fn render(view: &View, series: &Series) -> io::Result<Vec<u8>> {
     let analysis = view.analysis;
     let length = analysis.end.since(analysis.meta.start);

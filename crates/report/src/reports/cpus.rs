@@ -21,7 +21,6 @@ use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::{label, units, who};
 
-/// The figures of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
     /// The CPU's number; `None` for time on an unknown CPU: of a task that ran
@@ -71,9 +70,7 @@ impl Cpus {
             cpus: BTreeMap::new(),
             others: HashMap::new(),
         };
-        for at in 0..analysis.threads.len() {
-            sums.add(ThreadIx(u32::try_from(at).unwrap_or(u32::MAX)));
-        }
+        analysis.thread_ids().for_each(|ix| sums.add(ix));
         let CpuSums {
             mut cpus, others, ..
         } = sums;
@@ -87,7 +84,7 @@ impl Cpus {
         for cpu in figures.keys() {
             cpus.entry(*cpu).or_default();
         }
-        let span = analysis.end.since(analysis.start);
+        let span = analysis.wall();
         let rows = cpus.into_iter().map(|(cpu, mut row)| {
             let figures = figures.get(&cpu).copied().unwrap_or_default();
             row.cpu = cpu.map(|cpu| cpu.0);
@@ -114,7 +111,6 @@ impl Cpus {
         }
     }
 
-    /// The sum over all CPUs.
     fn sum(&self) -> Cpu {
         let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
         let zero = Cpu {
@@ -186,8 +182,7 @@ struct CpuSums<'a> {
 impl CpuSums<'_> {
     /// A thread's process, and whether it is one of this build.
     fn process(&self, thread: ThreadIx) -> (usize, bool) {
-        let thread = self.analysis.threads.get(thread.0 as usize);
-        let process = thread.map_or(usize::MAX, |thread| thread.process.0 as usize);
+        let process = self.analysis.thread(thread).process.0 as usize;
         (process, self.own.get(process) == Some(&true))
     }
 
@@ -231,18 +226,10 @@ impl CpuSums<'_> {
 /// The processes of this build, and their description: the chosen ones; of a
 /// recording of the whole machine COMMAND and its descendants; otherwise all.
 pub(super) fn own(view: &View) -> (Vec<bool>, &'static str) {
-    let analysis = view.analysis;
-    let all = analysis.processes.len();
-    if view.chosen.len() < all {
-        let mut own = vec![false; all];
-        for at in view.chosen {
-            if let Some(own) = own.get_mut(*at) {
-                *own = true;
-            }
-        }
-        return (own, "the chosen processes");
+    if view.chosen.len() < view.analysis.processes.len() {
+        return (view.is_chosen(), "the chosen processes");
     }
-    let own = Own::of(analysis);
+    let own = Own::of(view.analysis);
     let build = match own.is_part() {
         true => "COMMAND and its descendants",
         false => "the recorded tasks",

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{json, Value};
 use tr_analyze::critical_path::{CriticalPath, Leg, NoPath, Then};
 use tr_analyze::kinds::{ByKind, Kind};
-use tr_analyze::model::{Analysis, Basis, Process, ThreadIx};
+use tr_analyze::model::{Analysis, Basis, ThreadIx};
 use tr_analyze::programs::{Group, Groups, Program, Programs};
 use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::timeline::Bucket;
@@ -18,7 +18,7 @@ use tr_format::stack::Doing;
 use super::path_functions::PathFunctions;
 use crate::called::TR;
 use crate::facts::network::Host;
-use crate::facts::path::{self, process_ix, shares, title, Part, Share};
+use crate::facts::path::{self, shares, title, Part, Share};
 use crate::functions::Functions;
 use crate::kinds::COLUMNS;
 use crate::style::{Paint, Style};
@@ -157,7 +157,6 @@ impl<'a> PathReport<'a> {
         }
     }
 
-    /// The label of a leg's program.
     fn who(&self, leg: &Leg) -> String {
         self.label(leg.thread, leg.program)
     }
@@ -165,16 +164,14 @@ impl<'a> PathReport<'a> {
     /// The label of a thread's program at a moment.
     fn label_at(&self, thread: ThreadIx, at: Ktime) -> String {
         let analysis = self.view.analysis;
-        let process = process_ix(analysis, thread);
-        let program = process.and_then(|ix| self.programs.at(analysis, ix, at));
+        let process = analysis.thread(thread).process;
+        let program = self.programs.at(analysis, process, at);
         self.label(thread, program)
     }
 
     fn label(&self, thread: ThreadIx, program: Option<Program>) -> String {
         let analysis = self.view.analysis;
-        let Some((thread, process)) = who::thread(analysis, thread) else {
-            return String::new();
-        };
+        let (thread, process) = who::thread(analysis, thread);
         // A program of several threads: the thread's name, unless it has the program's.
         let comm = if process.threads.len() > 1 && thread.comm != process.comm {
             label::comm(thread)
@@ -182,7 +179,7 @@ impl<'a> PathReport<'a> {
             String::new()
         };
         let exec = program.and_then(|(executed, at)| {
-            let executed: &Process = analysis.processes.get(executed.0 as usize)?;
+            let executed = analysis.process(executed);
             let forked = !std::ptr::eq(executed, process);
             Some((executed.execs.get(at as usize)?, forked))
         });
@@ -198,7 +195,7 @@ impl<'a> PathReport<'a> {
     }
 
     fn group_at(&self, thread: ThreadIx, at: Ktime) -> Option<Group> {
-        let process = process_ix(self.view.analysis, thread)?;
+        let process = self.view.analysis.thread(thread).process;
         self.groups.at(process, at)
     }
 
@@ -404,12 +401,8 @@ impl<'a> PathReport<'a> {
         }
         table
             .data("inferred_ns", |leg| leg.inferred)
-            .data("pid", move |leg| {
-                found(leg).map_or(0, |(_, process)| process.pid.0)
-            })
-            .data("tid", move |leg| {
-                found(leg).map_or(0, |(thread, _)| thread.tid.0)
-            })
+            .data("pid", move |leg| found(leg).1.pid.0)
+            .data("tid", move |leg| found(leg).0.tid.0)
             .data("then", |leg| match leg.then {
                 Then::Same => "same",
                 Then::Forked => "forked",
@@ -451,9 +444,9 @@ impl<'a> PathReport<'a> {
                 "decides": free.decides.map(|stay| self.label_at(stay.thread, stay.at)),
             })
         });
-        let process = who::thread(self.view.analysis, path.thread);
+        let (_, process) = who::thread(self.view.analysis, path.thread);
         json!({
-            "pid": process.map_or(0, |(_, process)| process.pid.0),
+            "pid": process.pid.0,
             "from_ns": self.view.since(path.from),
             "to_ns": self.view.since(path.to),
             "wall_ns": path.length(),
@@ -500,22 +493,19 @@ impl Report for PathReport<'_> {
             }
         };
         let path = &found.path;
-        let root = self.view.analysis.processes.get(path.process.0 as usize);
-        let name = root.map(label::label).unwrap_or_default();
         let analysis = self.view.analysis;
-        let begin = match root {
-            Some(it) if it.started_before && path.from == analysis.start => {
-                match analysis.is_part() {
-                    true => "the span's begin",
-                    false => "the recording's begin",
-                }
-            }
-            _ => "the exec",
+        let root = analysis.process(path.process);
+        let name = label::label(root);
+        let before = root.started_before && path.from == analysis.start;
+        let begin = match (before, analysis.is_part()) {
+            (true, true) => "the span's begin",
+            (true, false) => "the recording's begin",
+            (false, _) => "the exec",
         };
-        let end = match root {
-            Some(process) if process.alive && analysis.is_part() => "the span's end",
-            Some(process) if process.alive => "the recording's end",
-            _ => "the exit",
+        let end = match (root.alive, analysis.is_part()) {
+            (true, true) => "the span's end",
+            (true, false) => "the recording's end",
+            (false, _) => "the exit",
         };
         let title = format!(
             "{}: {} from {begin} at {} s to {end} at {} s",

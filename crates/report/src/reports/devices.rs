@@ -23,7 +23,6 @@ pub struct Devices<'a> {
     disks: Option<Vec<DiskRequests<'a>>>,
 }
 
-/// The requests to a disk.
 pub struct DiskRequests<'a> {
     device: Device,
     name: String,
@@ -35,7 +34,6 @@ pub struct DiskRequests<'a> {
 }
 
 impl<'a> Devices<'a> {
-    /// Those of the analysis's span.
     pub fn new(view: &View<'a>) -> Devices<'a> {
         let analysis = view.analysis;
         let known = analysis.meta.has(Extra::Block);
@@ -80,7 +78,7 @@ impl<'a> Devices<'a> {
     where
         'a: 't,
     {
-        let span = self.view.analysis.end.since(self.view.analysis.start);
+        let span = self.view.analysis.wall();
         let table = Table::new("disk", |disk: &&DiskRequests<'a>| disk.label())
             .data("name", |disk| disk.name.clone())
             .data("device", |disk| disk.device.to_string());
@@ -120,12 +118,17 @@ fn disks<'a>(view: &View<'a>, analysis: &'a Analysis) -> Vec<DiskRequests<'a>> {
     disks
 }
 
+/// A disk's name, escaped, and its number.
+pub fn label(name: &str, device: Device) -> String {
+    match name {
+        "" => device.to_string(),
+        name => format!("{name} ({device})"),
+    }
+}
+
 impl DiskRequests<'_> {
     fn label(&self) -> String {
-        if self.name.is_empty() {
-            return self.device.to_string();
-        }
-        format!("{} ({})", self.name, self.device)
+        label(&self.name, self.device)
     }
 
     fn bytes(&self, group: usize) -> u64 {
@@ -158,7 +161,6 @@ impl DiskRequests<'_> {
     }
 }
 
-/// Adds the columns of requests.
 fn requests<'a, R: 'a>(
     table: Table<'a, R>,
     of: fn(&R) -> &Requests,

@@ -9,7 +9,7 @@ use tr_analyze::sort::Rows;
 
 use crate::encode::{self, Seen};
 use crate::exit;
-use crate::query::{self, Sort};
+use crate::query::Sort;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
@@ -25,16 +25,6 @@ struct Execution<'a> {
 }
 
 impl Execution<'_> {
-    /// Its length in ns.
-    fn time(&self) -> u64 {
-        self.exec.end.since(self.exec.start)
-    }
-
-    /// Its waits in ns.
-    fn waited(&self) -> u64 {
-        query::off_cpu(&self.exec.times)
-    }
-
     /// The raw status of an execution that ended with its process.
     fn status(&self) -> Option<u32> {
         self.process.status.filter(|_| self.last)
@@ -44,7 +34,6 @@ impl Execution<'_> {
         self.last && self.process.status.is_none() && self.process.alive
     }
 
-    /// The kind of its end.
     fn ended(&self) -> &'static str {
         match self.status() {
             Some(_) => "exit",
@@ -85,19 +74,17 @@ pub struct Execs<'a> {
 }
 
 impl<'a> Execs<'a> {
-    /// The executions of the chosen processes.
     pub fn new(view: &View<'a>) -> Execs<'a> {
         let ask = view.ask;
         let mut rows: Vec<Execution<'a>> = view
             .processes()
             .flat_map(executions)
-            .filter(|row| row.time() >= ask.min && (!ask.failed || exit::failed(row.status())))
+            .filter(|row| row.exec.wall() >= ask.min && (!ask.failed || exit::failed(row.status())))
             .collect();
         sort(&mut rows, ask.sort.unwrap_or(Sort::Start));
         Execs { view: *view, rows }
     }
 
-    /// The rows in CSV and JSON.
     fn asked(&self) -> impl Iterator<Item = &Execution<'a>> {
         self.rows.iter().take(self.view.ask.most())
     }
@@ -128,9 +115,9 @@ impl<'a> Execs<'a> {
             .json_data("start_ns", start)
             .json_data("started_before", |row| row.exec.started_before)
             .json_data("end_ns", move |row| {
-                (!row.alive()).then(|| start(row) + row.time())
+                (!row.alive()).then(|| start(row) + row.exec.wall())
             })
-            .fact("TIME(s)", "time_ns", |row| Cell::Seconds(row.time()))
+            .fact("TIME(s)", "time_ns", |row| Cell::Seconds(row.exec.wall()))
             .data("ended", |row| row.ended());
         let table = exit::columns(table, "", |row| (row.status(), false)).shown(false);
         let table = table
@@ -140,7 +127,7 @@ impl<'a> Execs<'a> {
             });
         let keys = "on_cpu run_queue blocked sleep unknown asleep";
         encode::times(table, |row| Some(&row.exec.times), seen, keys)
-            .column(OFF_CPU, |row| Cell::Time(row.waited()))
+            .column(OFF_CPU, |row| Cell::Time(row.exec.times.off_cpu()))
             .shown(!wide)
             .fact("memory", "max_rss_bytes", |row| {
                 Cell::known(row.exec.max_rss, Cell::Bytes)
@@ -168,7 +155,6 @@ impl<'a> Execs<'a> {
     }
 }
 
-/// A process's executions, in order.
 fn executions(process: &Process) -> impl Iterator<Item = Execution<'_>> {
     let execs = process.execs.iter().enumerate();
     execs.map(move |(at, exec)| Execution {
@@ -185,8 +171,8 @@ fn sort(rows: &mut [Execution], by: Sort) {
         let times = &row.exec.times;
         match by {
             Sort::OnCpu => times.on_cpu,
-            Sort::OffCpu => row.waited(),
-            Sort::Wall => row.time(),
+            Sort::OffCpu => row.exec.times.off_cpu(),
+            Sort::Wall => row.exec.wall(),
             Sort::RunQueue => times.run_queue,
             Sort::Sleep => times.sleep,
             Sort::Blocked => times.blocked,

@@ -5,7 +5,7 @@ use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::sort::Rows;
 use tr_format::stack::{Doing, Place};
 
-use crate::functions::{reason_of, FunctionRow, Functions, SampleSum, Sampled};
+use crate::functions::{FunctionRow, Functions, SampleSum, Sampled};
 use crate::members::{members, places, Members};
 use crate::query::By;
 use crate::style::Style;
@@ -32,7 +32,6 @@ pub struct Flame<'a> {
     cpu: Option<u64>,
 }
 
-/// The depths of a program's stacks.
 #[derive(Clone, Debug, Default)]
 struct SampledProgram {
     name: String,
@@ -107,19 +106,7 @@ fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, Sampled)> + '
         (it.thread, sampled)
     });
     let waits = stacks.timed.iter().filter(|it| it.doing == Doing::OffCpu);
-    let waits = waits.map(move |it| {
-        let sampled = Sampled {
-            stack: it.stack,
-            doing: it.doing,
-            reason: reason_of(analysis, it),
-            sum: SampleSum {
-                samples: 1,
-                ns: it.ns,
-            },
-        };
-        (it.thread, sampled)
-    });
-    sums.chain(waits)
+    sums.chain(waits.map(move |it| (it.thread, Sampled::of(analysis, it, it.ns))))
 }
 
 /// The depths of the stacks, by program; those with most samples of one frame or without the outermost

@@ -19,7 +19,6 @@ pub struct Histogram<'a> {
 }
 
 impl<'a> Histogram<'a> {
-    /// The slices of the chosen processes.
     pub fn new(view: &View<'a>) -> Histogram<'a> {
         let by = view.ask.by.unwrap_or(By::Program);
         let slices = |group: &Members| {

@@ -15,7 +15,6 @@ use crate::table::{Cell, Table};
 use crate::view::View;
 use crate::{label, units, who};
 
-/// The queries of the chosen processes.
 pub struct Lookups<'a> {
     view: View<'a>,
     /// `None`: the recording lacks them.

@@ -21,7 +21,6 @@ pub struct MachineReport<'a> {
     build: &'static str,
     /// The time between two samples, or between a sample and an end of the span; in order.
     intervals: Vec<Interval<'a>>,
-    /// All of them together.
     whole: Interval<'a>,
 }
 
@@ -31,9 +30,7 @@ struct Interval<'a> {
     span: (Ktime, Ktime),
     /// CPU time of the build, in ns.
     build: u64,
-    /// CPU time of other tasks.
     others: Option<u64>,
-    /// The CPUs' idle time.
     idle: Option<u64>,
 }
 
@@ -148,7 +145,6 @@ fn table<'t>(view: &'t View<'t>, whole: bool) -> Table<'t, &'t Interval<'t>> {
     })
 }
 
-/// A row of the table.
 struct Fact {
     name: String,
     value: Cell,

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::fmt::Write;
 
 use serde_json::{json, Value};
-use tr_analyze::memory::MemoryKind;
-use tr_analyze::model::{ProcessIx, ThreadIx};
+use tr_analyze::memory::{killed, Killed};
+use tr_analyze::model::ThreadIx;
 use tr_analyze::sort::Rows;
 use tr_format::counters::{Counter, Counters};
 use tr_format::meta::Known;
@@ -26,15 +26,7 @@ pub struct Memory<'a> {
     /// Those with the largest resident sets first.
     rows: Vec<(Members, MemorySum)>,
     killed: Vec<Killed>,
-    /// The samples of the span.
     samples: Vec<(u64, &'a Counters)>,
-}
-
-/// A process that the kernel killed for lack of memory.
-struct Killed {
-    process: ProcessIx,
-    at: u64,
-    resident: Option<u64>,
 }
 
 /// Adds the columns of figures; those without `any` value are not seen.
@@ -71,7 +63,6 @@ fn figures<'a, R: 'a>(
 }
 
 impl<'a> Memory<'a> {
-    /// The memory of the chosen processes.
     pub fn new(view: &View<'a>) -> Memory<'a> {
         let analysis = view.analysis;
         let facts = facts(analysis);
@@ -91,12 +82,14 @@ impl<'a> Memory<'a> {
             .processes()
             .flat_map(|it| it.threads.iter().copied())
             .collect();
+        let chosen: HashSet<usize> = view.chosen.iter().copied().collect();
+        let is_chosen = |it: &Killed| chosen.contains(&(it.process.0 as usize));
         Memory {
             view: *view,
             by,
             all: sum(analysis, &threads, &facts),
             rows,
-            killed: killed(view, &threads),
+            killed: killed(analysis).filter(is_chosen).collect(),
             samples: samples(analysis)
                 .map(|(time, counters)| (view.since(*time), counters))
                 .collect(),
@@ -185,21 +178,6 @@ impl<'a> Memory<'a> {
     }
 }
 
-fn killed(view: &View<'_>, threads: &[ThreadIx]) -> Vec<Killed> {
-    let chosen: HashSet<ThreadIx> = threads.iter().copied().collect();
-    let mine = view.analysis.memory.iter();
-    let mine = mine.filter(|it| chosen.contains(&it.thread));
-    mine.filter_map(|it| match it.kind {
-        MemoryKind::Killed(resident) => Some(Killed {
-            process: view.analysis.thread(it.thread).process,
-            at: view.since(it.time),
-            resident,
-        }),
-        _ => None,
-    })
-    .collect()
-}
-
 impl Report for Memory<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
@@ -211,7 +189,8 @@ impl Report for Memory<'_> {
             let process = self.view.analysis.process(it.process);
             let resident = it.resident.map(units::bytes);
             let resident = resident.map_or_else(String::new, |it| format!(" with {it} resident"));
-            let what = format!(" (pid {}) at {}{resident}", process.pid.0, units::at(it.at));
+            let at = units::at(self.view.since(it.at));
+            let what = format!(" (pid {}) at {at}{resident}", process.pid.0);
             let lead = "Killed for lack of memory";
             let room = style
                 .width
@@ -238,7 +217,7 @@ impl Report for Memory<'_> {
             json!({
                 "pid": process.pid.0,
                 "process": label::label(process),
-                "at_ns": it.at,
+                "at_ns": self.view.since(it.at),
                 "resident_bytes": it.resident,
             })
         });

@@ -64,7 +64,6 @@ named! {
 }
 
 named! {
-    /// What a report is about.
     pub enum Topic {
         Time = "time", "time";
         Processes = "processes", "processes";
@@ -75,7 +74,6 @@ named! {
 }
 
 impl ReportKind {
-    /// What it is about.
     pub fn topic(self) -> Topic {
         match self {
             ReportKind::Top
@@ -100,7 +98,6 @@ impl ReportKind {
         }
     }
 
-    /// All, by topic.
     pub fn by_topic() -> impl Iterator<Item = ReportKind> {
         let about = |topic| {
             ReportKind::ALL
@@ -108,11 +105,6 @@ impl ReportKind {
                 .filter(move |it| it.topic() == topic)
         };
         Topic::ALL.into_iter().flat_map(about)
-    }
-
-    /// The name in JSON.
-    pub fn key(self) -> String {
-        self.name().replace('-', "_")
     }
 
     /// Whether the report needs the analysis's timeline.

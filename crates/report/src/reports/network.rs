@@ -23,7 +23,6 @@ const FAILED: usize = 5;
 
 pub struct Network<'a> {
     view: View<'a>,
-    /// The connections of the chosen processes.
     chosen: Vec<&'a Connection>,
     hosts: Vec<(Host, NetworkSum)>,
     processes: Vec<(Option<ProcessIx>, NetworkSum)>,
@@ -74,7 +73,6 @@ fn sums<'a, K: 'a>(
 }
 
 impl<'a> Network<'a> {
-    /// The connections of the chosen processes.
     pub fn new(view: &View<'a>) -> Network<'a> {
         let analysis = view.analysis;
         let chosen_processes: HashSet<usize> = view.chosen.iter().copied().collect();
@@ -244,7 +242,6 @@ impl<'a> Network<'a> {
         style.more(out, failed.len(), most, " that failed");
     }
 
-    /// The columns of connections.
     fn connections(&self) -> Table<'_, &Connection> {
         let analysis = self.view.analysis;
         let process = move |it: &&Connection| process_of(analysis, it);

@@ -17,7 +17,6 @@ use crate::who;
 use crate::words::RUN_QUEUE;
 use crate::{label, units};
 
-/// The title of a reason's column.
 fn column(reason: Reason) -> &'static str {
     match reason {
         Reason::Woken => RUN_QUEUE,
@@ -26,7 +25,6 @@ fn column(reason: Reason) -> &'static str {
     }
 }
 
-/// A wait of a thread.
 #[derive(Clone, Copy, Debug)]
 struct ThreadWait {
     thread: ThreadIx,
@@ -36,7 +34,6 @@ struct ThreadWait {
     whole: bool,
 }
 
-/// All waits for one reason.
 #[derive(Clone, Copy, Debug, Default)]
 struct ReasonSum {
     total: u64,
@@ -70,7 +67,6 @@ impl ReasonSums {
         &self.1
     }
 
-    /// The reasons that occur.
     fn used(&self) -> impl Iterator<Item = (Reason, &ReasonSum)> {
         let all = Reason::ALL.into_iter().zip(&self.0);
         all.filter(|(_, sum)| sum.count > 0)
@@ -88,7 +84,7 @@ impl ReasonSums {
     }
 }
 
-/// The width of a time.
+/// The width of a column of times.
 const TIME: usize = 7;
 /// The width of a row of [`OffCpu::by`] without the reasons.
 const ROW: usize = 42;
@@ -107,7 +103,6 @@ pub struct OffCpu<'a> {
 }
 
 impl<'a> OffCpu<'a> {
-    /// The waits of the chosen processes.
     pub fn new(view: &View<'a>) -> OffCpu<'a> {
         let by = view.ask.by.unwrap_or_default();
         let mut report = OffCpu {
@@ -165,15 +160,9 @@ impl<'a> OffCpu<'a> {
             json!(is.then(|| who::named(analysis, waited.stretch.actor)))
         };
         Table::new("ended, or CPU taken, by", by)
-            .data("pid", move |waited| {
-                found(waited).map_or(0, |(_, process)| process.pid.0)
-            })
-            .data("tid", move |waited| {
-                found(waited).map_or(0, |(thread, _)| thread.tid.0)
-            })
-            .data("process", move |waited| {
-                found(waited).map_or(String::new(), |(_, process)| label::label(process))
-            })
+            .data("pid", move |waited| found(waited).1.pid.0)
+            .data("tid", move |waited| found(waited).0.tid.0)
+            .data("process", move |waited| label::label(found(waited).1))
             .fact("from", "start_ns", |waited| {
                 Cell::At(self.view.since(waited.stretch.from))
             })
@@ -326,7 +315,7 @@ fn waits<'a>(
     timeline: &'a Timeline,
     ix: ThreadIx,
 ) -> impl Iterator<Item = ThreadWait> + 'a {
-    let thread = analysis.threads.get(ix.0 as usize);
+    let started = !analysis.thread(ix).started_before;
     let known = |stretch: Option<Stretch>, edge: bool| match stretch {
         Some(stretch) => stretch.doing != Bucket::Unknown || stretch.cpu.is_some(),
         None => edge,
@@ -336,7 +325,6 @@ fn waits<'a>(
         .enumerate()
         .filter_map(move |(at, stretch)| {
             let before = at.checked_sub(1).and_then(|at| timeline.get(ix, at));
-            let started = thread.is_some_and(|thread| !thread.started_before);
             Some(ThreadWait {
                 thread: ix,
                 stretch,

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use serde_json::{json, Value};
 use tr_analyze::critical_path::NoPath;
 use tr_analyze::kinds::Kind;
-use tr_analyze::model::Process;
 use tr_analyze::parallelism::{self, Alone, Idle, Parallelism};
 use tr_analyze::programs::Groups;
 use tr_analyze::sort::Rows;
@@ -31,7 +30,6 @@ struct AloneSum {
 }
 
 impl<'a> ParallelismReport<'a> {
-    /// Counts the tasks over time.
     pub fn new(view: &View<'a>) -> ParallelismReport<'a> {
         let groups = path::groups(view.analysis);
         let path = path::path_of(view).ok();
@@ -82,18 +80,11 @@ impl<'a> ParallelismReport<'a> {
         }
     }
 
-    /// The use of more CPUs.
     fn more(&self, out: &mut String, found: &Parallelism, style: &Style) {
         let known: u64 = found.demand.iter().sum();
         let whole = known.saturating_add(found.unknown);
         let cpus = self.cpus();
-        let busy = |cpus: usize| {
-            let levels = found.demand.iter().enumerate();
-            let sum: u128 = levels
-                .map(|(n, ns)| n.min(cpus) as u128 * u128::from(*ns))
-                .sum();
-            sum as f64 / (known.max(1)) as f64
-        };
+        let busy = |cpus: usize| found.could_use(cpus) as f64 / known.max(1) as f64;
         let (least, when) = match found.unknown {
             0 => ("", String::new()),
             _ => ("at least ", format!(" in the known {}", units::time(known))),
@@ -117,10 +108,7 @@ impl<'a> ParallelismReport<'a> {
 
     /// The label of the program that a process was then.
     fn who(&self, alone: &Alone) -> String {
-        let Some(process) = self.process(alone) else {
-            return String::new();
-        };
-        let execs = process.execs.iter();
+        let execs = self.view.analysis.process(alone.process).execs.iter();
         let exec = execs.rev().find(|exec| exec.start <= alone.from);
         match exec {
             Some(exec) => label::label_of(&exec.argv, &exec.comm, false),
@@ -137,7 +125,9 @@ impl<'a> ParallelismReport<'a> {
             .data("to_ns", |alone| self.view.since(alone.to))
             .column("length", |alone| Cell::Time(alone.length()))
             .fact("CPU", "on_cpu_ns", |alone| Cell::Time(alone.on_cpu))
-            .fact("pid", "pid", |alone| Cell::Id(self.pid(alone)))
+            .fact("pid", "pid", |alone| {
+                Cell::Id(self.view.analysis.process(alone.process).pid.0)
+            })
             .named("label")
     }
 
@@ -210,15 +200,6 @@ impl<'a> ParallelismReport<'a> {
             order.then_with(|| a.name.cmp(&b.name))
         });
         sums
-    }
-
-    fn process(&self, alone: &Alone) -> Option<&Process> {
-        let process = alone.process.0 as usize;
-        self.view.analysis.processes.get(process)
-    }
-
-    fn pid(&self, alone: &Alone) -> u32 {
-        self.process(alone).map_or(0, |process| process.pid.0)
     }
 
     fn document(&self, found: &Parallelism) -> Value {

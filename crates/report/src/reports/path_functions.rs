@@ -7,12 +7,11 @@ use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
 use crate::called::TR;
-use crate::functions::{reason_of, FunctionRow, Functions, SampleSum, Sampled};
+use crate::functions::{FunctionRow, Functions, Sampled};
 use crate::style::Style;
 use crate::table::Table;
 use crate::units;
 
-/// The path by function.
 pub struct PathFunctions {
     /// Stacks on a CPU, and stacks of waits, were recorded.
     has: [bool; 2],
@@ -27,21 +26,8 @@ impl PathFunctions {
             return None;
         }
         let found = path.sampled(&analysis.stacks);
-        let samples = found.samples.iter().map(|(sample, ns)| {
-            let sampled = Sampled {
-                stack: sample.stack,
-                doing: sample.doing,
-                reason: match sample.doing {
-                    Doing::OnCpu => None,
-                    Doing::OffCpu => reason_of(analysis, sample),
-                },
-                sum: SampleSum {
-                    samples: 1,
-                    ns: *ns,
-                },
-            };
-            (None, sampled)
-        });
+        let samples = found.samples.iter();
+        let samples = samples.map(|(it, ns)| (None, Sampled::of(analysis, it, *ns)));
         Some(PathFunctions {
             has: [Extra::Stacks, Extra::OffCpuStacks].map(|it| analysis.meta.has(it)),
             functions: Functions::new(&analysis.stacks, samples),
@@ -109,7 +95,6 @@ impl PathFunctions {
         })
     }
 
-    /// The columns of functions.
     pub fn table(&self) -> Table<'_, &FunctionRow> {
         self.functions.table((None, &[]), Doing::OnCpu, 0)
     }

@@ -18,7 +18,6 @@ pub struct QualityReport<'a> {
 }
 
 impl<'a> QualityReport<'a> {
-    /// That of a trace.
     pub fn new(view: &View<'a>) -> QualityReport<'a> {
         QualityReport { view: *view }
     }
@@ -57,7 +56,7 @@ impl<'a> QualityReport<'a> {
         let ours = summary.filter(|_| analysis.meta.recorder.is_none());
         if let Some(summary) = ours {
             let cost = &summary.cost;
-            let wall = analysis.end.since(analysis.start);
+            let wall = analysis.wall();
             let machine = wall.saturating_mul(analysis.meta.cpus.len() as u64);
             let share = cost.recorder_ns as f64 * 100.0 / machine.max(1) as f64;
             let recorder = units::time(cost.recorder_ns);
@@ -84,7 +83,6 @@ impl<'a> QualityReport<'a> {
 }
 
 impl QualityReport<'_> {
-    /// The files of `--with`.
     fn imports(&self) -> Value {
         let imports = self.view.analysis.quality.imports.iter();
         let row = |import: &Import| {

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde_json::{json, Value};
-use tr_analyze::parallelism::{self, Parallelism};
+use tr_analyze::parallelism;
 use tr_analyze::sort::Rows;
 use tr_analyze::waits::{self, Piece};
 use tr_analyze::what_if;
@@ -41,7 +41,6 @@ struct Wanted {
     /// The time in which their number is known.
     known_ns: u64,
     unknown_ns: u64,
-    /// Machines of several sizes.
     machines: Vec<MachineSize>,
 }
 
@@ -57,7 +56,6 @@ struct MachineSize {
 }
 
 impl<'a> RunQueue<'a> {
-    /// The waits of the chosen processes.
     pub fn new(view: &View<'a>) -> RunQueue<'a> {
         let analysis = view.analysis;
         let by = view.ask.by.unwrap_or(By::Program);
@@ -114,13 +112,13 @@ fn wanted(view: &View<'_>) -> Option<Wanted> {
     }
     let machine = |n: usize| MachineSize {
         cpus: n as u64,
-        could_use_ns: could_use(&found, n),
+        could_use_ns: found.could_use(n),
         at_least_ns: limits.as_ref().map(|limits| limits.on(n as u64)),
     };
     // This one, and those of twice the size as long as that is of use.
     let mut machines = vec![machine(cpus)];
     let mut n = cpus.max(1);
-    while could_use(&found, n) < could_use(&found, n.saturating_mul(2)) {
+    while found.could_use(n) < found.could_use(n.saturating_mul(2)) {
         n = n.saturating_mul(2);
         machines.push(machine(n));
     }
@@ -130,14 +128,6 @@ fn wanted(view: &View<'_>) -> Option<Wanted> {
         known_ns: known,
         unknown_ns: found.unknown,
         machines,
-    })
-}
-
-/// The CPU time that so many CPUs would have given to the recorded demand.
-fn could_use(found: &Parallelism, cpus: usize) -> u64 {
-    let levels = found.demand.iter().enumerate();
-    levels.fold(0, |sum: u64, (n, ns)| {
-        sum.saturating_add(ns.saturating_mul(n.min(cpus) as u64))
     })
 }
 
@@ -163,7 +153,6 @@ impl Wanted {
         out + &self.table().text(&self.machines, style, 2)
     }
 
-    /// The columns of machines.
     fn table(&self) -> Table<'_, &MachineSize> {
         let this = |machine: &&MachineSize| match machine.cpus == self.cpus {
             true => "this machine".into(),

@@ -4,6 +4,7 @@
 
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Basis, Process, ThreadIx};
+use tr_analyze::share;
 use tr_analyze::sort::Rows;
 use tr_analyze::timeline::Bucket;
 
@@ -12,7 +13,7 @@ use crate::table::Table;
 use crate::view::{Report, View};
 use crate::{label, units};
 
-/// The default interval: 1 s.
+/// The default interval, in ns: 1 s.
 const INTERVAL: u64 = 1_000_000_000;
 /// The most values, some 200 MB of JSON. As long as there would be more, the interval is
 /// doubled.
@@ -22,7 +23,6 @@ pub struct Series<'a> {
     view: View<'a>,
     /// In ns.
     pub interval: u64,
-    /// The interval of the options.
     asked: u64,
     /// The chosen processes, in order of start.
     pub lines: Vec<ProcessSeries<'a>>,
@@ -36,7 +36,6 @@ pub struct ProcessSeries<'a> {
 }
 
 impl<'a> Series<'a> {
-    /// The series of the chosen processes.
     pub fn new(view: &View<'a>) -> Series<'a> {
         let asked = view.ask.interval.unwrap_or(INTERVAL).max(1);
         let processes: Vec<&Process> = view.processes().collect();
@@ -70,7 +69,6 @@ impl<'a> Series<'a> {
         length.div_ceil(self.interval)
     }
 
-    /// The first interval of the span.
     pub fn first(&self) -> u64 {
         self.view.since(self.view.analysis.start) / self.interval
     }
@@ -87,9 +85,7 @@ pub(super) struct Ran {
 impl Ran {
     /// ns on a CPU from its beginning to `at`.
     pub fn until(&self, at: u64) -> u64 {
-        let whole = u128::from(self.to - self.from).max(1);
-        let part = u128::from(at - self.from) * u128::from(self.on_cpu) / whole;
-        u64::try_from(part).unwrap_or(self.on_cpu)
+        share(self.on_cpu, at - self.from, self.to - self.from)
     }
 }
 
@@ -131,20 +127,17 @@ pub(super) fn on_cpu_by_kernel<'a>(
     let zero = analysis.meta.start;
     let threads = process.threads.iter();
     threads.flat_map(move |ix| {
-        let ns = u128::from(analysis.thread(*ix).by_kernel.on_cpu);
+        let ns = analysis.thread(*ix).by_kernel.on_cpu;
         let unknown = move || {
             let timeline = analysis.timeline.iter().filter(move |_| ns > 0);
             let all = timeline.flat_map(|timeline| timeline.of(*ix));
             all.filter(|stretch| stretch.doing == Bucket::Unknown)
         };
         let whole: u64 = unknown().map(|stretch| stretch.length()).sum();
-        unknown().map(move |stretch| {
-            let part = ns * u128::from(stretch.length()) / u128::from(whole.max(1));
-            Ran {
-                from: stretch.from.since(zero),
-                to: stretch.to.since(zero),
-                on_cpu: u64::try_from(part).unwrap_or(u64::MAX),
-            }
+        unknown().map(move |stretch| Ran {
+            from: stretch.from.since(zero),
+            to: stretch.to.since(zero),
+            on_cpu: share(ns, stretch.length(), whole),
         })
     })
 }

@@ -55,7 +55,6 @@ pub struct StepsReport<'a> {
 }
 
 impl<'a> StepsReport<'a> {
-    /// The steps of the chosen processes.
     pub fn new(view: &View<'a>) -> StepsReport<'a> {
         let analysis = view.analysis;
         let steps = Steps::new(analysis);
@@ -93,10 +92,7 @@ impl<'a> StepsReport<'a> {
         } = self.view;
         // A step without a process has no part in a choice of processes.
         let everything = chosen.len() == analysis.processes.len() || ask.step.is_some();
-        let mut is_chosen = vec![everything; analysis.processes.len()];
-        for at in chosen {
-            is_chosen.get_mut(*at).into_iter().for_each(|it| *it = true);
-        }
+        let is_chosen = self.view.is_chosen();
         let list = self.steps.list();
         let is_named = |at: StepIx, name: &str| {
             let mut around = self.steps.around(Some(at)).filter_map(|at| list.get(at));
@@ -105,7 +101,7 @@ impl<'a> StepsReport<'a> {
         let wanted = |at: StepIx, step: &Step| {
             let process = step
                 .process
-                .map(|ix| is_chosen.get(ix.0 as usize) == Some(&true));
+                .map(|ix| everything || is_chosen.get(ix.0 as usize) == Some(&true));
             process.unwrap_or(everything)
                 && ask.step.as_ref().is_none_or(|name| is_named(at, name))
                 && step.wall() >= ask.min
@@ -179,7 +175,6 @@ impl<'a> StepsReport<'a> {
         out
     }
 
-    /// The lines of JSON and CSV.
     fn asked(&self) -> impl Iterator<Item = StepLine<'_>> {
         let rows = self.ordered().into_iter().take(self.view.ask.most());
         rows.map(|row| StepLine::of(row, String::new()))
@@ -256,12 +251,6 @@ impl<'a> StepsReport<'a> {
             on_cpu: Some(on_cpu.fold(0, u64::saturating_add)),
             on_path: on_path.fold(0, u64::saturating_add),
         }
-    }
-
-    /// The wall time of the analyzed span.
-    fn wall(&self) -> u64 {
-        let analysis = self.view.analysis;
-        analysis.end.since(analysis.start)
     }
 
     fn outside(&self, out: &mut String, style: &Style) {
@@ -355,7 +344,8 @@ impl<'a> StepsReport<'a> {
     fn table(&self, wide: bool) -> Table<'_, StepLine<'_>> {
         let known = |(.., times): (_, _, &StepTimes)| times.spent.map(|it| it.of(Kind::Unknown));
         let unknown = self.all().any(|it| known(it).is_some_and(|ns| ns > 0));
-        let (whole, basis) = (self.wall(), self.view.analysis.basis());
+        let analysis = self.view.analysis;
+        let (whole, basis) = (analysis.wall(), analysis.basis());
         let table = self.data(Table::new("", |line: &StepLine<'_>| self.name(line)));
         let spent = |kind: Kind, of: fn(ByKind) -> Cell| {
             move |line: &StepLine<'_>| match line.step {
@@ -537,10 +527,8 @@ fn summed<'a, R: 'a>(
     }
 }
 
-/// A step with its times.
 type StepRow<'t> = (StepIx, &'t Step, &'t StepTimes);
 
-/// A line to come.
 enum StepItem<'t> {
     /// A step's line, and those of the steps inside it; of no step: the outermost.
     Inside(Option<StepIx>, Levels),
@@ -572,7 +560,6 @@ impl<'t> StepLine<'t> {
     }
 }
 
-/// A kind in a column.
 fn short(kind: Kind) -> &'static str {
     match kind {
         Kind::Others => "others",

@@ -30,7 +30,6 @@ pub struct SystemCalls<'a> {
 
 /// One call of all chosen processes, or of a group of them.
 struct CallRow {
-    /// The number of the group.
     group: Option<usize>,
     name: String,
     sum: CallSum,
@@ -41,10 +40,7 @@ impl<'a> SystemCalls<'a> {
     pub fn new(view: &View<'a>) -> SystemCalls<'a> {
         let analysis = view.analysis;
         // The kernel's sums are of whole processes.
-        let by = match view.ask.by {
-            Some(By::Thread) => Some(By::Process),
-            by => by,
-        };
+        let by = view.ask.by.map(By::of_processes);
         let mut groups = members(view, by.unwrap_or(By::Process));
         let mut place: HashMap<ProcessIx, usize> = HashMap::new();
         for (at, group) in groups.iter().enumerate() {
@@ -95,12 +91,10 @@ impl<'a> SystemCalls<'a> {
         self.rows.is_empty() && self.view.analysis.is_part()
     }
 
-    /// The group of a row.
     fn group(&self, row: &CallRow) -> Option<&Members> {
         self.groups.get(row.group?)
     }
 
-    /// The rows in CSV and JSON.
     fn asked(&self) -> impl Iterator<Item = &CallRow> {
         self.rows.iter().take(self.view.ask.most())
     }

@@ -31,7 +31,7 @@ const ROWS: usize = 3;
 const LEAST_ROWS: usize = 2;
 /// The most bars of the critical path.
 const BARS: usize = 5;
-/// The changes that it names.
+/// The most changes that it names.
 const FIRST: usize = 3;
 
 pub struct Top<'a> {
@@ -41,7 +41,6 @@ pub struct Top<'a> {
 }
 
 impl<'a> Top<'a> {
-    /// The figures of the chosen processes.
     pub fn new(view: &View<'a>) -> Top<'a> {
         Top {
             view: *view,
@@ -159,7 +158,7 @@ impl Report for Top<'_> {
 fn header(out: &mut String, view: &View, style: &Style) {
     let analysis = view.analysis;
     let meta = &analysis.meta;
-    let wall = analysis.end.since(analysis.start);
+    let wall = analysis.wall();
     let what = who::recorded_where(meta);
     let mut facts = Vec::new();
     match analysis.summary.as_ref().map(|summary| summary.status) {
@@ -232,7 +231,6 @@ fn trace(out: &mut String, view: &View, style: &Style) {
     }
 }
 
-/// Draws the CPU time by program.
 fn bars(out: &mut String, programs: &[GroupRow], style: &Style) {
     let whole: u64 = programs
         .iter()
@@ -248,7 +246,6 @@ fn bars(out: &mut String, programs: &[GroupRow], style: &Style) {
     style.bars(out, &shown.collect::<Vec<_>>(), whole, (24, 34));
 }
 
-/// Writes the sums over all processes.
 fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
     let times = &analysis.totals.times;
     if times.on_cpu == 0 {
@@ -273,7 +270,6 @@ fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
     style.items(out, &lead, &parts, " · ");
 }
 
-/// Writes who had the CPUs.
 fn shares(out: &mut String, analysis: &Analysis, style: &Style) {
     let words = CpuShares::of(analysis).words(analysis);
     if !words.is_empty() {
@@ -370,7 +366,6 @@ fn peak(out: &mut String, view: &View, style: &Style) {
     }
 }
 
-/// Writes the command that shows more.
 fn next(out: &mut String, view: &View<'_>, advised: bool, style: &Style) {
     let report = match (advised, view.analysis.meta.root) {
         (true, _) => "advice",

@@ -43,7 +43,6 @@ struct Node<'a> {
     parent: Option<usize>,
     children: Vec<usize>,
     depth: usize,
-    /// The index of its program.
     program: u32,
     /// Equal for nodes with the same program and children of the same shapes.
     shape: u32,
@@ -59,7 +58,6 @@ struct SubtreeSum {
     unknown: u64,
     weight: u64,
     failed: u64,
-    /// The longest wall time.
     longest: u64,
 }
 
@@ -88,7 +86,6 @@ impl<'a> Tree<'a> {
         program.map_or("", String::as_str)
     }
 
-    /// Finds the roots and the order.
     fn arrange(&mut self) {
         let roots = 0..self.nodes.len();
         let roots = roots.filter(|at| self.node(*at).is_some_and(|node| node.parent.is_none()));
@@ -120,7 +117,7 @@ impl<'a> Tree<'a> {
                 unknown: process.times.unknown,
                 weight: 0,
                 failed: exit::failed(process.status).into(),
-                longest: process.end.since(process.start),
+                longest: process.wall(),
             };
             let mut below = Vec::new();
             let mut last = process.end;
@@ -212,7 +209,6 @@ fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> (Vec<Node<'a>>, Vec<St
     (nodes, programs)
 }
 
-/// A line of text.
 #[derive(Clone, Debug)]
 enum TreeItem {
     /// One process; whether its children have lines of their own.
@@ -421,7 +417,7 @@ impl Levels {
 /// A process's wall time; a lower bound if it was alive before or after the
 /// recording. COMMAND's process waits for the recording to start.
 fn wall(analysis: &Analysis, process: &Process) -> Cell {
-    let wall = process.end.since(process.start);
+    let wall = process.wall();
     let before = process.started_before && analysis.meta.root != Some(process.pid);
     if before || process.alive {
         Cell::AtLeast(wall)
@@ -494,7 +490,7 @@ impl Tree<'_> {
             .json_data("end_ns", move |node| {
                 (!node.process.alive).then(|| since(node.process.end))
             })
-            .data("wall_ns", |node| node.process.end.since(node.process.start))
+            .data("wall_ns", |node| node.process.wall())
             .data("on_cpu_ns", |node| node.process.times.on_cpu)
             .data("tree_on_cpu_ns", |node| node.sum.cpu)
             .data("tree_unknown_ns", |node| node.sum.unknown)

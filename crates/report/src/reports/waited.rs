@@ -10,6 +10,7 @@ use tr_analyze::sort::Rows;
 use tr_format::event::Reason;
 use tr_format::meta::Extra;
 
+use super::devices;
 use crate::escape;
 use crate::members::Members;
 use crate::table::{Cell, Table};
@@ -81,23 +82,14 @@ pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<Waited<&
 /// The waits of a group: its name and pid, and the waits.
 pub type WaitedRow<'r, T> = (&'r Members, &'r Waited<T>);
 
-/// The disk's name and number.
-fn label(disk: &Disk) -> String {
-    match &*disk.name {
-        [] => disk.device.to_string(),
-        name => format!("{} ({})", escape::text(name), disk.device),
-    }
-}
-
-/// A table of waits for disks.
 pub fn disks<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d Disk>> {
     let device = |(_, it): &WaitedRow<'_, &Disk>| it.what.map(|disk| disk.device.to_string());
     let name = |(_, it): &WaitedRow<'_, &Disk>| it.what.map(|disk| escape::text(&disk.name));
     let own = |table: Table<'a, _>| table.data("name", name).json_only().data("device", device);
-    table("disk", |it: &&Disk| label(it), own)
+    let label = |it: &&Disk| devices::label(&escape::text(&it.name), it.device);
+    table("disk", label, own)
 }
 
-/// A table of waits in fsync.
 pub fn files<'a, 'd: 'a>() -> Table<'a, WaitedRow<'a, &'d [u8]>> {
     let file = |(_, it): &WaitedRow<'_, &[u8]>| it.what.map(escape::text);
     table(

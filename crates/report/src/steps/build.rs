@@ -91,9 +91,7 @@ fn from_parents_to_children(analysis: &Analysis) -> Vec<ProcessIx> {
 
 struct Build<'a> {
     analysis: &'a Analysis,
-    /// The spans of each process.
     spans: HashMap<ProcessIx, Vec<&'a Span>>,
-    /// The spans of single threads.
     of_threads: HashMap<ThreadIx, Vec<&'a Span>>,
     /// For each process the tests that its executions run.
     tests: Vec<Vec<(Ktime, Tests)>>,
@@ -107,7 +105,6 @@ struct Build<'a> {
     containers: HashMap<ProcessIx, &'a Container>,
 }
 
-/// A change of a process's step.
 enum Change<'a> {
     End(&'a Span),
     Exec(usize, &'a ExecSpan),
@@ -239,7 +236,6 @@ impl Build<'_> {
         out
     }
 
-    /// The step that an execution begins.
     fn exec(
         &mut self,
         ix: ProcessIx,

@@ -18,7 +18,6 @@ use crate::exit;
 use crate::names::named;
 
 named! {
-    /// The kind of a step.
     #[derive(Hash)]
     pub enum StepKind {
         Job = "job", "step of a CI job";
@@ -43,7 +42,6 @@ pub struct Step {
     pub from: Ktime,
     /// Its end; the span's end if it did not end before. A moment has no length.
     pub to: Ktime,
-    /// It began before the analyzed span.
     pub started_before: bool,
     /// It ended inside the analyzed span.
     pub ended: bool,
@@ -94,7 +92,6 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// The steps of an analysis.
     pub fn new(analysis: &Analysis) -> Steps {
         build::steps(analysis)
     }
@@ -141,6 +138,12 @@ impl Steps {
             return false;
         };
         (from..to).contains(&at)
+    }
+
+    /// Whether a thread was in a step right before a time.
+    pub fn was_within(&self, thread: ThreadIx, time: Ktime, step: StepIx) -> bool {
+        let before = Ktime(time.0.saturating_sub(1));
+        self.is_within(self.at(thread, before), step)
     }
 
     /// For each process, whether one of its threads was in a step of this name.

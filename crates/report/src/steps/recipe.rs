@@ -14,7 +14,7 @@ const MOST: usize = 64;
 /// The name of the step that a child of make or ninja is, if the rules know little of what it does:
 /// the program of the process that takes the longest in it.
 pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
-    let wall = process.end.since(process.start);
+    let wall = process.wall();
     if wall < SHORTEST || !is_recipe(analysis, process) {
         return None;
     }
@@ -32,13 +32,13 @@ pub(super) fn name(analysis: &Analysis, process: &Process) -> Option<String> {
             let args: Vec<&[u8]> = exec.argv.args().collect();
             rules::of(&args).is_some()
         });
-        let length = at.end.since(at.start);
+        let length = at.wall();
         if let Some(step) = step {
-            steps = steps.saturating_add(step.end.since(step.start));
+            steps = steps.saturating_add(step.wall());
             continue;
         }
         let runs = |it: &&Process| !it.execs.is_empty() && it.children.is_empty();
-        if runs(&at) && longest.is_none_or(|it| length > it.end.since(it.start)) {
+        if runs(&at) && longest.is_none_or(|it| length > it.wall()) {
             longest = Some(at);
         }
         open.extend(at.children.iter().map(|ix| analysis.process(*ix)));

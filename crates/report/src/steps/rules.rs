@@ -26,7 +26,6 @@ pub(super) struct Found {
     pub wraps: Option<usize>,
 }
 
-/// The tests of a test runner.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Tests {
     #[default]
@@ -269,7 +268,12 @@ const RULES: &[Rule] = &[
          docker ps => -",
     ),
     (
-        &[Family::Jest, Family::Rspec, Family::TestRunner],
+        &[
+            Family::Jest,
+            Family::Rspec,
+            Family::TestRunner,
+            Family::Vitest,
+        ],
         tests::runner,
         "node /w/node_modules/.bin/jest --ci => test | jest
          node /w/node_modules/vitest/vitest.mjs run => test | vitest

@@ -208,7 +208,6 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
     spans
 }
 
-/// The spans of other tools' files.
 fn of_files(analysis: &Analysis) -> impl Iterator<Item = Span> + '_ {
     analysis.imported.iter().map(|it| Span {
         from: it.from,
@@ -282,15 +281,19 @@ impl Ancestors<'_> {
         };
         // For each process the child that continues its run.
         let next: Vec<Option<ProcessIx>> = analysis.process_ids().map(largest).collect();
-        let runs = down(analysis, |ix, above: Option<&(usize, ProcessIx, usize)>| {
-            let depth = above.map_or(0, |(depth, ..)| depth + 1);
-            let parent = analysis.process(ix).parent;
-            let next = parent.and_then(|parent| *next.get(parent.0 as usize)?);
-            match above.filter(|_| next == Some(ix)) {
-                Some((_, first, at)) => (depth, *first, *at),
-                None => (depth, ix, depth),
-            }
-        });
+        let runs = down(
+            analysis,
+            |ix, above: Option<&Option<(usize, ProcessIx, usize)>>| {
+                let above = above.and_then(Option::as_ref);
+                let depth = above.map_or(0, |(depth, ..)| depth + 1);
+                let parent = analysis.process(ix).parent;
+                let next = parent.and_then(|parent| *next.get(parent.0 as usize)?);
+                Some(match above.filter(|_| next == Some(ix)) {
+                    Some((_, first, at)) => (depth, *first, *at),
+                    None => (depth, ix, depth),
+                })
+            },
+        );
         Ancestors { analysis, runs }
     }
 

@@ -97,10 +97,7 @@ pub(crate) type OwnSegment = (Segment, bool);
 /// A step's own critical path; `None` for one without work of its own.
 pub(crate) fn own_path(paths: &Paths<'_>, steps: &Steps, of: StepIx) -> Option<Vec<OwnSegment>> {
     let step = steps.list().get(of).filter(|step| step.has_work)?;
-    let inside = |thread: ThreadIx, time: Ktime| {
-        let before = Ktime(time.0.saturating_sub(1));
-        steps.is_within(steps.at(thread, before), of)
-    };
+    let inside = |thread, time| steps.was_within(thread, time, of);
     let path = paths.between(step.from, step.thread?, step.to, &inside);
     let with = |segment: Segment| (segment, inside(segment.thread, segment.to));
     Some(path.into_iter().map(with).collect())

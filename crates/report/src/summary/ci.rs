@@ -47,7 +47,7 @@ impl Summary {
             }
         };
         let times = &analysis.totals.times;
-        figure("tr_wall_seconds", Some(analysis.end.since(analysis.start)));
+        figure("tr_wall_seconds", Some(analysis.wall()));
         figure("tr_cpu_seconds", times.on_cpu_known());
         figure("tr_run_queue_seconds", times.run_queue_known());
         let _ = writeln!(out, "# TYPE tr_held_back gauge");

@@ -19,9 +19,6 @@ const TEXT: usize = 200;
 
 impl Summary {
     /// The document. Where it would be too long, its lists are shorter.
-    ///
-    /// # Errors
-    /// None in practice: it writes to memory.
     pub fn json(&self, analysis: &Analysis) -> std::io::Result<String> {
         let mut members = MEMBERS;
         loop {
@@ -74,7 +71,7 @@ impl Summary {
             "command": text(&self.command),
             "outcome": text(&self.outcome),
             "exit": status.map(Exit::from),
-            "wall_ns": known(Some(analysis.end.since(analysis.start))),
+            "wall_ns": known(Some(analysis.wall())),
             "on_cpu_ns": known(times.on_cpu_known()),
             "run_queue_ns": known(times.run_queue_known()),
             "cpus": analysis.meta.cpus.len(),

@@ -1,6 +1,7 @@
 // Lanes of the CPUs above the timeline.
 
 import { hue } from "./colors";
+import { runs } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { fit, hatch, sized, type Theme } from "./paint";
@@ -51,7 +52,7 @@ export class CpuLanes {
     for (let t = 0; t < data.processOf.length; t++) {
       for (let piece = first[t]; piece < first[t + 1]; piece++) {
         this.threadOf[piece] = t;
-        if (kind[piece] !== 1 || by[piece] === 0) continue;
+        if (!runs(kind[piece]) || by[piece] === 0) continue;
         const cpu = by[piece] - 1;
         const list = of.get(cpu);
         if (list) list.push(piece);

@@ -4,50 +4,32 @@ import type { Schedules } from "./forecast";
 import { readStacks, type Stacks } from "./stacks";
 
 /** The five things a thread can be doing, in the order in which they are drawn. */
-export const STATES = ["on CPU", "run queue", "blocked", "sleep", "unknown"] as const;
 export const [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN] = [0, 1, 2, 3, 4];
+/** Their names, from the data. */
+export const STATES: string[] = [];
+/** Of each kind of piece its name, its state and, for storage, its part (`KINDS` in segments.rs). From the data. */
+export const KINDS: Doc["kinds"] = [];
 
-/** The name of each kind of piece, and its state (segments.rs). */
-export const KINDS: [string, number][] = [
-  ["unknown", UNKNOWN],
-  ["on CPU", ON],
-  ["run queue", WAIT],
-  ["run queue, preempted", WAIT],
-  ["sleep", ASLEEP],
-  ["stopped", ASLEEP],
-  ["disk", BLOCKED],
-  ["vfork child", BLOCKED],
-  ["blocked in the kernel", BLOCKED],
-  ["unknown", UNKNOWN],
-  ["several", UNKNOWN],
-  ["tasks not recorded", UNKNOWN],
-  ["child", ASLEEP],
-  ["job slot", ASLEEP],
-  ["pipe", ASLEEP],
-  ["lock", ASLEEP],
-  ["socket", ASLEEP],
-  ["timer", ASLEEP],
-  ["events (poll)", ASLEEP],
-  ["terminal", ASLEEP],
-  ...[BLOCKED, BLOCKED, ASLEEP].flatMap((state, n): [string, number][] => [n === 0 ? "disk" : "file", "fsync", "page fault"].map((name) => [name, state])),
-];
-export const MIXED = 10;
-/** A wait for a socket; on the critical path for the network. */
-export const SOCKET = 16;
-/** The first kind of waits for disks and files; all later ones are. */
-export const STORAGE = 20;
+/** The kind of a time of which nothing is known. */
+export const NOTHING = 0;
+
 /** Whether a kind of piece is a wait whose end has a waker. */
 export function waits(kind: number): boolean {
   const state = KINDS[kind]?.[1];
   return state === ASLEEP || state === BLOCKED;
 }
+/** Whether a kind of piece is a time on a CPU. */
+export const runs = (kind: number) => KINDS[kind]?.[1] === ON;
+
 /** Processes without a step, and without a container (query.rs). */
 const [NO_STEP, NO_CONTAINER] = ["no step", "no container"];
-const STATE_OF = Uint8Array.from(KINDS.map(([, state]) => state));
 
 type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: number[]; unknown: number[] };
 
 export type Failure = { process: number | null; name: string; end: string; after: number; above: Failure[]; held: string | null };
+
+/** What a part of the path went to, ns, in how many stays, and the state. */
+export type PathShare = [name: string, ns: number, stays: number, state: number];
 
 export interface Doc {
   trace: {
@@ -91,8 +73,9 @@ export interface Doc {
   threads: Times & { tid: number[]; comm: number[]; start: number[]; end: number[] };
   execs: { start: number[]; end: number[]; label: number[]; argv: (number | null)[]; on_cpu: number[] };
   path: null | {
-    from: number; thread: number[]; length: number[]; kind: number[]; then: number[]; inferred: number[];
-    shares: [string, number, number][];
+    from: number; thread: number[]; length: number[]; share: number[]; then: number[]; inferred: number[];
+    /** `share`: the places here. */
+    shares: PathShare[];
   };
   /** The path's name: without scheduling events it is a chain of forks and exits. */
   path_title: string;
@@ -114,7 +97,9 @@ export interface Doc {
   connections_of: number;
   /** Samples of the machine's totals, ns (available: bytes). */
   counters: { at: number[] } & Record<"busy" | "stolen" | "throttled" | "cpu" | "io" | "memory" | "available", (number | null)[]>;
-  segments: { grain: number; unit: number; pieces: number; mixed: number };
+  states: string[];
+  kinds: [name: string, state: number, storage: number | null][];
+  segments: { grain: number; unit: number; pieces: number; mixed: number; mixed_kind: number };
   /** Sampled stacks. Samples and time: `cut` have no stack, as it is left out; `short` waits are left out. */
   stacks?: { functions: number[]; binaries: number[]; kernel: number[]; stacks: number; samples: number; unit: number;
     together: number; cut: [number, number]; short: [number, number] };
@@ -180,6 +165,7 @@ export class Data {
   readonly subtreeEnd: Uint32Array;
   private texts: string[] = [];
   private calm: Set<number>;
+  private stateOf: Uint8Array;
   /** The names that steps in different ones have. */
   private shared: Set<number> | null = null;
   private peaks: Float64Array;
@@ -200,6 +186,7 @@ export class Data {
     this.peaks = new Float64Array(this.n);
     doc.steps.at_once = atOnce(doc.steps);
     this.calm = new Set(doc.failures.calm);
+    this.stateOf = Uint8Array.from(doc.kinds, ([, state]) => state);
     // Of steps only those that count: a build script's probe answers a question.
     doc.steps.process.forEach((ix, row) => {
       if (ix !== null && this.calm.has(ix)) doc.steps.failed[row] = 0;
@@ -365,7 +352,7 @@ export class Data {
         const left = t0 + column * dt;
         const overlap = (Math.min(to, left + dt) - Math.max(from, left)) * weight;
         if (overlap <= 0) continue;
-        if (mixed < 0) sums[STATE_OF[kind[at]] * n + column] += overlap;
+        if (mixed < 0) sums[this.stateOf[kind[at]] * n + column] += overlap;
         else for (let s = 0; s < 5; s++) sums[s * n + column] += overlap * shares[mixed + s];
       }
     }
@@ -472,7 +459,9 @@ export async function load(element: HTMLElement): Promise<Data> {
   const length = new DataView(bytes.buffer).getUint32(0, true);
   const doc = restore(JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Packed);
   const read = new Reader(bytes, 4 + length);
-  const { pieces: n, mixed, unit } = doc.segments;
+  STATES.push(...doc.states);
+  KINDS.push(...doc.kinds);
+  const { pieces: n, mixed, unit, mixed_kind } = doc.segments;
   const threads = n > 0 ? doc.threads.tid.length : 0;
   const first = new Uint32Array(doc.threads.tid.length + 1);
   for (let t = 0; t < threads; t++) first[t + 1] = first[t] + read.varint();
@@ -502,7 +491,7 @@ export async function load(element: HTMLElement): Promise<Data> {
   const by = new Int32Array(n);
   let next = 0;
   for (let at = 0; at < n; at++) {
-    if (kind[at] === MIXED) share[at] = 5 * next++;
+    if (kind[at] === mixed_kind) share[at] = 5 * next++;
     else by[at] = read.varint();
   }
   return new Data(doc, { first, start, end, kind, share, shares, by }, readStacks(doc, read));

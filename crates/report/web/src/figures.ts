@@ -1,6 +1,6 @@
 // The times of each process in the shown range, and their sums.
 
-import { BLOCKED, ASLEEP, ON, UNKNOWN, WAIT, KINDS, SOCKET, type Data } from "./data";
+import { BLOCKED, ASLEEP, NOTHING, ON, UNKNOWN, WAIT, KINDS, runs, type Data, type PathShare } from "./data";
 
 /** The part of a recording that figures are of: what the store shows, or less. */
 export interface Part {
@@ -96,26 +96,24 @@ export function sums(data: Data, part: Part): Sums {
   return out;
 }
 
-/** The critical path in a part: what it went to, ns, in how many segments, the longest first. */
-export function pathInside(data: Data, part: Part): [name: string, ns: number, segments: number][] {
+/** The critical path in a part, the longest first. */
+export function pathInside(data: Data, part: Part): PathShare[] {
   const { t0, t1 } = part.state;
   const { path } = data.doc;
-  const by = new Map<string, { ns: number; n: number }>();
+  const by = new Map<number, PathShare>();
   let t = path?.from ?? 0;
   path?.thread.forEach((thread, n) => {
     const to = t + path.length[n];
     const ns = Math.min(to, t1) - Math.max(t, t0);
     t = to;
-    const ix = data.processOf[thread];
-    if (ns <= 0 || !part.shown(ix)) return;
-    const kind = path.kind[n];
-    const name = kind === 1 ? data.program(ix) : kind === 4 ? `sleep in ${data.program(ix)}` : kind === SOCKET ? "network" : (KINDS[kind]?.[0] ?? "unknown");
-    const sum = by.get(name) ?? { ns: 0, n: 0 };
-    sum.ns += ns;
-    sum.n++;
-    by.set(name, sum);
+    if (ns <= 0 || !part.shown(data.processOf[thread])) return;
+    const [name, , , state] = path.shares[path.share[n]];
+    const sum: PathShare = by.get(path.share[n]) ?? [name, 0, 0, state];
+    sum[1] += ns;
+    sum[2]++;
+    by.set(path.share[n], sum);
   });
-  return [...by].map(([name, { ns, n }]): [string, number, number] => [name, ns, n]).sort((a, b) => b[1] - a[1]);
+  return [...by.values()].sort((a, b) => b[1] - a[1]);
 }
 
 /** The CPU time of the programs in a part, and their processes, the longest first. */
@@ -172,8 +170,8 @@ export function busy(data: Data, part: Part): { known: number[]; unknown: number
     if (!part.shown(ix)) continue;
     for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) {
       for (let at = first[t]; at < first[t + 1]; at++) {
-        if (kind[at] > 1 || end[at] <= t0 || start[at] >= t1) continue;
-        const on = kind[at] === 1 ? 0 : 2;
+        if (!(runs(kind[at]) || kind[at] === NOTHING) || end[at] <= t0 || start[at] >= t1) continue;
+        const on = runs(kind[at]) ? 0 : 2;
         times[on].push(Math.max(start[at], t0));
         times[on + 1].push(Math.min(end[at], t1));
       }

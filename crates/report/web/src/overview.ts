@@ -1,7 +1,7 @@
 // The first screen: what ran, how it ended, where the time went. A range of time, a
 // subtree, a cgroup or a search narrows every figure.
 
-import type { Data, Failure } from "./data";
+import { ON, type Data, type Failure } from "./data";
 import { h } from "./dom";
 import { inline } from "./grid";
 import { busy, figures, lives, pathInside, programs, reasons, sums } from "./figures";
@@ -220,15 +220,12 @@ export class Overview {
     const { data, store } = this;
     const { path } = data.doc;
     if (!path) return null;
-    const named = new Set(this.ranks.keys());
-    const color = (name: string) =>
-      named.has(name) ? this.color(name) : /^run.queue/.test(name) ? "s1" : name === "disk" || name.startsWith("blocked") ? "s2" : name === "unknown" ? "s4" : "s3";
     const rows = store.narrowed ? pathInside(data, store) : path.shares;
     const whole = rows.reduce((sum, [, ns]) => sum + ns, 0);
     if (whole === 0) return null;
     const n = steps(data).length;
-    const card = this.card(`${data.doc.path_title}: what set the build time`, n > 1 ? `${count(n)} steps` : "", ...rows.slice(0, 8).map(([name, ns, times]) =>
-      this.bar(name, ns, rows[0][1], time(ns), `${share(ns, whole)} · ${count(times)} ×`, color(name), () => store.set({ view: "timeline" }))));
+    const card = this.card(`${data.doc.path_title}: what set the build time`, n > 1 ? `${count(n)} steps` : "", ...rows.slice(0, 8).map(([name, ns, times, state]) =>
+      this.bar(name, ns, rows[0][1], time(ns), `${share(ns, whole)} · ${count(times)} ×`, state === ON ? this.color(name) : `s${state}`, () => store.set({ view: "timeline" }))));
     card.append(h("button", { type: "button", class: "link go", onclick: () => store.set({ view: "timeline", step: 0, sel: steps(data)[0]?.process ?? -1 }) }, "Go through it step by step ( ] )"));
     return card;
   }

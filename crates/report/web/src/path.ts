@@ -1,6 +1,6 @@
 // The critical path as a lane of steps, each with the step before and after it.
 
-import { KINDS, STATES, type Data } from "./data";
+import { STATES, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { beside } from "./lane";
@@ -54,7 +54,7 @@ export function steps(data: Data): Step[] {
     path.thread.forEach((thread, n) => {
       const to = t + path.length[n];
       const process = data.processOf[thread];
-      const state = KINDS[path.kind[n]]?.[1] ?? 4;
+      const state = path.shares[path.share[n]][3];
       const inferred = path.inferred[n] === 1;
       let last = all[all.length - 1];
       if (!last || last.process !== process) all.push((last = { from: t, to, process, several: 1, times: [0, 0, 0, 0, 0], then: 0, inferred: false }));

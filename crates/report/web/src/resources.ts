@@ -1,6 +1,6 @@
 // Lanes above the timeline: network connections and DNS queries, waits for disks, counters of the machine.
 
-import { KINDS, ON, STORAGE, type Data } from "./data";
+import { KINDS, ON, runs, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { fit, sized, type Theme } from "./paint";
@@ -173,7 +173,7 @@ export class Resources {
       const p = piece[w];
       if (start[p] >= t1) break;
       if (end[p] <= t0 || !store.shown(data.processOf[thread[w]])) continue;
-      const column = sums[(kind[p] - STORAGE + 2) % 3];
+      const column = sums[KINDS[kind[p]][2]!];
       const [from, to] = [Math.max(start[p], t0), Math.min(end[p], t1)];
       for (let c = Math.floor((from - t0) / dt); c < n && t0 + c * dt < to; c++) column[c] += (Math.min(to, t0 + (c + 1) * dt) - Math.max(from, t0 + c * dt)) / dt;
     }
@@ -220,7 +220,7 @@ function storage(data: Data): Waits {
   const of = new Map<number, number>();
   for (let t = 0; t < data.processOf.length; t++) {
     for (let piece = first[t]; piece < first[t + 1]; piece++) {
-      if (kind[piece] < STORAGE) continue;
+      if (KINDS[kind[piece]][2] === null) continue;
       all.push(piece);
       of.set(piece, t);
     }
@@ -261,7 +261,7 @@ function recorded(data: Data, times: number[]): number[] {
   const { start, end, kind, share, shares } = data.pieces;
   const out = times.slice(1).map(() => 0);
   for (let piece = 0; piece < kind.length; piece++) {
-    const part = share[piece] >= 0 ? shares[share[piece] + ON] : kind[piece] === 1 ? 1 : 0;
+    const part = share[piece] >= 0 ? shares[share[piece] + ON] : runs(kind[piece]) ? 1 : 0;
     if (part === 0) continue;
     let [lo, hi] = [0, out.length];
     while (lo < hi) {

@@ -1,10 +1,7 @@
 // Sampled stacks: read out of the page, and summed up for what is shown.
 
-import { KINDS, type Data, type Doc, type Reader } from "./data";
+import { KINDS, runs, type Data, type Doc, type Reader } from "./data";
 import type { Store } from "./state";
-
-/** The kind of samples on a CPU. */
-const ON_CPU = 1;
 
 /** The stacks, and the samples of all threads: those of thread t are first[t] .. first[t + 1]. */
 export interface Stacks {
@@ -88,7 +85,7 @@ export function readStacks(doc: Doc, read: Reader): Stacks | null {
   return {
     caller, fn, user, child, next, outermost: outermost(fn, caller, child, next, d.functions.length),
     names: text(d.functions), binaries: text(d.binaries), kernel: d.kernel,
-    first, kind, at, stack, count, ns, runs: kind.includes(ON_CPU), waits: kind.some((k) => k !== ON_CPU),
+    first, kind, at, stack, count, ns, runs: kind.some(runs), waits: kind.some((k) => !runs(k)),
   };
 }
 
@@ -164,7 +161,7 @@ export function sampled({ stacks, threadsFrom }: Data, ix: number): boolean {
 
 /** Whether samples of a kind are asked for. */
 function asked(kind: number, doing: Doing, reason: string): boolean {
-  if (kind === ON_CPU) return doing !== "off";
+  if (runs(kind)) return doing !== "off";
   return doing !== "on" && (reason === "" || KINDS[kind]?.[0] === reason);
 }
 
@@ -177,7 +174,7 @@ function each(stacks: Stacks, data: Data, store: Store, take: (sample: number, c
     for (let s = first[data.threadsFrom[ix]]; s < first[data.threadsFrom[ix + 1]]; s++) {
       if (!store.zoomed) take(s, count[s], ns[s]);
       // A sample on a CPU is a moment, a wait lies before its end.
-      else if (kind[s] === ON_CPU) {
+      else if (runs(kind[s])) {
         if (at[s] >= t0 && at[s] <= t1) take(s, count[s], ns[s]);
       } else {
         const inside = Math.min(at[s], t1) - Math.max(at[s] - ns[s], t0);
@@ -200,9 +197,9 @@ export function weigh(stacks: Stacks, data: Data, store: Store, doing: Doing, re
     const stack = stacks.stack[sample];
     w.count[stack] += count;
     w.ns[stack] += ns;
-    if (kind === ON_CPU) w.on[stack] += ns;
+    if (runs(kind)) w.on[stack] += ns;
     if (stack === 0) return;
-    const own = fn[(kind === ON_CPU ? 0 : user[stack]) || stack];
+    const own = fn[(runs(kind) ? 0 : user[stack]) || stack];
     w.selfCount[own] += count;
     w.selfNs[own] += ns;
   });
@@ -224,7 +221,7 @@ export function reasonsOf(stacks: Stacks, data: Data, store: Store): string[] {
   each(stacks, data, store, (sample, _, ns) => {
     const kind = stacks.kind[sample];
     const name = KINDS[kind]?.[0] ?? "unknown";
-    if (kind !== ON_CPU) by.set(name, (by.get(name) ?? 0) + ns);
+    if (!runs(kind)) by.set(name, (by.get(name) ?? 0) + ns);
   });
   return [...by].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([name]) => name);
 }

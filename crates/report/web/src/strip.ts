@@ -2,7 +2,7 @@
 // the critical path, and the span that the views show, to be dragged.
 
 import { Axis } from "./axis";
-import { BLOCKED, KINDS, ON, STATES, UNKNOWN, WAIT, type Data } from "./data";
+import { BLOCKED, ON, STATES, UNKNOWN, WAIT, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { density, hatch, theme, type Theme } from "./paint";
@@ -140,7 +140,7 @@ export class Strip {
     path.thread.forEach((thread, at) => {
       const end = t + path.length[at];
       const rank = this.programRanks.get(this.data.program(this.data.processOf[thread])) ?? 99;
-      const color = segmentColor(rank, path.kind[at], colors);
+      const color = segmentColor(rank, path.shares[path.share[at]][3], colors);
       const last = Math.min(width - 1, Math.floor((end - from) / dt));
       for (let c = Math.max(0, Math.floor((t - from) / dt)); c <= last; c++) {
         const share = (Math.min(end, from + (c + 1) * dt) - Math.max(t, from + c * dt)) / dt;
@@ -249,12 +249,9 @@ export class Strip {
   }
 }
 
-/** The colour of a segment of the path: its program's, or that of what it waited for. */
-function segmentColor(rank: number, kind: number, colors: Theme): string {
-  if (kind === 1) return rank < 8 ? colors.programs[rank] : colors.css.dim;
-  if (kind === 2) return colors.css.wait;
-  if (KINDS[kind]?.[1] === UNKNOWN) return colors.css.unknown;
-  return kind === 6 || kind === 8 ? colors.css.blocked : colors.css.asleep;
+/** The colour of a segment of the path: its program's, or that of how it waited. */
+function segmentColor(rank: number, state: number, { css, programs }: Theme): string {
+  return [rank < 8 ? programs[rank] : css.dim, css.wait, css.blocked, css.asleep, css.unknown][state];
 }
 
 /** Who the critical path is with at a time; -1: nobody. */

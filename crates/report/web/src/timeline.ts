@@ -3,7 +3,7 @@
 
 import { HUES, hue } from "./colors";
 import { CpuLanes } from "./cpus";
-import { KINDS, STATES, waits } from "./data";
+import { KINDS, NOTHING, ON, STATES, WAIT, waits } from "./data";
 import { choice, h } from "./dom";
 import { clip, FONT } from "./heatmap";
 import { Lane } from "./lane";
@@ -556,11 +556,11 @@ export class Timeline extends TimeView {
     const [reason, state] = KINDS[kind[piece]] ?? KINDS[0];
     const name = waits(kind[piece]) && reason !== STATES[state] ? `${STATES[state]}, ${reason}` : reason;
     const who = by[piece];
-    if (kind[piece] === 1) return `${name}${who > 0 ? ` ${who - 1}` : ""}, ${length}`;
-    if (kind[piece] === 0 || who === 0) return `${name}, ${length}`;
+    if (state === ON) return `${name}${who > 0 ? ` ${who - 1}` : ""}, ${length}`;
+    if (kind[piece] === NOTHING || who === 0) return `${name}, ${length}`;
     const process = data.processOf[who - 3];
     const name_ = who === 1 ? "an interrupt" : who === 2 ? "a task that is not recorded" : process === undefined ? "?" : data.label(process);
-    const verb = kind[piece] === 3 ? "lost the CPU to" : kind[piece] === 2 ? "woken by" : "ended by";
+    const verb = state !== WAIT ? "ended by" : reason === STATES[WAIT] ? "woken by" : "lost the CPU to";
     return `${name}, ${length}, ${verb} ${clip(name_, 60)}${data.processOf[thread] === process ? " (itself)" : ""}`;
   }
 

@@ -15,8 +15,6 @@ interface Link { needs: Set<number>; needed: Set<number>; before: Set<number>; a
 
 const PITCH = 20;
 const HEIGHT = 14;
-/** The kind of waits for a job slot (segments.rs). */
-const SLOT = KINDS.findIndex(([name]) => name === "job slot");
 
 export class UnitsChart extends TimeView {
   /** Steps by their start. */
@@ -61,7 +59,7 @@ export class UnitsChart extends TimeView {
     const ix = process[row];
     const thread = ix === null ? -1 : data.threadsFrom[ix];
     for (let p = first[thread] ?? 0; thread >= 0 && p < first[thread + 1]; p++) {
-      if (kind[p] === SLOT && end[p] > from[row] && start[p] < to[row]) known.push([Math.max(start[p], from[row]), Math.min(end[p], to[row])]);
+      if (KINDS[kind[p]][0] === "job slot" && end[p] > from[row] && start[p] < to[row]) known.push([Math.max(start[p], from[row]), Math.min(end[p], to[row])]);
     }
     this.slots.set(row, known);
     return known;

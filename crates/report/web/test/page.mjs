@@ -1652,6 +1652,23 @@ const tests = {
     page.calm();
   },
 
+  // A part of the recording has the names and the colours of the whole.
+  async the_path_keeps_its_names_and_colours_in_a_part() {
+    const list = async (state) => {
+      const page = await open("demo", state);
+      await settle(page);
+      const card = page.locator(".card", { hasText: "Critical path: what set the build time" });
+      const rows = await card.locator(".row").evaluateAll((all) => all.map((row) => [row.querySelector(".bar-name").textContent, row.querySelector(".bar").className]));
+      page.calm();
+      return rows;
+    };
+    const whole = await list("");
+    const { duration_ns } = analysis("demo").trace;
+    const part = await list(`#t=1000000-${duration_ns}`);
+    assert.ok(whole.length > 5 && whole.some(([name, color]) => name.startsWith("sleep in ") && color === "bar s3"));
+    assert.deepEqual(Object.fromEntries(part), Object.fromEntries(whole));
+  },
+
   // Programs and steps in table and tree are the sums of their processes.
   async processes_are_grouped() {
     const { processes } = analysis("demo");

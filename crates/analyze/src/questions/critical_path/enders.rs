@@ -32,8 +32,7 @@ fn of(analysis: &Analysis, timeline: &Timeline, process: &Process) -> Option<End
     }
     let at = analysis.thread(*leader).exited?;
     let slept = |thread: &ThreadIx| {
-        let from = timeline.at(*thread, at).unwrap_or(0);
-        let mut rest = (from..timeline.count(*thread)).filter_map(|at| timeline.get(*thread, at));
+        let mut rest = timeline.since(*thread, at);
         rest.any(|it| it.to > at && it.doing == Bucket::Wait(Wait::Sleep))
     };
     (!others.iter().any(slept)).then_some((*leader, at))
@@ -49,7 +48,7 @@ pub(super) fn last(analysis: &Analysis, process: &Process) -> Option<ThreadIx> {
     let ender = timeline.and_then(|timeline| of(analysis, timeline, process));
     let ender = ender.map(|(leader, _)| leader).filter(|leader| {
         let tail = process.end.since(end_of(leader));
-        tail.saturating_mul(TAIL) <= process.end.since(process.start)
+        tail.saturating_mul(TAIL) <= process.wall()
     });
     Some(ender.unwrap_or(last))
 }

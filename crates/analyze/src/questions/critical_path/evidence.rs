@@ -48,7 +48,7 @@ impl<'a> Evidence<'a> {
             let mut busy: Arena<_, _> = analysis.process_ids().map(|_| false).collect();
             for thread in analysis.thread_ids() {
                 let is = analysis.thread(thread);
-                let before = || self.graph.before(thread, self.to);
+                let before = || self.graph.timeline.before(thread, self.to);
                 if is.end < self.to || !before().is_some_and(|s| works(&s)) {
                     continue;
                 }
@@ -90,7 +90,7 @@ impl<'a> Evidence<'a> {
         if self.graph.analysis.basis() != Basis::Events {
             return false;
         }
-        let Some(number) = self.graph.number_before(thread, now) else {
+        let Some(number) = self.graph.timeline.number_before(thread, now) else {
             return false;
         };
         let get = |at: usize| self.graph.timeline.get(thread, at);
@@ -153,7 +153,8 @@ impl<'a> Evidence<'a> {
         };
         let threads = child.map_or(&process.threads, |ix| &analysis.process(*ix).threads);
         let mut threads = threads.iter().copied().filter(lives);
-        let works = |ix: &ThreadIx| self.graph.before(*ix, now).is_some_and(|s| works(&s));
+        let before = |ix: &ThreadIx| self.graph.timeline.before(*ix, now);
+        let works = |ix: &ThreadIx| before(ix).is_some_and(|s| works(&s));
         match child {
             Some(_) => {
                 let threads: Vec<ThreadIx> = threads.collect();

@@ -17,6 +17,7 @@ use tr_format::event::Ktime;
 use super::{Segment, Then};
 use crate::kinds::Kind;
 use crate::model::{Analysis, ThreadIx};
+use crate::share;
 use crate::timeline::Sample;
 
 /// The time of a thread's totals that is on the path, in ns, by the number of the sample.
@@ -80,8 +81,7 @@ fn divide(analysis: &Analysis, covered: &Covered, of: Segment, all: &mut Vec<Seg
         let inferred = of.inferred || on_path < sample.length();
         let mut end = from;
         for (kind, ns) in parts(sample, on_path) {
-            let part = u128::from(ns) * u128::from(to.since(from)) / u128::from(on_path.max(1));
-            let part = u64::try_from(part).unwrap_or(u64::MAX);
+            let part = share(ns, to.since(from), on_path);
             end = Ktime(end.0.saturating_add(part)).min(to);
             push(end, kind, inferred);
         }

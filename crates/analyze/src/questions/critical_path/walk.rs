@@ -125,7 +125,7 @@ impl Walk<'_> {
                 Step::To { thread: next, .. }
                     if passed.len() >= AT_ONCE || passed.contains(&next) =>
                 {
-                    let stretch = self.graph.before(thread, now);
+                    let stretch = self.graph.timeline.before(thread, now);
                     let begin = stretch.map_or(self.from, |stretch| stretch.from);
                     (begin, Kind::Unknown, false)
                 }
@@ -187,8 +187,8 @@ impl Walk<'_> {
         if (self.inside)(next, now) {
             return None;
         }
-        let wait = self.graph.before(thread, now).filter(|it| it.from < now);
-        let since = wait.map(|wait| wait.from);
+        let wait = self.graph.timeline.before(thread, now);
+        let since = wait.map(|wait| wait.from).filter(|from| *from < now);
         self.away.or(since.map(|since| Waiter { thread, since }))
     }
 
@@ -228,7 +228,7 @@ impl Walk<'_> {
                 inferred: false,
             };
         }
-        let Some(stretch) = self.graph.before(thread, now) else {
+        let Some(stretch) = self.graph.timeline.before(thread, now) else {
             return self.beginning(thread);
         };
         let own = |kind| Step::Own {
@@ -414,7 +414,7 @@ impl Walk<'_> {
         if !same || asked {
             return;
         }
-        let wait = self.graph.before(thread, now);
+        let wait = self.graph.timeline.before(thread, now);
         let Some(wait) = wait.filter(|it| matches!(it.doing, Bucket::Wait(_))) else {
             return;
         };
@@ -437,12 +437,9 @@ impl Walk<'_> {
 
     /// Whether a thread ends without a further wait.
     fn is_done(&self, thread: ThreadIx, now: Ktime) -> bool {
-        let timeline = self.graph.timeline;
         let alive = self.graph.analysis.thread(thread).alive;
-        let from = timeline.at(thread, now).unwrap_or(0);
-        let count = timeline.count(thread);
-        let mut rest = (from..count.min(from + LAST)).filter_map(|at| timeline.get(thread, at));
-        !alive && count - from <= LAST && !rest.any(|it| matches!(it.doing, Bucket::Wait(_)))
+        let mut rest = self.graph.timeline.since(thread, now).enumerate();
+        !alive && rest.all(|(n, it)| n < LAST && !matches!(it.doing, Bucket::Wait(_)))
     }
 
     /// Adds a thread's time, divided where its process executed another program.

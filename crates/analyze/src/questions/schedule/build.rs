@@ -14,6 +14,7 @@ use crate::kinds::Kind;
 use crate::model::{ProcessIx, ThreadIx};
 use crate::programs::{Group, Groups};
 use crate::questions::graph::{Cause, Graph};
+use crate::share;
 use crate::timeline::{Bucket, Stretch, Wait};
 
 /// The longest time in ns that a task which was woken or forked waits for an idle CPU: longer
@@ -390,8 +391,7 @@ impl Builder<'_> {
     /// Whether a thread's process is a process's descendant.
     fn own_child(&self, process: ProcessIx, thread: ThreadIx) -> bool {
         let analysis = self.graph.analysis;
-        let first = analysis.process(analysis.thread(thread).process).parent;
-        let mut above = std::iter::successors(first, |ix| analysis.process(*ix).parent);
+        let mut above = analysis.ancestors(analysis.thread(thread).process);
         above.any(|ix| ix == process)
     }
 
@@ -573,10 +573,7 @@ struct Hidden {
 impl Hidden {
     /// The work in a part of it, and what is neither work nor a wait in a run queue.
     fn divide(self, ns: u64) -> (u64, u64) {
-        let part = |of: u64| {
-            let part = u128::from(ns) * u128::from(of) / u128::from(self.all.max(1));
-            u64::try_from(part).unwrap_or(ns).min(ns)
-        };
+        let part = |of: u64| share(ns, of, self.all).min(ns);
         let (work, queue) = (part(self.on_cpu), part(self.run_queue));
         (work, (ns - work).saturating_sub(queue))
     }

@@ -1,5 +1,7 @@
 //! The CPUs of a simulated run, and its clock.
 
+use crate::share::share_up;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// The number of CPUs.
@@ -60,16 +62,6 @@ pub(super) struct Clock {
     stopped: bool,
 }
 
-/// `value * by / of`, rounded up.
-pub(super) fn scaled(value: u64, by: u64, of: u64) -> u64 {
-    // A division of 128 bits is a call, and this is the simulation's inner loop.
-    if let Some(product) = value.checked_mul(by) {
-        return product.div_ceil(of.max(1));
-    }
-    let product = u128::from(value) * u128::from(by);
-    u64::try_from(product.div_ceil(u128::from(of.max(1)))).unwrap_or(u64::MAX)
-}
-
 impl Clock {
     pub fn new(machine: Machine) -> Clock {
         Clock {
@@ -111,8 +103,8 @@ impl Clock {
         self.crowded |= tasks > 1 && all > cpus;
         let cost = self.cost((tasks, large), all.saturating_sub(cpus));
         // The service is without that cost, a quota's use and CPU time are with it.
-        let share = scaled(all.max(cpus), 1000 + cost, 1000);
-        let work = work.map(|served| scaled(served.saturating_sub(self.served), share, cpus));
+        let share = share_up(all.max(cpus), 1000 + cost, 1000);
+        let work = work.map(|served| share_up(served.saturating_sub(self.served), share, cpus));
         let work = work.map(|ns| self.now.saturating_add(ns));
         let mut runs = tasks > 0;
         let mut exhausted = u64::MAX;
@@ -126,8 +118,8 @@ impl Clock {
                 }
                 runs = self.budget > 0;
                 // All tasks together use it up.
-                let rate = scaled(cpus.saturating_mul(tasks), 1000 + cost, 1000);
-                exhausted = self.now.saturating_add(scaled(self.budget, share, rate));
+                let rate = share_up(cpus.saturating_mul(tasks), 1000 + cost, 1000);
+                exhausted = self.now.saturating_add(share_up(self.budget, share, rate));
                 let work = work.filter(|_| runs).map(|at| at.min(exhausted));
                 let next = work.into_iter().chain(delay).min();
                 Some(next.map_or(self.period, |at| at.min(self.period)))
@@ -136,15 +128,10 @@ impl Clock {
         let Some(to) = to else {
             return false;
         };
-        let ns = to.saturating_sub(self.now);
         if runs {
-            let passed = match ns.checked_mul(cpus) {
-                Some(product) => product / share,
-                None => u64::try_from(u128::from(ns) * u128::from(cpus) / u128::from(share))
-                    .unwrap_or(u64::MAX),
-            };
+            let passed = crate::share(to.saturating_sub(self.now), cpus, share);
             self.served = self.served.saturating_add(passed);
-            let used = scaled(passed.saturating_mul(tasks), 1000 + cost, 1000);
+            let used = share_up(passed.saturating_mul(tasks), 1000 + cost, 1000);
             self.on_cpu = self.on_cpu.saturating_add(used);
             // What is left is less than a nanosecond of each task.
             self.budget = match to >= exhausted {

@@ -115,10 +115,9 @@ impl Plan {
             // The thread that waits for the job hands on its result.
             return inside && self.limits.get(&owner).is_some_and(|limit| limit.threads);
         }
-        let above = |ix: &ProcessIx| analysis.process(*ix).parent;
-        let mut chain = std::iter::successors(Some(by), above);
+        let mut chain = analysis.lineage(by);
         chain
-            .find(|ix| above(ix) == Some(owner))
+            .find(|ix| analysis.process(*ix).parent == Some(owner))
             .is_some_and(|child| self.starts(child))
     }
 }

@@ -4,6 +4,7 @@ use tr_format::event::Ktime;
 
 use crate::arena::Arena;
 use crate::model::ThreadIx;
+use crate::share;
 
 /// A run, simulated. Times in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,8 +24,7 @@ pub struct Done {
 impl Done {
     /// A time `is / of` times as long.
     pub fn times(ns: u64, (is, of): (u64, u64)) -> u64 {
-        let product = u128::from(ns) * u128::from(is);
-        u64::try_from(product / u128::from(of.max(1))).unwrap_or(u64::MAX)
+        share(ns, is, of)
     }
 
     /// The same with a time, a chain and lives `is / of` times as long; its CPU time is that of the

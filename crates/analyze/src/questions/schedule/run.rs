@@ -8,11 +8,12 @@ use tr_format::event::Ktime;
 
 use super::build::{Op, Threads, What};
 use super::change::{Changes, Effect};
-use super::cpus::{scaled, Clock, Machine};
+use super::cpus::{Clock, Machine};
 use super::gates::{Gates, Plan};
 use super::path::{Done, Log};
 use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
+use crate::share::share_up;
 
 /// The wakings of one number: how many more were done than awaited, and who waits.
 #[derive(Clone, Debug, Default)]
@@ -48,7 +49,7 @@ const SHAKEN: u64 = 100;
 /// The time in ns that an operation of a process asks for.
 fn lasts(machine: Machine, (what, process): (What, ProcessIx), ns: u64) -> u64 {
     let ns = match what {
-        What::Cold => scaled(ns, 1000, 1000 + machine.cold),
+        What::Cold => share_up(ns, 1000, 1000 + machine.cold),
         _ => ns,
     };
     if machine.shaken == 0 || !what.works() {
@@ -58,7 +59,7 @@ fn lasts(machine: Machine, (what, process): (What, ProcessIx), ns: u64) -> u64 {
     let mixed = (u64::from(process.0) + 1)
         .wrapping_add(machine.shaken << 32)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    scaled(ns, 1000 - SHAKEN + (mixed >> 40) % (2 * SHAKEN + 1), 1000)
+    share_up(ns, 1000 - SHAKEN + (mixed >> 40) % (2 * SHAKEN + 1), 1000)
 }
 
 struct Run<'a, F> {

@@ -116,9 +116,8 @@ impl Builder<'_> {
         let others = process.threads.iter().filter(|it| **it != thread);
         let timeline = &self.graph.timeline;
         let mut waits = others.take(MOST).flat_map(|other| {
-            let at = timeline.at(*other, last.to).unwrap_or(0);
-            (at..at.saturating_add(MOST))
-                .map_while(|number| timeline.get(*other, number))
+            let stretches = timeline.since(*other, last.to).take(MOST);
+            stretches
                 .filter(|it| it.doing == Bucket::Wait(Wait::Sleep) && it.to >= last.to)
                 .filter(|it| self.waker(*other, it) == Some(thread))
         });

@@ -22,7 +22,6 @@ pub struct Ids {
 }
 
 impl Ids {
-    /// Those of a recording.
     pub fn new(meta: &Metadata) -> Ids {
         let value = |wanted: &str| {
             let found = meta.ci.iter().find(|(name, _)| name == wanted);

@@ -3,7 +3,6 @@
 
 use prost::Message;
 
-/// Spans of one source.
 #[derive(Clone, PartialEq, Message)]
 pub struct ResourceSpans {
     #[prost(message, optional, tag = "1")]

@@ -31,14 +31,12 @@ use crate::{escape, label, query};
 /// The least length of a step or a process with a span of its own, unless the user gives one.
 pub const LEAST: Duration = Duration::from_millis(100);
 
-/// The version of the semantic conventions.
 const SCHEMA: &str = "https://opentelemetry.io/schemas/1.44.0";
 /// Spans that are encoded at once.
 const CHUNK: usize = 512;
 const INTERNAL: i32 = 1;
 const ERROR: i32 = 2;
 
-/// The encoding of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Encoding {
     /// proto3's.
@@ -96,7 +94,6 @@ pub fn write(
     Ok(())
 }
 
-/// A span of the recording.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Thing {
     /// The recording, which has the span of COMMAND's process.
@@ -129,12 +126,6 @@ impl<'a> Spans<'a> {
         let analysis = view.analysis;
         let judged = Judged::new(analysis);
         let steps = &judged.steps;
-        let mut chosen = vec![false; analysis.processes.len()];
-        for at in view.chosen {
-            if let Some(chosen) = chosen.get_mut(*at) {
-                *chosen = true;
-            }
-        }
         let mut executions = HashMap::new();
         for (at, step) in steps.list().iter().enumerate() {
             let executed = |ix: &ProcessIx| {
@@ -157,21 +148,17 @@ impl<'a> Spans<'a> {
             ids: Ids::new(&analysis.meta),
             judged,
             executions,
-            chosen,
+            chosen: view.is_chosen(),
             innermost: Vec::new(),
             innermost_step: Vec::new(),
             containers: query::containers(analysis),
             root,
             path,
         };
-        let innermost = down(
-            analysis,
-            |ix, above: Option<&Option<(ProcessIx, Thing)>>| {
-                let own = spans.thing(ix).map(|thing| (ix, thing));
-                own.or_else(|| above.copied().flatten())
-            },
-        );
-        spans.innermost = innermost.into_iter().map(Option::flatten).collect();
+        spans.innermost = down(analysis, |ix, above: Option<&Option<_>>| {
+            let own = spans.thing(ix).map(|thing| (ix, thing));
+            own.or_else(|| above.copied().flatten())
+        });
         // Parents come before their children.
         for (at, step) in spans.judged.steps.list().iter().enumerate() {
             let around = |parent: StepIx| spans.innermost_step.get(parent).copied().flatten();
@@ -217,11 +204,9 @@ impl<'a> Spans<'a> {
             Thing::Recording => false,
             Thing::Step(own) => self.judged.steps.is_within(Some(own), step),
             Thing::Process(_) => {
-                let own = self
-                    .judged
-                    .steps
-                    .of_process(self.view.analysis, ix.0 as usize);
-                self.judged.steps.is_within(own, step)
+                let steps = &self.judged.steps;
+                let own = steps.of_process(self.view.analysis, ix.0 as usize);
+                steps.is_within(own, step)
             }
         };
         match span {
@@ -404,7 +389,6 @@ fn long(view: &View<'_>, step: &Step) -> bool {
     step.wall() >= view.ask.min && !step.is_moment()
 }
 
-/// The last program of a process.
 fn program(process: &Process) -> Vec<KeyValue> {
     let args = process.argv.args().map(|arg| AnyValue {
         value: Some(Any::String(escape::text(arg))),
@@ -483,14 +467,12 @@ fn job(meta: &Metadata) -> Vec<KeyValue> {
     known.chain(page).collect()
 }
 
-/// A page of the CI system.
 fn url(ci: &Ci, name: &str, of: &str) -> Option<KeyValue> {
     let url = ci.get(of)?;
     let web = url.starts_with("https://") || url.starts_with("http://");
     web.then(|| text(name, url))
 }
 
-/// The run and its machine.
 fn resource(analysis: &Analysis, given: &[Given]) -> Resource {
     let meta = &analysis.meta;
     let ci = Ci::new(meta);

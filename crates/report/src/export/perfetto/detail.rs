@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::model::{Analysis, Process};
+use tr_analyze::share;
 use tr_format::event::Ktime;
 
 /// The most bytes of an export without a given detail.
@@ -20,30 +21,21 @@ const STAY: u64 = 30;
 const SLICE: u64 = 150;
 const PROCESS: u64 = 1_000;
 
-/// The wall time of a process in ns.
-pub fn wall(process: &Process) -> u64 {
-    process.end.since(process.start)
-}
-
 /// The detail in ns with which a recording takes some [`MOST`] bytes: 0 for one of few events.
 pub fn of(analysis: &Analysis, events: u64) -> u64 {
     if whole(analysis, events) <= MOST {
         return 0;
     }
-    let length = analysis.end.since(analysis.start);
+    let length = analysis.wall();
     let cpus = analysis.meta.cpus.len().max(1) as u64;
     // A piece, and a longer stay after it.
     let moment = 2 * (cpus.saturating_mul(STAY) + SLICE);
-    let half = u128::from(MOST / 2);
-    let pieces = u128::from(length) * u128::from(moment) / half;
-    let mut lengths: Vec<u64> = analysis.processes.iter().map(wall).collect();
+    let pieces = share(length, moment, MOST / 2);
+    let mut lengths: Vec<u64> = analysis.processes.iter().map(Process::wall).collect();
     lengths.sort_unstable_by(|a, b| b.cmp(a));
     let shortest = lengths.get((MOST / 2 / PROCESS) as usize);
     let shortest = shortest.map_or(0, |ns| ns.saturating_add(1));
-    u64::try_from(pieces)
-        .unwrap_or(u64::MAX)
-        .max(shortest)
-        .max(1)
+    pieces.max(shortest).max(1)
 }
 
 /// The bytes of an export of so many events of which nothing is merged, rather too many.
@@ -56,7 +48,7 @@ pub fn whole(analysis: &Analysis, events: u64) -> u64 {
 
 /// Things in order of time, without overlaps, of which short ones are merged.
 pub struct Merger<T> {
-    /// The detail in ns.
+    /// In ns.
     detail: u64,
     from: Ktime,
     to: Ktime,
@@ -95,7 +87,6 @@ impl<T: Ord + Clone> Merger<T> {
         [before, None]
     }
 
-    /// The last piece.
     pub fn take(&mut self) -> Option<Piece<T>> {
         let sums = std::mem::take(&mut self.sums);
         let busy = sums

@@ -24,7 +24,6 @@ pub struct Lives<'a> {
     chosen: HashSet<Tid>,
     cpus: BTreeMap<CpuId, Cpu>,
     comms: HashMap<Tid, Comm>,
-    /// The parents of the living processes.
     parents: HashMap<Tgid, Tgid>,
     /// The processes of the living tasks, if wake-ups are drawn as flows.
     flows: Option<HashMap<Tid, Tgid>>,

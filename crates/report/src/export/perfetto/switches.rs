@@ -353,7 +353,7 @@ struct Running {
 
 impl Running {
     fn new(analysis: &Analysis) -> Running {
-        let length = analysis.end.since(analysis.start);
+        let length = analysis.wall();
         let mut interval = INTERVAL;
         while length / interval >= INTERVALS {
             interval *= 2;

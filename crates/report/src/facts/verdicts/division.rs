@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use tr_analyze::awaited::Awaited;
 use tr_analyze::contention::{Contention, Wait};
 use tr_analyze::critical_path::{Kind, Segment};
-use tr_analyze::memory::MemoryKind;
+use tr_analyze::memory::{self, killed};
 use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
 use tr_analyze::network::Ends;
+use tr_analyze::share;
 use tr_analyze::sort::Gather;
 use tr_analyze::status::ended_in_time;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
@@ -16,7 +17,7 @@ use tr_format::event::{Ktime, Reason};
 
 use crate::exit;
 use crate::facts::loads;
-use crate::facts::memory::{evicts, killed};
+use crate::facts::memory::evicts;
 use crate::facts::network::Host;
 use crate::facts::parts::{Part, PartTimes};
 use crate::label;
@@ -100,14 +101,13 @@ impl<'a> Divider<'a> {
             contention,
             ends: Ends::new(analysis),
             threads,
-            memory: memory(analysis, steps),
-            no_memory: killed(analysis).map(|(ix, _)| ix).gather(),
+            memory: memory_of(analysis, steps),
+            no_memory: killed(analysis).map(|it| it.process).gather(),
         }
     }
 
     fn is_inside(&self, of: StepIx, thread: ThreadIx, time: Ktime) -> bool {
-        let before = Ktime(time.0.saturating_sub(1));
-        self.steps.is_within(self.steps.at(thread, before), of)
+        self.steps.was_within(thread, time, of)
     }
 
     /// Divides a step's own critical path.
@@ -148,7 +148,7 @@ impl<'a> Divider<'a> {
         let worked = ended.filter(|it| {
             let times = it.times;
             let waited = times.sleep.saturating_add(times.blocked);
-            waited.saturating_mul(10) <= it.end.since(it.start)
+            waited.saturating_mul(10) <= it.wall()
         });
         // A helper that spins beside its parent's work is ended when that is done.
         let worked = worked.filter(|it| {
@@ -172,7 +172,7 @@ impl<'a> Divider<'a> {
                 busy = busy.saturating_add(it.length());
             }
         }
-        busy.saturating_mul(10) <= during.end.since(during.start)
+        busy.saturating_mul(10) <= during.wall()
     }
 
     /// Whether the kernel killed a process in the step for lack of memory.
@@ -206,10 +206,8 @@ impl<'a> Divider<'a> {
         let on_cpu = stretches.filter(|it| matches!(it.doing, Bucket::OnCpu(_)));
         let on_cpu = on_cpu.map(|it| it.length());
         let had = on_cpu.fold(0, u64::saturating_add).min(all);
-        let own = u128::from(waited) * u128::from(had) / u128::from(all);
-        divided
-            .times
-            .take(Part::Own, u64::try_from(own).unwrap_or(waited), Part::Work);
+        let own = share(waited, had, all);
+        divided.times.take(Part::Own, own, Part::Work);
     }
 
     /// The waits for a CPU of a step's own critical path.
@@ -263,8 +261,7 @@ impl<'a> Divider<'a> {
     /// What a thread waited for right before that time.
     fn awaited(&self, thread: ThreadIx, time: Ktime) -> Option<Awaited> {
         let timeline = self.analysis.timeline.as_ref()?;
-        let number = timeline.at(thread, Ktime(time.0.checked_sub(1)?))?;
-        let stretch = timeline.get(thread, number)?;
+        let stretch = timeline.before(thread, time)?;
         self.analysis.awaited(thread, &stretch)
     }
 
@@ -310,8 +307,7 @@ impl<'a> Divider<'a> {
     /// A wait for a page of a file or from swap.
     fn is_fault(&self, segment: &Segment) -> bool {
         let timeline = self.analysis.timeline.as_ref();
-        let stretch =
-            timeline.and_then(|it| it.get(segment.thread, it.at(segment.thread, segment.from)?));
+        let stretch = timeline.and_then(|it| it.around(segment.thread, segment.from));
         stretch.is_some_and(|it| it.reason == Reason::PageFault)
     }
 
@@ -382,10 +378,8 @@ impl<'a> Divider<'a> {
         (from, to): (Ktime, Ktime),
     ) -> impl Iterator<Item = Stretch> + use<'a> {
         let timeline = self.analysis.timeline.as_ref();
-        let all = timeline.into_iter().flat_map(move |timeline| {
-            let first = timeline.at(thread, from).unwrap_or(0);
-            (first..timeline.count(thread)).map_while(move |number| timeline.get(thread, number))
-        });
+        let all = timeline.into_iter();
+        let all = all.flat_map(move |timeline| timeline.since(thread, from));
         let all = all.take_while(move |it| it.from < to);
         let cut = all.map(move |it| Stretch {
             from: it.from.max(from),
@@ -493,33 +487,19 @@ struct Waits {
     reclaims: u64,
 }
 
-/// The waits for memory of each step's threads: an event tells those since the thread's event before.
-fn memory(analysis: &Analysis, steps: &Steps) -> HashMap<StepIx, Waits> {
+/// The waits for memory of each step's threads.
+fn memory_of(analysis: &Analysis, steps: &Steps) -> HashMap<StepIx, Waits> {
     let mut sums: HashMap<StepIx, Waits> = HashMap::new();
-    let mut before: HashMap<ThreadIx, Ktime> = HashMap::new();
-    for event in &analysis.memory {
-        let start = analysis.thread(event.thread).start;
-        let (since, count, ns) = match event.kind {
-            MemoryKind::Reclaimed(count, ns) => {
-                let last = before.insert(event.thread, event.time);
-                (last.unwrap_or(start), count, ns)
-            }
-            MemoryKind::Swapped(ns) => (start, 0, ns),
-            MemoryKind::Killed(_) => continue,
-        };
-        let whole = event.time.since(since).max(1);
-        for (from, to, step) in steps.parts(analysis, event.thread) {
-            let part = to
-                .min(event.time)
-                .since(from.max(since).min(to.min(event.time)));
-            let of = |sum: u64| {
-                let of = u128::from(sum) * u128::from(part) / u128::from(whole);
-                u64::try_from(of).unwrap_or(u64::MAX)
-            };
+    for it in memory::waits(analysis) {
+        let whole = it.until.since(it.since);
+        for (from, to, step) in steps.parts(analysis, it.thread) {
+            let to = to.min(it.until);
+            let part = to.since(from.max(it.since).min(to));
             for step in steps.around(step).filter(|_| part > 0) {
                 let sum = sums.entry(step).or_default();
-                sum.ns = sum.ns.saturating_add(of(ns));
-                sum.reclaims = sum.reclaims.saturating_add(of(count));
+                sum.ns = sum.ns.saturating_add(share(it.ns, part, whole));
+                let reclaims = share(it.reclaims.unwrap_or(0), part, whole);
+                sum.reclaims = sum.reclaims.saturating_add(reclaims);
             }
         }
     }

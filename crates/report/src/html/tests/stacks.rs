@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::*;
+use crate::html::segments::KINDS;
 use crate::reports::flame::Flame;
 use crate::view::{Ask, Report, View};
 
@@ -110,18 +111,17 @@ fn functions_have_the_times_of_the_report() {
 fn waits_have_the_reasons_of_the_timeline() {
     let analysis = analysis();
     let all = stacks(&analysis, &Room::default()).unwrap();
-    let mut kinds: BTreeMap<&str, BTreeSet<u8>> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for it in all.samples.iter().filter(|it| it.kind != 1) {
         for function in functions(&all, it.stack) {
             kinds
                 .entry(&function.name.function)
                 .or_default()
-                .insert(it.kind);
+                .insert(KINDS[usize::from(it.kind)].0);
         }
     }
-    // A child, a timer.
-    assert_eq!(kinds["wait4"], BTreeSet::from([12]));
-    assert_eq!(kinds["clock_nanosleep"], BTreeSet::from([17]));
+    assert_eq!(kinds["wait4"], BTreeSet::from(["child"]));
+    assert_eq!(kinds["clock_nanosleep"], BTreeSet::from(["timer"]));
 }
 
 #[test]
