@@ -59,6 +59,7 @@ check: setup ## check formatting, clippy, docs, layers, features, packages, MSRV
 	scripts/layers.sh
 	python3 -m py_compile fleet/*.py benches/*.py benches/plants/*.py fixtures/*.py
 	CLANG=/nonexistent $(CARGO) check --locked --no-default-features --all-targets 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }
+	$(CARGO) check --locked --no-default-features --features record-only --bin tr 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }
 	scripts/deny.sh
 	scripts/msrv.sh
 	scripts/web.sh check
