@@ -399,6 +399,20 @@ fn a_polling_loop_gains_one_sleep() {
     assert!(ends, "{text}");
 }
 
+/// Each test file's sleeps are judged alone: equal ones of several files are no loop, and loops with
+/// different intervals gain one sleep each. All runs of one runner are one line.
+#[test]
+fn the_sleeps_of_tests_are_judged_by_file() {
+    let line = &of_build("tests-sleep")[0];
+    assert_eq!((kind(line), &line["processes"]), ("sleep", &Value::from(9)));
+    let gain = line["gain_at_most_ns"].as_u64().unwrap();
+    assert!(gain > 2_500_000_000, "{line}");
+    let line = &of_build("tests-poll")[0];
+    assert_eq!(kind(line), "poll");
+    let gain = line["gain_at_most_ns"].as_u64().unwrap();
+    assert!((510_000_000..620_000_000).contains(&gain), "{line}");
+}
+
 /// A build that is well as it is gets a line that says so, and how near to its bound it is.
 #[test]
 fn nothing_has_a_word() {
