@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use tr_analyze::awaited::Awaited;
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::{ImportedKind, ProcessIx};
 use tr_analyze::programs::Group;
@@ -178,6 +179,19 @@ fn limit(facts: &Facts<'_>, owner: Group) -> Limit {
     told.map_or(Limit::One, Limit::Inherited)
 }
 
+/// Whether a process waited for a job slot.
+fn waits_for_slots(facts: &Facts<'_>, process: ProcessIx) -> bool {
+    let analysis = facts.analysis;
+    let timeline = analysis.timeline.as_ref();
+    timeline.is_some_and(|timeline| {
+        let mut threads = analysis.process(process).threads.iter();
+        threads.any(|thread| {
+            let mut stretches = timeline.of(*thread);
+            stretches.any(|it| analysis.awaited(*thread, &it) == Some(Awaited::Slot))
+        })
+    })
+}
+
 /// The first job works more than twice as long as each later one, and those are alike: they may use what it left,
 /// as compilers with a cache do. At once each may take as long as the first.
 fn first_is_long(jobs: &[Job]) -> bool {
@@ -198,10 +212,12 @@ fn row(facts: &Facts<'_>, owner: Group, mut jobs: Vec<Job>) -> Option<Row> {
     let slowest = jobs.iter().max_by_key(|job| job.to.since(job.from))?;
     let at_once = at_once(&jobs);
     let limit = limit(facts, owner);
-    if !limit.holds(at_once, facts.cpus) {
+    let owners = facts.execution(owner)?.process;
+    let inherits = matches!(limit, Limit::Inherited(jobs) if jobs != Some(1)) && at_once == 1;
+    // One that waits for a slot was called as it should be.
+    if !limit.holds(at_once, facts.cpus) || inherits && waits_for_slots(facts, owners) {
         return None;
     }
-    let inherits = matches!(limit, Limit::Inherited(jobs) if jobs != Some(1)) && at_once == 1;
     // The union of their times: another phase may lie between them.
     let mut until = from;
     let (mut length, mut idle) = (0u64, 0u64);
@@ -223,7 +239,7 @@ fn row(facts: &Facts<'_>, owner: Group, mut jobs: Vec<Job>) -> Option<Row> {
     let others = groups.iter().copied().filter(|it| *it != slowest.group);
     Some(Row {
         jobs: Jobs {
-            owner: facts.execution(owner)?.process,
+            owner: owners,
             from,
             to: jobs.last()?.from,
             at_once: facts.cpus,
