@@ -116,6 +116,17 @@ fn builds_below_a_make_may_save_nothing() {
     }
 }
 
+/// A make that is not called as `$(MAKE)` has no job slots, which its arguments do not tell.
+#[test]
+fn a_make_without_job_slots_may_be_called_wrongly() {
+    let line = &of_build("make-literal")[0];
+    assert_eq!(line["action"], "call it as $(MAKE)");
+    assert_eq!(line["gain_at_least_ns"], 0, "{line}");
+    // Those that wait for slots have them.
+    let slots = of_build("slots");
+    assert!(slots.iter().all(|it| kind(it) != "few-jobs"), "{slots:?}");
+}
+
 /// At most seven, each with a limit of 2 % of the time without others or more, and none above the
 /// time between the path's ends; the one with the largest middle first, and at the end what others took,
 /// which no other line claims.
