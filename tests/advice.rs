@@ -120,7 +120,7 @@ fn builds_below_a_make_may_save_nothing() {
 #[test]
 fn a_make_without_job_slots_may_be_called_wrongly() {
     let line = &of_build("make-literal")[0];
-    assert_eq!(line["action"], "call it as $(MAKE)");
+    assert_eq!(line["action"], "call it as $(MAKE), if it is not");
     assert_eq!(line["gain_at_least_ns"], 0, "{line}");
     // Those that wait for slots have them.
     let slots = of_build("slots");

@@ -11,7 +11,7 @@ use tr_analyze::schedule::Jobs;
 use tr_analyze::sort::Rows;
 use tr_analyze::tools::{Family, Role};
 use tr_analyze::what_if::Without;
-use tr_format::event::Ktime;
+use tr_format::event::{Ktime, Reason};
 
 use super::facts::Facts;
 use super::programs;
@@ -179,7 +179,8 @@ fn limit(facts: &Facts<'_>, owner: Group) -> Limit {
     told.map_or(Limit::One, Limit::Inherited)
 }
 
-/// Whether a process waited for a job slot.
+/// Whether a make waited for a job slot: in `pselect` also a child's end ends that wait. Without slots it waits in
+/// `wait4`.
 fn waits_for_slots(facts: &Facts<'_>, process: ProcessIx) -> bool {
     let analysis = facts.analysis;
     let timeline = analysis.timeline.as_ref();
@@ -187,7 +188,9 @@ fn waits_for_slots(facts: &Facts<'_>, process: ProcessIx) -> bool {
         let mut threads = analysis.process(process).threads.iter();
         threads.any(|thread| {
             let mut stretches = timeline.of(*thread);
-            stretches.any(|it| analysis.awaited(*thread, &it) == Some(Awaited::Slot))
+            stretches.any(|it| {
+                it.reason == Reason::Poll || analysis.awaited(*thread, &it) == Some(Awaited::Slot)
+            })
         })
     })
 }
@@ -284,7 +287,7 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
             .map(|known| known.change(facts.cpus))
             .filter(|action| !action.is_empty())
             .unwrap_or_else(|| match first.inherits {
-                true => "call it as $(MAKE)".into(),
+                true => "call it as $(MAKE), if it is not".into(),
                 false => "run them at once".into(),
             }),
         without: Without::own(|_, _| true, Some(facts.below(&others))),
