@@ -116,6 +116,15 @@ fn builds_below_a_make_may_save_nothing() {
     }
 }
 
+/// What has all of COMMAND's work is what the build is for, also below `timeout`.
+#[test]
+fn a_wrapper_changes_no_answer() {
+    let line = &of_build("alone-below")[0];
+    assert_eq!(line["action"], "divide its work among the CPUs", "{line}");
+    let gain = line["gain_at_most_ns"].as_f64().unwrap();
+    assert!(gain < wall("alone-below").0 * 0.6e9, "{line}");
+}
+
 /// A make that is not called as `$(MAKE)` has no job slots, which its arguments do not tell.
 #[test]
 fn a_make_without_job_slots_may_be_called_wrongly() {

@@ -355,7 +355,10 @@ fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
         }
         let told = told.get(&it.process).copied();
         let (action, each) = match (known.family, told) {
-            (Family::Pytest, None) => ("divide them by pytest-xdist if they are long", 0),
+            (Family::Pytest, None) => (
+                "divide them by pytest-xdist if they take more than a few ms each",
+                0,
+            ),
             (Family::Pytest, Some(_)) => (known.action, XDIST),
             _ => (known.action, 0),
         };
