@@ -79,10 +79,11 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
             });
         }
     }
+    let told = told_makes(facts);
     let mut rows: BTreeMap<(&str, &str), Vec<Row>> = BTreeMap::new();
     for ((owner, program), jobs) in by_owner {
         let parent = facts.execution(owner).map_or("", |it| it.program.as_str());
-        if let Some(row) = row(facts, owner, jobs) {
+        if let Some(row) = row(facts, owner, jobs, &told) {
             rows.entry((parent, program)).or_default().push(row);
         }
     }
@@ -156,7 +157,19 @@ impl Limit {
     }
 }
 
-fn limit(facts: &Facts<'_>, owner: Group) -> Limit {
+/// The number of jobs that the nearest make was told, for each execution: that one itself, or one that it comes from.
+fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
+    facts.down(|group, above: Option<&Option<Option<u64>>>| {
+        let program = facts.execution(group).map(|it| it.program.as_str());
+        let make = program.and_then(programs::known);
+        let make = make.filter(|it| it.family == Family::Make);
+        let own = make.and_then(|it| it.jobs(&facts.args(group)));
+        own.or_else(|| above.copied().flatten())
+    })
+}
+
+/// `told`: of [`told_makes`].
+fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit {
     let known = |group: Group| programs::known(&facts.execution(group)?.program);
     let Some(own) = known(owner) else {
         return Limit::One;
@@ -170,12 +183,8 @@ fn limit(facts: &Facts<'_>, owner: Group) -> Limit {
             false => Limit::Unknown,
         };
     }
-    let above = std::iter::successors(facts.owner(owner), |group| facts.owner(*group));
-    let mut makes = above.filter_map(|group| Some((group, known(group)?)));
-    let told = makes.find_map(|(group, it)| {
-        let told = it.jobs(&facts.args(group));
-        told.filter(|_| it.family == Family::Make)
-    });
+    let above = facts.owner(owner);
+    let told = above.and_then(|above| *told.get(above as usize)?);
     told.map_or(Limit::One, Limit::Inherited)
 }
 
@@ -206,7 +215,12 @@ fn first_is_long(jobs: &[Job]) -> bool {
     most < first.on_cpu && works().all(|work| work.saturating_mul(2) >= most)
 }
 
-fn row(facts: &Facts<'_>, owner: Group, mut jobs: Vec<Job>) -> Option<Row> {
+fn row(
+    facts: &Facts<'_>,
+    owner: Group,
+    mut jobs: Vec<Job>,
+    told: &[Option<Option<u64>>],
+) -> Option<Row> {
     if jobs.len() < ROW.0 || facts.cpus < 2 {
         return None;
     }
@@ -214,7 +228,7 @@ fn row(facts: &Facts<'_>, owner: Group, mut jobs: Vec<Job>) -> Option<Row> {
     let from = jobs.first()?.from;
     let slowest = jobs.iter().max_by_key(|job| job.to.since(job.from))?;
     let at_once = at_once(&jobs);
-    let limit = limit(facts, owner);
+    let limit = limit(facts, owner, told);
     let owners = facts.execution(owner)?.process;
     let inherits = matches!(limit, Limit::Inherited(jobs) if jobs != Some(1)) && at_once == 1;
     // One that waits for a slot was called as it should be.
