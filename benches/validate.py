@@ -122,10 +122,9 @@ def apply(line, name, command):
     """The changed command and environment, or None where only a person can apply the line."""
     kind, program = line["kind"], line["finding"].split(" ")[0]
     jobs = re.search(r"-j ?(\d+)", line["action"])
-    if kind in ("few-jobs", "tests") and not re.search("run them at once| if ", line["action"]):
-        # Names of the option without a number: one job a CPU; "beyond" that: twice as many.
-        more = os.cpu_count() * (2 if "beyond" in line["action"] else 1)
-        changed = with_jobs(command, jobs.group(1) if jobs else str(more))
+    if kind in ("few-jobs", "tests") and not re.search(r"run them at once| if |\$\(MAKE\)", line["action"]):
+        # Names of the option without a number: one job a CPU.
+        changed = with_jobs(command, jobs.group(1) if jobs else str(os.cpu_count()))
         return changed and (changed, {})
     if name in real.BUILDS:
         if kind == "link" and (found := faster_linker(os.getcwd())):

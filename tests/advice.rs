@@ -116,6 +116,26 @@ fn builds_below_a_make_may_save_nothing() {
     }
 }
 
+/// What has all of COMMAND's work is what the build is for, also below `timeout`.
+#[test]
+fn a_wrapper_changes_no_answer() {
+    let line = &of_build("alone-below")[0];
+    assert_eq!(line["action"], "divide its work among the CPUs", "{line}");
+    let gain = line["gain_at_most_ns"].as_f64().unwrap();
+    assert!(gain < wall("alone-below").0 * 0.6e9, "{line}");
+}
+
+/// A make that is not called as `$(MAKE)` has no job slots, which its arguments do not tell.
+#[test]
+fn a_make_without_job_slots_may_be_called_wrongly() {
+    let line = &of_build("make-literal")[0];
+    assert_eq!(line["action"], "call it as $(MAKE), if it is not");
+    assert_eq!(line["gain_at_least_ns"], 0, "{line}");
+    // Those that wait for slots have them.
+    let slots = of_build("slots");
+    assert!(slots.iter().all(|it| kind(it) != "few-jobs"), "{slots:?}");
+}
+
 /// At most seven, each with a limit of 2 % of the time without others or more, and none above the
 /// time between the path's ends; the one with the largest middle first, and at the end what others took,
 /// which no other line claims.
@@ -397,6 +417,20 @@ fn a_polling_loop_gains_one_sleep() {
     let verdict = text.lines().find(|line| line.starts_with("Verdict  "));
     let ends = verdict.is_some_and(|it| it.ends_with("the changes below save up to 500 ms"));
     assert!(ends, "{text}");
+}
+
+/// Each test file's sleeps are judged alone: equal ones of several files are no loop, and loops with
+/// different intervals gain one sleep each. All runs of one runner are one line.
+#[test]
+fn the_sleeps_of_tests_are_judged_by_file() {
+    let line = &of_build("tests-sleep")[0];
+    assert_eq!((kind(line), &line["processes"]), ("sleep", &Value::from(9)));
+    let gain = line["gain_at_most_ns"].as_u64().unwrap();
+    assert!(gain > 2_500_000_000, "{line}");
+    let line = &of_build("tests-poll")[0];
+    assert_eq!(kind(line), "poll");
+    let gain = line["gain_at_most_ns"].as_u64().unwrap();
+    assert!((510_000_000..620_000_000).contains(&gain), "{line}");
 }
 
 /// A build that is well as it is gets a line that says so, and how near to its bound it is.

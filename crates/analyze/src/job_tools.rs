@@ -101,7 +101,7 @@ const ROWS: &[JobTool] = &[
     row(Family::BatsFile, "-j --jobs"),
     row(Family::Pytest, "-n --numprocesses").auto("auto logical"),
     row(Family::Node, "--test-concurrency"),
-    row(Family::Meson, "--num-processes"),
+    row(Family::Meson, "--num-processes").unless_told(Untold::Seen),
     row(Family::Jest, "--maxWorkers -w").one("--runInBand -i").unless_told(Untold::Seen),
     // It has long options of jest's; its `-w` is another one.
     row(Family::Vitest, "--maxWorkers").unless_told(Untold::Seen),

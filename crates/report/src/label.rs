@@ -26,6 +26,8 @@ enum Tool {
     /// The program has the first argument that is no option (`git clone`). These
     /// options have their value in the next argument.
     Verbs(&'static str),
+    /// The program has the first argument if it is one of these, and otherwise the other name.
+    Commands(&'static str, &'static str),
     /// The program is a script, a module, or a text among the arguments.
     Interpreter(Script),
     /// The first argument is another tool.
@@ -174,10 +176,23 @@ const TOOLS: &[(&[Family], Tool, &str)] = &[
         "docker --context ci run x => docker run | x",
     ),
     (
-        &[Family::Pip, Family::Operator, Family::Meson],
+        &[Family::Pip, Family::Operator],
         Tool::Verbs(""),
-        "/usr/bin/python3 /usr/bin/pip install x => pip install | x
-         python3 /usr/bin/meson setup b => meson setup | b",
+        "/usr/bin/python3 /usr/bin/pip install x => pip install | x",
+    ),
+    (
+        &[Family::Meson],
+        Tool::Commands(
+            "setup configure dist install introspect init test wrap subprojects rewrite compile \
+             devenv env2mfile format fmt help",
+            "setup",
+        ),
+        "python3 /usr/bin/meson setup b => meson setup | b
+         meson test -C b => meson test | -C b
+         meson b => meson setup | b
+         meson --buildtype=release b => meson setup | --buildtype=release b
+         meson --internal exe x => meson | --internal exe x
+         meson --version => meson | --version",
     ),
     (
         &[Family::Shell],
@@ -384,6 +399,17 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
                 what: ask.what(|| texts(after)),
             },
             None => all(),
+        },
+        Some(Tool::Commands(known, other)) => match rest.split_first() {
+            Some((first, after)) if has(known, first) => Said {
+                program: format!("{name} {}", escape::text(first)),
+                what: ask.what(|| texts(after)),
+            },
+            Some((first, _)) if !has("--internal --version --help -h", first) => Said {
+                program: format!("{name} {other}"),
+                what: ask.what(|| texts(rest)),
+            },
+            _ => all(),
         },
         Some(Tool::Interpreter(script)) => interpreted(&name, rest, &script, nested, ask),
         None => all(),

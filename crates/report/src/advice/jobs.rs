@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use tr_analyze::awaited::Awaited;
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::{ImportedKind, ProcessIx};
 use tr_analyze::programs::Group;
@@ -10,7 +11,7 @@ use tr_analyze::schedule::Jobs;
 use tr_analyze::sort::Rows;
 use tr_analyze::tools::{Family, Role};
 use tr_analyze::what_if::Without;
-use tr_format::event::Ktime;
+use tr_format::event::{Ktime, Reason};
 
 use super::facts::Facts;
 use super::programs;
@@ -19,8 +20,8 @@ use crate::units;
 
 /// The least number of jobs in a row, and the least length of one in ns.
 const ROW: (usize, u64) = (3, 5_000_000);
-/// Shorter tests, in ns, take as long or longer by pytest-xdist: its controller has about 0.6 ms of work for each.
-const XDIST: u64 = 10_000_000;
+/// The work of pytest-xdist's controller for each test, in ns.
+const XDIST: u64 = 600_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut all = in_a_row(facts);
@@ -78,10 +79,11 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
             });
         }
     }
+    let told = told_makes(facts);
     let mut rows: BTreeMap<(&str, &str), Vec<Row>> = BTreeMap::new();
     for ((owner, program), jobs) in by_owner {
         let parent = facts.execution(owner).map_or("", |it| it.program.as_str());
-        if let Some(row) = row(facts, owner, jobs) {
+        if let Some(row) = row(facts, owner, jobs, &told) {
             rows.entry((parent, program)).or_default().push(row);
         }
     }
@@ -116,6 +118,10 @@ fn main_programs<'f>(facts: &'f Facts<'_>) -> BTreeMap<ProcessIx, (&'f str, u64)
 struct Row {
     owner: Group,
     at_once: u64,
+    /// A make with the number of a make above it.
+    inherits: bool,
+    /// More at once may save nothing.
+    unsure: bool,
     /// The time in which one of them ran, and what it may take less.
     length: u64,
     cap: u64,
@@ -126,30 +132,107 @@ struct Row {
     jobs: Jobs,
 }
 
-/// The number of jobs that a tool was told: of makes below a make that one's, whose slots they share.
-fn limit(facts: &Facts<'_>, owner: Group) -> Option<Option<u64>> {
-    let known = |group: Group| programs::known(&facts.execution(group)?.program);
-    let family = known(owner)?.family;
-    let own = std::iter::successors(Some(owner), |group| facts.owner(*group));
-    let mut tools = own.filter_map(|group| Some((group, known(group)?)));
-    tools.find_map(|(group, it)| {
-        let shares = group == owner || family == Family::Make && it.family == family;
-        it.jobs(&facts.args(group)).filter(|_| shares)
+/// What limits the number of jobs at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    /// The tool's own arguments; `None`: any number.
+    Told(Option<u64>),
+    /// Those of a make above this one, whose slots it shares. It has one job at once if its call does not
+    /// pass the slots on: a recipe without `$(MAKE)`.
+    Inherited(Option<u64>),
+    /// Nothing was told, and the tool runs one at once then.
+    One,
+    /// Nothing was told, and the tool takes as many as it can.
+    Unknown,
+}
+
+impl Limit {
+    /// Whether more could run at once, were it not for this limit.
+    fn holds(self, at_once: u64, cpus: u64) -> bool {
+        match (at_once, self) {
+            (1, Limit::One | Limit::Told(Some(1)) | Limit::Inherited(_)) => true,
+            (n, Limit::Told(Some(most)) | Limit::Inherited(Some(most))) => n == most && n < cpus,
+            _ => false,
+        }
+    }
+}
+
+/// The number of jobs that the nearest make was told, for each execution: that one itself, or one that it comes from.
+fn told_makes(facts: &Facts<'_>) -> Vec<Option<Option<u64>>> {
+    facts.down(|group, above: Option<&Option<Option<u64>>>| {
+        let program = facts.execution(group).map(|it| it.program.as_str());
+        let make = program.and_then(programs::known);
+        let make = make.filter(|it| it.family == Family::Make);
+        let own = make.and_then(|it| it.jobs(&facts.args(group)));
+        own.or_else(|| above.copied().flatten())
     })
 }
 
-fn row(facts: &Facts<'_>, owner: Group, mut jobs: Vec<Job>) -> Option<Row> {
+/// `told`: of [`told_makes`].
+fn limit(facts: &Facts<'_>, owner: Group, told: &[Option<Option<u64>>]) -> Limit {
+    let known = |group: Group| programs::known(&facts.execution(group)?.program);
+    let Some(own) = known(owner) else {
+        return Limit::One;
+    };
+    if let Some(jobs) = own.jobs(&facts.args(owner)) {
+        return Limit::Told(jobs);
+    }
+    if own.family != Family::Make {
+        return match own.runs_one() {
+            true => Limit::One,
+            false => Limit::Unknown,
+        };
+    }
+    let above = facts.owner(owner);
+    let told = above.and_then(|above| *told.get(above as usize)?);
+    told.map_or(Limit::One, Limit::Inherited)
+}
+
+/// Whether a make waited for a job slot: in `pselect` also a child's end ends that wait. Without slots it waits in
+/// `wait4`.
+fn waits_for_slots(facts: &Facts<'_>, process: ProcessIx) -> bool {
+    let analysis = facts.analysis;
+    let timeline = analysis.timeline.as_ref();
+    timeline.is_some_and(|timeline| {
+        let mut threads = analysis.process(process).threads.iter();
+        threads.any(|thread| {
+            let mut stretches = timeline.of(*thread);
+            stretches.any(|it| {
+                it.reason == Reason::Poll || analysis.awaited(*thread, &it) == Some(Awaited::Slot)
+            })
+        })
+    })
+}
+
+/// The first job works more than twice as long as each later one, and those are alike: they may use what it left,
+/// as compilers with a cache do. At once each may take as long as the first.
+fn first_is_long(jobs: &[Job]) -> bool {
+    let Some((first, others)) = jobs.split_first() else {
+        return false;
+    };
+    let works = || others.iter().map(|job| job.on_cpu.saturating_mul(2));
+    let most = works().max().unwrap_or(0);
+    most < first.on_cpu && works().all(|work| work.saturating_mul(2) >= most)
+}
+
+fn row(
+    facts: &Facts<'_>,
+    owner: Group,
+    mut jobs: Vec<Job>,
+    told: &[Option<Option<u64>>],
+) -> Option<Row> {
+    if jobs.len() < ROW.0 || facts.cpus < 2 {
+        return None;
+    }
     jobs.order_by_key(|job| (job.from, job.group));
     let from = jobs.first()?.from;
     let slowest = jobs.iter().max_by_key(|job| job.to.since(job.from))?;
     let at_once = at_once(&jobs);
-    let limit = limit(facts, owner);
-    let limited = match (at_once, limit) {
-        (1, None | Some(Some(1))) => true,
-        (n, Some(Some(limit))) => n == limit && n < facts.cpus,
-        _ => false,
-    };
-    if jobs.len() < ROW.0 || !limited || facts.cpus < 2 {
+    let limit = limit(facts, owner, told);
+    let owners = facts.execution(owner)?.process;
+    let inherits = matches!(limit, Limit::Inherited(jobs) if jobs != Some(1)) && at_once == 1;
+    // One that waits for a slot was called as it should be.
+    if !limit.holds(at_once, facts.cpus) || inherits && waits_for_slots(facts, owners) {
         return None;
     }
     // The union of their times: another phase may lie between them.
@@ -173,13 +256,16 @@ fn row(facts: &Facts<'_>, owner: Group, mut jobs: Vec<Job>) -> Option<Row> {
     let others = groups.iter().copied().filter(|it| *it != slowest.group);
     Some(Row {
         jobs: Jobs {
-            owner: facts.execution(owner)?.process,
+            owner: owners,
             from,
             to: jobs.last()?.from,
             at_once: facts.cpus,
         },
         owner,
         at_once,
+        inherits,
+        // Jobs of such a make may also need each other, or others may have had the slots.
+        unsure: inherits || first_is_long(&jobs),
         length,
         cap: length.saturating_sub((work / facts.cpus).max(longest)),
         others: others.collect(),
@@ -211,15 +297,20 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
             units::time(length)
         ),
         action: parent
+            .filter(|_| !first.inherits)
             .map(|known| known.change(facts.cpus))
             .filter(|action| !action.is_empty())
-            .unwrap_or_else(|| "run them at once".into()),
+            .unwrap_or_else(|| match first.inherits {
+                true => "call it as $(MAKE), if it is not".into(),
+                false => "run them at once".into(),
+            }),
         without: Without::own(|_, _| true, Some(facts.below(&others))),
         cap: rows.iter().map(|row| row.cap).fold(0, u64::saturating_add),
         jobs: rows.iter().map(|row| row.jobs).collect(),
         number: parent.is_some_and(|known| known.takes_jobs()),
         evidence: all().collect(),
         stays: true,
+        unsure: rows.iter().any(|row| row.unsure),
     })
 }
 
@@ -239,19 +330,34 @@ fn at_once(jobs: &[Job]) -> u64 {
     most.unsigned_abs()
 }
 
-/// The mean length in ns of a process's tests, if its runner's file tells them.
-fn test_length(facts: &Facts<'_>, process: ProcessIx) -> Option<u64> {
+/// The tests of a process that its runner's file tells. Times in ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    count: u64,
+    longest: u64,
+}
+
+fn told(facts: &Facts<'_>) -> BTreeMap<ProcessIx, Told> {
+    let mut told: BTreeMap<ProcessIx, Told> = BTreeMap::new();
     let imported = facts.analysis.imported.iter();
-    let tests = imported.filter(|it| it.kind == ImportedKind::Test && it.process == process);
-    let lengths = tests.map(|it| it.to.since(it.from));
-    let (count, sum) = lengths.fold((0u64, 0u64), |(count, sum), ns| {
-        (count + 1, sum.saturating_add(ns))
-    });
-    sum.checked_div(count)
+    for test in imported.filter(|it| it.kind == ImportedKind::Test) {
+        let of = told.entry(test.process).or_default();
+        of.count += 1;
+        of.longest = of.longest.max(test.to.since(test.from));
+    }
+    told
+}
+
+/// The least time in ns that tests which take so long one after the other take on some CPUs. `each`: the time
+/// that a test costs whoever hands it out.
+fn at_once_least(time: u64, cpus: u64, told: Told, each: u64) -> u64 {
+    let handed = told.count.saturating_mul(each);
+    (time / cpus.max(1)).max(told.longest).max(handed).min(time)
 }
 
 /// A test runner that runs all tests itself, one after the other.
 fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
+    let told = told(facts);
     let candidate = |(group, it): (Group, &super::facts::Execution)| {
         let known = programs::known(&it.program).filter(|it| it.role == Role::Tests)?;
         if !(known.family == Family::Pytest && it.program != "pytest worker"
@@ -261,10 +367,14 @@ fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
         {
             return None;
         }
-        let action = match (known.family, test_length(facts, it.process)) {
-            (Family::Pytest, Some(ns)) if ns < XDIST => return None,
-            (Family::Pytest, None) => "divide them by pytest-xdist if most take 10 ms or more",
-            _ => known.action,
+        let told = told.get(&it.process).copied();
+        let (action, each) = match (known.family, told) {
+            (Family::Pytest, None) => (
+                "divide them by pytest-xdist if they take more than a few ms each",
+                0,
+            ),
+            (Family::Pytest, Some(_)) => (known.action, XDIST),
+            _ => (known.action, 0),
         };
         let set = facts.set([group]);
         let time = facts.on_path(&set, |kind, _| matches!(kind, Time::OnCpu | Time::Sleep));
@@ -279,11 +389,76 @@ fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
                 |kind, _| matches!(kind, Time::OnCpu | Time::Sleep),
                 Some(set),
             ),
-            cap: time - time / facts.cpus,
+            cap: time - at_once_least(time, facts.cpus, told.unwrap_or_default(), each),
             number: true,
             evidence: vec![group],
             ..Candidate::of(Kind::Tests)
         })
     };
     facts.all().filter_map(candidate).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_test_and_their_number_bound_what_is_saved() {
+        const MS: u64 = 1_000_000;
+        for (time, cpus, count, longest, least) in [
+            (1000, 4, 0, 0, 250),
+            (1000, 4, 10, 700, 700),
+            (1000, 4, 1000, 5, 600),
+            (1000, 4, 10_000, 1, 1000),
+        ] {
+            let longest = longest * MS;
+            let told = Told { count, longest };
+            let got = at_once_least(time * MS, cpus, told, XDIST);
+            assert_eq!(got, least * MS, "{count} tests");
+        }
+    }
+
+    #[test]
+    fn a_limit_holds_jobs_back() {
+        for (at_once, limit, want) in [
+            (1, Limit::One, true),
+            (2, Limit::One, false),
+            (1, Limit::Told(Some(1)), true),
+            (1, Limit::Told(Some(8)), false),
+            (1, Limit::Told(None), false),
+            (2, Limit::Told(Some(2)), true),
+            (4, Limit::Told(Some(4)), false),
+            // A recipe that does not call make as $(MAKE).
+            (1, Limit::Inherited(Some(8)), true),
+            (1, Limit::Inherited(None), true),
+            (2, Limit::Inherited(Some(8)), false),
+            // cargo and ninja take as many as they can.
+            (1, Limit::Unknown, false),
+        ] {
+            assert_eq!(limit.holds(at_once, 4), want, "{at_once} by {limit:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_job_may_fill_a_cache() {
+        let is_long = |work: &[u64]| {
+            let job = |on_cpu: &u64| Job {
+                from: Ktime(0),
+                to: Ktime(1),
+                on_cpu: *on_cpu,
+                group: 0,
+            };
+            let jobs: Vec<Job> = work.iter().map(job).collect();
+            first_is_long(&jobs)
+        };
+        for (work, want) in [
+            (&[50, 10, 11, 9][..], true),
+            (&[50, 10, 24, 9], false),
+            (&[50, 30, 30], false),
+            (&[10, 50, 10], false),
+            (&[], false),
+        ] {
+            assert_eq!(is_long(work), want, "{work:?}");
+        }
+    }
 }

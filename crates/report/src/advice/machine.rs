@@ -35,8 +35,8 @@ pub(super) struct Withheld {
 }
 
 /// The number of jobs is not advised from this part of the wall time on that others have: a
-/// twentieth. Where they use a tenth of a CPU it may gain nothing; where that is half of what the build
-/// leaves of the CPUs, it is not advised.
+/// twentieth. Where they use a tenth of what the build leaves of the CPUs it may gain nothing; where that is
+/// half, and less than one CPU stays idle, it is not advised.
 const CONTENDED: u64 = 20;
 const FOREIGN: u64 = 10;
 
@@ -151,8 +151,9 @@ fn container(facts: &Facts<'_>, all: u64) -> Option<(String, u64)> {
 struct Foreign {
     /// Their CPU time.
     others: u64,
-    /// What the build leaves of the CPUs.
+    /// What the build leaves of the CPUs, and the time of one of them.
     left: u64,
+    one: u64,
 }
 
 impl Foreign {
@@ -162,11 +163,14 @@ impl Foreign {
         let steps = cpus.saturating_mul(20_000_000);
         let others = busy.saturating_sub(own).saturating_sub(steps);
         let left = length.saturating_mul(cpus).saturating_sub(own);
-        (others.saturating_mul(FOREIGN) >= length).then_some(Foreign { others, left })
+        let much = others > 0 && others.saturating_mul(FOREIGN) >= left;
+        let one = length;
+        much.then_some(Foreign { others, left, one })
     }
 
     fn has_most(self) -> bool {
-        self.others >= self.left / 2
+        let idle = self.left.saturating_sub(self.others);
+        self.others >= self.left / 2 && idle < self.one
     }
 }
 
@@ -275,8 +279,12 @@ mod tests {
             (1250, 1000, 2, true, false),
             (1600, 1000, 2, true, true),
             (2000, 700, 2, true, true),
-            (2000, 1000, 16, true, false),
-            (15000, 1000, 16, true, true),
+            (2000, 1000, 16, false, false),
+            (4000, 1000, 16, true, false),
+            (15000, 1000, 16, true, false),
+            (15900, 1000, 16, true, true),
+            (5000, 1000, 64, false, false),
+            (34500, 1000, 64, true, false),
         ] {
             let foreign = of(busy, own, cpus);
             assert_eq!(foreign.is_some(), much, "{busy} of {cpus}");

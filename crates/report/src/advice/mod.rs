@@ -111,6 +111,8 @@ pub(crate) struct Candidate {
     number: bool,
     /// Its work is done all the same: at other times, or by several tasks.
     stays: bool,
+    /// It may save nothing.
+    unsure: bool,
     /// The executions that are the evidence.
     evidence: Vec<Group>,
 }
@@ -127,6 +129,7 @@ impl Candidate {
             jobs: Vec::new(),
             number: false,
             stays: false,
+            unsure: false,
             evidence: Vec::new(),
         }
     }
@@ -351,9 +354,8 @@ fn rated(
                 // It may guard what only one can use.
                 Kind::Lock => 0,
                 // Whole builds may need each other's results, which no recording tells.
-                _ if jobs && (of_builds(facts, &candidate) || first_is_long(facts, &candidate)) => {
-                    0
-                }
+                _ if jobs && of_builds(facts, &candidate) => 0,
+                _ if candidate.unsure => 0,
                 // Beside others more tasks may get no more of the CPUs.
                 _ if jobs && withheld.shared => 0,
                 kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
@@ -446,21 +448,6 @@ fn of_builds(facts: &Facts<'_>, candidate: &Candidate) -> bool {
     jobs.any(|group| facts.role(*group) == Some(Role::Jobs))
 }
 
-/// The first job works more than twice as long as any other one: those may use what it left, as compilers with a
-/// cache do.
-fn first_is_long(facts: &Facts<'_>, candidate: &Candidate) -> bool {
-    let process = |group: &Group| facts.process(*group);
-    let jobs = candidate.evidence.iter().filter_map(process);
-    let mut jobs: Vec<(Ktime, u64)> = jobs.map(|it| (it.start, it.tree.times.on_cpu)).collect();
-    jobs.sort_unstable();
-    let first = jobs.split_first();
-    first.is_some_and(|((_, first), others)| {
-        others
-            .iter()
-            .all(|(_, work)| work.saturating_mul(2) < *first)
-    })
-}
-
 impl Candidate {
     fn change(&self) -> Change {
         let (time, remains) = match self.jobs.is_empty() {
@@ -493,7 +480,8 @@ fn distinct(facts: &Facts<'_>, mut rated: Vec<Rated>) -> Vec<(Advice, Changes)> 
              gain, candidate, ..
          }| {
             let kind = candidate.kind;
-            (kind.is_generic(), std::cmp::Reverse(gain.1), kind)
+            let middle = gain.0.saturating_add(gain.1);
+            (kind.is_generic(), std::cmp::Reverse(middle), kind)
         },
     );
     let mut kept: Vec<(Kind, Vec<bool>)> = Vec::new();

@@ -98,6 +98,12 @@ impl Known {
         self.jobs.is_some()
     }
 
+    /// It runs one job at once if no argument tells a number.
+    pub fn runs_one(&self) -> bool {
+        self.jobs
+            .is_none_or(|tool| tool.unless_told == job_tools::Untold::One)
+    }
+
     /// The words for a change to this number of jobs; empty: there are none.
     pub fn change(&self, jobs: u64) -> String {
         match self.numbered {
@@ -135,6 +141,20 @@ mod tests {
         }
         assert!(known("cargo metadata").is_none());
         assert!(known("test_harness").is_none());
+    }
+
+    #[test]
+    fn some_run_one_job_unless_told() {
+        for (program, want) in [
+            ("make", true),
+            ("xargs", true),
+            ("cargo build", false),
+            ("ninja", false),
+            ("meson test", false),
+        ] {
+            let one = known(program).map(|it| it.runs_one());
+            assert_eq!(one, Some(want), "{program}");
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::network;
 use tr_analyze::programs::{sleeper, Group};
+use tr_analyze::schedule::MOST;
 use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::timeline::Actor;
 use tr_analyze::tools::Role;
@@ -73,71 +74,135 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         let runner = facts
             .owner(group)
             .filter(|it| facts.role(*it) == Some(Role::Tests));
-        Some(runner.map_or(Sleeper::Program(&execution.program), Sleeper::TestsOf))
+        let runner = runner.and_then(|it| facts.execution(it));
+        Some(runner.map_or(Sleeper::Program(&execution.program), |it| {
+            Sleeper::TestsOf(&it.program)
+        }))
     };
-    let mut by_sleeper: BTreeMap<Sleeper<'_>, Vec<Slept>> = BTreeMap::new();
+    let mut by_sleeper: BTreeMap<(Sleeper<'_>, bool), Vec<Naps>> = BTreeMap::new();
     for (process, slept) in by_process {
         if gives_up(facts, process, &slept) {
             continue;
         }
+        let mut own: BTreeMap<Sleeper<'_>, Vec<Slept>> = BTreeMap::new();
         for it in slept {
             if let Some(sleeper) = of(it.by) {
-                by_sleeper.entry(sleeper).or_default().push(it);
+                own.entry(sleeper).or_default().push(it);
             }
         }
-    }
-    let candidate = |mut slept: Vec<Slept>| {
-        slept.order_by_key(|it| it.from);
-        let lengths = slept.iter().map(Slept::length);
-        let sum = lengths.fold(0, u64::saturating_add);
-        let longest = slept.iter().map(Slept::length).max()?;
-        // A program's own sleeps of this length matter if there are many.
-        if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
-            return None;
+        for (sleeper, slept) in own {
+            let naps = Naps::of(facts, slept);
+            let polls = naps.checks.is_some();
+            by_sleeper.entry((sleeper, polls)).or_default().push(naps);
         }
+    }
+    // Each has a set of all groups: a forged file has thousands of sleepers.
+    let mut all: Vec<Vec<Naps>> = by_sleeper.into_values().collect();
+    all.order_by_key(|naps| std::cmp::Reverse(sum(naps.iter().flat_map(|it| &it.slept))));
+    all.truncate(MOST);
+    let groups = |naps: &[Naps]| -> BTreeSet<Group> {
+        let slept = naps.iter().flat_map(|it| &it.slept);
+        slept.map(|it| it.group).gather()
+    };
+    let on_path: Vec<BTreeSet<Group>> = all.iter().map(|naps| groups(naps)).collect();
+    let of_others = |own: usize, group: Group| {
+        let mut others = on_path.iter().enumerate().filter(|(at, _)| *at != own);
+        others.any(|(_, groups)| groups.contains(&group))
+    };
+    let all = all.into_iter().enumerate();
+    all.filter_map(|(own, naps)| of_naps(facts, &naps, |group| of_others(own, group)))
+        .collect()
+}
+
+/// The line of some processes' sleeps, which are all of loops or none. `of_others`: the executions on the
+/// path whose sleeps another line has.
+fn of_naps(
+    facts: &Facts<'_>,
+    naps: &[Naps],
+    of_others: impl Fn(Group) -> bool,
+) -> Option<Candidate> {
+    let mut slept: Vec<Slept> = naps.iter().flat_map(|it| &it.slept).copied().collect();
+    slept.order_by_key(|it| it.from);
+    let sum = sum(&slept);
+    let longest = slept.iter().map(Slept::length).max()?;
+    // A program's own sleeps of this length matter if there are many.
+    if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
+        return None;
+    }
+    let sleepers: BTreeSet<Group> = slept.iter().map(|it| it.by).gather();
+    let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
+    let times = match naps.iter().map(|it| it.count).sum::<usize>() {
+        1 => String::new(),
+        n => format!(", {n} times"),
+    };
+    let intervals = || naps.iter().filter_map(|it| Some(it.checks?.0));
+    let caps = naps.iter().filter_map(|it| {
+        let (interval, loops) = it.checks?;
+        Some(interval.saturating_mul(loops))
+    });
+    let (kind, finding, action, cap) = match (intervals().min(), intervals().max()) {
+        (Some(least), Some(most)) => (
+            Kind::Poll,
+            match is_equal(least, most) {
+                true => format!("{name} check{s} every {}{times}", units::time(most)),
+                false => format!("{name} check{s} every {}{times}", units::range(least, most)),
+            },
+            "check more often, or wait for the event",
+            caps.fold(0, u64::saturating_add).min(sum),
+        ),
+        _ => (
+            Kind::Sleep,
+            format!("{name} sleep{s} {}{times}", units::time(sum)),
+            "wait for the event, not for a time",
+            sum,
+        ),
+    };
+    let of = sleeping(facts, &slept, of_others);
+    Some(Candidate {
+        finding,
+        action: action.into(),
+        without: Without::own(|kind, _| kind == Time::Sleep, Some(of)),
+        cap,
+        evidence: slept.iter().map(|it| it.group).collect(),
+        ..Candidate::of(kind)
+    })
+}
+
+/// The sum of some sleeps, in ns.
+fn sum<'s>(slept: impl IntoIterator<Item = &'s Slept>) -> u64 {
+    let lengths = slept.into_iter().map(Slept::length);
+    lengths.fold(0, u64::saturating_add)
+}
+
+/// The sleeps of one process by one program.
+struct Naps {
+    slept: Vec<Slept>,
+    /// The number of the long ones.
+    count: usize,
+    /// Of loops that sleep and check: the length of a sleep, and the number of loops.
+    checks: Option<(u64, u64)>,
+}
+
+impl Naps {
+    fn of(facts: &Facts<'_>, slept: Vec<Slept>) -> Naps {
+        let longest = slept.iter().map(Slept::length).max().unwrap_or(0);
         // A sleep of a tenth of the longest one is none of the loop's.
         let long = |it: &&Slept| it.length().saturating_mul(10) >= longest;
         let long: Vec<Slept> = slept.iter().filter(long).copied().collect();
-        let sleepers: BTreeSet<Group> = slept.iter().map(|it| it.by).gather();
-        let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
-        let times = match long.len() {
-            1 => String::new(),
-            n => format!(", {n} times"),
-        };
-        let groups: Vec<Group> = slept.iter().map(|it| it.group).collect();
-        let interval = interval(facts, &long);
-        let (kind, finding, action, cap) = match interval {
-            Some((interval, loops)) => (
-                Kind::Poll,
-                format!("{name} check{s} every {}{times}", units::time(interval)),
-                "check more often, or wait for the event",
-                interval.saturating_mul(loops).min(sum),
-            ),
-            None => (
-                Kind::Sleep,
-                format!("{name} sleep{s} {}{times}", units::time(sum)),
-                "wait for the event, not for a time",
-                sum,
-            ),
-        };
-        Some(Candidate {
-            finding,
-            action: action.into(),
-            without: Without::own(|kind, _| kind == Time::Sleep, Some(sleeping(facts, &slept))),
-            cap,
-            evidence: groups,
-            ..Candidate::of(kind)
-        })
-    };
-    by_sleeper.into_values().filter_map(candidate).collect()
+        Naps {
+            count: long.len(),
+            checks: interval(facts, &long),
+            slept,
+        }
+    }
 }
 
 /// Whose sleeps one line has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Sleeper<'f> {
     Program(&'f str),
-    /// The tests of a runner.
-    TestsOf(Group),
+    /// The tests of all runners of this program.
+    TestsOf(&'f str),
 }
 
 /// A sleep of a build tool itself: nobody can change that. A sleep(1) that make or xargs starts
@@ -191,7 +256,7 @@ fn lives(slept: &[Slept], start: Ktime, end: Ktime) -> bool {
 }
 
 /// The executions that sleep: those on the path, and those beside it that do the same.
-fn sleeping(facts: &Facts<'_>, slept: &[Slept]) -> Box<[bool]> {
+fn sleeping(facts: &Facts<'_>, slept: &[Slept], of_others: impl Fn(Group) -> bool) -> Box<[bool]> {
     let program = |group: Group| facts.execution(group).map(|it| it.program.as_str());
     let on_path = || slept.iter().map(|it| it.group);
     let programs: BTreeSet<_> = on_path().map(program).gather();
@@ -200,9 +265,15 @@ fn sleeping(facts: &Facts<'_>, slept: &[Slept]) -> Box<[bool]> {
         let owner = it.owner.and_then(program);
         programs.contains(&program(*group))
             && (by.contains(&program(*group)) || by.contains(&owner))
+            && !of_others(*group)
     });
     let all = all.map(|(group, _)| group);
     facts.set(all.chain(on_path()))
+}
+
+/// Whether two lengths differ by no more than what a timer is late.
+fn is_equal(shorter: u64, longer: u64) -> bool {
+    longer.saturating_mul(4) <= shorter.saturating_mul(5)
 }
 
 /// Of a loop that sleeps and checks whether other recorded work is done: the length of a
@@ -211,7 +282,7 @@ fn sleeping(facts: &Facts<'_>, slept: &[Slept]) -> Box<[bool]> {
 fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
     let shortest = slept.iter().map(Slept::length).min()?;
     let longest = slept.iter().map(Slept::length).max()?;
-    let equal = longest.saturating_mul(4) <= shortest.saturating_mul(5);
+    let equal = is_equal(shortest, longest);
     let (mut all, mut busy) = (0u64, 0u64);
     for it in slept {
         for (ns, running, _) in facts.load(it.from, it.to) {

@@ -120,7 +120,7 @@ fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
 fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |(group, it): (Group, &super::facts::Execution)| {
         let alone = facts.alone(group);
-        let role = programs::role(&it.program);
+        let role = facts.role(group);
         let tests = role == Some(Role::Tests);
         if alone.saturating_mul(ALONE) < facts.worked
             || tests && !beside_workers(facts, (group, it))
@@ -135,8 +135,8 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
         if alone < BRIEF {
             return None;
         }
-        // Nobody keeps what the whole build is for.
-        let whole = it.process == facts.path.process;
+        // Nobody keeps what the whole build is for. A tool divides no work of its own.
+        let whole = role.is_none() && is_whole(facts, it);
         let (kind, finding, action, cap) = match starts_last(facts, group) {
             Some((at, gain)) if role == Some(Role::Compiler) => (
                 Kind::Last,
@@ -167,14 +167,20 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
             action: action.into(),
             without: Without::work(set),
             cap,
-            stays: kind == Kind::Last
-                || role == Some(Role::Compiler)
-                || whole && role != Some(Role::Shell),
+            stays: kind == Kind::Last || role == Some(Role::Compiler) || whole,
             evidence: vec![group],
             ..Candidate::of(kind)
         })
     };
     facts.all().filter_map(candidate).collect()
+}
+
+/// Whether an execution is COMMAND itself, or has nearly all of the work of COMMAND and all below it: nineteen
+/// twentieths.
+fn is_whole(facts: &Facts<'_>, it: &super::facts::Execution) -> bool {
+    let all = facts.analysis.process(facts.path.process).tree.times.on_cpu;
+    let rest = all.saturating_sub(it.on_cpu);
+    it.process == facts.path.process || rest.saturating_mul(20) <= all
 }
 
 /// One of several workers that a test runner has at once.
