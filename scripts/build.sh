@@ -3,7 +3,7 @@
 # system's tr, or dynamic where the static libraries are missing.
 #
 #   build.sh [--without-record]
-#   build.sh --record-only    target/release/tr-record, which reads no recording; target/release/tr is not there afterwards
+#   build.sh --record-only    target/release/tr-record, which reads no recording
 #   build.sh --aarch64    target/aarch64-unknown-linux-gnu/release/tr, static, on a machine of another
 #                         architecture; status 3 where compiler, target or libraries are missing
 set -euo pipefail
@@ -19,6 +19,10 @@ case ${1-} in
 	;;
 --record-only)
 	options=(--no-default-features --features record-only)
+	# target/release/tr stays what it is.
+	made=$target/release/tr-record
+	target=$target/record-only
+	export CARGO_TARGET_DIR=$target
 	;;
 --aarch64)
 	gcc=aarch64-linux-gnu-gcc
@@ -65,7 +69,7 @@ crashes() {
 
 # The recorder alone has a name of its own.
 named() {
-	if [[ ${options[*]} == *record-only ]]; then mv "$target/release/tr" "$target/release/tr-record"; fi
+	if [ -n "${made-}" ]; then install -D "$target/release/tr" "$made"; fi
 }
 
 if [ "$gcc" = gcc ] && takes_smaller; then static+=("${smaller[@]}"); fi
