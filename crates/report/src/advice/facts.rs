@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use tr_analyze::critical_path::{CriticalPath, Kind as Time, Segment};
+use tr_analyze::critical_path::{CriticalPath, Kind as Time, NoPath, Segment};
 use tr_analyze::load::{self, Load};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_analyze::own::Own;
@@ -12,7 +12,7 @@ use tr_analyze::parallelism::{self, Parallelism};
 use tr_analyze::programs::{Group, Groups};
 use tr_analyze::sort::Gather;
 use tr_analyze::tools::{self, Family, Role};
-use tr_analyze::what_if::Without;
+use tr_analyze::what_if::{self, Limits, Without};
 use tr_format::event::{Ktime, Reason};
 
 use super::{programs, Advice, Candidate};
@@ -55,6 +55,7 @@ pub(crate) struct Facts<'a> {
     pub worked: u64,
     pub cpus: u64,
     tried_again: OnceCell<BTreeSet<ProcessIx>>,
+    limits: OnceCell<Result<Limits, NoPath>>,
 }
 
 impl<'a> Facts<'a> {
@@ -81,6 +82,7 @@ impl<'a> Facts<'a> {
             path,
             groups,
             tried_again: OnceCell::new(),
+            limits: OnceCell::new(),
         };
         facts.executions = facts.all_executions();
         facts.of = vec![Vec::new(); analysis.processes.len()];
@@ -302,6 +304,13 @@ impl<'a> Facts<'a> {
     pub fn tried_again(&self) -> &BTreeSet<ProcessIx> {
         let analysis = self.analysis;
         self.tried_again.get_or_init(|| tried_again(analysis))
+    }
+
+    /// How fast the recorded work can be done: a replay of the recording, which is done once.
+    pub fn limits(&self) -> Result<&Limits, NoPath> {
+        let limits = || what_if::limits(self.analysis, self.path, &self.groups, &[]);
+        let limits = self.limits.get_or_init(limits);
+        limits.as_ref().map_err(|none| *none)
     }
 
     pub fn groups_of(&self, processes: &BTreeSet<ProcessIx>) -> Vec<Group> {

@@ -24,7 +24,7 @@ use tr_analyze::programs::Group;
 use tr_analyze::schedule::{self, Change, Changes, Effect, Jobs, Schedule};
 use tr_analyze::sort::Rows;
 use tr_analyze::tools::Role;
-use tr_analyze::what_if::{self, Limits, Without};
+use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 
 use crate::facts::path;
@@ -81,11 +81,6 @@ pub struct Advice {
 }
 
 impl Advice {
-    /// Twice the middle of its gain: a bound that nothing reaches is worth less than a gain that is known.
-    fn middle(&self) -> u64 {
-        self.at_least.saturating_add(self.gain)
-    }
-
     /// The time that the change saves, in words.
     pub fn saves(&self) -> String {
         let most = units::time(self.gain);
@@ -263,7 +258,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     let withheld = Withheld::new(facts, own);
     let rated = rated(facts, candidates, (&schedule, own), &withheld)?;
     let mut kept = distinct(facts, rated);
-    kept.order_by_key(|(it, _)| (std::cmp::Reverse(it.middle()), it.kind));
+    kept.order_by_key(|(it, _)| (std::cmp::Reverse(middle((it.at_least, it.gain))), it.kind));
     kept.truncate(MOST);
     let all = kept.iter().fold(0, |all, (_, bit)| all | bit);
     let gains = kept.iter().map(|(it, _)| it.gain);
@@ -281,7 +276,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     changes.extend(withheld.advice(facts, &had.names));
     changes.truncate(MOST);
     let nothing = match changes.is_empty() {
-        true => Some((facts.wall, limits(facts)?.on(facts.cpus).min(facts.wall))),
+        true => Some((facts.wall, facts.limits()?.on(facts.cpus).min(facts.wall))),
         false => None,
     };
     let bound = nothing.map(|(_, bound)| bound);
@@ -314,10 +309,6 @@ fn is_known_wait(kind: Time) -> bool {
     kind.is_wait() && !matches!(kind, Time::Outside | Time::SleepOrBlocked)
 }
 
-fn limits(facts: &Facts<'_>) -> Result<Limits, NoPath> {
-    what_if::limits(facts.analysis, facts.path, &facts.groups, &[])
-}
-
 /// The candidates that save enough. `own`: the simulated time without changes.
 fn rated(
     facts: &Facts<'_>,
@@ -328,7 +319,7 @@ fn rated(
     let mut rated: Vec<Rated> = Vec::new();
     // However the same work is divided, these CPUs need so long for it.
     let spare = match candidates.iter().any(|it| it.stays) {
-        true => own.saturating_sub(limits(facts)?.work.div_ceil(facts.cpus)),
+        true => own.saturating_sub(facts.limits()?.work.div_ceil(facts.cpus)),
         false => own,
     };
     for (candidate, bit) in candidates.into_iter().zip(0..) {
@@ -473,6 +464,11 @@ struct Rated {
     candidate: Candidate,
 }
 
+/// Twice the middle of a gain: a bound that nothing reaches is worth less than a gain that is known.
+fn middle((at_least, at_most): (u64, u64)) -> u64 {
+    at_least.saturating_add(at_most)
+}
+
 /// Leaves out what a more specific candidate explains already.
 fn distinct(facts: &Facts<'_>, mut rated: Vec<Rated>) -> Vec<(Advice, Changes)> {
     rated.order_by_key(
@@ -480,8 +476,7 @@ fn distinct(facts: &Facts<'_>, mut rated: Vec<Rated>) -> Vec<(Advice, Changes)> 
              gain, candidate, ..
          }| {
             let kind = candidate.kind;
-            let middle = gain.0.saturating_add(gain.1);
-            (kind.is_generic(), std::cmp::Reverse(middle), kind)
+            (kind.is_generic(), std::cmp::Reverse(middle(*gain)), kind)
         },
     );
     let mut kept: Vec<(Kind, Vec<bool>)> = Vec::new();
