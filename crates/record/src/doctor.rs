@@ -11,7 +11,7 @@ use tr_format::meta::{Facts, Method, Missing};
 
 use crate::error::Error;
 use crate::source::{bpf, bpf::Loader, choose, poll, ptrace};
-use crate::{host, memory};
+use crate::{cgroups, host, memory};
 
 /// The BPF programs as they were attached for a moment, in words for the user.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +74,7 @@ impl Machine {
             perf: try_perf(),
             perf_paranoid: host::number("/proc/sys/kernel/perf_event_paranoid"),
             btf: std::path::Path::new("/sys/kernel/btf/vmlinux").exists(),
-            cgroup2: host::cgroup2_mount(),
+            cgroup2: cgroups::mount(),
             psi: readable("/proc/pressure/cpu"),
         }
     }

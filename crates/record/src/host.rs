@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
 
@@ -13,7 +12,6 @@ use tr_format::event::{Clock, CpuId, Ktime};
 use tr_format::meta::{Hardware, Metadata};
 
 use crate::error::Error;
-use crate::memory;
 
 /// `CLOCK_MONOTONIC` as the kernel has it, the clock of all events.
 pub fn now() -> Ktime {
@@ -330,58 +328,6 @@ fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, St
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
     lines.find(|it| it.0.trim() == name).map(|it| it.1.trim())
-}
-
-/// The mount point of the cgroup v2 hierarchy.
-pub fn cgroup2_mount() -> Option<PathBuf> {
-    memory::mount_of(
-        &fs::read_to_string("/proc/self/mountinfo").ok()?,
-        "cgroup2",
-        "",
-    )
-}
-
-/// The id of a cgroup v2 directory: its inode number.
-///
-/// # Errors
-/// The path is no directory, or one of another file system: cgroup v1 has ids of its own.
-pub fn cgroup_id(path: &Path) -> std::io::Result<u64> {
-    use nix::sys::statfs::{statfs, CGROUP2_SUPER_MAGIC};
-    use std::os::unix::fs::MetadataExt;
-    let meta = fs::metadata(path)?;
-    if !meta.is_dir() {
-        return Err(std::io::ErrorKind::NotADirectory.into());
-    }
-    if statfs(path)?.filesystem_type() != CGROUP2_SUPER_MAGIC {
-        return Err(std::io::Error::other("another file system has it"));
-    }
-    Ok(meta.ino())
-}
-
-/// The paths of all cgroups by id, from the root of the mounted hierarchy.
-pub fn cgroup_paths() -> Vec<(u64, Vec<u8>)> {
-    use std::os::unix::ffi::OsStrExt;
-    let Some(mount) = cgroup2_mount() else {
-        return Vec::new();
-    };
-    let mut paths = Vec::new();
-    let mut open = vec![mount.clone()];
-    while let Some(directory) = open.pop() {
-        if let Ok(id) = cgroup_id(&directory) {
-            let below = directory.strip_prefix(&mount).unwrap_or(&directory);
-            paths.push((id, [b"/", below.as_os_str().as_bytes()].concat()));
-        }
-        let Ok(entries) = fs::read_dir(&directory) else {
-            continue;
-        };
-        open.extend(
-            entries
-                .flatten()
-                .filter(|e| e.file_type().is_ok_and(|t| t.is_dir()))
-                .map(|e| e.path()),
-        );
-    }
-    paths
 }
 
 /// The first `limit` bytes, and whether there are more. A process can claim gigabytes of

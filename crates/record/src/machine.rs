@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use tr_format::counters::{Counter, Counters};
 use tr_format::meta::Machine;
 
+use crate::cgroups::{self, directories, own};
 use crate::config::Follow;
 use crate::host;
 
@@ -54,7 +55,7 @@ enum Text {
 impl Sampler {
     /// Opens the files and reads them. A file that cannot be opened has no counters.
     pub fn new(follow: &Follow) -> Sampler {
-        let files = files(&cgroups(follow), Path::new("/sys/fs/cgroup"));
+        let files = files(&followed(follow), &own().1);
         let mut sampler = Sampler {
             files: files.into_iter().filter_map(Open::new).collect(),
             recorder: host::own_cpu(),
@@ -209,15 +210,13 @@ fn stalled(pressure: &str, line: &str) -> Option<u64> {
 }
 
 /// The cgroups of the recorded tasks, as in `/proc/PID/cgroup`.
-fn cgroups(follow: &Follow) -> String {
-    let of = |pid: &str| fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+fn followed(follow: &Follow) -> String {
+    let of = |pid: u32| fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     match follow {
-        Follow::Command | Follow::All => of("self"),
-        Follow::Pids(pids) => pids
-            .first()
-            .map_or_else(String::new, |pid| of(&pid.to_string())),
+        Follow::Command | Follow::All => own().0,
+        Follow::Pids(pids) => pids.first().map_or_else(String::new, |pid| of(*pid)),
         Follow::Cgroup(path) => {
-            let mount = host::cgroup2_mount().unwrap_or_default();
+            let mount = cgroups::mount().unwrap_or_default();
             let below = path.canonicalize().unwrap_or_else(|_| path.clone());
             let below = below.strip_prefix(&mount).unwrap_or(&below);
             format!("0::/{}\n", below.display())
@@ -225,8 +224,8 @@ fn cgroups(follow: &Follow) -> String {
     }
 }
 
-/// All files. `cgroups`: a `/proc/PID/cgroup`; `mounts`: the directory of cgroups.
-fn files(cgroups: &str, mounts: &Path) -> Vec<(PathBuf, Text)> {
+/// All files. `cgroups`: a `/proc/PID/cgroup`.
+fn files(cgroups: &str, mountinfo: &str) -> Vec<(PathBuf, Text)> {
     use Counter::*;
     let proc = Path::new("/proc");
     let mut files = vec![
@@ -238,7 +237,7 @@ fn files(cgroups: &str, mounts: &Path) -> Vec<(PathBuf, Text)> {
         (MemorySome, Some(MemoryFull)),
         (IoSome, Some(IoFull)),
     ];
-    let own = [
+    let of_cgroup = [
         (CgroupCpuSome, None),
         (CgroupMemorySome, Some(CgroupMemoryFull)),
         (CgroupIoSome, Some(CgroupIoFull)),
@@ -247,8 +246,13 @@ fn files(cgroups: &str, mounts: &Path) -> Vec<(PathBuf, Text)> {
         let path = proc.join("pressure").join(name);
         files.push((path, Text::Pressure(some, full)));
     }
-    for directory in directories(cgroups, mounts, "") {
-        for ((some, full), name) in own.into_iter().zip(["cpu", "memory", "io"]) {
+    let own = |controller| {
+        directories(cgroups, mountinfo, controller)
+            .into_iter()
+            .next()
+    };
+    if let Some(directory) = own("") {
+        for ((some, full), name) in of_cgroup.into_iter().zip(["cpu", "memory", "io"]) {
             let path = directory.join(format!("{name}.pressure"));
             files.push((path, Text::Pressure(some, full)));
         }
@@ -259,7 +263,7 @@ fn files(cgroups: &str, mounts: &Path) -> Vec<(PathBuf, Text)> {
         ];
         files.extend(numbers.map(|(name, it)| (directory.join(name), Text::Number(it))));
     }
-    for directory in directories(cgroups, mounts, "memory") {
+    if let Some(directory) = own("memory") {
         let numbers = [
             ("memory.usage_in_bytes", CgroupMemory),
             ("memory.limit_in_bytes", CgroupMemoryLimit),
@@ -267,7 +271,7 @@ fn files(cgroups: &str, mounts: &Path) -> Vec<(PathBuf, Text)> {
         ];
         files.extend(numbers.map(|(name, it)| (directory.join(name), Text::Number(it))));
     }
-    files.extend(quotas(cgroups, mounts));
+    files.extend(quotas(cgroups, mountinfo));
     let cpus = host::online_cpus();
     let each = cpus.len().div_ceil(FREQUENCIES).max(1);
     let frequencies = files.len();
@@ -287,44 +291,12 @@ fn files(cgroups: &str, mounts: &Path) -> Vec<(PathBuf, Text)> {
     files
 }
 
-/// The directories of a task's cgroup of a controller; "" is cgroup v2. The root has no files of
-/// its own: its figures are the machine's.
-fn directories(cgroups: &str, mounts: &Path, controller: &str) -> Vec<PathBuf> {
-    let mut all = Vec::new();
-    for line in cgroups.lines() {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
-            continue;
-        };
-        let path = path.strip_prefix('/').unwrap_or(path);
-        let roots = match controllers {
-            "" if controller.is_empty() => vec![mounts.to_owned(), mounts.join("unified")],
-            "" => continue,
-            list if list.split(',').any(|it| it == controller) => {
-                vec![mounts.join(controller), mounts.join(list)]
-            }
-            _ => continue,
-        };
-        if !path.is_empty() {
-            all.extend(roots.into_iter().map(|root| root.join(path)));
-        }
-    }
-    all.retain(|directory| directory.is_dir());
-    all.dedup();
-    all
-}
-
 /// `cpu.stat` of a task's cgroup and of those above it, which have quotas of their own
 /// (Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst).
-fn quotas(cgroups: &str, mounts: &Path) -> Vec<(PathBuf, Text)> {
-    let mut files = Vec::new();
-    for controller in ["", "cpu"] {
-        for directory in directories(cgroups, mounts, controller) {
-            let above = directory.ancestors().take_while(|it| *it != mounts);
-            files.extend(above.map(|it| (it.join("cpu.stat"), Text::Quota)));
-        }
-    }
-    files
+fn quotas(cgroups: &str, mountinfo: &str) -> Vec<(PathBuf, Text)> {
+    let all = ["", "cpu"].map(|it| directories(cgroups, mountinfo, it));
+    let files = all.iter().flatten().map(|it| it.join("cpu.stat"));
+    files.map(|it| (it, Text::Quota)).collect()
 }
 
 #[cfg(test)]
@@ -375,11 +347,18 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let own = dir.path().join("job/step");
         fs::create_dir_all(&own).unwrap();
+        for made in [own.as_path(), &dir.path().join("job")] {
+            fs::write(made.join("cgroup.type"), "domain\n").unwrap();
+        }
+        let at = dir.path().display();
+        let mountinfo = format!(
+            "31 1 0:28 / {at} rw - cgroup2 cgroup2 rw\n32 1 0:29 / {at}/v1 rw - cgroup cgroup rw,cpu,cpuacct\n"
+        );
         fs::write(own.join("cpu.stat"), "throttled_usec 100\n").unwrap();
         fs::write(own.join("memory.current"), "4096\n").unwrap();
         fs::write(dir.path().join("job/cpu.stat"), "throttled_usec 5\n").unwrap();
         let open = |cgroups: &str| {
-            let files = files(cgroups, dir.path()).into_iter();
+            let files = files(cgroups, &mountinfo).into_iter();
             Sampler {
                 files: files.filter_map(Open::new).collect(),
                 recorder: 0,
@@ -396,7 +375,7 @@ mod tests {
         assert_eq!(now.get(Counter::CgroupMemory), Some(8192));
         assert_eq!(sampler.totals().throttled_ns, Some(4000));
         assert_eq!(open("0::/other\n").sample().get(Counter::Throttled), None);
-        let v1 = dir.path().join("cpu,cpuacct/job");
+        let v1 = dir.path().join("v1/job");
         fs::create_dir_all(&v1).unwrap();
         fs::write(v1.join("cpu.stat"), "throttled_time 9\n").unwrap();
         let mut sampler = open("4:cpu,cpuacct:/job\n");

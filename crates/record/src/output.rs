@@ -25,7 +25,7 @@ use crate::quotas::Quotas;
 use crate::source::{degraded, recorder, Drained, Take};
 use crate::stacks::{Stacked, Stacks};
 use crate::watcher::{Watcher, Watching};
-use crate::{containers, host, urgency};
+use crate::{cgroups, containers, urgency};
 use tr_redact::Redactor;
 use tr_symbols::Request;
 
@@ -469,7 +469,7 @@ impl Cgroups {
         }
         let path = self
             .paths
-            .get_or_insert_with(|| host::cgroup_paths().into_iter().collect())
+            .get_or_insert_with(|| cgroups::paths().into_iter().collect())
             .get(&id.0)?;
         Some(CgroupPath {
             id,

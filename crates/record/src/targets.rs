@@ -7,7 +7,7 @@ use tr_format::meta::Scope;
 
 use crate::config::{Config, Follow};
 use crate::error::Error;
-use crate::{host, proc};
+use crate::{cgroups, proc};
 
 /// The CPUs and the tasks to follow from the start.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Targets {
                 targets.scope = Scope::Pids(pids.iter().map(|pid| Tgid(*pid)).collect());
             }
             Follow::Cgroup(path) => {
-                let id = host::cgroup_id(path).map_err(|source| Error::Cgroup {
+                let id = cgroups::id(path).map_err(|source| Error::Cgroup {
                     path: path.clone(),
                     source,
                 })?;

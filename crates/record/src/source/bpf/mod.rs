@@ -31,7 +31,7 @@ use crate::config::{ring_sizes, Config, Follow};
 use crate::error::Error;
 use crate::proc::{self, Alive};
 use crate::targets::Targets;
-use crate::{capabilities, host, memory};
+use crate::{capabilities, cgroups, host, memory};
 
 /// The longest wait for COMMAND's last switch-out. It comes at once, or when the
 /// scheduler gives a CPU to the task, whose parent has its status already: on a busy
@@ -355,7 +355,7 @@ pub fn missing(attached: &Attached) -> Vec<Missing> {
             "kills for lack of memory: this kernel has no tracepoint mark_victim",
         ),
         (
-            host::cgroup2_mount().is_none(),
+            cgroups::mount().is_none(),
             None,
             "no cgroup v2 hierarchy is mounted: cgroup paths are unknown",
         ),

@@ -1,0 +1,188 @@
+//! Cgroups: their directories (cgroups(7), proc_pid_mountinfo(5)) and ids.
+
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+use nix::sys::statfs::{statfs, CGROUP2_SUPER_MAGIC};
+
+/// A mounted hierarchy.
+struct Mount<'a> {
+    /// The cgroup at the mount point. In a container that may be the container's, and those above
+    /// it cannot be seen.
+    cgroup: &'a str,
+    point: &'a Path,
+}
+
+/// The mounts of a controller's hierarchy; "" is cgroup v2.
+fn mounts<'a>(mountinfo: &'a str, controller: &'a str) -> impl Iterator<Item = Mount<'a>> {
+    mountinfo.lines().filter_map(move |line| {
+        let (mount, kind) = line.split_once(" - ")?;
+        let (mut mount, mut kind) = (mount.split(' ').skip(3), kind.split(' '));
+        let (cgroup, point) = (mount.next()?, Path::new(mount.next()?));
+        let found = match (kind.next()?, controller) {
+            ("cgroup2", "") => true,
+            ("cgroup", "") => false,
+            ("cgroup", _) => has(kind.nth(1)?, controller),
+            _ => false,
+        };
+        found.then_some(Mount { cgroup, point })
+    })
+}
+
+/// Whether a list of controllers has that one.
+fn has(controllers: &str, controller: &str) -> bool {
+    controllers.split(',').any(|it| it == controller)
+}
+
+/// This process's `/proc/self/cgroup` and `/proc/self/mountinfo`.
+pub fn own() -> (String, String) {
+    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    (read("/proc/self/cgroup"), read("/proc/self/mountinfo"))
+}
+
+/// The directories of a task's cgroup and of those above it, as far as they are mounted, the task's own
+/// first. `cgroups`: its `/proc/PID/cgroup`; `controller`: of cgroup v1, "" is v2. Without the
+/// root of the hierarchy: its figures are the machine's.
+pub fn directories(cgroups: &str, mountinfo: &str, controller: &str) -> Vec<PathBuf> {
+    let path = cgroups.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (fields.next()?, fields.next()?);
+        let found = match controller {
+            "" => controllers.is_empty(),
+            _ => has(controllers, controller),
+        };
+        found.then_some(Path::new(path))
+    });
+    let levels = |mount: Mount<'_>| {
+        let path = path?;
+        // In a cgroup namespace both are of that namespace, or the mount is older than it.
+        let below = path
+            .strip_prefix(mount.cgroup)
+            .or_else(|_| path.strip_prefix("/"));
+        let below = below.ok()?;
+        let plain = |it: Component<'_>| matches!(it, Component::Normal(_));
+        let own = mount.point.join(below);
+        let levels = own.ancestors().take_while(|it| it.starts_with(mount.point));
+        let levels = levels.filter(|it| it.is_dir() && !is_root(it, controller));
+        let levels: Vec<PathBuf> = levels.map(Path::to_owned).collect();
+        (below.components().all(plain) && !levels.is_empty()).then_some(levels)
+    };
+    mounts(mountinfo, controller)
+        .find_map(levels)
+        .unwrap_or_default()
+}
+
+/// Whether a directory is the root of its hierarchy: this file is there alone, that one in all others.
+fn is_root(directory: &Path, controller: &str) -> bool {
+    match controller {
+        "" => !directory.join("cgroup.type").exists(),
+        _ => directory.join("release_agent").exists(),
+    }
+}
+
+/// The mount point of the cgroup v2 hierarchy.
+pub fn mount() -> Option<PathBuf> {
+    let (_, mountinfo) = own();
+    let mut found = mounts(&mountinfo, "");
+    found.next().map(|it| it.point.to_owned())
+}
+
+/// The id of a cgroup v2 directory: its inode number.
+///
+/// # Errors
+/// The path is no directory, or one of another file system: cgroup v1 has ids of its own.
+pub fn id(path: &Path) -> std::io::Result<u64> {
+    let meta = fs::metadata(path)?;
+    if !meta.is_dir() {
+        return Err(std::io::ErrorKind::NotADirectory.into());
+    }
+    if statfs(path)?.filesystem_type() != CGROUP2_SUPER_MAGIC {
+        return Err(std::io::Error::other("another file system has it"));
+    }
+    Ok(meta.ino())
+}
+
+/// The paths of all cgroups by id, from the root of the mounted hierarchy.
+pub fn paths() -> Vec<(u64, Vec<u8>)> {
+    let Some(mount) = mount() else {
+        return Vec::new();
+    };
+    let mut paths = Vec::new();
+    let mut open = vec![mount.clone()];
+    while let Some(directory) = open.pop() {
+        if let Ok(id) = id(&directory) {
+            let below = directory.strip_prefix(&mount).unwrap_or(&directory);
+            paths.push((id, [b"/", below.as_os_str().as_bytes()].concat()));
+        }
+        let Ok(entries) = fs::read_dir(&directory) else {
+            continue;
+        };
+        open.extend(
+            entries
+                .flatten()
+                .filter(|e| e.file_type().is_ok_and(|t| t.is_dir()))
+                .map(|e| e.path()),
+        );
+    }
+    paths
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// On the host, in a container without and with a cgroup namespace.
+    #[test]
+    fn a_tasks_directories_are_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let make = |path: &str, file: &str| {
+            let made = dir.path().join(path);
+            fs::create_dir_all(&made).unwrap();
+            fs::write(made.join(file), "").unwrap();
+        };
+        make("unified", "cgroup.procs");
+        make("unified/ci", "cgroup.type");
+        make("unified/ci/job", "cgroup.type");
+        make("memory", "release_agent");
+        make("memory/ci/job", "tasks");
+        let at = dir.path().display();
+        let found = |cgroups: &str, root: &str, point: &str, controller: &str| {
+            let kind = match controller {
+                "" => "cgroup2 cgroup2 rw",
+                _ => "cgroup cgroup rw,memory,hugetlb",
+            };
+            let mountinfo = format!(
+                "24 1 0:22 / / rw - ext4 /dev/vda rw\n25 1 0:23 {root} {at}/{point} rw,nosuid - {kind}\n"
+            );
+            let all = directories(cgroups, &mountinfo, controller);
+            let below = all.iter().map(|it| it.strip_prefix(dir.path()).unwrap());
+            below.map(|it| it.display().to_string()).collect::<Vec<_>>()
+        };
+        let v2 = ["unified/ci/job", "unified/ci"];
+        assert_eq!(found("0::/ci/job\n", "/", "unified", ""), v2);
+        // The mount shows the container's cgroup, and the path is the host's.
+        let v1 = "9:hugetlb,memory:/ci/job\n0::/\n";
+        assert_eq!(
+            found(v1, "/", "memory", "memory"),
+            ["memory/ci/job", "memory/ci"]
+        );
+        assert_eq!(
+            found(v1, "/ci/job", "memory/ci/job", "memory"),
+            ["memory/ci/job"]
+        );
+        // Both are of the namespace.
+        assert_eq!(
+            found("0::/\n", "/", "unified/ci/job", ""),
+            ["unified/ci/job"]
+        );
+        // The root's figures are the machine's.
+        let none = Vec::<String>::new();
+        assert_eq!(found("0::/\n", "/", "unified", ""), none);
+        assert_eq!(found("9:memory:/\n", "/", "memory", "memory"), none);
+        // A cgroup out of sight.
+        assert_eq!(found("0::/../ci\n", "/", "unified/ci/job", ""), none);
+        assert_eq!(found("0::/ci/job\n", "/", "unified", "cpu"), none);
+    }
+}
