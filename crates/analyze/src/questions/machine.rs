@@ -8,6 +8,15 @@ use crate::containers::Container;
 use crate::model::Analysis;
 use crate::share;
 
+/// The CPUs' time in a span, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Used {
+    /// By tasks or the hypervisor.
+    pub all: u64,
+    /// By others than the build and the recorder: the hypervisor is one of them.
+    pub others: u64,
+}
+
 /// Samples of counters, in order of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples<'a>(pub &'a [(Ktime, Counters)]);
@@ -58,6 +67,19 @@ impl<'a> Samples<'a> {
         Some(low.saturating_add(more))
     }
 
+    /// The time of all CPUs in a span, `build` ns of which the build's tasks had. A task has a CPU
+    /// also while the hypervisor does not run that CPU.
+    pub fn used(&self, span: (Ktime, Ktime), build: u64) -> Option<Used> {
+        let counted = |counter| self.increase(counter, span).unwrap_or(0);
+        let busy = self.increase(Counter::Busy, span)?;
+        let taken = busy.saturating_add(counted(Counter::Stolen));
+        let own = build.saturating_add(counted(Counter::Recorder));
+        Some(Used {
+            all: taken.max(own),
+            others: taken.saturating_sub(own),
+        })
+    }
+
     /// The current values in a span and at the samples next to it.
     pub fn range(&self, counter: Counter, (from, to): (Ktime, Ktime)) -> Option<Range> {
         let first = self.0.partition_point(|(at, _)| *at <= from);
@@ -77,6 +99,11 @@ impl<'a> Samples<'a> {
         let mean = u64::try_from(sum / count.max(1)).unwrap_or(u64::MAX);
         Some(Range { least, mean, most })
     }
+}
+
+/// Whether the samples, which are of all CPUs, are of those that were recorded.
+pub fn samples_are_of_recorded_cpus(analysis: &Analysis) -> bool {
+    analysis.meta.options.cpus.is_empty()
 }
 
 /// The CPU time and the memory that the machine withheld in the analyzed span. A trace of before

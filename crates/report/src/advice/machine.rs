@@ -1,12 +1,11 @@
 //! The machine: CPU time that the build did not get.
 
 use tr_analyze::critical_path::Kind as Time;
-use tr_analyze::machine::{throttled_containers, withheld, Samples};
+use tr_analyze::machine::{samples_are_of_recorded_cpus, throttled_containers, withheld, Samples};
 use tr_analyze::memory::waits;
 use tr_analyze::programs::Group;
 use tr_analyze::share;
 use tr_analyze::what_if::Without;
-use tr_format::counters::Counter;
 
 use super::facts::Facts;
 use super::{least, Advice, Candidate, Kind};
@@ -157,11 +156,11 @@ struct Foreign {
 }
 
 impl Foreign {
-    /// That of `busy` time of so many CPUs in a time, if it is much. `own`: the build's part of that.
-    fn of((busy, own): (u64, u64), cpus: u64, length: u64) -> Option<Foreign> {
+    /// That of `others` beside the build's `own` time on so many CPUs in a time, if it is much.
+    fn of((others, own): (u64, u64), cpus: u64, length: u64) -> Option<Foreign> {
         // The counters have steps of 10 ms for each CPU.
         let steps = cpus.saturating_mul(20_000_000);
-        let others = busy.saturating_sub(own).saturating_sub(steps);
+        let others = others.saturating_sub(steps);
         let left = length.saturating_mul(cpus).saturating_sub(own);
         let much = others > 0 && others.saturating_mul(FOREIGN) >= left;
         let one = length;
@@ -176,17 +175,16 @@ impl Foreign {
 
 /// Those that use much of the CPUs, as far as the machine's counters tell.
 fn foreign(facts: &Facts<'_>) -> Option<Foreign> {
+    if !samples_are_of_recorded_cpus(facts.analysis) {
+        return None;
+    }
     let samples = Samples::of(facts.analysis);
     let (from, to) = samples.within((facts.path.from, facts.path.to))?;
-    let increase = |counter| samples.increase(counter, (from, to));
-    let busy = increase(Counter::Busy)?;
     let own = facts.load(from, to);
     let own = own.map(|(ns, running, _)| ns.saturating_mul(running as u64));
-    let own = own.fold(
-        increase(Counter::Recorder).unwrap_or(0),
-        u64::saturating_add,
-    );
-    Foreign::of((busy, own), facts.cpus, to.since(from))
+    let own = own.fold(0, u64::saturating_add);
+    let used = samples.used((from, to), own)?;
+    Foreign::of((used.others, own), facts.cpus, to.since(from))
 }
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
@@ -273,7 +271,7 @@ mod tests {
     #[test]
     fn others_have_most_of_what_the_build_leaves() {
         const MS: u64 = 1_000_000;
-        let of = |busy, own, cpus| Foreign::of((busy * MS, own * MS), cpus, 1000 * MS);
+        let of = |busy, own, cpus| Foreign::of(((busy - own) * MS, own * MS), cpus, 1000 * MS);
         for (busy, own, cpus, much, most) in [
             (1050, 1000, 2, false, false),
             (1250, 1000, 2, true, false),

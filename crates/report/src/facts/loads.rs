@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tr_analyze::machine::{withheld, Samples};
+use tr_analyze::machine::{samples_are_of_recorded_cpus, withheld, Samples};
 use tr_analyze::model::Analysis;
 use tr_analyze::share;
 use tr_analyze::sort::Gather;
@@ -72,13 +72,12 @@ fn loads(analysis: &Analysis) -> BTreeMap<Load, u64> {
     let span = (analysis.start, analysis.end);
     let total = |counter| samples.increase(counter, span);
     let others = || {
-        // With all tasks recorded, there are no others; with some CPUs, the samples are of more.
-        let whole = analysis.meta.scope == Scope::All || !analysis.meta.options.cpus.is_empty();
-        let busy = total(Counter::Busy).filter(|_| !whole)?;
+        // With all tasks recorded, there are no others.
+        if analysis.meta.scope == Scope::All || !samples_are_of_recorded_cpus(analysis) {
+            return None;
+        }
         let own = analysis.totals.times.on_cpu_known()?;
-        let taken = busy.saturating_add(total(Counter::Stolen).unwrap_or(0));
-        let own = own.saturating_add(total(Counter::Recorder).unwrap_or(0));
-        Some(taken.saturating_sub(own))
+        Some(samples.used(span, own)?.others)
     };
     let value = |load| match load {
         Load::Others => others(),

@@ -369,9 +369,7 @@ impl<'a> PathReport<'a> {
             style.line(out, &line);
         }
         let mut machines = Vec::new();
-        let more = [2, 4, 8, 16, 32, 64, 128, 256];
-        let more = more.into_iter().filter(|n| *n > limits.cpus);
-        for cpus in std::iter::once(limits.cpus).chain(more) {
+        for cpus in super::machines(limits.cpus) {
             machines.push(format!(
                 "{} {}",
                 units::cpus(cpus),

@@ -1,7 +1,7 @@
 //! The machine: the CPU time of the build and of others, pressure, memory, frequency.
 
 use serde_json::{json, Value};
-use tr_analyze::machine::{throttled_containers, Range, Samples};
+use tr_analyze::machine::{samples_are_of_recorded_cpus, throttled_containers, Range, Samples};
 use tr_format::counters::{Counter, Unit};
 use tr_format::event::Ktime;
 
@@ -43,16 +43,12 @@ impl<'a> Interval<'a> {
             others: None,
             idle: None,
         };
-        let (Some(cpus), Some(busy)) = (cpus, interval.total(Counter::Busy)) else {
+        let (Some(cpus), Some(used)) = (cpus, samples.used(span, build)) else {
             return interval;
         };
-        let total = |counter| interval.total(counter).unwrap_or(0);
-        // A task has the CPU while the hypervisor does not run that CPU.
-        let taken = busy.saturating_add(total(Counter::Stolen));
-        let own = build.saturating_add(total(Counter::Recorder));
         let all = interval.length().saturating_mul(cpus);
-        interval.others = Some(taken.saturating_sub(own));
-        interval.idle = Some(all.saturating_sub(taken.max(own)));
+        interval.others = Some(used.others);
+        interval.idle = Some(all.saturating_sub(used.all));
         interval
     }
 
@@ -165,8 +161,7 @@ impl<'a> MachineReport<'a> {
         edges.dedup();
         let (own, build) = cpus::own(view);
         let ran = on_cpu(view, &own, &edges);
-        // The samples are of all CPUs.
-        let all = view.ask.cpu.is_none() && analysis.meta.options.cpus.is_empty();
+        let all = view.ask.cpu.is_none() && samples_are_of_recorded_cpus(analysis);
         let cpus = analysis.meta.cpus.len() as u64;
         let known = all.then_some(cpus);
         let spans = edges.iter().zip(edges.iter().skip(1));

@@ -35,6 +35,12 @@ use tr_format::meta::Extra;
 use crate::names::named;
 pub use crate::view::{Ask, Report, View};
 
+/// The machines of which a report tells what they would do: that of the recording, and larger ones.
+fn machines(cpus: u64) -> impl Iterator<Item = u64> {
+    let larger = (1..=8).map(|power| 1 << power);
+    std::iter::once(cpus).chain(larger.filter(move |it| *it > cpus))
+}
+
 named! {
     /// A report, in the order of `--report all`. Its title describes it.
     #[derive(Hash)]

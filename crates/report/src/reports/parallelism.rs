@@ -84,7 +84,8 @@ impl<'a> ParallelismReport<'a> {
         let known: u64 = found.demand.iter().sum();
         let whole = known.saturating_add(found.unknown);
         let cpus = self.cpus();
-        let busy = |cpus: usize| found.could_use(cpus) as f64 / known.max(1) as f64;
+        let used = |cpus: u64| found.could_use(usize::try_from(cpus).unwrap_or(usize::MAX));
+        let busy = |cpus: u64| used(cpus) as f64 / known.max(1) as f64;
         let (least, when) = match found.unknown {
             0 => ("", String::new()),
             _ => ("at least ", format!(" in the known {}", units::time(known))),
@@ -97,10 +98,10 @@ impl<'a> ParallelismReport<'a> {
         if known == 0 {
             return;
         }
-        let larger = [2, 4, 8, 16, 32, 64, 128, 256].into_iter();
-        let larger = larger.filter(|n| *n > cpus && busy(cpus.max(n / 2)) < busy(*n));
-        let machines = std::iter::once(cpus).chain(larger);
-        let machines = machines.map(|n| format!("{:.2} of {}", busy(n), units::cpus(n as u64)));
+        let cpus = cpus as u64;
+        let is_used = |n: &u64| *n == cpus || used(cpus.max(n / 2)) < used(*n);
+        let machines = super::machines(cpus).filter(is_used);
+        let machines = machines.map(|n| format!("{:.2} of {}", busy(n), units::cpus(n)));
         let text = format!("On average that many could have been used at once{when}:");
         style.line(out, &text);
         style.items(out, "  ", &machines.collect::<Vec<_>>(), " · ");
