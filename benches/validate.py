@@ -10,7 +10,8 @@ surrounding. Of planted faults (expected.txt) it counts those that the first lin
 those that are a number of jobs. --limit leaves out builds that take longer without added load, in all surroundings; with `--limit inf`
 each is tried in each. A gain is predicted if the pairs' median, give or take their spread (the median distance from it), reaches
 the interval; of an interval from 0, which is a bound, if it does not exceed that. --rows keeps each row as a line of JSON: a second call
-with the same file goes on where the first one ended. Needs root; as root alone a cgroup has a quota. The machine's other load is told
+with the same file goes on where the first one ended. Needs root; as root alone a cgroup has a quota. The wall that the
+verdict of the other surroundings tells for an idle machine is held against the build's on it. The machine's other load is told
 before the table: rows of a busy machine say little about gains, and enough about harm.
 """
 import argparse
@@ -244,14 +245,15 @@ def timed(source, command, more, enter):
     return time.monotonic() - start
 
 
-def first_line(tr, source, command, work, enter):
+def advice(tr, source, command, work, enter):
+    """The first line, or None, and the verdict."""
     place = real.run_in(source)
     trace = os.path.join(work, "trace.bin")
     record = [tr, "record", "-q", "--force", "-o", trace, "--"] + command
     subprocess.run(record, cwd=place, check=False, preexec_fn=enter, env=real.environment(place), **QUIET)
     out = subprocess.run([tr, "analyze", trace, "--report", "advice", "--format", "json"], capture_output=True, check=True)
-    lines = json.loads(out.stdout)["advice"]["advice"]
-    return lines[0] if lines else None
+    found = json.loads(out.stdout)["advice"]
+    return next(iter(found["advice"]), None), found["verdict"]
 
 
 def verdict(before, after):
@@ -292,13 +294,26 @@ def planted():
 
 def measure(args, name, around):
     """A row; None where the build cannot be prepared."""
+    row = recorded(args, name, around)
+    if row and row.get("alone"):
+        with tempfile.TemporaryDirectory(dir="/dev/shm") as work:
+            place = os.path.join(work, "alone")
+            prepare(name, place)
+            row["walls"] = [timed(place, command_of(name), {}, None) for _ in range(args.pairs)]
+    return row
+
+
+def recorded(args, name, around):
+    """The row without what the build takes alone; None where it cannot be prepared."""
     with tempfile.TemporaryDirectory(dir="/dev/shm") as work, surrounding(around) as enter:
         before, after = os.path.join(work, "before"), os.path.join(work, "after")
         if not prepare(name, before):
             return None
         command = command_of(name)
-        line = first_line(args.tr, before, command, work, enter)
+        line, told = advice(args.tr, before, command, work, enter)
         row = {"build": name, "around": around, "line": "", "result": "silent"}
+        if told and around != "idle":
+            row["alone"] = [told[it] / 1e9 for it in ("wall_ns", "alone_at_least_ns", "alone_ns", "alone_at_most_ns")]
         if line is None:
             return row
         row["line"] = f"{line['kind']}: {line['action']}"
@@ -328,6 +343,9 @@ def table(rows):
         predicted = "{:.2f} to {:.2f} s".format(*row["predicted"]) if "predicted" in row else ""
         times = "{:.2f} → {:.2f} s".format(*row["times"]) if "times" in row else ""
         gain = "{:.2f} s".format(row["gain"]) if "gain" in row else ""
+        if "walls" in row and "gain" not in row:
+            predicted = "idle: {1:.2f} to {3:.2f} s".format(*row["alone"])
+            times = "{:.2f} → {:.2f} s".format(row["alone"][0], statistics.median(row["walls"]))
         yield f"| {row['build']} | {row['around']} | {row['line']} | {predicted} | {times} | {gain} | {row['result']} |"
 
 
@@ -341,6 +359,22 @@ def summary(rows):
     inside = [row for row in idle if is_predicted(row["predicted"], row.get("gains", [row["gain"]]))]
     yield f"Of {len(idle)} gains measured without added load, {len(inside)} are as predicted, within the spread of their pairs."
     yield "Planted faults named first: " + "; ".join(named_first(rows)) + "."
+    for around in dict.fromkeys(row["around"] for row in rows):
+        here = [row for row in rows if row["around"] == around and "walls" in row]
+        if here:
+            yield forecasts(around, here)
+
+
+def forecasts(around, rows):
+    """How near the told times on an idle machine are to those measured on it."""
+    walls = [statistics.median(row["walls"]) for row in rows]
+    errors = sorted(abs(row["alone"][2] / wall - 1) for row, wall in zip(rows, walls))
+    inside = [row for row, wall in zip(rows, walls) if row["alone"][1] <= wall <= row["alone"][3]]
+    middle, most = (100 * errors[int(part * (len(errors) - 1))] for part in (0.5, 0.9))
+    return (
+        f"Of {len(rows)} walls on an idle machine, told of recordings in {around}, {len(inside)} are in their interval;"
+        f" the error has a median of {middle:.0f} %, a 90th percentile of {most:.0f} %."
+    )
 
 
 def named_first(rows):
