@@ -17,7 +17,7 @@ pub struct Budget {
     #[arg(long, value_name = "SIZE", value_parser = args::size)]
     max_memory: Option<u64>,
     /// Run at most this long: after half of it, reading stops, and the rest of the
-    /// recording is unknown; at the limit, the command ends [default: 1h]
+    /// recording is unknown; at the limit, the command ends [default: 1h; dump, recover, redact and symbolize: none]
     #[arg(long, value_name = "DUR", value_parser = args::duration)]
     max_time: Option<Duration>,
 }

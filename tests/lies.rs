@@ -146,7 +146,7 @@ fn verify_holds_the_other_counts_against_the_frames() {
     let out = run(&["verify", "-"], &file(&honest, id, &mixed));
     let said = String::from_utf8(out.stdout).unwrap();
     assert_eq!(out.status.code(), Some(1), "{said}");
-    let words = "the summary counts 4,000 ns of the largest inversion, the frames hold 0";
+    let words = "the summary counts 4,000 ns of the largest step back, the frames hold 0";
     assert!(said.contains(words), "{said}");
 }
 

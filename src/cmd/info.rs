@@ -364,7 +364,7 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
         },
     );
     lines.say(
-        "largest inversion",
+        "largest step back",
         match contents.largest_inversion {
             0 => "none".into(),
             back => units::time(back),

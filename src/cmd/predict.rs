@@ -43,7 +43,7 @@ pub struct Args {
     /// Quota of CPU time, in percent of one CPU, e.g. 150%
     #[arg(long, value_name = "PCT", value_parser = quota)]
     quota: Option<f64>,
-    /// A program whose work takes this part of its time: cc1=1.5 is half as fast again
+    /// A program's work is so many times as fast: cc1=2 takes half of its CPU time, below 1 is slower
     #[arg(long, value_name = "NAME=FACTOR", value_parser = faster)]
     faster: Vec<(String, f64)>,
     /// Leave out the processes whose command line matches, and all below them

@@ -146,7 +146,7 @@ fn miscounted(trace: &Trace, found: &Tally) -> Option<String> {
     let inversion = (tally.largest_inversion, found.largest_inversion);
     let others = [
         ("lost events", lost(tally), lost(found)),
-        ("ns of the largest inversion", inversion.0, inversion.1),
+        ("ns of the largest step back", inversion.0, inversion.1),
         ("ns of commit delay", tally.commit_delay, found.commit_delay),
         ("ns of suspends", asleep(tally), asleep(found)),
     ];
