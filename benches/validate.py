@@ -89,17 +89,19 @@ def faster_linker(place):
 
 
 def keep_results(place, command):
-    """Keeps what a first configuration found: a cache file, or the build directory."""
+    """Keeps what a first configuration found: a cache file, or the build directory; None where there is neither."""
     cached = command + ["-C"] if "./configure" in command else command
     at = real.run_in(place)
     subprocess.run(cached, cwd=at, env=real.environment(at), check=False, **QUIET)
+    some = False
     for kept in ("config.cache", "b"):
         found = os.path.join(at, kept)
+        some = some or os.path.exists(found)
         if os.path.isdir(found):
             shutil.copytree(found, os.path.join(place, kept), symlinks=True)
         elif os.path.exists(found):
             shutil.copy(found, place)
-    return cached, {}
+    return (cached, {}) if some else None
 
 
 def once(place, program):

@@ -8,27 +8,43 @@ use std::path::{Component, Path, PathBuf};
 use nix::sys::statfs::{statfs, CGROUP2_SUPER_MAGIC};
 
 /// A mounted hierarchy.
-struct Mount<'a> {
+struct Mount {
     /// The cgroup at the mount point. In a container that may be the container's, and those above
     /// it cannot be seen.
-    cgroup: &'a str,
-    point: &'a Path,
+    cgroup: PathBuf,
+    point: PathBuf,
 }
 
 /// The mounts of a controller's hierarchy; "" is cgroup v2.
-fn mounts<'a>(mountinfo: &'a str, controller: &'a str) -> impl Iterator<Item = Mount<'a>> {
-    mountinfo.lines().filter_map(move |line| {
+fn mounts<'a>(mountinfo: &'a str, controller: &'a str) -> impl Iterator<Item = Mount> + 'a {
+    // Of two at one point the later one is seen.
+    mountinfo.lines().rev().filter_map(move |line| {
         let (mount, kind) = line.split_once(" - ")?;
         let (mut mount, mut kind) = (mount.split(' ').skip(3), kind.split(' '));
-        let (cgroup, point) = (mount.next()?, Path::new(mount.next()?));
+        let (cgroup, point) = (mount.next()?, mount.next()?);
         let found = match (kind.next()?, controller) {
             ("cgroup2", "") => true,
             ("cgroup", "") => false,
             ("cgroup", _) => has(kind.nth(1)?, controller),
             _ => false,
         };
-        found.then_some(Mount { cgroup, point })
+        let of = |text| PathBuf::from(plain(text));
+        found.then(|| Mount {
+            cgroup: of(cgroup),
+            point: of(point),
+        })
     })
+}
+
+/// A path of mountinfo, in which these characters are octal.
+fn plain(text: &str) -> String {
+    let octal = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n")];
+    let text = octal
+        .iter()
+        .fold(text.to_owned(), |text, (code, character)| {
+            text.replace(code, character)
+        });
+    text.replace("\\134", "\\")
 }
 
 /// Whether a list of controllers has that one.
@@ -38,7 +54,11 @@ fn has(controllers: &str, controller: &str) -> bool {
 
 /// This process's `/proc/self/cgroup` and `/proc/self/mountinfo`.
 pub fn own() -> (String, String) {
-    let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    // A mount point may have any bytes.
+    let read = |path: &str| {
+        let bytes = fs::read(path).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
     (read("/proc/self/cgroup"), read("/proc/self/mountinfo"))
 }
 
@@ -55,16 +75,14 @@ pub fn directories(cgroups: &str, mountinfo: &str, controller: &str) -> Vec<Path
         };
         found.then_some(Path::new(path))
     });
-    let levels = |mount: Mount<'_>| {
-        let path = path?;
-        // In a cgroup namespace both are of that namespace, or the mount is older than it.
-        let below = path
-            .strip_prefix(mount.cgroup)
-            .or_else(|_| path.strip_prefix("/"));
-        let below = below.ok()?;
+    let levels = |mount: Mount| {
+        // Both are of the cgroup namespace, if there is one.
+        let below = path?.strip_prefix(&mount.cgroup).ok()?;
         let plain = |it: Component<'_>| matches!(it, Component::Normal(_));
         let own = mount.point.join(below);
-        let levels = own.ancestors().take_while(|it| it.starts_with(mount.point));
+        let levels = own
+            .ancestors()
+            .take_while(|it| it.starts_with(&mount.point));
         let levels = levels.filter(|it| it.is_dir() && !is_root(it, controller));
         let levels: Vec<PathBuf> = levels.map(Path::to_owned).collect();
         (below.components().all(plain) && !levels.is_empty()).then_some(levels)
@@ -72,6 +90,12 @@ pub fn directories(cgroups: &str, mountinfo: &str, controller: &str) -> Vec<Path
     mounts(mountinfo, controller)
         .find_map(levels)
         .unwrap_or_default()
+}
+
+/// A limit in a file of a cgroup; "max" is none.
+pub fn limit(directory: &Path, file: &str) -> Option<u64> {
+    let text = fs::read_to_string(directory.join(file)).ok()?;
+    text.trim().parse().ok()
 }
 
 /// Whether a directory is the root of its hierarchy: this file is there alone, that one in all others.
@@ -86,7 +110,7 @@ fn is_root(directory: &Path, controller: &str) -> bool {
 pub fn mount() -> Option<PathBuf> {
     let (_, mountinfo) = own();
     let mut found = mounts(&mountinfo, "");
-    found.next().map(|it| it.point.to_owned())
+    found.next().map(|it| it.point)
 }
 
 /// The id of a cgroup v2 directory: its inode number.
@@ -181,8 +205,20 @@ mod tests {
         let none = Vec::<String>::new();
         assert_eq!(found("0::/\n", "/", "unified", ""), none);
         assert_eq!(found("9:memory:/\n", "/", "memory", "memory"), none);
-        // A cgroup out of sight.
+        // A cgroup out of sight, and the mount of another container.
         assert_eq!(found("0::/../ci\n", "/", "unified/ci/job", ""), none);
+        assert_eq!(found("0::/\n", "/..", "unified/ci/job", ""), none);
+        assert_eq!(found("0::/\n", "/ci/job", "unified/ci/job", ""), none);
         assert_eq!(found("0::/ci/job\n", "/", "unified", "cpu"), none);
+        make("unified/a b\\x2dc", "cgroup.type");
+        assert_eq!(
+            found(
+                "0::/a b\\x2dc\n",
+                r"/a\040b\134x2dc",
+                r"unified/a\040b\134x2dc",
+                ""
+            ),
+            ["unified/a b\\x2dc"]
+        );
     }
 }

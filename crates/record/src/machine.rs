@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tr_format::counters::{Counter, Counters};
 use tr_format::meta::Machine;
 
-use crate::cgroups::{self, directories, own};
+use crate::cgroups::{self, directories, limit, own};
 use crate::config::Follow;
 use crate::host;
 
@@ -246,30 +246,32 @@ fn files(cgroups: &str, mountinfo: &str) -> Vec<(PathBuf, Text)> {
         let path = proc.join("pressure").join(name);
         files.push((path, Text::Pressure(some, full)));
     }
-    let own = |controller| {
-        directories(cgroups, mountinfo, controller)
-            .into_iter()
-            .next()
-    };
-    if let Some(directory) = own("") {
+    if let Some(own) = directories(cgroups, mountinfo, "").first() {
         for ((some, full), name) in of_cgroup.into_iter().zip(["cpu", "memory", "io"]) {
-            let path = directory.join(format!("{name}.pressure"));
+            let path = own.join(format!("{name}.pressure"));
             files.push((path, Text::Pressure(some, full)));
         }
-        let numbers = [
-            ("memory.current", CgroupMemory),
-            ("memory.max", CgroupMemoryLimit),
-            ("memory.peak", CgroupMemoryPeak),
-        ];
-        files.extend(numbers.map(|(name, it)| (directory.join(name), Text::Number(it))));
     }
-    if let Some(directory) = own("memory") {
-        let numbers = [
-            ("memory.usage_in_bytes", CgroupMemory),
-            ("memory.limit_in_bytes", CgroupMemoryLimit),
-            ("memory.max_usage_in_bytes", CgroupMemoryPeak),
-        ];
-        files.extend(numbers.map(|(name, it)| (directory.join(name), Text::Number(it))));
+    for (controller, names) in [
+        ("", ["memory.current", "memory.max", "memory.peak"]),
+        (
+            "memory",
+            [
+                "memory.usage_in_bytes",
+                "memory.limit_in_bytes",
+                "memory.max_usage_in_bytes",
+            ],
+        ),
+    ] {
+        // That of the least limit, the task's own where none has one.
+        let all = directories(cgroups, mountinfo, controller);
+        let limit = |it: &&PathBuf| limit(it, names[1]).unwrap_or(u64::MAX);
+        let Some(directory) = all.iter().min_by_key(limit) else {
+            continue;
+        };
+        let counters = [CgroupMemory, CgroupMemoryLimit, CgroupMemoryPeak];
+        let counters = names.into_iter().zip(counters);
+        files.extend(counters.map(|(name, it)| (directory.join(name), Text::Number(it))));
     }
     files.extend(quotas(cgroups, mountinfo));
     let cpus = host::online_cpus();
@@ -374,6 +376,13 @@ mod tests {
         assert_eq!(now.get(Counter::Throttled), Some(4000));
         assert_eq!(now.get(Counter::CgroupMemory), Some(8192));
         assert_eq!(sampler.totals().throttled_ns, Some(4000));
+        // The memory is that of the least limit.
+        fs::write(own.join("memory.max"), "max\n").unwrap();
+        fs::write(dir.path().join("job/memory.max"), "65536\n").unwrap();
+        fs::write(dir.path().join("job/memory.current"), "12288\n").unwrap();
+        let now = open("0::/job/step\n").sample();
+        assert_eq!(now.get(Counter::CgroupMemory), Some(12288));
+        assert_eq!(now.get(Counter::CgroupMemoryLimit), Some(65536));
         assert_eq!(open("0::/other\n").sample().get(Counter::Throttled), None);
         let v1 = dir.path().join("v1/job");
         fs::create_dir_all(&v1).unwrap();

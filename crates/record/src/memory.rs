@@ -1,8 +1,6 @@
 //! Memory limits. A process beyond one is killed, or ends at its next allocation: a recorder
 //! that has not enough memory does not start.
 
-use std::path::PathBuf;
-
 use crate::cgroups;
 use crate::error::Error;
 
@@ -43,15 +41,8 @@ fn cgroup_limit() -> Option<u64> {
     let files = [("", "memory.max"), ("memory", "memory.limit_in_bytes")];
     let limits = files.into_iter().flat_map(|(controller, file)| {
         let all = cgroups::directories(&own, &mountinfo, controller);
-        // "max" is no limit.
-        let limit = move |it: PathBuf| {
-            std::fs::read_to_string(it.join(file))
-                .ok()?
-                .trim()
-                .parse()
-                .ok()
-        };
-        all.into_iter().filter_map(limit)
+        all.into_iter()
+            .filter_map(move |it| cgroups::limit(&it, file))
     });
     limits.min()
 }
