@@ -281,7 +281,12 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     };
     let bound = nothing.map(|(_, bound)| bound);
     let saved = has_own.then_some(together);
-    let verdict = verdict(facts, &withheld, (&changes, saved, bound), had);
+    let mut verdict = verdict(facts, &withheld, (&changes, saved, bound), had);
+    // A loop that looks whether the build's own work is done sleeps less often where that is done sooner.
+    if verdict.blame != Blame::Code && changes.iter().any(|it| it.kind == Kind::Poll) {
+        let soonest = facts.limits()?.on(facts.cpus);
+        verdict.alone_at_least = verdict.alone_at_least.min(soonest);
+    }
     Ok(Advised {
         verdict: Some(verdict),
         // A twentieth of the sum is less than what a line can be wrong by.
