@@ -16,6 +16,7 @@ pub fn trials() -> Vec<Trial> {
     let bash = || lacks("bash");
     vec![
         trial("kits_record_a_command_and_keep_its_status", bash(), kits),
+        trial("circleci_needs_no_bash", None, circleci),
         trial("buildkite_has_files_and_summary", bash(), buildkite),
         trial(
             "bash_env_records_every_job",
@@ -90,6 +91,42 @@ fn kits() -> Result<(), Failed> {
     Ok(())
 }
 
+/// In images whose only shell is BusyBox's, or dash, which has no pipefail.
+fn circleci() -> Result<(), Failed> {
+    let dir = tempfile::tempdir()?;
+    let shells = dir.path().join("bin");
+    fs::create_dir(&shells)?;
+    let path = std::env::var("PATH")?;
+    let found = |name: &str| {
+        let mut all = std::env::split_paths(&path).map(|it| it.join(name));
+        all.find(|it| it.exists())
+    };
+    let link = |program: &Path, name: &str| {
+        let _ = fs::remove_file(shells.join(name));
+        std::os::unix::fs::symlink(program, shells.join(name))
+    };
+    for tool in ["rm", "mkdir", "printf", "cat"] {
+        link(&found(tool).ok_or(tool)?, tool)?;
+    }
+    for (shell, status) in [("busybox", 3), ("dash", 7)] {
+        let Some(program) = found(shell) else {
+            continue;
+        };
+        link(&program, "sh")?;
+        for tr in [TR, "/nonexistent"] {
+            let mut step = Command::new(shells.join("sh"));
+            step.args(["-e", "-c", &block("ci/circleci/orb.yml", "command: |")])
+                .current_dir(dir.path())
+                .env("PATH", &shells);
+            step.env("TR_COMMAND", "(exit 3) | cat; exit 7")
+                .env("TR_PROGRAM", tr);
+            let out = step.output()?;
+            assert_eq!(out.status.code(), Some(status), "{shell}: {}", said(&out));
+        }
+    }
+    Ok(())
+}
+
 fn buildkite() -> Result<(), Failed> {
     let dir = tempfile::tempdir()?;
     let agent = dir.path().join("buildkite-agent");
@@ -110,7 +147,7 @@ fn buildkite() -> Result<(), Failed> {
             .env("PATH", &path)
             .env("AGENT", &log);
         hook.env("BUILDKITE_COMMAND", COMMAND)
-            .env("BUILDKITE_STEP_KEY", "t")
+            .env("BUILDKITE_JOB_ID", "t")
             .env("BUILDKITE_PLUGIN_TR_PATH", tr);
         hook.env("BUILDKITE_PLUGIN_TR_OPTIONS_0", "--redact=a");
         hook.output().unwrap()

@@ -154,7 +154,7 @@ fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
     ]
     .into_iter()
     .any(needs_none)
-        || name == rights::REFUSALS;
+        || [rights::GETENT, rights::REFUSALS].contains(&name);
     let rights = rights.filter(|_| !needs_none);
     rights.or_else(|| match name {
         "cgroup_follows_who_is_in_it_and_who_comes" => options::no_cgroup(),

@@ -20,6 +20,7 @@ pub const TESTS: &[Test] = &[
     ("what_is_no_file_is_written_as_it_is", special),
     ("a_file_is_replaced_by_a_complete_header_only", replaced),
     ("the_command_runs_as_another_user", user),
+    (GETENT, getent),
     (
         "capabilities_will_do_and_the_command_gets_none",
         capabilities,
@@ -27,6 +28,8 @@ pub const TESTS: &[Test] = &[
     (REFUSALS, refusals),
 ];
 
+/// This test needs no right to trace.
+pub const GETENT: &str = "a_getent_without_options_knows_the_user";
 /// These tests need root, not the right to trace.
 pub const REFUSALS: &str = "every_refusal_names_its_reason_and_a_remedy";
 
@@ -232,6 +235,21 @@ fn user() -> Result<(), Failed> {
         )?;
     }
     Ok(())
+}
+
+/// Alpine's takes every argument for a key, and ends at the first one that it does not know.
+fn getent() -> Result<(), Failed> {
+    let dir = fresh("getent")?;
+    let name = text(&Command::new("id").arg("-un").output()?.stdout);
+    let script = "#!/bin/sh\nshift\nfor key; do\n[ \"$key\" = \"$(id -un)\" ] || exit 2\n\
+                  echo \"$key:x:$(id -u):$(id -g)::/by/getent:/bin/sh\"\ndone\n";
+    std::fs::write(dir.join("getent"), script)?;
+    std::fs::set_permissions(dir.join("getent"), PermissionsExt::from_mode(0o755))?;
+    let path = format!("{}:{}", dir.display(), std::env::var("PATH")?);
+    let options = ["-q", "--method", "poll", "--user", name.trim()];
+    let mut tr = recording(&dir.join("x.bin"), &options, &["sh", "-c", "echo $HOME"]);
+    let out = tr.env("PATH", path).output()?;
+    ensure(text(&out.stdout) == "/by/getent\n", || format!("{out:?}"))
 }
 
 /// The reason why file capabilities cannot be tested here.

@@ -170,7 +170,7 @@ pub struct Parts {
 /// Whether it was for lack of rights, the kernel's error number does not tell: the
 /// verifier refuses with EACCES, too. So the facts are asked.
 pub(crate) fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
-    move |source| match Refusal::find() {
+    move |source| match Refusal::of(&source) {
         Some(refusal) => {
             keep(&format!("cannot {action}: {source}\n"));
             Error::Refused(refusal)

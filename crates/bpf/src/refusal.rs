@@ -6,7 +6,11 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use libbpf_rs::libbpf_sys::{bpf_insn, bpf_prog_load, BPF_PROG_TYPE_RAW_TRACEPOINT};
+use libbpf_rs::libbpf_sys::{
+    bpf_insn, bpf_prog_load, bpf_prog_type, BPF_FUNC_ktime_get_coarse_ns,
+    BPF_PROG_TYPE_RAW_TRACEPOINT, BPF_PROG_TYPE_SOCKET_FILTER,
+};
+use nix::sys::resource::{getrlimit, Resource};
 
 use crate::load::opened;
 
@@ -47,6 +51,13 @@ pub enum Refusal {
         missing: Missing,
         /// This is root, so `sudo` is no remedy.
         root: bool,
+    },
+    /// Before 5.11: the maps count as locked memory, and this process may not raise the limit.
+    LockedMemory {
+        /// The limit in bytes (RLIMIT_MEMLOCK).
+        limit: u64,
+        /// No exec of a file with capabilities raises it here.
+        confined: bool,
     },
     /// bpf(2) fails with this error number though nothing above is so.
     SecurityModule(i32),
@@ -112,6 +123,12 @@ impl Display for Refusal {
                 "this process lacks {missing}, and its bounding set does not allow them"
             ),
             Refusal::Capabilities { missing, .. } => write!(f, "this process lacks {missing}"),
+            Refusal::LockedMemory { limit, .. } => write!(
+                f,
+                "the BPF maps exceed the limit of locked memory ({} KiB), which before Linux 5.11 they \
+                 count towards, and this process lacks CAP_SYS_RESOURCE to raise it",
+                limit / 1024
+            ),
             Refusal::SecurityModule(errno) => write!(
                 f,
                 "the kernel refuses the bpf system call ({}) although this process has \
@@ -130,10 +147,22 @@ fn name(errno: i32) -> String {
 impl Refusal {
     /// Why this process cannot trace, if so.
     pub fn find() -> Option<Refusal> {
+        Refusal::found(false)
+    }
+
+    /// Why the kernel has refused a map or a program with this error, if it is a matter of rights.
+    pub(crate) fn of(error: &libbpf_rs::Error) -> Option<Refusal> {
+        Refusal::found(error.kind() == libbpf_rs::ErrorKind::PermissionDenied)
+    }
+
+    /// `denied`: the kernel has refused more than the least program.
+    fn found(denied: bool) -> Option<Refusal> {
         // Without a descriptor to spare, none of the facts can be read.
         let unread =
             |refusal: &Refusal| *refusal == Refusal::NoProc && Path::new("/proc/self").exists();
-        Facts::gather().refusal().filter(|refusal| !unread(refusal))
+        Facts::gather(denied)
+            .refusal()
+            .filter(|refusal| !unread(refusal))
     }
 
     /// What remedies it, a line each: when it is of use, and a command to paste.
@@ -198,6 +227,20 @@ impl Refusal {
                 ),
                 ("or record as root", format!("sudo {tr} {record}")),
             ],
+            Refusal::LockedMemory { confined: true, .. } => vec![(
+                "start the container without the limit",
+                format!("{docker} --ulimit memlock=-1 …"),
+            )],
+            Refusal::LockedMemory { .. } => vec![
+                (
+                    "give the program CAP_SYS_RESOURCE, too, for good",
+                    format!("sudo setcap cap_bpf,cap_perfmon,cap_sys_resource+p {tr}"),
+                ),
+                (
+                    "or record without the limit, in this shell",
+                    format!("sudo prlimit --memlock=unlimited --pid $$ && {tr} {record}"),
+                ),
+            ],
             Refusal::SecurityModule(_) => vec![(
                 "look for the denial",
                 "dmesg | grep -iE 'denied|lockdown'".into(),
@@ -218,6 +261,8 @@ struct Facts {
     release: String,
     /// Error number of bpf(2) when it loads the least tracing program; 0 when it does.
     bpf: i32,
+    /// The limit of locked memory, if that may be what the kernel refused the maps for.
+    locked: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -248,7 +293,8 @@ impl Status {
 }
 
 impl Facts {
-    fn gather() -> Facts {
+    fn gather(denied: bool) -> Facts {
+        let bpf = load_least_program();
         let namespace = fs::metadata("/proc/self/ns/user");
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         Facts {
@@ -261,7 +307,8 @@ impl Facts {
             sysfs: Path::new("/sys/kernel").exists(),
             btf: Path::new(BTF).exists(),
             release: release.trim().to_owned(),
-            bpf: load_least_program(),
+            bpf,
+            locked: locked_limit().filter(|_| denied && bpf == 0 && counts_as_locked()),
         }
     }
 
@@ -287,8 +334,7 @@ impl Facts {
             libc::ENOSYS if status.seccomp => return Some(Refusal::Seccomp(errno)),
             libc::ENOSYS => return Some(Refusal::NoBpf),
             libc::EPERM | libc::EACCES => {}
-            // Whatever else stands in the way is not a matter of rights.
-            _ => return None,
+            _ => return self.locked_memory(status),
         }
         if !self.initial_user_namespace {
             return Some(Refusal::UserNamespace);
@@ -311,6 +357,14 @@ impl Facts {
             }
         })
     }
+
+    /// The maps exceed the limit. Whatever else stands in the way is not a matter of rights.
+    fn locked_memory(&self, status: Status) -> Option<Refusal> {
+        const RESOURCE: u64 = 1 << 24;
+        let limit = self.locked.filter(|_| status.effective & RESOURCE == 0)?;
+        let confined = status.no_new_privs || status.bounding & RESOURCE == 0;
+        Some(Refusal::LockedMemory { limit, confined })
+    }
 }
 
 /// Major and minor number of a release such as `6.1.0-42-amd64`.
@@ -319,20 +373,40 @@ fn version(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// Loads `return 0` as a raw tracepoint program, which takes CAP_BPF and CAP_PERFMON,
-/// and unloads it. The error number, or 0.
+/// The limit of locked memory in bytes; `None`: there is none.
+fn locked_limit() -> Option<u64> {
+    let (soft, _) = getrlimit(Resource::RLIMIT_MEMLOCK).ok()?;
+    (soft != libc::RLIM_INFINITY).then_some(soft)
+}
+
+/// Whether maps count as locked memory. Linux 5.11 ended that, and brought the called function: this tells
+/// kernels with patches of later ones, too.
+fn counts_as_locked() -> bool {
+    const CALL: u8 = 0x85;
+    let function = BPF_FUNC_ktime_get_coarse_ns.cast_signed();
+    // Tracing programs may not call it from 5.16 on.
+    load(BPF_PROG_TYPE_SOCKET_FILTER, CALL, function) != 0
+}
+
+/// Loads `return 0` as a raw tracepoint program, which takes CAP_BPF and CAP_PERFMON, see [`load`].
 fn load_least_program() -> i32 {
     const MOV64_IMM: u8 = 0xb7;
+    load(BPF_PROG_TYPE_RAW_TRACEPOINT, MOV64_IMM, 0)
+}
+
+/// Loads a program of this kind that returns after this instruction, and unloads it. The error number, or 0.
+fn load(kind: bpf_prog_type, code: u8, imm: i32) -> i32 {
     const EXIT: u8 = 0x95;
-    let program = [MOV64_IMM, EXIT].map(|code| bpf_insn {
+    let program = [(code, imm), (EXIT, 0)].map(|(code, imm)| bpf_insn {
         code,
+        imm,
         ..bpf_insn::default()
     });
     // SAFETY: the strings end in NUL, the program has as many instructions as the call
     // names, null options are allowed, and all of it outlives the call.
     let fd = unsafe {
         bpf_prog_load(
-            BPF_PROG_TYPE_RAW_TRACEPOINT,
+            kind,
             c"tr_probe".as_ptr(),
             c"GPL".as_ptr(),
             program.as_ptr(),

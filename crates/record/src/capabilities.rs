@@ -7,8 +7,11 @@
 use rustix::io::Result;
 use rustix::thread::{capabilities, set_capabilities, CapabilitySet, CapabilitySets};
 
-/// The capabilities that load and attach BPF programs.
-pub const TRACE: CapabilitySet = CapabilitySet::PERFMON.union(CapabilitySet::BPF);
+/// The capabilities that load and attach BPF programs. Before Linux 5.11 CAP_SYS_RESOURCE raises the limit of
+/// memory for maps.
+pub const TRACE: CapabilitySet = CapabilitySet::PERFMON
+    .union(CapabilitySet::BPF)
+    .union(CapabilitySet::SYS_RESOURCE);
 
 /// Makes the permitted ones of [`TRACE`] effective. What is not permitted stays missing: the kernel's refusal of
 /// the programs says so.

@@ -53,7 +53,7 @@ pub struct Machine {
 pub fn knows(method: Method) -> (Facts, &'static [&'static str]) {
     match method {
         Method::Ptrace => (ptrace::FACTS, &ptrace::LIMITS),
-        Method::Poll => (poll::FACTS, &poll::LIMITS),
+        Method::Poll => (poll::FACTS, poll::limits()),
         _ => (Facts::default(), &[]),
     }
 }

@@ -82,7 +82,11 @@ pub fn user_name(uid: u32) -> Option<String> {
 /// nsswitch.conf; glibc's `getpwnam` loads them as modules, and a static `tr` would have to
 /// have the same version as these.
 fn entry(user: &str) -> Result<[String; 7], Error> {
-    let line = answer("getent", &["passwd", "--", user])?;
+    // No name begins like an option, and Alpine's getent takes "--" for a name.
+    if user.starts_with('-') {
+        return Err(no_such_user());
+    }
+    let line = answer("getent", &["passwd", user])?;
     let fields: Vec<String> = line.trim_end().split(':').map(str::to_owned).collect();
     fields.try_into().map_err(|_| ErrorKind::InvalidData.into())
 }
@@ -94,11 +98,15 @@ fn answer(program: &str, args: &[&str]) -> Result<String, Error> {
     if !output.status.success() {
         // getent: "One or more supplied key could not be found in the database."
         return Err(match output.status.code() {
-            Some(2) => Error::new(ErrorKind::NotFound, "there is no such user"),
+            Some(2) => no_such_user(),
             _ => Error::other(format!("{program}: {}", output.status)),
         });
     }
     String::from_utf8(output.stdout).map_err(|_| ErrorKind::InvalidData.into())
+}
+
+fn no_such_user() -> Error {
+    Error::new(ErrorKind::NotFound, "there is no such user")
 }
 
 /// COMMAND's environment; `None` if it equals `tr`'s. `original`: if the loader has changed

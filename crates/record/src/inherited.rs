@@ -66,7 +66,8 @@ impl Inherited {
     }
 }
 
-fn is_ignored(signal: Signal) -> bool {
+/// Whether the action of a signal is to ignore it.
+pub fn is_ignored(signal: Signal) -> bool {
     // SAFETY: null for the new action only asks; all zeros are a valid `sigaction`.
     unsafe {
         let mut old: libc::sigaction = std::mem::zeroed();

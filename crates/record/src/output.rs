@@ -364,6 +364,9 @@ impl State {
             self.stacks.executed(&exec.filename);
             self.tally.argv_cut += u64::from(exec.argv.truncated());
         }
+        if let LifeKind::CgroupPath(made) = &event.kind {
+            self.quotas.made(&made.path);
+        }
         self.disks.take(&mut event.kind);
         if !self.files.take(&event.kind) {
             return Ok(());

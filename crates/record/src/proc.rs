@@ -1,7 +1,9 @@
 //! A task's facts, from `/proc`.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::path::Path;
 
 use crate::host::read_at_most;
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Snapshot, Tgid, Tid};
@@ -139,11 +141,52 @@ fn is_own(id: Id) -> bool {
 
 /// The threads of a process.
 pub fn threads(process: Id) -> Vec<Id> {
-    let entries = std::fs::read_dir(format!("/proc/{process}/task"));
+    ids(Path::new(&format!("/proc/{process}/task"))).collect()
+}
+
+/// The ids in the names of a directory.
+fn ids(directory: &Path) -> impl Iterator<Item = Id> {
+    let entries = std::fs::read_dir(directory);
     let names = entries.into_iter().flatten().flatten();
-    names
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect()
+    names.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Whether the kernel lists the children of a thread (`CONFIG_PROC_CHILDREN`).
+pub fn lists_children() -> bool {
+    Path::new("/proc/thread-self/children").exists()
+}
+
+/// The parent of each process, where the kernel lists no children.
+#[derive(Debug, Default)]
+pub struct Parents(BTreeMap<Id, Id>);
+
+impl Parents {
+    /// Reads those below `proc`: 16 µs for each now, and 1 µs in each sample.
+    pub fn read(proc: &Path) -> Parents {
+        let mut parents = Parents::default();
+        parents.children(proc);
+        parents
+    }
+
+    /// The children of all processes below `proc`, `/proc`. A process is read once, and again when
+    /// its parent is gone.
+    pub fn children(&mut self, proc: &Path) -> BTreeMap<Id, Vec<Id>> {
+        let now: BTreeSet<Id> = ids(proc).collect();
+        self.0
+            .retain(|id, parent| now.contains(id) && now.contains(parent));
+        let mut all: BTreeMap<Id, Vec<Id>> = BTreeMap::new();
+        for id in now {
+            let known = self.0.get(&id).copied().or_else(|| {
+                let text = std::fs::read(proc.join(format!("{id}/stat"))).ok()?;
+                Some(parse(&text)?.parent)
+            });
+            if let Some(parent) = known {
+                self.0.insert(id, parent);
+                all.entry(parent).or_default().push(id);
+            }
+        }
+        all
+    }
 }
 
 /// The children of a thread.
@@ -197,7 +240,7 @@ pub fn cmdline_of(pid: u32, comm: &Comm) -> Option<Argv> {
 
 /// Whether there is a process with this id, if only its zombie.
 pub fn exists(pid: u32) -> bool {
-    std::path::Path::new(&format!("/proc/{pid}")).exists()
+    Path::new(&format!("/proc/{pid}")).exists()
 }
 
 /// The pid namespace of a task.
@@ -323,7 +366,7 @@ pub fn comm_of(filename: &[u8]) -> Comm {
 }
 
 /// An exec of this file gives a process of this user other rights, if it is not traced.
-pub fn gains_rights(file: &std::path::Path) -> bool {
+pub fn gains_rights(file: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let Ok(file) = std::fs::metadata(file) else {
         return false;
@@ -418,6 +461,33 @@ mod tests {
         );
         assert_eq!(numbers, (3, 20, 22, 48, Some(256)));
         assert_eq!(parse(b"7 (a"), None);
+    }
+
+    #[test]
+    fn children_are_known_by_their_parents() {
+        let proc = tempfile::tempdir().unwrap();
+        let rest = (5..=52).map(|n| format!(" {n}")).collect::<String>();
+        let process = |name: &str, stat: &str| {
+            let _ = std::fs::create_dir(proc.path().join(name));
+            let file = proc.path().join(name).join("stat");
+            std::fs::write(file, format!("{stat}{rest}\n")).unwrap();
+        };
+        process("1", "1 (init) S 0");
+        process("7", "7 (make) S 1");
+        process("8", "8 (sh) R 1) R 7");
+        process("9", "9 (cc) R 8");
+        process("sys", "11 (no process) R 7");
+        std::fs::create_dir(proc.path().join("10")).unwrap();
+        let mut parents = Parents::read(proc.path());
+        let before = BTreeMap::from([(0, vec![1]), (1, vec![7]), (7, vec![8]), (8, vec![9])]);
+        assert_eq!(parents.children(proc.path()), before);
+        // It is read when it is new, and when its parent has left it.
+        process("7", "7 (make) S 9");
+        process("9", "9 (cc) R 1");
+        process("10", "10 (ld) R 9");
+        std::fs::remove_dir_all(proc.path().join("8")).unwrap();
+        let after = BTreeMap::from([(0, vec![1]), (1, vec![7, 9]), (9, vec![10])]);
+        assert_eq!(parents.children(proc.path()), after);
     }
 
     #[test]

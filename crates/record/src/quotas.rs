@@ -2,7 +2,9 @@
 //! the container, so its file is kept open and read until then.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +13,8 @@ use tr_format::container::Container;
 use crate::containers::Found;
 use crate::machine;
 
+/// Where the hierarchies are mounted.
+const MOUNTS: &str = "/sys/fs/cgroup";
 /// The most containers at a time.
 const MOST: usize = 1024;
 
@@ -21,8 +25,9 @@ pub struct Quotas(BTreeMap<Arc<[u8]>, Quota>);
 #[derive(Debug)]
 struct Quota {
     container: Container,
-    /// The path in its hierarchy.
-    path: String,
+    /// The path in its hierarchy, or the end of it: rootless, a runtime is given what stands below its user's
+    /// service.
+    path: PathBuf,
     /// Its `cpu.stat`, once the runtime has made the cgroup.
     file: Option<File>,
     /// The last figure, in ns.
@@ -53,10 +58,27 @@ impl Quotas {
         }
     }
 
+    /// A cgroup has been made: the one that a runtime has been given, if its path ends so.
+    pub fn made(&mut self, path: &[u8]) {
+        self.made_below(Path::new(MOUNTS), path);
+    }
+
+    fn made_below(&mut self, mounts: &Path, path: &[u8]) {
+        let path = Path::new(OsStr::from_bytes(path));
+        let of_it = |quota: &&mut Quota| quota.file.is_none() && path.ends_with(&quota.path);
+        for quota in self.0.values_mut().filter(of_it) {
+            quota.read(mounts);
+            if quota.file.is_none() {
+                quota.path = path.strip_prefix("/").unwrap_or(path).to_owned();
+                quota.read(mounts);
+            }
+        }
+    }
+
     /// Reads the figures of all.
     pub fn read(&mut self) {
         for quota in self.0.values_mut().filter(|it| !it.ended) {
-            quota.read(Path::new("/sys/fs/cgroup"));
+            quota.read(Path::new(MOUNTS));
         }
     }
 
@@ -96,7 +118,7 @@ impl Quota {
 
 /// A container's cgroup below the mount point. A runtime is given a path, or, for systemd, a slice, a
 /// prefix and a name (opencontainers/runc, docs/systemd.md).
-fn relative(path: &str) -> Option<String> {
+fn relative(path: &str) -> Option<PathBuf> {
     let parts: Vec<&str> = path.split(':').collect();
     let below = match parts[..] {
         [path] => PathBuf::from(path.trim_start_matches('/')),
@@ -106,7 +128,7 @@ fn relative(path: &str) -> Option<String> {
     let plain = below
         .components()
         .all(|it| matches!(it, std::path::Component::Normal(_)));
-    (plain && below.file_name().is_some()).then(|| below.display().to_string())
+    (plain && below.file_name().is_some()).then_some(below)
 }
 
 /// `a-b.slice` is in `a.slice`.
@@ -154,6 +176,40 @@ mod tests {
     }
 
     #[test]
+    fn a_rootless_containers_cgroup_is_the_one_that_is_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let read = |given: &str, all: &[&str]| {
+            let mut quotas = Quotas::default();
+            quotas.add(&found(given));
+            for path in all {
+                let group = dir.path().join(&path[1..]);
+                std::fs::create_dir_all(&group).unwrap();
+                let text = format!("throttled_usec {}\n", path.len());
+                std::fs::write(group.join("cpu.stat"), text).unwrap();
+                quotas.made_below(dir.path(), path.as_bytes());
+            }
+            let told = quotas.ended(true);
+            told.first().and_then(|it| it.throttled)
+        };
+        let service = "/user.slice/user-1000.slice/user@1000.service/user.slice";
+        let [monitor, own, below, other] = [
+            "libpod-conmon-7.scope",
+            "libpod-7.scope",
+            "libpod-7.scope/container",
+            "libpod-17.scope",
+        ]
+        .map(|it| format!("{service}/{it}"));
+        let given = "user.slice:libpod:7";
+        let ns = Some(own.len() as u64 * 1000);
+        assert_eq!(read(given, &[&monitor, &own, &below, &other]), ns);
+        assert_eq!(read(given, &[&monitor, &below, &other]), None);
+        // Where the path is whole, it is that one.
+        let whole = "/user.slice/libpod-7.scope";
+        let ns = Some(whole.len() as u64 * 1000);
+        assert_eq!(read(given, &[whole, &own]), ns);
+    }
+
+    #[test]
     fn cgroups_of_both_kinds_have_a_path() {
         for (given, path) in [
             ("/docker/27de", Some("docker/27de")),
@@ -169,7 +225,7 @@ mod tests {
             ("../../etc", None),
             ("a:b", None),
         ] {
-            assert_eq!(relative(given).as_deref(), path, "{given}");
+            assert_eq!(relative(given).as_deref(), path.map(Path::new), "{given}");
         }
     }
 }

@@ -10,6 +10,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::command::{Running, Waited};
+use crate::inherited;
 use crate::source::Source;
 
 /// The longest wait for COMMAND's end, which SIGCHLD interrupts.
@@ -34,6 +35,10 @@ const FATAL: [libc::c_int; 14] = [
     libc::SIGXCPU,
     libc::SIGABRT,
 ];
+
+/// Signals that a shell without job control ignores for its background jobs (POSIX, asynchronous lists): of
+/// these nobody has said that they are to end nothing, and `kill -INT` is how a script ends a recorder.
+const OF_BACKGROUND: [Signal; 2] = [Signal::SIGINT, Signal::SIGQUIT];
 
 /// The taken signals: the fatal ones, COMMAND's changes of state, and if asked for the terminal's
 /// stop.
@@ -60,6 +65,8 @@ fn taken(stop: bool) -> SigSet {
 pub struct Signals {
     signals: SignalFd,
     epoll: Epoll,
+    /// Those that were ignored before, as SIGHUP by nohup(1). The kernel queues a blocked signal nevertheless.
+    ignored: SigSet,
     /// Called before the terminal's stop stops `tr`.
     pause: Option<fn()>,
 }
@@ -76,10 +83,14 @@ impl Signals {
         let signals = SignalFd::with_flags(&taken, flags)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         epoll.add(&signals, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
+        let is_ignored = |it: &Signal| taken.contains(*it) && inherited::is_ignored(*it);
+        let ignored = Signal::iterator().filter(is_ignored);
+        let ignored = ignored.filter(|it| !OF_BACKGROUND.contains(it)).collect();
         taken.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         Ok(Signals {
             signals,
             epoll,
+            ignored,
             pause,
         })
     }
@@ -119,7 +130,7 @@ impl Signals {
     }
 
     /// Passes on the signals that were sent to `tr` alone; true if one came that would have
-    /// ended `tr`. The terminal (SI_KERNEL) has signalled the whole foreground process group,
+    /// ended `tr`. COMMAND gets ignored ones, too: it may have a handler by now. The terminal (SI_KERNEL) has signalled the whole foreground process group,
     /// COMMAND included. The source recognizes a signal of a process to the common group.
     pub fn forward(&self, command: Option<&Running>, source: Option<&dyn Source>) -> bool {
         let to_both = |signal| source.is_some_and(|source| source.sent_to_both(signal));
@@ -134,7 +145,8 @@ impl Signals {
                 self.stop();
                 continue;
             }
-            any |= signal != libc::SIGCONT;
+            let ignored = || Signal::try_from(signal).is_ok_and(|it| self.ignored.contains(it));
+            any |= signal != libc::SIGCONT && !ignored();
             let Some(command) = command else { continue };
             let from_terminal = info.ssi_code == libc::SI_KERNEL;
             if to_both(info.ssi_signo) || from_terminal && !command.own_session {
@@ -167,5 +179,35 @@ impl Signals {
             self.wait(LOOK_EVERY);
             self.forward(Some(&command), source);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nix::sys::signal::{raise, signal, SigHandler};
+
+    use super::*;
+
+    #[test]
+    fn what_nohup_ignores_ends_nothing() {
+        let all = [
+            Signal::SIGHUP,
+            Signal::SIGUSR1,
+            Signal::SIGINT,
+            Signal::SIGQUIT,
+        ];
+        // SAFETY: no handler is installed.
+        let set = |to| all.map(|it| unsafe { signal(it, to) }.unwrap());
+        set(SigHandler::SigIgn);
+        let signals = Signals::take(None).unwrap();
+        let mut ends = |it| {
+            raise(it).unwrap();
+            signals.forward(None, None)
+        };
+        let ended = all.map(&mut ends);
+        let not_ignored = ends(Signal::SIGTERM);
+        set(SigHandler::SigDfl);
+        assert_eq!(ended, [false, false, true, true]);
+        assert!(not_ignored);
     }
 }

@@ -18,6 +18,7 @@ fn user() -> (Facts, Status) {
         btf: true,
         release: "6.1.0-42-amd64".into(),
         bpf: libc::EPERM,
+        locked: None,
     };
     (facts, status)
 }
@@ -61,6 +62,40 @@ fn capabilities_are_missing() {
     assert_eq!(only(0), lacks(NEITHER, false));
     // CAP_SYS_ADMIN stands for both.
     assert_eq!(only(21), Some(Refusal::SecurityModule(libc::EPERM)));
+}
+
+/// Before 5.11.
+#[test]
+fn locked_memory_is_limited() {
+    let with = |effective, bounding, limit| {
+        after(|f, s| {
+            (f.bpf, f.locked) = (0, limit);
+            (s.effective, s.bounding) = (effective, bounding);
+        })
+    };
+    let limit = 64 << 10;
+    let exceeded = |confined| Some(Refusal::LockedMemory { limit, confined });
+    assert_eq!(with(BOTH, ALL, Some(limit)), exceeded(false));
+    assert_eq!(with(BOTH, BOTH, Some(limit)), exceeded(true));
+    // CAP_SYS_RESOURCE has raised it.
+    assert_eq!(with(ALL, ALL, Some(limit)), None);
+    assert_eq!(with(BOTH, ALL, None), None);
+    let refusal = exceeded(false).unwrap();
+    assert!(refusal.to_string().contains("locked memory (64 KiB)"));
+    let remedies = refusal.remedies("tr", "record -- true");
+    assert!(remedies[0].1.contains("cap_sys_resource"));
+    assert!(remedies[1].1.ends_with("tr record -- true"));
+    let confined = exceeded(true).unwrap().remedies("tr", "record");
+    assert!(confined[0].1.contains("--ulimit memlock=-1"));
+}
+
+/// The function that tells it is known to this kernel, if programs may be loaded.
+#[test]
+fn a_new_kernel_counts_no_locked_memory() {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap();
+    if load_least_program() == 0 && version(&release).is_some_and(|it| it >= (5, 11)) {
+        assert!(!counts_as_locked());
+    }
 }
 
 #[test]

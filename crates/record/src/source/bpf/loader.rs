@@ -14,7 +14,6 @@ use nix::errno::Errno;
 use nix::fcntl::{fcntl, FcntlArg};
 use nix::sys::prctl;
 use nix::unistd::{alarm, Gid, SysconfVar, Uid};
-use rustix::thread::CapabilitySet;
 use tr_bpf::{Living, Programs};
 use zerocopy::IntoBytes;
 
@@ -169,14 +168,13 @@ fn peer(socket: BorrowedFd<'_>) -> Option<Uid> {
     (domain == libc::AF_UNIX).then(|| Uid::from_raw(peer.uid))
 }
 
-/// Becomes this user, with the capabilities for BPF. Before Linux 5.11 CAP_SYS_RESOURCE
-/// raises the limit of memory for maps; it may be missing in a container.
+/// Becomes this user, with the capabilities for BPF, as far as a container has them.
 fn drop_rights(user: Uid, group: Gid) -> Result<(), Errno> {
     prctl::set_keepcaps(true)?;
     nix::unistd::setgroups(&[])?;
     nix::unistd::setresgid(group, group, group)?;
     nix::unistd::setresuid(user, user, user)?;
-    let kept = capabilities::keep(capabilities::TRACE | CapabilitySet::SYS_RESOURCE);
+    let kept = capabilities::keep(capabilities::TRACE);
     kept.map_err(|errno| Errno::from_raw(errno.raw_os_error()))?;
     prctl::set_no_new_privs()
 }

@@ -27,8 +27,21 @@ pub const FACTS: Facts = Facts {
     codes: Known::Sampled,
     memory: Known::Absent,
 };
-/// What it lacks beside.
-pub const LIMITS: [&str; 1] = [NEEDS_PROGRAMS];
+/// What it lacks beside, the last where the kernel lists no children of a thread.
+const LIMITS: [&str; 2] = [
+    NEEDS_PROGRAMS,
+    "samples every 20 ms beside hundreds of processes: this kernel lists no children (CONFIG_PROC_CHILDREN), \
+     and a sample looks at all processes",
+];
+
+/// What it lacks beside, here.
+pub fn limits() -> &'static [&'static str] {
+    let [programs, _] = &LIMITS;
+    match proc::lists_children() {
+        true => std::slice::from_ref(programs),
+        false => &LIMITS,
+    }
+}
 
 /// The sampler and the recorder's main thread share the state.
 fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
@@ -69,7 +82,7 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
             method: Method::Poll,
             facts: FACTS,
         }),
-        missing: LIMITS.map(|why| Missing::new(None, why)).to_vec(),
+        missing: limits().iter().map(|why| Missing::new(None, why)).collect(),
         irq_known: false,
         buffer: 0,
         living: Vec::new(),

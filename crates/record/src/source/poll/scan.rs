@@ -1,12 +1,16 @@
 //! One sample after the other: new tasks, new programs, totals, ends.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use tr_format::event::{Comm, Ktime};
 
 use crate::host;
-use crate::proc::{self, Id, Stat};
+use crate::proc::{self, Id, Parents, Stat};
 use crate::source::events::Waiting;
+
+/// Where processes are listed.
+const PROC: &str = "/proc";
 
 /// A process that a sample has found.
 #[derive(Clone, Debug)]
@@ -40,6 +44,8 @@ pub struct State {
     processes: BTreeMap<Id, Process>,
     /// The longest recorded argv in bytes.
     argv_limit: u32,
+    /// `None`: the kernel lists the children of each thread.
+    parents: Option<Parents>,
     /// Events for the writer.
     pub waiting: Waiting,
 }
@@ -58,6 +64,7 @@ impl State {
         State {
             processes: BTreeMap::from([(root, process)]),
             argv_limit,
+            parents: (!proc::lists_children()).then(|| Parents::read(Path::new(PROC))),
             ..State::default()
         }
     }
@@ -79,6 +86,8 @@ impl State {
     pub fn sample(&mut self) {
         let mut open: Vec<(Id, Id)> = self.processes.keys().map(|id| (*id, 0)).collect();
         let mut seen = BTreeSet::new();
+        let parents = self.parents.as_mut();
+        let all = parents.map(|parents| parents.children(Path::new(PROC)));
         while let Some((id, parent)) = open.pop() {
             if !seen.insert(id) {
                 continue;
@@ -98,11 +107,17 @@ impl State {
                 self.found(time, id, parent, &stat);
             }
             self.look(time, id, &stat);
-            for thread in self.threads_of(id) {
-                let children = proc::children(id, thread);
-                open.extend(children.into_iter().map(|child| (child, id)));
-            }
+            let children = match &all {
+                Some(all) => all.get(&id).cloned().unwrap_or_default(),
+                None => self.children(id),
+            };
+            open.extend(children.into_iter().map(|child| (child, id)));
         }
+    }
+
+    fn children(&self, id: Id) -> Vec<Id> {
+        let threads = self.threads_of(id).into_iter();
+        threads.flat_map(|it| proc::children(id, it)).collect()
     }
 
     fn found(&mut self, time: Ktime, id: Id, parent: Id, stat: &Stat) {
@@ -190,6 +205,31 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn children_are_found_on_every_kernel() {
+        use std::process::{Command, Stdio};
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "sleep 60 & echo; read end; kill $!"]);
+        let piped = shell.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = piped.spawn().unwrap();
+        let stdout = child.stdout.as_mut().unwrap();
+        std::io::Read::read_exact(stdout, &mut [0]).unwrap();
+        let root = Id::try_from(child.id()).unwrap();
+        let found = |mut state: State| {
+            state.sample();
+            state.processes()
+        };
+        let by_parent = found(State {
+            parents: Some(Parents::read(Path::new(PROC))),
+            ..State::new(root, 64)
+        });
+        let usual = found(State::new(root, 64));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(by_parent.len(), 2);
+        assert_eq!(usual, by_parent);
+    }
 
     #[test]
     fn an_end_is_no_exec() {
