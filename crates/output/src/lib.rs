@@ -4,9 +4,12 @@
 //! and replaces a regular file. Everything else is written as it is. A link is followed, a
 //! device or pipe is written, unless another user can have put it there (`place.rs`). Under
 //! sudo, the file belongs to the invoking user.
+//!
+//! [`cgroups`] is here because the recorder and the command line both need it.
 
 #![forbid(unsafe_code)]
 
+pub mod cgroups;
 mod place;
 
 use std::fs::{File, OpenOptions};

@@ -8,10 +8,11 @@ use nix::sys::signal::Signal;
 use nix::unistd::ForkResult;
 use tr_bpf::Settings;
 use tr_format::meta::{Facts, Method, Missing};
+use tr_output::cgroups;
 
 use crate::error::Error;
 use crate::source::{bpf, bpf::Loader, choose, poll, ptrace};
-use crate::{cgroups, host, memory};
+use crate::{host, memory};
 
 /// The BPF programs as they were attached for a moment, in words for the user.
 #[derive(Clone, Debug, Default)]

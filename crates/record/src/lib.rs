@@ -7,7 +7,6 @@
 //! writer), `endings` and `stall` (the end); `session`, the whole from `record()` to the [`Report`].
 
 mod capabilities;
-mod cgroups;
 mod collector;
 mod command;
 mod config;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use tr_format::counters::{Counter, Counters};
 use tr_format::meta::Machine;
+use tr_output::cgroups::{self, directories, limit, own};
 
-use crate::cgroups::{self, directories, limit, own};
 use crate::config::Follow;
 use crate::host;
 

@@ -1,7 +1,8 @@
 //! Memory limits. A process beyond one is killed, or ends at its next allocation: a recorder
 //! that has not enough memory does not start.
 
-use crate::cgroups;
+use tr_output::cgroups;
+
 use crate::error::Error;
 
 /// Refuses to start with less than `needed` bytes.

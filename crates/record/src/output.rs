@@ -14,7 +14,7 @@ use tr_format::event::{
 };
 use tr_format::meta::{Metadata, Summary};
 use tr_format::writer::{Writer, Written};
-use tr_output::Destination;
+use tr_output::{cgroups, Destination};
 
 use crate::disks::{Names, SyncFiles};
 use crate::mappings::Mapped;
@@ -25,7 +25,7 @@ use crate::quotas::Quotas;
 use crate::source::{degraded, recorder, Drained, Take};
 use crate::stacks::{Stacked, Stacks};
 use crate::watcher::{Watcher, Watching};
-use crate::{cgroups, containers, urgency};
+use crate::{containers, urgency};
 use tr_redact::Redactor;
 use tr_symbols::Request;
 

@@ -4,10 +4,11 @@ use std::os::unix::ffi::OsStrExt;
 
 use tr_format::event::{CpuId, Tgid};
 use tr_format::meta::Scope;
+use tr_output::cgroups;
 
 use crate::config::{Config, Follow};
 use crate::error::Error;
-use crate::{cgroups, proc};
+use crate::proc;
 
 /// The CPUs and the tasks to follow from the start.
 #[derive(Debug)]

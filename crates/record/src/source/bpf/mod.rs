@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 use tr_bpf::{wire, Containers, Extras, Programs, Rings, Sampling, Settings, Tracer};
 use tr_format::event::{Argv, Comm, CpuId, Ktime, LifeEvent};
 use tr_format::meta::{Extra, Method, Missing, Origin, Scope};
+use tr_output::cgroups;
 
 use self::calls::Calls;
 use self::devices::Devices;
@@ -31,7 +32,7 @@ use crate::config::{ring_sizes, Config, Follow};
 use crate::error::Error;
 use crate::proc::{self, Alive};
 use crate::targets::Targets;
-use crate::{capabilities, cgroups, host, memory};
+use crate::{capabilities, host, memory};
 
 /// The longest wait for COMMAND's last switch-out. It comes at once, or when the
 /// scheduler gives a CPU to the task, whose parent has its status already: on a busy
