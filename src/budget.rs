@@ -2,8 +2,10 @@
 //! half of either, and what is known by then is reported, if the model and the reports need no more
 //! than the rest. A forged file may make them need more: at the whole the command ends without a report.
 
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use tr_output::cgroups;
 use tr_report::units;
 
 use crate::{args, limits};
@@ -13,7 +15,8 @@ use crate::{args, limits};
 pub struct Budget {
     /// Use at most this much memory: at half of it, reading stops, and the rest of the
     /// recording is unknown; at the limit, the command ends. What needs the order of more events
-    /// than fit is left out [default: half of the machine's, and 1G for that order]
+    /// than fit is left out [default: half of the machine's or of the cgroup's limit, and at most 1G for
+    /// that order]
     #[arg(long, value_name = "SIZE", value_parser = args::size)]
     max_memory: Option<u64>,
     /// Run at most this long: after half of it, reading stops, and the rest of the
@@ -67,18 +70,22 @@ impl Budget {
     }
 
     fn memory(self) -> Option<u64> {
-        self.max_memory.or_else(|| Some(machine()? / 2))
+        self.max_memory.or(half())
     }
 
     /// The reason why a recording of this many events gets no timeline for this use.
     pub fn too_many(self, events: u64, wanted: Use) -> Option<String> {
         let needed = events.saturating_mul(wanted as u64);
-        (needed > self.max_memory.unwrap_or(TIMELINE)).then(|| {
+        let most = self.max_memory;
+        let most = most.unwrap_or_else(|| half().map_or(TIMELINE, |it| it.min(TIMELINE)));
+        (needed > most).then(|| {
             // Whole GiB are easier to type, and enough.
             let give = needed.div_ceil(1 << 30);
+            let fits = half().is_none_or(|half| give <= (2 * half) >> 30);
+            let at = if fits { "" } else { " on a larger machine" };
             format!(
                 "{} events: their order (critical path, advice, times of steps, waits) is left out, because it \
-                 takes more memory; --max-memory {give}G shows it, and --from and --to that of a part",
+                 takes more memory; --max-memory {give}G shows it{at}, and --from and --to that of a part",
                 units::count(events)
             )
         })
@@ -111,6 +118,14 @@ impl Watch {
         };
         (limits::own()? >= most / 2).then(reached)
     }
+}
+
+/// Half of the memory that this process can have. The first call reads it: [`Budget::hold`]'s, before
+/// the process gives up most files.
+fn half() -> Option<u64> {
+    static HALF: OnceLock<Option<u64>> = OnceLock::new();
+    let least = || machine().into_iter().chain(cgroups::memory_limit()).min();
+    *HALF.get_or_init(|| Some(least()? / 2))
 }
 
 /// The machine's memory in bytes.

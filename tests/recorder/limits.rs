@@ -5,13 +5,18 @@ use std::path::Path;
 use std::process::Command;
 
 use libtest_mimic::Failed;
+use tr_sim::config::{Config, Follow};
+use tr_sim::scenario;
 
-use crate::support::{ensure, recording, scratch, Test, TR};
+use crate::support::{ensure, recording, scratch, text, Test, TR};
 
 pub const TESTS: &[Test] = &[
     ("the_command_runs_once_whatever_the_limits_are", limits),
     ("a_cgroup_without_memory_does_not_kill_the_command", cgroup),
+    (HALF, half),
 ];
+
+pub const HALF: &str = "a_report_takes_half_of_what_the_cgroup_has";
 
 /// COMMAND's status, unlike any other here.
 const STATUS: i32 = 37;
@@ -72,8 +77,8 @@ fn limits() -> Result<(), Failed> {
 struct Cgroup(std::path::PathBuf);
 
 impl Cgroup {
-    fn new() -> Option<Cgroup> {
-        let name = format!("tr-test-{}", std::process::id());
+    fn new(name: &str) -> Option<Cgroup> {
+        let name = format!("tr-{name}-{}", std::process::id());
         let v1 = Path::new("/sys/fs/cgroup/memory").join(&name);
         let v2 = Path::new("/sys/fs/cgroup").join(name);
         let found = [v1, v2].into_iter().find(|dir| {
@@ -81,6 +86,13 @@ impl Cgroup {
             made && Cgroup::limit_file(dir).is_some()
         });
         found.map(Cgroup)
+    }
+
+    /// The command will be in it.
+    fn enter<'a>(&self, command: &'a mut Command) -> &'a mut Command {
+        let procs = self.0.join("cgroup.procs");
+        // SAFETY: opens and writes a file; nothing else of this process runs meanwhile.
+        unsafe { command.pre_exec(move || std::fs::write(&procs, "0")) }
     }
 
     fn limit_file(dir: &Path) -> Option<std::path::PathBuf> {
@@ -97,7 +109,7 @@ impl Drop for Cgroup {
 
 /// The reason why no cgroup can be limited here.
 pub fn no_memory_cgroup() -> Option<String> {
-    let none = Cgroup::new().is_none();
+    let none = Cgroup::new("test").is_none();
     none.then(|| "no cgroup's memory can be limited here".to_owned())
 }
 
@@ -105,21 +117,42 @@ fn cgroup() -> Result<(), Failed> {
     let dir = scratch("cgroup");
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;
-    let group = Cgroup::new().ok_or("no cgroup")?;
+    let group = Cgroup::new("little").ok_or("no cgroup")?;
     let limit = Cgroup::limit_file(&group.0).ok_or("no limit")?;
     for mib in [8, 12, 16, 24, 32, 40] {
         std::fs::write(&limit, (mib << 20).to_string())?;
         let _ = std::fs::remove_file(dir.join("runs"));
-        let mut tr = noting(&dir);
-        let procs = group.0.join("cgroup.procs");
-        // SAFETY: opens and writes a file; nothing else of this process runs meanwhile.
-        unsafe {
-            tr.pre_exec(move || std::fs::write(&procs, "0"));
-        }
-        let out = tr.output()?;
+        let out = group.enter(&mut noting(&dir)).output()?;
         ensure(out.status.code() == Some(STATUS) && runs(&dir) == 1, || {
             format!("{mib} MiB: {out:?}")
         })?;
     }
     Ok(())
+}
+
+/// Without a timeline in little memory, where the machine has much more; one that is asked for is made.
+fn half() -> Result<(), Failed> {
+    let trace = scratch("half.bin");
+    let mut config = Config::new(scenario::build(12, u32::MAX, 400), 8, u64::MAX >> 12);
+    config.follow = Follow::All;
+    config.max_events = 600_000;
+    let out = std::io::BufWriter::new(std::fs::File::create(&trace)?);
+    tr_sim::file::record_to(&config, out).map_err(|error| error.to_string())?;
+    let group = Cgroup::new("half").ok_or("no cgroup")?;
+    let limit = Cgroup::limit_file(&group.0).ok_or("no limit")?;
+    std::fs::write(&limit, (160 << 20).to_string())?;
+    let summary = |options: &[&str]| -> Result<String, Failed> {
+        let mut tr = Command::new(TR);
+        tr.arg("summary").arg(&trace).args(options);
+        let out = group.enter(&mut tr).output()?;
+        ensure(out.status.success(), || format!("{out:?}"))?;
+        Ok(text(&out.stderr))
+    };
+    let said = summary(&[])?;
+    let left_out = said.contains(
+        "is left out, because it takes more memory; --max-memory 1G shows it on a larger machine",
+    );
+    ensure(left_out, || said)?;
+    let said = summary(&["--max-memory", "150M"])?;
+    ensure(said.is_empty(), || said.clone())
 }

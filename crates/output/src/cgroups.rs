@@ -113,6 +113,17 @@ pub fn mount() -> Option<PathBuf> {
     found.next().map(|it| it.point)
 }
 
+/// The least memory limit of this process's cgroup and of those above.
+pub fn memory_limit() -> Option<u64> {
+    let (own, mountinfo) = own();
+    let files = [("", "memory.max"), ("memory", "memory.limit_in_bytes")];
+    let limits = files.into_iter().flat_map(|(controller, file)| {
+        let all = directories(&own, &mountinfo, controller);
+        all.into_iter().filter_map(move |it| limit(&it, file))
+    });
+    limits.min()
+}
+
 /// The id of a cgroup v2 directory: its inode number.
 ///
 /// # Errors

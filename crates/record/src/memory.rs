@@ -14,7 +14,7 @@ pub fn check(needed: u64) -> Result<(), Error> {
     if !can_map(needed) {
         return Err(short("the process's (ulimit -v, ulimit -d)"));
     }
-    match cgroup_limit() {
+    match cgroups::memory_limit() {
         Some(limit) if limit < needed => Err(short("the cgroup's")),
         _ => Ok(()),
     }
@@ -34,16 +34,4 @@ fn can_map(bytes: u64) -> bool {
         let place = libc::mmap(std::ptr::null_mut(), length, access, kind, -1, 0);
         place != libc::MAP_FAILED && libc::munmap(place, length) == 0
     }
-}
-
-/// The least memory limit of this process's cgroup and of those above.
-fn cgroup_limit() -> Option<u64> {
-    let (own, mountinfo) = cgroups::own();
-    let files = [("", "memory.max"), ("memory", "memory.limit_in_bytes")];
-    let limits = files.into_iter().flat_map(|(controller, file)| {
-        let all = cgroups::directories(&own, &mountinfo, controller);
-        all.into_iter()
-            .filter_map(move |it| cgroups::limit(&it, file))
-    });
-    limits.min()
 }
