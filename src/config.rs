@@ -16,6 +16,8 @@ use toml::de::{DeTable, DeValue};
 
 /// The project's file.
 const PROJECT: &str = "tr.toml";
+/// The threshold that decides an exit status.
+const GATE: &str = "fail-over";
 /// The largest file in bytes, and the most values of a key.
 const LARGEST: (u64, usize) = (64 << 10, 100);
 
@@ -49,7 +51,7 @@ const KNOWN: [(&str, &str, Kind, &[&str]); 15] = {
         ("analyze", "group", Display, &["analyze"]),
         ("diff", "top", Display, &["diff"]),
         ("diff", "min", Threshold, &["diff"]),
-        ("diff", "fail-over", Threshold, &["diff"]),
+        ("diff", GATE, Threshold, &["diff"]),
         ("diff", "fail-on", Threshold, &["diff"]),
         ("predict", "price", Display, &["predict"]),
         ("mask", "redact", Mask, MASKING),
@@ -106,8 +108,9 @@ pub struct Settings {
 /// Why a file is not used.
 #[derive(Clone, Debug)]
 pub enum Unused {
-    /// Whoever wrote it is neither this user nor chosen by them.
-    Foreign(String),
+    /// Whoever wrote it is neither this user nor chosen by them: why, and what it would set, if that
+    /// is known.
+    Foreign(String, Option<Vec<Setting>>),
     /// It has an error.
     Wrong(String),
 }
@@ -117,7 +120,7 @@ impl Unused {
     #[cfg(feature = "record")]
     pub fn why(&self) -> &str {
         match self {
-            Unused::Foreign(why) | Unused::Wrong(why) => why,
+            Unused::Foreign(why, _) | Unused::Wrong(why) => why,
         }
     }
 }
@@ -171,31 +174,34 @@ fn read(path: PathBuf, strangers: bool) -> Option<Settings> {
             Some(libc::ENOENT | libc::ENOTDIR) => return None,
             // HOME is another user's, as under setpriv and in images.
             Some(libc::EACCES) if !strangers => return None,
-            Some(libc::ELOOP) => Err(Unused::Foreign("it is a symbolic link".to_owned())),
-            _ => Err(Unused::Foreign(error.to_string())),
+            Some(libc::ELOOP) => Err(Unused::Foreign("it is a symbolic link".to_owned(), None)),
+            _ => Err(Unused::Foreign(error.to_string(), None)),
         },
-        Ok(file) => text(file).and_then(|text| settings(&text).map_err(Unused::Wrong)),
+        Ok(file) => content(file),
     };
     Some(Settings { path, content })
 }
 
-fn text(file: File) -> Result<String, Unused> {
-    let wrong = |error: std::io::Error| Unused::Foreign(error.to_string());
-    let meta = file.metadata().map_err(wrong)?;
+fn content(file: File) -> Result<Vec<Setting>, Unused> {
+    let meta = file.metadata();
+    let meta = meta.map_err(|error| Unused::Foreign(error.to_string(), None))?;
     if !meta.is_file() {
-        return Err(Unused::Foreign("it is no regular file".to_owned()));
+        return Err(Unused::Foreign("it is no regular file".to_owned(), None));
     }
+    let content = text(file).and_then(|text| settings(&text).map_err(Unused::Wrong));
     if meta.uid() != nix::unistd::geteuid().as_raw() {
-        return Err(Unused::Foreign(format!(
-            "it belongs to the user {}",
-            meta.uid()
-        )));
+        let why = format!("it belongs to the user {}", meta.uid());
+        return Err(Unused::Foreign(why, content.ok()));
     }
+    content
+}
+
+fn text(file: File) -> Result<String, Unused> {
     let mut text = String::new();
     let read = file.take(LARGEST.0 + 1).read_to_string(&mut text);
     read.map_err(|error| match error.kind() {
         std::io::ErrorKind::InvalidData => Unused::Wrong(error.to_string()),
-        _ => wrong(error),
+        _ => Unused::Foreign(error.to_string(), None),
     })?;
     if text.len() as u64 > LARGEST.0 {
         return Err(Unused::Wrong("larger than 64 KiB".to_owned()));
@@ -278,7 +284,7 @@ pub fn used(files: &[Settings]) -> Result<Vec<Setting>, String> {
     for file in files {
         match &file.content {
             Ok(settings) => all.extend(settings.iter().cloned()),
-            Err(Unused::Foreign(_)) => {}
+            Err(Unused::Foreign(..)) => {}
             Err(Unused::Wrong(why)) => {
                 let path = errors::shown(&file.path);
                 return Err(format!(
@@ -294,11 +300,43 @@ pub fn used(files: &[Settings]) -> Result<Vec<Setting>, String> {
 /// Names the files whose masks do not apply.
 pub fn warn_of_unused(files: &[Settings]) {
     for file in files {
-        if let Err(Unused::Foreign(why)) = &file.content {
+        if let Err(Unused::Foreign(why, _)) = &file.content {
             let path = errors::shown(&file.path);
             eprintln!("tr: {path} is not used: {why}");
         }
     }
+}
+
+/// Names the files that are not used and may have thresholds of `diff` that nothing else sets. The reason
+/// why nothing is decided, if one has the gate's. `given`: an option is on the command line.
+pub fn without_thresholds(files: &[Settings], given: impl Fn(&str) -> bool) -> Option<String> {
+    let mut gate = None;
+    for (at, file) in files.iter().enumerate() {
+        let Err(Unused::Foreign(why, known)) = &file.content else {
+            continue;
+        };
+        let path = errors::shown(&file.path);
+        let later = files.iter().skip(at + 1);
+        let later = later.flat_map(|it| it.content.iter().flatten());
+        let later: Vec<&str> = later.map(Setting::option).collect();
+        let missing = known.iter().flatten().filter(|it| {
+            let option = it.option();
+            it.kind == Kind::Threshold && !given(option) && !later.contains(&option)
+        });
+        let missing: Vec<&str> = missing.map(Setting::option).collect();
+        if missing.contains(&GATE) {
+            gate = Some(format!(
+                "{path} has a limit for --{GATE}, and is not used: {why}\n    \
+                 nothing is decided; give --{GATE} on the command line"
+            ));
+        } else if known.is_none() && !given(GATE) {
+            eprintln!("tr: {path} is not used: {why}");
+        } else if !missing.is_empty() {
+            let missing = missing.join(", --");
+            eprintln!("tr: {path} is not used: {why}; it sets --{missing}");
+        }
+    }
+    gate
 }
 
 /// The file that sets an option's value.
@@ -348,7 +386,7 @@ pub fn defaults(mut command: clap::Command, settings: &[Setting], display: bool)
         }
     }
     // For clap a default is not the presence that another option requires.
-    if settings.iter().any(|it| it.option() == "fail-over") {
+    if settings.iter().any(|it| it.option() == GATE) {
         let free = |arg: clap::Arg| arg.requires(Resettable::<clap::Id>::Reset);
         command = command.mut_subcommand("diff", |it| {
             it.mut_arg("fail_on", free).mut_arg("strict", free)

@@ -51,6 +51,7 @@ mod with;
 use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
+use clap::parser::ValueSource;
 use clap::{FromArgMatches, Parser, Subcommand};
 
 use budget::Budget;
@@ -224,18 +225,23 @@ fn parse() -> Result<(Command, bool), ExitCode> {
     let parse = |display: bool| {
         let command = config::defaults(called::command(), &settings, display);
         let matches = command.try_get_matches_from(&words)?;
-        let machine = writes_for_machines(&matches);
-        Ok((Cli::from_arg_matches(&matches)?, machine))
+        Ok((Cli::from_arg_matches(&matches)?, matches))
     };
     let parsed = match parse(true) {
-        Ok((_, true)) if !settings.is_empty() => parse(false),
+        Ok((_, it)) if !settings.is_empty() && writes_for_machines(&it) => parse(false),
         other => other,
     };
     match parsed {
-        Ok((cli, ..)) => {
+        #[cfg_attr(feature = "record-only", allow(unused_mut, unused_variables))]
+        Ok((mut cli, matches)) => {
             // Also with --quiet: a mask that is missing keeps a secret.
             if matches!(cli.command, Command::Record(_) | Command::Redact(_)) {
                 config::warn_of_unused(&files);
+            }
+            #[cfg(not(feature = "record-only"))]
+            if let Command::Read(cmd::reading::Reading::Diff(args)) = &mut cli.command {
+                let given = |option: &str| is_given(&matches, option);
+                args.undecided = config::without_thresholds(&files, given);
             }
             Ok((cli.command, pages && !cli.no_pager))
         }
@@ -262,6 +268,14 @@ fn writes_for_machines(matches: &clap::ArgMatches) -> bool {
     let format = subcommand.and_then(|it| it.try_get_raw("format").ok()?);
     let people = ["text", "markdown", "html"];
     format.is_some_and(|mut it| it.any(|format| !people.iter().any(|known| format == *known)))
+}
+
+/// An option is on the command line.
+fn is_given(matches: &clap::ArgMatches, option: &str) -> bool {
+    let id = option.replace('-', "_");
+    let subcommand = matches.subcommand().map(|(_, matches)| matches);
+    let known = subcommand.filter(|it| it.try_contains_id(&id).is_ok());
+    known.is_some_and(|it| it.value_source(&id) == Some(ValueSource::CommandLine))
 }
 
 /// Prints help, the version, or what is wrong; the exit status.

@@ -220,6 +220,58 @@ fn files_of_others_are_not_used() {
     }
 }
 
+/// Of a gate in another user's file nothing is decided; no other threshold is missed without a word.
+#[test]
+fn a_gate_in_a_file_of_others_is_no_pass() {
+    let place = Place::new();
+    let diff = "diff demo.bin demo.bin";
+    let ran = |line: &str| {
+        let out = place.run(line);
+        assert!(
+            out.stdout.starts_with(b"Equally fast") || line.starts_with("analyze"),
+            "{out:?}"
+        );
+        (out.status.code(), String::from_utf8(out.stderr).unwrap())
+    };
+    let link = place.at("project/tr.toml");
+    symlink(place.at("elsewhere"), &link).unwrap();
+    let (code, said) = ran(diff);
+    assert!(
+        code == Some(0) && said.contains("is not used: it is a symbolic link"),
+        "{said}"
+    );
+    std::fs::remove_file(link).unwrap();
+    if !nix::unistd::geteuid().is_root() {
+        return;
+    }
+    let of_another = |path: &str| chown(place.at(path), Some(65534), None).unwrap();
+    place.project("[diff]\nfail-over = \"1%\"\nmin = \"1s\"\n");
+    assert_eq!(ran(diff), (Some(0), String::new()));
+    of_another("project/tr.toml");
+    let (code, said) = ran(diff);
+    assert_eq!(code, Some(2), "{said}");
+    let why = "has a limit for --fail-over, and is not used: it belongs to the user 65534";
+    assert!(
+        said.contains(why) && said.contains("on the command line"),
+        "{said}"
+    );
+    assert_eq!(ran("analyze demo.bin"), (Some(0), String::new()));
+    let (code, said) = ran(&format!("{diff} --fail-over 10%"));
+    assert!(
+        code == Some(0) && said.ends_with("it sets --min\n"),
+        "{said}"
+    );
+    let given = format!("{diff} --fail-over=10% --min=1s");
+    assert_eq!(ran(&given), (Some(0), String::new()));
+    // A later file sets it, too.
+    place.user("[diff]\nfail-over = \"1%\"\n");
+    of_another("home/.config/tr/config.toml");
+    std::fs::remove_file(place.at("project/tr.toml")).unwrap();
+    assert_eq!(ran(diff).0, Some(2));
+    place.project("[diff]\nfail-over = \"5%\"\n");
+    assert_eq!(ran(diff), (Some(0), String::new()));
+}
+
 #[cfg(feature = "record")]
 #[test]
 fn doctor_prints_them() {

@@ -42,9 +42,9 @@ spread: use several, since equal builds on a busy machine differ.
 
 Exit status: 0; 1 when --fail-over is exceeded; 2 when a file cannot be read, a build
 failed or one side's recording has a part of its build alone, or --fail-over cannot be
-decided: the methods differ, too much time is unknown, or the growth is one of CPU time
-that tasks beside the build can cause. Failed runs of the base are left out if others
-ended well.
+decided: the methods differ, too much time is unknown, the growth is one of CPU time
+that tasks beside the build can cause, or its limit is in another user's file. Failed
+runs of the base are left out if others ended well.
 
 Examples:
   tr diff main.bin pr.bin
@@ -89,6 +89,9 @@ pub struct Args {
     pub budget: Budget,
     #[command(flatten)]
     layout: Layout,
+    /// The reason why nothing is decided.
+    #[arg(skip)]
+    pub undecided: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -169,7 +172,9 @@ pub fn run(args: &Args) -> Done {
         _ if printed != ExitCode::SUCCESS => Err(ExitCode::from(errors::UNREADABLE)),
         _ => {
             diff.comparable().map_err(errors::refused)?;
-            Ok(printed)
+            args.undecided
+                .as_ref()
+                .map_or(Ok(printed), |why| Err(errors::refused(why)))
         }
     }
 }
