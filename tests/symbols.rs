@@ -42,6 +42,8 @@ fn function(name: &str) -> String {
 fn search(paths: &[&Path]) -> (ExitStatus, Vec<Value>) {
     let build_id: Vec<u8> = (1..=0x14).collect();
     let frames: Vec<(u32, u64)> = (0..256).map(|it| (it, u64::from(it) * 64)).collect();
+    // serde writes the bytes of an OsStr.
+    let paths: Vec<_> = paths.iter().map(|it| it.as_os_str()).collect();
     let request = json!({
         "paths": paths,
         "modules": [{ "number": 7, "build_id": build_id, "frames": frames }],

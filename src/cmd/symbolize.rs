@@ -254,7 +254,7 @@ impl Unnamed {
             number: it.number,
             build_id: it.build_id.to_vec(),
             file: it.file.map(|file| tr_symbols::File {
-                path: path(it),
+                path: path(it).into(),
                 device: file.device,
                 inode: file.inode,
                 size: file.size,
@@ -263,8 +263,9 @@ impl Unnamed {
             frames: Vec::new(),
         });
         let begin = meta.start_clock.real;
+        let paths = known.chain(self.paths.iter().cloned());
         Request {
-            paths: known.chain(self.paths.iter().cloned()).collect(),
+            paths: paths.map(PathBuf::into_os_string).collect(),
             lifetime: (begin, begin.saturating_add(self.end.since(meta.start))),
             ..symbols::request(frames, modules, |tgid| tgid.0)
         }

@@ -210,7 +210,8 @@ fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
         | symbolize::LATER
         | symbolize::MOVED
         | symbolize::DEBUG
-        | symbolize::RELATIVE => common::lacks("gcc"),
+        | symbolize::RELATIVE
+        | symbolize::BYTES => common::lacks("gcc"),
         symbolize::STALE => common::lacks("python3"),
         name if stacks_beside_perf::TESTS.iter().any(|it| it.0 == name) => {
             stacks_beside_perf::lacks(name)

@@ -1,5 +1,7 @@
 //! `tr symbolize`: the functions of a recording that was made without them.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -16,6 +18,7 @@ pub const TESTS: &[Test] = &[
     (DEBUG, debug_file),
     (STALE, stale_list),
     (RELATIVE, relative),
+    (BYTES, bytes),
 ];
 
 pub const LATER: &str = "symbolize_finds_the_functions_of_no_symbols";
@@ -23,6 +26,7 @@ pub const MOVED: &str = "symbolize_finds_a_moved_program_by_its_build_id";
 pub const DEBUG: &str = "symbolize_reads_a_debug_file_that_is_the_programs";
 pub const STALE: &str = "a_list_from_before_the_process_is_not_its_list";
 pub const RELATIVE: &str = "short_programs_of_relative_paths_have_functions";
+pub const BYTES: &str = "functions_are_found_beside_a_path_that_is_not_utf_8";
 
 const FLAGS: &[&str] = &["-O0", "-g", "-Wl,--build-id"];
 
@@ -118,6 +122,28 @@ fn relative() -> Result<(), Failed> {
         let trace = program.with_extension("bin");
         let mut tr = recording(&trace, options, &["sh", "-c", script]);
         let out = tr.current_dir(&directory).output()?;
+        ensure(out.status.success(), || text(&out.stderr))?;
+        if options.contains(&"--no-symbols") {
+            ensure(own(&trace, "three")?.is_none(), || text(&out.stderr))?;
+            symbolize(&trace, &[])?;
+        }
+        ensure(own(&trace, "three")?.is_some(), || text(&out.stderr))?;
+    }
+    Ok(())
+}
+
+/// Such a path takes neither its own functions nor those of others.
+fn bytes() -> Result<(), Failed> {
+    let program = hot("symbolize-bytes")?;
+    let directory = program.with_file_name(OsStr::from_bytes(b"\xff\xfe"));
+    std::fs::create_dir_all(&directory)?;
+    let moved = directory.join("hot");
+    std::fs::rename(&program, &moved)?;
+    let trace = program.with_extension("bin");
+    let script = "for i in 1 2 3 4 5 6 7 8 9 10; do \"$0\" brief-three; done";
+    for options in [&["--stacks=997"][..], &["--stacks=997", "--no-symbols"]] {
+        let mut tr = recording(&trace, options, &["sh", "-c", script]);
+        let out = tr.arg(&moved).output()?;
         ensure(out.status.success(), || text(&out.stderr))?;
         if options.contains(&"--no-symbols") {
             ensure(own(&trace, "three")?.is_none(), || text(&out.stderr))?;

@@ -127,7 +127,7 @@ impl Stacks {
         });
         let seen = |tgid: Tgid| self.seen.get(&tgid).copied().unwrap_or(tgid.0);
         Request {
-            paths: self.paths.iter().flatten().cloned().collect(),
+            paths: self.paths.iter().flatten().map(Into::into).collect(),
             ..symbols::request(frames, by_id.chain(files), seen)
         }
     }

@@ -167,7 +167,7 @@ fn events(answers: Vec<Answer>, request: &Request) -> Vec<LifeKind> {
                     LifeKind::Module(Box::new(Module {
                         number,
                         build_id: it.build_id.as_slice().into(),
-                        path: path.into_os_string().into_encoded_bytes().into(),
+                        path: path.into_encoded_bytes().into(),
                         file: None,
                     }))
                 }));

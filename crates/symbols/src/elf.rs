@@ -30,7 +30,7 @@ pub fn answer(
     let by_id = request.modules.iter().filter(|it| !it.build_id.is_empty());
     wanted.extend(by_id.map(|it| (trimmed(&it.build_id), it)));
     let files = request.modules.iter();
-    let files = files.filter_map(|it| Some((it, it.file.as_ref()?.path.clone())));
+    let files = files.filter_map(|it| Some((it, PathBuf::from(&it.file.as_ref()?.path))));
     let mut found: Vec<_> = files.collect();
     // Short processes end before their mappings are read: their libraries are where the loader
     // finds most.
@@ -38,7 +38,7 @@ pub fn answer(
         .iter()
         .flat_map(|directory| shared_objects(directory));
     let mut known = HashSet::new();
-    for path in request.paths.iter().cloned().chain(libraries) {
+    for path in request.paths.iter().map(PathBuf::from).chain(libraries) {
         if wanted.is_empty() {
             break;
         }
@@ -48,7 +48,7 @@ pub fn answer(
         let build_id = read_elf_build_id(&path).ok().flatten();
         let module = build_id.and_then(|id| wanted.remove(trimmed(&id)));
         if let Some(module) = module {
-            tell(Answer::Path(module.number, path.clone()))?;
+            tell(Answer::Path(module.number, path.clone().into()))?;
             found.push((module, path));
         }
     }

@@ -10,9 +10,10 @@
 mod elf;
 mod table;
 
+use std::ffi::OsString;
 use std::io::{self, BufReader, Read, Write};
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,11 +26,12 @@ const REQUEST: u64 = 256 << 20;
 /// The longest name of a function that is kept, in bytes.
 const NAME: usize = 1024;
 
-/// Frames without names, each with its number.
+/// Frames without names, each with its number. Its paths, and those of answers, are `OsString`s: serde
+/// writes their bytes, and refuses a `PathBuf` that is not UTF-8.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Request {
     /// Paths where the files may be, in the order in which they are tried.
-    pub paths: Vec<PathBuf>,
+    pub paths: Vec<OsString>,
     pub modules: Vec<Module>,
     /// Addresses in the kernel.
     pub kernel: Vec<(u32, u64)>,
@@ -57,7 +59,7 @@ pub struct Module {
 /// A file at a path, as stat(2) told it. Another one, or one that has changed, has other functions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct File {
-    pub path: PathBuf,
+    pub path: OsString,
     /// `st_dev`.
     pub device: u64,
     /// `st_ino`.
@@ -74,7 +76,7 @@ impl File {
         let file = std::fs::metadata(path).ok().filter(|it| it.is_file())?;
         let modified = i128::from(file.mtime()) * 1_000_000_000 + i128::from(file.mtime_nsec());
         Some(File {
-            path: path.to_owned(),
+            path: path.into(),
             device: file.dev(),
             inode: file.ino(),
             size: file.size(),
@@ -84,7 +86,7 @@ impl File {
 
     /// It is still at its path, as it was.
     pub fn is_there(&self) -> bool {
-        File::at(&self.path).is_some_and(|now| now == *self)
+        File::at(self.path.as_ref()).is_some_and(|now| now == *self)
     }
 }
 
@@ -101,7 +103,7 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// The path of a module.
-    Path(u32, PathBuf),
+    Path(u32, OsString),
     /// The functions of a frame: the outermost one, then those inlined. A later answer of the
     /// same frame replaces the earlier one.
     Frame(u32, Vec<Function>),
