@@ -24,6 +24,12 @@ fn main() {
             None,
             private_file,
         ),
+        trial("the_file_is_where_a_directory_takes_it", None, odd_places),
+        trial(
+            "a_recording_without_the_file_says_so",
+            (!is_root()).then(|| "it needs root".to_owned()),
+            no_place,
+        ),
         trial(
             "the_directory_is_removed_by_descriptors",
             (!is_root()).then(|| "it needs root".to_owned()),
@@ -180,28 +186,82 @@ fn private_file() -> Result<(), Failed> {
     let text = said(&out);
     let private = text.starts_with("600 0\n700 ") && out.status.code() == Some(9);
     ensure(private, || text)?;
-    // Without the file COMMAND runs all the same.
-    let out = Command::new(TR)
-        .args([
-            "record",
-            "-q",
-            "-o",
-            "trace.bin",
-            "--",
-            "sh",
-            "-c",
-            "echo ${TR_MARKS-none}",
-        ])
-        .current_dir(&directory)
-        .env("TMPDIR", "/nonexistent")
-        .output()?;
-    ensure(said(&out) == "none\n", || said(&out))?;
     // A recording in a recording has a file of its own.
     let nested = format!(
         "a=$TR_MARKS; '{TR}' record -q -o in.bin -- sh -c 'test \"$TR_MARKS\" != '$a && test -f $a"
     );
     let out = record(&directory, &["sh", "-c", &nested])?;
     ensure(out.status.success(), || said(&out))
+}
+
+/// A recording of a shell's script, run by the program of `prefix`, if there is one.
+fn recorded_by_sh(
+    directory: &Path,
+    prefix: &[&str],
+    variables: &[(&str, &str)],
+    script: &str,
+) -> Result<Output, Failed> {
+    let line = [
+        prefix,
+        &[TR, "record", "-o", "trace.bin", "--", "sh", "-c", script],
+    ]
+    .concat();
+    let [program, args @ ..] = &line[..] else {
+        return Err("no program".into());
+    };
+    let mut command = Command::new(program);
+    command.args(args).current_dir(directory);
+    Ok(command.envs(variables.iter().copied()).output()?)
+}
+
+/// A temporary directory that takes no file, one with a relative name, one in which the user who called
+/// sudo can have none.
+fn odd_places() -> Result<(), Failed> {
+    let directory = scratch("odd")?;
+    std::fs::create_dir_all(directory.join("tmp"))?;
+    let write = r#"cd / && echo '{"t":1,"name":"a"}' >>"$TR_MARKS" && exit 9"#;
+    let unmapped = [("SUDO_UID", "4242"), ("SUDO_GID", "4242")];
+    let mut cases = vec![
+        (&[][..], &[("TMPDIR", "/nonexistent")][..]),
+        (&[], &[("TMPDIR", "tmp")]),
+    ];
+    let other = &["unshare", "--user", "--map-root-user"][..];
+    let namespaces = Command::new("unshare").args(["-Ur", "true"]).output();
+    if namespaces.is_ok_and(|it| it.status.success()) {
+        cases.push((other, &unmapped));
+    }
+    for (prefix, variables) in cases {
+        let out = recorded_by_sh(&directory, prefix, variables, write)?;
+        ensure(out.status.code() == Some(9), || {
+            format!("{variables:?}: {}", said(&out))
+        })?;
+        let counted = said(&out).contains("left out of $TR_MARKS: 1 × a time outside");
+        ensure(counted, || said(&out))?;
+    }
+    Ok(())
+}
+
+/// COMMAND runs where no directory takes the file, and the recording says that it has no marks.
+fn no_place() -> Result<(), Failed> {
+    let directory = scratch("no_place")?;
+    let script = format!(
+        "for it in /tmp /dev/shm; do mount --bind $it $it && mount -o remount,bind,ro $it || exit 3; done
+        '{TR}' record -o - -- sh -c 'echo ${{TR_MARKS-none}} >&2; exit 9' >trace.bin"
+    );
+    let out = Command::new("unshare")
+        .args(["--mount", "sh", "-c", &script])
+        .current_dir(&directory)
+        .env("TMPDIR", "/nonexistent")
+        .output()?;
+    let text = said(&out);
+    let told = "no directory takes $TR_MARKS: No such file";
+    let good = text.starts_with("none\n") && text.contains(told);
+    ensure(good && out.status.code() == Some(9), || text)?;
+    let out = Command::new(TR)
+        .args(["analyze", "trace.bin"])
+        .current_dir(&directory)
+        .output()?;
+    ensure(said(&out).contains(told), || said(&out))
 }
 
 /// 10^6 lines, three sorts of garbage, a file that becomes shorter.

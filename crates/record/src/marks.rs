@@ -45,17 +45,41 @@ pub struct Marks {
     rest: Vec<u8>,
 }
 
+/// Who may write the file, beside the recorder's user.
+#[derive(Clone, Copy, Debug)]
+pub enum Owner {
+    Nobody,
+    /// COMMAND's user.
+    Command((Uid, Gid)),
+    /// The user who called sudo. They may have no such file: COMMAND is the recorder's user.
+    Invoking((Uid, Gid)),
+}
+
 impl Marks {
-    /// Creates the file in a directory of its own, and sets the variable, which COMMAND
-    /// inherits. `owner` may write it, beside the recorder's user.
+    /// Creates the file in the first of the places that takes it, and sets the variable, which
+    /// COMMAND inherits.
     ///
     /// # Errors
-    /// The kernel's.
-    pub fn create(owner: Option<(Uid, Gid)>) -> std::io::Result<Marks> {
-        let directory = Directory::create(&std::env::temp_dir())?;
-        let file = directory.new_file(owner)?;
+    /// That of the first place.
+    pub fn create(places: &[PathBuf], owner: Owner) -> std::io::Result<Marks> {
+        let mut refused = None;
+        for place in places {
+            // COMMAND may go to another directory.
+            let created = std::path::absolute(place).and_then(|it| Marks::create_in(&it, owner));
+            match created {
+                Ok(marks) => return Ok(marks),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        Err(refused.unwrap_or_else(|| std::io::ErrorKind::NotFound.into()))
+    }
+
+    /// Creates the file in a directory of its own.
+    fn create_in(place: &Path, owner: Owner) -> std::io::Result<Marks> {
+        let directory = Directory::create(place)?;
+        let (file, shared) = directory.new_file(owner)?;
         // Others may look up a file whose path they know: only its owner may write it.
-        let mode = Permissions::from_mode(if owner.is_some() { 0o711 } else { 0o700 });
+        let mode = Permissions::from_mode(if shared { 0o711 } else { 0o700 });
         directory.own.set_permissions(mode)?;
         let path = directory.path.join(FILE);
         let mut marks = Marks {
@@ -166,16 +190,20 @@ impl Directory {
         Err(std::io::ErrorKind::AlreadyExists.into())
     }
 
-    fn new_file(&self, owner: Option<(Uid, Gid)>) -> std::io::Result<File> {
+    /// The file, and whether it is another user's now.
+    fn new_file(&self, owner: Owner) -> std::io::Result<(File, bool)> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         let mode = Mode::S_IRUSR | Mode::S_IWUSR;
         let file = File::from(openat(&self.own, FILE, flags, mode)?);
         // The umask may have taken the owner's rights.
         file.set_permissions(Permissions::from_mode(0o600))?;
-        if let Some((uid, gid)) = owner {
-            nix::unistd::fchown(&file, Some(uid), Some(gid))?;
-        }
-        Ok(file)
+        let give = |(uid, gid)| nix::unistd::fchown(&file, Some(uid), Some(gid));
+        let shared = match owner {
+            Owner::Nobody => false,
+            Owner::Command(user) => give(user).map(|()| true)?,
+            Owner::Invoking(user) => give(user).is_ok(),
+        };
+        Ok((file, shared))
     }
 }
 

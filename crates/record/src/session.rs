@@ -1,5 +1,6 @@
 //! One recording, from the detection of the kernel's features to the file's trailer.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
@@ -14,7 +15,7 @@ use crate::endings::Endings;
 use crate::error::Error;
 use crate::identity::Identity;
 use crate::machine::Sampler;
-use crate::marks::Marks;
+use crate::marks::{Marks, Owner};
 use crate::network::Connections;
 use crate::output::{Batch, Output, Tally};
 use crate::parts::{Cut, Parts};
@@ -67,6 +68,8 @@ pub struct Report {
     pub refusals: Vec<Error>,
     /// Facts that were asked for and that this method does not record, with the reason.
     pub unmet: Vec<Missing>,
+    /// The reason why programs could not set marks.
+    pub no_marks: Option<String>,
     /// The search for the functions of stacks.
     pub symbols: Option<Search>,
     /// Of a recording in parts: their number, and the file of the last one.
@@ -156,20 +159,31 @@ fn plan(config: &Config) -> Plan {
     }
 }
 
-/// The file for programs' marks. A recording without it lacks only those.
-fn create_marks(config: &Config) -> Option<Marks> {
+/// The file for programs' marks, if there is a COMMAND. A recording without it lacks only those.
+///
+/// # Errors
+/// The reason why there is none, in words.
+fn create_marks(config: &Config) -> Result<Option<Marks>, String> {
     if config.command.is_empty() {
-        return None;
+        return Ok(None);
     }
     let user = config
         .user
         .as_ref()
         .and_then(|name| Identity::of(name).ok());
     let owner = match &user {
-        Some(user) => user.is_other().then(|| user.ids()),
-        None => tr_output::invoking_user(),
+        Some(user) if user.is_other() => Owner::Command(user.ids()),
+        Some(_) => Owner::Nobody,
+        None => tr_output::invoking_user().map_or(Owner::Nobody, Owner::Invoking),
     };
-    Marks::create(owner).ok()
+    let mut places = vec![std::env::temp_dir(), "/tmp".into(), "/dev/shm".into()];
+    if let Target::File(output) = &config.output {
+        places.extend(output.parent().map(|it| Path::new(".").join(it)));
+    }
+    let marks = Marks::create(&places, owner);
+    marks
+        .map(Some)
+        .map_err(|error| format!("no directory takes $TR_MARKS: {error}"))
 }
 
 /// The file of the recording, or of its first part.
@@ -223,6 +237,8 @@ struct Session {
     method: Method,
     refusals: Vec<Error>,
     unmet: Vec<Missing>,
+    /// The reason why programs cannot set marks.
+    no_marks: Option<String>,
     /// From the start of `tr` to the release of COMMAND, in ns.
     setup_ns: u64,
     /// The recorder's CPU time before `start`, in ns.
@@ -258,7 +274,7 @@ impl Session {
     /// before its release.
     fn start(
         config: &Config,
-        (destination, file, marks): (Destination, Target, Option<Marks>),
+        (destination, file, marks): (Destination, Target, Result<Option<Marks>, String>),
         child: Option<u32>,
     ) -> Result<Session, Error> {
         let online = host::online_cpus();
@@ -290,9 +306,15 @@ impl Session {
         let living = std::mem::take(&mut started.living);
         let machine = begin_file(config, &output, (time, clock), living);
         let setup = config.started.elapsed().as_nanos();
+        let (marks, no_marks) = marks.map_or_else(|why| (None, Some(why)), |it| (it, None));
+        let mut collector =
+            Collector::new(started.source, output, time, (marks, machine), config.light);
+        if let Some(why) = &no_marks {
+            collector.push(recorder(time, degraded(why.as_str())));
+        }
         Ok(Session {
             listen: started.listen,
-            collector: Collector::new(started.source, output, time, (marks, machine), config.light),
+            collector,
             start: time,
             method: meta.method(),
             part: Part {
@@ -303,6 +325,7 @@ impl Session {
             parts: config.rotation.map(|it| Parts::new(it, file)),
             refusals,
             unmet,
+            no_marks,
             setup_ns: u64::try_from(setup).unwrap_or(u64::MAX),
             cpu_before: host::own_cpu(),
         })
@@ -506,6 +529,7 @@ impl Session {
             method: self.method,
             refusals: self.refusals,
             unmet: self.unmet,
+            no_marks: self.no_marks,
             symbols: written.symbols,
             parts: written.parts,
             cut: written.cut,

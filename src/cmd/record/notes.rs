@@ -239,8 +239,9 @@ fn tell_limits(args: &Args, report: &Report) {
     for what in &report.unmet {
         eprintln!("tr: not recorded: {what}");
     }
-    if let Some(missing) = report.tally.marks.missing() {
-        eprintln!("tr: {missing}");
+    let missing = report.tally.marks.missing();
+    for what in report.no_marks.iter().chain(&missing) {
+        eprintln!("tr: {what}");
     }
     if let Some(first) = report.alive.first() {
         let more = match report.alive.len() {
