@@ -165,7 +165,11 @@ impl Diagnosis {
         let paranoid = machine.perf_paranoid.map(i64::from);
         let cgroup = machine.cgroup2.as_ref();
         let cgroup = cgroup.map_or("not mounted".into(), |at| at.display().to_string());
-        vec![
+        let fewer = machine.allowed_cpus.map(|allowed| {
+            let finding = format!("{allowed} of {}, by an affinity or a cpuset", machine.cpus);
+            ("allowed CPUs", finding)
+        });
+        let findings = vec![
             ("BPF", bpf),
             ("BTF", yes(machine.btf)),
             ("sudo", self.sudo()),
@@ -184,7 +188,8 @@ impl Diagnosis {
             ),
             ("cgroup v2", cgroup),
             ("PSI", yes(machine.psi)),
-        ]
+        ];
+        findings.into_iter().chain(fewer).collect()
     }
 
     fn json(&self) -> Value {
@@ -227,6 +232,8 @@ impl Diagnosis {
             },
             "cgroup2": machine.cgroup2.as_ref().map(|at| at.to_string_lossy()),
             "psi": machine.psi,
+            "cpus": machine.cpus,
+            "allowed_cpus": machine.allowed_cpus,
             "config": self.files.iter().map(settings).collect::<Vec<_>>(),
         })
     }

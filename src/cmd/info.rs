@@ -103,6 +103,7 @@ fn document(contents: &Contents) -> Value {
     let meta = &contents.meta;
     let analysis = contents.analysis.as_ref();
     let quality = analysis.map(|analysis| &analysis.quality);
+    let allowed = meta.options.allowed.as_ref();
     // The event-based fields of an untraced run are null.
     let traced = meta.not_traced.is_none();
     json!({
@@ -152,6 +153,7 @@ fn document(contents: &Contents) -> Value {
             "argv_limit": meta.options.argv_limit,
             "cpus": meta.options.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
         },
+        "allowed_cpus": allowed.map(|all| all.iter().map(|cpu| cpu.0).collect::<Vec<_>>()),
         "unknown": {
             "frames": contents.unknown.frames,
             "events": contents.unknown.events,
@@ -227,6 +229,9 @@ fn recording(lines: &mut Lines, contents: &Contents) {
         "CPUs",
         model.map_or_else(|| cpus.clone(), |it| format!("{cpus} × {it}")),
     );
+    if let Some(allowed) = who::allowed(meta) {
+        lines.say("allowed CPUs", allowed);
+    }
     let hardware = |fact| meta.hardware(fact).map(safe);
     let memory = hardware(Hardware::Memory).and_then(|it| it.parse().ok());
     let machine = hardware(Hardware::Virtualization).map(|it| match it.as_str() {

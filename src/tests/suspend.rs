@@ -35,6 +35,7 @@ fn trace(readings: &[(u64, u64)]) -> Trace {
             cpus: Vec::new(),
             buffer: 0,
             irq_known: true,
+            allowed: None,
         },
         missing: Vec::new(),
         ci: Vec::new(),

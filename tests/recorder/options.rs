@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
+use serde_json::Value;
 
 use crate::support::{
     analyze, dump, ensure, info, int, kill, list, record, scratch, text, Test, TR,
@@ -20,6 +21,7 @@ pub const TESTS: &[Test] = &[
     ("memory_is_of_the_program_alone", memory),
     ("cpu_keeps_to_its_cpus", cpu),
     (PINNED, pinned),
+    ("a_build_has_the_cpus_of_its_affinity", affinity),
     ("all_is_the_whole_machine_for_a_time", all),
     ("a_duration_ends_the_recording_not_the_command", duration),
     ("any_duration_is_a_deadline_or_an_error", durations),
@@ -380,6 +382,61 @@ fn record_cpu(trace: &std::path::Path, command: &[&str]) -> Result<String, Faile
     ensure(out.status.success(), || text(&out.stderr))?;
     let args = ["analyze", "--report", "max-off-cpu"];
     Ok(text(&crate::support::tr(&args, trace)?))
+}
+
+/// Two jobs at once on one CPU take what both take one after the other, and it is nobody else's fault.
+/// What leaves the CPUs that it was started on could use all.
+fn affinity() -> Result<(), Failed> {
+    let cpus = std::thread::available_parallelism()?.get();
+    if cpus < 2 {
+        eprintln!("a_build_has_the_cpus_of_its_affinity: not tried, there is one CPU");
+        return Ok(());
+    }
+    let trace = scratch("affinity.bin");
+    let busy = "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done";
+    let script = format!("({busy}) & ({busy}) & wait");
+    let pinned = |command: &[&str]| -> Result<Value, Failed> {
+        let mut tr = Command::new("taskset");
+        tr.args(["-c", "0", TR, "record", "-o"]).arg(&trace);
+        let out = tr.arg("--").args(command).output()?;
+        ensure(out.status.success(), || text(&out.stderr))?;
+        analyze(&trace)
+    };
+    let build = pinned(&["sh", "-c", &script])?;
+    let all = || build["trace"].to_string();
+    ensure(info(&trace)?["allowed_cpus"] == serde_json::json!([0]), all)?;
+    ensure(build["trace"]["cpus_of_build"] == 1, all)?;
+    ensure(int(&build["trace"], "cpus") as usize >= cpus, all)?;
+    let advice = crate::support::report(&trace, "advice", &[])?;
+    let (alone, on_cpu) = (
+        int(&advice["verdict"], "alone_ns"),
+        int(&build["totals"], "on_cpu_ns"),
+    );
+    ensure(alone + on_cpu / 10 >= on_cpu, || {
+        format!("{alone} on one CPU for work of {on_cpu}: {advice}")
+    })?;
+    let left = pinned(&["taskset", "-c", "1", "true"])?;
+    let none = &left["trace"]["cpus_of_build"];
+    ensure(none.is_null(), || left["trace"].to_string())?;
+    let mut sleep = Command::new("taskset")
+        .args(["-c", "1", "sleep", "20"])
+        .spawn()?;
+    // Until taskset is that sleep.
+    let status = format!("/proc/{}/status", sleep.id());
+    crate::support::eventually("the affinity", || {
+        let status = std::fs::read_to_string(&status).unwrap_or_default();
+        status.contains("Name:\tsleep\n")
+    })?;
+    let pid = sleep.id().to_string();
+    let out = watch(&trace, &["--duration", "100ms", "--pid", &pid]).output();
+    sleep.kill()?;
+    sleep.wait()?;
+    let out = out?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let told = info(&trace)?;
+    ensure(told["allowed_cpus"] == serde_json::json!([1]), || {
+        told.to_string()
+    })
 }
 
 fn all() -> Result<(), Failed> {

@@ -3,6 +3,7 @@
 use rayon::prelude::*;
 use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
 
+use crate::allowed;
 use crate::arena::{Arena, Ix};
 use crate::collect::network::Online;
 use crate::containers;
@@ -30,6 +31,7 @@ const BEYOND: [&str; 4] = [
 pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let (start, end) = (analysis.start, analysis.end);
     analysis.cpus = tracker.cpu_figures(&analysis.meta.cpus);
+    analysis.limited_to = allowed::limited_to(&analysis.meta, &analysis.cpus);
     analysis.concurrency = match tracker.basis {
         Basis::Events => tracker.concurrency.finish(),
         _ => vec![0],

@@ -7,6 +7,7 @@
 //! [`timeline`]. Knows nothing of BPF, of recording, of rendering.
 #![forbid(unsafe_code)]
 
+mod allowed;
 mod arena;
 mod build;
 mod clock_check;

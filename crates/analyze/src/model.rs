@@ -51,6 +51,8 @@ pub struct Analysis {
     pub concurrency: Vec<u64>,
     /// The time in which the number of running tasks is not known.
     pub concurrency_unknown: u64,
+    /// The number of CPUs that the build was allowed, if it kept to fewer than were online.
+    pub limited_to: Option<u64>,
     /// Each CPU's figures, by its number: the machine's CPUs and those of the events.
     pub cpus: Vec<(CpuId, CpuFigures)>,
     /// Paths of the cgroups of the events, by id.
@@ -167,6 +169,13 @@ impl Analysis {
     /// The source of all tasks' times.
     pub fn basis(&self) -> Basis {
         Basis::of(&self.meta.facts())
+    }
+
+    /// The number of CPUs that the build could use. The machine's counters and streams are of all of
+    /// `meta.cpus`.
+    pub fn cpus_of_build(&self) -> u64 {
+        let all = self.meta.cpus.len() as u64;
+        self.limited_to.unwrap_or(all)
     }
 
     /// A thread's samples; none in a recording with scheduling events.

@@ -280,6 +280,9 @@ pub struct Options {
     pub argv_limit: u32,
     /// Only these CPUs were recorded; empty = all.
     pub cpus: Vec<CpuId>,
+    /// The CPUs that the followed processes were allowed at the start (their affinity, which a
+    /// cpuset narrows), if those are not all that were online.
+    pub allowed: Option<Vec<CpuId>>,
     /// Ring memory in bytes, all rings together.
     pub buffer: u64,
     /// `Waking::context` is meaningful on this kernel.

@@ -75,7 +75,8 @@ impl Section for Metadata {
         fields.rare(21, &mut self.origin)?;
         fields.rare(22, &mut self.extras)?;
         fields.rare(23, &mut self.recorder)?;
-        fields.rare(24, &mut self.hardware)
+        fields.rare(24, &mut self.hardware)?;
+        fields.rare(25, &mut self.options.allowed)
     }
 }
 

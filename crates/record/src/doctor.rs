@@ -47,6 +47,10 @@ pub struct Machine {
     /// The mount point of the cgroup v2 hierarchy.
     pub cgroup2: Option<PathBuf>,
     pub psi: bool,
+    /// The number of online CPUs.
+    pub cpus: usize,
+    /// That of those which this process and all that it starts may use, if these are fewer.
+    pub allowed_cpus: Option<usize>,
 }
 
 /// How a recording by this method without BPF knows its facts, and what it lacks beside, in words
@@ -64,6 +68,8 @@ impl Machine {
     pub fn examine(ask_sudo: bool) -> Machine {
         let bpf = try_bpf(Loader::Own);
         let asks_sudo = bpf.as_ref().is_err_and(choose::asks_sudo);
+        let online = host::online_cpus();
+        let allowed = host::allowed_cpus([std::process::id()], &online);
         let readable = |path: &str| std::fs::read(path).is_ok_and(|bytes| !bytes.is_empty());
         Machine {
             bpf,
@@ -77,6 +83,8 @@ impl Machine {
             btf: std::path::Path::new("/sys/kernel/btf/vmlinux").exists(),
             cgroup2: cgroups::mount(),
             psi: readable("/proc/pressure/cpu"),
+            cpus: online.len(),
+            allowed_cpus: allowed.map(|cpus| cpus.len()),
         }
     }
 }

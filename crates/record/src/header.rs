@@ -6,17 +6,17 @@ use tr_format::event::{CpuId, Tgid};
 use tr_format::meta::{Metadata, Options, StateName};
 use tr_redact::Redactor;
 
-use crate::config::Config;
+use crate::config::{Config, Follow};
 use crate::host;
 use crate::source::Started;
 
 /// What all traces have that begin now, with or without a recording. `hardware`: see
-/// [`host::hardware`].
+/// [`host::hardware`]; `child` is COMMAND's process before its release.
 pub fn begin(
     config: &Config,
     redactor: &mut Redactor,
-    cpus: Vec<CpuId>,
-    hardware: Vec<(String, String)>,
+    (cpus, hardware): (Vec<CpuId>, Vec<(String, String)>),
+    child: Option<u32>,
 ) -> Metadata {
     let (kernel, machine, host) = host::uname();
     let command = config.command.iter().map(|arg| arg.as_bytes().to_vec());
@@ -27,6 +27,10 @@ pub fn begin(
         host,
         kernel,
         machine,
+        options: Options {
+            allowed: allowed(config, child, &cpus),
+            ..Options::default()
+        },
         cpus,
         page_size: host::page_size(),
         start: host::now(),
@@ -41,6 +45,17 @@ pub fn begin(
     meta
 }
 
+/// The CPUs that the processes which are followed from the start may use, if those are not all.
+fn allowed(config: &Config, child: Option<u32>, online: &[CpuId]) -> Option<Vec<CpuId>> {
+    let pids: &[u32] = match &config.follow {
+        Follow::Command => &[],
+        Follow::Pids(pids) => pids,
+        // These are not all named here.
+        Follow::All | Follow::Cgroup(_) => return None,
+    };
+    host::allowed_cpus(child.into_iter().chain(pids.iter().copied()), online)
+}
+
 /// That, and what the source tells.
 pub fn metadata(config: &Config, started: &Started, base: Metadata) -> Metadata {
     Metadata {
@@ -52,6 +67,7 @@ pub fn metadata(config: &Config, started: &Started, base: Metadata) -> Metadata 
             cpus: config.cpus.iter().flatten().copied().map(CpuId).collect(),
             buffer: started.buffer,
             irq_known: started.irq_known,
+            allowed: base.options.allowed,
         },
         missing: started.missing.clone(),
         origin: started.origin,

@@ -1,5 +1,6 @@
 //! Facts about the machine and its processes, from system calls, /proc and /sys.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
 use std::str::FromStr;
@@ -149,6 +150,27 @@ pub fn online_cpus() -> Vec<CpuId> {
             .collect();
     }
     cpus.into_iter().map(CpuId).collect()
+}
+
+/// The CPUs that these processes are allowed, if that is told of each and if those are not all of
+/// the online ones.
+pub fn allowed_cpus(pids: impl IntoIterator<Item = u32>, online: &[CpuId]) -> Option<Vec<CpuId>> {
+    let mut allowed = BTreeSet::new();
+    for pid in pids {
+        // sched_getaffinity(2) takes a set that has to be as large as the kernel's.
+        let status = fs::read(format!("/proc/{pid}/status")).ok()?;
+        allowed.extend(allowed_in(&status)?);
+    }
+    let online = || online.iter().copied();
+    let allowed: Vec<CpuId> = online().filter(|cpu| allowed.contains(&cpu.0)).collect();
+    (!allowed.is_empty() && allowed.len() < online().len()).then_some(allowed)
+}
+
+/// The CPUs of a task's affinity, in `/proc/PID/status`. Its cpuset is in it.
+fn allowed_in(status: &[u8]) -> Option<Vec<u16>> {
+    let mut lines = status.split(|byte| *byte == b'\n');
+    let list = lines.find_map(|line| line.strip_prefix(b"Cpus_allowed_list:"))?;
+    Some(cpu_list(std::str::from_utf8(list).ok()?))
 }
 
 /// The number of CPU numbers that the kernel may use.

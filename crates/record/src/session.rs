@@ -295,7 +295,7 @@ impl Session {
         let mut redactor = config.redactor.clone();
         let hardware = hardware.ok().and_then(|it| it.join().ok());
         let hardware = hardware.unwrap_or_else(host::hardware);
-        let base = header::begin(config, &mut redactor, online, hardware);
+        let base = header::begin(config, &mut redactor, (online, hardware), child);
         let meta = header::metadata(config, &started, base);
         let (time, clock) = (meta.start, meta.start_clock);
         let connections = Connections::new(config.mask_addresses);

@@ -44,9 +44,11 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     }
     let prepared = Signals::take(None).and_then(|signals| Ok((command::start(&program)?, signals)));
     let mut redactor = config.redactor.clone();
+    let machine = (host::online_cpus(), host::hardware());
+    let child = prepared.as_ref().ok().map(|(child, _)| child.pid());
     let meta = Metadata {
         not_traced: Some(reason.to_string()),
-        ..header::begin(config, &mut redactor, host::online_cpus(), host::hardware())
+        ..header::begin(config, &mut redactor, machine, child)
     };
     // Before COMMAND runs: a kill of ours leaves this trace cut short, and no older one.
     let output = destination.and_then(|destination| {

@@ -84,6 +84,9 @@ object! {
         duration_ns: Option<u64> =
             (!is_blank(analysis)).then(|| analysis.wall()),
         cpus: usize = analysis.meta.cpus.len(),
+        // Those that the build could use, if these are fewer.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cpus_of_build: Option<u64> = analysis.limited_to,
         kernel: String = analysis.meta.kernel.clone(),
         events: u64 = analysis.events.total(),
         lost_events: Option<u64> = (!analysis.quality.lost_unknown && !is_cut(analysis))

@@ -1,5 +1,7 @@
 //! Names of recordings, wakers and preempting tasks.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use tr_analyze::dns::Lookup;
 use tr_analyze::model::{Analysis, Process, Thread, ThreadIx};
@@ -7,7 +9,7 @@ use tr_analyze::timeline::Actor;
 use tr_format::event::Comm;
 use tr_format::meta::{Hardware, Metadata, Scope};
 
-use crate::{escape, label};
+use crate::{escape, label, units};
 
 /// The recorded COMMAND, or the scope of a recording without one.
 pub fn recorded(meta: &Metadata) -> String {
@@ -31,6 +33,31 @@ pub fn recorded_where(meta: &Metadata) -> String {
 pub(crate) fn kernel(meta: &Metadata) -> String {
     let words: Vec<&str> = meta.kernel.split(' ').take(2).collect();
     escape::text(words.join(" ").as_bytes())
+}
+
+/// The CPUs that the build was allowed, if those are not all: `0-3,8 (5 of 64)`.
+pub fn allowed(meta: &Metadata) -> Option<String> {
+    let allowed: BTreeSet<u16> = meta
+        .options
+        .allowed
+        .iter()
+        .flatten()
+        .map(|cpu| cpu.0)
+        .collect();
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for cpu in &allowed {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
+            _ => ranges.push((*cpu, *cpu)),
+        }
+    }
+    let ranges = ranges.iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    let ranges = ranges.collect::<Vec<_>>().join(",");
+    let [some, all] = [allowed.len(), meta.cpus.len()].map(|it| units::count(it as u64));
+    (!ranges.is_empty()).then(|| format!("{ranges} ({some} of {all})"))
 }
 
 /// The CPU's model, where the recording tells it.

@@ -345,6 +345,7 @@ impl Machine {
                 cpus: Vec::new(),
                 buffer: 64 << 20,
                 irq_known: true,
+                allowed: None,
             },
             missing: Vec::new(),
             ci: Vec::new(),

@@ -87,7 +87,7 @@ impl Tools {
         let Some(graph) = Graph::new(analysis) else {
             return Tools::default();
         };
-        let cpus = analysis.meta.cpus.len() as u64;
+        let cpus = analysis.cpus_of_build();
         let makes = outermost_makes(analysis);
         let mut found = Tools::default();
         for owner in analysis.process_ids() {

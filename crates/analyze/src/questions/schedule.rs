@@ -102,7 +102,7 @@ impl Schedule {
             threads: build::threads(graph, path, groups, (changes, &plan)),
             remains: changes.iter().map(|change| change.remains).collect(),
             plan,
-            cpus: (analysis.meta.cpus.len() as u64).max(1),
+            cpus: analysis.cpus_of_build().max(1),
         })
     }
 

@@ -214,7 +214,7 @@ impl Replayed {
             waited_for_slot: replay.waited_for_slot,
             work,
             needed,
-            cpus: (analysis.meta.cpus.len() as u64).max(1),
+            cpus: analysis.cpus_of_build().max(1),
         })
     }
 

@@ -31,6 +31,7 @@ fn full() -> Metadata {
             cpus: vec![CpuId(1)],
             buffer: 1 << 40,
             irq_known: true,
+            allowed: Some(vec![CpuId(300)]),
         },
         missing: vec![Missing::new(None, "x"), Missing::new(Extra::Dns, "y: z")],
         ci: vec![("CI".into(), "true".into())],

@@ -61,6 +61,7 @@ pub fn meta() -> Metadata {
             cpus: vec![],
             buffer: 36 << 20,
             irq_known: true,
+            allowed: Some(vec![CpuId(3), CpuId(0)]),
         },
         missing: vec![],
         ci: vec![("CI".into(), "true".into())],

@@ -10,6 +10,21 @@ fn a_cpu_list_is_parsed() {
 }
 
 #[test]
+fn the_affinity_is_that_of_all_processes_if_it_is_narrower() {
+    let status = b"Name:\tCpus_allowed_list:\nCpus_allowed:\t5\nCpus_allowed_list:\t0,2-3\nX:\t1\n";
+    assert_eq!(allowed_in(status), Some(vec![0, 2, 3]));
+    assert_eq!(allowed_in(b"Name:\tx\n"), None);
+    let own = allowed_in(&fs::read("/proc/self/status").unwrap()).unwrap();
+    let own: Vec<CpuId> = own.into_iter().map(CpuId).collect();
+    let pid = std::process::id();
+    assert_eq!(allowed_cpus([pid], &own), None, "all of them are allowed");
+    let more: Vec<CpuId> = own.iter().copied().chain([CpuId(u16::MAX)]).collect();
+    assert_eq!(allowed_cpus([pid], &more), Some(own.clone()));
+    assert_eq!(allowed_cpus([pid, 0], &more), None, "one is not known");
+    assert_eq!(allowed_cpus([], &more), None, "no process");
+}
+
+#[test]
 fn a_long_argv_is_cut_while_it_is_read() {
     struct Endless(usize);
     impl Read for Endless {

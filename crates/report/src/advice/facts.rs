@@ -78,7 +78,7 @@ impl<'a> Facts<'a> {
             own,
             wall: path.length(),
             worked: worked(path),
-            cpus: (analysis.meta.cpus.len() as u64).max(1),
+            cpus: analysis.cpus_of_build().max(1),
             path,
             groups,
             tried_again: OnceCell::new(),

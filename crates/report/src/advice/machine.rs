@@ -61,7 +61,9 @@ impl Withheld {
             others: lost - throttled,
             error: own / 10,
             waiting,
-            contended: taken || foreign.is_some_and(Foreign::has_most),
+            // The counters do not tell whether others ran on the build's CPUs.
+            contended: taken
+                || foreign.is_some_and(Foreign::has_most) && facts.analysis.limited_to.is_none(),
             shared: taken || foreign.is_some(),
             whose: match &container {
                 Some((name, ns)) => {
@@ -156,10 +158,11 @@ struct Foreign {
 }
 
 impl Foreign {
-    /// That of `others` beside the build's `own` time on so many CPUs in a time, if it is much.
-    fn of((others, own): (u64, u64), cpus: u64, length: u64) -> Option<Foreign> {
+    /// That of `others` beside the build's `own` time on so many CPUs in a time, if it is much. The
+    /// counters are of `online` CPUs: others may have been on those that the build was not allowed.
+    fn of((others, own): (u64, u64), (cpus, online): (u64, u64), length: u64) -> Option<Foreign> {
         // The counters have steps of 10 ms for each CPU.
-        let steps = cpus.saturating_mul(20_000_000);
+        let steps = online.saturating_mul(20_000_000);
         let others = others.saturating_sub(steps);
         let left = length.saturating_mul(cpus).saturating_sub(own);
         let much = others > 0 && others.saturating_mul(FOREIGN) >= left;
@@ -184,13 +187,22 @@ fn foreign(facts: &Facts<'_>) -> Option<Foreign> {
     let own = own.map(|(ns, running, _)| ns.saturating_mul(running as u64));
     let own = own.fold(0, u64::saturating_add);
     let used = samples.used((from, to), own)?;
-    Foreign::of((used.others, own), facts.cpus, to.since(from))
+    let of_counters = facts.analysis.meta.cpus.len() as u64;
+    Foreign::of(
+        (used.others, own),
+        (facts.cpus, of_counters),
+        to.since(from),
+    )
 }
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let machine = withheld(facts.analysis);
-    // It is counted for all CPUs; the path is on one at a time.
-    let stolen = machine.stolen_ns.unwrap_or(0) / facts.cpus;
+    // It is counted for all CPUs; the path is on one at a time, and not on those that the build was
+    // not allowed.
+    let stolen = match facts.analysis.limited_to {
+        Some(_) => 0,
+        None => machine.stolen_ns.unwrap_or(0) / facts.cpus,
+    };
     let stalled = machine.memory_stalled_ns.unwrap_or(0);
     // The machine's tasks stall on memory, too: the build gains no more than its own waited.
     let (mut waited, mut own_ns): (Vec<Group>, u64) = (Vec::new(), 0);
@@ -271,7 +283,10 @@ mod tests {
     #[test]
     fn others_have_most_of_what_the_build_leaves() {
         const MS: u64 = 1_000_000;
-        let of = |busy, own, cpus| Foreign::of(((busy - own) * MS, own * MS), cpus, 1000 * MS);
+        let of = |busy, own, cpus| {
+            let times = ((busy - own) * MS, own * MS);
+            Foreign::of(times, (cpus, cpus), 1000 * MS)
+        };
         for (busy, own, cpus, much, most) in [
             (1050, 1000, 2, false, false),
             (1250, 1000, 2, true, false),

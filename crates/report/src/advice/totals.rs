@@ -19,7 +19,9 @@ pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdic
     // Of a lower bound no rest follows.
     let least = analysis.meta.origin.is_some_and(sampled) || warnings::is_lower_bound(analysis);
     let is_part = analysis.meta.scope != Scope::All;
-    if analysis.basis() != Basis::Totals || wall < SHORTEST || least || !is_part {
+    // On CPUs that the build was not allowed others take nothing from it.
+    let known = is_part && analysis.limited_to.is_none();
+    if analysis.basis() != Basis::Totals || wall < SHORTEST || least || !known {
         return None;
     }
     let spent = by_kind(&path.segments);

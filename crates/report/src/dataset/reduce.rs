@@ -83,7 +83,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         exit_code,
         exit_signal,
         start_unix_ns: meta.start_clock.real,
-        cpus: meta.cpus.len() as u64,
+        cpus: analysis.cpus_of_build(),
         wall_ns: analysis.wall(),
         processes: analysis.totals.processes,
         threads: analysis.totals.threads,

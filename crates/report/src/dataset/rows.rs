@@ -28,6 +28,7 @@ rows! {
         exit_code: Option<u64>,
         exit_signal: Option<u64>,
         start_unix_ns: u64,
+        /// Those that the run could use; the machine's row has all.
         cpus: u64,
         wall_ns: u64,
         processes: u64,

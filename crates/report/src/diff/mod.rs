@@ -237,7 +237,10 @@ impl Diff {
         if models.len() > 1 {
             said.push(format!("not the same CPU model: {}", models.join("; ")));
         }
-        let cpus = all(|run| run.cpus.to_string());
+        let cpus = all(|run| match run.allowed {
+            Some(allowed) => format!("{allowed} of {}", run.cpus),
+            None => run.cpus.to_string(),
+        });
         if cpus.len() > 1 {
             said.push(format!(
                 "not the same number of CPUs: {}",

@@ -96,6 +96,8 @@ pub struct Run {
     pub command: String,
     pub status: Option<u32>,
     pub cpus: usize,
+    /// Those that the build was allowed, if these are fewer.
+    pub allowed: Option<u64>,
     pub kernel: String,
     /// The CPU's model, escaped; empty where the recording does not tell it.
     pub cpu: String,
@@ -167,6 +169,7 @@ impl Run {
             command: escape::command(meta.command.iter().map(Vec::as_slice)),
             status: analysis.summary.as_ref().and_then(|s| s.status),
             cpus: meta.cpus.len(),
+            allowed: analysis.limited_to,
             kernel: escape::text(meta.kernel.as_bytes()),
             cpu: who::cpu(meta).unwrap_or_default(),
             method: escape::text(meta.recorded_by().as_bytes()),

@@ -7,7 +7,8 @@ use tr_format::meta::Scope;
 use super::loads::{Load, Loads};
 use crate::{units, warnings};
 
-/// All CPUs' time in the span, in ns. `None`: not known.
+/// All CPUs' time in the span, in ns, also of those that the build was not allowed. `None`: not
+/// known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuShares {
     whole: u64,
@@ -115,9 +116,19 @@ impl CpuShares {
 
     /// The build's CPU time and how many CPUs that is, in words.
     pub fn used(&self, analysis: &Analysis) -> [String; 2] {
-        let cpus = units::cpus(analysis.meta.cpus.len() as u64);
+        let cpus = units::cpus(analysis.cpus_of_build());
+        let online = match analysis.limited_to {
+            Some(_) => format!(
+                " ({} online)",
+                units::count(analysis.meta.cpus.len() as u64)
+            ),
+            None => String::new(),
+        };
         if warnings::is_blank(analysis) {
-            return ["? of CPU".to_owned(), format!("? of {cpus} utilized")];
+            return [
+                "? of CPU".to_owned(),
+                format!("? of {cpus} utilized{online}"),
+            ];
         }
         let (wall, cpu) = (analysis.wall(), self.build.unwrap_or(0));
         let busy = match wall {
@@ -127,7 +138,7 @@ impl CpuShares {
         let least = self.least();
         [
             format!("{least}{} of CPU", units::time(cpu)),
-            format!("{least}{busy:.2} of {cpus} utilized"),
+            format!("{least}{busy:.2} of {cpus} utilized{online}"),
         ]
     }
 
@@ -157,6 +168,10 @@ impl CpuShares {
             words.push(share("hypervisor", self.stolen));
         }
         words.push(share("idle", self.idle));
+        if analysis.limited_to.is_some() {
+            let all = units::cpus(analysis.meta.cpus.len() as u64);
+            words.push(format!("shares of all {all}"));
+        }
         words
     }
 }

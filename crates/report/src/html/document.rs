@@ -105,7 +105,9 @@ object! {
         date: String = units::date(analysis.meta.start_unix()),
         host: String = escape::text(analysis.meta.host.as_bytes()),
         kernel: String = who::kernel(&analysis.meta),
-        cpus: usize = analysis.meta.cpus.len(),
+        // Those that the build could use, and all.
+        cpus: u64 = analysis.cpus_of_build(),
+        online: usize = analysis.meta.cpus.len(),
         machine: String = escape::text(analysis.meta.machine.as_bytes()),
         // COMMAND's process.
         root: Option<u32> = critical_path::root(analysis).ok().map(|ix| ix.0),

@@ -527,7 +527,7 @@ fn bounded(recorded: u64, replayed: u64) -> u64 {
 fn totals(analysis: &Analysis, wanted: &Wanted) -> NoForecast {
     let cpus = wanted
         .cpus
-        .unwrap_or(analysis.meta.cpus.len() as u64)
+        .unwrap_or_else(|| analysis.cpus_of_build())
         .max(1);
     let all = analysis.processes.iter().map(|it| it.times.on_cpu);
     let all = all.fold(0, u64::saturating_add);
@@ -580,6 +580,10 @@ fn is_on_one_cpu(facts: &Facts<'_>, path: &CriticalPath) -> bool {
 /// CPUs so many that never sleep have it. Where a run waited for a CPU, and others had little, there was a
 /// limit, or a delay of the scheduler.
 fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
+    // They may have been on CPUs that the run was not allowed.
+    if analysis.limited_to.is_some() {
+        return None;
+    }
     let shares = CpuShares::of(analysis);
     let had = shares
         .others()?

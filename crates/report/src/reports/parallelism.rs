@@ -43,7 +43,7 @@ impl<'a> ParallelismReport<'a> {
     }
 
     fn cpus(&self) -> usize {
-        self.view.analysis.meta.cpus.len()
+        usize::try_from(self.view.analysis.cpus_of_build()).unwrap_or(usize::MAX)
     }
 
     /// The time by the number of tasks that ran, and that wanted to.
@@ -90,8 +90,13 @@ impl<'a> ParallelismReport<'a> {
             0 => ("", String::new()),
             _ => ("at least ", format!(" in the known {}", units::time(known))),
         };
+        let analysis = self.view.analysis;
+        let allowed = match analysis.limited_to {
+            Some(_) => format!("{cpus} of {} allowed", analysis.meta.cpus.len()),
+            None => cpus.to_string(),
+        };
         let text = format!(
-            "More tasks wanted to run than there are CPUs ({cpus}) for {least}{} of the time.",
+            "More tasks wanted to run than there are CPUs ({allowed}) for {least}{} of the time.",
             units::share(found.wanted(cpus + 1), whole)
         );
         style.line(out, &text);

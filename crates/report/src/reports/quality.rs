@@ -8,10 +8,10 @@ use crate::facts::audit;
 use crate::imports;
 use crate::style::{Paint, Style};
 use crate::table::Table;
-use crate::units;
 use crate::view::{Report, View};
 use crate::warnings::{anomalies, clocks, lost, warnings};
 use crate::words::STALLED_MEMORY;
+use crate::{units, who};
 
 pub struct QualityReport<'a> {
     view: View<'a>,
@@ -48,6 +48,13 @@ impl<'a> QualityReport<'a> {
                 clocks(quality).unwrap_or_else(|| "no disagreement found".into()),
             ),
         ];
+        if let Some(allowed) = who::allowed(&analysis.meta) {
+            let left = match analysis.limited_to {
+                Some(_) => "",
+                None => "; recorded tasks ran on others, too",
+            };
+            facts.push(("allowed CPUs", format!("{allowed}{left}")));
+        }
         if let Some(impossible) = audit::impossible(analysis) {
             facts.push(("the kernel's run_delay", impossible.text()));
         }

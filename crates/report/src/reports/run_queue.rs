@@ -36,6 +36,8 @@ pub struct RunQueue<'a> {
 /// The number of tasks on a CPU or waiting for one.
 struct Wanted {
     cpus: u64,
+    /// The name of a machine with so many.
+    this: &'static str,
     /// The time with more such tasks than CPUs.
     starved_ns: u64,
     /// The time in which their number is known.
@@ -105,7 +107,7 @@ fn wanted(view: &View<'_>) -> Option<Wanted> {
     let found = parallelism::parallelism(analysis, &groups, None, 0).ok()?;
     let path = path::path_of(view).ok();
     let limits = path.and_then(|path| what_if::limits(analysis, &path, &groups, &[]).ok());
-    let cpus = analysis.meta.cpus.len();
+    let cpus = usize::try_from(analysis.cpus_of_build()).unwrap_or(usize::MAX);
     let known: u64 = found.demand.iter().sum();
     if known == 0 {
         return None;
@@ -124,6 +126,10 @@ fn wanted(view: &View<'_>) -> Option<Wanted> {
     }
     Some(Wanted {
         cpus: cpus as u64,
+        this: match analysis.limited_to {
+            Some(_) => "as recorded",
+            None => "this machine",
+        },
         starved_ns: found.wanted(cpus + 1),
         known_ns: known,
         unknown_ns: found.unknown,
@@ -155,7 +161,7 @@ impl Wanted {
 
     fn table(&self) -> Table<'_, &MachineSize> {
         let this = |machine: &&MachineSize| match machine.cpus == self.cpus {
-            true => "this machine".into(),
+            true => self.this.into(),
             false => String::new(),
         };
         Table::new("", this)

@@ -66,7 +66,7 @@ impl Summary {
             .map(|path| json!({ "wall_ns": path.whole, "parts": timed(&path.parts) }));
         let status = analysis.summary.as_ref().and_then(|it| it.status);
         let (tests, failed) = self.tests;
-        json!({
+        let mut document = json!({
             "schema": "tr.summary/1",
             "command": text(&self.command),
             "outcome": text(&self.outcome),
@@ -86,7 +86,11 @@ impl Summary {
             "path": path,
             "steps": timed(&self.steps),
             "tests": { "in_all": tests, "failed": failed, "held_back": slow.collect::<Vec<_>>() },
-        })
+        });
+        if let (Some(cpus), Some(document)) = (analysis.limited_to, document.as_object_mut()) {
+            document.insert("cpus_of_build".to_owned(), cpus.into());
+        }
+        document
     }
 }
 

@@ -34,7 +34,7 @@ export type PathShare = [name: string, ns: number, stays: number, state: number]
 export interface Doc {
   trace: {
     file: string; command: string; result: string | null; failed: boolean; date: string; host: string;
-    kernel: string; ci: string[]; all: boolean; cpus: number; machine: string; root: number | null; jobs: string | null; tools: string[]; events: number; lost: string; recorded: string[]; least: boolean; blank: boolean; from: number; to: number; whole: number; version: string;
+    kernel: string; ci: string[]; all: boolean; cpus: number; online: number; machine: string; root: number | null; jobs: string | null; tools: string[]; events: number; lost: string; recorded: string[]; least: boolean; blank: boolean; from: number; to: number; whole: number; version: string;
   };
   totals: {
     processes: number; threads: number; execs: number; forks: number; exits: number;

@@ -85,7 +85,7 @@ export class Overview {
   /** Where and how it ran. */
   private glance(): HTMLElement {
     const { trace } = this.data.doc;
-    const parts = [trace.jobs, ...trace.tools, `${trace.cpus} ${trace.cpus === 1 ? "CPU" : "CPUs"}`, trace.machine, trace.kernel, trace.host, trace.date, trace.recorded[0]];
+    const parts = [trace.jobs, ...trace.tools, `${trace.cpus} ${trace.cpus === 1 ? "CPU" : "CPUs"}${trace.cpus < trace.online ? ` (${trace.online} online)` : ""}`, trace.machine, trace.kernel, trace.host, trace.date, trace.recorded[0]];
     return h("p", { class: "glance dim", id: "glance" }, parts.filter((part) => part).join(" · "));
   }
 

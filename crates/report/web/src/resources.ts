@@ -239,11 +239,11 @@ function machine(data: Data): Series[] {
     const [a, b] = [values[n], values[n + 1]];
     return a === null || b === null || to <= times[n] ? 0 : Math.min(1, Math.max(0, (b - a) / (to - times[n]) / cpus));
   });
-  const busy = rate(counters.busy, trace.cpus);
-  const own = recorded(data, times).map((ns, n) => ns / Math.max(1, times[n + 1] - times[n]) / trace.cpus);
+  const busy = rate(counters.busy, trace.online);
+  const own = recorded(data, times).map((ns, n) => ns / Math.max(1, times[n + 1] - times[n]) / trace.online);
   const out: Series[] = [
     { name: "CPUs: others", shares: busy.map((share, n) => (trace.all ? 0 : Math.max(0, share - own[n]))), text: percent },
-    { name: "CPUs: stolen", shares: rate(counters.stolen, trace.cpus), text: percent },
+    { name: "CPUs: stolen", shares: rate(counters.stolen, trace.online), text: percent },
     { name: "Quota: throttled", shares: rate(counters.throttled, trace.cpus), text: percent },
     { name: "Pressure: CPU", shares: rate(counters.cpu), text: percent },
     { name: "Pressure: I/O", shares: rate(counters.io), text: percent },

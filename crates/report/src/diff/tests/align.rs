@@ -17,6 +17,7 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
         command: String::new(),
         status: None,
         cpus: 1,
+        allowed: None,
         kernel: String::new(),
         cpu: String::new(),
         method: "bpf".into(),

@@ -20,6 +20,7 @@ pub(in crate::diff) fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
         command: String::new(),
         status: None,
         cpus: 2,
+        allowed: None,
         kernel: String::new(),
         cpu: String::new(),
         method: "bpf".into(),
@@ -79,4 +80,16 @@ fn calls_that_differ_are_found() {
     let mut none = with(&[]);
     none.machine.calls = None;
     assert!(calls_of(&[none], &[with(&[("read", 2000, 51)])], 5).is_empty());
+}
+
+#[test]
+fn other_numbers_of_allowed_cpus_are_told() {
+    let allowed = |cpus| Run {
+        allowed: cpus,
+        ..run([100, 150, 10, 5])
+    };
+    let said = |base, new| diff(allowed(base), allowed(new)).warnings();
+    let told = "not the same number of CPUs: 1 of 2 and 2";
+    assert_eq!(said(None, Some(1)), [told]);
+    assert!(said(Some(1), Some(1)).is_empty());
 }

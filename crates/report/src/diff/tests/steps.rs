@@ -26,6 +26,7 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
         command: String::new(),
         status: None,
         cpus: 1,
+        allowed: None,
         kernel: String::new(),
         cpu: String::new(),
         method: "bpf".into(),

@@ -193,7 +193,7 @@ impl<'a> Divider<'a> {
         let span = (first.from, last.to);
         let wall = last.to.since(first.from);
         let waited = divided.times.get(Part::Own);
-        let all = wall.saturating_mul(self.analysis.meta.cpus.len() as u64);
+        let all = wall.saturating_mul(self.analysis.cpus_of_build());
         // Less is told of nobody.
         if waited < wall / 10 || all == 0 {
             return;

@@ -1,0 +1,126 @@
+//! Builds that an affinity or a cpuset keeps to some of the machine's CPUs.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // of our own tables, in a test
+
+use std::path::Path;
+
+use serde_json::Value;
+use tr_analyze::model::Analysis;
+use tr_analyze::{analyze, Options};
+use tr_format::counters::{Counter, Counters};
+use tr_format::event::CpuId;
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_report::reports::{Ask, ReportKind, View};
+use tr_report::style::Style;
+
+const STYLE: Style = Style {
+    width: 100,
+    color: false,
+    ascii: false,
+    markdown: false,
+};
+
+/// `make -j1` of jobs that could run at once, recorded on a machine of two CPUs.
+fn build() -> Analysis {
+    let path = "../../fixtures/advice/make-j1.bin";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let trace = Trace::open(Source::bytes(std::fs::read(path).unwrap())).unwrap();
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    analyze(&trace, &options)
+}
+
+/// The same build on a machine of 64 CPUs, with both of its own or all of them allowed.
+fn on_64(few: bool) -> Analysis {
+    let mut analysis = build();
+    analysis.meta.cpus = (0..64).map(CpuId).collect();
+    if few {
+        analysis.meta.options.allowed = Some(vec![CpuId(0), CpuId(1)]);
+        analysis.limited_to = Some(2);
+    }
+    analysis
+}
+
+fn report(analysis: &Analysis, kind: ReportKind) -> (String, Value) {
+    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    let ask = Ask {
+        top: 10,
+        ..Ask::default()
+    };
+    let view = View {
+        analysis,
+        chosen: &chosen,
+        file: "x.bin",
+        ask: &ask,
+    };
+    let report = kind.make(&view);
+    (report.text(&STYLE), report.json().unwrap_or_default())
+}
+
+/// What is advised.
+fn actions(analysis: &Analysis) -> Vec<String> {
+    let (_, json) = report(analysis, ReportKind::Advice);
+    let advice = json["advice"].as_array().unwrap().iter();
+    advice.map(|it| it["action"].to_string()).collect()
+}
+
+fn advises(analysis: &Analysis, jobs: &str) -> bool {
+    actions(analysis).iter().any(|it| it.contains(jobs))
+}
+
+#[test]
+fn no_more_jobs_are_advised_than_the_build_has_cpus() {
+    let few = on_64(true);
+    assert_eq!(few.cpus_of_build(), 2);
+    assert!(advises(&few, "-j2"), "{:?}", actions(&few));
+    let (text, _) = report(&few, ReportKind::Top);
+    assert!(text.contains(" of 2 CPUs utilized (64 online)\n"), "{text}");
+    assert!(text.contains(" · shares of all 64 CPUs\n"), "{text}");
+    let (_, json) = report(&few, ReportKind::RunQueue);
+    assert_eq!(json["wanted"]["cpus"], 2, "{json}");
+    let (text, _) = report(&few, ReportKind::Parallelism);
+    assert!(text.contains("there are CPUs (2 of 64 allowed)"), "{text}");
+    let (text, _) = report(&few, ReportKind::Quality);
+    assert!(text.contains("0-1 (2 of 64)\n"), "{text}");
+    let all = on_64(false);
+    assert_eq!(all.cpus_of_build(), 64);
+    assert!(advises(&all, "-j64"), "{:?}", actions(&all));
+    let (text, _) = report(&all, ReportKind::Top);
+    assert!(text.contains(" of 64 CPUs utilized\n"), "{text}");
+}
+
+/// A process may set its own affinity.
+#[test]
+fn cpus_that_the_build_did_not_keep_to_are_told() {
+    let mut left = on_64(true);
+    left.limited_to = None;
+    let (text, _) = report(&left, ReportKind::Quality);
+    let told = "0-1 (2 of 64); recorded tasks ran on others, too\n";
+    assert!(text.contains(told), "{text}");
+}
+
+/// Others that have the rest of the machine take nothing from the build.
+#[test]
+fn what_others_do_on_other_cpus_silences_nothing() {
+    let busy = |mut analysis: Analysis| {
+        let sample = |share: u64| {
+            let mut counters = Counters::default();
+            let time = analysis.end.since(analysis.start) * share;
+            counters.set(Counter::Busy, time * 64);
+            counters
+        };
+        let (first, last) = (sample(0), sample(1));
+        analysis.counters = vec![(analysis.start, first), (analysis.end, last)];
+        analysis
+    };
+    let (few, all) = (busy(on_64(true)), busy(on_64(false)));
+    assert!(advises(&few, "-j2"), "{:?}", actions(&few));
+    assert!(!advises(&all, "-j64"), "{:?}", actions(&all));
+    let (_, json) = report(&few, ReportKind::Advice);
+    let least = json["advice"].as_array().unwrap().iter();
+    let least = least.map(|it| it["gain_at_least_ns"].as_u64());
+    // They may have had the build's CPUs, too.
+    assert!(least.max().flatten() == Some(0), "{json}");
+}
