@@ -275,10 +275,18 @@ impl Diff {
                 "{sides}: medians; outside the spread where the rank test of Mann and Whitney has p ≤ {}",
                 spread::ALPHA
             ),
-            spread::Statistic::None => "Only one run each, so normal variation is unknown.".into(),
-            spread::Statistic::Range => format!(
-                "{sides}: medians; outside the spread where they differ by more than the runs of a side do"
-            ),
+            spread::Statistic::None if self.base.len() + self.new.len() == 2 => {
+                "Only one run each, so normal variation is unknown.".into()
+            }
+            spread::Statistic::None => format!("{sides}: too few, so normal variation is unknown."),
+            spread::Statistic::Range => {
+                let factor = spread::factor(self.base.len(), self.new.len());
+                let times = match factor > 1.0 {
+                    true => format!("{factor} × what"),
+                    false => "what".into(),
+                };
+                format!("{sides}: medians; outside the spread where they differ by more than {times} the runs of a side differ by")
+            }
         }
     }
 }
