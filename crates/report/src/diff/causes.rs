@@ -78,11 +78,12 @@ pub enum Whose {
     /// The runner's: of its CPUs, its disk, its network.
     Machine,
     Both,
-    /// The build needs more CPU time, as something else can make it: [`Doubt`].
+    /// Nobody can tell: the build needs more CPU time, as something else can make it ([`Doubt`]), or
+    /// waits for longer for tasks that may be the build's own servers.
     Unclear,
 }
 
-/// What else than the build's work can make the difference of its CPU time.
+/// What else than the build's work can make a difference of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// Tasks that share cores and caches with it.
@@ -110,15 +111,13 @@ pub struct Share {
     /// Of waits: as many as before, each longer or shorter; of those for memory: the build's
     /// processes have no more of it than before.
     pub as_many: bool,
+    /// `Build`, `Machine` or `Unclear`.
+    pub whose: Whose,
 }
 
 impl Share {
     pub fn is_machine(&self) -> bool {
-        match self.cause {
-            Cause::Others | Cause::Quota | Cause::Hypervisor => true,
-            Cause::Disk | Cause::Memory | Cause::Network | Cause::Outside => self.as_many,
-            Cause::Work | Cause::Order | Cause::Sleep | Cause::Other => false,
-        }
+        self.whose == Whose::Machine
     }
 }
 
@@ -249,6 +248,10 @@ impl Causes {
             cause,
             ns,
             as_many: false,
+            whose: match (cause, self.doubt) {
+                (Cause::Work, Some(_)) => Whose::Unclear,
+                _ => Whose::Build,
+            },
         };
         let alone = self.alone.as_ref().filter(differs);
         let alone = alone.map(|it| it.difference() - waited);
@@ -291,6 +294,13 @@ impl Causes {
             cause: Cause::of(part),
             ns: judged.difference(),
             as_many,
+            whose: match part {
+                Part::Disk | Part::Memory if as_many => Whose::Machine,
+                Part::Network if as_many && is_elsewhere(sides, judged) => Whose::Machine,
+                // The build's own servers and daemons may be among these, in another version, too.
+                Part::Network | Part::Outside if as_many => Whose::Unclear,
+                _ => Whose::Build,
+            },
         })
     }
 
@@ -325,19 +335,30 @@ impl Causes {
 
     /// Whose the difference is; `None`: no part of it stands out.
     pub fn whose(&self) -> Option<Whose> {
-        let machine = self.shares.iter().any(Share::is_machine);
-        let own = self.shares.iter().filter(|share| !share.is_machine());
-        let mut own = own.peekable();
-        let any = own.peek().is_some();
-        let only_work = own.all(|share| matches!(share.cause, Cause::Work));
-        match (any, machine) {
-            (false, false) => None,
-            (false, true) => Some(Whose::Machine),
-            (true, _) if only_work && self.doubt.is_some() => Some(Whose::Unclear),
-            (true, true) => Some(Whose::Both),
-            (true, false) => Some(Whose::Build),
+        let any = |whose| self.of(whose).next().is_some();
+        match (any(Whose::Build), any(Whose::Machine), any(Whose::Unclear)) {
+            (true, true, _) => Some(Whose::Both),
+            (true, false, _) => Some(Whose::Build),
+            (false, _, true) => Some(Whose::Unclear),
+            (false, true, false) => Some(Whose::Machine),
+            (false, false, false) => None,
         }
     }
+
+    /// The causes that are `whose`, the largest first.
+    pub fn of(&self, whose: Whose) -> impl Iterator<Item = &Share> {
+        self.shares.iter().filter(move |it| it.whose == whose)
+    }
+}
+
+/// At most a fifth of a difference of waits for the network may be of servers in this machine.
+fn is_elsewhere(sides: Sides<'_>, network: &Judged) -> bool {
+    let near = judge(sides, |run| Some(run.parts.as_ref()?.near));
+    near.is_some_and(|near| {
+        let with = near.difference().signum() == network.difference().signum();
+        let size = near.difference().unsigned_abs();
+        !with || size * OF_DIFFERENCE <= network.difference().unsigned_abs()
+    })
 }
 
 /// Waits of the build for something else than a CPU.
@@ -371,6 +392,7 @@ fn withheld_by(sides: Sides<'_>, part: Part) -> Option<Share> {
         cause: Cause::of(part),
         ns: i128::from(part_of.new) - i128::from(as_before),
         as_many: false,
+        whose: Whose::Machine,
     })
 }
 

@@ -28,8 +28,8 @@ fn words(share: &Share) -> &'static str {
         (Cause::Network, false) => "shorter waits for the network",
         (Cause::Sleep, true) => "longer sleep",
         (Cause::Sleep, false) => "shorter sleep",
-        (Cause::Outside, true) => "longer waits for tasks not recorded",
-        (Cause::Outside, false) => "shorter waits for tasks not recorded",
+        (Cause::Outside, true) => "longer waits for tasks that are not recorded",
+        (Cause::Outside, false) => "shorter waits for tasks that are not recorded",
         (Cause::Other, true) => "longer waits",
         (Cause::Other, false) => "shorter waits",
     }
@@ -41,7 +41,6 @@ fn not_yours(share: &Share) -> &'static str {
         Cause::Disk => "the runner's disk, not your change",
         Cause::Memory => "the runner's memory, not your change",
         Cause::Network => "the network, not your change",
-        Cause::Outside => "tasks that are not recorded, not your change",
         _ => "the runner, not your change",
     }
 }
@@ -141,22 +140,34 @@ impl Diff {
 
     /// Whose the difference is, and its cause, in words.
     fn cause(&self) -> Option<String> {
-        let shares = &self.causes.shares;
-        let machine = shares.iter().find(|share| share.is_machine());
-        let own = shares.iter().find(|share| !share.is_machine());
-        Some(match self.causes.whose()? {
-            Whose::Machine => not_yours(machine?).into(),
-            Whose::Build => words(own?).into(),
-            Whose::Both => format!("the build ({}) and the runner", words(own?)),
-            Whose::Unclear => {
-                let work = self.causes.work.as_ref()?;
-                format!(
-                    "the runner, perhaps also the build: CPU time {}{}",
-                    relative(work),
-                    self.doubt()
-                )
+        let first = |whose| self.causes.of(whose).next();
+        let (build, machine) = (first(Whose::Build), first(Whose::Machine));
+        let unclear = first(Whose::Unclear);
+        let maybe = unclear.map(|it| self.unclear(it));
+        Some(match (build, machine, unclear.zip(maybe)) {
+            (Some(own), None, None) => words(own).into(),
+            (None, Some(machine), None) => not_yours(machine).into(),
+            (Some(own), machine, maybe) => {
+                let runner = machine.map_or("", |_| " and the runner");
+                let maybe = maybe.map_or(String::new(), |(_, it)| format!("; {it}"));
+                format!("the build ({}){runner}{maybe}", words(own))
             }
+            (None, machine, Some((share, maybe))) => match (share.cause, machine) {
+                (Cause::Network | Cause::Outside, None) => maybe,
+                (Cause::Network | Cause::Outside, Some(_)) => format!("the runner; {maybe}"),
+                _ => format!("the runner, perhaps also the build: {maybe}"),
+            },
+            (None, None, None) => return None,
         })
+    }
+
+    /// A cause of which nobody can tell whose it is, in words.
+    pub(super) fn unclear(&self, share: &Share) -> String {
+        match (share.cause, &self.causes.work) {
+            (Cause::Work, Some(work)) => format!("CPU time {}{}", relative(work), self.doubt()),
+            (Cause::Outside, _) => format!("{}: theirs, or your change's", words(share)),
+            _ => format!("{}: the other end's, or your change's", words(share)),
+        }
     }
 
     /// What else can make the difference of the CPU time, in words.

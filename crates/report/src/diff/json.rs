@@ -136,6 +136,7 @@ object! {
         cause: Cause = share.cause,
         ns: i64 = small(share.ns),
         machine: bool = share.is_machine(),
+        whose: Whose = share.whose,
     }
 
     OneGate(figure: Figure, most: f64, gate: Result<Gate, String>) {

@@ -21,6 +21,8 @@ struct Made {
     work: u64,
     alone: u64,
     beside: u64,
+    /// Its waits for the network are for this machine.
+    near: bool,
 }
 
 /// A build that works for 2 s on its path, with 300 ms of waits for its own tasks.
@@ -37,12 +39,18 @@ fn made(parts: &[(Part, u64)]) -> Made {
         parts: all,
         work: 3500,
         beside: 0,
+        near: false,
     }
 }
 
 impl Made {
     fn work(mut self, ms: u64) -> Made {
         self.work = ms;
+        self
+    }
+
+    fn near(mut self) -> Made {
+        self.near = true;
         self
     }
 
@@ -70,6 +78,11 @@ impl Made {
             run.parts = Some(Parts {
                 names: [("md5sum".into(), times.get(Part::Others))].into(),
                 waits: [(Part::Disk, 40)].into(),
+                near: if self.near {
+                    times.get(Part::Network)
+                } else {
+                    0
+                },
                 alone: ns(self.alone),
                 times,
             });
@@ -206,6 +219,8 @@ fn each_part_is_a_cause() {
         let whose = match part {
             // How much memory the build has is not known.
             Part::Memory | Part::Sleep | Part::Other => Whose::Build,
+            // Nor whose tasks these are.
+            Part::Outside => Whose::Unclear,
             _ => Whose::Machine,
         };
         assert_eq!(of(&made(&[(part, 1000)])), (vec![cause], Some(whose)));
@@ -259,6 +274,60 @@ fn more_waits_for_a_disk_are_the_builds() {
         second.starts_with("Waits for disks and files +1.00 s (+200 MiB read from disks)"),
         "{second}"
     );
+}
+
+/// A server that was started before is the build's, or somebody else's.
+#[test]
+fn waits_for_servers_of_this_machine_are_nobodys() {
+    let base = made(&[(Part::Network, 100), (Part::Outside, 100)]).near();
+    let of = |new: &Made| {
+        let diff = diff(&base, new, 4);
+        let first = diff.conclusion();
+        let (_, cause) = first.split_once("): ").unwrap_or_default();
+        (cause.to_owned(), diff.causes.whose(), fails(&diff))
+    };
+    let server = "longer waits for the network: the other end's, or your change's";
+    let daemon = "longer waits for tasks that are not recorded: theirs, or your change's";
+    let network = |ms| made(&[(Part::Network, ms), (Part::Outside, 100)]);
+    let outside = |ms| made(&[(Part::Outside, ms), (Part::Network, 100)]);
+    let unclear = Some(Whose::Unclear);
+    assert_eq!(of(&network(900).near()), (server.into(), unclear, None));
+    assert_eq!(of(&outside(900).near()), (daemon.into(), unclear, None));
+    let gate = diff(&base, &outside(900).near(), 4).gate_words().unwrap();
+    let why = format!("wall time +30.8 % ({daemon}): --fail-over cannot judge it");
+    assert_eq!(gate, (why, true));
+    // Within the limit nobody asks.
+    assert_eq!(of(&outside(300).near()).2, Some(false));
+    // A server of another machine.
+    let far = of(&network(900));
+    assert_eq!(far.1, Some(Whose::Machine), "{}", far.0);
+    // More waits are the build's.
+    let mut more = network(900).near().runs(4);
+    for run in &mut more {
+        run.parts.as_mut().unwrap().waits.insert(Part::Network, 5);
+    }
+    let whose = compare(base.runs(4), more, Figure::Wall, false);
+    assert_eq!(whose.causes.whose(), Some(Whose::Build));
+    // The build's sleep alone is more than the limit, or less.
+    let slept = |ms| {
+        let parts = [
+            (Part::Outside, 900),
+            (Part::Sleep, ms),
+            (Part::Network, 100),
+        ];
+        of(&made(&parts).near())
+    };
+    let both = format!("the build (longer sleep); {daemon}");
+    assert_eq!(slept(800), (both, Some(Whose::Build), Some(true)));
+    assert_eq!(slept(340).2, None);
+    // Others had the CPUs, too.
+    let parts = [
+        (Part::Outside, 900),
+        (Part::Others, 900),
+        (Part::Network, 100),
+    ];
+    let of_all = of(&made(&parts).near());
+    assert_eq!(of_all, (format!("the runner; {daemon}"), unclear, None));
 }
 
 /// A runner with less memory, and a build that needs more of it.
