@@ -128,7 +128,8 @@ pub struct Causes {
     pub parts: Vec<(Part, Judged)>,
     /// The time on CPUs of its own.
     pub alone: Option<Judged>,
-    /// The CPU time of all tasks of the build, without what the hypervisor took.
+    /// The CPU time of all tasks of the build, without what the hypervisor took, of the runs that know
+    /// it; `None` if these are too few.
     pub work: Option<Judged>,
     /// The causes, the largest first.
     pub shares: Vec<Share>,
@@ -158,8 +159,8 @@ fn within(judged: &Judged, (most, of): (u128, u128)) -> bool {
 
 type Sides<'a> = (&'a [Run], &'a [Run]);
 
-/// The runs' CPU time, if hardly any of their time is unknown.
-fn work(run: &Run) -> Option<u64> {
+/// The run's CPU time, if hardly any of its time is unknown.
+pub fn work(run: &Run) -> Option<u64> {
     let on_cpu = run.figures.sure_on_cpu()?;
     Some(run.machine.work.unwrap_or(on_cpu))
 }
@@ -179,7 +180,9 @@ impl Causes {
     pub fn new(sides: Sides<'_>, changed: i128) -> Causes {
         let wall = judge(sides, |run| run.figures.get(Figure::Wall));
         let all = || sides.0.iter().chain(sides.1);
-        let work = judge(sides, work).filter(|_| all().all(|run| work(run).is_some()));
+        // Without some of its runs a side needs enough others to know the spread.
+        let of_all = all().all(|run| work(run).is_some());
+        let work = judge(sides, work).filter(|it| of_all || it.verdict != Verdict::Unknown);
         let mut causes = Causes {
             work,
             ..Causes::default()
@@ -267,8 +270,18 @@ impl Causes {
         }
         let against = |alone: &i128| run.is_some_and(|run| !with(alone, run));
         alone
-            .filter(|it| !against(it))
+            .filter(|it| !against(it) && self.is_equal_work(*it))
             .map(|ns| share(Cause::Order, ns))
+    }
+
+    /// The build's CPU time is known, and no difference of it within its spread is as large as this one.
+    fn is_equal_work(&self, alone: i128) -> bool {
+        self.work.as_ref().is_some_and(|work| {
+            let more = work.difference();
+            let with = more.signum() == alone.signum();
+            let noise = more.unsigned_abs() * OF_OWN < u128::from(work.most());
+            noise || !with || more.abs() < alone.abs()
+        })
     }
 
     fn waits(&self, sides: Sides<'_>, part: Part) -> Option<Share> {
@@ -340,6 +353,8 @@ impl Causes {
             (true, true, _) => Some(Whose::Both),
             (true, false, _) => Some(Whose::Build),
             (false, _, true) => Some(Whose::Unclear),
+            // The build may work for longer.
+            (false, true, false) if self.work.is_none() => Some(Whose::Unclear),
             (false, true, false) => Some(Whose::Machine),
             (false, false, false) => None,
         }

@@ -1,6 +1,6 @@
 //! The first lines of a comparison: a failure, or what became slower, by how much, and whose it is.
 
-use super::causes::{Cause, Doubt, Share, Whose};
+use super::causes::{work, Cause, Doubt, Share, Whose};
 use super::run::Figure;
 use super::spread::{percent, signed, Judged, Verdict};
 use super::{Diff, What};
@@ -146,6 +146,10 @@ impl Diff {
         let maybe = unclear.map(|it| self.unclear(it));
         Some(match (build, machine, unclear.zip(maybe)) {
             (Some(own), None, None) => words(own).into(),
+            (None, machine, None) if self.is_work_unknown() => {
+                let runner = machine.map_or("", |_| "the runner, perhaps also the build: ");
+                format!("{runner}too much of its CPU time is unknown")
+            }
             (None, Some(machine), None) => not_yours(machine).into(),
             (Some(own), machine, maybe) => {
                 let runner = machine.map_or("", |_| " and the runner");
@@ -159,6 +163,29 @@ impl Diff {
             },
             (None, None, None) => return None,
         })
+    }
+
+    /// Too few runs know their CPU time: `work` may be a cause that is not named.
+    fn is_work_unknown(&self) -> bool {
+        self.causes.work.is_none() && !self.causes.parts.is_empty()
+    }
+
+    /// The runs of which too much time is unknown, in words.
+    pub(super) fn unknown_work(&self) -> Vec<String> {
+        let runs = self.base.iter().chain(&self.new);
+        let unsure = runs.filter(|run| run.parts.is_some() && work(run).is_none());
+        let left_out = match self.is_work_unknown() {
+            true => "whether the build needs more CPU time is not known",
+            false => "its CPU time is left out of the causes",
+        };
+        let said = unsure.map(|run| {
+            let unknown = run
+                .figures
+                .get(Figure::Unknown)
+                .map_or("?".into(), units::time);
+            format!("{}: {unknown} of its time is unknown: {left_out}", run.file)
+        });
+        said.collect()
     }
 
     /// A cause of which nobody can tell whose it is, in words.

@@ -131,6 +131,9 @@ impl Diff {
         let waits = |it: &&Share| matches!(it.cause, Cause::Network | Cause::Outside);
         let mut unclear = self.causes.of(Whose::Unclear).filter(waits);
         match (figure, unclear.next()) {
+            (Figure::Wall | Figure::RunQueue, None) if self.causes.work.is_none() => {
+                ", but too much of the build's CPU time is unknown".into()
+            }
             (Figure::OnCpu, _) | (_, None) => self.causes.doubt.map_or("", Doubt::words).into(),
             (_, Some(share)) => format!(" ({})", self.unclear(share)),
         }

@@ -263,6 +263,7 @@ impl Diff {
                 words(&new)
             ));
         }
+        said.extend(self.unknown_work());
         said.extend(self.stack_warnings());
         said
     }

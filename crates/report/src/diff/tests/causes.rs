@@ -276,6 +276,82 @@ fn more_waits_for_a_disk_are_the_builds() {
     );
 }
 
+/// The first of these runs lost events.
+fn unsure(mut runs: Vec<Run>, count: usize) -> Vec<Run> {
+    for run in runs.iter_mut().take(count) {
+        let on_cpu = run.figures.get(Figure::OnCpu).unwrap() / 2;
+        let times = tr_analyze::model::Times {
+            on_cpu,
+            unknown: on_cpu,
+            ..Default::default()
+        };
+        let wall = run.figures.get(Figure::Wall).unwrap();
+        run.figures = super::super::run::Figures::new(wall, &times, None, None);
+        run.machine.work = Some(on_cpu);
+    }
+    runs
+}
+
+/// Work whose amount is not known is no other order of as much work.
+#[test]
+fn unknown_work_is_no_order() {
+    let base = made(&[]);
+    let doubled = made(&[(Part::Work, 4000)]).work(7000);
+    let of = |base: (u64, usize), count: u64| {
+        let base = unsure(self::made(&[]).runs(base.0), base.1);
+        let diff = compare(base, doubled.runs(count), Figure::Wall, false);
+        (causes(&diff), diff)
+    };
+    // Four against four know it, three against four, one against four.
+    let (named, diff) = of((5, 1), 4);
+    assert_eq!((named, fails(&diff)), (vec![Cause::Work], Some(true)));
+    let warned = diff.warnings().join("\n");
+    assert!(warned.contains("its CPU time is left out"), "{warned}");
+    assert_eq!(of((4, 1), 4).0, [Cause::Work]);
+    let (named, diff) = of((2, 1), 1);
+    assert_eq!((named, fails(&diff)), (vec![], Some(true)));
+    let first = diff.conclusion();
+    assert!(
+        first.contains(": too much of its CPU time is unknown"),
+        "{first}"
+    );
+    let warned = diff.warnings().join("\n");
+    assert!(
+        warned.contains("needs more CPU time is not known"),
+        "{warned}"
+    );
+    // Others had the CPUs for longer, and who knows what else.
+    let busy = made(&[(Part::Others, 5500)]).runs(4);
+    let diff = compare(base.runs(4), unsure(busy, 4), Figure::Wall, false);
+    assert_eq!(causes(&diff), [Cause::Others]);
+    assert_eq!(diff.causes.whose(), Some(Whose::Unclear));
+    assert_eq!(fails(&diff), None);
+    let first = diff.conclusion();
+    assert!(
+        first
+            .ends_with(": the runner, perhaps also the build: too much of its CPU time is unknown"),
+        "{first}"
+    );
+}
+
+/// CPU time that varies as much as it differs may be the whole difference.
+#[test]
+fn work_within_its_spread_is_not_equal() {
+    let runs = |work: &[u64], path: u64| -> Vec<Run> {
+        let one = |work: &u64| {
+            let all = made(&[(Part::Work, path)]).work(*work);
+            all.runs(1).remove(0)
+        };
+        work.iter().map(one).collect()
+    };
+    let base = || runs(&[3000, 3400, 3700, 4900], 2000);
+    let of = |new: Vec<Run>| causes(&compare(base(), new, Figure::Wall, false));
+    let noisy = runs(&[3600, 4500, 4700, 6100], 3000);
+    assert_eq!(of(noisy), []);
+    let equal = runs(&[3100, 3400, 3800, 4800], 3000);
+    assert_eq!(of(equal), [Cause::Order]);
+}
+
 /// A server that was started before is the build's, or somebody else's.
 #[test]
 fn waits_for_servers_of_this_machine_are_nobodys() {
