@@ -403,9 +403,13 @@ fn withheld_by(sides: Sides<'_>, part: Part) -> Option<Share> {
     }
     let (part_of, need) = (judge(sides, get)?, judge(sides, need)?);
     let as_before = share(rate.base, need.new, SCALE);
-    Some(Share {
+    let beyond = i128::from(part_of.new) - i128::from(as_before);
+    // No more than the part itself differs by: it took no other time.
+    let whole = part_of.difference();
+    let ns = beyond.clamp(whole.min(0), whole.max(0));
+    (ns != 0).then_some(Share {
         cause: Cause::of(part),
-        ns: i128::from(part_of.new) - i128::from(as_before),
+        ns,
         as_many: false,
         whose: Whose::Machine,
     })

@@ -201,6 +201,38 @@ fn what_others_take_of_more_work_is_no_cause() {
     );
 }
 
+/// Others took 16 ms beside 5 ms of work, and 23 ms beside 97: no 328 ms were given back.
+#[test]
+fn others_give_no_more_back_than_they_had() {
+    let base = made(&[
+        (Part::Work, 5),
+        (Part::Own, 0),
+        (Part::Others, 16),
+        (Part::Sleep, 250),
+    ]);
+    let new = |others| {
+        let parts = [
+            (Part::Work, 97),
+            (Part::Own, 0),
+            (Part::Others, others),
+            (Part::Sleep, 9),
+        ];
+        made(&parts).work(97)
+    };
+    let of = |others| {
+        let diff = diff(&base.clone().work(5), &new(others), 4);
+        let shares = diff.causes.shares.iter();
+        let others = shares.filter(|share| share.cause == Cause::Others);
+        others.map(|share| share.ns / i128::from(MS)).sum::<i128>()
+    };
+    assert_eq!((of(23), of(16)), (0, 0));
+    // All that they had.
+    let base = made(&[(Part::Others, 900), (Part::Sleep, 900)]);
+    let diff = diff(&base, &made(&[(Part::Work, 3800)]).work(5300), 4);
+    let mut withheld = withheld((&diff.base, &diff.new));
+    assert_eq!(withheld.next().map(|it| it.ns / i128::from(MS)), Some(-900));
+}
+
 #[test]
 fn each_part_is_a_cause() {
     let base = made(&[]);
