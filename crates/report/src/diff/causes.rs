@@ -15,6 +15,7 @@ use super::run::{Figure, Run};
 use super::spread::{median, Judged, Verdict};
 use crate::facts::demands::Demand;
 use crate::facts::loads::Load;
+use crate::units;
 use tr_analyze::sort::{Gather, Rows};
 
 /// The cause of a part of a difference.
@@ -90,14 +91,17 @@ pub enum Doubt {
     Beside,
     /// All runs of a side had another CPU model than those of the other side.
     Model,
+    /// The sides had so many CPUs.
+    Cpus(u64, u64),
 }
 
 impl Doubt {
     /// After the difference.
-    pub fn words(self) -> &'static str {
+    pub fn words(self) -> String {
         match self {
-            Doubt::Beside => ", as tasks beside it can make it",
-            Doubt::Model => ", as another CPU model can make it",
+            Doubt::Beside => ", as tasks beside it can make it".into(),
+            Doubt::Model => ", as another CPU model can make it".into(),
+            Doubt::Cpus(base, new) => format!(", on {} instead of {base}", units::cpus(new)),
         }
     }
 }
@@ -137,6 +141,9 @@ pub struct Causes {
     pub names: Vec<(String, i128)>,
     /// What else can explain the difference of its CPU time.
     pub doubt: Option<Doubt>,
+    /// The sides' numbers of CPUs, where they differ: they alone let less or more of the work run at
+    /// once.
+    pub cpus: Option<Doubt>,
 }
 
 /// A cause has at least this part of the difference of the wall time, a fifth; of the time on CPUs of its
@@ -199,9 +206,11 @@ impl Causes {
         };
         causes.parts = Part::of_runs().filter_map(part).collect();
         causes.names = names(sides);
+        causes.cpus = cpus(sides);
         let beside = causes.beside(sides, changed).then_some(Doubt::Beside);
         let model = || causes.model(sides, changed).then_some(Doubt::Model);
-        causes.doubt = beside.or_else(model);
+        let cpus = || causes.cpus.filter(|_| causes.is_alike(SHARED, changed));
+        causes.doubt = beside.or_else(model).or_else(cpus);
         causes.shares = causes.shares(sides, &wall);
         causes
     }
@@ -251,10 +260,9 @@ impl Causes {
             cause,
             ns,
             as_many: false,
-            whose: match (cause, self.doubt) {
-                (Cause::Work, Some(_)) => Whose::Unclear,
-                _ => Whose::Build,
-            },
+            whose: self
+                .doubt_of(cause, ns)
+                .map_or(Whose::Build, |_| Whose::Unclear),
         };
         let alone = self.alone.as_ref().filter(differs);
         let alone = alone.map(|it| it.difference() - waited);
@@ -318,7 +326,7 @@ impl Causes {
     }
 
     /// Others have more (less) of the CPUs than before, and the build's CPU time grew (fell) by no more
-    /// than these can cause; processes that only one side has do not explain half of it.
+    /// than these can cause.
     fn beside(&self, sides: Sides<'_>, changed: i128) -> bool {
         let Some(work) = self.work.as_ref() else {
             return false;
@@ -331,19 +339,34 @@ impl Causes {
         let more = judge(sides, others).is_some_and(|it| {
             it.verdict != Verdict::Inside && it.difference().abs() >= MORE && with(it.difference())
         });
-        (machine || more) && within(work, SHARED) && changed.abs() * 2 < work.difference().abs()
+        (machine || more) && self.is_alike(SHARED, changed)
+    }
+
+    /// The sides' CPU times differ by no more than `most`, and the processes that only one side has do
+    /// not explain half of it.
+    fn is_alike(&self, most: (u128, u128), changed: i128) -> bool {
+        self.work
+            .as_ref()
+            .is_some_and(|work| within(work, most) && changed.abs() * 2 < work.difference().abs())
+    }
+
+    /// What else can explain a difference of the build's own need of CPUs.
+    pub fn doubt_of(&self, cause: Cause, ns: i128) -> Option<Doubt> {
+        match (cause, self.cpus) {
+            (Cause::Work, _) => self.doubt,
+            // Fewer CPUs let less run at once.
+            (Cause::Order, Some(Doubt::Cpus(base, new))) if (base > new) == (ns > 0) => self.cpus,
+            _ => None,
+        }
     }
 
     /// Each side has CPU models that the other one has not, and the difference is one that models can
     /// make.
     fn model(&self, sides: Sides<'_>, changed: i128) -> bool {
-        let Some(work) = self.work.as_ref() else {
-            return false;
-        };
         let known = sides.0.iter().chain(sides.1).all(|run| !run.cpu.is_empty());
         let one = |run: &Run| sides.1.iter().any(|other| other.cpu == run.cpu);
         let apart = known && !sides.0.iter().any(one);
-        apart && within(work, MODELS) && changed.abs() * 2 < work.difference().abs()
+        apart && self.is_alike(MODELS, changed)
     }
 
     /// Whose the difference is; `None`: no part of it stands out.
@@ -364,6 +387,12 @@ impl Causes {
     pub fn of(&self, whose: Whose) -> impl Iterator<Item = &Share> {
         self.shares.iter().filter(move |it| it.whose == whose)
     }
+}
+
+/// The sides' numbers of CPUs, if their medians differ.
+fn cpus(sides: Sides<'_>) -> Option<Doubt> {
+    let cpus = judge(sides, |run| Some(run.cpus as u64))?;
+    (cpus.base != cpus.new).then_some(Doubt::Cpus(cpus.base, cpus.new))
 }
 
 /// At most a fifth of a difference of waits for the network may be of servers in this machine.

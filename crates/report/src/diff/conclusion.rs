@@ -125,7 +125,8 @@ impl Diff {
                 (Cause::Work, _) => {}
                 (Cause::Order, Some(alone)) => {
                     let by = relative(alone);
-                    but.push(format!("{} ({by}, on CPUs of its own)", words(share)));
+                    let note = self.doubt_of(share);
+                    but.push(format!("{}{note} ({by}, on CPUs of its own)", words(share)));
                 }
                 _ => but.push(self.share(share)),
             }
@@ -192,14 +193,21 @@ impl Diff {
     pub(super) fn unclear(&self, share: &Share) -> String {
         match (share.cause, &self.causes.work) {
             (Cause::Work, Some(work)) => format!("CPU time {}{}", relative(work), self.doubt()),
+            (Cause::Order, _) => format!("{}{}", words(share), self.doubt_of(share)),
             (Cause::Outside, _) => format!("{}: theirs, or your change's", words(share)),
             _ => format!("{}: the other end's, or your change's", words(share)),
         }
     }
 
     /// What else can make the difference of the CPU time, in words.
-    fn doubt(&self) -> &'static str {
-        self.causes.doubt.map_or("", Doubt::words)
+    fn doubt(&self) -> String {
+        self.causes.doubt.map_or(String::new(), Doubt::words)
+    }
+
+    /// What else can make this difference, in words.
+    fn doubt_of(&self, share: &Share) -> String {
+        let doubt = self.causes.doubt_of(share.cause, share.ns);
+        doubt.map_or(String::new(), Doubt::words)
     }
 
     /// The largest change of a process. The command's own is that of the wall time.

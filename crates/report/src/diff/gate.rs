@@ -115,6 +115,8 @@ impl Diff {
         let least = share(own - sum(Whose::Unclear));
         let unclear = match (figure, whose) {
             (Figure::Wall, Some(Whose::Build | Whose::Both)) => least <= most,
+            (Figure::Wall, None) => self.causes.cpus.is_some(),
+            (Figure::RunQueue, _) if self.causes.cpus.is_some() => true,
             (Figure::Wall | Figure::RunQueue, whose) => whose == Some(Whose::Unclear),
             (Figure::OnCpu, _) => self.causes.doubt.is_some(),
             _ => false,
@@ -134,7 +136,11 @@ impl Diff {
             (Figure::Wall | Figure::RunQueue, None) if self.causes.work.is_none() => {
                 ", but too much of the build's CPU time is unknown".into()
             }
-            (Figure::OnCpu, _) | (_, None) => self.causes.doubt.map_or("", Doubt::words).into(),
+            (Figure::OnCpu, _) => self.causes.doubt.map_or(String::new(), Doubt::words),
+            (_, None) => {
+                let doubt = self.causes.cpus.or(self.causes.doubt);
+                doubt.map_or(String::new(), Doubt::words)
+            }
             (_, Some(share)) => format!(" ({})", self.unclear(share)),
         }
     }

@@ -540,6 +540,59 @@ fn another_cpu_model_leaves_the_code_in_doubt() {
 }
 
 #[test]
+fn another_number_of_cpus_is_not_the_builds() {
+    let on = |made: Made, cpus: usize| {
+        let mut runs = made.runs(4);
+        runs.iter_mut().for_each(|run| run.cpus = cpus);
+        runs
+    };
+    let of = |new: Made, cpus, figure| compare(on(made(&[]), 2), on(new, cpus), figure, false);
+    let serial = || made(&[(Part::Work, 3000)]);
+    let told = |new, cpus| {
+        let diff = of(new, cpus, Figure::Wall);
+        let first = diff.conclusion();
+        let (_, cause) = first.split_once("): ").unwrap_or_default();
+        (cause.to_owned(), diff.causes.whose(), fails(&diff))
+    };
+    let (order, build) = ("less of its work runs at once", Some(Whose::Build));
+    assert_eq!(told(serial(), 2), (order.into(), build, Some(true)));
+    let fewer = format!("the runner, perhaps also the build: {order}, on 1 CPU instead of 2");
+    let unclear = Some(Whose::Unclear);
+    assert_eq!(told(serial(), 1), (fewer, unclear, None));
+    // More CPUs let no less run at once.
+    assert_eq!(told(serial(), 4), (order.into(), build, Some(true)));
+    // Cores that are shared, or not: a little CPU time, not twice as much.
+    let (cause, whose, fail) = told(made(&[(Part::Work, 2600)]).work(4500), 4);
+    assert!(cause.ends_with(", on 4 CPUs instead of 2"), "{cause}");
+    assert_eq!((whose, fail), (unclear, None));
+    let doubled = made(&[(Part::Work, 4000)]).work(7000);
+    let (_, whose, fail) = told(doubled, 1);
+    assert_eq!((whose, fail), (build, Some(true)));
+    // A longer sleep is the build's on any number of CPUs.
+    let (_, whose, fail) = told(made(&[(Part::Sleep, 900)]), 1);
+    assert_eq!((whose, fail), (build, Some(true)));
+    let gate = of(serial(), 1, Figure::Wall).gate_words().unwrap().0;
+    assert!(
+        gate.ends_with(", on 1 CPU instead of 2: --fail-over cannot judge it"),
+        "{gate}"
+    );
+    // The wall time alone does not differ.
+    let noisy = |others: [u64; 4], work: u64, cpus: usize| -> Vec<Run> {
+        let one = |others| on(made(&[(Part::Others, others), (Part::Work, work)]), cpus).remove(0);
+        others.map(one).into()
+    };
+    let (base, new) = (
+        noisy([9, 8000, 800, 4000], 2000, 2),
+        noisy([20, 5000, 300, 2000], 3000, 1),
+    );
+    let first = compare(base, new, Figure::Wall, false).conclusion();
+    assert!(
+        first.contains("; but less of its work runs at once, on 1 CPU instead of 2 (+42 %"),
+        "{first}"
+    );
+}
+
+#[test]
 fn other_methods_are_not_compared() {
     let base = made(&[]).runs(1);
     let mut new = made(&[(Part::Others, 5500)]).runs(1);
