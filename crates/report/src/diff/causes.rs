@@ -242,15 +242,18 @@ impl Causes {
         };
         let waits = WAITS.into_iter().filter_map(|part| self.waits(sides, part));
         let mut all: Vec<Share> = waits.collect();
-        let waited = all.iter().map(|share| share.ns).sum();
-        all.extend(self.run(sides, waited));
+        let waited = all.iter().map(|share| share.ns).sum::<i128>();
+        // Nor did the build run before COMMAND and after it, or as far as is known.
+        let beside = [Part::Around, Part::Unknown].into_iter();
+        let beside = beside.filter_map(|part| Some(self.part(part)?.difference()));
+        all.extend(self.run(sides, waited + beside.sum::<i128>()));
         all.extend(withheld(sides));
         all.retain(counts);
         all.order_by_key(|share| (Reverse(share.ns.unsigned_abs()), share.cause));
         all
     }
 
-    /// The build's own need of CPUs; `waited`: the difference of its waits.
+    /// The build's own need of CPUs; `waited`: the difference of its waits, and of what is not the build.
     fn run(&self, sides: Sides<'_>, waited: i128) -> Option<Share> {
         let run = judge(sides, |run| {
             Some(run.parts.as_ref()?.times.sum(Part::is_run))

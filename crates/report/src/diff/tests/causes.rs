@@ -266,6 +266,10 @@ fn each_part_is_a_cause() {
             (vec![cause], Some(Whose::Machine))
         );
     }
+    // The recorder took longer to start, or lost events.
+    for part in [Part::Around, Part::Unknown] {
+        assert_eq!(of(&made(&[(part, 1000)])), (vec![], None));
+    }
     // As much CPU time in all, more of it on the path.
     assert_eq!(
         of(&made(&[(Part::Work, 3000)])),
