@@ -428,7 +428,11 @@ fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
 fn withheld_by(sides: Sides<'_>, part: Part) -> Option<Share> {
     const SCALE: u64 = 1_000_000;
     let get = |run: &Run| Some(run.parts.as_ref()?.times.get(part));
-    let need = |run: &Run| Some(run.parts.as_ref()?.times.sum(Part::is_run));
+    let need = |run: &Run| match part {
+        // A quota is one of all tasks' CPU time, also beside the path.
+        Part::Quota => work(run),
+        _ => Some(run.parts.as_ref()?.times.sum(Part::is_run)),
+    };
     let rate = judge(sides, |run| Some(share(get(run)?, SCALE, need(run)?)))?;
     if rate.verdict == Verdict::Inside {
         return None;

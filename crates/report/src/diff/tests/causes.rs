@@ -201,6 +201,16 @@ fn what_others_take_of_more_work_is_no_cause() {
     );
 }
 
+/// A quota of 30 % of a CPU stops a build for as long as all of its tasks work, on the path or beside it.
+#[test]
+fn what_a_quota_takes_of_more_work_is_no_cause() {
+    let base = made(&[(Part::Work, 442), (Part::Quota, 1740)]).work(662);
+    let new = |quota| made(&[(Part::Work, 729), (Part::Quota, quota)]).work(1260);
+    let of = |new: &Made| causes(&diff(&base, new, 4));
+    assert_eq!(of(&new(3311)), [Cause::Work]);
+    assert_eq!(of(&new(6622)), [Cause::Quota, Cause::Work]);
+}
+
 /// Others took 16 ms beside 5 ms of work, and 23 ms beside 97: no 328 ms were given back.
 #[test]
 fn others_give_no_more_back_than_they_had() {
