@@ -12,7 +12,7 @@ use tr_analyze::share;
 use super::machine::judge;
 use super::parts::Part;
 use super::run::{Figure, Run};
-use super::spread::{median, Judged, Verdict};
+use super::spread::{median, Judged, Statistic, Verdict};
 use crate::facts::demands::Demand;
 use crate::facts::loads::Load;
 use crate::units;
@@ -128,7 +128,7 @@ impl Share {
 /// The difference of two sides by its parts.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
-    /// Each part, where all runs tell them.
+    /// Each part, of the runs that tell them; none if these are too few.
     pub parts: Vec<(Part, Judged)>,
     /// The time on CPUs of its own.
     pub alone: Option<Judged>,
@@ -172,6 +172,31 @@ pub fn work(run: &Run) -> Option<u64> {
     Some(run.machine.work.unwrap_or(on_cpu))
 }
 
+/// Leaves the parts of runs out of which too much is unknown, more than a twentieth of the wall time, if
+/// the others are enough to know the spread: unknown time may be of any part. Tells the runs left out.
+pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
+    let unknown = |run: &Run| {
+        let times = &run.parts.as_ref()?.times;
+        let unknown = times.get(Part::Unknown);
+        (unknown.saturating_mul(20) > times.sum(|_| true)).then_some(unknown)
+    };
+    let sure = |runs: &[Run]| runs.iter().filter(|run| unknown(run).is_none()).count();
+    if Statistic::of(sure(base), sure(new)) == Statistic::None {
+        return Vec::new();
+    }
+    let mut said = Vec::new();
+    for run in base.iter_mut().chain(new) {
+        if let Some(unknown) = unknown(run) {
+            let (file, unknown) = (&run.file, units::time(unknown));
+            said.push(format!(
+                "{file}: {unknown} of its critical path is unknown: it is left out of the causes"
+            ));
+            run.parts = None;
+        }
+    }
+    said
+}
+
 /// Other tasks' part of the machine's CPU time, in thousandths.
 fn others(run: &Run) -> Option<u64> {
     let others = run.machine.load(Load::Others)?;
@@ -194,10 +219,13 @@ impl Causes {
             work,
             ..Causes::default()
         };
-        let Some(wall) = wall.filter(|_| all().all(|run| run.parts.is_some())) else {
+        let of_all = all().all(|run| run.parts.is_some());
+        let alone = judge(sides, |run| Some(run.parts.as_ref()?.alone));
+        let alone = alone.filter(|it| of_all || it.verdict != Verdict::Unknown);
+        let (Some(wall), Some(alone)) = (wall, alone) else {
             return causes;
         };
-        causes.alone = judge(sides, |run| Some(run.parts.as_ref()?.alone));
+        causes.alone = Some(alone);
         let part = |part| {
             Some((
                 part,

@@ -338,6 +338,25 @@ fn unsure(mut runs: Vec<Run>, count: usize) -> Vec<Run> {
     runs
 }
 
+/// A run whose sleep is unknown says nothing against the others' sleep, and makes no other order of it.
+#[test]
+fn unknown_waits_are_no_order() {
+    let unsure = [(Part::Unknown, 800), (Part::Sleep, 100)];
+    let mut new = made(&[(Part::Sleep, 900)]).runs(3);
+    new.extend(made(&unsure).runs(1));
+    let diff = compare(made(&[]).runs(4), new, Figure::Wall, false);
+    assert_eq!(causes(&diff), [Cause::Sleep]);
+    let warned = diff.warnings().join("\n");
+    assert!(
+        warned.contains("800 ms of its critical path is unknown"),
+        "{warned}"
+    );
+    // With too few others all are compared.
+    let new = made(&unsure).runs(1);
+    let diff = compare(made(&[]).runs(1), new, Figure::Wall, false);
+    assert_eq!((causes(&diff), diff.set_aside.len()), (vec![], 0));
+}
+
 /// Work whose amount is not known is no other order of as much work.
 #[test]
 fn unknown_work_is_no_order() {
