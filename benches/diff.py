@@ -88,10 +88,10 @@ def unit(name):
 
 
 class Plant:
-    """A difference: edits of the Makefile or of the command for the new side, and what is right."""
+    """A difference: edits of the Makefile or of the command for the new side, and what is right: a cause, and whose it is."""
 
-    def __init__(self, right, edit=("", ""), base=("", ""), command=("make -s -j2 CFLAGS=-O2",) * 2):
-        self.right, self.edits, self.commands = right.split(), (base, edit), command
+    def __init__(self, right, edit=("", ""), base=("", ""), command=("make -s -j2 CFLAGS=-O2",) * 2, whose=None):
+        self.right, self.edits, self.commands, self.whose = right.split(), (base, edit), command, whose
 
 
 MORE = "\ncheck: more\nmore: app gen\n\t"
@@ -105,8 +105,10 @@ PLANTS = {
     "serial": Plant("order", edit=("#MORE", "$(OBJECTS) main.o: gen")),
     "jobs": Plant("order", command=("make -s -j2 CFLAGS=-O2", "make -s -j1 CFLAGS=-O2")),
     "fsync": Plant("disk", edit=("#MORE", MORE + "./sync $(DISK)/file\n")),
+    # It was started before: nobody can tell whose it is.
     "server": Plant(
         "network outside",
+        whose="unclear",
         base=("#MORE", MORE + "bash -c '" + CLIENT % ("$(DISK)", 50) + "'\n"),
         edit=("#MORE", MORE + "bash -c '" + CLIENT % ("$(DISK)", 800) + "'\n"),
     ),
@@ -142,22 +144,22 @@ def build(args, source, command, trace, enter):
 
 
 def named(args, sides):
-    """The first line, and the cause that it names."""
+    """The first line, the cause that it names, and whose it is."""
     done = subprocess.run(
         [args.tr, "diff", "--format", "json", "--base", *sides[0], "--new", *sides[1]], capture_output=True, check=False
     )
     out = json.loads(done.stdout)
     if out["failure"]:
-        return out["conclusion"], "failed" if done.returncode == 2 else "failed with status 0"
+        return out["conclusion"], "failed" if done.returncode == 2 else "failed with status 0", None
     causes = [it["cause"] for it in out["causes"]]
     if "but CPU time" in out["conclusion"]:
         causes.append("work")
-    return out["conclusion"], (causes or [""])[0]
+    return out["conclusion"], (causes or [""])[0], out["whose"]
 
 
-def result(plant, name):
+def result(plant, name, whose):
     if name in plant.right or (not plant.right and not name):
-        return "right"
+        return "right" if plant.whose in (None, whose) else "wrong"
     return "wrong" if name else "silent"
 
 
@@ -185,8 +187,9 @@ def recorded(args, name, around):
 
 
 def measure(args, name, around):
-    first, cause = named(args, recorded(args, name, around))
-    return {"plant": name, "around": around, "first": first, "cause": cause, "result": result(PLANTS[name], cause)}
+    first, cause, whose = named(args, recorded(args, name, around))
+    row = {"plant": name, "around": around, "first": first, "cause": cause}
+    return row | {"result": result(PLANTS[name], cause, whose)}
 
 
 def main():

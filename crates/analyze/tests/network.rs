@@ -202,3 +202,64 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
     let waits: Vec<_> = waits.map(|it| (it.ns / 1_000_000, it.connection)).collect();
     assert_eq!(waits, [(100, Some(0)), (200, Some(0)), (5_000, None)]);
 }
+
+/// Whether a wait beside connections to these addresses is known to be for another machine.
+fn elsewhere(addresses: &[Address]) -> bool {
+    let (tid, tgid) = (Tid(10), Tgid(10));
+    let mut hand = Hand::new(Scope::Command, 20_000 * MS);
+    hand.meta.root = Some(tgid);
+    hand.snapshot(-10, 10, 10, 1, None);
+    for (n, address) in (1..).zip(addresses) {
+        let remote = Endpoint {
+            address: *address,
+            port: 80,
+        };
+        let connect = Connect {
+            id: ConnectionId(n),
+            tid,
+            tgid,
+            remote,
+        };
+        let time = 10 * MS + i64::try_from(n).unwrap();
+        hand.lives(0, time, LifeKind::Connect(connect));
+    }
+    poll(&mut hand, (60, 160), 0);
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    let analysis = analyze(&hand.trace(), &options);
+    let process = analysis.process_ids().next().unwrap();
+    let path = critical_path(&analysis, process).unwrap();
+    waited(&analysis, &path).first().unwrap().elsewhere
+}
+
+#[test]
+fn public_addresses_alone_are_of_other_machines() {
+    let of = |text: &str| match text.parse().unwrap() {
+        std::net::IpAddr::V4(ip) => Address::V4(ip),
+        std::net::IpAddr::V6(ip) => Address::V6(ip),
+    };
+    for text in ["93.184.215.14", "2606:2800:21f::1", "::ffff:93.184.215.14"] {
+        assert!(elsewhere(&[of(text)]), "{text}");
+    }
+    // A container of this machine has such an address, too.
+    for text in [
+        "127.0.0.2",
+        "10.0.0.7",
+        "172.17.0.2",
+        "192.168.1.1",
+        "100.64.0.1",
+        "169.254.1.1",
+        "0.0.0.0",
+        "::1",
+        "fd00::1",
+        "fe80::1",
+        "::ffff:127.0.0.1",
+    ] {
+        assert!(!elsewhere(&[of(text)]), "{text}");
+        assert!(!elsewhere(&[of("93.184.215.14"), of(text)]), "{text}");
+    }
+    assert!(elsewhere(&[of("93.184.215.14"), of("8.8.8.8")]));
+    assert!(!elsewhere(&[Address::Masked(1)]));
+}

@@ -1,6 +1,7 @@
 //! The connections that a critical path waited for.
 
 use std::collections::{HashMap, HashSet};
+use std::net::IpAddr;
 
 use tr_format::event::Comm;
 use tr_format::network::Address;
@@ -19,6 +20,9 @@ pub struct Waited {
     pub connection: Option<usize>,
     /// The other end of that connection is in this machine, or its container.
     pub local: bool,
+    /// All that its process had at that time lead to other machines: to public addresses. Others can
+    /// be those of this machine's containers.
+    pub elsewhere: bool,
     /// The program at the other end, if that is in this machine and not recorded, and is told by
     /// name: it ended the wait.
     pub server: Option<Comm>,
@@ -61,13 +65,15 @@ impl Ends {
     pub fn waited(&self, analysis: &Analysis, segment: &Segment) -> Waited {
         let process = analysis.thread(segment.thread).process;
         let candidates = self.0.get(&process).map_or(&[][..], Vec::as_slice);
-        let connection = during(analysis, candidates, segment);
+        let open = during(analysis, candidates, segment);
+        let connection = one_end(analysis, &open);
         let local = connection.is_some_and(|at| is_local(analysis, at));
         let by = segment.ended_by(analysis).filter(|it| !it.kthread);
         Waited {
             process,
             connection,
             local,
+            elsewhere: !open.is_empty() && open.iter().all(|at| is_elsewhere(analysis, *at)),
             server: by.filter(|_| local).map(|it| it.comm),
             ns: segment.length(),
         }
@@ -100,18 +106,56 @@ fn is_local(analysis: &Analysis, at: usize) -> bool {
     loopback || it.local.is_some_and(|local| local.address == remote)
 }
 
-/// One of the connections that a process had at the time of a segment, if they lead to the same
-/// end. `all`: the process's connections, in order of their beginning.
-fn during(analysis: &Analysis, all: &[usize], segment: &Segment) -> Option<usize> {
+/// The other end of a connection is in another machine.
+fn is_elsewhere(analysis: &Analysis, at: usize) -> bool {
+    let Some(it) = analysis.connections.get(at) else {
+        return false;
+    };
+    let remote = match it.remote.address {
+        Address::V4(ip) => IpAddr::V4(ip),
+        Address::V6(ip) => ip.to_canonical(),
+        Address::Masked(_) => return false,
+    };
+    is_public(remote)
+        && it
+            .local
+            .is_none_or(|local| local.address != it.remote.address)
+}
+
+/// Not of an interface, a network or a provider alone.
+fn is_public(ip: IpAddr) -> bool {
+    match ip {
+        IpAddr::V4(ip) => {
+            let [first, second, ..] = ip.octets();
+            let shared = first == 100 && second & 0xc0 == 64;
+            let own = ip.is_private() || ip.is_loopback() || ip.is_link_local();
+            !(own || shared || ip.is_unspecified())
+        }
+        IpAddr::V6(ip) => {
+            let own = ip.is_unique_local() || ip.is_unicast_link_local();
+            !(own || ip.is_loopback() || ip.is_unspecified())
+        }
+    }
+}
+
+/// The connections that a process had at the time of a segment; none if it has too many to look at.
+/// `all`: the process's connections, in order of their beginning.
+fn during(analysis: &Analysis, all: &[usize], segment: &Segment) -> Vec<usize> {
     let get = |at: usize| analysis.connections.get(at);
-    let end = |at: usize| get(at).map(|it| it.remote);
     let begun = |at: &usize| get(*at).is_some_and(|it| it.begun <= segment.to);
     let (begun, _) = all.split_at(all.partition_point(begun));
-    let last = begun.iter().rev().take(LOOK_BACK).copied();
+    if begun.len() > LOOK_BACK {
+        return Vec::new();
+    }
     let open = |it: &Connection| it.closed.is_none_or(|at| at >= segment.from);
-    let mut there = last.filter(|at| get(*at).is_some_and(open));
-    let first = there.next();
-    let same = there.all(|other| end(other) == first.and_then(end));
-    let same = same && begun.len() <= LOOK_BACK;
-    first.filter(|_| same)
+    let there = begun.iter().rev().copied();
+    there.filter(|at| get(*at).is_some_and(open)).collect()
+}
+
+/// The last one of these connections, if all lead to the same end.
+fn one_end(analysis: &Analysis, open: &[usize]) -> Option<usize> {
+    let end = |at: usize| analysis.connections.get(at).map(|it| it.remote);
+    let first = open.first().copied()?;
+    let same = open.iter().all(|other| end(*other) == end(first));
+    same.then_some(first)
 }

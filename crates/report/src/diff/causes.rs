@@ -12,9 +12,10 @@ use tr_analyze::share;
 use super::machine::judge;
 use super::parts::Part;
 use super::run::{Figure, Run};
-use super::spread::{median, Judged, Verdict};
+use super::spread::{median, Judged, Statistic, Verdict};
 use crate::facts::demands::Demand;
 use crate::facts::loads::Load;
+use crate::units;
 use tr_analyze::sort::{Gather, Rows};
 
 /// The cause of a part of a difference.
@@ -78,25 +79,29 @@ pub enum Whose {
     /// The runner's: of its CPUs, its disk, its network.
     Machine,
     Both,
-    /// The build needs more CPU time, as something else can make it: [`Doubt`].
+    /// Nobody can tell: the build needs more CPU time, as something else can make it ([`Doubt`]), or
+    /// waits for longer for tasks that may be the build's own servers.
     Unclear,
 }
 
-/// What else than the build's work can make the difference of its CPU time.
+/// What else than the build's work can make a difference of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Doubt {
     /// Tasks that share cores and caches with it.
     Beside,
     /// All runs of a side had another CPU model than those of the other side.
     Model,
+    /// The sides had so many CPUs.
+    Cpus(u64, u64),
 }
 
 impl Doubt {
     /// After the difference.
-    pub fn words(self) -> &'static str {
+    pub fn words(self) -> String {
         match self {
-            Doubt::Beside => ", as tasks beside it can make it",
-            Doubt::Model => ", as another CPU model can make it",
+            Doubt::Beside => ", as tasks beside it can make it".into(),
+            Doubt::Model => ", as another CPU model can make it".into(),
+            Doubt::Cpus(base, new) => format!(", on {} instead of {base}", units::cpus(new)),
         }
     }
 }
@@ -110,26 +115,25 @@ pub struct Share {
     /// Of waits: as many as before, each longer or shorter; of those for memory: the build's
     /// processes have no more of it than before.
     pub as_many: bool,
+    /// `Build`, `Machine` or `Unclear`.
+    pub whose: Whose,
 }
 
 impl Share {
     pub fn is_machine(&self) -> bool {
-        match self.cause {
-            Cause::Others | Cause::Quota | Cause::Hypervisor => true,
-            Cause::Disk | Cause::Memory | Cause::Network | Cause::Outside => self.as_many,
-            Cause::Work | Cause::Order | Cause::Sleep | Cause::Other => false,
-        }
+        self.whose == Whose::Machine
     }
 }
 
 /// The difference of two sides by its parts.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
-    /// Each part, where all runs tell them.
+    /// Each part, of the runs that tell them; none if these are too few.
     pub parts: Vec<(Part, Judged)>,
     /// The time on CPUs of its own.
     pub alone: Option<Judged>,
-    /// The CPU time of all tasks of the build, without what the hypervisor took.
+    /// The CPU time of all tasks of the build, without what the hypervisor took, of the runs that know
+    /// it; `None` if these are too few.
     pub work: Option<Judged>,
     /// The causes, the largest first.
     pub shares: Vec<Share>,
@@ -137,6 +141,9 @@ pub struct Causes {
     pub names: Vec<(String, i128)>,
     /// What else can explain the difference of its CPU time.
     pub doubt: Option<Doubt>,
+    /// The sides' numbers of CPUs, where they differ: they alone let less or more of the work run at
+    /// once.
+    pub cpus: Option<Doubt>,
 }
 
 /// A cause has at least this part of the difference of the wall time, a fifth; of the time on CPUs of its
@@ -159,10 +166,35 @@ fn within(judged: &Judged, (most, of): (u128, u128)) -> bool {
 
 type Sides<'a> = (&'a [Run], &'a [Run]);
 
-/// The runs' CPU time, if hardly any of their time is unknown.
-fn work(run: &Run) -> Option<u64> {
+/// The run's CPU time, if hardly any of its time is unknown.
+pub fn work(run: &Run) -> Option<u64> {
     let on_cpu = run.figures.sure_on_cpu()?;
     Some(run.machine.work.unwrap_or(on_cpu))
+}
+
+/// Leaves the parts of runs out of which too much is unknown, more than a twentieth of the wall time, if
+/// the others are enough to know the spread: unknown time may be of any part. Tells the runs left out.
+pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
+    let unknown = |run: &Run| {
+        let times = &run.parts.as_ref()?.times;
+        let unknown = times.get(Part::Unknown);
+        (unknown.saturating_mul(20) > times.sum(|_| true)).then_some(unknown)
+    };
+    let sure = |runs: &[Run]| runs.iter().filter(|run| unknown(run).is_none()).count();
+    if Statistic::of(sure(base), sure(new)) == Statistic::None {
+        return Vec::new();
+    }
+    let mut said = Vec::new();
+    for run in base.iter_mut().chain(new) {
+        if let Some(unknown) = unknown(run) {
+            let (file, unknown) = (&run.file, units::time(unknown));
+            said.push(format!(
+                "{file}: {unknown} of its critical path is unknown: it is left out of the causes"
+            ));
+            run.parts = None;
+        }
+    }
+    said
 }
 
 /// Other tasks' part of the machine's CPU time, in thousandths.
@@ -180,15 +212,20 @@ impl Causes {
     pub fn new(sides: Sides<'_>, changed: i128) -> Causes {
         let wall = judge(sides, |run| run.figures.get(Figure::Wall));
         let all = || sides.0.iter().chain(sides.1);
-        let work = judge(sides, work).filter(|_| all().all(|run| work(run).is_some()));
+        // Without some of its runs a side needs enough others to know the spread.
+        let of_all = all().all(|run| work(run).is_some());
+        let work = judge(sides, work).filter(|it| of_all || it.verdict != Verdict::Unknown);
         let mut causes = Causes {
             work,
             ..Causes::default()
         };
-        let Some(wall) = wall.filter(|_| all().all(|run| run.parts.is_some())) else {
+        let of_all = all().all(|run| run.parts.is_some());
+        let alone = judge(sides, |run| Some(run.parts.as_ref()?.alone));
+        let alone = alone.filter(|it| of_all || it.verdict != Verdict::Unknown);
+        let (Some(wall), Some(alone)) = (wall, alone) else {
             return causes;
         };
-        causes.alone = judge(sides, |run| Some(run.parts.as_ref()?.alone));
+        causes.alone = Some(alone);
         let part = |part| {
             Some((
                 part,
@@ -197,9 +234,11 @@ impl Causes {
         };
         causes.parts = Part::of_runs().filter_map(part).collect();
         causes.names = names(sides);
+        causes.cpus = cpus(sides);
         let beside = causes.beside(sides, changed).then_some(Doubt::Beside);
         let model = || causes.model(sides, changed).then_some(Doubt::Model);
-        causes.doubt = beside.or_else(model);
+        let cpus = || causes.cpus.filter(|_| causes.is_alike(SHARED, changed));
+        causes.doubt = beside.or_else(model).or_else(cpus);
         causes.shares = causes.shares(sides, &wall);
         causes
     }
@@ -231,15 +270,18 @@ impl Causes {
         };
         let waits = WAITS.into_iter().filter_map(|part| self.waits(sides, part));
         let mut all: Vec<Share> = waits.collect();
-        let waited = all.iter().map(|share| share.ns).sum();
-        all.extend(self.run(sides, waited));
+        let waited = all.iter().map(|share| share.ns).sum::<i128>();
+        // Nor did the build run before COMMAND and after it, or as far as is known.
+        let beside = [Part::Around, Part::Unknown].into_iter();
+        let beside = beside.filter_map(|part| Some(self.part(part)?.difference()));
+        all.extend(self.run(sides, waited + beside.sum::<i128>()));
         all.extend(withheld(sides));
         all.retain(counts);
         all.order_by_key(|share| (Reverse(share.ns.unsigned_abs()), share.cause));
         all
     }
 
-    /// The build's own need of CPUs; `waited`: the difference of its waits.
+    /// The build's own need of CPUs; `waited`: the difference of its waits, and of what is not the build.
     fn run(&self, sides: Sides<'_>, waited: i128) -> Option<Share> {
         let run = judge(sides, |run| {
             Some(run.parts.as_ref()?.times.sum(Part::is_run))
@@ -249,6 +291,9 @@ impl Causes {
             cause,
             ns,
             as_many: false,
+            whose: self
+                .doubt_of(cause, ns)
+                .map_or(Whose::Build, |_| Whose::Unclear),
         };
         let alone = self.alone.as_ref().filter(differs);
         let alone = alone.map(|it| it.difference() - waited);
@@ -264,8 +309,18 @@ impl Causes {
         }
         let against = |alone: &i128| run.is_some_and(|run| !with(alone, run));
         alone
-            .filter(|it| !against(it))
+            .filter(|it| !against(it) && self.is_equal_work(*it))
             .map(|ns| share(Cause::Order, ns))
+    }
+
+    /// The build's CPU time is known, and no difference of it within its spread is as large as this one.
+    fn is_equal_work(&self, alone: i128) -> bool {
+        self.work.as_ref().is_some_and(|work| {
+            let more = work.difference();
+            let with = more.signum() == alone.signum();
+            let noise = more.unsigned_abs() * OF_OWN < u128::from(work.most());
+            noise || !with || more.abs() < alone.abs()
+        })
     }
 
     fn waits(&self, sides: Sides<'_>, part: Part) -> Option<Share> {
@@ -291,11 +346,18 @@ impl Causes {
             cause: Cause::of(part),
             ns: judged.difference(),
             as_many,
+            whose: match part {
+                Part::Disk | Part::Memory if as_many => Whose::Machine,
+                Part::Network if as_many && is_elsewhere(sides, judged) => Whose::Machine,
+                // The build's own servers and daemons may be among these, in another version, too.
+                Part::Network | Part::Outside if as_many => Whose::Unclear,
+                _ => Whose::Build,
+            },
         })
     }
 
     /// Others have more (less) of the CPUs than before, and the build's CPU time grew (fell) by no more
-    /// than these can cause; processes that only one side has do not explain half of it.
+    /// than these can cause.
     fn beside(&self, sides: Sides<'_>, changed: i128) -> bool {
         let Some(work) = self.work.as_ref() else {
             return false;
@@ -308,36 +370,70 @@ impl Causes {
         let more = judge(sides, others).is_some_and(|it| {
             it.verdict != Verdict::Inside && it.difference().abs() >= MORE && with(it.difference())
         });
-        (machine || more) && within(work, SHARED) && changed.abs() * 2 < work.difference().abs()
+        (machine || more) && self.is_alike(SHARED, changed)
+    }
+
+    /// The sides' CPU times differ by no more than `most`, and the processes that only one side has do
+    /// not explain half of it.
+    fn is_alike(&self, most: (u128, u128), changed: i128) -> bool {
+        self.work
+            .as_ref()
+            .is_some_and(|work| within(work, most) && changed.abs() * 2 < work.difference().abs())
+    }
+
+    /// What else can explain a difference of the build's own need of CPUs.
+    pub fn doubt_of(&self, cause: Cause, ns: i128) -> Option<Doubt> {
+        match (cause, self.cpus) {
+            (Cause::Work, _) => self.doubt,
+            // Fewer CPUs let less run at once.
+            (Cause::Order, Some(Doubt::Cpus(base, new))) if (base > new) == (ns > 0) => self.cpus,
+            _ => None,
+        }
     }
 
     /// Each side has CPU models that the other one has not, and the difference is one that models can
     /// make.
     fn model(&self, sides: Sides<'_>, changed: i128) -> bool {
-        let Some(work) = self.work.as_ref() else {
-            return false;
-        };
         let known = sides.0.iter().chain(sides.1).all(|run| !run.cpu.is_empty());
         let one = |run: &Run| sides.1.iter().any(|other| other.cpu == run.cpu);
         let apart = known && !sides.0.iter().any(one);
-        apart && within(work, MODELS) && changed.abs() * 2 < work.difference().abs()
+        apart && self.is_alike(MODELS, changed)
     }
 
     /// Whose the difference is; `None`: no part of it stands out.
     pub fn whose(&self) -> Option<Whose> {
-        let machine = self.shares.iter().any(Share::is_machine);
-        let own = self.shares.iter().filter(|share| !share.is_machine());
-        let mut own = own.peekable();
-        let any = own.peek().is_some();
-        let only_work = own.all(|share| matches!(share.cause, Cause::Work));
-        match (any, machine) {
-            (false, false) => None,
-            (false, true) => Some(Whose::Machine),
-            (true, _) if only_work && self.doubt.is_some() => Some(Whose::Unclear),
-            (true, true) => Some(Whose::Both),
-            (true, false) => Some(Whose::Build),
+        let any = |whose| self.of(whose).next().is_some();
+        match (any(Whose::Build), any(Whose::Machine), any(Whose::Unclear)) {
+            (true, true, _) => Some(Whose::Both),
+            (true, false, _) => Some(Whose::Build),
+            (false, _, true) => Some(Whose::Unclear),
+            // The build may work for longer.
+            (false, true, false) if self.work.is_none() => Some(Whose::Unclear),
+            (false, true, false) => Some(Whose::Machine),
+            (false, false, false) => None,
         }
     }
+
+    /// The causes that are `whose`, the largest first.
+    pub fn of(&self, whose: Whose) -> impl Iterator<Item = &Share> {
+        self.shares.iter().filter(move |it| it.whose == whose)
+    }
+}
+
+/// The sides' numbers of CPUs, if their medians differ.
+fn cpus(sides: Sides<'_>) -> Option<Doubt> {
+    let cpus = judge(sides, |run| Some(run.cpus as u64))?;
+    (cpus.base != cpus.new).then_some(Doubt::Cpus(cpus.base, cpus.new))
+}
+
+/// At most a fifth of a difference of waits for the network may be of servers in this machine.
+fn is_elsewhere(sides: Sides<'_>, network: &Judged) -> bool {
+    let near = judge(sides, |run| Some(run.parts.as_ref()?.near));
+    near.is_some_and(|near| {
+        let with = near.difference().signum() == network.difference().signum();
+        let size = near.difference().unsigned_abs();
+        !with || size * OF_DIFFERENCE <= network.difference().unsigned_abs()
+    })
 }
 
 /// Waits of the build for something else than a CPU.
@@ -360,17 +456,26 @@ fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
 fn withheld_by(sides: Sides<'_>, part: Part) -> Option<Share> {
     const SCALE: u64 = 1_000_000;
     let get = |run: &Run| Some(run.parts.as_ref()?.times.get(part));
-    let need = |run: &Run| Some(run.parts.as_ref()?.times.sum(Part::is_run));
+    let need = |run: &Run| match part {
+        // A quota is one of all tasks' CPU time, also beside the path.
+        Part::Quota => work(run),
+        _ => Some(run.parts.as_ref()?.times.sum(Part::is_run)),
+    };
     let rate = judge(sides, |run| Some(share(get(run)?, SCALE, need(run)?)))?;
     if rate.verdict == Verdict::Inside {
         return None;
     }
     let (part_of, need) = (judge(sides, get)?, judge(sides, need)?);
     let as_before = share(rate.base, need.new, SCALE);
-    Some(Share {
+    let beyond = i128::from(part_of.new) - i128::from(as_before);
+    // No more than the part itself differs by: it took no other time.
+    let whole = part_of.difference();
+    let ns = beyond.clamp(whole.min(0), whole.max(0));
+    (ns != 0).then_some(Share {
         cause: Cause::of(part),
-        ns: i128::from(part_of.new) - i128::from(as_before),
+        ns,
         as_many: false,
+        whose: Whose::Machine,
     })
 }
 

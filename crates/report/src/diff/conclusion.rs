@@ -1,6 +1,6 @@
 //! The first lines of a comparison: a failure, or what became slower, by how much, and whose it is.
 
-use super::causes::{Cause, Doubt, Share, Whose};
+use super::causes::{work, Cause, Doubt, Share, Whose};
 use super::run::Figure;
 use super::spread::{percent, signed, Judged, Verdict};
 use super::{Diff, What};
@@ -28,8 +28,8 @@ fn words(share: &Share) -> &'static str {
         (Cause::Network, false) => "shorter waits for the network",
         (Cause::Sleep, true) => "longer sleep",
         (Cause::Sleep, false) => "shorter sleep",
-        (Cause::Outside, true) => "longer waits for tasks not recorded",
-        (Cause::Outside, false) => "shorter waits for tasks not recorded",
+        (Cause::Outside, true) => "longer waits for tasks that are not recorded",
+        (Cause::Outside, false) => "shorter waits for tasks that are not recorded",
         (Cause::Other, true) => "longer waits",
         (Cause::Other, false) => "shorter waits",
     }
@@ -41,7 +41,6 @@ fn not_yours(share: &Share) -> &'static str {
         Cause::Disk => "the runner's disk, not your change",
         Cause::Memory => "the runner's memory, not your change",
         Cause::Network => "the network, not your change",
-        Cause::Outside => "tasks that are not recorded, not your change",
         _ => "the runner, not your change",
     }
 }
@@ -126,7 +125,8 @@ impl Diff {
                 (Cause::Work, _) => {}
                 (Cause::Order, Some(alone)) => {
                     let by = relative(alone);
-                    but.push(format!("{} ({by}, on CPUs of its own)", words(share)));
+                    let note = self.doubt_of(share);
+                    but.push(format!("{}{note} ({by}, on CPUs of its own)", words(share)));
                 }
                 _ => but.push(self.share(share)),
             }
@@ -141,27 +141,73 @@ impl Diff {
 
     /// Whose the difference is, and its cause, in words.
     fn cause(&self) -> Option<String> {
-        let shares = &self.causes.shares;
-        let machine = shares.iter().find(|share| share.is_machine());
-        let own = shares.iter().find(|share| !share.is_machine());
-        Some(match self.causes.whose()? {
-            Whose::Machine => not_yours(machine?).into(),
-            Whose::Build => words(own?).into(),
-            Whose::Both => format!("the build ({}) and the runner", words(own?)),
-            Whose::Unclear => {
-                let work = self.causes.work.as_ref()?;
-                format!(
-                    "the runner, perhaps also the build: CPU time {}{}",
-                    relative(work),
-                    self.doubt()
-                )
+        let first = |whose| self.causes.of(whose).next();
+        let (build, machine) = (first(Whose::Build), first(Whose::Machine));
+        let unclear = first(Whose::Unclear);
+        let maybe = unclear.map(|it| self.unclear(it));
+        Some(match (build, machine, unclear.zip(maybe)) {
+            (Some(own), None, None) => words(own).into(),
+            (None, machine, None) if self.is_work_unknown() => {
+                let runner = machine.map_or("", |_| "the runner, perhaps also the build: ");
+                format!("{runner}too much of its CPU time is unknown")
             }
+            (None, Some(machine), None) => not_yours(machine).into(),
+            (Some(own), machine, maybe) => {
+                let runner = machine.map_or("", |_| " and the runner");
+                let maybe = maybe.map_or(String::new(), |(_, it)| format!("; {it}"));
+                format!("the build ({}){runner}{maybe}", words(own))
+            }
+            (None, machine, Some((share, maybe))) => match (share.cause, machine) {
+                (Cause::Network | Cause::Outside, None) => maybe,
+                (Cause::Network | Cause::Outside, Some(_)) => format!("the runner; {maybe}"),
+                _ => format!("the runner, perhaps also the build: {maybe}"),
+            },
+            (None, None, None) => return None,
         })
     }
 
+    /// Too few runs know their CPU time: `work` may be a cause that is not named.
+    fn is_work_unknown(&self) -> bool {
+        self.causes.work.is_none() && !self.causes.parts.is_empty()
+    }
+
+    /// The runs of which too much time is unknown, in words.
+    pub(super) fn unknown_work(&self) -> Vec<String> {
+        let runs = self.base.iter().chain(&self.new);
+        let unsure = runs.filter(|run| run.parts.is_some() && work(run).is_none());
+        let left_out = match self.is_work_unknown() {
+            true => "whether the build needs more CPU time is not known",
+            false => "its CPU time is left out of the causes",
+        };
+        let said = unsure.map(|run| {
+            let unknown = run
+                .figures
+                .get(Figure::Unknown)
+                .map_or("?".into(), units::time);
+            format!("{}: {unknown} of its time is unknown: {left_out}", run.file)
+        });
+        said.collect()
+    }
+
+    /// A cause of which nobody can tell whose it is, in words.
+    pub(super) fn unclear(&self, share: &Share) -> String {
+        match (share.cause, &self.causes.work) {
+            (Cause::Work, Some(work)) => format!("CPU time {}{}", relative(work), self.doubt()),
+            (Cause::Order, _) => format!("{}{}", words(share), self.doubt_of(share)),
+            (Cause::Outside, _) => format!("{}: theirs, or your change's", words(share)),
+            _ => format!("{}: the other end's, or your change's", words(share)),
+        }
+    }
+
     /// What else can make the difference of the CPU time, in words.
-    fn doubt(&self) -> &'static str {
-        self.causes.doubt.map_or("", Doubt::words)
+    fn doubt(&self) -> String {
+        self.causes.doubt.map_or(String::new(), Doubt::words)
+    }
+
+    /// What else can make this difference, in words.
+    fn doubt_of(&self, share: &Share) -> String {
+        let doubt = self.causes.doubt_of(share.cause, share.ns);
+        doubt.map_or(String::new(), Doubt::words)
     }
 
     /// The largest change of a process. The command's own is that of the wall time.

@@ -1,6 +1,6 @@
 //! The gate of `--fail-over`: it follows the first line of the comparison.
 
-use super::causes::{Doubt, Whose};
+use super::causes::{Cause, Doubt, Share, Whose};
 use super::run::{Figure, Run};
 use super::spread::Verdict;
 use super::Diff;
@@ -58,7 +58,7 @@ impl Diff {
     /// wall time or of waits for a CPU that is the runner's alone, unless the gate is strict. The
     /// error names builds that failed; a figure that cannot be compared: of a truncated recording or
     /// of one that ended before COMMAND did, of recordings by different methods, unknown, or with more
-    /// unknown time than it may grow; and a growth that may be the build's or the runner's.
+    /// unknown time than it may grow; and a growth that may be the build's or somebody else's.
     pub fn gate(&self) -> Option<Result<Gate, String>> {
         let (figure, most) = self.ask.gate?;
         let judged = self.judge_gate(figure, most);
@@ -107,25 +107,42 @@ impl Diff {
             return Ok(gate);
         }
         let whose = self.causes.whose();
-        let machine = self.causes.shares.iter().filter(|share| share.is_machine());
-        let machine: i128 = machine.map(|share| share.ns).sum();
+        let sum = |whose| self.causes.of(whose).map(|share| share.ns).sum::<i128>();
+        let own = judged.difference() - sum(Whose::Machine);
         gate.runner = figure.is_wait() && whose == Some(Whose::Machine);
-        gate.own = (figure == Figure::Wall && whose == Some(Whose::Both))
-            .then(|| share(judged.difference() - machine));
-        let unclear = match figure {
-            Figure::Wall => whose == Some(Whose::Unclear),
-            Figure::OnCpu => self.causes.doubt.is_some(),
+        gate.own = (figure == Figure::Wall && whose == Some(Whose::Both)).then(|| share(own));
+        // What is certainly the build's.
+        let least = share(own - sum(Whose::Unclear));
+        let unclear = match (figure, whose) {
+            (Figure::Wall, Some(Whose::Build | Whose::Both)) => least <= most,
+            (Figure::Wall, None) => self.causes.cpus.is_some(),
+            (Figure::RunQueue, _) if self.causes.cpus.is_some() => true,
+            (Figure::Wall | Figure::RunQueue, whose) => whose == Some(Whose::Unclear),
+            (Figure::OnCpu, _) => self.causes.doubt.is_some(),
             _ => false,
         };
         if unclear && gate.failed() {
-            return Err(format!(
-                "{} {:+.1} %{}",
-                figure.title(),
-                gate.percent,
-                self.causes.doubt.map_or("", Doubt::words)
-            ));
+            let (name, percent) = (figure.title(), gate.percent);
+            return Err(format!("{name} {percent:+.1} %{}", self.doubtful(figure)));
         }
         Ok(gate)
+    }
+
+    /// Why a growth may be the runner's or somebody else's, in words.
+    fn doubtful(&self, figure: Figure) -> String {
+        let waits = |it: &&Share| matches!(it.cause, Cause::Network | Cause::Outside);
+        let mut unclear = self.causes.of(Whose::Unclear).filter(waits);
+        match (figure, unclear.next()) {
+            (Figure::Wall | Figure::RunQueue, None) if self.causes.work.is_none() => {
+                ", but too much of the build's CPU time is unknown".into()
+            }
+            (Figure::OnCpu, _) => self.causes.doubt.map_or(String::new(), Doubt::words),
+            (_, None) => {
+                let doubt = self.causes.cpus.or(self.causes.doubt);
+                doubt.map_or(String::new(), Doubt::words)
+            }
+            (_, Some(share)) => format!(" ({})", self.unclear(share)),
+        }
     }
 }
 

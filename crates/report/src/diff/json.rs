@@ -65,6 +65,7 @@ object! {
         new: Option<u64> = new,
         difference: Option<i64> = judged.map(|judged| small(judged.difference())),
         spread: Option<u64> = judged.and_then(|judged| judged.spread),
+        limit: Option<u64> = judged.and_then(|judged| judged.limit),
         p: Option<f64> = judged.and_then(|judged| judged.p),
         verdict: Option<&'static str> = judged.and_then(|judged| match judged.verdict {
             Verdict::Unknown => None,
@@ -135,6 +136,7 @@ object! {
         cause: Cause = share.cause,
         ns: i64 = small(share.ns),
         machine: bool = share.is_machine(),
+        whose: Whose = share.whose,
     }
 
     OneGate(figure: Figure, most: f64, gate: Result<Gate, String>) {

@@ -52,6 +52,8 @@ pub struct Diff {
     pub new: Vec<Run>,
     /// Failed runs of the base, which are not compared.
     pub left_out: Vec<Run>,
+    /// The runs without parts of the wall time, in words.
+    set_aside: Vec<String>,
     ask: Ask,
     whole: Vec<(Figure, Judged)>,
     /// Processes with a difference, the largest first.
@@ -152,6 +154,7 @@ impl Diff {
         let (mut base, left_out) = ends::sorted_out(base);
         let mut new = new;
         methods::keep_common(&mut base, &mut new);
+        let set_aside = causes::set_aside(&mut base, &mut new);
         let runs: Vec<&Run> = base.iter().chain(&new).collect();
         let slots = align::align(&runs);
         let whole = Figure::ALL.into_iter().filter_map(|figure| {
@@ -184,6 +187,7 @@ impl Diff {
             base,
             new,
             left_out,
+            set_aside,
             ask,
         }
     }
@@ -266,6 +270,8 @@ impl Diff {
                 words(&new)
             ));
         }
+        said.extend(self.set_aside.iter().cloned());
+        said.extend(self.unknown_work());
         said.extend(self.stack_warnings());
         said
     }
@@ -278,10 +284,18 @@ impl Diff {
                 "{sides}: medians; outside the spread where the rank test of Mann and Whitney has p ≤ {}",
                 spread::ALPHA
             ),
-            spread::Statistic::None => "Only one run each, so normal variation is unknown.".into(),
-            spread::Statistic::Range => format!(
-                "{sides}: medians; outside the spread where they differ by more than the runs of a side do"
-            ),
+            spread::Statistic::None if self.base.len() + self.new.len() == 2 => {
+                "Only one run each, so normal variation is unknown.".into()
+            }
+            spread::Statistic::None => format!("{sides}: too few, so normal variation is unknown."),
+            spread::Statistic::Range => {
+                let factor = spread::factor(self.base.len(), self.new.len());
+                let times = match factor > 1.0 {
+                    true => format!("{factor} × what"),
+                    false => "what".into(),
+                };
+                format!("{sides}: medians; outside the spread where they differ by more than {times} the runs of a side differ by")
+            }
         }
     }
 }

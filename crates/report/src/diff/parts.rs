@@ -10,6 +10,7 @@ use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::machine;
 use tr_analyze::model::{Analysis, Basis};
+use tr_analyze::network::Ends;
 use tr_analyze::programs::Groups;
 use tr_analyze::schedule::{Effect, Schedule};
 use tr_analyze::sort::Gather;
@@ -24,6 +25,8 @@ pub struct Parts {
     pub times: PartTimes,
     /// The number of waits of each part.
     pub waits: BTreeMap<Part, u64>,
+    /// Of `Network` the waits that are not known to be for other machines.
+    pub near: u64,
     /// Of `Others` the tasks' names.
     pub names: BTreeMap<String, u64>,
     /// The time that the run takes on CPUs of its own, in ns.
@@ -36,6 +39,7 @@ impl Parts {
         let path = path.filter(|_| analysis.basis() == Basis::Events)?;
         let mut parts = Parts::default();
         let contention = Contention::new(analysis);
+        let ends = Ends::new(analysis);
         let mut waits = Vec::new();
         // Who had the CPU is not told.
         let mut undivided = 0u64;
@@ -55,6 +59,9 @@ impl Parts {
                 }
                 (Part::Nobody, None) => undivided = undivided.saturating_add(ns),
                 (part, _) => {
+                    if part == Part::Network && !ends.waited(analysis, segment).elsewhere {
+                        parts.near = parts.near.saturating_add(ns);
+                    }
                     parts.times.add(part, ns);
                     *parts.waits.entry(part).or_default() += 1;
                 }

@@ -1,18 +1,19 @@
 //! The significance of a difference between two sides.
 //!
-//! With four runs or more a side: the exact two-sided rank test of Mann and
-//! Whitney ("On a test of whether one of two random variables is stochastically
-//! larger than the other", Annals of Mathematical Statistics 18(1), 1947) at
-//! 5 %; four against four is the least that can reach it (2 of 70 arrangements:
-//! 2.9 %). It assumes no distribution: build times are skewed. With fewer runs:
-//! the difference of the medians is larger than both sides' ranges (maximum less
-//! minimum). With one run a side the spread is unknown.
+//! With enough runs: the exact two-sided rank test of Mann and Whitney ("On a
+//! test of whether one of two random variables is stochastically larger than the
+//! other", Annals of Mathematical Statistics 18(1), 1947) at 5 %. Four against
+//! four can reach it (2 of 70 arrangements: 2.9 %), so can three against five and
+//! two against eight. It assumes no distribution: build times are skewed. With
+//! fewer runs: the difference of the medians is larger than a multiple of both
+//! sides' ranges (maximum less minimum), which the numbers of runs tell: [`factor`].
+//! With one run against one or two the spread is unknown.
 
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// One run a side: the spread is unknown.
+    /// Too few runs: the spread is unknown.
     Unknown,
     /// Runs of the same build differ as much.
     Inside,
@@ -23,9 +24,9 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Statistic {
-    /// One run a side.
+    /// One run against one or two.
     None,
-    /// The larger of the sides' ranges.
+    /// A multiple of the larger of the sides' ranges.
     Range,
     MannWhitney,
 }
@@ -34,10 +35,38 @@ impl Statistic {
     /// That of sides with so many runs.
     pub fn of(base: usize, new: usize) -> Statistic {
         match (base.min(new), base.max(new)) {
-            (RANKED.., _) => Statistic::MannWhitney,
-            (_, ..=1) => Statistic::None,
+            (0, _) | (1, ..=2) => Statistic::None,
+            (few, many) if least_p(few, many) <= ALPHA => Statistic::MannWhitney,
             _ => Statistic::Range,
         }
+    }
+}
+
+/// The least p that the rank test can have: of sides that do not overlap.
+fn least_p(few: usize, many: usize) -> f64 {
+    let ways = (1..=few).map(|k| (many + k) as f64 / k as f64);
+    2.0 / ways.product::<f64>()
+}
+
+/// How many times the larger of both sides' ranges the medians of so many runs must differ by.
+///
+/// Of 100 pairs of equal builds at most five differ by more, if their times are normally distributed
+/// or log-normally with a σ of 0.5; up to eight if they are as skewed as waits are (exponential). By
+/// simulation, rounded up to a twentieth; a test repeats it. It is never less than 1, also where
+/// fewer than five would differ by so much: times that lie in two groups differ by nearly the range
+/// at every second run.
+pub fn factor(base: usize, new: usize) -> f64 {
+    match (base.min(new), base.max(new)) {
+        (1, ..=3) => 3.2,
+        (1, 4) => 2.0,
+        (1, 5) => 1.55,
+        (1, 6) => 1.3,
+        (1, 7) => 1.15,
+        (2, 2) => 2.45,
+        (2, 3) => 1.45,
+        (2, 4) => 1.05,
+        (3, 3) => 1.1,
+        _ => 1.0,
     }
 }
 
@@ -46,15 +75,15 @@ pub struct Judged {
     /// The medians of each side.
     pub base: u64,
     pub new: u64,
-    /// The larger of the sides' ranges, if a side has more than one run.
+    /// The larger of the sides' ranges, if there are enough runs.
     pub spread: Option<u64>,
+    /// A larger difference is outside of it, with too few runs for the rank test.
+    pub limit: Option<u64>,
     /// The p of the rank test, with enough runs for it.
     pub p: Option<f64>,
     pub verdict: Verdict,
 }
 
-/// The least runs a side for the rank test.
-const RANKED: usize = 4;
 /// The most runs of both sides for the exact test; of more, its normal
 /// approximation.
 const EXACT: usize = 40;
@@ -69,6 +98,7 @@ impl Judged {
             base: median(base)?,
             new: median(new)?,
             spread,
+            limit: None,
             p: None,
             verdict: Verdict::Unknown,
         };
@@ -77,7 +107,10 @@ impl Judged {
             judged.p = Some(p);
             Some(p <= ALPHA)
         } else {
-            spread.map(|spread| judged.base.abs_diff(judged.new) > spread)
+            let factor = factor(base.len(), new.len());
+            judged.limit = spread.map(|spread| (spread as f64 * factor) as u64);
+            let limit = judged.limit;
+            limit.map(|limit| judged.base.abs_diff(judged.new) > limit)
         };
         judged.verdict = match outside {
             None => Verdict::Unknown,
@@ -144,6 +177,11 @@ fn mann_whitney(base: &[u64], new: &[u64]) -> f64 {
     let (n, count) = (base.len(), all.len());
     // The doubled rank sum's mean is n (count + 1).
     let far = (sum as f64 - (n * (count + 1)) as f64).abs();
+    let n = n.min(count - n);
+    if n == 1 {
+        let as_far = |rank: &&usize| rank.abs_diff(count + 1) as f64 >= far;
+        return ranks.iter().filter(as_far).count() as f64 / count as f64;
+    }
     if count > EXACT {
         let mut equal = std::collections::BTreeMap::<u64, f64>::new();
         for value in &all {
@@ -247,17 +285,109 @@ mod tests {
     }
 
     #[test]
+    fn the_rank_test_judges_where_it_can() {
+        let of = |base, new| (Statistic::of(base, new), Statistic::of(new, base));
+        let both = |it| (it, it);
+        for (base, new) in [(4, 4), (3, 5), (2, 8), (1, 39), (3, 20)] {
+            assert_eq!(of(base, new), both(Statistic::MannWhitney), "{base} {new}");
+        }
+        for (base, new) in [(3, 4), (3, 3), (2, 7), (2, 2), (1, 38), (1, 3)] {
+            assert_eq!(of(base, new), both(Statistic::Range), "{base} {new}");
+        }
+        for (base, new) in [(0, 4), (1, 1), (1, 2)] {
+            assert_eq!(of(base, new), both(Statistic::None), "{base} {new}");
+        }
+        let many: Vec<u64> = (1..=60).collect();
+        assert!((p(&many, &[61]) - 2.0 / 61.0).abs() < 1e-12);
+        assert!((p(&[0], &many) - 2.0 / 61.0).abs() < 1e-12);
+        assert!(p(&many, &[59]) > ALPHA && p(&many[..20], &[0, 30]) > ALPHA);
+        assert!((p(&many[..8], &[30, 31]) - 2.0 / 45.0).abs() < 1e-12);
+    }
+
+    #[test]
     fn few_runs_are_judged_by_their_ranges() {
         let verdict = |base: &[u64], new: &[u64]| Judged::new(base, new).map(|j| j.verdict);
         assert_eq!(verdict(&[10], &[20]), Some(Verdict::Unknown));
-        assert_eq!(verdict(&[10, 12, 11], &[20]), Some(Verdict::Outside));
+        assert_eq!(verdict(&[10, 10], &[20]), Some(Verdict::Unknown));
+        // Three runs and one: 3.2 times the range.
+        assert_eq!(verdict(&[10, 12, 11], &[18]), Some(Verdict::Outside));
+        assert_eq!(verdict(&[10, 12, 11], &[17]), Some(Verdict::Inside));
         assert_eq!(verdict(&[10, 20, 11], &[20]), Some(Verdict::Inside));
         assert_eq!(verdict(&[10, 11], &[10, 30]), Some(Verdict::Inside));
+        assert_eq!(verdict(&[10, 10, 10], &[11]), Some(Verdict::Outside));
         assert_eq!(verdict(&[], &[10]), None);
         assert_eq!(
             median(&[1, 4, 2, 3]),
             Some(2),
             "the middle two's mean, down"
         );
+    }
+
+    /// Draws of a distribution, the same ones each time.
+    struct Draws(u64);
+
+    impl Draws {
+        /// Evenly between 0 and 1.
+        fn even(&mut self) -> f64 {
+            self.0 ^= self.0 << 13;
+            self.0 ^= self.0 >> 7;
+            self.0 ^= self.0 << 17;
+            (self.0 >> 11) as f64 / (1u64 << 53) as f64
+        }
+
+        fn normal(&mut self) -> f64 {
+            let (radius, angle) = (self.even(), self.even());
+            let radius = (-2.0 * radius.max(1e-300).ln()).sqrt();
+            radius * (2.0 * std::f64::consts::PI * angle).cos()
+        }
+
+        /// Of 100 pairs of equal builds those that are judged to differ.
+        fn outside(&mut self, runs: (usize, usize), of: fn(&mut Draws) -> f64) -> f64 {
+            const PAIRS: usize = 4000;
+            let mut side = |count: usize| -> Vec<u64> {
+                let times = (0..count).map(|_| (of(self) * 1e6 + 1e9) as u64);
+                times.collect()
+            };
+            let mut pairs = (0..PAIRS).map(|_| Judged::new(&side(runs.0), &side(runs.1)));
+            let outside = pairs
+                .by_ref()
+                .flatten()
+                .filter(|it| it.verdict == Verdict::Outside);
+            outside.count() as f64 * 100.0 / PAIRS as f64
+        }
+    }
+
+    /// The table of [`factor`], by simulation.
+    #[test]
+    fn five_of_a_hundred_equal_builds_differ() {
+        let mut draws = Draws(0x9e37_79b9_7f4a_7c15);
+        let pairs = [
+            (3, 1),
+            (4, 1),
+            (5, 1),
+            (6, 1),
+            (7, 1),
+            (8, 1),
+            (20, 1),
+            (2, 2),
+            (3, 2),
+            (4, 2),
+            (5, 2),
+            (3, 3),
+            (4, 3),
+            (2, 8),
+            (4, 4),
+        ];
+        for runs in pairs {
+            let normal = draws.outside(runs, Draws::normal);
+            let log_normal = draws.outside(runs, |it| (it.normal() / 2.0).exp());
+            let skewed = draws.outside(runs, |it| -it.even().max(1e-300).ln());
+            let told = format!("{runs:?}: {normal:.1} {log_normal:.1} {skewed:.1}");
+            // Of 4,000 pairs 5 % are 4.3 to 5.7 %.
+            assert!(normal < 5.8 && log_normal < 5.8 && skewed < 8.0, "{told}");
+            // The table is not larger than it has to be.
+            let table = factor(runs.0, runs.1) > 1.0;
+            assert!(!table || normal.max(log_normal) > 4.0, "{told}");
+        }
     }
 }

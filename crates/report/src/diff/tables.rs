@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::functions::{Noisy, RULE};
+use super::spread::Statistic;
 use super::{
     percent, signed, CallChange, Change, Demand, Diff, Figure, FunctionChange, Judged, Load,
     ProgramChange, StepChange, Verdict, What,
@@ -62,11 +63,11 @@ fn verdict(judged: &Judged, show: impl Fn(u64) -> String) -> Cell {
         Verdict::Outside => "outside",
         Verdict::Inside => "inside",
     };
-    let spread = judged.spread.filter(|spread| *spread > 0);
-    let text = match (judged.verdict, judged.p, spread) {
+    let limit = judged.limit.filter(|limit| *limit > 0);
+    let text = match (judged.verdict, judged.p, limit) {
         (Verdict::Outside, Some(p), _) => format!("{word}, p = {p:.3}"),
         (_, Some(p), _) => format!("{word}, p = {p:.2}"),
-        (_, None, Some(spread)) => format!("{word} ({})", show(spread)),
+        (_, None, Some(limit)) => format!("{word} ({})", show(limit)),
         (_, None, None) => word.to_owned(),
     };
     text.into()
@@ -149,8 +150,8 @@ impl Diff {
             .column("new", |(f, it)| value(*f, it.new).into())
             .column("difference", |(f, it)| difference(*f, it).into())
             .column("", |(_, it)| percent(it).into())
-            .words("spread", |(f, it)| verdict(it, |spread| value(*f, spread)))
-            .shown(self.several());
+            .words("spread", |(f, it)| verdict(it, |limit| value(*f, limit)))
+            .shown(self.has_spread());
         let rows = self.whole.iter();
         let rows = rows.filter(|(_, judged)| judged.difference() != 0);
         show(to, frame("the whole", None), table, rows, usize::MAX);
@@ -189,7 +190,7 @@ impl Diff {
             .words("spread", |(_, it, _)| {
                 it.map_or(Cell::Empty, |it| verdict(&it, units::time))
             })
-            .shown(self.several());
+            .shown(self.has_spread());
         show(
             to,
             frame("the critical path", None),
@@ -199,9 +200,13 @@ impl Diff {
         );
     }
 
-    /// A side has several runs: their spread is known.
     fn several(&self) -> bool {
         self.base.len() + self.new.len() > 2
+    }
+
+    /// There are enough runs to know their spread.
+    fn has_spread(&self) -> bool {
+        Statistic::of(self.base.len(), self.new.len()) != Statistic::None
     }
 
     fn show_processes(&self, to: &mut impl Medium, what: What) {

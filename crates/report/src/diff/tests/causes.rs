@@ -21,6 +21,8 @@ struct Made {
     work: u64,
     alone: u64,
     beside: u64,
+    /// Its waits for the network are for this machine.
+    near: bool,
 }
 
 /// A build that works for 2 s on its path, with 300 ms of waits for its own tasks.
@@ -37,12 +39,18 @@ fn made(parts: &[(Part, u64)]) -> Made {
         parts: all,
         work: 3500,
         beside: 0,
+        near: false,
     }
 }
 
 impl Made {
     fn work(mut self, ms: u64) -> Made {
         self.work = ms;
+        self
+    }
+
+    fn near(mut self) -> Made {
+        self.near = true;
         self
     }
 
@@ -70,6 +78,11 @@ impl Made {
             run.parts = Some(Parts {
                 names: [("md5sum".into(), times.get(Part::Others))].into(),
                 waits: [(Part::Disk, 40)].into(),
+                near: if self.near {
+                    times.get(Part::Network)
+                } else {
+                    0
+                },
                 alone: ns(self.alone),
                 times,
             });
@@ -188,6 +201,48 @@ fn what_others_take_of_more_work_is_no_cause() {
     );
 }
 
+/// A quota of 30 % of a CPU stops a build for as long as all of its tasks work, on the path or beside it.
+#[test]
+fn what_a_quota_takes_of_more_work_is_no_cause() {
+    let base = made(&[(Part::Work, 442), (Part::Quota, 1740)]).work(662);
+    let new = |quota| made(&[(Part::Work, 729), (Part::Quota, quota)]).work(1260);
+    let of = |new: &Made| causes(&diff(&base, new, 4));
+    assert_eq!(of(&new(3311)), [Cause::Work]);
+    assert_eq!(of(&new(6622)), [Cause::Quota, Cause::Work]);
+}
+
+/// Others took 16 ms beside 5 ms of work, and 23 ms beside 97: no 328 ms were given back.
+#[test]
+fn others_give_no_more_back_than_they_had() {
+    let base = made(&[
+        (Part::Work, 5),
+        (Part::Own, 0),
+        (Part::Others, 16),
+        (Part::Sleep, 250),
+    ]);
+    let new = |others| {
+        let parts = [
+            (Part::Work, 97),
+            (Part::Own, 0),
+            (Part::Others, others),
+            (Part::Sleep, 9),
+        ];
+        made(&parts).work(97)
+    };
+    let of = |others| {
+        let diff = diff(&base.clone().work(5), &new(others), 4);
+        let shares = diff.causes.shares.iter();
+        let others = shares.filter(|share| share.cause == Cause::Others);
+        others.map(|share| share.ns / i128::from(MS)).sum::<i128>()
+    };
+    assert_eq!((of(23), of(16)), (0, 0));
+    // All that they had.
+    let base = made(&[(Part::Others, 900), (Part::Sleep, 900)]);
+    let diff = diff(&base, &made(&[(Part::Work, 3800)]).work(5300), 4);
+    let mut withheld = withheld((&diff.base, &diff.new));
+    assert_eq!(withheld.next().map(|it| it.ns / i128::from(MS)), Some(-900));
+}
+
 #[test]
 fn each_part_is_a_cause() {
     let base = made(&[]);
@@ -206,6 +261,8 @@ fn each_part_is_a_cause() {
         let whose = match part {
             // How much memory the build has is not known.
             Part::Memory | Part::Sleep | Part::Other => Whose::Build,
+            // Nor whose tasks these are.
+            Part::Outside => Whose::Unclear,
             _ => Whose::Machine,
         };
         assert_eq!(of(&made(&[(part, 1000)])), (vec![cause], Some(whose)));
@@ -218,6 +275,10 @@ fn each_part_is_a_cause() {
             of(&made(&[(part, 1000)])),
             (vec![cause], Some(Whose::Machine))
         );
+    }
+    // The recorder took longer to start, or lost events.
+    for part in [Part::Around, Part::Unknown] {
+        assert_eq!(of(&made(&[(part, 1000)])), (vec![], None));
     }
     // As much CPU time in all, more of it on the path.
     assert_eq!(
@@ -259,6 +320,155 @@ fn more_waits_for_a_disk_are_the_builds() {
         second.starts_with("Waits for disks and files +1.00 s (+200 MiB read from disks)"),
         "{second}"
     );
+}
+
+/// The first of these runs lost events.
+fn unsure(mut runs: Vec<Run>, count: usize) -> Vec<Run> {
+    for run in runs.iter_mut().take(count) {
+        let on_cpu = run.figures.get(Figure::OnCpu).unwrap() / 2;
+        let times = tr_analyze::model::Times {
+            on_cpu,
+            unknown: on_cpu,
+            ..Default::default()
+        };
+        let wall = run.figures.get(Figure::Wall).unwrap();
+        run.figures = super::super::run::Figures::new(wall, &times, None, None);
+        run.machine.work = Some(on_cpu);
+    }
+    runs
+}
+
+/// A run whose sleep is unknown says nothing against the others' sleep, and makes no other order of it.
+#[test]
+fn unknown_waits_are_no_order() {
+    let unsure = [(Part::Unknown, 800), (Part::Sleep, 100)];
+    let mut new = made(&[(Part::Sleep, 900)]).runs(3);
+    new.extend(made(&unsure).runs(1));
+    let diff = compare(made(&[]).runs(4), new, Figure::Wall, false);
+    assert_eq!(causes(&diff), [Cause::Sleep]);
+    let warned = diff.warnings().join("\n");
+    assert!(
+        warned.contains("800 ms of its critical path is unknown"),
+        "{warned}"
+    );
+    // With too few others all are compared.
+    let new = made(&unsure).runs(1);
+    let diff = compare(made(&[]).runs(1), new, Figure::Wall, false);
+    assert_eq!((causes(&diff), diff.set_aside.len()), (vec![], 0));
+}
+
+/// Work whose amount is not known is no other order of as much work.
+#[test]
+fn unknown_work_is_no_order() {
+    let base = made(&[]);
+    let doubled = made(&[(Part::Work, 4000)]).work(7000);
+    let of = |base: (u64, usize), count: u64| {
+        let base = unsure(self::made(&[]).runs(base.0), base.1);
+        let diff = compare(base, doubled.runs(count), Figure::Wall, false);
+        (causes(&diff), diff)
+    };
+    // Four against four know it, three against four, one against four.
+    let (named, diff) = of((5, 1), 4);
+    assert_eq!((named, fails(&diff)), (vec![Cause::Work], Some(true)));
+    let warned = diff.warnings().join("\n");
+    assert!(warned.contains("its CPU time is left out"), "{warned}");
+    assert_eq!(of((4, 1), 4).0, [Cause::Work]);
+    let (named, diff) = of((2, 1), 1);
+    assert_eq!((named, fails(&diff)), (vec![], Some(true)));
+    let first = diff.conclusion();
+    assert!(
+        first.contains(": too much of its CPU time is unknown"),
+        "{first}"
+    );
+    let warned = diff.warnings().join("\n");
+    assert!(
+        warned.contains("needs more CPU time is not known"),
+        "{warned}"
+    );
+    // Others had the CPUs for longer, and who knows what else.
+    let busy = made(&[(Part::Others, 5500)]).runs(4);
+    let diff = compare(base.runs(4), unsure(busy, 4), Figure::Wall, false);
+    assert_eq!(causes(&diff), [Cause::Others]);
+    assert_eq!(diff.causes.whose(), Some(Whose::Unclear));
+    assert_eq!(fails(&diff), None);
+    let first = diff.conclusion();
+    assert!(
+        first
+            .ends_with(": the runner, perhaps also the build: too much of its CPU time is unknown"),
+        "{first}"
+    );
+}
+
+/// CPU time that varies as much as it differs may be the whole difference.
+#[test]
+fn work_within_its_spread_is_not_equal() {
+    let runs = |work: &[u64], path: u64| -> Vec<Run> {
+        let one = |work: &u64| {
+            let all = made(&[(Part::Work, path)]).work(*work);
+            all.runs(1).remove(0)
+        };
+        work.iter().map(one).collect()
+    };
+    let base = || runs(&[3000, 3400, 3700, 4900], 2000);
+    let of = |new: Vec<Run>| causes(&compare(base(), new, Figure::Wall, false));
+    let noisy = runs(&[3600, 4500, 4700, 6100], 3000);
+    assert_eq!(of(noisy), []);
+    let equal = runs(&[3100, 3400, 3800, 4800], 3000);
+    assert_eq!(of(equal), [Cause::Order]);
+}
+
+/// A server that was started before is the build's, or somebody else's.
+#[test]
+fn waits_for_servers_of_this_machine_are_nobodys() {
+    let base = made(&[(Part::Network, 100), (Part::Outside, 100)]).near();
+    let of = |new: &Made| {
+        let diff = diff(&base, new, 4);
+        let first = diff.conclusion();
+        let (_, cause) = first.split_once("): ").unwrap_or_default();
+        (cause.to_owned(), diff.causes.whose(), fails(&diff))
+    };
+    let server = "longer waits for the network: the other end's, or your change's";
+    let daemon = "longer waits for tasks that are not recorded: theirs, or your change's";
+    let network = |ms| made(&[(Part::Network, ms), (Part::Outside, 100)]);
+    let outside = |ms| made(&[(Part::Outside, ms), (Part::Network, 100)]);
+    let unclear = Some(Whose::Unclear);
+    assert_eq!(of(&network(900).near()), (server.into(), unclear, None));
+    assert_eq!(of(&outside(900).near()), (daemon.into(), unclear, None));
+    let gate = diff(&base, &outside(900).near(), 4).gate_words().unwrap();
+    let why = format!("wall time +30.8 % ({daemon}): --fail-over cannot judge it");
+    assert_eq!(gate, (why, true));
+    // Within the limit nobody asks.
+    assert_eq!(of(&outside(300).near()).2, Some(false));
+    // A server of another machine.
+    let far = of(&network(900));
+    assert_eq!(far.1, Some(Whose::Machine), "{}", far.0);
+    // More waits are the build's.
+    let mut more = network(900).near().runs(4);
+    for run in &mut more {
+        run.parts.as_mut().unwrap().waits.insert(Part::Network, 5);
+    }
+    let whose = compare(base.runs(4), more, Figure::Wall, false);
+    assert_eq!(whose.causes.whose(), Some(Whose::Build));
+    // The build's sleep alone is more than the limit, or less.
+    let slept = |ms| {
+        let parts = [
+            (Part::Outside, 900),
+            (Part::Sleep, ms),
+            (Part::Network, 100),
+        ];
+        of(&made(&parts).near())
+    };
+    let both = format!("the build (longer sleep); {daemon}");
+    assert_eq!(slept(800), (both, Some(Whose::Build), Some(true)));
+    assert_eq!(slept(340).2, None);
+    // Others had the CPUs, too.
+    let parts = [
+        (Part::Outside, 900),
+        (Part::Others, 900),
+        (Part::Network, 100),
+    ];
+    let of_all = of(&made(&parts).near());
+    assert_eq!(of_all, (format!("the runner; {daemon}"), unclear, None));
 }
 
 /// A runner with less memory, and a build that needs more of it.
@@ -360,6 +570,59 @@ fn another_cpu_model_leaves_the_code_in_doubt() {
         let doubt = told.contains("as another CPU model can make it");
         assert_eq!(doubt, whose == Whose::Unclear, "{told}");
     }
+}
+
+#[test]
+fn another_number_of_cpus_is_not_the_builds() {
+    let on = |made: Made, cpus: usize| {
+        let mut runs = made.runs(4);
+        runs.iter_mut().for_each(|run| run.cpus = cpus);
+        runs
+    };
+    let of = |new: Made, cpus, figure| compare(on(made(&[]), 2), on(new, cpus), figure, false);
+    let serial = || made(&[(Part::Work, 3000)]);
+    let told = |new, cpus| {
+        let diff = of(new, cpus, Figure::Wall);
+        let first = diff.conclusion();
+        let (_, cause) = first.split_once("): ").unwrap_or_default();
+        (cause.to_owned(), diff.causes.whose(), fails(&diff))
+    };
+    let (order, build) = ("less of its work runs at once", Some(Whose::Build));
+    assert_eq!(told(serial(), 2), (order.into(), build, Some(true)));
+    let fewer = format!("the runner, perhaps also the build: {order}, on 1 CPU instead of 2");
+    let unclear = Some(Whose::Unclear);
+    assert_eq!(told(serial(), 1), (fewer, unclear, None));
+    // More CPUs let no less run at once.
+    assert_eq!(told(serial(), 4), (order.into(), build, Some(true)));
+    // Cores that are shared, or not: a little CPU time, not twice as much.
+    let (cause, whose, fail) = told(made(&[(Part::Work, 2600)]).work(4500), 4);
+    assert!(cause.ends_with(", on 4 CPUs instead of 2"), "{cause}");
+    assert_eq!((whose, fail), (unclear, None));
+    let doubled = made(&[(Part::Work, 4000)]).work(7000);
+    let (_, whose, fail) = told(doubled, 1);
+    assert_eq!((whose, fail), (build, Some(true)));
+    // A longer sleep is the build's on any number of CPUs.
+    let (_, whose, fail) = told(made(&[(Part::Sleep, 900)]), 1);
+    assert_eq!((whose, fail), (build, Some(true)));
+    let gate = of(serial(), 1, Figure::Wall).gate_words().unwrap().0;
+    assert!(
+        gate.ends_with(", on 1 CPU instead of 2: --fail-over cannot judge it"),
+        "{gate}"
+    );
+    // The wall time alone does not differ.
+    let noisy = |others: [u64; 4], work: u64, cpus: usize| -> Vec<Run> {
+        let one = |others| on(made(&[(Part::Others, others), (Part::Work, work)]), cpus).remove(0);
+        others.map(one).into()
+    };
+    let (base, new) = (
+        noisy([9, 8000, 800, 4000], 2000, 2),
+        noisy([20, 5000, 300, 2000], 3000, 1),
+    );
+    let first = compare(base, new, Figure::Wall, false).conclusion();
+    assert!(
+        first.contains("; but less of its work runs at once, on 1 CPU instead of 2 (+42 %"),
+        "{first}"
+    );
 }
 
 #[test]
