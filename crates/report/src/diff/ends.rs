@@ -18,6 +18,13 @@ impl Run {
     pub fn failed(&self) -> bool {
         exit::failed(self.status)
     }
+
+    /// The reason why its times measure no whole build, in words.
+    pub fn no_build(&self) -> Option<String> {
+        let (file, end) = (&self.file, self.status.filter(|_| self.failed()));
+        let failed = end.map(|end| format!("{file}: its build failed ({})", exit::words(end)));
+        failed.or_else(|| self.partial().map(|(file, why)| format!("{file} {why}")))
+    }
 }
 
 /// The runs of the base that are compared, and those that are left out: the failed ones, if
