@@ -88,7 +88,7 @@ pub struct Proc {
     pub figures: Figures,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Run {
     /// The file's name, escaped.
     pub file: String,
@@ -106,6 +106,8 @@ pub struct Run {
     pub lost: bool,
     pub figures: Figures,
     pub processes: Vec<Proc>,
+    /// COMMAND's place among them.
+    pub root: Option<usize>,
     pub steps: StepSums,
     pub path: Vec<Bar>,
     /// What the build asked of disks, the network and memory.
@@ -160,6 +162,7 @@ impl Run {
                 figures: Figures::new(wall, &process.times, process.max_rss, path),
             });
         }
+        let root = critical_path::root(analysis).ok();
         let rss = analysis.processes.iter().filter_map(|p| p.max_rss).max();
         let wall = analysis.wall();
         Run {
@@ -175,6 +178,7 @@ impl Run {
             lost: !analysis.quality.lost.is_empty(),
             figures: Figures::new(wall, &analysis.totals.times, rss, None),
             processes,
+            root: root.and_then(|root| place.get(root.0 as usize).copied().flatten()),
             steps: step_sums::sums(analysis, path.as_ref().map_or(&[], |path| &path.segments)),
             path: path
                 .as_ref()
