@@ -238,6 +238,7 @@ impl Diff {
         said.extend(self.methods().map(|methods| {
             format!("{methods}: waits for CPUs, disks and the network, the critical path and causes are not compared")
         }));
+        said.extend(self.pathless());
         said.extend(self.other_commands());
         let kernels = all(|run| run.kernel.clone());
         if kernels.len() > 1 {

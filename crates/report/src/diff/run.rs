@@ -1,7 +1,7 @@
 //! One recording, reduced to the compared figures.
 
 use tr_analyze::critical_path::{self, CriticalPath, Segment};
-use tr_analyze::model::{Analysis, Process, Times};
+use tr_analyze::model::{Analysis, Basis, Process, Times};
 use tr_analyze::sort::Rows;
 use tr_format::event::Ktime;
 use tr_format::meta::EndReason;
@@ -13,6 +13,7 @@ use crate::facts::loads::Loads;
 use crate::facts::normal::{self, pids, Paths};
 use crate::facts::step_sums::{self, StepSums};
 use crate::names::named;
+use crate::warnings::is_cut;
 use crate::{escape, kinds, label, who};
 
 named! {
@@ -100,6 +101,10 @@ pub struct Run {
     /// The CPU's model, escaped; empty where the recording does not tell it.
     pub cpu: String,
     pub method: String,
+    /// The source of its times.
+    pub basis: Basis,
+    /// The reason why its critical path is not known, if it is not.
+    pub no_path: Option<String>,
     pub cut: bool,
     /// The recording ended while COMMAND ran.
     pub unfinished: bool,
@@ -173,7 +178,12 @@ impl Run {
             kernel: escape::text(meta.kernel.as_bytes()),
             cpu: who::cpu(meta).unwrap_or_default(),
             method: escape::text(meta.recorded_by().as_bytes()),
-            cut: analysis.summary.is_none() || analysis.quality.truncated.is_some(),
+            basis: analysis.basis(),
+            no_path: path.is_none().then(|| {
+                let left_out = analysis.quality.left_out.clone();
+                left_out.unwrap_or_else(|| "no critical path is known".into())
+            }),
+            cut: is_cut(analysis) || analysis.quality.truncated.is_some(),
             unfinished: is_unfinished(analysis),
             lost: !analysis.quality.lost.is_empty(),
             figures: Figures::new(wall, &analysis.totals.times, rss, None),
