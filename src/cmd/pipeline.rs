@@ -21,7 +21,8 @@ job is taken to have waited for all that had ended when it began. --jobs reads w
 system itself tells of the run's jobs: their times by one clock, those that were not recorded,
 the waits for a runner, and in GitLab the graph.
 
-Exit status: 0; 2 when a file cannot be read, has no time of the day or is given twice.
+Exit status: 0; 2 when a file cannot be read, has no time of the day or is given twice, or the
+graph has a cycle.
 
 Examples:
   tr pipeline build.bin test-*.bin
@@ -131,7 +132,7 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
     }
     let all = metas.iter().map(|(meta, file)| (meta, file.as_str()));
     identity::once(all).map_err(errors::refused)?;
-    Ok(Pipeline::new(jobs, graph.as_ref(), &told))
+    Pipeline::new(jobs, graph.as_ref(), &told).map_err(errors::refused)
 }
 
 /// Writes it to the file or to standard output.
