@@ -270,6 +270,44 @@ fn a_test_may_need_another_one() {
     assert!((400 * MS..500 * MS).contains(&high), "{high}");
 }
 
+/// A forecast of a run that failed, or of a part of one, is none of the build.
+#[test]
+fn a_forecast_tells_how_the_run_ended() -> Result<(), Failure> {
+    let ended = |name: &str, most: u64, status: Option<u32>| {
+        let config = Config::new(build(20, None), 2, most);
+        let (mut recording, _) = Recording::record(&config);
+        if let Some(status) = status {
+            recording.summary.as_mut().expect("an end").status = Some(status);
+        }
+        write(name, &recording).to_string_lossy().into_owned()
+    };
+    let whole = 10_000 * MS;
+    let of_part = "the recording ended before its command did: the forecast is of that part";
+    for (file, words) in [
+        (ended("well", whole, Some(0)), None),
+        (
+            ended("badly", whole, Some(3 << 8)),
+            Some("failed (exit 3): "),
+        ),
+        (
+            ended("by-signal", whole, Some(9)),
+            Some("failed (killed by SIGKILL): "),
+        ),
+        (ended("in-part", 50 * MS, None), Some(of_part)),
+    ] {
+        for format in ["text", "json", "html"] {
+            let out = good(&["predict", &file, "--cpus", "4", "--format", format])?;
+            let out = String::from_utf8(out)?.replace("\n  ", " ");
+            let is_told = words.map_or_else(
+                || !out.contains("failed (") && !out.contains("ended before"),
+                |words| out.contains(words),
+            );
+            ensure(is_told, || format!("{file}, {format}: {out}"))?;
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn sums_of_the_recorded_traces_are_equal() -> Result<(), Failure> {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");

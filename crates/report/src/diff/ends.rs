@@ -8,7 +8,7 @@ impl Run {
     pub(super) fn partial(&self) -> Option<(&str, &'static str)> {
         let why = match (self.cut, self.unfinished) {
             (true, _) => "is truncated",
-            (_, true) => "ended before its command did",
+            (_, true) => exit::UNFINISHED,
             _ => return None,
         };
         Some((&self.file, why))

@@ -4,10 +4,10 @@ use tr_analyze::critical_path::{self, CriticalPath, Segment};
 use tr_analyze::model::{Analysis, Basis, Process, Times};
 use tr_analyze::sort::Rows;
 use tr_format::event::Ktime;
-use tr_format::meta::EndReason;
 
 use super::parts::Parts;
 use super::profile::Profile;
+use crate::exit::is_unfinished;
 use crate::facts::demands::{self, Demands};
 use crate::facts::loads::Loads;
 use crate::facts::normal::{self, pids, Paths};
@@ -261,15 +261,6 @@ fn states_of(segments: &[Segment]) -> [u64; 5] {
         }
     }
     times
-}
-
-/// The recording ended while COMMAND ran, so the figures are of a part of it.
-///
-/// An import may know that COMMAND ended without knowing its status.
-fn is_unfinished(analysis: &Analysis) -> bool {
-    let summary = analysis.summary.as_ref();
-    let ran = summary.filter(|it| it.status.is_none() && it.reason != EndReason::CommandEnded);
-    !analysis.meta.command.is_empty() && ran.is_some()
 }
 
 fn parents_first(analysis: &Analysis) -> Vec<usize> {

@@ -25,7 +25,7 @@ use tr_format::event::{CpuId, Ktime};
 use crate::advice::facts::Facts;
 use crate::facts::shares::CpuShares;
 use crate::view::View;
-use crate::{label, units};
+use crate::{exit, label, units, warnings, who};
 pub use page::page;
 pub(crate) use page::WhatIf;
 pub use render::{cheapest, table, Costs, Row};
@@ -98,6 +98,8 @@ pub struct Forecast {
     pub knee: Option<Knee>,
     /// What it assumes, and what it does not know.
     pub assumed: Vec<String>,
+    /// What makes it doubtful, or of another run than a whole one that ended well.
+    pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -458,6 +460,7 @@ impl Predictor {
             path: parts(analysis, &done),
             knee: self.knee(analysis),
             assumed: self.assumed(),
+            warnings: warnings(analysis),
         }
     }
 
@@ -508,6 +511,8 @@ const SERVER: u64 = 200;
 pub const MOST_CPUS: u64 = 64;
 /// The parts of a path that are told.
 const PARTS: usize = 6;
+/// The columns of the command in a warning.
+const COMMAND: usize = 60;
 
 /// A recorded time without that in which a quota throttled it, but no less than its simulation, unless it is.
 fn unthrottled(recorded: u64, throttled: u64, replayed: u64) -> u64 {
@@ -614,6 +619,27 @@ fn others(schedule: &Schedule, (same, most): (Machine, u64), (recorded, alone): 
         true => high / 2,
         false => high,
     }
+}
+
+/// That the recorded run failed or is in the recording in part, and what makes its numbers incomplete.
+fn warnings(analysis: &Analysis) -> Vec<String> {
+    let mut said = Vec::new();
+    let status = analysis.summary.as_ref().and_then(|it| it.status);
+    if let Some(status) = status.filter(|it| exit::failed(Some(*it))) {
+        let command = units::shorten(&who::recorded(&analysis.meta), COMMAND);
+        let end = exit::words(status);
+        said.push(format!(
+            "{command} failed ({end}): the forecast is of a run that fails"
+        ));
+    }
+    if exit::is_unfinished(analysis) {
+        let ended = exit::UNFINISHED;
+        said.push(format!(
+            "the recording {ended}: the forecast is of that part"
+        ));
+    }
+    said.extend(warnings::warnings(analysis));
+    said
 }
 
 /// The parts of a path by process, the longest first.

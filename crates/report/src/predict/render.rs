@@ -139,6 +139,7 @@ impl Forecast {
             "path": self.path,
             "knee": knee.map(|knee| json!({"cpus": knee.cpus, "path": knee.because})),
             "assumed": self.assumed,
+            "warnings": self.warnings,
             "table": columns().rows(rows.iter().cloned()),
         })
     }
@@ -148,6 +149,9 @@ impl Forecast {
         let wall = units::interval(self.wall.likely, (self.wall.low, self.wall.high));
         let first = format!("{} → {wall}", units::time(self.recorded));
         style.painted(&mut out, Paint::Bold, &first);
+        for text in &self.warnings {
+            style.wrapped(&mut out, Paint::Bad, "! ", text);
+        }
         let line = |out: &mut String, lead: &str, text: &str| {
             style.wrapped(out, Paint::Plain, lead, text);
         };
