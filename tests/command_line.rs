@@ -278,6 +278,54 @@ fn a_forecast_has_an_interval() {
     }
 }
 
+/// A simulation that is far off with nothing changed gains nothing by that.
+#[test]
+fn a_forecast_is_told_against_what_it_takes_unchanged() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let forecast = |name: &str, options: &[&str]| {
+        let file = fixtures.join(name);
+        let args = [&["predict", file.to_str().unwrap()], options].concat();
+        let out = run(&fixtures, &[&args[..], &["--format", "json"]].concat());
+        let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        let text = String::from_utf8(run(&fixtures, &args).stdout).unwrap();
+        (json, text)
+    };
+    let (same, text) = forecast("advice/busy-tests.bin", &[]);
+    let unchanged = same["unchanged_ns"].as_u64().unwrap();
+    let recorded = same["recorded"]["wall_ns"].as_u64().unwrap();
+    assert!(unchanged * 10 < recorded * 8, "{same}");
+    assert_eq!(same["wall"]["likely_ns"], unchanged);
+    assert!(
+        same["wall"]["high_ns"].as_u64().unwrap() >= recorded,
+        "{same}"
+    );
+    let said = same["warnings"][0].as_str().unwrap();
+    assert!(
+        said.starts_with("with nothing changed, the simulation takes "),
+        "{said}"
+    );
+    assert!(
+        text.starts_with("unchanged ") && text.contains("! with nothing changed"),
+        "{text}"
+    );
+    let (more, _) = forecast("advice/busy-tests.bin", &["--cpus", "4"]);
+    assert_eq!(more["unchanged_ns"], unchanged);
+    // Others' time is not lacking where it is to be left out.
+    for options in [&["--alone"][..], &["--quota", "100%"]] {
+        let (other, text) = forecast("advice/busy-tests.bin", options);
+        assert!(
+            other["unchanged_ns"].is_null() && !text.contains('!'),
+            "{text}"
+        );
+    }
+    let (good, text) = forecast("traces/demo.bin", &["--cpus", "4"]);
+    assert!(
+        good["unchanged_ns"].is_null() && !text.contains('!'),
+        "{text}"
+    );
+    assert_eq!(good["warnings"], serde_json::json!([]));
+}
+
 /// The page has a schedule for each place of its sliders, and loads nothing.
 #[test]
 fn a_forecast_is_a_page() {

@@ -76,7 +76,9 @@ impl WhatIf {
         // So fine that no bar is wrong by a pixel.
         let unit = (predictor.recorded / 4000).max(1);
         let start = (predictor.recorded_cpus, None);
-        let schedules = Schedules::new(&predictor, analysis, start, (FEW, unit));
+        let mut schedules = Schedules::new(&predictor, analysis, start, (FEW, unit));
+        // The page has all other warnings.
+        schedules.assumed.extend(predictor.off_words());
         Some(WhatIf::Schedules(Box::new(schedules)))
     }
 }
