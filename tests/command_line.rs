@@ -1,6 +1,9 @@
 //! Defaults of the command line, and the command lines that it proposes.
 #![allow(clippy::unwrap_used)]
 
+#[path = "common/rewrite.rs"]
+mod rewrite;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -72,8 +75,10 @@ fn recover_proposes_a_name() {
 fn diff_of_many_files_says_how() {
     let dir = tempfile::tempdir().unwrap();
     let names = ["a-1.bin", "a-2.bin", "b-1.bin"];
+    let mut file = std::fs::read(demo()).unwrap();
     for name in names {
-        std::fs::copy(demo(), dir.path().join(name)).unwrap();
+        std::fs::write(dir.path().join(name), &file).unwrap();
+        file = rewrite::later(&file);
     }
     let out = run(dir.path(), &[&["diff"][..], &names].concat());
     assert_eq!(out.status.code(), Some(2));
@@ -271,6 +276,54 @@ fn a_forecast_has_an_interval() {
         let out = run(dir.path(), &[&["predict", demo][..], &wrong].concat());
         assert_eq!(out.status.code(), Some(2), "{wrong:?}");
     }
+}
+
+/// A simulation that is far off with nothing changed gains nothing by that.
+#[test]
+fn a_forecast_is_told_against_what_it_takes_unchanged() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let forecast = |name: &str, options: &[&str]| {
+        let file = fixtures.join(name);
+        let args = [&["predict", file.to_str().unwrap()], options].concat();
+        let out = run(&fixtures, &[&args[..], &["--format", "json"]].concat());
+        let json: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+        let text = String::from_utf8(run(&fixtures, &args).stdout).unwrap();
+        (json, text)
+    };
+    let (same, text) = forecast("advice/busy-tests.bin", &[]);
+    let unchanged = same["unchanged_ns"].as_u64().unwrap();
+    let recorded = same["recorded"]["wall_ns"].as_u64().unwrap();
+    assert!(unchanged * 10 < recorded * 8, "{same}");
+    assert_eq!(same["wall"]["likely_ns"], unchanged);
+    assert!(
+        same["wall"]["high_ns"].as_u64().unwrap() >= recorded,
+        "{same}"
+    );
+    let said = same["warnings"][0].as_str().unwrap();
+    assert!(
+        said.starts_with("with nothing changed, the simulation takes "),
+        "{said}"
+    );
+    assert!(
+        text.starts_with("unchanged ") && text.contains("! with nothing changed"),
+        "{text}"
+    );
+    let (more, _) = forecast("advice/busy-tests.bin", &["--cpus", "4"]);
+    assert_eq!(more["unchanged_ns"], unchanged);
+    // Others' time is not lacking where it is to be left out.
+    for options in [&["--alone"][..], &["--quota", "100%"]] {
+        let (other, text) = forecast("advice/busy-tests.bin", options);
+        assert!(
+            other["unchanged_ns"].is_null() && !text.contains('!'),
+            "{text}"
+        );
+    }
+    let (good, text) = forecast("traces/demo.bin", &["--cpus", "4"]);
+    assert!(
+        good["unchanged_ns"].is_null() && !text.contains('!'),
+        "{text}"
+    );
+    assert_eq!(good["warnings"], serde_json::json!([]));
 }
 
 /// The page has a schedule for each place of its sliders, and loads nothing.

@@ -99,7 +99,7 @@ fn a_threshold_is_a_gate() {
     let place = Place::new();
     let faults = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
     let words = |options: &str| {
-        let [base, new] = ["demo.bin", "demo.bin"].map(|it| faults.join(it).display().to_string());
+        let [base, new] = ["demo.bin", "build.bin"].map(|it| faults.join(it).display().to_string());
         format!("diff {base} {new} --format json{options}")
     };
     let gate = |options: &str| place.run(&words(options)).stdout;

@@ -80,7 +80,7 @@ fn hostile(fixture: &str, first: usize, end: &End) -> Vec<u8> {
     let trace = Trace::open(Source::bytes(std::fs::read(fixture).unwrap())).unwrap();
     let mut texts = Texts(first);
     let old = trace.meta();
-    let meta = Metadata {
+    let mut meta = Metadata {
         tool_version: texts.string(),
         host: texts.string(),
         kernel: texts.string(),
@@ -92,6 +92,8 @@ fn hostile(fixture: &str, first: usize, end: &End) -> Vec<u8> {
         not_traced: matches!(end, End::Untraced).then(|| texts.string()),
         ..old.clone()
     };
+    // Another recording than the fixture.
+    meta.start_clock.real += 1;
     let mut writer = Writer::new(Vec::new(), &meta).unwrap();
     rewrite::copy(&trace, &mut writer, |stream, mut event| {
         let comm = Comm::new(&texts.next());

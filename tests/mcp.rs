@@ -187,7 +187,7 @@ fn each_tool_answers_and_only_offered_ones_do() {
         .contains("kernels_1"));
     let failed = client.good("process", json!({ "file": file, "failed": true }));
     assert!(failed.contains("fails.sh"), "{failed}");
-    let diff = client.good("diff", json!({ "base": [file], "new": [file] }));
+    let diff = client.good("diff", json!({ "base": [file], "new": ["build.bin"] }));
     assert!(diff.contains("demo.bin"), "{diff}");
     let predict = client.good(
         "predict",

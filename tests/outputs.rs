@@ -98,14 +98,16 @@ fn a_stream_and_a_descriptor_get_the_same_bytes() {
 #[test]
 fn a_closed_standard_output_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
-    demo(dir.path());
+    let other = demo(dir.path()).with_file_name("build.bin");
+    let build = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/build.bin");
+    std::fs::copy(build, other).unwrap();
     for command in [
         "info demo.bin",
         "dump demo.bin",
         "verify demo.bin",
         "analyze demo.bin",
         "analyze demo.bin --format json",
-        "diff demo.bin demo.bin",
+        "diff demo.bin build.bin",
         "report demo.bin -o -",
         "recover demo.bin -o -",
         "redact demo.bin -o -",

@@ -3,10 +3,13 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
+#[path = "common/rewrite.rs"]
+mod rewrite;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use common::{ensure, int, list, schema, Failure, TR};
 use serde_json::Value;
@@ -86,6 +89,10 @@ fn record_with(name: &str, world: World, seed: u64, faults: &Plan) -> (PathBuf, 
 }
 
 fn write(name: &str, recording: &Recording) -> PathBuf {
+    // No two real ones begin at the same moment.
+    static BEGUN: AtomicU64 = AtomicU64::new(0);
+    let mut recording = recording.clone();
+    recording.meta.start_clock.real += BEGUN.fetch_add(1, Ordering::Relaxed);
     let cut = Cut {
         largest: 100,
         order: Order::Written,
@@ -96,6 +103,13 @@ fn write(name: &str, recording: &Recording) -> PathBuf {
     let file = dir.join(format!("{name}.bin"));
     std::fs::write(&file, recording.to_file(&cut).expect("a file")).expect("written");
     file
+}
+
+/// A recording as another one, of later.
+fn write_again(name: &str, file: &Path) -> Result<PathBuf, Failure> {
+    let again = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.bin"));
+    std::fs::write(&again, rewrite::later(&std::fs::read(file)?))?;
+    Ok(again)
 }
 
 fn tr(args: &[&str]) -> Output {
@@ -256,6 +270,44 @@ fn a_test_may_need_another_one() {
     assert!((400 * MS..500 * MS).contains(&high), "{high}");
 }
 
+/// A forecast of a run that failed, or of a part of one, is none of the build.
+#[test]
+fn a_forecast_tells_how_the_run_ended() -> Result<(), Failure> {
+    let ended = |name: &str, most: u64, status: Option<u32>| {
+        let config = Config::new(build(20, None), 2, most);
+        let (mut recording, _) = Recording::record(&config);
+        if let Some(status) = status {
+            recording.summary.as_mut().expect("an end").status = Some(status);
+        }
+        write(name, &recording).to_string_lossy().into_owned()
+    };
+    let whole = 10_000 * MS;
+    let of_part = "the recording ended before its command did: the forecast is of that part";
+    for (file, words) in [
+        (ended("well", whole, Some(0)), None),
+        (
+            ended("badly", whole, Some(3 << 8)),
+            Some("failed (exit 3): "),
+        ),
+        (
+            ended("by-signal", whole, Some(9)),
+            Some("failed (killed by SIGKILL): "),
+        ),
+        (ended("in-part", 50 * MS, None), Some(of_part)),
+    ] {
+        for format in ["text", "json", "html"] {
+            let out = good(&["predict", &file, "--cpus", "4", "--format", format])?;
+            let out = String::from_utf8(out)?.replace("\n  ", " ");
+            let is_told = words.map_or_else(
+                || !out.contains("failed (") && !out.contains("ended before"),
+                |words| out.contains(words),
+            );
+            ensure(is_told, || format!("{file}, {format}: {out}"))?;
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn sums_of_the_recorded_traces_are_equal() -> Result<(), Failure> {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
@@ -371,15 +423,16 @@ fn differences(diff: &Value) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn a_recording_does_not_differ_from_itself() -> Result<(), Failure> {
+fn an_equal_recording_does_not_differ() -> Result<(), Failure> {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
-    let demo = demo.to_string_lossy();
-    let text = String::from_utf8(good(&["diff", &demo, &demo, "--fail-over", "0%"])?)?;
+    let again = write_again("demo-again", &demo)?;
+    let (demo, again) = (demo.to_string_lossy(), again.to_string_lossy());
+    let text = String::from_utf8(good(&["diff", &demo, &again, "--fail-over", "0%"])?)?;
     assert!(
         text.contains("No difference in any of 127 processes."),
         "{text}"
     );
-    let json = diff(&[&demo, &demo])?;
+    let json = diff(&[&demo, &again])?;
     assert_eq!(
         (differences(&json), int(&json, "matched")),
         (Vec::new(), 127)
@@ -387,8 +440,41 @@ fn a_recording_does_not_differ_from_itself() -> Result<(), Failure> {
     for (name, figure) in json["figures"].as_object().expect("figures") {
         assert_eq!(figure["difference"], 0, "{name}");
     }
-    let markdown = String::from_utf8(good(&["diff", &demo, &demo, "--format", "markdown"])?)?;
+    let markdown = String::from_utf8(good(&["diff", &demo, &again, "--format", "markdown"])?)?;
     assert!(!markdown.contains('|'), "{markdown}");
+    Ok(())
+}
+
+/// A run that counts twice makes chance look like a difference.
+#[test]
+fn a_recording_is_one_run() -> Result<(), Failure> {
+    let names = ["one", "two", "three"];
+    let all = names.map(|name| record(name, build(20, None), 1).0);
+    let copy = all[0].with_file_name("copy.bin");
+    std::fs::copy(&all[0], &copy)?;
+    let copy = copy.to_string_lossy().into_owned();
+    let [one, two, three] = all.map(|file| file.to_string_lossy().into_owned());
+    let refused = |args: &[&str], why: &str| {
+        let out = tr(args);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        let good = out.status.code() == Some(2) && said.contains(why) && out.stdout.is_empty();
+        ensure(good, || format!("{args:?}: {said}"))
+    };
+    let twice = format!("{one} is given twice");
+    let same = format!("{one} and {copy} are the same recording");
+    refused(&["diff", &one, &one], &twice)?;
+    refused(
+        &["diff", "--base", &one, &two, &one, "--new", &three],
+        &twice,
+    )?;
+    refused(&["diff", "--base", &one, &copy, "--new", &three], &same)?;
+    refused(
+        &["diff", "--base", &one, &two, "--new", &three, &copy],
+        &same,
+    )?;
+    refused(&["pipeline", &one, &two, &copy], &same)?;
+    good(&["diff", "--base", &one, &two, "--new", &three])?;
+    good(&["pipeline", &one, &two])?;
     Ok(())
 }
 
@@ -563,6 +649,10 @@ fn a_failed_build_passes_no_gate() -> Result<(), Failure> {
         write(name, &recording).to_string_lossy().into_owned()
     };
     let good = ended("good", 60, Some(0));
+    let (again, third) = (
+        ended("good-again", 60, Some(0)),
+        ended("third", 60, Some(0)),
+    );
     let better = ended("better", 50, Some(0));
     let failed = ended("failed", 5, Some(2 << 8));
     let killed = ended("killed", 5, Some(9));
@@ -620,7 +710,7 @@ fn a_failed_build_passes_no_gate() -> Result<(), Failure> {
         ),
         (
             &[&good],
-            &[&good, &failed, &killed],
+            &[&again, &failed, &killed],
             "2 of 3 new builds failed: exit 2, killed by SIGKILL;",
         ),
     ] {
@@ -637,7 +727,7 @@ fn a_failed_build_passes_no_gate() -> Result<(), Failure> {
         })?;
     }
     // A base of several is judged by those that ended well.
-    let (code, said, json) = compare(&[&good, &failed, &good], &[&better])?;
+    let (code, said, json) = compare(&[&good, &failed, &third], &[&better])?;
     ensure(code == Some(0) && said.starts_with("Faster"), || {
         said.clone()
     })?;
@@ -658,29 +748,33 @@ fn a_failed_build_passes_no_gate() -> Result<(), Failure> {
 fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
     let (file, _) = record("whole", build(20, None), 1);
     let cut = file.with_file_name("cut.bin");
-    let bytes = std::fs::read(&file)?;
+    let bytes = std::fs::read(record("to-cut", build(20, None), 1).0)?;
     std::fs::write(&cut, &bytes[..bytes.len() * 8 / 10])?;
     let (file, cut) = (file.to_string_lossy(), cut.to_string_lossy());
     let status = |args: &[&str]| tr(args).status.code();
-    let short = || {
+    let short = |name| {
         let short = Config::new(build(20, None), 2, 10 * MS);
-        let short = write("short", &Recording::record(&short).0);
+        let short = write(name, &Recording::record(&short).0);
         short.to_string_lossy().into_owned()
     };
+    let (short, also_short) = (short("short"), short("also-short"));
     assert_eq!(status(&["diff", &file, "/nowhere/x.bin"]), Some(2));
     assert_eq!(status(&["diff", &file, "/dev/null"]), Some(2));
     assert_eq!(status(&["diff", &file]), Some(2));
     assert_eq!(status(&["diff", "--base", &file]), Some(2));
     assert_eq!(status(&["diff", &file, &file, "--fail-over", "x"]), Some(2));
     assert_eq!(status(&["diff", &file, &cut]), Some(2));
-    assert_eq!(status(&["diff", &short(), &file]), Some(2));
+    assert_eq!(status(&["diff", &short, &file]), Some(2));
     assert_eq!(
         status(&["diff", &file, &cut, "--fail-over", "10%"]),
         Some(2)
     );
     // The recording ended while the command ran; equal lengths of it prove nothing.
-    let short = short();
-    for sides in [[&*short, &*short], [&*file, &*short], [&*short, &*file]] {
+    for sides in [
+        [&*short, &*also_short],
+        [&*file, &*short],
+        [&*short, &*file],
+    ] {
         let out = tr(&["diff", sides[0], sides[1], "--fail-over", "900%"]);
         let said = String::from_utf8_lossy(&out.stderr).into_owned();
         assert_eq!(out.status.code(), Some(2), "{said}");
@@ -689,7 +783,7 @@ fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
             "{said}"
         );
     }
-    assert_eq!(status(&["diff", &short, &short]), Some(0));
+    assert_eq!(status(&["diff", &short, &also_short]), Some(0));
     // The unknown time exceeds the limit of the gate.
     let loss = Loss {
         stream: Stream::Cpu(CpuId(0)),
@@ -702,13 +796,15 @@ fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
         loss: vec![loss],
         ..Plan::default()
     };
-    let (lossy, _) = record_with("lossy", build(20, None), 1, &faults);
-    let lossy = lossy.to_string_lossy();
+    let lossy = ["lossy", "also-lossy"].map(|name| {
+        let (lossy, _) = record_with(name, build(20, None), 1, &faults);
+        lossy.to_string_lossy().into_owned()
+    });
     let gate = |most| {
         [
             "diff",
-            &lossy,
-            &lossy,
+            &lossy[0],
+            &lossy[1],
             "--fail-on",
             "on-cpu",
             "--fail-over",

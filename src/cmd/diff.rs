@@ -5,8 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use tr_format::meta::Metadata;
 use tr_report::diff::benchmarks::Service;
 use tr_report::diff::{Ask, Diff, Figure, Run};
+use tr_report::identity;
 
 use crate::budget::{Budget, Use};
 use crate::errors::{self, Done};
@@ -41,10 +43,11 @@ that the first line calls the runner's (with --strict, it does). One run a side 
 spread: use several, since equal builds on a busy machine differ.
 
 Exit status: 0; 1 when --fail-over is exceeded; 2 when a file cannot be read, a build
-failed or one side's recording has a part of its build alone, or --fail-over cannot be
-decided: the methods differ, too much time is unknown, the growth is one of CPU time
-that tasks beside the build can cause, or its limit is in another user's file. Failed
-runs of the base are left out if others ended well.
+failed or one side's recording has a part of its build alone, a recording is given twice,
+or --fail-over cannot be decided: the methods differ, the commands have nothing in common,
+too much time is unknown, the growth is one of CPU time that tasks beside the build can
+cause, or its limit is in another user's file. Failed runs of the base are left out if
+others ended well.
 
 Examples:
   tr diff main.bin pr.bin
@@ -137,11 +140,18 @@ fn write(args: &Args, text: &str) -> ExitCode {
 pub fn run(args: &Args) -> Done {
     let [base, new] = sides(args).map_err(errors::refused)?;
     let all = base.len() + new.len();
-    let load = |files: &[PathBuf]| -> Result<Vec<Run>, ExitCode> {
-        let runs = files.iter().map(|file| load(file, all, args.budget));
-        runs.collect()
+    let mut metas = Vec::with_capacity(all);
+    let mut load = |files: &[PathBuf]| -> Result<Vec<Run>, ExitCode> {
+        let one = |file: &PathBuf| {
+            let (meta, run) = load(file, all, args.budget)?;
+            metas.push((meta, run.file.clone()));
+            Ok(run)
+        };
+        files.iter().map(one).collect()
     };
     let (base, new) = (load(base)?, load(new)?);
+    let all = metas.iter().map(|(meta, file)| (meta, file.as_str()));
+    identity::once(all).map_err(errors::refused)?;
     let ask = Ask {
         top: args.top.unwrap_or(match args.format {
             FormatArg::Html => 1000,
@@ -226,7 +236,7 @@ fn proposal(files: &[PathBuf]) -> String {
 }
 
 /// One of some recordings, reduced to the figures that are compared.
-fn load(file: &Path, files: usize, budget: Budget) -> Result<Run, ExitCode> {
+fn load(file: &Path, files: usize, budget: Budget) -> Result<(Metadata, Run), ExitCode> {
     let trace = open::trace(file)?;
     if let Some(reason) = &trace.meta().not_traced {
         let reason = tr_report::escape::text(reason.as_bytes());
@@ -234,5 +244,6 @@ fn load(file: &Path, files: usize, budget: Budget) -> Result<Run, ExitCode> {
         return Err(errors::refused(format!("{name}: not traced: {reason}")));
     }
     let analysis = progress::whole(files, &trace, (budget, Use::Schedule));
-    Ok(Run::new(&file.to_string_lossy(), &analysis))
+    let run = Run::new(&file.to_string_lossy(), &analysis);
+    Ok((analysis.meta, run))
 }

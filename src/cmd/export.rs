@@ -46,7 +46,7 @@ TABLE/repo=PROJECT/date=DAY/RUN.parquet; a run that is there already stays as it
 choose rows of the table of processes alone, of at least --min (100ms).
 
 Exit status: 0; 1 when OUT cannot be written or URL does not take it; 2 when FILE cannot be
-read at all.
+read at all, or, for benchmark-action and bencher, is of a build that failed or of a part of one.
 
 Examples:
   tr export trace.bin --format perfetto -o build.pftrace

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use tr_report::escape;
 use tr_report::pipeline::{graph as graph_of, Job, Pipeline, MOST};
+use tr_report::{escape, identity};
 
 use crate::budget::{Budget, Use};
 use crate::errors::{self, Done};
@@ -21,7 +21,8 @@ job is taken to have waited for all that had ended when it began. --jobs reads w
 system itself tells of the run's jobs: their times by one clock, those that were not recorded,
 the waits for a runner, and in GitLab the graph.
 
-Exit status: 0; 2 when a file cannot be read, or has no time of the day.
+Exit status: 0; 2 when a file cannot be read, has no time of the day or is given twice, or the
+graph has a cycle.
 
 Examples:
   tr pipeline build.bin test-*.bin
@@ -115,8 +116,10 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
     let told = told.map(|file| read(file, "jobs of a CI run", tr_import::jobs::read));
     let told = told.transpose()?.unwrap_or_default();
     let mut jobs = Vec::new();
+    let mut metas = Vec::new();
     for file in &args.files {
         let trace = open::warned(file)?;
+        metas.push((trace.meta().clone(), errors::shown(file)));
         let analysis = progress::whole(1, &trace, (args.budget, Use::Times));
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let job = Job::of(&analysis, &name).ok_or_else(|| {
@@ -127,7 +130,9 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
         })?;
         jobs.push(job);
     }
-    Ok(Pipeline::new(jobs, graph.as_ref(), &told))
+    let all = metas.iter().map(|(meta, file)| (meta, file.as_str()));
+    identity::once(all).map_err(errors::refused)?;
+    Pipeline::new(jobs, graph.as_ref(), &told).map_err(errors::refused)
 }
 
 /// Writes it to the file or to standard output.

@@ -1,9 +1,21 @@
 //! Copies a trace's events into another trace.
+#![allow(dead_code)] // each test uses its part
 
 use tr_format::event::{LifeEvent, Stream};
 use tr_format::reader::Trace;
 use tr_format::sched::SchedBlock;
+use tr_format::source::Source;
 use tr_format::writer::Writer;
+
+/// A whole trace as another one with the same events, begun a second later by the time of the day.
+pub fn later(file: &[u8]) -> Vec<u8> {
+    let trace = Trace::open(Source::bytes(file.to_vec())).unwrap();
+    let mut meta = trace.meta().clone();
+    meta.start_clock.real += 1_000_000_000;
+    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    copy(&trace, &mut writer, |_, event| vec![event]);
+    writer.finish(trace.summary().unwrap()).unwrap().0
+}
 
 /// Writes every frame's events; each lifecycle and recorder's event as `change` gives it.
 pub fn copy(

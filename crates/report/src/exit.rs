@@ -4,6 +4,9 @@ use serde::Serialize;
 pub(crate) use tr_analyze::status::{code, failed, killed_by};
 use tr_analyze::status::{has_core, name};
 
+use tr_analyze::model::Analysis;
+use tr_format::meta::EndReason;
+
 use crate::table::{Cell, Table};
 
 /// A status in JSON: one of the two is known.
@@ -32,6 +35,18 @@ pub fn words(status: u32) -> String {
         false => "",
     };
     format!("killed by {}{core}", name(signal))
+}
+
+/// What a recording did that [`is_unfinished`].
+pub(crate) const UNFINISHED: &str = "ended before its command did";
+
+/// The recording ended while COMMAND ran, so the figures are of a part of it.
+///
+/// An import may know that COMMAND ended without knowing its status.
+pub(crate) fn is_unfinished(analysis: &Analysis) -> bool {
+    let summary = analysis.summary.as_ref();
+    let ran = summary.filter(|it| it.status.is_none() && it.reason != EndReason::CommandEnded);
+    !analysis.meta.command.is_empty() && ran.is_some()
 }
 
 /// Adds the columns of a status: `of` has it, and that the process is alive.

@@ -16,7 +16,7 @@ mod frames;
 mod functions;
 pub mod hist;
 pub mod html;
-mod identity;
+pub mod identity;
 pub mod imports;
 pub mod json;
 mod kinds;

@@ -6,6 +6,7 @@
 //! the wait for a runner, the checkout.
 
 mod html;
+mod order;
 mod told;
 
 use std::collections::BTreeMap;
@@ -125,7 +126,8 @@ pub fn graph(text: &str) -> Result<Graph, String> {
             .ok_or("a job without `name`")?;
         let needs = job.get("needs").and_then(Value::as_array);
         let needs = needs.into_iter().flatten().filter_map(Value::as_str);
-        Ok::<_, String>((name.to_owned(), needs.map(str::to_owned).collect()))
+        let shown = |name: &str| escape::text(name.as_bytes());
+        Ok::<_, String>((shown(name), needs.map(shown).collect()))
     };
     let mut graph = Graph::new();
     for named in jobs.iter().map(job) {
@@ -148,6 +150,8 @@ pub struct Pipeline {
     uncertain: u64,
     /// From the first job's start to the last one's end, in ns.
     length: u64,
+    /// Where the graph and the recordings do not fit together, in words.
+    warnings: Vec<String>,
 }
 
 /// A job on the path that set the pipeline's time.
@@ -163,29 +167,46 @@ struct Link {
 
 impl Pipeline {
     /// Of at least one job. The CI system's word on needs stands behind a graph.
-    pub fn new(jobs: Vec<Job>, graph: Option<&Graph>, told: &[Told]) -> Pipeline {
+    ///
+    /// # Errors
+    /// The graph has a cycle: in words.
+    pub fn new(jobs: Vec<Job>, graph: Option<&Graph>, told: &[Told]) -> Result<Pipeline, String> {
         let (mut jobs, needed) = told::place(jobs, told);
-        let graph = graph.or(needed.as_ref());
         jobs.order_by(|a, b| (a.start, a.end, &a.name).cmp(&(b.start, b.end, &b.name)));
         number(&mut jobs);
-        let needs: Vec<Vec<usize>> = match graph {
-            Some(graph) => (0..jobs.len()).map(|at| given(&jobs, at, graph)).collect(),
-            None => (0..jobs.len()).map(|at| guessed(&jobs, at)).collect(),
+        let mut warnings = Vec::new();
+        let mut overlap = 0;
+        let needs = match (graph, &needed) {
+            (Some(graph), _) => {
+                warnings.extend(order::strangers(&jobs, graph));
+                let needs = order::given(&jobs, graph)?;
+                let followed = order::follow(jobs, needs);
+                jobs = followed.jobs;
+                if let Some((by, words)) = followed.apart {
+                    overlap = by;
+                    warnings.extend((by > CLOCKS).then_some(words));
+                }
+                followed.needs
+            }
+            // The CI system's clock has no job before one that it needs.
+            (None, Some(graph)) => order::earlier(&jobs, graph),
+            (None, None) => (0..jobs.len()).map(|at| guessed(&jobs, at)).collect(),
         };
         let set = jobs.iter().map(|job| job.set).max().unwrap_or(0);
         let apart = jobs.iter().map(|job| job.apart).max().unwrap_or(0);
-        let uncertain = CLOCKS.max(set).max(apart).max(overlap(&jobs, &needs));
+        let uncertain = CLOCKS.max(set).max(apart).max(overlap);
         let told = !jobs.is_empty() && jobs.iter().all(|job| job.apart > 0);
         let start = jobs.iter().map(|job| job.start).min().unwrap_or(0);
         let end = jobs.iter().map(|job| job.end).max().unwrap_or(0);
-        Pipeline {
+        Ok(Pipeline {
             jobs,
             needs,
-            given: graph.is_some(),
+            given: graph.is_some() || needed.is_some(),
             told,
             uncertain,
             length: end.saturating_sub(start),
-        }
+            warnings,
+        })
     }
 
     fn start(&self) -> u64 {
@@ -270,7 +291,9 @@ impl Pipeline {
     /// For people.
     pub fn text(&self) -> String {
         let path = self.path();
-        let mut out = format!("{}\n{}\n\n", self.sum(), self.basis());
+        let mut out = format!("{}\n{}\n", self.sum(), self.basis());
+        out.extend(self.warnings.iter().map(|text| format!("! {text}\n")));
+        out.push('\n');
         out += &format!(
             "{:>10} {:>10} {:>6}  the path that set the time\n",
             "wait", "job", "of all"
@@ -378,6 +401,7 @@ impl Pipeline {
             "duration_ns": self.length,
             "clock_uncertainty_ns": self.uncertain,
             "clock": if self.told { "ci" } else { "machines" },
+            "warnings": self.warnings,
             "graph": if self.given { "given" } else { "times" },
             "path": path.iter().filter_map(|link| name(&link.job)).collect::<Vec<_>>(),
             "jobs": jobs.collect::<Vec<_>>(),
@@ -397,26 +421,6 @@ fn number(jobs: &mut [Job]) {
     }
 }
 
-/// The jobs before one that the graph says it needs. One that begins later is none.
-fn given(jobs: &[Job], at: usize, graph: &Graph) -> Vec<usize> {
-    // Without its number, and without its leg: who needs a job needs all legs of its matrix. What the
-    // graph has as a job is no leg of another one.
-    let plain = |name: &str| {
-        let one = name.split(" #").next().unwrap_or_default();
-        let known = [name, one].into_iter().find(|it| graph.contains_key(*it));
-        let job = known.or_else(|| one.split(" (").next());
-        job.unwrap_or_default().to_owned()
-    };
-    let needs = jobs.get(at).and_then(|job| graph.get(&plain(&job.name)));
-    let Some(needs) = needs else {
-        return Vec::new();
-    };
-    let before = jobs.iter().take(at).enumerate();
-    let needed =
-        before.filter(|(_, job)| needs.contains(&job.name) || needs.contains(&plain(&job.name)));
-    needed.map(|(at, _)| at).collect()
-}
-
 /// By the times: a job can have waited for every one that had ended when it began.
 fn guessed(jobs: &[Job], at: usize) -> Vec<usize> {
     let Some(job) = jobs.get(at) else {
@@ -425,16 +429,6 @@ fn guessed(jobs: &[Job], at: usize) -> Vec<usize> {
     let before = jobs.iter().take(at).enumerate();
     let ended = before.filter(|(_, other)| other.end <= job.start.saturating_add(CLOCKS));
     ended.map(|(at, _)| at).collect()
-}
-
-/// A job that began before one that it needs had ended: the clocks are apart by so much at least.
-fn overlap(jobs: &[Job], needs: &[Vec<usize>]) -> u64 {
-    let pairs = jobs.iter().zip(needs);
-    let apart = pairs.flat_map(|(job, needs)| {
-        let ends = needs.iter().filter_map(|need| Some(jobs.get(*need)?.end));
-        ends.map(|end| end.saturating_sub(job.start))
-    });
-    apart.max().unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -19,7 +19,12 @@ pub fn run(args: &Args, service: Service) -> Done {
     let trace = open::warned(&args.file)?;
     let name = args.file.to_string_lossy();
     let analysis = args.with.analyze(&trace, args.budget)?;
-    let json = benchmarks::json(&[Run::new(&name, &analysis)], service);
+    let run = Run::new(&name, &analysis);
+    if let Some(why) = run.no_build() {
+        let why = format!("{why}: its times measure no whole build");
+        return Err(errors::refused(why));
+    }
+    let json = benchmarks::json(&[run], service);
     let kind = (output::BENCHMARKS, false);
     super::to_file(
         (output, args.force),

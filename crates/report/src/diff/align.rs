@@ -19,6 +19,8 @@ pub struct Slot {
     /// The label in the last run with the process.
     pub label: String,
     pub runs: Vec<Option<Figures>>,
+    /// The number of runs of which it is COMMAND.
+    commands: usize,
     keys: [u64; WAYS],
 }
 
@@ -26,6 +28,11 @@ impl Slot {
     /// The figures of both sides; the first `base` runs are the base's.
     pub fn sides(&self, base: usize) -> (&[Option<Figures>], &[Option<Figures>]) {
         self.runs.split_at(base.min(self.runs.len()))
+    }
+
+    /// It is COMMAND in each run that has it.
+    pub fn is_command(&self) -> bool {
+        self.commands == self.runs.iter().flatten().count()
     }
 }
 
@@ -36,7 +43,7 @@ pub fn align(runs: &[&Run]) -> Vec<Slot> {
     for (number, run) in runs.iter().enumerate() {
         let found = find(&slots, run);
         let mut places: Vec<Option<usize>> = Vec::with_capacity(found.len());
-        for (process, found) in run.processes.iter().zip(found) {
+        for (at, (process, found)) in run.processes.iter().zip(found).enumerate() {
             let parent = process
                 .parent
                 .and_then(|at| places.get(at).copied().flatten());
@@ -48,6 +55,7 @@ pub fn align(runs: &[&Run]) -> Vec<Slot> {
                         program: String::new(),
                         label: String::new(),
                         runs: vec![None; runs.len()],
+                        commands: 0,
                         keys: process.keys,
                     });
                     slots.len() - 1
@@ -56,6 +64,7 @@ pub fn align(runs: &[&Run]) -> Vec<Slot> {
             if let Some(slot) = slots.get_mut(place) {
                 slot.program.clone_from(&process.program);
                 slot.label.clone_from(&process.label);
+                slot.commands += usize::from(run.root == Some(at));
                 if let Some(figures) = slot.runs.get_mut(number) {
                     *figures = Some(process.figures);
                 }

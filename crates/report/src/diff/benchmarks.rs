@@ -83,8 +83,14 @@ pub fn json(runs: &[Run], service: Service) -> String {
 }
 
 impl Diff {
+    /// The new runs. Where they or the base measure no whole build, there is no figure: a service
+    /// that learned one would hold later builds against it.
     pub fn benchmarks(&self, service: Service) -> String {
-        json(&self.new, service)
+        let runs = match self.no_build() {
+            Some(_) => &[],
+            None => self.new.as_slice(),
+        };
+        json(runs, service)
     }
 }
 
@@ -130,3 +136,7 @@ fn bencher(figures: &[(String, &str, Measured)]) -> Value {
     }
     Value::Object(all)
 }
+
+#[cfg(test)]
+#[path = "tests/benchmarks.rs"]
+mod tests;

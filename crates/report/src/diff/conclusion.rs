@@ -84,7 +84,7 @@ impl Diff {
                 return self.same_wall(wall, inside);
             }
         };
-        if let Some(methods) = self.methods() {
+        if let Some(methods) = self.methods().or_else(|| self.strangers()) {
             return format!("{word}: {figures}; {methods}");
         }
         let cause = self.cause().map_or(String::new(), |it| format!(": {it}"));

@@ -8,7 +8,7 @@ impl Run {
     pub(super) fn partial(&self) -> Option<(&str, &'static str)> {
         let why = match (self.cut, self.unfinished) {
             (true, _) => "is truncated",
-            (_, true) => "ended before its command did",
+            (_, true) => exit::UNFINISHED,
             _ => return None,
         };
         Some((&self.file, why))
@@ -17,6 +17,13 @@ impl Run {
     /// COMMAND ended with another status than 0. An unknown end is no failure.
     pub fn failed(&self) -> bool {
         exit::failed(self.status)
+    }
+
+    /// The reason why its times measure no whole build, in words.
+    pub fn no_build(&self) -> Option<String> {
+        let (file, end) = (&self.file, self.status.filter(|_| self.failed()));
+        let failed = end.map(|end| format!("{file}: its build failed ({})", exit::words(end)));
+        failed.or_else(|| self.partial().map(|(file, why)| format!("{file} {why}")))
     }
 }
 

@@ -57,8 +57,9 @@ impl Diff {
     /// It compares the medians. A difference inside a known spread passes, and so does one of the
     /// wall time or of waits for a CPU that is the runner's alone, unless the gate is strict. The
     /// error names builds that failed; a figure that cannot be compared: of a truncated recording or
-    /// of one that ended before COMMAND did, of recordings by different methods, unknown, or with more
-    /// unknown time than it may grow; and a growth that may be the build's or somebody else's.
+    /// of one that ended before COMMAND did, of recordings by different methods or of commands with
+    /// nothing in common, unknown, or with more unknown time than it may grow; and a growth that may be
+    /// the build's or somebody else's.
     pub fn gate(&self) -> Option<Result<Gate, String>> {
         let (figure, most) = self.ask.gate?;
         let judged = self.judge_gate(figure, most);
@@ -81,7 +82,7 @@ impl Diff {
         if let Some((file, why)) = runs().find_map(Run::partial) {
             return Err(format!("{file} {why}"));
         }
-        if let Some(methods) = self.methods() {
+        if let Some(methods) = self.methods().or_else(|| self.strangers()) {
             return Err(methods);
         }
         let judged = self.whole(figure).filter(|judged| judged.base > 0);

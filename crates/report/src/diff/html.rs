@@ -3,10 +3,10 @@
 
 use std::fmt::Write;
 
+use super::commands::command;
 use super::functions::NONE;
 use super::lanes::Axis;
 use super::tables::{Frame, Medium};
-use super::text::command;
 use super::{Diff, Figure, Run};
 use crate::escape::html;
 use crate::html::pictures::ticks;
@@ -49,7 +49,7 @@ impl Diff {
             let _ = writeln!(body, "<p class=\"dim\">{NONE}</p>");
         }
         self.show_functions(&mut Page(&mut body));
-        let title = html(&command(&self.new));
+        let title = html(&self.title(usize::MAX));
         let verdict = html(&self.conclusion());
         static_page(&title, PAGE, &[("verdict", &verdict), ("body", &body)])
     }

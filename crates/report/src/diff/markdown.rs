@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use super::commands::command;
 use super::tables::{difference, Frame, Medium};
-use super::text::command;
 use super::{percent, Diff, Figure};
 use crate::escape::{code, markdown};
 use crate::table::Table;
@@ -63,7 +63,12 @@ impl Diff {
                 }
             )
         });
-        let _ = writeln!(out, "### {}{change}\n", code(&command(&self.new)));
+        let (base, new) = (command(&self.base), command(&self.new));
+        let base = match base == new {
+            true => String::new(),
+            false => format!("{} → ", code(&base)),
+        };
+        let _ = writeln!(out, "### {base}{}{change}\n", code(&new));
         let sign = if self.failure().is_some() { "❌ " } else { "" };
         let _ = writeln!(out, "{sign}**{}**\n", markdown(&self.conclusion()));
         if let Some(text) = self.explanation() {

@@ -1,33 +1,45 @@
 //! Recordings by different methods: what one of them lacks is not compared.
 
+use tr_analyze::model::Basis;
+
 use super::run::{Figure, Figures, Run};
 use super::Diff;
 use crate::facts::demands::Demand;
 
-/// BPF programs record the same facts, whoever attaches them.
-fn source(run: &Run) -> &str {
-    match run.method.as_str() {
-        "sudo" => "bpf",
-        method => method,
+/// What a run's times come from. BPF programs record the same facts, whoever attaches them, but by
+/// `--light` totals of each task; so does an import where the file tells no more.
+fn source(run: &Run) -> String {
+    match (run.method.as_str(), run.basis) {
+        ("bpf" | "sudo", Basis::Events) => "bpf".into(),
+        ("bpf" | "sudo", _) => "bpf --light".into(),
+        (method @ ("ptrace" | "poll"), _) | (method, Basis::Events) => method.into(),
+        (method, _) => format!("{method} (totals)"),
     }
 }
 
-fn differ<'a>(mut methods: impl Iterator<Item = &'a str>) -> bool {
-    let first = methods.next();
-    methods.any(|method| Some(method) != first)
+fn sources<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
+    let mut names: Vec<String> = runs.map(source).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
-/// Of runs by different methods keeps the facts that each method tells.
+/// Of runs by different methods keeps the facts that each method tells; of runs that do not all have
+/// a critical path what does not come from it.
 pub(super) fn keep_common(base: &mut [Run], new: &mut [Run]) {
-    if differ(base.iter().chain(&*new).map(source)) {
-        for run in base.iter_mut().chain(new) {
+    let methods = sources(base.iter().chain(&*new)).len();
+    let pathless = base.iter().chain(&*new).any(|run| run.no_path.is_some());
+    for run in base.iter_mut().chain(new) {
+        if methods > 1 {
             run.forget_events();
+        }
+        if methods > 1 || pathless {
+            run.forget_path();
         }
     }
 }
 
 fn forget(figures: &mut Figures) {
-    figures.forget(Figure::CriticalPath);
     figures.forget(Figure::RunQueue);
     figures.forget(Figure::Blocked);
     figures.forget(Figure::Sleep);
@@ -46,17 +58,24 @@ impl Run {
         let unknown = self.figures.get(Figure::OnCpu).is_none();
         for step in self.steps.values_mut() {
             step.starved = None;
-            step.path = None;
             if unknown {
                 step.on_cpu = None;
             }
         }
-        self.demands.retain(|demand, _| {
-            !matches!(
-                demand,
-                Demand::DiskWait | Demand::Sync | Demand::DiskPath | Demand::NetworkPath
-            )
-        });
+        self.demands
+            .retain(|demand, _| !matches!(demand, Demand::DiskWait | Demand::Sync));
+    }
+
+    fn forget_path(&mut self) {
+        self.figures.forget(Figure::CriticalPath);
+        for process in &mut self.processes {
+            process.figures.forget(Figure::CriticalPath);
+        }
+        for step in self.steps.values_mut() {
+            step.path = None;
+        }
+        self.demands
+            .retain(|demand, _| !matches!(demand, Demand::DiskPath | Demand::NetworkPath));
         self.parts = None;
         self.path.clear();
     }
@@ -65,12 +84,25 @@ impl Run {
 impl Diff {
     /// The methods, if they differ: in words.
     pub(super) fn methods(&self) -> Option<String> {
+        let names = sources(self.base.iter().chain(&self.new));
+        (names.len() > 1).then(|| format!("not the same method: {}", names.join(" and ")))
+    }
+
+    /// The runs without a critical path, where others have one: in words.
+    pub(super) fn pathless(&self) -> Vec<String> {
         let runs = || self.base.iter().chain(&self.new);
-        differ(runs().map(source)).then(|| {
-            let mut names: Vec<&str> = runs().map(source).collect();
-            names.sort_unstable();
-            names.dedup();
-            format!("not the same method: {}", names.join(" and "))
+        if self.methods().is_some() || runs().all(|run| run.no_path.is_some()) {
+            return Vec::new();
+        }
+        let none = runs().filter_map(|run| run.no_path.as_ref().map(|why| (run, why)));
+        none.map(|(run, why)| {
+            let file = &run.file;
+            format!("{file}: {why}; the critical path and causes are not compared")
         })
+        .collect()
     }
 }
+
+#[cfg(test)]
+#[path = "tests/methods.rs"]
+mod tests;

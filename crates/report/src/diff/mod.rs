@@ -5,6 +5,7 @@ mod align;
 mod ask;
 pub mod benchmarks;
 mod causes;
+mod commands;
 mod conclusion;
 mod demands;
 mod ends;
@@ -73,8 +74,9 @@ pub struct Diff {
     functions: Option<Vec<FunctionChange>>,
     /// What the difference of the wall time consists of.
     causes: Causes,
-    /// The number of processes on both sides.
+    /// The number of processes on both sides, and that without the commands themselves.
     matched: usize,
+    shared: usize,
 }
 
 named! {
@@ -173,9 +175,13 @@ impl Diff {
             let (base, new) = slot.sides(base.len());
             base.iter().any(Option::is_some) && new.iter().any(Option::is_some)
         };
-        Diff {
+        let both = slots.iter().filter(both);
+        let shared = both.clone().filter(|slot| !slot.is_command()).count();
+        let matched = both.count();
+        let mut diff = Diff {
             causes: Causes::new((&base, &new), unmatched(&slots, base.len())),
-            matched: slots.iter().filter(both).count(),
+            matched,
+            shared,
             whole,
             loads,
             demands,
@@ -189,7 +195,11 @@ impl Diff {
             left_out,
             set_aside,
             ask,
+        };
+        if diff.strangers().is_some() {
+            diff.causes = Causes::default();
         }
+        diff
     }
 
     fn whole(&self, figure: Figure) -> Option<&Judged> {
@@ -232,6 +242,8 @@ impl Diff {
         said.extend(self.methods().map(|methods| {
             format!("{methods}: waits for CPUs, disks and the network, the critical path and causes are not compared")
         }));
+        said.extend(self.pathless());
+        said.extend(self.other_commands());
         let kernels = all(|run| run.kernel.clone());
         if kernels.len() > 1 {
             said.push(format!("not the same kernel: {}", kernels.join("; ")));

@@ -1,18 +1,19 @@
 //! One recording, reduced to the compared figures.
 
 use tr_analyze::critical_path::{self, CriticalPath, Segment};
-use tr_analyze::model::{Analysis, Process, Times};
+use tr_analyze::model::{Analysis, Basis, Process, Times};
 use tr_analyze::sort::Rows;
 use tr_format::event::Ktime;
-use tr_format::meta::EndReason;
 
 use super::parts::Parts;
 use super::profile::Profile;
+use crate::exit::is_unfinished;
 use crate::facts::demands::{self, Demands};
 use crate::facts::loads::Loads;
 use crate::facts::normal::{self, pids, Paths};
 use crate::facts::step_sums::{self, StepSums};
 use crate::names::named;
+use crate::warnings::is_cut;
 use crate::{escape, kinds, label, who};
 
 named! {
@@ -88,7 +89,7 @@ pub struct Proc {
     pub figures: Figures,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Run {
     /// The file's name, escaped.
     pub file: String,
@@ -102,12 +103,18 @@ pub struct Run {
     /// The CPU's model, escaped; empty where the recording does not tell it.
     pub cpu: String,
     pub method: String,
+    /// The source of its times.
+    pub basis: Basis,
+    /// The reason why its critical path is not known, if it is not.
+    pub no_path: Option<String>,
     pub cut: bool,
     /// The recording ended while COMMAND ran.
     pub unfinished: bool,
     pub lost: bool,
     pub figures: Figures,
     pub processes: Vec<Proc>,
+    /// COMMAND's place among them.
+    pub root: Option<usize>,
     pub steps: StepSums,
     pub path: Vec<Bar>,
     /// What the build asked of disks, the network and memory.
@@ -162,6 +169,7 @@ impl Run {
                 figures: Figures::new(wall, &process.times, process.max_rss, path),
             });
         }
+        let root = critical_path::root(analysis).ok();
         let rss = analysis.processes.iter().filter_map(|p| p.max_rss).max();
         let wall = analysis.wall();
         Run {
@@ -173,11 +181,17 @@ impl Run {
             kernel: escape::text(meta.kernel.as_bytes()),
             cpu: who::cpu(meta).unwrap_or_default(),
             method: escape::text(meta.recorded_by().as_bytes()),
-            cut: analysis.summary.is_none() || analysis.quality.truncated.is_some(),
+            basis: analysis.basis(),
+            no_path: path.is_none().then(|| {
+                let left_out = analysis.quality.left_out.clone();
+                left_out.unwrap_or_else(|| "no critical path is known".into())
+            }),
+            cut: is_cut(analysis) || analysis.quality.truncated.is_some(),
             unfinished: is_unfinished(analysis),
             lost: !analysis.quality.lost.is_empty(),
             figures: Figures::new(wall, &analysis.totals.times, rss, None),
             processes,
+            root: root.and_then(|root| place.get(root.0 as usize).copied().flatten()),
             steps: step_sums::sums(analysis, path.as_ref().map_or(&[], |path| &path.segments)),
             path: path
                 .as_ref()
@@ -250,15 +264,6 @@ fn states_of(segments: &[Segment]) -> [u64; 5] {
         }
     }
     times
-}
-
-/// The recording ended while COMMAND ran, so the figures are of a part of it.
-///
-/// An import may know that COMMAND ended without knowing its status.
-fn is_unfinished(analysis: &Analysis) -> bool {
-    let summary = analysis.summary.as_ref();
-    let ran = summary.filter(|it| it.status.is_none() && it.reason != EndReason::CommandEnded);
-    !analysis.meta.command.is_empty() && ran.is_some()
 }
 
 fn parents_first(analysis: &Analysis) -> Vec<usize> {

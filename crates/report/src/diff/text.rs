@@ -2,20 +2,9 @@
 
 use super::functions::NONE;
 use super::tables::{Frame, Medium};
-use super::{Diff, Run};
+use super::Diff;
 use crate::style::{Paint, Style};
 use crate::table::Table;
-use crate::units;
-
-pub(super) fn command(runs: &[Run]) -> String {
-    let mut all: Vec<&str> = runs.iter().map(|run| run.command.as_str()).collect();
-    all.dedup();
-    match all.as_slice() {
-        [""] => "the recording".into(),
-        [one] => (*one).to_owned(),
-        _ => all.join("; "),
-    }
-}
 
 struct Terminal<'a> {
     out: &'a mut String,
@@ -77,13 +66,7 @@ impl Diff {
     }
 
     fn header(&self, out: &mut String, style: &Style) {
-        let (base, new) = (command(&self.base), command(&self.new));
-        let title = if base == new {
-            base
-        } else {
-            format!("{base} → {new}")
-        };
-        style.line(out, &units::shorten(&title, style.width));
+        style.line(out, &self.title(style.width));
         for (lead, runs) in [("base  ", &self.base), ("new   ", &self.new)] {
             let files: Vec<String> = runs.iter().map(|run| run.file.clone()).collect();
             style.items(out, lead, &files, " · ");

@@ -30,6 +30,9 @@ impl Pipeline {
             html(&self.sum()),
             html(self.basis())
         );
+        for text in &self.warnings {
+            let _ = writeln!(body, "<p class=\"bad\">{}</p>", html(text));
+        }
         self.picture(&mut body, &path);
         self.path_table(&mut body, &path);
         self.gains_table(&mut body, &path);

@@ -25,7 +25,7 @@ use tr_format::event::{CpuId, Ktime};
 use crate::advice::facts::Facts;
 use crate::facts::shares::CpuShares;
 use crate::view::View;
-use crate::{label, units};
+use crate::{exit, label, units, warnings, who};
 pub use page::page;
 pub(crate) use page::WhatIf;
 pub use render::{cheapest, table, Costs, Row};
@@ -86,6 +86,8 @@ pub struct Knee {
 pub struct Forecast {
     /// The recorded time of the path.
     pub recorded: u64,
+    /// The forecast with nothing changed, if the simulation is too far off to be told against the recorded time.
+    pub unchanged: Option<u64>,
     pub wall: Interval,
     pub cpus: u64,
     pub recorded_cpus: u64,
@@ -98,6 +100,8 @@ pub struct Forecast {
     pub knee: Option<Knee>,
     /// What it assumes, and what it does not know.
     pub assumed: Vec<String>,
+    /// What makes it doubtful, or of another run than a whole one that ended well.
+    pub warnings: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -292,14 +296,16 @@ impl Predictor {
         let least_fit = if cpus > 1 { fit } else { (1, 1) };
         let part = |ns, fit, thousandths| Done::times(Done::times(ns, fit), (thousandths, 1000));
         let high = part(high.max(done.wall), fit, 1000 + error.1);
+        let low = part(
+            least.min(done.wall),
+            least_fit,
+            1000u64.saturating_sub(error.0),
+        );
+        let all = self.unexplained(machine, &done);
         let interval = Interval {
-            low: part(
-                least.min(done.wall),
-                least_fit,
-                1000u64.saturating_sub(error.0),
-            ),
+            low: all.map_or(low, |all| low.min(all)),
             likely: Done::times(done.wall, fit),
-            high: high.max(self.unexplained(machine, &done)),
+            high: all.map_or(high, |all| high.max(all)),
         };
         (interval, done.fitted(fit))
     }
@@ -332,12 +338,36 @@ impl Predictor {
         unthrottled(self.recorded, self.throttled, self.replayed)
     }
 
-    /// The time, if all that the recorded run took longer than its simulation remains, however much it is.
-    fn unexplained(&self, machine: Machine, done: &Done) -> u64 {
-        match self.is_fitted(machine) && machine.cpus > 1 {
-            true => Done::times(done.wall, (self.without_quota(), self.replayed)),
-            false => 0,
-        }
+    /// The time, if all that the recorded run took longer than its simulation, or less long, remains, however much
+    /// it is.
+    fn unexplained(&self, machine: Machine, done: &Done) -> Option<u64> {
+        let on_one = self.recorded_cpus == 1 && machine.cpus == 1 && self.off().is_some();
+        let all = self.is_fitted(machine) && machine.cpus > 1 || on_one;
+        all.then(|| Done::times(done.wall, (self.without_quota(), self.replayed)))
+    }
+
+    /// The recorded time without a quota's waits and the forecast of the same, where this is wrong by more
+    /// than [`MOST_OFF`]: what the simulation lacks is not known then, and forecasts of changes lack it, too.
+    fn off(&self) -> Option<(u64, u64)> {
+        let recorded = self.without_quota();
+        let nearest = bounded(recorded, self.replayed);
+        // Forecasts of these are without what the simulation lacks.
+        let is_without = self.wanted.alone || self.wanted.quota.is_some();
+        let forecast = match self.recorded_cpus {
+            1 => self.replayed,
+            _ => nearest,
+        };
+        let is_off = nearest != recorded && self.replayed > 0 && !is_without;
+        is_off.then_some((recorded, forecast))
+    }
+
+    /// The same, in words.
+    fn off_words(&self) -> Option<String> {
+        let (recorded, forecast) = self.off()?;
+        let [recorded, forecast] = [recorded, forecast].map(units::time);
+        Some(format!(
+            "with nothing changed, the simulation takes {forecast} and not {recorded}: compare changes with {forecast}"
+        ))
     }
 
     /// The least and the most time in ns: by the jobs that need others, by the cost of other tasks' use
@@ -447,8 +477,11 @@ impl Predictor {
     pub fn forecast(&self, analysis: &Analysis) -> Forecast {
         let cpus = self.cpus();
         let (wall, done) = self.interval(cpus, self.wanted.jobs);
+        let mut said = warnings(analysis);
+        said.extend(self.off_words());
         Forecast {
             recorded: self.recorded,
+            unchanged: self.off().map(|(_, forecast)| forecast),
             wall,
             cpus,
             recorded_cpus: self.recorded_cpus,
@@ -458,6 +491,7 @@ impl Predictor {
             path: parts(analysis, &done),
             knee: self.knee(analysis),
             assumed: self.assumed(),
+            warnings: said,
         }
     }
 
@@ -508,6 +542,8 @@ const SERVER: u64 = 200;
 pub const MOST_CPUS: u64 = 64;
 /// The parts of a path that are told.
 const PARTS: usize = 6;
+/// The columns of the command in a warning.
+const COMMAND: usize = 60;
 
 /// A recorded time without that in which a quota throttled it, but no less than its simulation, unless it is.
 fn unthrottled(recorded: u64, throttled: u64, replayed: u64) -> u64 {
@@ -618,6 +654,27 @@ fn others(schedule: &Schedule, (same, most): (Machine, u64), (recorded, alone): 
         true => high / 2,
         false => high,
     }
+}
+
+/// That the recorded run failed or is in the recording in part, and what makes its numbers incomplete.
+fn warnings(analysis: &Analysis) -> Vec<String> {
+    let mut said = Vec::new();
+    let status = analysis.summary.as_ref().and_then(|it| it.status);
+    if let Some(status) = status.filter(|it| exit::failed(Some(*it))) {
+        let command = units::shorten(&who::recorded(&analysis.meta), COMMAND);
+        let end = exit::words(status);
+        said.push(format!(
+            "{command} failed ({end}): the forecast is of a run that fails"
+        ));
+    }
+    if exit::is_unfinished(analysis) {
+        let ended = exit::UNFINISHED;
+        said.push(format!(
+            "the recording {ended}: the forecast is of that part"
+        ));
+    }
+    said.extend(warnings::warnings(analysis));
+    said
 }
 
 /// The parts of a path by process, the longest first.

@@ -37,10 +37,13 @@ pub fn page(
     // Nothing in the data ends its element.
     let data = serde_json::to_string(&data)?.replace('<', "\\u003c");
     let title = escape::html(&who::recorded(&analysis.meta));
+    let warnings = forecast.warnings.iter();
+    let warnings = warnings.map(|text| format!("<p class=\"bad\">{}</p>\n", escape::html(text)));
+    let warnings: String = warnings.collect();
     Ok(html::scripted_page(
         &title,
         (BODY, SCRIPT),
-        &[("data", data.as_str())],
+        &[("warnings", warnings.as_str()), ("data", data.as_str())],
     ))
 }
 
@@ -73,7 +76,9 @@ impl WhatIf {
         // So fine that no bar is wrong by a pixel.
         let unit = (predictor.recorded / 4000).max(1);
         let start = (predictor.recorded_cpus, None);
-        let schedules = Schedules::new(&predictor, analysis, start, (FEW, unit));
+        let mut schedules = Schedules::new(&predictor, analysis, start, (FEW, unit));
+        // The page has all other warnings.
+        schedules.assumed.extend(predictor.off_words());
         Some(WhatIf::Schedules(Box::new(schedules)))
     }
 }

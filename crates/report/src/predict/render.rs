@@ -131,6 +131,7 @@ impl Forecast {
             "recorded": {"wall_ns": self.recorded, "cpus": self.recorded_cpus},
             "cpus": self.cpus,
             "jobs": self.jobs,
+            "unchanged_ns": self.unchanged,
             "wall": interval(self.wall),
             "on_cpu_ns": self.on_cpu,
             "shards": self.shards,
@@ -139,6 +140,7 @@ impl Forecast {
             "path": self.path,
             "knee": knee.map(|knee| json!({"cpus": knee.cpus, "path": knee.because})),
             "assumed": self.assumed,
+            "warnings": self.warnings,
             "table": columns().rows(rows.iter().cloned()),
         })
     }
@@ -146,8 +148,15 @@ impl Forecast {
     pub fn text(&self, rows: &[Row], costs: &Costs, style: &Style) -> String {
         let mut out = String::new();
         let wall = units::interval(self.wall.likely, (self.wall.low, self.wall.high));
-        let first = format!("{} → {wall}", units::time(self.recorded));
+        let from = match self.unchanged {
+            Some(unchanged) => format!("unchanged {}", units::time(unchanged)),
+            None => units::time(self.recorded),
+        };
+        let first = format!("{from} → {wall}");
         style.painted(&mut out, Paint::Bold, &first);
+        for text in &self.warnings {
+            style.wrapped(&mut out, Paint::Bad, "! ", text);
+        }
         let line = |out: &mut String, lead: &str, text: &str| {
             style.wrapped(out, Paint::Plain, lead, text);
         };

@@ -15,6 +15,10 @@ fn job(name: &str, from: u64, to: u64) -> Job {
     }
 }
 
+fn pipeline(jobs: Vec<Job>, graph: Option<&Graph>, told: &[Told]) -> Pipeline {
+    Pipeline::new(jobs, graph, told).unwrap()
+}
+
 /// build ==========
 /// lint  ===
 /// unit            __========
@@ -39,8 +43,8 @@ fn needs() -> Graph {
 #[test]
 fn the_path_goes_through_the_job_that_ended_last() {
     for pipeline in [
-        Pipeline::new(jobs(), Some(&needs()), &[]),
-        Pipeline::new(jobs(), None, &[]),
+        pipeline(jobs(), Some(&needs()), &[]),
+        pipeline(jobs(), None, &[]),
     ] {
         let json = pipeline.json();
         assert_eq!(json["path"], serde_json::json!(["build", "e2e", "deploy"]));
@@ -75,14 +79,96 @@ fn clocks_that_disagree_are_told() {
     // test needs build, but began 2 s before build's end by its own clock.
     let jobs = vec![job("build", 0, 10), job("test", 8, 20)];
     let graph = graph(r#"{"jobs": [{"name": "test", "needs": ["build"]}]}"#).unwrap();
-    let json = Pipeline::new(jobs, Some(&graph), &[]).json();
+    let json = pipeline(jobs, Some(&graph), &[]).json();
     assert_eq!(json["clock_uncertainty_ns"], 2 * S);
     assert_eq!(json["path"], serde_json::json!(["build", "test"]));
 }
 
+/// e2e   ====                      its clock is behind
+/// build       ===
+/// unit             =====
+#[test]
+fn the_graph_has_the_order_and_not_the_clocks() {
+    let jobs = || vec![job("e2e", 0, 4), job("build", 14, 17), job("unit", 18, 23)];
+    let text = r#"{"jobs": [{"name": "build"}, {"name": "unit", "needs": ["build"]}, {"name": "e2e", "needs": ["unit"]}]}"#;
+    let told = pipeline(jobs(), Some(&graph(text).unwrap()), &[]);
+    let json = told.json();
+    assert_eq!(json["path"], serde_json::json!(["build", "unit", "e2e"]));
+    assert_eq!(json["clock_uncertainty_ns"], 23 * S);
+    // build, the wait of unit, unit, e2e.
+    assert_eq!(json["duration_ns"], (3 + 1 + 5 + 4) * S);
+    assert_eq!(json["jobs"][2]["needs"], serde_json::json!(["unit"]));
+    assert_eq!(
+        (&json["jobs"][2]["start_ns"], &json["jobs"][2]["wait_ns"]),
+        (&(9 * S).into(), &0.into())
+    );
+    let said = json["warnings"][0].as_str().unwrap();
+    assert!(
+        said.starts_with("e2e began 23.00 s before the end of unit"),
+        "{said}"
+    );
+    for text in [told.text(), told.html()] {
+        assert!(text.contains(said), "{text}");
+    }
+    // A difference that network time leaves is none to tell.
+    let mut near = jobs();
+    near[0].start = 1_022 * S + S - CLOCKS;
+    near[0].end = 1_030 * S;
+    let json = pipeline(near, Some(&graph(text).unwrap()), &[]).json();
+    assert_eq!(json["warnings"], serde_json::json!([]));
+    assert_eq!(json["clock_uncertainty_ns"], CLOCKS);
+}
+
+#[test]
+fn a_graph_with_a_cycle_is_refused() {
+    let text = r#"{"jobs": [{"name": "e2e", "needs": ["unit"]}, {"name": "unit", "needs": ["build", "lint"]},
+        {"name": "build", "needs": ["e2e"]}, {"name": "lint"}]}"#;
+    let refused = Pipeline::new(jobs(), Some(&graph(text).unwrap()), &[]).unwrap_err();
+    assert_eq!(
+        refused,
+        "the job graph has a cycle: build needs e2e needs unit needs build"
+    );
+    let own = graph(r#"{"jobs": [{"name": "a", "needs": ["a"]}]}"#).unwrap();
+    let refused = Pipeline::new(vec![job("a", 0, 1)], Some(&own), &[]).unwrap_err();
+    assert_eq!(refused, "the job graph has a cycle: a needs a");
+}
+
+#[test]
+fn names_without_a_counterpart_are_told() {
+    let text = r#"{"jobs": [{"name": "Unit tests", "needs": ["build"]}, {"name": "build", "needs": ["image"]}]}"#;
+    let jobs = vec![
+        job("build", 0, 10),
+        job("unit", 12, 20),
+        job("build", 30, 40),
+    ];
+    let json = pipeline(jobs, Some(&graph(text).unwrap()), &[]).json();
+    let said = serde_json::json!([
+        "the graph names no recording: Unit tests, image",
+        "1 job is not in the graph: unit"
+    ]);
+    assert_eq!(json["warnings"], said);
+}
+
+/// build ===       ===    twice
+/// lint  (not recorded)
+/// test       ===
+#[test]
+fn a_job_waits_for_what_an_unrecorded_one_needs_and_for_no_later_attempt() {
+    let text =
+        r#"{"jobs": [{"name": "test", "needs": ["lint"]}, {"name": "lint", "needs": ["build"]}]}"#;
+    let jobs = vec![job("build", 0, 3), job("build", 9, 12), job("test", 5, 8)];
+    let json = pipeline(jobs, Some(&graph(text).unwrap()), &[]).json();
+    let test = &json["jobs"][1];
+    assert_eq!(
+        (&test["name"], &test["needs"]),
+        (&"test".into(), &serde_json::json!(["build"]))
+    );
+    assert_eq!(json["clock_uncertainty_ns"], CLOCKS);
+}
+
 #[test]
 fn names_are_told_apart_and_bad_graphs_refused() {
-    let json = Pipeline::new(vec![job("t", 0, 1), job("t", 2, 3)], None, &[]).json();
+    let json = pipeline(vec![job("t", 0, 1), job("t", 2, 3)], None, &[]).json();
     assert_eq!(json["path"], serde_json::json!(["t", "t #2"]));
     for bad in ["", "[]", "{}", r#"{"jobs": [{}]}"#] {
         assert!(graph(bad).is_err(), "{bad}");
@@ -110,7 +196,7 @@ fn the_ci_system_adds_jobs_times_and_needs() {
         told("image", 12, 20, &["build (ubuntu)"]),
         told("test", 22, 30, &["image"]),
     ];
-    let pipeline = Pipeline::new(jobs, None, &all);
+    let pipeline = pipeline(jobs, None, &all);
     let json = pipeline.json();
     // By name, by the only job that it lies in, and one without a recording.
     assert_eq!(json["path"], serde_json::json!(["build", "image", "x86"]));
@@ -147,7 +233,7 @@ fn a_second_recording_in_a_job_is_no_other_job() {
     let needs = graph(
         r#"{"jobs": [{"name": "test", "needs": ["build"]}, {"name": "deploy", "needs": ["test"]}]}"#,
     );
-    let json = Pipeline::new(recordings, Some(&needs.unwrap()), &all).json();
+    let json = pipeline(recordings, Some(&needs.unwrap()), &all).json();
     let names: Vec<_> = json["jobs"]
         .as_array()
         .unwrap()
@@ -182,7 +268,7 @@ fn a_job_of_the_graph_is_no_leg_of_another_one() {
         ]
     };
     let needed = |text: &str| {
-        let json = Pipeline::new(all(), Some(&graph(text).unwrap()), &[]).json();
+        let json = pipeline(all(), Some(&graph(text).unwrap()), &[]).json();
         json["jobs"][4]["needs"].clone()
     };
     let both = r#"{"jobs": [{"name": "test"}, {"name": "test (slow)"}, {"name": "deploy", "needs": ["test"]}]}"#;
@@ -197,7 +283,7 @@ fn a_job_of_the_graph_is_no_leg_of_another_one() {
 fn names_of_the_ci_system_are_escaped_and_needs_found_by_them() {
     let odd = "a\u{1b}[2J\u{202e}";
     let all = [told(odd, 0, 5, &[]), told("b", 6, 9, &[odd])];
-    let pipeline = Pipeline::new(Vec::new(), None, &all);
+    let pipeline = pipeline(Vec::new(), None, &all);
     let json = pipeline.json();
     let shown = escape::text(odd.as_bytes());
     assert_eq!(json["jobs"][1]["needs"], serde_json::json!([shown]));
@@ -211,7 +297,7 @@ fn names_of_the_ci_system_are_escaped_and_needs_found_by_them() {
 fn the_page_has_each_job_once_and_no_markup_of_theirs() {
     let mut all = jobs();
     all.push(job("<b>&", 40, 41));
-    let page = Pipeline::new(all, Some(&needs()), &[]).html();
+    let page = pipeline(all, Some(&needs()), &[]).html();
     for name in ["build", "lint", "unit", "e2e", "deploy", "&lt;b&gt;&amp;"] {
         let bar = format!(">{name}</text>");
         assert_eq!(page.matches(&bar).count(), 1, "{name}");

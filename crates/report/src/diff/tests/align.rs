@@ -1,7 +1,6 @@
 //! Unit tests of `align`.
 
 use super::*;
-use crate::facts::loads::Loads;
 
 /// Processes with their parents' indexes and keys: exact, then label.
 fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
@@ -13,26 +12,10 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
         figures: Figures::default(),
     };
     Run {
-        file: String::new(),
-        command: String::new(),
-        status: None,
         cpus: 1,
-        allowed: None,
-        kernel: String::new(),
-        cpu: String::new(),
         method: "bpf".into(),
-        cut: false,
-        unfinished: false,
-        lost: false,
-        figures: Figures::default(),
         processes: processes.iter().map(process).collect(),
-        steps: Default::default(),
-        path: Vec::new(),
-        demands: Default::default(),
-        parts: None,
-        machine: Loads::default(),
-        profile: None,
-        timeline: Vec::new(),
+        ..Run::default()
     }
 }
 

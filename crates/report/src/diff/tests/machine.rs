@@ -16,30 +16,15 @@ pub(in crate::diff) fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
         ..Times::default()
     };
     Run {
-        file: String::new(),
-        command: String::new(),
-        status: None,
         cpus: 2,
-        allowed: None,
-        kernel: String::new(),
-        cpu: String::new(),
         method: "bpf".into(),
-        cut: false,
-        unfinished: false,
-        lost: false,
         figures: Figures::new(wall * SECOND, &times, None, None),
-        processes: Vec::new(),
-        steps: crate::facts::step_sums::StepSums::default(),
-        path: Vec::new(),
-        profile: None,
-        timeline: Vec::new(),
-        demands: Default::default(),
-        parts: None,
         machine: Loads {
             loads: [(Load::Others, others * SECOND)].into(),
             work: Some(on_cpu * SECOND),
             calls: Some(BTreeMap::new()),
         },
+        ..Run::default()
     }
 }
 

@@ -1,8 +1,6 @@
 //! Unit tests of the comparison of steps.
 
 use super::*;
-use crate::diff::Figures;
-use crate::facts::loads::Loads;
 use crate::facts::normal::stable;
 use crate::facts::parts::PartTimes;
 
@@ -22,26 +20,10 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
         ((StepKind::Target, (*name).to_owned()), sum)
     };
     Run {
-        file: String::new(),
-        command: String::new(),
-        status: None,
         cpus: 1,
-        allowed: None,
-        kernel: String::new(),
-        cpu: String::new(),
         method: "bpf".into(),
-        cut: false,
-        unfinished: false,
-        lost: false,
-        figures: Figures::default(),
-        processes: Vec::new(),
         steps: steps.iter().map(step).collect(),
-        path: Vec::new(),
-        demands: Default::default(),
-        parts: None,
-        machine: Loads::default(),
-        profile: None,
-        timeline: Vec::new(),
+        ..Run::default()
     }
 }
 

@@ -1,0 +1,73 @@
+//! The commands of the two sides.
+
+use super::run::{Proc, Run};
+use super::Diff;
+use crate::units;
+
+/// The columns of each command in a warning.
+const SHOWN: usize = 60;
+
+/// The commands of some runs, each once.
+pub(super) fn command(runs: &[Run]) -> String {
+    let mut all: Vec<&str> = runs.iter().map(|run| run.command.as_str()).collect();
+    all.dedup();
+    match all.as_slice() {
+        [""] => "the recording".into(),
+        [one] => (*one).to_owned(),
+        _ => all.join("; "),
+    }
+}
+
+impl Run {
+    /// The runs are of one command, by the keys by which processes match.
+    fn has_command_of(&self, other: &Run) -> bool {
+        let root = |run: &'_ Run| run.root.and_then(|at| run.processes.get(at).cloned());
+        let same = |(own, its): (Proc, Proc)| own.keys.iter().zip(its.keys).any(|(a, b)| *a == b);
+        // Of a recording without a command, or without its process, nothing is known.
+        self.command == other.command || root(self).zip(root(other)).is_none_or(same)
+    }
+}
+
+impl Diff {
+    /// Both sides' commands in so many columns, each in half of them if need be; the same one stands once.
+    pub(super) fn title(&self, columns: usize) -> String {
+        const ARROW: &str = " → ";
+        let (base, new) = (command(&self.base), command(&self.new));
+        if base == new {
+            return units::shorten(&base, columns);
+        }
+        let room = columns.saturating_sub(units::width(ARROW));
+        let part = |text: &str, beside: &str| {
+            let part = room.saturating_sub(units::width(beside)).max(room / 2);
+            units::shorten(text, part)
+        };
+        format!("{}{ARROW}{}", part(&base, &new), part(&new, &base))
+    }
+
+    /// That the runs are of different commands, in words.
+    pub(super) fn other_commands(&self) -> Option<String> {
+        let mut kinds: Vec<&Run> = Vec::new();
+        for run in self.base.iter().chain(&self.new) {
+            if !kinds.iter().any(|kind| run.has_command_of(kind)) {
+                kinds.push(run);
+            }
+        }
+        let all = kinds.iter().map(|run| units::shorten(&run.command, SHOWN));
+        (kinds.len() > 1).then(|| {
+            format!(
+                "not the same command: {}",
+                all.collect::<Vec<_>>().join("; ")
+            )
+        })
+    }
+
+    /// That these have nothing in common, in words. One may be a wrapper of the other.
+    pub(super) fn strangers(&self) -> Option<String> {
+        self.other_commands().filter(|_| self.shared == 0)?;
+        Some("not the same command, and no other process is on both sides".into())
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/commands.rs"]
+mod tests;

@@ -1,0 +1,39 @@
+//! Unit tests of the figures for services.
+
+use super::*;
+use crate::diff::machine::tests::{diff, run};
+
+#[test]
+fn builds_that_failed_or_have_no_end_give_no_figure() {
+    let good = || run([10, 5, 0, 0]);
+    let failed = Run {
+        status: Some(2 << 8),
+        ..good()
+    };
+    let cut = Run {
+        cut: true,
+        ..good()
+    };
+    let short = Run {
+        unfinished: true,
+        ..good()
+    };
+    let told = |base: &Run, new: &Run| {
+        let diff = diff(base.clone(), new.clone());
+        [Service::Action, Service::Bencher].map(|it| diff.benchmarks(it))
+    };
+    let [action, bencher] = told(&good(), &good());
+    assert!(action.contains("10000.0") && bencher.contains("10000000000"));
+    for bad in [&failed, &cut, &short] {
+        assert_eq!(told(&good(), bad), ["[]\n", "{}\n"]);
+        assert_eq!(told(bad, &good()), ["[]\n", "{}\n"]);
+    }
+    let words = [&failed, &cut, &short].map(|it| it.no_build().unwrap_or_default());
+    let expected = [
+        ": its build failed (exit 2)",
+        " is truncated",
+        " ended before its command did",
+    ];
+    assert_eq!(words, expected);
+    assert_eq!(good().no_build(), None);
+}

@@ -1,0 +1,260 @@
+//! Who waited for whom by a job graph, and the jobs in the order of the graph: the clocks of two machines
+//! may have a job before one that it needs.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::sort::Gather;
+
+use super::{Graph, Job};
+use crate::units;
+
+/// The most names in a warning.
+const NAMED: usize = 5;
+
+/// The name that the graph has of a job: without its number, and without its leg, since who needs a job
+/// needs all legs of its matrix. What the graph has as a job is no leg of another one.
+fn plain<'a>(name: &'a str, graph: &Graph) -> &'a str {
+    let one = numberless(name);
+    let known = [name, one].into_iter().find(|it| graph.contains_key(*it));
+    let job = known.or_else(|| one.split(" (").next());
+    job.unwrap_or_default()
+}
+
+fn numberless(name: &str) -> &str {
+    name.split(" #").next().unwrap_or_default()
+}
+
+/// The jobs by each of their names.
+fn by_name<'a>(jobs: &'a [Job], graph: &Graph) -> BTreeMap<&'a str, Vec<usize>> {
+    let mut all: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (at, job) in jobs.iter().enumerate() {
+        let names: BTreeSet<&str> = [job.name.as_str(), plain(&job.name, graph)].into();
+        for name in names {
+            all.entry(name).or_default().push(at);
+        }
+    }
+    all
+}
+
+/// Where the graph and the recordings do not fit together, in words.
+pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
+    let there = by_name(jobs, graph);
+    let named = graph
+        .iter()
+        .flat_map(|(job, needs)| needs.iter().chain([job]));
+    let named: BTreeSet<&str> = named.map(String::as_str).gather();
+    let absent: Vec<&str> = named
+        .iter()
+        .copied()
+        .filter(|it| !there.contains_key(it))
+        .collect();
+    let others = jobs.iter().map(|job| job.name.as_str());
+    let others: Vec<&str> = others
+        .filter(|it| !named.contains(it) && !named.contains(plain(it, graph)))
+        .collect();
+    let list = |all: &[&str]| {
+        let more = all.len().saturating_sub(NAMED);
+        let more = if more > 0 {
+            format!(" and {} more", units::count(more as u64))
+        } else {
+            String::new()
+        };
+        let names: Vec<&str> = all.iter().take(NAMED).copied().collect();
+        names.join(", ") + &more
+    };
+    let mut said = Vec::new();
+    if !absent.is_empty() {
+        said.push(format!("the graph names no recording: {}", list(&absent)));
+    }
+    if !others.is_empty() {
+        let (jobs, are) = (
+            units::plural(others.len() as u64, "job", "jobs"),
+            if others.len() == 1 { "is" } else { "are" },
+        );
+        said.push(format!("{jobs} {are} not in the graph: {}", list(&others)));
+    }
+    said
+}
+
+/// The jobs that each one needs by a graph, whatever the clocks say.
+///
+/// # Errors
+/// The graph has a cycle: in words.
+pub(super) fn given(jobs: &[Job], graph: &Graph) -> Result<Vec<Vec<usize>>, String> {
+    let names: BTreeMap<&str, usize> = graph.keys().map(String::as_str).zip(0..).gather();
+    let place = |name: &String| names.get(name.as_str()).copied();
+    let needs = graph.values().map(|needs| needs.iter().filter_map(place));
+    let needs: Vec<BTreeSet<usize>> = needs.map(Iterator::collect).collect();
+    let needs: Vec<Vec<usize>> = needs.into_iter().map(Vec::from_iter).collect();
+    if let Err(cycle) = sorted(&needs) {
+        let cycle = cycle.iter().filter_map(|at| graph.keys().nth(*at));
+        let cycle: Vec<&str> = cycle.map(String::as_str).collect();
+        return Err(format!(
+            "the job graph has a cycle: {}",
+            cycle.join(" needs ")
+        ));
+    }
+    let there = by_name(jobs, graph);
+    Ok((0..jobs.len())
+        .map(|at| needed(jobs, at, graph, &there))
+        .collect())
+}
+
+/// The same of those jobs that began before the one that needs them.
+pub(super) fn earlier(jobs: &[Job], graph: &Graph) -> Vec<Vec<usize>> {
+    let there = by_name(jobs, graph);
+    let needs = (0..jobs.len()).map(|at| {
+        let mut needs = needed(jobs, at, graph, &there);
+        needs.retain(|need| *need < at);
+        needs
+    });
+    needs.collect()
+}
+
+/// The jobs that one needs. Where one of these has no recording, those that it needs.
+fn needed(
+    jobs: &[Job],
+    at: usize,
+    graph: &Graph,
+    there: &BTreeMap<&str, Vec<usize>>,
+) -> Vec<usize> {
+    let Some(job) = jobs.get(at) else {
+        return Vec::new();
+    };
+    let of = |name: &str| graph.get(name).into_iter().flatten().map(String::as_str);
+    let mut open: Vec<&str> = of(plain(&job.name, graph)).collect();
+    let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
+    while let Some(name) = open.pop() {
+        if !seen.insert(name) {
+            continue;
+        }
+        match there.get(name) {
+            Some(all) => found.extend(begun(jobs, at, all)),
+            None => open.extend(of(name)),
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// Of some jobs those that one can have waited for. Of several of one name, the attempts, a later one is
+/// none; by one clock, the CI system's, none that began later is.
+fn begun(jobs: &[Job], at: usize, all: &[usize]) -> Vec<usize> {
+    let by_ci = jobs.iter().all(|job| job.apart > 0);
+    let name = |at: usize| jobs.get(at).map(|job| numberless(&job.name));
+    let has_earlier = |it: usize| {
+        all.iter()
+            .any(|other| *other < at && name(*other) == name(it))
+    };
+    let all = all.iter().copied().filter(|it| *it != at);
+    all.filter(|it| *it < at || !by_ci && !has_earlier(*it))
+        .collect()
+}
+
+/// The indices in an order in which each stands behind all that it needs, else as they are.
+///
+/// # Errors
+/// A cycle, which begins and ends with the same one.
+fn sorted(needs: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
+    let mut users = vec![Vec::new(); needs.len()];
+    for (at, needs) in needs.iter().enumerate() {
+        for need in needs {
+            if let Some(users) = users.get_mut(*need) {
+                users.push(at);
+            }
+        }
+    }
+    let mut left: Vec<usize> = needs.iter().map(Vec::len).collect();
+    let free = left.iter().enumerate().filter(|(_, left)| **left == 0);
+    let mut free: BTreeSet<usize> = free.map(|(at, _)| at).collect();
+    let mut order = Vec::with_capacity(needs.len());
+    while let Some(at) = free.pop_first() {
+        order.push(at);
+        for user in users.get(at).into_iter().flatten() {
+            let Some(left) = left.get_mut(*user) else {
+                continue;
+            };
+            *left -= 1;
+            if *left == 0 {
+                free.insert(*user);
+            }
+        }
+    }
+    let is_left = |at: &usize| left.get(*at).is_some_and(|left| *left > 0);
+    let Some(first) = (0..needs.len()).find(is_left) else {
+        return Ok(order);
+    };
+    let (mut cycle, mut next) = (Vec::new(), Some(first));
+    while let Some(at) = next {
+        if let Some(begin) = cycle.iter().position(|it| *it == at) {
+            cycle.drain(..begin);
+            cycle.push(at);
+            break;
+        }
+        cycle.push(at);
+        next = needs
+            .get(at)
+            .and_then(|needs| needs.iter().copied().find(is_left));
+    }
+    Err(cycle)
+}
+
+/// Jobs in the order of the graph, with the indices of those that each needs, and by how much the clocks
+/// are apart at least, in ns, with the words for it.
+pub(super) struct Followed {
+    pub jobs: Vec<Job>,
+    pub needs: Vec<Vec<usize>>,
+    pub apart: Option<(u64, String)>,
+}
+
+/// Puts jobs into the order of the graph. One that began before the end of one that it needs begins at that end.
+pub(super) fn follow(mut jobs: Vec<Job>, mut needs: Vec<Vec<usize>>) -> Followed {
+    let order = sorted(&needs).unwrap_or_else(|_| {
+        // Legs of a matrix that need one another.
+        for (at, needs) in needs.iter_mut().enumerate() {
+            needs.retain(|need| *need < at);
+        }
+        (0..jobs.len()).collect()
+    });
+    let place: BTreeMap<usize, usize> = order.iter().copied().zip(0..).gather();
+    let mut old: Vec<Option<Job>> = jobs.drain(..).map(Some).collect();
+    let mut followed = Followed {
+        jobs: Vec::with_capacity(old.len()),
+        needs: Vec::with_capacity(old.len()),
+        apart: None,
+    };
+    // The ends by the clocks.
+    let mut ends = Vec::with_capacity(old.len());
+    for at in &order {
+        let Some(mut job) = old.get_mut(*at).and_then(Option::take) else {
+            continue;
+        };
+        let needs = needs.get(*at).into_iter().flatten();
+        let needs: Vec<usize> = needs.filter_map(|need| place.get(need).copied()).collect();
+        let last = needs
+            .iter()
+            .filter_map(|need| Some((*ends.get(*need)?, *need)))
+            .max();
+        let by = last.map_or(0, |(end, _): (u64, usize)| end.saturating_sub(job.start));
+        let before = last.and_then(|(_, need)| followed.jobs.get(need));
+        if let Some(before) = before.filter(|_| by > followed.apart.as_ref().map_or(0, |it| it.0)) {
+            let words = format!(
+                "{} began {} before the end of {}, which it needs, by their clocks: it stands at that end",
+                job.name,
+                units::time(by),
+                before.name
+            );
+            followed.apart = Some((by, words));
+        }
+        ends.push(job.end);
+        let least = needs
+            .iter()
+            .filter_map(|need| Some(followed.jobs.get(*need)?.end))
+            .max();
+        let later = least.unwrap_or(0).saturating_sub(job.start);
+        job.start = job.start.saturating_add(later);
+        job.end = job.end.saturating_add(later);
+        followed.jobs.push(job);
+        followed.needs.push(needs);
+    }
+    followed
+}
