@@ -1,0 +1,102 @@
+//! What the first screen says of waits that nothing ended which COMMAND waited for: a task that is not
+//! recorded, a signal, a time-out.
+
+use tr_analyze::model::Analysis;
+use tr_analyze::{analyze, Options};
+use tr_format::event::{CgroupId, Comm, Ktime, LifeKind, Outsider, Reason, SchedKind, Tgid, Tid};
+use tr_format::meta::Scope;
+use tr_report::reports::ReportKind;
+
+use super::kinds::hand::{Hand, DEAD, RUNNING, SLEEPS};
+use super::{with, STYLE};
+
+const MS: i64 = 1_000_000;
+/// A task that is not recorded.
+const BASH: u32 = 99;
+
+/// COMMAND is process 10; it runs on CPU 0. All times are in ms.
+fn command(end: i64) -> Hand {
+    let mut hand = Hand::new(Scope::Command, end * MS);
+    hand.meta.root = Some(Tgid(10));
+    hand.snapshot(-10, 10, 10, 1, None);
+    hand
+}
+
+/// A thread waits on its CPU from a time on.
+fn sleeps(hand: &mut Hand, (tid, cpu): (u32, usize), from: i64, (reason, state): (Reason, u16)) {
+    let sleep = SchedKind::Switch {
+        prev: Tid(tid),
+        next: Tid(0),
+        prev_state: state,
+        preempt: false,
+        iowait: false,
+        reason,
+    };
+    hand.sched(cpu, from * MS, sleep);
+}
+
+/// `waker` ends that wait; 0: a timer.
+fn wakes(hand: &mut Hand, waker: u32, at: i64, (tid, cpu): (u32, usize)) {
+    hand.waking(cpu, at * MS, waker, tid)
+        .switch(cpu, at * MS + 1, 0, RUNNING, tid);
+}
+
+fn ends(hand: &mut Hand, (pid, cpu): (u32, usize), at: i64, status: u32) {
+    let on = u16::try_from(cpu).unwrap();
+    hand.exit(on, at * MS, pid, pid, true);
+    if let Some(LifeKind::Exit(exit)) = hand.life.last_mut().map(|it| &mut it.kind) {
+        (exit.status, exit.group_status) = (status, status);
+    }
+    hand.switch(cpu, at * MS + 1, pid, DEAD, 0)
+        .last(on, at * MS + 2, pid);
+}
+
+/// Tells the name of the task that is not recorded.
+fn names(hand: &mut Hand, at: i64) {
+    let outsider = Outsider {
+        tid: Tid(BASH),
+        tgid: Tgid(BASH),
+        start_time: Ktime(1),
+        cgroup: CgroupId(1),
+        kthread: false,
+        comm: Comm::new(b"bash"),
+    };
+    hand.lives(0, at * MS, LifeKind::Outsider(Box::new(outsider)));
+}
+
+fn analyzed(hand: &Hand) -> Analysis {
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    analyze(&hand.trace(), &options)
+}
+
+/// COMMAND waits for 800 of its 1,000 ms.
+fn waits(wait: (Reason, u16), waker: u32, status: u32) -> Hand {
+    let mut hand = command(1_100);
+    sleeps(&mut hand, (10, 0), 100, wait);
+    wakes(&mut hand, waker, 900, (10, 0));
+    ends(&mut hand, (10, 0), 910, status);
+    hand
+}
+
+/// The report on advice, its lines put together.
+fn advice(analysis: &Analysis) -> String {
+    let text = with(analysis, &super::ask(), |view| {
+        ReportKind::Advice.make(view).text(&STYLE)
+    });
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_wait_for_a_task_outside_is_the_verdict() {
+    let mut hand = waits((Reason::PipeRead, SLEEPS), BASH, 0);
+    let unnamed = advice(&analyzed(&hand));
+    assert!(unnamed.contains("nothing stands out"), "{unnamed}");
+    names(&mut hand, 899);
+    let text = advice(&analyzed(&hand));
+    let words =
+        "800 ms of its 910 ms are waits for bash, which is not recorded; no change is known";
+    assert!(text.contains(words), "{text}");
+}
