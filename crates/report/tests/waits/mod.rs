@@ -7,10 +7,11 @@ use tr_format::event::{CgroupId, Comm, Ktime, LifeKind, Outsider, Reason, SchedK
 use tr_format::meta::Scope;
 use tr_report::reports::ReportKind;
 
-use super::kinds::hand::{Hand, DEAD, RUNNING, SLEEPS};
-use super::{with, STYLE};
+use super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
+use super::{value, with, STYLE};
 
 const MS: i64 = 1_000_000;
+const STOPPED: u16 = 4;
 /// A task that is not recorded.
 const BASH: u32 = 99;
 
@@ -81,6 +82,14 @@ fn waits(wait: (Reason, u16), waker: u32, status: u32) -> Hand {
     hand
 }
 
+/// The kind of the longest share of the path, and its time in ms.
+fn longest(analysis: &Analysis) -> (String, u64) {
+    let path = value(analysis, &super::ask(), ReportKind::CriticalPath);
+    let share = &path["path"]["shares"][0];
+    let ns = share["time_ns"].as_u64().unwrap();
+    (share["what"].as_str().unwrap().to_owned(), ns / 1_000_000)
+}
+
 /// The report on advice, its lines put together.
 fn advice(analysis: &Analysis) -> String {
     let text = with(analysis, &super::ask(), |view| {
@@ -99,4 +108,20 @@ fn a_wait_for_a_task_outside_is_the_verdict() {
     let words =
         "800 ms of its 910 ms are waits for bash, which is not recorded; no change is known";
     assert!(text.contains(words), "{text}");
+}
+
+#[test]
+fn a_fifos_other_end_and_a_stop_are_no_disks_and_no_tasks() {
+    for (wait, waker, kind) in [
+        ((Reason::Path, SLEEPS), BASH, "outside"),
+        ((Reason::Path, BLOCKED), BASH, "disk"),
+        ((Reason::Path, BLOCKED), 0, "disk"),
+        ((Reason::FileRead, SLEEPS), BASH, "disk"),
+        ((Reason::PipeRead, STOPPED), BASH, "stopped"),
+        ((Reason::PipeRead, STOPPED), 0, "stopped"),
+    ] {
+        let analysis = analyzed(&waits(wait, waker, 0));
+        let told = longest(&analysis);
+        assert_eq!(told, (kind.to_owned(), 800), "{wait:?} {waker}");
+    }
 }
