@@ -124,14 +124,14 @@ impl Graph<'_> {
         children.any(|it| it.start < at && at <= it.end && failed(it.status))
     }
 
-    /// A process that had not ended yet when the recording ended may have got its parent's signal. make handles
-    /// its own one, and fails after its children.
+    /// A process that had not ended yet when the recording ended may have got the signal of the first one above
+    /// it that had. make handles its own one, and fails after its children.
     fn was_killed(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let has = |ix: ProcessIx| has_signal(self.analysis.process(ix));
-        let parent = process.parent.filter(|_| process.alive);
-        has_signal(process)
-            || parent.is_some_and(has)
+        let mut above = self.analysis.lineage(ix).take(MOST);
+        let ended = above.find(|it| !self.analysis.process(*it).alive);
+        ended.is_some_and(has)
             || failed(process.status) && self.children(ix, process.end).iter().any(|it| has(*it))
     }
 

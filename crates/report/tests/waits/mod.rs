@@ -14,6 +14,7 @@ const MS: i64 = 1_000_000;
 const STOPPED: u16 = 4;
 /// A task that is not recorded.
 const BASH: u32 = 99;
+const TERM: u32 = 15;
 
 /// COMMAND is process 10; it runs on CPU 0. All times are in ms.
 fn command(end: i64) -> Hand {
@@ -21,6 +22,13 @@ fn command(end: i64) -> Hand {
     hand.meta.root = Some(Tgid(10));
     hand.snapshot(-10, 10, 10, 1, None);
     hand
+}
+
+/// A process that another one starts, and that runs on a CPU of its own.
+fn starts(hand: &mut Hand, parent: u32, at: i64, pid: u32, cpu: u16) {
+    hand.fork(0, at * MS, parent, pid, pid)
+        .first_waking(0, at * MS + 1, parent, pid, false)
+        .switch(usize::from(cpu), at * MS + 2, 0, RUNNING, pid);
 }
 
 /// A thread waits on its CPU from a time on.
@@ -123,5 +131,26 @@ fn a_fifos_other_end_and_a_stop_are_no_disks_and_no_tasks() {
         let analysis = analyzed(&waits(wait, waker, 0));
         let told = longest(&analysis);
         assert_eq!(told, (kind.to_owned(), 800), "{wait:?} {waker}");
+    }
+}
+
+/// A signal to a group: those that the recording did not see to their end had it, too.
+#[test]
+fn the_sender_of_a_groups_signal_is_not_waited_for() {
+    for (status, kind) in [(TERM, "sleep"), (0, "outside")] {
+        let mut hand = command(1_100);
+        for (parent, pid, cpu) in [(10, 11, 1), (11, 12, 2), (12, 13, 3)] {
+            starts(&mut hand, parent, i64::from(pid), pid, cpu);
+        }
+        for (tid, cpu) in [(10, 0), (11, 1), (12, 2)] {
+            sleeps(&mut hand, (tid, cpu), 50, (Reason::Child, SLEEPS));
+        }
+        sleeps(&mut hand, (13, 3), 50, (Reason::Timer, SLEEPS));
+        for (tid, cpu) in [(10, 0), (11, 1), (12, 2), (13, 3)] {
+            wakes(&mut hand, BASH, 900, (tid, cpu));
+        }
+        ends(&mut hand, (10, 0), 910, status);
+        let analysis = analyzed(&hand);
+        assert_eq!(longest(&analysis), (kind.to_owned(), 850), "{status}");
     }
 }
