@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::awaited::Awaited;
 use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::killed;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::network;
 use tr_analyze::programs::{sleeper, Group};
@@ -51,10 +52,16 @@ impl Slept {
 /// The sleeps, by the program that decided about them.
 fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_process: BTreeMap<ProcessIx, Vec<Slept>> = BTreeMap::new();
-    for (segment, group, _) in facts.segments() {
+    for (segment, group, reason) in facts.segments() {
         let (Time::Sleep, Some(group)) = (segment.kind, group) else {
             continue;
         };
+        // It waits for something else, and an alarm ends that.
+        if killed::has_no_timeout(reason)
+            || killed::gave_up(facts.analysis, segment.thread, segment.from)
+        {
+            continue;
+        }
         let process = facts.analysis.thread(segment.thread).process;
         let (process, at) = sleeper(facts.analysis, process, segment.from);
         let by = facts.groups.at(process, at).unwrap_or(group);

@@ -1,6 +1,7 @@
 //! What the first screen says of waits that nothing ended which COMMAND waited for: a task that is not
 //! recorded, a signal, a time-out.
 
+use serde_json::Value;
 use tr_analyze::model::Analysis;
 use tr_analyze::{analyze, Options};
 use tr_format::event::{CgroupId, Comm, Ktime, LifeKind, Outsider, Reason, SchedKind, Tgid, Tid};
@@ -14,7 +15,9 @@ const MS: i64 = 1_000_000;
 const STOPPED: u16 = 4;
 /// A task that is not recorded.
 const BASH: u32 = 99;
+const ALARM: u32 = 14;
 const TERM: u32 = 15;
+const EXIT_1: u32 = 1 << 8;
 
 /// COMMAND is process 10; it runs on CPU 0. All times are in ms.
 fn command(end: i64) -> Hand {
@@ -106,6 +109,13 @@ fn advice(analysis: &Analysis) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+fn kinds(analysis: &Analysis) -> Vec<String> {
+    let advice = value(analysis, &super::ask(), ReportKind::Advice);
+    let lines = advice["advice"].as_array().unwrap().iter();
+    let kind = |line: &Value| line["kind"].as_str().unwrap().to_owned();
+    lines.map(kind).collect()
+}
+
 #[test]
 fn a_wait_for_a_task_outside_is_the_verdict() {
     let mut hand = waits((Reason::PipeRead, SLEEPS), BASH, 0);
@@ -152,5 +162,58 @@ fn the_sender_of_a_groups_signal_is_not_waited_for() {
         ends(&mut hand, (10, 0), 910, status);
         let analysis = analyzed(&hand);
         assert_eq!(longest(&analysis), (kind.to_owned(), 850), "{status}");
+    }
+}
+
+/// An alarm says nothing of what was waited for, and without it the wait would be longer.
+#[test]
+fn an_alarm_is_no_sleep() {
+    let none: [&str; 0] = [];
+    for (reason, status, lines) in [
+        (Reason::PipeRead, ALARM, &none[..]),
+        (Reason::PipeRead, EXIT_1, &none),
+        (Reason::Child, EXIT_1, &none),
+        (Reason::Timer, ALARM, &none),
+        (Reason::SocketRead, EXIT_1, &none),
+        (Reason::Lock, EXIT_1, &none),
+        (Reason::FileLock, EXIT_1, &["lock"]),
+        // It went on.
+        (Reason::PipeRead, 0, &none),
+        (Reason::Lock, 0, &["sleep"]),
+        (Reason::Timer, EXIT_1, &["sleep"]),
+    ] {
+        let analysis = analyzed(&waits((reason, SLEEPS), 0, status));
+        assert_eq!(kinds(&analysis), lines, "{reason:?} {status}");
+        assert_eq!(longest(&analysis), ("sleep".into(), 800), "{reason:?}");
+    }
+}
+
+/// The pids of the path's steps.
+fn steps(analysis: &Analysis) -> Vec<u64> {
+    let path = value(analysis, &super::ask(), ReportKind::CriticalPath);
+    let steps = path["path"]["steps"].as_array().unwrap().iter();
+    steps.map(|step| step["pid"].as_u64().unwrap()).collect()
+}
+
+/// The path goes on in the child that lived when the alarm came, if that ended the process.
+#[test]
+fn an_alarm_leads_to_the_living_child() {
+    for (reason, status, child) in [
+        (Reason::PipeRead, ALARM, true),
+        (Reason::Child, EXIT_1, true),
+        (Reason::Child, 0, false),
+        (Reason::Poll, EXIT_1, false),
+    ] {
+        let mut hand = command(1_100);
+        starts(&mut hand, 10, 20, 11, 1);
+        sleeps(&mut hand, (11, 1), 30, (Reason::Timer, SLEEPS));
+        sleeps(&mut hand, (10, 0), 50, (reason, SLEEPS));
+        wakes(&mut hand, 0, 900, (10, 0));
+        ends(&mut hand, (10, 0), 910, status);
+        let analysis = analyzed(&hand);
+        assert_eq!(steps(&analysis).contains(&11), child, "{reason:?} {status}");
+        if child {
+            assert_eq!(kinds(&analysis), Vec::<String>::new(), "{reason:?}");
+        }
     }
 }
