@@ -4,8 +4,10 @@
 use serde_json::Value;
 use tr_analyze::model::Analysis;
 use tr_analyze::{analyze, Options};
+use tr_format::dns::DnsQuery;
 use tr_format::event::{CgroupId, Comm, Ktime, LifeKind, Outsider, Reason, SchedKind, Tgid, Tid};
-use tr_format::meta::Scope;
+use tr_format::meta::{Extra, Scope};
+use tr_format::network::{Address, Connect, Connected, ConnectionId, Endpoint};
 use tr_report::reports::ReportKind;
 
 use super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
@@ -215,5 +217,77 @@ fn an_alarm_leads_to_the_living_child() {
         if child {
             assert_eq!(kinds(&analysis), Vec::<String>::new(), "{reason:?}");
         }
+    }
+}
+
+const SERVER: Address = Address::V4(std::net::Ipv4Addr::new(10, 0, 0, 53));
+
+fn asks(hand: &mut Hand, at: i64, id: u16) {
+    let query = DnsQuery {
+        tid: Tid(10),
+        tgid: Tgid(10),
+        server: SERVER,
+        port: 40_000 + id,
+        id,
+        kind: 1,
+        name: b"foo.example".to_vec().into(),
+    };
+    hand.lives(0, at * MS, LifeKind::DnsQuery(Box::new(query)));
+}
+
+fn connects(hand: &mut Hand, at: i64) {
+    let end = |port| Endpoint {
+        address: SERVER,
+        port,
+    };
+    let id = ConnectionId(1);
+    let connect = Connect {
+        id,
+        tid: Tid(10),
+        tgid: Tgid(10),
+        remote: end(8080),
+    };
+    let local = end(40_000);
+    hand.lives(0, at * MS, LifeKind::Connect(connect)).lives(
+        0,
+        at * MS + 1,
+        LifeKind::Connected(Connected { id, local }),
+    );
+}
+
+#[test]
+fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
+    let silent = |host: &str| {
+        format!("≤ 800 ms old waits 800 ms without an answer from {host}: find out why it does not answer")
+    };
+    let cache = "800 ms for the network: keep in a cache what it fetches";
+    let server = silent("the name server 10.0.0.53");
+    let host = silent("10.0.0.53:8080");
+    // The name, the connection, and the actors that end the parts of the wait.
+    for (name, connected, wakers, words) in [
+        (true, false, &[0, 0][..], server.as_str()),
+        (false, true, &[0], &host),
+        (false, true, &[0, 0, 0, BASH], cache),
+        (false, true, &[BASH], cache),
+    ] {
+        let mut hand = command(1_100);
+        hand.meta.extras = Some(vec![Extra::Network as u8, Extra::Dns as u8]);
+        if connected {
+            connects(&mut hand, 50);
+        }
+        let parts = i64::try_from(wakers.len()).unwrap();
+        let part = 800 / parts;
+        for (at, waker) in (0u16..).zip(wakers) {
+            // It works for a moment before each part.
+            let from = 100 + (part + 1) * i64::from(at);
+            if name {
+                asks(&mut hand, from - 1, at);
+            }
+            sleeps(&mut hand, (10, 0), from, (Reason::Poll, SLEEPS));
+            wakes(&mut hand, *waker, from + part, (10, 0));
+        }
+        ends(&mut hand, (10, 0), 910, EXIT_1);
+        let text = advice(&analyzed(&hand));
+        assert!(text.contains(words), "{wakers:?}: {text}");
     }
 }
