@@ -35,7 +35,7 @@ mod tracker;
 use tr_format::event::CpuId;
 use tr_format::reader::Trace;
 
-pub use crate::collect::{disks, dns, outside, stacks, syscalls};
+pub use crate::collect::{disks, dns, outside, stacks, syscalls, workers};
 pub use crate::model::Analysis;
 pub use crate::questions::{
     awaited, contention, critical_path, jobs, killed, load, machine, own, parallelism, programs,

@@ -65,15 +65,15 @@ fn ends(hand: &mut Hand, (pid, cpu): (u32, usize), at: i64, status: u32) {
         .last(on, at * MS + 2, pid);
 }
 
-/// Tells the name of the task that is not recorded.
-fn names(hand: &mut Hand, at: i64) {
+/// Tells the name of a task that is not recorded.
+fn names(hand: &mut Hand, at: i64, tid: u32, comm: &str) {
     let outsider = Outsider {
-        tid: Tid(BASH),
-        tgid: Tgid(BASH),
+        tid: Tid(tid),
+        tgid: Tgid(tid),
         start_time: Ktime(1),
         cgroup: CgroupId(1),
-        kthread: false,
-        comm: Comm::new(b"bash"),
+        kthread: comm.starts_with('k'),
+        comm: Comm::new(comm.as_bytes()),
     };
     hand.lives(0, at * MS, LifeKind::Outsider(Box::new(outsider)));
 }
@@ -123,7 +123,7 @@ fn a_wait_for_a_task_outside_is_the_verdict() {
     let mut hand = waits((Reason::PipeRead, SLEEPS), BASH, 0);
     let unnamed = advice(&analyzed(&hand));
     assert!(unnamed.contains("nothing stands out"), "{unnamed}");
-    names(&mut hand, 899);
+    names(&mut hand, 899, BASH, "bash");
     let text = advice(&analyzed(&hand));
     let words =
         "800 ms of its 910 ms are waits for bash, which is not recorded; no change is known";
@@ -217,6 +217,36 @@ fn an_alarm_leads_to_the_living_child() {
         if child {
             assert_eq!(kinds(&analysis), Vec::<String>::new(), "{reason:?}");
         }
+    }
+}
+
+/// What a child writes to a pseudo-terminal a worker of the kernel carries to its reader.
+#[test]
+fn a_kernel_worker_leads_to_the_writer() {
+    const WORKER: u32 = 77;
+    for (name, late, reason, writer) in [
+        ("kworker/u8:3", 0, Reason::Poll, true),
+        ("kworker/u8:3", 0, Reason::Terminal, true),
+        // It was woken for something else.
+        ("kworker/u8:3", 20, Reason::Poll, false),
+        ("kworker/u8:3", 0, Reason::FileLock, false),
+        ("kworker/0:3", 0, Reason::Poll, false),
+        ("bash", 0, Reason::Poll, false),
+    ] {
+        let mut hand = command(1_100);
+        starts(&mut hand, 10, 20, 11, 1);
+        sleeps(&mut hand, (11, 1), 30, (Reason::Timer, SLEEPS));
+        sleeps(&mut hand, (10, 0), 50, (reason, SLEEPS));
+        wakes(&mut hand, 0, 850, (11, 1));
+        names(&mut hand, 851, WORKER, name);
+        hand.waking(1, 852 * MS, 11, WORKER);
+        wakes(&mut hand, WORKER, 853 + late, (10, 0));
+        ends(&mut hand, (11, 1), 880, 0);
+        ends(&mut hand, (10, 0), 890, 0);
+        let analysis = analyzed(&hand);
+        let told = (steps(&analysis).contains(&11), longest(&analysis).0);
+        let kind = if writer { "sleep" } else { "outside" };
+        assert_eq!(told, (writer, kind.to_owned()), "{name} {late} {reason:?}");
     }
 }
 
