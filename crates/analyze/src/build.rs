@@ -80,6 +80,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let waits = collected.memory;
     analysis.waited_disks = collected.disks.finish(thread_ix);
     analysis.outside = collected.outside;
+    analysis.workers = collected.workers.finish(thread_ix);
     analysis.swap_told = waits.swap_told;
     analysis.memory = waits.finish((start, end), thread_ix);
     let inside = |time: Ktime| time > start && time <= end;

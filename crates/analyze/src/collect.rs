@@ -9,6 +9,7 @@ pub mod outside;
 pub(crate) mod servers;
 pub mod stacks;
 pub mod syscalls;
+pub mod workers;
 
 use std::collections::BTreeMap;
 
@@ -45,6 +46,8 @@ pub(crate) struct Collectors {
     pub servers: servers::Servers,
     /// Tasks that are not recorded.
     pub outside: outside::Outside,
+    /// Kernel workers that recorded tasks woke.
+    pub workers: workers::Workers<TaskIx>,
 }
 
 impl Collectors {

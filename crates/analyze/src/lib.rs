@@ -36,11 +36,11 @@ mod tracker;
 use tr_format::event::CpuId;
 use tr_format::reader::Trace;
 
-pub use crate::collect::{disks, dns, outside, stacks, syscalls};
+pub use crate::collect::{disks, dns, outside, stacks, syscalls, workers};
 pub use crate::model::Analysis;
 pub use crate::questions::{
-    awaited, contention, critical_path, jobs, load, machine, own, parallelism, programs, schedule,
-    waits, what_if,
+    awaited, contention, critical_path, jobs, killed, load, machine, own, parallelism, programs,
+    schedule, waits, what_if,
 };
 pub use crate::reading::Watch;
 pub use crate::share::share;

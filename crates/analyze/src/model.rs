@@ -18,6 +18,7 @@ use crate::collect::network::{Connection, Connections, Online};
 use crate::collect::outside::Outside;
 use crate::collect::stacks::{Collected, Stacks};
 use crate::collect::syscalls::{Call, Calls};
+use crate::collect::workers::Workers;
 use crate::containers::{Called, Container};
 pub use crate::ids::{ProcessIx, ThreadIx};
 use crate::servers::Server;
@@ -86,6 +87,9 @@ pub struct Analysis {
     pub waited_disks: WaitedDisks,
     /// Tasks that are not recorded, as far as they met recorded ones.
     pub outside: Outside,
+    /// Workers of the kernel that recorded threads woke: with
+    /// [`Options::timeline`](crate::Options::timeline).
+    pub workers: Workers,
     /// Containers of which processes are recorded, in order of their first one's start.
     pub containers: Vec<Container>,
     /// Servers that recorded processes have asked, in order of their first answer.

@@ -5,7 +5,7 @@ pub mod contention;
 pub mod critical_path;
 mod graph;
 pub mod jobs;
-mod killed;
+pub mod killed;
 pub mod load;
 pub mod machine;
 pub mod network;

@@ -18,6 +18,9 @@ use Purpose::{Late, Order, Outside};
 /// SIGKILL: lack of memory, or on purpose.
 pub const KILL: u32 = 9;
 
+/// SIGALRM: a process's own timer.
+pub const ALARM: u32 = 14;
+
 /// The signals with a name in reports: number, name, purposes.
 const SIGNALS: [(u32, &str, &[Purpose]); 16] = [
     (1, "SIGHUP", &[Order, Outside]),
@@ -34,7 +37,7 @@ const SIGNALS: [(u32, &str, &[Purpose]); 16] = [
     (12, "SIGUSR2", &[Order]),
     // A reader has had enough.
     (13, "SIGPIPE", &[Order]),
-    (14, "SIGALRM", &[Order, Late]),
+    (ALARM, "SIGALRM", &[Order, Late]),
     (15, "SIGTERM", &[Order, Outside, Late]),
     (24, "SIGXCPU", &[Late]),
 ];

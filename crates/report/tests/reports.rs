@@ -6,6 +6,8 @@
 mod kinds;
 #[path = "../../../tests/common/schema.rs"]
 mod schema;
+#[path = "waits/mod.rs"]
+mod waits;
 
 use std::collections::HashMap;
 

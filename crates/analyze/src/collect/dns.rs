@@ -22,7 +22,17 @@ pub struct Lookup<T = Option<ThreadIx>> {
     pub addresses: Box<[Address]>,
 }
 
+/// The time in ns for which a query without an answer is waited for: the default timeout of
+/// resolv.conf(5).
+const UNANSWERED: u64 = 5_000_000_000;
+
 impl<T> Lookup<T> {
+    /// The end of the time in which the answer is waited for.
+    pub fn waited_until(&self) -> Ktime {
+        let given_up = Ktime(self.asked.0.saturating_add(UNANSWERED));
+        self.answered.unwrap_or(given_up)
+    }
+
     /// From the query to the answer or, without one, to `end`, in ns.
     pub fn length(&self, end: Ktime) -> u64 {
         self.answered.unwrap_or(end).since(self.asked)

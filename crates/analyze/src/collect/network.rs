@@ -199,10 +199,6 @@ fn pair(all: &mut [Connection]) {
     }
 }
 
-/// The time in ns for which a query without an answer is waited for: the default timeout of
-/// resolv.conf(5).
-const UNANSWERED: u64 = 5_000_000_000;
-
 /// The times in which processes had a TCP connection open, or waited for the answer to a DNS
 /// query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -219,10 +215,8 @@ impl Online {
             let closed = it.closed.unwrap_or(Ktime(u64::MAX));
             (it.thread, it.begun, closed)
         });
-        let lookups = lookups.iter().map(|it| {
-            let given_up = Ktime(it.asked.0.saturating_add(UNANSWERED));
-            (it.thread, it.asked, it.answered.unwrap_or(given_up))
-        });
+        let lookups = lookups.iter();
+        let lookups = lookups.map(|it| (it.thread, it.asked, it.waited_until()));
         let mut all: Vec<(ProcessIx, Ktime, Ktime)> = connections
             .chain(lookups)
             .filter_map(|(thread, since, until)| Some((process(thread?), since, until)))

@@ -50,13 +50,14 @@ impl Awaited {
         match self {
             // The last step of block I/O may be a kernel thread's.
             Awaited::Disk | Awaited::File => Kind::Disk,
+            // Whoever let it go on.
+            Awaited::Continue => Kind::Stopped,
             // The other end of a connection may be a server of this machine; that of a Unix
             // socket is no network.
             Awaited::Socket if online || !by_task => Kind::Network,
             _ if by_task => Kind::Outside,
             Awaited::Unknown => Kind::Unknown,
             Awaited::Terminal => Kind::Terminal,
-            Awaited::Continue => Kind::Stopped,
             Awaited::Kernel | Awaited::Vfork => Kind::Blocked,
             _ => Kind::Sleep,
         }
@@ -88,6 +89,9 @@ impl Analysis {
             Reason::Child => Awaited::Child,
             Reason::Timer => Awaited::Timer,
             Reason::Terminal => Awaited::Terminal,
+            // For another task: a FIFO's other end, a file system's daemon. The kernel's own file systems
+            // wait uninterruptibly.
+            Reason::Path => Awaited::Sleep,
             reason if is_file(reason) => Awaited::File,
             // A call that waits for a socket and for a timeout is called again after the timeout.
             Reason::Poll | Reason::SocketRead | Reason::SocketWrite

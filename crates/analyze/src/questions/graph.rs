@@ -5,12 +5,12 @@
 //! A wait that a recorded thread ended has an edge to that thread, a new thread to the
 //! thread that forked it. All other stretches are time of the thread's own.
 
-use tr_format::event::{Ktime, Reason};
+use tr_format::event::{Ktime, Reason, Tid};
 
 use super::awaited::Awaited;
 use crate::kinds::Kind;
 use crate::model::{Analysis, ThreadIx};
-use crate::timeline::{Actor, Bucket, Stretch, Timeline};
+use crate::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 
 /// The cause of a stretch's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,10 +65,22 @@ impl<'a> Graph<'a> {
                     false => Cause::Thread(waker),
                 }
             }
-            Actor::Outside(_) => Cause::Own(self.wait(thread, stretch, true)),
+            Actor::Outside(worker) => match self.carried(thread, stretch, worker) {
+                Some(by) => Cause::Thread(by),
+                None => Cause::Own(self.wait(thread, stretch, true)),
+            },
             Actor::Interrupt | Actor::SoftIrq => Cause::Own(self.wait(thread, stretch, false)),
             Actor::Thread(_) | Actor::Unknown => Cause::Own(Kind::Unknown),
         }
+    }
+
+    /// The thread whose output a worker of the kernel has carried to one that waits at the other end of a
+    /// pseudo-terminal.
+    fn carried(&self, thread: ThreadIx, wait: &Stretch, worker: Tid) -> Option<ThreadIx> {
+        let reads = matches!(wait.reason, Reason::Poll | Reason::Terminal);
+        let by = self.analysis.workers.works_for(worker, wait.to)?;
+        let sleeps = wait.doing == Bucket::Wait(Wait::Sleep);
+        (reads && sleeps && by != thread && self.lives(by, wait.to)).then_some(by)
     }
 
     /// The kind of a wait that no recorded thread ended; `by_task`: a task that is not recorded,

@@ -1,4 +1,4 @@
-//! Waits that a signal ended which killed the waiting process: a time-out's, a CI agent's, Ctrl-C.
+//! Waits that a signal ended which killed the waiting process: a time-out's, a CI agent's, Ctrl-C, an alarm.
 //!
 //! Who sent it tells nothing of what the process waited for: that is its child that lived then, or
 //! what its system call waits for.
@@ -6,9 +6,9 @@
 use tr_format::event::{Ktime, Reason};
 
 use super::graph::Graph;
-use crate::model::{Process, ProcessIx, ThreadIx};
-use crate::status::{ended_by, failed, is_for, Purpose};
-use crate::timeline::{Actor, Bucket, Stretch};
+use crate::model::{Analysis, Process, ProcessIx, ThreadIx};
+use crate::status::{ended_by, failed, is_for, killed_by, Purpose, ALARM};
+use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
 /// The most stretches between such a wait and the thread's end, and between a time-out and its signal.
 const NEAR: usize = 64;
@@ -22,6 +22,31 @@ fn has_signal(process: &Process) -> bool {
     signal.is_some_and(|it| is_for(it, Purpose::Outside))
 }
 
+/// Whether a call waits until what it waits for comes, or a signal.
+pub fn has_no_timeout(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::Child
+            | Reason::PipeRead
+            | Reason::PipeWrite
+            | Reason::FileLock
+            // The other end of a FIFO.
+            | Reason::Path
+    )
+}
+
+/// Whether the wait of a thread at a time was the last one of a process that failed, ended by its time-out or
+/// alarm: the process gave up what it waited for, and slept for nothing.
+pub fn gave_up(analysis: &Analysis, thread: ThreadIx, at: Ktime) -> bool {
+    let graph = Graph::new(analysis);
+    let gave_up = graph.and_then(|graph| {
+        let wait = graph.timeline.around(thread, at)?;
+        let waits = !matches!(wait.reason, Reason::Timer | Reason::Unknown);
+        Some((waits || graph.is_alarmed(thread)) && graph.gave_up(thread, &wait))
+    });
+    gave_up == Some(true)
+}
+
 impl Graph<'_> {
     /// Of a wait that was cut the task that worked for the process then, if any.
     pub fn cut(&self, thread: ThreadIx, wait: &Stretch) -> Option<Option<ThreadIx>> {
@@ -30,14 +55,15 @@ impl Graph<'_> {
     }
 
     /// Whether a signal from outside the build, or of a time-out above, ended a wait and killed its
-    /// process; or a time-out ended a wait for a process that it then killed.
+    /// process; or a time-out ended a wait for a process that it then killed; or an alarm ended one
+    /// that has no time-out, and its process failed.
     fn was_cut(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let analysis = self.analysis;
         let process = analysis.thread(thread).process;
         if wait.waker() == Actor::Interrupt {
-            return is_for_child(wait)
-                && self.is_last(thread, wait)
-                && self.kills(process, wait.to);
+            let kills = || is_for_child(wait) && self.kills(process, wait.to);
+            let alarm = || has_no_timeout(wait.reason) || self.is_alarmed(thread);
+            return alarm() && self.gave_up(thread, wait) || kills() && self.is_last(thread, wait);
         }
         if !self.was_killed(process) {
             return false;
@@ -52,6 +78,21 @@ impl Graph<'_> {
             Actor::Unknown | Actor::Interrupt | Actor::SoftIrq => false,
         };
         by_other && self.is_last(thread, wait)
+    }
+
+    /// Whether a timer ended the last wait of a process that failed.
+    fn gave_up(&self, thread: ThreadIx, wait: &Stretch) -> bool {
+        let process = self.analysis.thread(thread).process;
+        wait.doing == Bucket::Wait(Wait::Sleep)
+            && wait.waker() == Actor::Interrupt
+            && failed(self.analysis.process(process).status)
+            && self.is_last(thread, wait)
+    }
+
+    /// Whether its alarm killed a thread's process.
+    fn is_alarmed(&self, thread: ThreadIx) -> bool {
+        let process = self.analysis.thread(thread).process;
+        killed_by(self.analysis.process(process).status) == Some(ALARM)
     }
 
     /// The task that worked for a process when one of its waits was cut: of the oldest job the
@@ -124,14 +165,14 @@ impl Graph<'_> {
         children.any(|it| it.start < at && at <= it.end && failed(it.status))
     }
 
-    /// A process that had not ended yet when the recording ended may have got its parent's signal. make handles
-    /// its own one, and fails after its children.
+    /// A process that had not ended yet when the recording ended may have got the signal of the first one above
+    /// it that had. make handles its own one, and fails after its children.
     fn was_killed(&self, ix: ProcessIx) -> bool {
         let process = self.analysis.process(ix);
         let has = |ix: ProcessIx| has_signal(self.analysis.process(ix));
-        let parent = process.parent.filter(|_| process.alive);
-        has_signal(process)
-            || parent.is_some_and(has)
+        let mut above = self.analysis.lineage(ix).take(MOST);
+        let ended = above.find(|it| !self.analysis.process(*it).alive);
+        ended.is_some_and(has)
             || failed(process.status) && self.children(ix, process.end).iter().any(|it| has(*it))
     }
 

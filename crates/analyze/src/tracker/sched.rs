@@ -5,6 +5,7 @@ use tr_format::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tgi
 use super::task::SwitchOut;
 use super::{TaskIx, Tracker};
 use crate::arena::Ix;
+use crate::collect::workers::is_worker;
 use crate::model::Switches;
 use crate::state::{Ended, State};
 use crate::timeline::ActorRef;
@@ -261,6 +262,7 @@ impl Tracker {
     fn waking(&mut self, waking: Waking) {
         let time = waking.time;
         let Some(ix) = self.wakee(waking) else {
+            self.wakes_worker(waking);
             return;
         };
         let actor = match waking.waker {
@@ -289,6 +291,21 @@ impl Tracker {
                 self.enter(ix, time, State::Runnable { preempted: false }, Ended::Woken);
                 self.tasks[ix].woken |= unknown;
             }
+        }
+    }
+
+    /// Notes that a recorded task wakes a worker of the kernel that is not.
+    fn wakes_worker(&mut self, waking: Waking) {
+        let Waking { time, wakee, .. } = waking;
+        let worker = self.collectors.outside.at(wakee, time);
+        if self.timeline.is_none()
+            || waking.context.is_interrupt()
+            || !worker.is_some_and(is_worker)
+        {
+            return;
+        }
+        if let Some(by) = self.holder(waking.waker, time) {
+            self.collectors.workers.take(time, wakee, by);
         }
     }
 

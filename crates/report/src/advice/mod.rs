@@ -33,8 +33,8 @@ use crate::view::View;
 use crate::{exit, units};
 use facts::Facts;
 use machine::Withheld;
-use verdict::Had;
 pub use verdict::{Blame, Verdict};
+use verdict::{Had, Mostly};
 
 named! {
     /// The kind of an advice, the most specific ones first.
@@ -298,20 +298,30 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
 }
 
 /// What a build waits for that needs less than half of its time on these CPUs, if that is most of it.
-fn waits(facts: &Facts<'_>, bound: u64) -> Option<(String, u64)> {
+fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
     let half = facts.wall / 2;
     if bound >= half {
         return None;
     }
     let groups = path::groups(facts.analysis);
     let shares = path::shares(facts.analysis, &groups, facts.path);
-    let longest = shares.into_iter().find(|it| is_known_wait(it.part.kind))?;
-    (longest.time > half).then_some((longest.name, longest.time))
+    let mut known = shares.into_iter();
+    let longest = known.find(|it| is_known_wait(it.part.kind, it.by.as_deref()))?;
+    let outside = longest.by.filter(|_| longest.part.kind == Time::Outside);
+    let mostly = match outside {
+        Some(name) => Mostly::Outside(name, longest.time),
+        None => Mostly::Own(longest.name, longest.time),
+    };
+    (longest.time > half).then_some(mostly)
 }
 
-/// Whether the recording tells what a wait of this kind is for.
-fn is_known_wait(kind: Time) -> bool {
-    kind.is_wait() && !matches!(kind, Time::Outside | Time::SleepOrBlocked)
+/// Whether the recording tells what a wait of this kind is for. `by`: the task that is not recorded, and
+/// ended it.
+fn is_known_wait(kind: Time, by: Option<&str>) -> bool {
+    match kind {
+        Time::Outside => by.is_some(),
+        kind => kind.is_wait() && kind != Time::SleepOrBlocked,
+    }
 }
 
 /// The candidates that save enough. `own`: the simulated time without changes.
@@ -571,12 +581,16 @@ mod tests {
     /// "Mostly unknown" explains nothing.
     #[test]
     fn what_a_build_mostly_waits_for_is_known() {
-        let known: Vec<&str> = Time::ALL
-            .into_iter()
-            .filter(|kind| is_known_wait(*kind))
-            .map(Time::name)
-            .collect();
-        let want = "disk memory network terminal sleep stopped blocked";
-        assert_eq!(known.join(" "), want);
+        let known = |by| -> Vec<&str> {
+            let all = Time::ALL.into_iter();
+            let known = all.filter(|kind| is_known_wait(*kind, by));
+            known.map(Time::name).collect()
+        };
+        let waits = "disk memory network terminal sleep stopped blocked";
+        assert_eq!(known(None).join(" "), waits);
+        let mut named = known(Some("bash"));
+        named.retain(|kind| *kind != "outside");
+        assert_eq!(named, known(None));
+        assert_eq!(known(Some("bash")).len(), named.len() + 1);
     }
 }

@@ -45,11 +45,20 @@ pub struct Verdict {
     pub changes: u64,
     /// Of a build without any change: the least that these CPUs need for it.
     pub bound: Option<u64>,
-    /// Of a build without any change that mostly waits: for what, with its time.
-    pub(super) mostly: Option<(String, u64)>,
+    /// Of a build without any change that mostly waits: for what.
+    pub(super) mostly: Option<Mostly>,
     /// COMMAND failed, of which this says nothing.
     pub(super) failed: bool,
     pub(super) cpus: u64,
+}
+
+/// What a build mostly waits for, with the time in ns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Mostly {
+    /// The words for it.
+    Own(String, u64),
+    /// The name of a task that is not recorded.
+    Outside(String, u64),
 }
 
 /// The most programs that a verdict names.
@@ -115,25 +124,30 @@ impl Verdict {
 
     /// The build's own part, of a build that the machine did not hold back much.
     fn own(&self) -> String {
-        if let Some((what, ns)) = &self.mostly {
-            return format!(
-                "{} are its own, mostly {what} ({}); no change is known",
-                units::time(self.alone),
-                units::time(*ns),
-            );
+        let alone = units::time(self.alone);
+        match &self.mostly {
+            Some(Mostly::Own(what, ns)) => {
+                let ns = units::time(*ns);
+                return format!("{alone} are its own, mostly {what} ({ns}); no change is known");
+            }
+            Some(Mostly::Outside(name, ns)) => {
+                let ns = units::time(*ns);
+                return format!(
+                    "{ns} of its {alone} are waits for {name}, which is not recorded; no change is known"
+                );
+            }
+            None => {}
         }
         if let Some(bound) = self.bound {
             let share = bound.saturating_mul(100) / self.alone.max(1);
             let allow = units::plural(self.cpus, "CPU allows", "CPUs allow");
             return format!(
-                "its own {} are at {} % of what {allow}; nothing stands out",
-                units::time(self.alone),
+                "its own {alone} are at {} % of what {allow}; nothing stands out",
                 share.min(100),
             );
         }
         format!(
-            "{} are its own; the changes below save up to {}",
-            units::time(self.alone),
+            "{alone} are its own; the changes below save up to {}",
             units::time(self.changes)
         )
     }

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::awaited::Awaited;
-use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::critical_path::{Kind as Time, Segment};
+use tr_analyze::dns::Lookup;
+use tr_analyze::killed;
 use tr_analyze::model::{Process, ProcessIx};
-use tr_analyze::network;
+use tr_analyze::network::{self, Waited};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::schedule::MOST;
 use tr_analyze::sort::{Gather, Rows};
@@ -13,10 +15,12 @@ use tr_analyze::timeline::Actor;
 use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
+use tr_format::network::Address;
 
 use super::facts::{add, Facts};
 use super::{Candidate, Kind};
 use crate::facts::memory;
+use crate::facts::network::{Host, Remotes};
 use crate::{exit, label, units};
 
 /// The least number of sleeps of a loop.
@@ -24,6 +28,8 @@ const LOOP: usize = 3;
 /// The longest sleep in ns of a runtime between looks at its own threads (Go's `sysmon` doubles
 /// its sleeps up to 10 ms, runtime/proc.go), which nobody can change.
 const RUNTIMES: u64 = 12_000_000;
+/// The most queries before a wait among which the one is sought that had no answer.
+const QUERIES: usize = 1000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut all = sleeps(facts);
@@ -51,10 +57,16 @@ impl Slept {
 /// The sleeps, by the program that decided about them.
 fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_process: BTreeMap<ProcessIx, Vec<Slept>> = BTreeMap::new();
-    for (segment, group, _) in facts.segments() {
+    for (segment, group, reason) in facts.segments() {
         let (Time::Sleep, Some(group)) = (segment.kind, group) else {
             continue;
         };
+        // It waits for something else, and an alarm ends that.
+        if killed::has_no_timeout(reason)
+            || killed::gave_up(facts.analysis, segment.thread, segment.from)
+        {
+            continue;
+        }
         let process = facts.analysis.thread(segment.thread).process;
         let (process, at) = sleeper(facts.analysis, process, segment.from);
         let by = facts.groups.at(process, at).unwrap_or(group);
@@ -327,44 +339,136 @@ fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
     })
 }
 
-fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
-    let mut by_program: BTreeMap<&str, (Vec<Group>, u64)> = BTreeMap::new();
-    let among_themselves = network::among_themselves(facts.analysis);
-    for (segment, group, _) in facts.segments() {
-        let (Time::Network, Some(group)) = (segment.kind, group) else {
-            continue;
-        };
-        let Some(execution) = facts.execution(group) else {
-            continue;
-        };
-        // The build's own programs talk to one another: nothing is fetched.
-        if among_themselves.contains(&execution.process) {
-            continue;
+/// A wait for the network on the path.
+struct Fetch<'f> {
+    group: Group,
+    program: &'f str,
+    ns: u64,
+    /// Its time-out ended it.
+    silent: Option<Silent>,
+}
+
+/// Who did not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Silent {
+    NameServer(Address),
+    Host(Host),
+    Unknown,
+}
+
+/// The waits for the network, the last ones first. One that its time-out ended had no answer if the thread waits for
+/// none afterwards: a program may ask poll(2) again and again.
+fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
+    let analysis = facts.analysis;
+    let among_themselves = network::among_themselves(analysis);
+    let timeline = analysis.timeline.as_ref();
+    let mut unanswered: BTreeMap<ProcessIx, Vec<&Lookup>> = BTreeMap::new();
+    for it in analysis.lookups.iter().filter(|it| it.answered.is_none()) {
+        if let Some(thread) = it.thread {
+            let process = analysis.thread(thread).process;
+            unanswered.entry(process).or_default().push(it);
         }
-        let (groups, sum) = by_program.entry(&execution.program).or_default();
-        groups.push(group);
-        *sum = sum.saturating_add(segment.length());
     }
-    let candidate = |(program, (mut groups, sum)): (&str, (Vec<Group>, u64))| {
-        groups.sort_unstable();
-        groups.dedup();
-        let first = groups.first()?;
-        let (name, s) = facts.names(*first, groups.iter().copied());
+    let mut answered = BTreeSet::new();
+    let segments: Vec<_> = facts.segments().collect();
+    let segments = segments.iter().rev();
+    let segments = segments.filter(|(segment, ..)| segment.kind == Time::Network);
+    let fetch = |((segment, group, _), waited): (&(&Segment, Option<Group>, Reason), &Waited)| {
+        let wait = timeline?.around(segment.thread, segment.from)?;
+        let late = wait.waker() == Actor::Interrupt;
+        let query = || {
+            let queries = unanswered.get(&waited.process)?;
+            let asked = queries.partition_point(|it| it.asked <= wait.to);
+            let mut last = queries.get(..asked)?.iter().rev().take(QUERIES);
+            last.find(|it| it.waited_until() >= wait.from)
+        };
+        let query = query().filter(|_| waited.connection.is_none());
+        let silent = match query {
+            _ if !late => None,
+            Some(query) => Some(Silent::NameServer(query.query.server)),
+            None if answered.contains(&segment.thread) => None,
+            None => Some(Host::waited(analysis, waited).map_or(Silent::Unknown, Silent::Host)),
+        };
+        if !late {
+            answered.insert(segment.thread);
+        }
+        let execution = facts.execution((*group)?)?;
+        // The build's own programs talk to one another: nothing is fetched.
+        let own = among_themselves.contains(&execution.process);
+        (!own).then_some(Fetch {
+            group: (*group)?,
+            program: &execution.program,
+            ns: segment.length(),
+            silent,
+        })
+    };
+    segments
+        .zip(waited.iter().rev())
+        .filter_map(fetch)
+        .collect()
+}
+
+fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
+    let waited = network::waited(facts.analysis, facts.path);
+    let mut by_program: BTreeMap<&str, Vec<Fetch<'_>>> = BTreeMap::new();
+    for it in fetched(facts, &waited) {
+        by_program.entry(it.program).or_default().push(it);
+    }
+    let candidate = |(program, fetches): (&str, Vec<Fetch<'_>>)| {
+        let sum = |silent: bool| -> u64 {
+            let counts = fetches.iter().filter(|it| it.silent.is_some() || !silent);
+            counts.map(|it| it.ns).fold(0, u64::saturating_add)
+        };
+        let unsure = sum(true).saturating_mul(2) > sum(false);
+        let cap = sum(unsure);
+        let told = fetches.iter().filter(|it| it.silent.is_some() || !unsure);
+        let groups: BTreeSet<Group> = told.map(|it| it.group).gather();
+        let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
+        let time = units::time(cap);
+        let (finding, action) = match unsure {
+            true => {
+                let who: BTreeSet<Silent> = fetches.iter().filter_map(|it| it.silent).gather();
+                let (who, action) = silence(&who, &Remotes::new(facts.analysis, &waited));
+                (
+                    format!("{name} wait{s} {time} without an answer from {who}"),
+                    action,
+                )
+            }
+            false => (
+                format!("{name} wait{s} {time} for the network"),
+                "keep in a cache what it fetches".into(),
+            ),
+        };
         // Those beside the path wait as well.
         let all = facts.all().filter(|(_, it)| it.program == program);
         Some(Candidate {
-            finding: format!("{name} wait{s} {} for the network", units::time(sum)),
-            action: "keep in a cache what it fetches".into(),
+            finding,
+            action,
             without: Without::own(
                 |kind, _| kind == Time::Network,
                 Some(facts.set(all.map(|(group, _)| group))),
             ),
-            cap: sum,
-            evidence: groups,
+            cap,
+            unsure,
+            evidence: groups.into_iter().collect(),
             ..Candidate::of(Kind::Network)
         })
     };
     by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// From whom no answer came, and what to do.
+fn silence(who: &BTreeSet<Silent>, remotes: &Remotes) -> (String, String) {
+    let servers = who.iter().all(|it| matches!(it, Silent::NameServer(_)));
+    let (who, why) = match who.first() {
+        Some(Silent::NameServer(server)) if who.len() == 1 => {
+            (format!("the name server {server}"), "it does not")
+        }
+        Some(Silent::Host(host)) if who.len() == 1 => (remotes.text(*host), "it does not"),
+        _ if servers => ("name servers".into(), "those of resolv.conf do not"),
+        _ => ("the network".into(), "the other ends do not"),
+    };
+    (who, format!("find out why {why} answer"))
 }
 
 /// Waits for disks and files: for memory that is there, for `fsync`, and others.

@@ -1,7 +1,7 @@
 //! The kinds of the time are the same in every output, and add up.
 
 #[path = "../../../analyze/tests/hand/mod.rs"]
-mod hand;
+pub mod hand;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,0 +1,323 @@
+//! What the first screen says of waits that nothing ended which COMMAND waited for: a task that is not
+//! recorded, a signal, a time-out.
+
+use serde_json::Value;
+use tr_analyze::model::Analysis;
+use tr_analyze::{analyze, Options};
+use tr_format::dns::DnsQuery;
+use tr_format::event::{CgroupId, Comm, Ktime, LifeKind, Outsider, Reason, SchedKind, Tgid, Tid};
+use tr_format::meta::{Extra, Scope};
+use tr_format::network::{Address, Connect, Connected, ConnectionId, Endpoint};
+use tr_report::reports::ReportKind;
+
+use super::kinds::hand::{Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
+use super::{value, with, STYLE};
+
+const MS: i64 = 1_000_000;
+const STOPPED: u16 = 4;
+/// A task that is not recorded.
+const BASH: u32 = 99;
+const ALARM: u32 = 14;
+const TERM: u32 = 15;
+const EXIT_1: u32 = 1 << 8;
+
+/// COMMAND is process 10; it runs on CPU 0. All times are in ms.
+fn command(end: i64) -> Hand {
+    let mut hand = Hand::new(Scope::Command, end * MS);
+    hand.meta.root = Some(Tgid(10));
+    hand.snapshot(-10, 10, 10, 1, None);
+    hand
+}
+
+/// A process that another one starts, and that runs on a CPU of its own.
+fn starts(hand: &mut Hand, parent: u32, at: i64, pid: u32, cpu: u16) {
+    hand.fork(0, at * MS, parent, pid, pid)
+        .first_waking(0, at * MS + 1, parent, pid, false)
+        .switch(usize::from(cpu), at * MS + 2, 0, RUNNING, pid);
+}
+
+/// A thread waits on its CPU from a time on.
+fn sleeps(hand: &mut Hand, (tid, cpu): (u32, usize), from: i64, (reason, state): (Reason, u16)) {
+    let sleep = SchedKind::Switch {
+        prev: Tid(tid),
+        next: Tid(0),
+        prev_state: state,
+        preempt: false,
+        iowait: false,
+        reason,
+    };
+    hand.sched(cpu, from * MS, sleep);
+}
+
+/// `waker` ends that wait; 0: a timer.
+fn wakes(hand: &mut Hand, waker: u32, at: i64, (tid, cpu): (u32, usize)) {
+    hand.waking(cpu, at * MS, waker, tid)
+        .switch(cpu, at * MS + 1, 0, RUNNING, tid);
+}
+
+fn ends(hand: &mut Hand, (pid, cpu): (u32, usize), at: i64, status: u32) {
+    let on = u16::try_from(cpu).unwrap();
+    hand.exit(on, at * MS, pid, pid, true);
+    if let Some(LifeKind::Exit(exit)) = hand.life.last_mut().map(|it| &mut it.kind) {
+        (exit.status, exit.group_status) = (status, status);
+    }
+    hand.switch(cpu, at * MS + 1, pid, DEAD, 0)
+        .last(on, at * MS + 2, pid);
+}
+
+/// Tells the name of a task that is not recorded.
+fn names(hand: &mut Hand, at: i64, tid: u32, comm: &str) {
+    let outsider = Outsider {
+        tid: Tid(tid),
+        tgid: Tgid(tid),
+        start_time: Ktime(1),
+        cgroup: CgroupId(1),
+        kthread: comm.starts_with('k'),
+        comm: Comm::new(comm.as_bytes()),
+    };
+    hand.lives(0, at * MS, LifeKind::Outsider(Box::new(outsider)));
+}
+
+fn analyzed(hand: &Hand) -> Analysis {
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    analyze(&hand.trace(), &options)
+}
+
+/// COMMAND waits for 800 of its 1,000 ms.
+fn waits(wait: (Reason, u16), waker: u32, status: u32) -> Hand {
+    let mut hand = command(1_100);
+    sleeps(&mut hand, (10, 0), 100, wait);
+    wakes(&mut hand, waker, 900, (10, 0));
+    ends(&mut hand, (10, 0), 910, status);
+    hand
+}
+
+/// The kind of the longest share of the path, and its time in ms.
+fn longest(analysis: &Analysis) -> (String, u64) {
+    let path = value(analysis, &super::ask(), ReportKind::CriticalPath);
+    let share = &path["path"]["shares"][0];
+    let ns = share["time_ns"].as_u64().unwrap();
+    (share["what"].as_str().unwrap().to_owned(), ns / 1_000_000)
+}
+
+/// The report on advice, its lines put together.
+fn advice(analysis: &Analysis) -> String {
+    let text = with(analysis, &super::ask(), |view| {
+        ReportKind::Advice.make(view).text(&STYLE)
+    });
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn kinds(analysis: &Analysis) -> Vec<String> {
+    let advice = value(analysis, &super::ask(), ReportKind::Advice);
+    let lines = advice["advice"].as_array().unwrap().iter();
+    let kind = |line: &Value| line["kind"].as_str().unwrap().to_owned();
+    lines.map(kind).collect()
+}
+
+#[test]
+fn a_wait_for_a_task_outside_is_the_verdict() {
+    let mut hand = waits((Reason::PipeRead, SLEEPS), BASH, 0);
+    let unnamed = advice(&analyzed(&hand));
+    assert!(unnamed.contains("nothing stands out"), "{unnamed}");
+    names(&mut hand, 899, BASH, "bash");
+    let text = advice(&analyzed(&hand));
+    let words =
+        "800 ms of its 910 ms are waits for bash, which is not recorded; no change is known";
+    assert!(text.contains(words), "{text}");
+}
+
+#[test]
+fn a_fifos_other_end_and_a_stop_are_no_disks_and_no_tasks() {
+    for (wait, waker, kind) in [
+        ((Reason::Path, SLEEPS), BASH, "outside"),
+        ((Reason::Path, BLOCKED), BASH, "disk"),
+        ((Reason::Path, BLOCKED), 0, "disk"),
+        ((Reason::FileRead, SLEEPS), BASH, "disk"),
+        ((Reason::PipeRead, STOPPED), BASH, "stopped"),
+        ((Reason::PipeRead, STOPPED), 0, "stopped"),
+    ] {
+        let analysis = analyzed(&waits(wait, waker, 0));
+        let told = longest(&analysis);
+        assert_eq!(told, (kind.to_owned(), 800), "{wait:?} {waker}");
+    }
+}
+
+/// A signal to a group: those that the recording did not see to their end had it, too.
+#[test]
+fn the_sender_of_a_groups_signal_is_not_waited_for() {
+    for (status, kind) in [(TERM, "sleep"), (0, "outside")] {
+        let mut hand = command(1_100);
+        for (parent, pid, cpu) in [(10, 11, 1), (11, 12, 2), (12, 13, 3)] {
+            starts(&mut hand, parent, i64::from(pid), pid, cpu);
+        }
+        for (tid, cpu) in [(10, 0), (11, 1), (12, 2)] {
+            sleeps(&mut hand, (tid, cpu), 50, (Reason::Child, SLEEPS));
+        }
+        sleeps(&mut hand, (13, 3), 50, (Reason::Timer, SLEEPS));
+        for (tid, cpu) in [(10, 0), (11, 1), (12, 2), (13, 3)] {
+            wakes(&mut hand, BASH, 900, (tid, cpu));
+        }
+        ends(&mut hand, (10, 0), 910, status);
+        let analysis = analyzed(&hand);
+        assert_eq!(longest(&analysis), (kind.to_owned(), 850), "{status}");
+    }
+}
+
+/// An alarm says nothing of what was waited for, and without it the wait would be longer.
+#[test]
+fn an_alarm_is_no_sleep() {
+    let none: [&str; 0] = [];
+    for (reason, status, lines) in [
+        (Reason::PipeRead, ALARM, &none[..]),
+        (Reason::PipeRead, EXIT_1, &none),
+        (Reason::Child, EXIT_1, &none),
+        (Reason::Timer, ALARM, &none),
+        (Reason::SocketRead, EXIT_1, &none),
+        (Reason::Lock, EXIT_1, &none),
+        (Reason::FileLock, EXIT_1, &["lock"]),
+        // It went on.
+        (Reason::PipeRead, 0, &none),
+        (Reason::Lock, 0, &["sleep"]),
+        (Reason::Timer, EXIT_1, &["sleep"]),
+    ] {
+        let analysis = analyzed(&waits((reason, SLEEPS), 0, status));
+        assert_eq!(kinds(&analysis), lines, "{reason:?} {status}");
+        assert_eq!(longest(&analysis), ("sleep".into(), 800), "{reason:?}");
+    }
+}
+
+/// The pids of the path's steps.
+fn steps(analysis: &Analysis) -> Vec<u64> {
+    let path = value(analysis, &super::ask(), ReportKind::CriticalPath);
+    let steps = path["path"]["steps"].as_array().unwrap().iter();
+    steps.map(|step| step["pid"].as_u64().unwrap()).collect()
+}
+
+/// The path goes on in the child that lived when the alarm came, if that ended the process.
+#[test]
+fn an_alarm_leads_to_the_living_child() {
+    for (reason, status, child) in [
+        (Reason::PipeRead, ALARM, true),
+        (Reason::Child, EXIT_1, true),
+        (Reason::Child, 0, false),
+        (Reason::Poll, EXIT_1, false),
+    ] {
+        let mut hand = command(1_100);
+        starts(&mut hand, 10, 20, 11, 1);
+        sleeps(&mut hand, (11, 1), 30, (Reason::Timer, SLEEPS));
+        sleeps(&mut hand, (10, 0), 50, (reason, SLEEPS));
+        wakes(&mut hand, 0, 900, (10, 0));
+        ends(&mut hand, (10, 0), 910, status);
+        let analysis = analyzed(&hand);
+        assert_eq!(steps(&analysis).contains(&11), child, "{reason:?} {status}");
+        if child {
+            assert_eq!(kinds(&analysis), Vec::<String>::new(), "{reason:?}");
+        }
+    }
+}
+
+/// What a child writes to a pseudo-terminal a worker of the kernel carries to its reader.
+#[test]
+fn a_kernel_worker_leads_to_the_writer() {
+    const WORKER: u32 = 77;
+    for (name, late, reason, writer) in [
+        ("kworker/u8:3", 0, Reason::Poll, true),
+        ("kworker/u8:3", 0, Reason::Terminal, true),
+        // It was woken for something else.
+        ("kworker/u8:3", 20, Reason::Poll, false),
+        ("kworker/u8:3", 0, Reason::FileLock, false),
+        ("kworker/0:3", 0, Reason::Poll, false),
+        ("bash", 0, Reason::Poll, false),
+    ] {
+        let mut hand = command(1_100);
+        starts(&mut hand, 10, 20, 11, 1);
+        sleeps(&mut hand, (11, 1), 30, (Reason::Timer, SLEEPS));
+        sleeps(&mut hand, (10, 0), 50, (reason, SLEEPS));
+        wakes(&mut hand, 0, 850, (11, 1));
+        names(&mut hand, 851, WORKER, name);
+        hand.waking(1, 852 * MS, 11, WORKER);
+        wakes(&mut hand, WORKER, 853 + late, (10, 0));
+        ends(&mut hand, (11, 1), 880, 0);
+        ends(&mut hand, (10, 0), 890, 0);
+        let analysis = analyzed(&hand);
+        let told = (steps(&analysis).contains(&11), longest(&analysis).0);
+        let kind = if writer { "sleep" } else { "outside" };
+        assert_eq!(told, (writer, kind.to_owned()), "{name} {late} {reason:?}");
+    }
+}
+
+const SERVER: Address = Address::V4(std::net::Ipv4Addr::new(10, 0, 0, 53));
+
+fn asks(hand: &mut Hand, at: i64, id: u16) {
+    let query = DnsQuery {
+        tid: Tid(10),
+        tgid: Tgid(10),
+        server: SERVER,
+        port: 40_000 + id,
+        id,
+        kind: 1,
+        name: b"foo.example".to_vec().into(),
+    };
+    hand.lives(0, at * MS, LifeKind::DnsQuery(Box::new(query)));
+}
+
+fn connects(hand: &mut Hand, at: i64) {
+    let end = |port| Endpoint {
+        address: SERVER,
+        port,
+    };
+    let id = ConnectionId(1);
+    let connect = Connect {
+        id,
+        tid: Tid(10),
+        tgid: Tgid(10),
+        remote: end(8080),
+    };
+    let local = end(40_000);
+    hand.lives(0, at * MS, LifeKind::Connect(connect)).lives(
+        0,
+        at * MS + 1,
+        LifeKind::Connected(Connected { id, local }),
+    );
+}
+
+#[test]
+fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
+    let silent = |host: &str| {
+        format!("≤ 800 ms old waits 800 ms without an answer from {host}: find out why it does not answer")
+    };
+    let cache = "800 ms for the network: keep in a cache what it fetches";
+    let server = silent("the name server 10.0.0.53");
+    let host = silent("10.0.0.53:8080");
+    // The name, the connection, and the actors that end the parts of the wait.
+    for (name, connected, wakers, words) in [
+        (true, false, &[0, 0][..], server.as_str()),
+        (false, true, &[0], &host),
+        (false, true, &[0, 0, 0, BASH], cache),
+        (false, true, &[BASH], cache),
+    ] {
+        let mut hand = command(1_100);
+        hand.meta.extras = Some(vec![Extra::Network as u8, Extra::Dns as u8]);
+        if connected {
+            connects(&mut hand, 50);
+        }
+        let parts = i64::try_from(wakers.len()).unwrap();
+        let part = 800 / parts;
+        for (at, waker) in (0u16..).zip(wakers) {
+            // It works for a moment before each part.
+            let from = 100 + (part + 1) * i64::from(at);
+            if name {
+                asks(&mut hand, from - 1, at);
+            }
+            sleeps(&mut hand, (10, 0), from, (Reason::Poll, SLEEPS));
+            wakes(&mut hand, *waker, from + part, (10, 0));
+        }
+        ends(&mut hand, (10, 0), 910, EXIT_1);
+        let text = advice(&analyzed(&hand));
+        assert!(text.contains(words), "{wakers:?}: {text}");
+    }
+}
