@@ -38,13 +38,26 @@ pub(crate) struct Failed {
     pub process: Option<ProcessIx>,
     /// Those that it made fail, up to COMMAND.
     pub above: Vec<Failed>,
+    /// Among those above: the one before it may be the reason, or something else.
+    pub perhaps: bool,
     /// The step, if it is one.
     step: Option<StepIx>,
     /// What held it back meanwhile, with the evidence.
     pub held: Option<String>,
 }
 
+/// Before the name of what failed for one of several possible reasons.
+pub(crate) const PERHAPS: &str = "perhaps ";
+
 impl Failed {
+    /// What stands before its name among those above another one.
+    pub fn lead(&self) -> &'static str {
+        match self.perhaps {
+            true => PERHAPS,
+            false => "",
+        }
+    }
+
     /// What became of it, and when.
     pub fn fact(&self) -> String {
         format!("{} after {}", self.end, units::time(self.after))
@@ -422,7 +435,11 @@ impl<'a> Finder<'a> {
     /// The cause of COMMAND's failure, with those above it; `chain` begins with it.
     fn cause(&self, chain: &[ProcessIx]) -> Option<Failed> {
         let (first, above) = chain.split_first()?;
-        let mut above: Vec<Failed> = above.iter().map(|ix| self.process(*ix)).collect();
+        let above = chain.iter().zip(above).map(|(below, ix)| Failed {
+            perhaps: self.is_maybe(*below),
+            ..self.process(*ix)
+        });
+        let mut above: Vec<Failed> = above.collect();
         if let Some(command) = above.last_mut() {
             command.name = "the command".into();
         }
@@ -468,6 +485,7 @@ impl<'a> Finder<'a> {
             pid: Some(process.pid.0),
             process: Some(ix),
             above: Vec::new(),
+            perhaps: false,
             step: None,
             held: None,
         }
@@ -489,6 +507,7 @@ impl<'a> Finder<'a> {
             pid: own.map(|ix| self.analysis.process(ix).pid.0),
             process: step.process,
             above: Vec::new(),
+            perhaps: false,
             step: Some(at),
             held: None,
         }
@@ -505,16 +524,27 @@ impl<'a> Finder<'a> {
                 let child = self.analysis.process(*ix);
                 let explains = self.explains(*ix, at?)?;
                 let is_test = self.tests.is_failed.contains(ix);
-                let by = match explains {
-                    // It may be any of them: the one that took the longest is no mere question.
-                    Explains::Maybe => child.wall(),
-                    _ => child.end.0,
+                let (own_code, by) = match explains {
+                    // It may be any of them: one with the shell's own status that is none of any failure, or
+                    // the one that took the longest, which is no mere question.
+                    Explains::Maybe => {
+                        let shell = code(self.analysis.process(at?));
+                        (shell != Some(1) && code(child) == shell, child.wall())
+                    }
+                    _ => (false, child.end.0),
                 };
-                Some(((explains, is_test, by, *ix), *ix))
+                Some(((explains, is_test, own_code, by, *ix), *ix))
             });
             at = best.max_by_key(|(key, _)| *key).map(|(_, ix)| ix);
         }
         chain
+    }
+
+    /// Whether a process's failure is one of several possible reasons for its parent's.
+    fn is_maybe(&self, ix: ProcessIx) -> bool {
+        let parent = self.analysis.process(ix).parent;
+        let explains = parent.and_then(|parent| self.explains(ix, parent));
+        explains == Some(Explains::Maybe)
     }
 
     fn fails(&self, ix: ProcessIx) -> bool {
@@ -552,15 +582,17 @@ impl<'a> Finder<'a> {
         let last = last_start.is_none_or(|start| *start <= child.end);
         let until_the_end = parent.end.since(child.end.min(parent.end));
         let gave_up = last && until_the_end <= soon(parent);
+        let is_same = code(child) == code(parent);
         match passes(parent) {
-            Passes::Status if code(child) != code(parent) => {
-                // `make || exit 1`: a script says 1 of any failure.
-                let says_any = code(parent) == Some(1) && !on_purpose;
-                let at_once = last && until_the_end <= AT_ONCE;
-                (says_any && (at_once || is_alike)).then_some(Explains::Maybe)
+            Passes::Status if gave_up && is_same => Some(Explains::Last),
+            // `make || exit 1`, or a script that counts failures and goes on. A short one long before the end may be
+            // a question.
+            Passes::Status => {
+                let at_once = until_the_end <= AT_ONCE && (last || is_same);
+                let is_long = child.wall() >= parent.wall() / LONG;
+                let counts = at_once || is_alike || is_long || runs_jobs(child);
+                (counts && (is_same || !on_purpose)).then_some(Explains::Maybe)
             }
-            Passes::Status if gave_up => Some(Explains::Last),
-            Passes::Status => Some(Explains::Maybe),
             // No job, but a question of the tool's own.
             Passes::Any if child.execs.is_empty() && !gave_up && !is_unstarted(child) => None,
             Passes::Any if last => Some(Explains::Last),
@@ -580,7 +612,7 @@ fn program(process: &Process) -> Ktime {
 /// How well a child's failure explains its parent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Explains {
-    /// The parent did other things after it, or ended with another status.
+    /// A shell did other things after it, or ended with another status.
     Maybe,
     /// One of several that do.
     One,
@@ -654,6 +686,11 @@ fn expected(analysis: &Analysis) -> Vec<bool> {
     above.map(Option::unwrap_or_default).collect()
 }
 
+/// A tool whose failure is that of a job or a test: nobody asks by it.
+fn runs_jobs(process: &Process) -> bool {
+    matches!(role(process), Some(Role::Jobs | Role::Tests))
+}
+
 fn role(process: &Process) -> Option<Role> {
     let (tool, verb) = named(process)?;
     tool.role(verb.as_deref())
@@ -661,6 +698,9 @@ fn role(process: &Process) -> Option<Role> {
 
 /// A program that ends at once for a child's failure does so within this time, in ns.
 const AT_ONCE: u64 = 500_000_000;
+
+/// A child that took a part of a script's time is no mere question: one in so many.
+const LONG: u64 = 20;
 
 /// A program that ends for a child's failure does so within this time, in ns: half a second, or a
 /// twentieth of its life.

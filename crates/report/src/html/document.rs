@@ -173,6 +173,8 @@ object! {
         end: String = failed.end.clone(),
         after: u64 = failed.after,
         above: Vec<FailureRow> = failed.above.iter().map(FailureRow::new).collect(),
+        // Among those above: for one of several possible reasons.
+        perhaps: bool = failed.perhaps,
         // What held it back meanwhile.
         held: Option<String> = failed.held.clone(),
     }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::called::TR;
-use crate::facts::failure::{Failed, Failures};
+use crate::facts::failure::{Failed, Failures, PERHAPS};
 use crate::style::{Paint, Style};
 use crate::units;
 use crate::view::View;
@@ -81,12 +81,21 @@ fn to_the_root(above: &[Failed], style: &Style) -> String {
     let room = style.width.saturating_sub(LEAD.len());
     let (between, root) = above.split_at(above.len().saturating_sub(1));
     let text = |(length, most): (usize, usize)| {
-        let name = |it: &Failed| format!("{} {}", units::shorten(&it.name, length), it.end);
-        let mut names: Vec<String> = between.iter().take(most).map(name).collect();
+        let name = |lead: &str, it: &Failed| {
+            let name = units::shorten(&it.name, length);
+            format!("{lead}{name} {}", it.end)
+        };
+        let own = |it: &Failed| name(it.lead(), it);
+        let mut names: Vec<String> = between.iter().take(most).map(own).collect();
+        let mut hidden = between.iter().skip(most);
         if between.len() > most {
             names.push("…".to_owned());
         }
-        names.extend(root.iter().map(name));
+        let perhaps = hidden.any(|it| it.perhaps);
+        names.extend(root.iter().map(|it| match perhaps {
+            true => name(PERHAPS, it),
+            false => own(it),
+        }));
         format!("→ {}", names.join(" → "))
     };
     let mut texts = ROOMS.into_iter().map(text);

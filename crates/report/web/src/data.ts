@@ -26,7 +26,7 @@ const [NO_STEP, NO_CONTAINER] = ["no step", "no container"];
 
 type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: number[]; unknown: number[] };
 
-export type Failure = { process: number | null; name: string; end: string; after: number; above: Failure[]; held: string | null };
+export type Failure = { process: number | null; name: string; end: string; after: number; above: Failure[]; perhaps: boolean; held: string | null };
 
 /** What a part of the path went to, ns, in how many stays, and the state. */
 export type PathShare = [name: string, ns: number, stays: number, state: number];

@@ -304,7 +304,7 @@ export class Overview {
     const row = (it: Failure, depth: number) => {
       const process = it.process;
       return h("button", { type: "button", class: "row failed", onclick: () => process === null ? store.set({ view: "table", q: "is:failed" }) : store.set({ sel: process, view: "timeline" }) },
-        h("span", { class: "bar-name", title: process === null ? it.name : data.argv(process) }, `${depth > 0 ? "→ " : "✕ "}${it.name}`),
+        h("span", { class: "bar-name", title: process === null ? it.name : data.argv(process) }, `${depth > 0 ? "→ " : "✕ "}${it.perhaps ? "perhaps " : ""}${it.name}`),
         h("span", { class: "num" }, it.end), h("span", { class: "num dim" }, `after ${time(it.after)}`));
     };
     const held = (it: Failure) => (it.held === null ? [] : [h("p", { class: "aside" }, it.held)]);
