@@ -569,7 +569,7 @@ fn the_cause_of_a_failure_comes_first() {
         text.starts_with("Failed   slow   exit 1 after 790 ns"),
         "{text}"
     );
-    assert!(text.contains("1 failed without consequence"), "{text}");
+    assert!(text.contains("  1 more failed: tr analyze"), "{text}");
 }
 
 /// `timeout` ends what it runs: the signal that kills that is no cause, and not told of the others.
@@ -613,6 +613,17 @@ fn a_script_that_gives_up_names_what_failed() {
     assert!(text.starts_with(made), "{text}");
     let text = screen(lines, &[77 << 8, 0, 2 << 8]);
     assert!(text.ends_with("→ perhaps the command exit 77"), "{text}");
+    // A tool that makes what it can names all.
+    let names: &[Line] = &[
+        (None, 0, 2_000_000_000, &[(0, "python3 ci.py")]),
+        (Some(0), 10, 20, &[(11, "./a.sh")]),
+        (Some(0), 30, 50, &[(31, "./b.sh")]),
+        (Some(0), 60, 90, &[(61, "sh -c ask;~true")]),
+        (Some(3), 70, 80, &[(71, "ask")]),
+    ];
+    let text = screen(names, &[1 << 8, 3 << 8, 5 << 8, 0, 1 << 8]);
+    let rest = "\n         2 more failed (b.sh exit 5, a.sh exit 3), 1 failed without consequence: tr analyze";
+    assert!(text.contains(rest), "{text}");
     let pool: &[Line] = &[
         (None, 0, 900, &[(0, "/bin/sh ./ci.sh")]),
         (Some(0), 10, 300, &[(11, "./job 1")]),
@@ -624,7 +635,8 @@ fn a_script_that_gives_up_names_what_failed() {
     assert_eq!(text, job);
     // Of two the one that took longer, or the one with the script's own status.
     let text = screen(pool, &[1 << 8, 4 << 8, 3 << 8, 0]);
-    assert!(text.starts_with(job), "{text}");
+    let other = "\n         1 more failed (job 1 exit 4): tr analyze --report execs --failed";
+    assert_eq!(text, format!("{job}{other}"));
     let text = screen(pool, &[4 << 8, 4 << 8, 3 << 8, 0]);
     assert!(text.starts_with("Failed   job 1   exit 4"), "{text}");
     // Three tries of one command.

@@ -71,11 +71,19 @@ pub(crate) struct Failures {
     pub told: Vec<Failed>,
     /// COMMAND failed.
     pub command: bool,
-    /// The number of processes that failed and do not count, COMMAND's own.
+    /// The number of COMMAND's processes that failed and do not count: what one that succeeded asked, or an earlier
+    /// program of the same process.
     pub tolerated: usize,
+    /// The number of COMMAND's other processes that failed: what they led to is not known.
+    pub unclear: usize,
+    /// The first of these: children of the last process whose failure is explained for certain, the longest first.
+    pub beside: Vec<Failed>,
     /// The processes that failed and do not count, others' too.
     pub calm: Vec<ProcessIx>,
 }
+
+/// The most failures of [`Failures::beside`].
+const BESIDE: usize = 3;
 
 /// The order in which failures are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -334,13 +342,19 @@ impl<'a> Finder<'a> {
             .collect();
         chain.reverse();
         let mut found: Vec<(Rank, Failed)> = Vec::new();
-        let (mut tolerated, mut calm) = (0, Vec::new());
+        let (mut tolerated, mut unclear, mut calm) = (0, Vec::new(), Vec::new());
         // What a time-out above ended.
         let killed = down(self.analysis, |ix, above: Option<&bool>| {
             let parent = self.analysis.process(ix).parent;
             above == Some(&true) || parent.is_some_and(|ix| timed_out(self.analysis.process(ix)))
         });
         let is_killed = |ix: ProcessIx| killed.get(ix.0 as usize) == Some(&true);
+        let answered = down(self.analysis, |ix, above: Option<&bool>| {
+            let process = self.analysis.process(ix);
+            let parent = process.parent.map(|ix| self.analysis.process(ix));
+            let goes_on = |it: &Process| it.status == Some(0) || process.start < program(it);
+            above == Some(&true) || parent.is_some_and(goes_on)
+        });
         for ix in failed.iter().filter(|ix| !chain.contains(ix)) {
             match self.rank(*ix) {
                 Some(rank) => found.push((rank, self.process(*ix))),
@@ -348,8 +362,11 @@ impl<'a> Finder<'a> {
                 None if self.tests.is_failed.contains(ix) => {}
                 None => {
                     calm.push(*ix);
-                    let counts = self.sure.own.has(*ix) && !is_killed(*ix);
-                    tolerated += usize::from(counts);
+                    match answered.get(ix.0 as usize) {
+                        _ if !self.sure.own.has(*ix) || is_killed(*ix) => {}
+                        Some(true) => tolerated += 1,
+                        _ => unclear.push(*ix),
+                    }
                 }
             }
         }
@@ -382,8 +399,29 @@ impl<'a> Finder<'a> {
             told: found.into_iter().map(|(_, it)| it).collect(),
             command: !chain.is_empty(),
             tolerated,
+            beside: self.beside(&chain, &unclear),
+            unclear: unclear.len(),
             calm,
         }
+    }
+
+    /// What else may be the reason for COMMAND's failure: of these processes the children of the last one in the
+    /// chain whose failure is explained for certain.
+    fn beside(&self, chain: &[ProcessIx], unclear: &[ProcessIx]) -> Vec<Failed> {
+        let root = chain.last();
+        let below = chain.iter().rev().skip(1);
+        let sure = below.take_while(|ix| !self.is_maybe(**ix)).last().or(root);
+        let is_below = |ix: &&ProcessIx| {
+            sure.is_some_and(|sure| self.analysis.process(**ix).parent == Some(*sure))
+        };
+        let mut beside: Vec<Failed> = unclear
+            .iter()
+            .filter(is_below)
+            .map(|ix| self.process(*ix))
+            .collect();
+        beside.order_by_key(|it| (Reverse(it.after), it.pid));
+        beside.truncate(BESIDE);
+        beside
     }
 
     /// Adds what held the steps back that failed: of a process its own step, if that has no tests.

@@ -161,6 +161,9 @@ object! {
     FailureRows(failures: &Failures) {
         told: Vec<FailureRow> = failures.told.iter().take(FAILURES).map(FailureRow::new).collect(),
         more: usize = failures.told.len().saturating_sub(FAILURES),
+        // What failed and led to what is not known: how many, and the first.
+        unclear: usize = failures.unclear,
+        beside: Vec<String> = failures.beside.iter().map(|it| format!("{} {}", it.name, it.end)).collect(),
         command: bool = failures.command,
         tolerated: usize = failures.tolerated,
         // Those that do not count, others' too.

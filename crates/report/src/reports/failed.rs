@@ -12,6 +12,8 @@ use crate::view::View;
 const FEW: usize = 4;
 /// The parents of the first failure that are named.
 const PARENTS: usize = 4;
+/// The longest name among those that are not told by a line.
+const NAME: usize = 30;
 const LEAD: &str = "Failed   ";
 
 /// Writes the failures that count, and the number of the others if COMMAND failed.
@@ -33,18 +35,28 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
         }
         count += 1;
     }
-    let tolerated = if failures.command {
-        failures.tolerated
-    } else {
-        0
+    let (unclear, tolerated) = match failures.command {
+        true => (failures.unclear, failures.tolerated),
+        false => (0, 0),
     };
-    let parts = [
-        (failures.told.len() - count, "more failed"),
-        (tolerated, "failed without consequence"),
-    ];
-    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-    let parts = parts.map(|(count, what)| format!("{} {what}", units::count(count as u64)));
-    let parts: Vec<String> = parts.collect();
+    let mut parts = Vec::new();
+    if let more @ 1.. = failures.told.len() - count + unclear {
+        let beside = failures.beside.iter().take(unclear);
+        let name = |it: &Failed| format!("{} {}", units::shorten(&it.name, NAME), it.end);
+        let mut beside: Vec<String> = beside.map(name).collect();
+        if (1..more).contains(&beside.len()) {
+            beside.push("…".to_owned());
+        }
+        let beside = match beside.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", beside.join(", ")),
+        };
+        parts.push(format!("{} more failed{beside}", units::count(more as u64)));
+    }
+    if tolerated > 0 {
+        let count = units::count(tolerated as u64);
+        parts.push(format!("{count} failed without consequence"));
+    }
     if !parts.is_empty() {
         let text = format!("{}: {TR} analyze --report execs --failed", parts.join(", "));
         style.wrapped(out, Paint::Dim, &indent(), &text);

@@ -49,7 +49,7 @@ export interface Doc {
   cpu_time: Record<"build" | "others" | "stolen" | "idle", number | null>;
   warnings: string[];
   /** What failed and counts, the gravest first; whether the command did; the number of those that do not count. */
-  failures: { told: Failure[]; more: number; command: boolean; tolerated: number; calm: number[] };
+  failures: { told: Failure[]; more: number; unclear: number; beside: string[]; command: boolean; tolerated: number; calm: number[] };
   verdict: string | null;
   /** Changes that would save time; gain: the most that each saves. */
   combined: string | null;

@@ -297,7 +297,7 @@ export class Overview {
   /** What failed and counts; of a part of the recording all that failed there. */
   private failed(): HTMLElement | null {
     const { data, store } = this;
-    const { told, more, command, tolerated } = data.doc.failures;
+    const { told, command, tolerated, unclear, beside } = data.doc.failures;
     const { trace } = data.doc;
     if (store.narrowed) return this.failedInside();
     if (told.length === 0) return null;
@@ -310,7 +310,9 @@ export class Overview {
     const held = (it: Failure) => (it.held === null ? [] : [h("p", { class: "aside" }, it.held)]);
     const card = this.card("Failed", trace.failed || !trace.result ? "" : `the command ended all the same: ${trace.result}`, ...told.flatMap((it) => [row(it, 0), ...held(it), ...it.above.map((above) => row(above, 1))]));
     card.id = "failed";
-    const rest = [more > 0 ? `${count(more)} more failed` : "", tolerated > 0 && command ? `${count(tolerated)} failed without consequence` : ""].filter((text) => text);
+    const more = data.doc.failures.more + (command ? unclear : 0);
+    const names = command && beside.length > 0 ? ` (${[...beside, ...(more > beside.length ? ["…"] : [])].join(", ")})` : "";
+    const rest = [more > 0 ? `${count(more)} more failed${names}` : "", tolerated > 0 && command ? `${count(tolerated)} failed without consequence` : ""].filter((text) => text);
     if (rest.length > 0) card.append(h("p", { class: "aside" }, `${rest.join(", ")} `, this.showFailed()));
     return card;
   }
