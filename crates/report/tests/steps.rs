@@ -688,6 +688,33 @@ fn a_job_that_was_killed_for_another_is_no_cause() {
     );
 }
 
+/// A signal to a whole group killed all of it: no shell and no make dies of a child's death.
+#[test]
+fn a_killed_group_has_no_cause_below_it() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "bash ci.sh")]),
+        (Some(0), 10, 900, &[(11, "make -s")]),
+        (Some(1), 20, 900, &[(21, "sh -c sleep~5;~true")]),
+        (Some(2), 30, 900, &[(31, "sleep 5")]),
+    ];
+    for (signal, name) in [(9, "SIGKILL"), (15, "SIGTERM")] {
+        let text = screen(lines, &[signal; 4]);
+        let group = format!(
+            "Failed   ci.sh   killed by {name} with what was below it after 900 ns (pid 0)"
+        );
+        assert_eq!(text, group);
+    }
+    // Some die of it, and say so.
+    let text = screen(lines, &[137 << 8, 2 << 8, 9, 9]);
+    let below = "Failed   sh -c 'sleep 5; true'   killed by SIGKILL with what was below it after 880 ns (pid 2)";
+    assert!(text.starts_with(below), "{text}");
+    let text = screen(lines, &[137 << 8, 2 << 8, 137 << 8, 9]);
+    assert!(
+        text.starts_with("Failed   sleep 5   killed by SIGKILL"),
+        "{text}"
+    );
+}
+
 /// A test may fork what is to crash: that comes after what made the build fail.
 #[test]
 fn a_death_test_is_not_told_first() {

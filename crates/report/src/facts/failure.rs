@@ -14,7 +14,7 @@ use tr_analyze::memory::killed;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::sort::{Gather, Rows};
-use tr_analyze::status::{self, Purpose, KILL};
+use tr_analyze::status::{self, Purpose, INTERRUPT, KILL};
 use tr_analyze::tools::{self, Family, Role};
 use tr_format::event::Ktime;
 use tr_format::meta::Extra;
@@ -267,6 +267,8 @@ struct Finder<'a> {
     alike: BTreeSet<ProcessIx>,
     /// For each process, whether its failure leads to the root's.
     leads: Vec<bool>,
+    /// For each process, whether the signal that killed it was sent to what is above it, too.
+    with: Vec<bool>,
 }
 
 impl<'a> Finder<'a> {
@@ -321,7 +323,18 @@ impl<'a> Finder<'a> {
             failures,
             alike,
             leads: Vec::new(),
+            with: Vec::new(),
         };
+        finder.with = down(analysis, |ix, above: Option<&bool>| {
+            let process = analysis.process(ix);
+            let Some(parent) = process.parent.map(|ix| analysis.process(ix)) else {
+                return false;
+            };
+            let signal = exit::killed_by(process.status);
+            let is_same = signal.is_some() && signal == exit::killed_by(parent.status);
+            let alone = finder.sure.out_of_memory.contains_key(&ix);
+            is_same && !alone && (above == Some(&true) || is_killed_itself(parent))
+        });
         finder.leads = down(analysis, |ix, above: Option<&bool>| {
             let parent = analysis.process(ix).parent.filter(|_| above == Some(&true));
             Some(ix) == root && finder.fails(ix)
@@ -357,6 +370,7 @@ impl<'a> Finder<'a> {
         });
         for ix in failed.iter().filter(|ix| !chain.contains(ix)) {
             match self.rank(*ix) {
+                _ if self.is_with(*ix) => calm.push(*ix),
                 Some(rank) => found.push((rank, self.process(*ix))),
                 // A failed test has a line by its step.
                 None if self.tests.is_failed.contains(ix) => {}
@@ -513,12 +527,17 @@ impl<'a> Finder<'a> {
     fn process(&self, ix: ProcessIx) -> Failed {
         let process = self.analysis.process(ix);
         let name = label::label(process);
+        let end = self.sure.end(ix, process);
+        let with = process.children.iter().any(|ix| self.is_with(*ix));
         Failed {
             name: match self.sure.own.has(ix) {
                 true => name,
                 false => format!("{name} (not COMMAND's)"),
             },
-            end: self.sure.end(ix, process),
+            end: match with {
+                true => format!("{end} with what was below it"),
+                false => end,
+            },
             after: process.wall(),
             pid: Some(process.pid.0),
             process: Some(ix),
@@ -585,6 +604,10 @@ impl<'a> Finder<'a> {
         explains == Some(Explains::Maybe)
     }
 
+    fn is_with(&self, ix: ProcessIx) -> bool {
+        self.with.get(ix.0 as usize) == Some(&true)
+    }
+
     fn fails(&self, ix: ProcessIx) -> bool {
         fails(self.analysis.process(ix)) || self.sure.out_of_memory.contains_key(&ix)
     }
@@ -607,6 +630,9 @@ impl<'a> Finder<'a> {
         let parent = self.analysis.process(parent);
         // What a program's predecessor in the same process started is none of its reasons.
         if !self.fails(ix) || !fails(parent) || child.start < program(parent) || timed_out(parent) {
+            return None;
+        }
+        if is_killed_itself(parent) && !self.sure.out_of_memory.contains_key(&ix) {
             return None;
         }
         let on_purpose = self.sure.on_purpose(ix, child);
@@ -699,6 +725,14 @@ fn passes(process: &Process) -> Passes {
         _ if interpreter.is_some_and(|tool| tool.family == Family::Shell) => Passes::Status,
         _ => Passes::Last,
     }
+}
+
+/// Whether a signal killed a shell, or a tool that runs jobs. It was sent to that itself: of a child's death such a
+/// program exits, but for SIGINT, which a shell sends itself then.
+fn is_killed_itself(process: &Process) -> bool {
+    let signal = exit::killed_by(process.status);
+    let exits = || passes(process) == Passes::Status || runs_jobs(process);
+    signal.is_some_and(|it| it != INTERRUPT) && exits()
 }
 
 /// The tool that a process's label names, with its verb.
