@@ -537,7 +537,7 @@ fn the_cause_of_a_failure_comes_first() {
     let text = screen(shim, &[1 << 8, 1 << 8, 1 << 8]);
     assert_eq!(
         text,
-        "Failed   pytest   exit 1 after 900 ns (pid 0)\n         \
+        "Failed   pytest   exit 1 after 850 ns (pid 0)\n         \
          2 failed without consequence: tr analyze --report execs --failed"
     );
     let make: &[Line] = &[

@@ -32,7 +32,7 @@ pub(crate) struct Failed {
     pub name: String,
     /// What became of it: `exit 1`, `killed: out of memory`.
     pub end: String,
-    /// Its wall time in ns.
+    /// How long it had run, in ns: of a process its last program.
     pub after: u64,
     pub pid: Option<u32>,
     pub process: Option<ProcessIx>,
@@ -538,7 +538,7 @@ impl<'a> Finder<'a> {
                 true => format!("{end} with what was below it"),
                 false => end,
             },
-            after: process.wall(),
+            after: ran(process),
             pid: Some(process.pid.0),
             process: Some(ix),
             above: Vec::new(),
@@ -671,6 +671,14 @@ impl<'a> Finder<'a> {
 fn program(process: &Process) -> Ktime {
     let last = process.execs.last();
     last.map_or(process.start, |exec| exec.start)
+}
+
+/// How long a process's last program ran, in ns: from the process's start, where it is the only one.
+fn ran(process: &Process) -> u64 {
+    match &*process.execs {
+        [] | [_] => process.wall(),
+        [.., last] => process.end.since(last.start),
+    }
 }
 
 /// How well a child's failure explains its parent's.
