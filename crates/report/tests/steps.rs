@@ -588,6 +588,28 @@ fn a_time_out_is_told_by_its_program() {
         "Failed   timeout 2 make -C sub -j2   timed out (exit 124) after 790 ns (pid 1)\n         \
          → the command exit 2"
     );
+    // It sends SIGKILL to its own group, too. Before its time somebody else sent that.
+    let killed: &[Line] = &[
+        (None, 0, 600_000_000, &[(0, "make")]),
+        (
+            Some(0),
+            10,
+            510_000_000,
+            &[(11, "timeout -s KILL 0.5 sh -c sleep~9;~true")],
+        ),
+        (Some(1), 20, 510_000_000, &[(21, "sh -c sleep~9;~true")]),
+        (Some(2), 30, 510_000_000, &[(31, "sleep 9")]),
+    ];
+    let text = screen(killed, &[2 << 8, 9, 9, 9]);
+    assert_eq!(
+        text,
+        "Failed   timeout -s K…leep 9; true   timed out (killed by SIGKILL) after 510 ms (pid 1)\n         \
+         → the command exit 2"
+    );
+    let mut early = killed.to_vec();
+    early[1].2 = 400_000_000;
+    let text = screen(&early, &[2 << 8, 9, 9, 9]);
+    assert!(!text.contains("timed out"), "{text}");
     // A program of its own may use this status for anything.
     let text = screen(
         &[

@@ -20,6 +20,7 @@ use tr_format::event::Ktime;
 use tr_format::meta::Extra;
 
 use super::memory::limit;
+use super::timeout::timed_out;
 use super::verdicts::{Judged, Verdict};
 use crate::ancestors::down;
 use crate::steps::{Step, StepIx, StepKind, Steps};
@@ -179,7 +180,7 @@ impl<'a> Sure<'a> {
     /// The rank of a process that a signal killed which nobody sends to end a program in good order.
     fn crash(&self, process: &Process) -> Option<Rank> {
         match exit::killed_by(process.status)? {
-            KILL => (!self.kills_told).then_some(Rank::Reason),
+            KILL => (!self.kills_told && !timed_out(process)).then_some(Rank::Reason),
             signal => (!status::is_for(signal, Purpose::Order)).then_some(Rank::Crash),
         }
     }
@@ -187,7 +188,7 @@ impl<'a> Sure<'a> {
     /// Whether another program's signal ended a process, one that is sent for that.
     fn on_purpose(&self, ix: ProcessIx, process: &Process) -> bool {
         let by_kill = || self.kills_told && !self.out_of_memory.contains_key(&ix);
-        let signal = exit::killed_by(process.status);
+        let signal = exit::killed_by(process.status).filter(|_| !timed_out(process));
         signal.is_some_and(|it| status::is_for(it, Purpose::Order) || it == KILL && by_kill())
     }
 }
@@ -674,7 +675,7 @@ fn program(process: &Process) -> Ktime {
 }
 
 /// How long a process's last program ran, in ns: from the process's start, where it is the only one.
-fn ran(process: &Process) -> u64 {
+pub(crate) fn ran(process: &Process) -> u64 {
     match &*process.execs {
         [] | [_] => process.wall(),
         [.., last] => process.end.since(last.start),
@@ -799,9 +800,4 @@ fn code(process: &Process) -> Option<u32> {
 
 fn fails(process: &Process) -> bool {
     exit::failed(process.status)
-}
-
-/// Whether it is `timeout`, and ended what it ran.
-fn timed_out(process: &Process) -> bool {
-    process.status.is_some_and(status::is_timeout) && label::program(process) == "timeout"
 }
