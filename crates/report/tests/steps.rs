@@ -603,7 +603,7 @@ fn a_time_out_is_told_by_its_program() {
     let text = screen(killed, &[2 << 8, 9, 9, 9]);
     assert_eq!(
         text,
-        "Failed   timeout -s K…leep 9; true   timed out (killed by SIGKILL) after 510 ms (pid 1)\n         \
+        "Failed   timeout -s KILL 0.5 sh -c sleep 9; true   timed out (killed by SIGKILL) after 510 ms (pid 1)\n         \
          → the command exit 2"
     );
     let mut early = killed.to_vec();
@@ -655,12 +655,16 @@ fn a_script_that_gives_up_names_what_failed() {
     let text = screen(pool, &[1 << 8, 0, 3 << 8, 0]);
     let job = "Failed   job 2   exit 3 after 380 ns (pid 2)\n         → perhaps the command exit 1";
     assert_eq!(text, job);
-    // Of two the one that took longer, or the one with the script's own status.
+    // Of two the one after which it ended, the one that took longer, or the one with the script's own status.
     let text = screen(pool, &[1 << 8, 4 << 8, 3 << 8, 0]);
     let other = "\n         1 more failed (job 1 exit 4): tr analyze --report execs --failed";
     assert_eq!(text, format!("{job}{other}"));
     let text = screen(pool, &[4 << 8, 4 << 8, 3 << 8, 0]);
     assert!(text.starts_with("Failed   job 1   exit 4"), "{text}");
+    let mut last = pool.to_vec();
+    last[3].1 = 500;
+    let text = screen(&last, &[1 << 8, 4 << 8, 3 << 8, 2 << 8]);
+    assert!(text.starts_with("Failed   job 3   exit 2"), "{text}");
     // Three tries of one command.
     let tries: &[Line] = &[
         (None, 0, 900, &[(0, "/bin/sh ./ci.sh")]),
@@ -685,7 +689,18 @@ fn a_question_is_not_the_reason_because_of_its_status() {
     let made =
         "Failed   make -s   exit 2 after 2.0 ms (pid 2)\n         → perhaps the command exit 1";
     assert!(text.starts_with(made), "{text}");
-    let text = screen(lines, &[1 << 8, 1 << 8, 0, 0]);
+    let mut copy = lines.to_vec();
+    copy[1].3 = &[(11, "cp a b")];
+    for lines in [lines, &copy] {
+        let text = screen(lines, &[1 << 8, 1 << 8, 0, 0]);
+        assert!(text.starts_with("Failed   ci.sh   exit 1"), "{text}");
+    }
+    // What took its time is none, unless it is one by its name.
+    copy[1].2 = 200_000_000;
+    let text = screen(&copy, &[1 << 8, 2 << 8, 0, 0]);
+    assert!(text.starts_with("Failed   cp a b   exit 2"), "{text}");
+    copy[1].3 = &[(11, "pkg-config --exists x")];
+    let text = screen(&copy, &[1 << 8, 1 << 8, 0, 0]);
     assert!(text.starts_with("Failed   ci.sh   exit 1"), "{text}");
 }
 
@@ -721,14 +736,13 @@ fn a_killed_group_has_no_cause_below_it() {
     ];
     for (signal, name) in [(9, "SIGKILL"), (15, "SIGTERM")] {
         let text = screen(lines, &[signal; 4]);
-        let group = format!(
-            "Failed   ci.sh   killed by {name} with what was below it after 900 ns (pid 0)"
-        );
+        let group =
+            format!("Failed   ci.sh   killed by {name} with those below it after 900 ns (pid 0)");
         assert_eq!(text, group);
     }
     // Some die of it, and say so.
     let text = screen(lines, &[137 << 8, 2 << 8, 9, 9]);
-    let below = "Failed   sh -c 'sleep 5; true'   killed by SIGKILL with what was below it after 880 ns (pid 2)";
+    let below = "Failed   sh -c 'sleep 5; true'   killed by SIGKILL with those below it after 880 ns (pid 2)";
     assert!(text.starts_with(below), "{text}");
     let text = screen(lines, &[137 << 8, 2 << 8, 137 << 8, 9]);
     assert!(

@@ -77,7 +77,8 @@ pub(crate) struct Failures {
     pub tolerated: usize,
     /// The number of COMMAND's other processes that failed: what they led to is not known.
     pub unclear: usize,
-    /// The first of these: children of the last process whose failure is explained for certain, the longest first.
+    /// The first of these: children of the last process whose failure is explained for certain, the longest first. Those
+    /// of a configure script are questions.
     pub beside: Vec<Failed>,
     /// The processes that failed and do not count, others' too.
     pub calm: Vec<ProcessIx>,
@@ -372,7 +373,8 @@ impl<'a> Finder<'a> {
         for ix in failed.iter().filter(|ix| !chain.contains(ix)) {
             match self.rank(*ix) {
                 _ if self.is_with(*ix) => calm.push(*ix),
-                Some(rank) => found.push((rank, self.process(*ix))),
+                Some(Rank::Reason) if is_killed(*ix) => calm.push(*ix),
+                Some(rank) => found.push((rank, self.uppermost(*ix))),
                 // A failed test has a line by its step.
                 None if self.tests.is_failed.contains(ix) => {}
                 None => {
@@ -429,12 +431,16 @@ impl<'a> Finder<'a> {
         let is_below = |ix: &&ProcessIx| {
             sure.is_some_and(|sure| self.analysis.process(**ix).parent == Some(*sure))
         };
+        if sure.is_some_and(|ix| role(self.analysis.process(*ix)) == Some(Role::Configure)) {
+            return Vec::new();
+        }
         let mut beside: Vec<Failed> = unclear
             .iter()
             .filter(is_below)
             .map(|ix| self.process(*ix))
             .collect();
         beside.order_by_key(|it| (Reverse(it.after), it.pid));
+        beside.dedup_by(|a, b| a.name == b.name && a.end == b.end);
         beside.truncate(BESIDE);
         beside
     }
@@ -498,7 +504,7 @@ impl<'a> Finder<'a> {
         }
         Some(Failed {
             above,
-            ..self.process(*first)
+            ..self.uppermost(*first)
         })
     }
 
@@ -525,20 +531,25 @@ impl<'a> Finder<'a> {
         (leads && !self.tests.is_failed.contains(&ix)).then_some(Rank::Reason)
     }
 
+    /// A process, which may have been killed with what was below it.
+    fn uppermost(&self, ix: ProcessIx) -> Failed {
+        let children = &self.analysis.process(ix).children;
+        let mut failed = self.process(ix);
+        if children.iter().any(|ix| self.is_with(*ix)) {
+            failed.end += " with those below it";
+        }
+        failed
+    }
+
     fn process(&self, ix: ProcessIx) -> Failed {
         let process = self.analysis.process(ix);
         let name = label::label(process);
-        let end = self.sure.end(ix, process);
-        let with = process.children.iter().any(|ix| self.is_with(*ix));
         Failed {
             name: match self.sure.own.has(ix) {
                 true => name,
                 false => format!("{name} (not COMMAND's)"),
             },
-            end: match with {
-                true => format!("{end} with what was below it"),
-                false => end,
-            },
+            end: self.sure.end(ix, process),
             after: ran(process),
             pid: Some(process.pid.0),
             process: Some(ix),
@@ -582,16 +593,17 @@ impl<'a> Finder<'a> {
                 let child = self.analysis.process(*ix);
                 let explains = self.explains(*ix, at?)?;
                 let is_test = self.tests.is_failed.contains(ix);
-                let (own_code, by) = match explains {
-                    // It may be any of them: one with the shell's own status that is none of any failure, or
-                    // the one that took the longest, which is no mere question.
+                let parent = self.analysis.process(at?);
+                // It may be any of them: one with the shell's own status that is none of any failure, the last one,
+                // or the one that took the longest, which is no mere question.
+                let by = match explains {
                     Explains::Maybe => {
-                        let shell = code(self.analysis.process(at?));
-                        (shell != Some(1) && code(child) == shell, child.wall())
+                        let is_own = code(parent) != Some(1) && code(child) == code(parent);
+                        (is_own, self.gave_up(child, at?), child.wall())
                     }
-                    _ => (false, child.end.0),
+                    _ => (false, false, child.end.0),
                 };
-                Some(((explains, is_test, own_code, by, *ix), *ix))
+                Some(((explains, is_test, by, *ix), *ix))
             });
             at = best.max_by_key(|(key, _)| *key).map(|(_, ix)| ix);
         }
@@ -623,10 +635,22 @@ impl<'a> Finder<'a> {
             && process.parent.is_some_and(goes_on)
     }
 
+    /// Whether a parent started nothing after a child's end.
+    fn is_last(&self, child: &Process, parent: ProcessIx) -> bool {
+        let last_start = self.last_start.get(parent.0 as usize);
+        last_start.is_none_or(|start| *start <= child.end)
+    }
+
+    /// Whether a parent started nothing after a child's end, and soon ended itself.
+    fn gave_up(&self, child: &Process, parent: ProcessIx) -> bool {
+        let above = self.analysis.process(parent);
+        self.is_last(child, parent) && until_the_end(child, above) <= soon(above)
+    }
+
     /// Whether a child's failure may be the reason for its parent's.
     fn explains(&self, ix: ProcessIx, parent: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
-        let last_start = self.last_start.get(parent.0 as usize);
+        let (last, gave_up) = (self.is_last(child, parent), self.gave_up(child, parent));
         let (failures, is_alike) = (self.failures.get(&parent), self.alike.contains(&parent));
         let parent = self.analysis.process(parent);
         // What a program's predecessor in the same process started is none of its reasons.
@@ -644,16 +668,14 @@ impl<'a> Finder<'a> {
         if on_purpose && before.is_some_and(|end| child.end.since(*end) <= soon(parent)) {
             return None;
         }
-        let last = last_start.is_none_or(|start| *start <= child.end);
-        let until_the_end = parent.end.since(child.end.min(parent.end));
-        let gave_up = last && until_the_end <= soon(parent);
         let is_same = code(child) == code(parent);
         match passes(parent) {
             Passes::Status if gave_up && is_same => Some(Explains::Last),
             // `make || exit 1`, or a script that counts failures and goes on. A short one long before the end may be
             // a question.
+            Passes::Status if is_question(child) => None,
             Passes::Status => {
-                let at_once = until_the_end <= AT_ONCE && (last || is_same);
+                let at_once = until_the_end(child, parent) <= AT_ONCE && (last || is_same);
                 let is_long = child.wall() >= parent.wall() / LONG;
                 let counts = at_once || is_alike || is_long || runs_jobs(child);
                 (counts && (is_same || !on_purpose)).then_some(Explains::Maybe)
@@ -666,6 +688,11 @@ impl<'a> Finder<'a> {
             Passes::Last => gave_up.then_some(Explains::Last),
         }
     }
+}
+
+/// The time from a child's end to its parent's, in ns.
+fn until_the_end(child: &Process, parent: &Process) -> u64 {
+    parent.end.since(child.end.min(parent.end))
 }
 
 /// When a process's program began: children of an earlier one are none of its.
@@ -685,7 +712,7 @@ pub(crate) fn ran(process: &Process) -> u64 {
 /// How well a child's failure explains its parent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Explains {
-    /// A shell did other things after it, or ended with another status.
+    /// A shell did other things after it, or ended with another status: it is one of several possible reasons.
     Maybe,
     /// One of several that do.
     One,
@@ -779,6 +806,15 @@ fn role(process: &Process) -> Option<Role> {
 
 /// A program that ends at once for a child's failure does so within this time, in ns.
 const AT_ONCE: u64 = 500_000_000;
+
+/// What scripts ask by its status, separated by spaces.
+const QUESTIONS: &str =
+    "[ egrep fgrep getent grep pgrep pidof pkg-config pkgconf readlink test which";
+
+/// A program that scripts ask. It is the reason of a failure only if the script ends with its status right after it.
+fn is_question(process: &Process) -> bool {
+    label::has(QUESTIONS, label::program(process).as_bytes())
+}
 
 /// A child that took a part of a script's time is no mere question: one in so many.
 const LONG: u64 = 20;
