@@ -725,6 +725,86 @@ fn a_job_that_was_killed_for_another_is_no_cause() {
     );
 }
 
+/// `make | tee log` ends well whatever make says. A make that was asked, or was run again, or whose failure a script
+/// took, is none.
+#[test]
+fn a_pipeline_hides_no_failure() {
+    let lines: &[Line] = &[
+        (None, 0, 5_000_000_000, &[(0, "bash ci.sh")]),
+        (Some(0), 10, 2_000_000_000, &[(11, "make -j2 all")]),
+        (Some(1), 20, 1_900_000_000, &[(21, "cc -c a.c")]),
+        (Some(0), 30, 2_000_000_100, &[(31, "tee log")]),
+    ];
+    let failed = [0, 2 << 8, 1 << 8, 0];
+    assert_eq!(
+        screen(lines, &failed),
+        "Failed   cc a.c   exit 1 after 1.90 s (pid 2)\n         \
+         → make -j2 all exit 2 → the command exit 0 all the same"
+    );
+    // In a subshell.
+    let mut sub = lines.to_vec();
+    sub.push((Some(0), 5, 2_000_000_050, &[]));
+    let mut analysis = built(&sub);
+    analysis.meta.root = Some(Tgid(0));
+    for (process, status) in analysis
+        .processes
+        .iter_mut()
+        .zip([0, 2 << 8, 1 << 8, 0, 2 << 8])
+    {
+        process.status = Some(status);
+    }
+    analysis.processes[1].parent = Some(ProcessIx(4));
+    analysis.processes[4].children.push(ProcessIx(1));
+    analysis.processes[0].children = vec![ProcessIx(4), ProcessIx(3)];
+    let text = first_screen(&analysis);
+    assert!(
+        text.ends_with("→ the command exit 0 all the same"),
+        "{text}"
+    );
+    // `make -q | cat`, `find | xargs grep | cat`
+    for line in [
+        "make -q all",
+        "make -pqr all",
+        "make --dry-run",
+        "ninja -n",
+        "xargs grep x",
+        "sh a.sh",
+        "./configure",
+    ] {
+        let mut analysis = built(lines);
+        analysis.meta.root = Some(Tgid(0));
+        let argv = Argv::from_args(line.split(' '));
+        analysis.processes[1].argv = argv.clone();
+        analysis.processes[1].execs[0].argv = argv;
+        for (process, status) in analysis.processes.iter_mut().zip(failed) {
+            process.status = Some(status);
+        }
+        assert_eq!(first_screen(&analysis), "", "{line}");
+    }
+    // `make || make -j1`; `make || true` beside a server, and before other commands.
+    let mut again = lines.to_vec();
+    again.push((
+        Some(0),
+        3_000_000_000,
+        4_000_000_000,
+        &[(3_000_000_001, "make -j2 all")],
+    ));
+    assert_eq!(screen(&again, &[0, 2 << 8, 1 << 8, 0, 0]), "");
+    for (start, end) in [
+        (5, 2_000_000_100),
+        (30, 4_900_000_000),
+        (2_000_000_010, 2_000_000_100),
+    ] {
+        let mut other = lines.to_vec();
+        (other[3].1, other[3].2) = (start, end);
+        assert_eq!(screen(&other, &failed), "", "{start} {end}");
+    }
+    let mut short = lines.to_vec();
+    (short[1].2, short[2].2) = (100, 90);
+    (short[3].1, short[3].2) = (110, 200);
+    assert_eq!(screen(&short, &failed), "");
+}
+
 /// A signal to a whole group killed all of it: no shell and no make dies of a child's death.
 #[test]
 fn a_killed_group_has_no_cause_below_it() {

@@ -84,6 +84,12 @@ pub(crate) struct Failures {
     pub calm: Vec<ProcessIx>,
 }
 
+/// The most failures that a pipeline hid.
+const HIDDEN: usize = 4;
+
+/// The most subshells around a tool in a pipeline, and the most commands after it.
+const SUBSHELLS: usize = 8;
+
 /// The most failures of [`Failures::beside`].
 const BESIDE: usize = 3;
 
@@ -351,11 +357,13 @@ impl<'a> Finder<'a> {
         let steps = &judged.steps;
         let chosen: BTreeSet<ProcessIx> = failed.iter().copied().gather();
         let mut chain: Vec<ProcessIx> = self
-            .chain()
+            .chain(self.root)
             .into_iter()
             .filter(|ix| chosen.contains(ix))
             .collect();
         chain.reverse();
+        let hidden = self.hidden(failed);
+        let in_chain: BTreeSet<ProcessIx> = hidden.iter().flatten().chain(&chain).copied().gather();
         let mut found: Vec<(Rank, Failed)> = Vec::new();
         let (mut tolerated, mut unclear, mut calm) = (0, Vec::new(), Vec::new());
         // What a time-out above ended.
@@ -370,7 +378,7 @@ impl<'a> Finder<'a> {
             let goes_on = |it: &Process| it.status == Some(0) || process.start < program(it);
             above == Some(&true) || parent.is_some_and(goes_on)
         });
-        for ix in failed.iter().filter(|ix| !chain.contains(ix)) {
+        for ix in failed.iter().filter(|ix| !in_chain.contains(ix)) {
             match self.rank(*ix) {
                 _ if self.is_with(*ix) => calm.push(*ix),
                 Some(Rank::Reason) if is_killed(*ix) => calm.push(*ix),
@@ -388,7 +396,7 @@ impl<'a> Finder<'a> {
             }
         }
         let told: BTreeSet<ProcessIx> = found.iter().filter_map(|(_, it)| it.process).gather();
-        let is_told = |ix: ProcessIx| told.contains(&ix) || chain.contains(&ix);
+        let is_told = |ix: ProcessIx| told.contains(&ix) || in_chain.contains(&ix);
         let test = match chain.first() {
             Some(cause) if self.runs_others(*cause) => Rank::Cause,
             _ => Rank::Test,
@@ -410,6 +418,8 @@ impl<'a> Finder<'a> {
             }
         }
         found.extend(self.cause(&chain).map(|cause| (Rank::Command, cause)));
+        let hidden = hidden.iter().filter_map(|it| self.cause(it));
+        found.extend(hidden.map(|cause| (Rank::Reason, cause)));
         self.held(&mut found, judged);
         found.order_by_key(|(rank, it)| (*rank, Reverse(it.after), it.pid));
         Failures {
@@ -420,6 +430,87 @@ impl<'a> Finder<'a> {
             unclear: unclear.len(),
             calm,
         }
+    }
+
+    /// The failures that a pipeline hid (`make | tee log`) from COMMAND, which succeeded: each from what explains it up to
+    /// COMMAND.
+    fn hidden(&self, failed: &[ProcessIx]) -> Vec<Vec<ProcessIx>> {
+        let root = self
+            .root
+            .filter(|ix| self.analysis.process(*ix).status == Some(0));
+        let Some(root) = root else {
+            return Vec::new();
+        };
+        let hidden = failed.iter().copied().filter(|ix| self.is_hidden(*ix));
+        let hidden: Vec<ProcessIx> = hidden.collect();
+        if hidden.is_empty() {
+            return Vec::new();
+        }
+        // The start of the last run that succeeded.
+        let mut good: BTreeMap<&[u8], Ktime> = BTreeMap::new();
+        for process in &self.analysis.processes {
+            if process.status == Some(0) {
+                let last = good.entry(&process.argv.bytes).or_default();
+                *last = process.start.max(*last);
+            }
+        }
+        let is_good_again = |ix: &ProcessIx| {
+            let process = self.analysis.process(*ix);
+            let last = good.get(&*process.argv.bytes);
+            last.is_some_and(|start| *start >= process.end)
+        };
+        let last = hidden.into_iter().filter(|ix| !is_good_again(ix));
+        let chains = last.take(HIDDEN).map(|ix| {
+            let mut chain = self.chain(Some(ix));
+            chain.reverse();
+            // What the kernel killed, or what crashed, has a line of its own.
+            let told = chain.iter().any(|ix| self.rank(*ix).is_some());
+            (!told).then(|| [chain, vec![root]].concat())
+        });
+        chains.flatten().collect()
+    }
+
+    /// Whether a process is a build tool or a test runner whose output another process read to its end, in a shell
+    /// that succeeded, or below script(1).
+    fn is_hidden(&self, ix: ProcessIx) -> bool {
+        let process = self.analysis.process(ix);
+        if !decides(process) || !self.sure.own.has(ix) || self.tests.is_asked.contains(&ix) {
+            return false;
+        }
+        // `(cd sub && make) | tee log`
+        let (mut top, mut above) = (process, process.parent);
+        for _ in 0..SUBSHELLS {
+            let parent = above.map(|ix| self.analysis.process(ix));
+            let Some(parent) = parent.filter(|it| fails(it) && it.execs.is_empty()) else {
+                break;
+            };
+            (top, above) = (parent, parent.parent);
+        }
+        let Some(parent) = above.map(|ix| self.analysis.process(ix)) else {
+            return false;
+        };
+        let is_read = match passes(parent) {
+            Passes::Status => self.has_reader(top, parent),
+            _ => label::program(parent) == "script",
+        };
+        parent.status == Some(0) && is_read
+    }
+
+    /// Whether a shell started another process beside this one, right after it, which ended right after it.
+    fn has_reader(&self, process: &Process, shell: &Process) -> bool {
+        let children = &shell.children;
+        let own = children.partition_point(|ix| self.analysis.process(*ix).start <= process.start);
+        let next = children
+            .get(own..)
+            .unwrap_or_default()
+            .iter()
+            .take(SUBSHELLS);
+        let mut next = next.map(|ix| self.analysis.process(*ix));
+        next.any(|it| {
+            let begins = it.start < process.end && it.start.since(process.start) <= AT_ONCE;
+            let ends = it.end >= process.end && it.end.since(process.end) <= AT_ONCE;
+            begins && ends && !fails(it)
+        })
     }
 
     /// What else may be the reason for COMMAND's failure: of these processes the children of the last one in the
@@ -501,6 +592,9 @@ impl<'a> Finder<'a> {
         let mut above: Vec<Failed> = above.collect();
         if let Some(command) = above.last_mut() {
             command.name = "the command".into();
+            if command.process.is_some_and(|ix| !self.fails(ix)) {
+                command.end += " all the same";
+            }
         }
         Some(Failed {
             above,
@@ -582,10 +676,10 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// From the root down: of the children that explain a failure the one that does so best.
-    fn chain(&self) -> Vec<ProcessIx> {
+    /// From a process down: of the children that explain a failure the one that does so best.
+    fn chain(&self, from: Option<ProcessIx>) -> Vec<ProcessIx> {
         let mut chain = Vec::new();
-        let mut at = self.root;
+        let mut at = from;
         while let Some(ix) = at.filter(|ix| self.fails(*ix)) {
             chain.push(ix);
             let children = self.analysis.process(ix).children.iter();
@@ -798,6 +892,28 @@ fn expected(analysis: &Analysis) -> Vec<bool> {
 fn runs_jobs(process: &Process) -> bool {
     matches!(role(process), Some(Role::Jobs | Role::Tests))
 }
+
+/// A tool whose failure is one, whatever a script makes of it: a build or tests, no make that says what it would do, and
+/// nothing that runs any command.
+fn decides(process: &Process) -> bool {
+    let tool = named(process).map(|(tool, _)| tool.family);
+    let asks = || {
+        let mut args = process.argv.args().skip(1);
+        args.any(|arg| match arg {
+            [b'-', b'-', ..] => label::has(ASKS, arg),
+            [b'-', letters @ ..] => letters.iter().any(|it| b"npqt".contains(it)),
+            _ => false,
+        })
+    };
+    match tool {
+        Some(Family::Xargs | Family::Parallel) => false,
+        Some(Family::Make | Family::Ninja) => runs_jobs(process) && !asks(),
+        _ => runs_jobs(process),
+    }
+}
+
+/// The long options of a make that says what it would do.
+const ASKS: &str = "--dry-run --just-print --print-data-base --question --recon --touch";
 
 fn role(process: &Process) -> Option<Role> {
     let (tool, verb) = named(process)?;
