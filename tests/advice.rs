@@ -277,6 +277,7 @@ fn a_try_and_a_time_out_are_what_they_are() {
     // A server that is ended after the tests is none that was given up.
     assert_eq!(kinds("server-tests"), ["poll"]);
     assert_eq!(kinds("time-out"), Vec::<String>::new());
+    assert_eq!(kinds("time-out-kill"), Vec::<String>::new());
     let text = analyze(&folder().join("time-out.bin"), &[]);
     let waits = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(

@@ -15,6 +15,9 @@ pub use tr_format::wait_status::{code, failed, has_core, in_shell, killed_by};
 
 use Purpose::{Late, Order, Outside};
 
+/// SIGINT: Ctrl-C.
+pub const INTERRUPT: u32 = 2;
+
 /// SIGKILL: lack of memory, or on purpose.
 pub const KILL: u32 = 9;
 
@@ -24,7 +27,7 @@ pub const ALARM: u32 = 14;
 /// The signals with a name in reports: number, name, purposes.
 const SIGNALS: [(u32, &str, &[Purpose]); 16] = [
     (1, "SIGHUP", &[Order, Outside]),
-    (2, "SIGINT", &[Order, Outside]),
+    (INTERRUPT, "SIGINT", &[Order, Outside]),
     (3, "SIGQUIT", &[]),
     (4, "SIGILL", &[]),
     (5, "SIGTRAP", &[]),

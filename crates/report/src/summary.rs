@@ -252,7 +252,7 @@ impl Summary {
         let lines = shown.map(|it| {
             let mut words = vec![format!("{} {}", label(it), text(&it.fact()))];
             let above = it.above.iter();
-            words.extend(above.map(|it| format!("{} {}", label(it), text(&it.end))));
+            words.extend(above.map(|it| format!("{}{} {}", it.lead(), label(it), text(&it.end))));
             let held = it.held.iter().map(|held| format!(": {}", text(held)));
             words.join(" → ") + &held.collect::<String>()
         });

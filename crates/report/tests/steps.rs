@@ -537,7 +537,7 @@ fn the_cause_of_a_failure_comes_first() {
     let text = screen(shim, &[1 << 8, 1 << 8, 1 << 8]);
     assert_eq!(
         text,
-        "Failed   pytest   exit 1 after 900 ns (pid 0)\n         \
+        "Failed   pytest   exit 1 after 850 ns (pid 0)\n         \
          2 failed without consequence: tr analyze --report execs --failed"
     );
     let make: &[Line] = &[
@@ -569,7 +569,7 @@ fn the_cause_of_a_failure_comes_first() {
         text.starts_with("Failed   slow   exit 1 after 790 ns"),
         "{text}"
     );
-    assert!(text.contains("1 failed without consequence"), "{text}");
+    assert!(text.contains("  1 more failed: tr analyze"), "{text}");
 }
 
 /// `timeout` ends what it runs: the signal that kills that is no cause, and not told of the others.
@@ -588,6 +588,28 @@ fn a_time_out_is_told_by_its_program() {
         "Failed   timeout 2 make -C sub -j2   timed out (exit 124) after 790 ns (pid 1)\n         \
          → the command exit 2"
     );
+    // It sends SIGKILL to its own group, too. Before its time somebody else sent that.
+    let killed: &[Line] = &[
+        (None, 0, 600_000_000, &[(0, "make")]),
+        (
+            Some(0),
+            10,
+            510_000_000,
+            &[(11, "timeout -s KILL 0.5 sh -c sleep~9;~true")],
+        ),
+        (Some(1), 20, 510_000_000, &[(21, "sh -c sleep~9;~true")]),
+        (Some(2), 30, 510_000_000, &[(31, "sleep 9")]),
+    ];
+    let text = screen(killed, &[2 << 8, 9, 9, 9]);
+    assert_eq!(
+        text,
+        "Failed   timeout -s KILL 0.5 sh -c sleep 9; true   timed out (killed by SIGKILL) after 510 ms (pid 1)\n         \
+         → the command exit 2"
+    );
+    let mut early = killed.to_vec();
+    early[1].2 = 400_000_000;
+    let text = screen(&early, &[2 << 8, 9, 9, 9]);
+    assert!(!text.contains("timed out"), "{text}");
     // A program of its own may use this status for anything.
     let text = screen(
         &[
@@ -599,7 +621,7 @@ fn a_time_out_is_told_by_its_program() {
     assert!(text.starts_with("Failed   gen   exit 124 after"), "{text}");
 }
 
-/// `make || exit 1`, and a job of which `wait` took the status: the shell says 1 of any failure.
+/// `make || exit 1`, and a job of which `wait` took the status: the shell ends with a status of its own.
 #[test]
 fn a_script_that_gives_up_names_what_failed() {
     let lines: &[Line] = &[
@@ -608,11 +630,22 @@ fn a_script_that_gives_up_names_what_failed() {
         (Some(0), 100, 890, &[(101, "make -s")]),
     ];
     let text = screen(lines, &[1 << 8, 1 << 8, 2 << 8]);
-    let made = "Failed   make -s   exit 2 after 790 ns (pid 2)\n         → the command exit 1";
+    let made =
+        "Failed   make -s   exit 2 after 790 ns (pid 2)\n         → perhaps the command exit 1";
     assert!(text.starts_with(made), "{text}");
-    // Another status than 1 is somebody's own.
-    let text = screen(lines, &[3 << 8, 0, 2 << 8]);
-    assert!(text.starts_with("Failed   ci.sh   exit 3"), "{text}");
+    let text = screen(lines, &[77 << 8, 0, 2 << 8]);
+    assert!(text.ends_with("→ perhaps the command exit 77"), "{text}");
+    // A tool that makes what it can names all.
+    let names: &[Line] = &[
+        (None, 0, 2_000_000_000, &[(0, "python3 ci.py")]),
+        (Some(0), 10, 20, &[(11, "./a.sh")]),
+        (Some(0), 30, 50, &[(31, "./b.sh")]),
+        (Some(0), 60, 90, &[(61, "sh -c ask;~true")]),
+        (Some(3), 70, 80, &[(71, "ask")]),
+    ];
+    let text = screen(names, &[1 << 8, 3 << 8, 5 << 8, 0, 1 << 8]);
+    let rest = "\n         2 more failed (b.sh exit 5, a.sh exit 3), 1 failed without consequence: tr analyze";
+    assert!(text.contains(rest), "{text}");
     let pool: &[Line] = &[
         (None, 0, 900, &[(0, "/bin/sh ./ci.sh")]),
         (Some(0), 10, 300, &[(11, "./job 1")]),
@@ -620,8 +653,18 @@ fn a_script_that_gives_up_names_what_failed() {
         (Some(0), 410, 800, &[(411, "./job 3")]),
     ];
     let text = screen(pool, &[1 << 8, 0, 3 << 8, 0]);
-    let job = "Failed   job 2   exit 3 after 380 ns (pid 2)\n         → the command exit 1";
+    let job = "Failed   job 2   exit 3 after 380 ns (pid 2)\n         → perhaps the command exit 1";
     assert_eq!(text, job);
+    // Of two the one after which it ended, the one that took longer, or the one with the script's own status.
+    let text = screen(pool, &[1 << 8, 4 << 8, 3 << 8, 0]);
+    let other = "\n         1 more failed (job 1 exit 4): tr analyze --report execs --failed";
+    assert_eq!(text, format!("{job}{other}"));
+    let text = screen(pool, &[4 << 8, 4 << 8, 3 << 8, 0]);
+    assert!(text.starts_with("Failed   job 1   exit 4"), "{text}");
+    let mut last = pool.to_vec();
+    last[3].1 = 500;
+    let text = screen(&last, &[1 << 8, 4 << 8, 3 << 8, 2 << 8]);
+    assert!(text.starts_with("Failed   job 3   exit 2"), "{text}");
     // Three tries of one command.
     let tries: &[Line] = &[
         (None, 0, 900, &[(0, "/bin/sh ./ci.sh")]),
@@ -631,8 +674,33 @@ fn a_script_that_gives_up_names_what_failed() {
     ];
     let text = screen(tries, &[1 << 8, 7 << 8, 7 << 8, 0]);
     assert!(text.starts_with("Failed   curl -f x   exit 7"), "{text}");
-    // It may be either.
-    let text = screen(pool, &[1 << 8, 4 << 8, 3 << 8, 0]);
+}
+
+/// A question long before a script's end explains nothing, whatever its status; a make does, perhaps.
+#[test]
+fn a_question_is_not_the_reason_because_of_its_status() {
+    let lines: &[Line] = &[
+        (None, 0, 2_000_000_000, &[(0, "/bin/sh ./ci.sh")]),
+        (Some(0), 10, 3_000_000, &[(11, "grep -q x y")]),
+        (Some(0), 4_000_000, 6_000_000, &[(4_000_001, "make -s")]),
+        (Some(0), 7_000_000, 1_900_000_000, &[(7_000_001, "sleep 2")]),
+    ];
+    let text = screen(lines, &[1 << 8, 1 << 8, 2 << 8, 0]);
+    let made =
+        "Failed   make -s   exit 2 after 2.0 ms (pid 2)\n         → perhaps the command exit 1";
+    assert!(text.starts_with(made), "{text}");
+    let mut copy = lines.to_vec();
+    copy[1].3 = &[(11, "cp a b")];
+    for lines in [lines, &copy] {
+        let text = screen(lines, &[1 << 8, 1 << 8, 0, 0]);
+        assert!(text.starts_with("Failed   ci.sh   exit 1"), "{text}");
+    }
+    // What took its time is none, unless it is one by its name.
+    copy[1].2 = 200_000_000;
+    let text = screen(&copy, &[1 << 8, 2 << 8, 0, 0]);
+    assert!(text.starts_with("Failed   cp a b   exit 2"), "{text}");
+    copy[1].3 = &[(11, "pkg-config --exists x")];
+    let text = screen(&copy, &[1 << 8, 1 << 8, 0, 0]);
     assert!(text.starts_with("Failed   ci.sh   exit 1"), "{text}");
 }
 
@@ -653,6 +721,112 @@ fn a_job_that_was_killed_for_another_is_no_cause() {
     let text = screen(lines, &[1 << 8, 0, 0, 15, 15]);
     assert!(
         text.starts_with("Failed   xz -9 a   killed by SIGTERM"),
+        "{text}"
+    );
+}
+
+/// `make | tee log` ends well whatever make says. A make that was asked, or was run again, or whose failure a script
+/// took, is none.
+#[test]
+fn a_pipeline_hides_no_failure() {
+    let lines: &[Line] = &[
+        (None, 0, 5_000_000_000, &[(0, "bash ci.sh")]),
+        (Some(0), 10, 2_000_000_000, &[(11, "make -j2 all")]),
+        (Some(1), 20, 1_900_000_000, &[(21, "cc -c a.c")]),
+        (Some(0), 30, 2_000_000_100, &[(31, "tee log")]),
+    ];
+    let failed = [0, 2 << 8, 1 << 8, 0];
+    assert_eq!(
+        screen(lines, &failed),
+        "Failed   cc a.c   exit 1 after 1.90 s (pid 2)\n         \
+         → make -j2 all exit 2 → the command exit 0 all the same"
+    );
+    // In a subshell.
+    let mut sub = lines.to_vec();
+    sub.push((Some(0), 5, 2_000_000_050, &[]));
+    let mut analysis = built(&sub);
+    analysis.meta.root = Some(Tgid(0));
+    for (process, status) in analysis
+        .processes
+        .iter_mut()
+        .zip([0, 2 << 8, 1 << 8, 0, 2 << 8])
+    {
+        process.status = Some(status);
+    }
+    analysis.processes[1].parent = Some(ProcessIx(4));
+    analysis.processes[4].children.push(ProcessIx(1));
+    analysis.processes[0].children = vec![ProcessIx(4), ProcessIx(3)];
+    let text = first_screen(&analysis);
+    assert!(
+        text.ends_with("→ the command exit 0 all the same"),
+        "{text}"
+    );
+    // `make -q | cat`, `find | xargs grep | cat`
+    for line in [
+        "make -q all",
+        "make -pqr all",
+        "make --dry-run",
+        "ninja -n",
+        "xargs grep x",
+        "sh a.sh",
+        "./configure",
+    ] {
+        let mut analysis = built(lines);
+        analysis.meta.root = Some(Tgid(0));
+        let argv = Argv::from_args(line.split(' '));
+        analysis.processes[1].argv = argv.clone();
+        analysis.processes[1].execs[0].argv = argv;
+        for (process, status) in analysis.processes.iter_mut().zip(failed) {
+            process.status = Some(status);
+        }
+        assert_eq!(first_screen(&analysis), "", "{line}");
+    }
+    // `make || make -j1`; `make || true` beside a server, and before other commands.
+    let mut again = lines.to_vec();
+    again.push((
+        Some(0),
+        3_000_000_000,
+        4_000_000_000,
+        &[(3_000_000_001, "make -j2 all")],
+    ));
+    assert_eq!(screen(&again, &[0, 2 << 8, 1 << 8, 0, 0]), "");
+    for (start, end) in [
+        (5, 2_000_000_100),
+        (30, 4_900_000_000),
+        (2_000_000_010, 2_000_000_100),
+    ] {
+        let mut other = lines.to_vec();
+        (other[3].1, other[3].2) = (start, end);
+        assert_eq!(screen(&other, &failed), "", "{start} {end}");
+    }
+    let mut short = lines.to_vec();
+    (short[1].2, short[2].2) = (100, 90);
+    (short[3].1, short[3].2) = (110, 200);
+    assert_eq!(screen(&short, &failed), "");
+}
+
+/// A signal to a whole group killed all of it: no shell and no make dies of a child's death.
+#[test]
+fn a_killed_group_has_no_cause_below_it() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "bash ci.sh")]),
+        (Some(0), 10, 900, &[(11, "make -s")]),
+        (Some(1), 20, 900, &[(21, "sh -c sleep~5;~true")]),
+        (Some(2), 30, 900, &[(31, "sleep 5")]),
+    ];
+    for (signal, name) in [(9, "SIGKILL"), (15, "SIGTERM")] {
+        let text = screen(lines, &[signal; 4]);
+        let group =
+            format!("Failed   ci.sh   killed by {name} with those below it after 900 ns (pid 0)");
+        assert_eq!(text, group);
+    }
+    // Some die of it, and say so.
+    let text = screen(lines, &[137 << 8, 2 << 8, 9, 9]);
+    let below = "Failed   sh -c 'sleep 5; true'   killed by SIGKILL with those below it after 880 ns (pid 2)";
+    assert!(text.starts_with(below), "{text}");
+    let text = screen(lines, &[137 << 8, 2 << 8, 137 << 8, 9]);
+    assert!(
+        text.starts_with("Failed   sleep 5   killed by SIGKILL"),
         "{text}"
     );
 }

@@ -21,6 +21,7 @@ use super::facts::{add, Facts};
 use super::{Candidate, Kind};
 use crate::facts::memory;
 use crate::facts::network::{Host, Remotes};
+use crate::facts::timeout::timed_out;
 use crate::{exit, label, units};
 
 /// The least number of sleeps of a loop.
@@ -93,7 +94,7 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     };
     let mut by_sleeper: BTreeMap<(Sleeper<'_>, bool), Vec<Naps>> = BTreeMap::new();
     for (process, slept) in by_process {
-        if gives_up(facts, process, &slept) {
+        if timed_out(facts.analysis.process(process)) || gives_up(facts, process, &slept) {
             continue;
         }
         let mut own: BTreeMap<Sleeper<'_>, Vec<Slept>> = BTreeMap::new();

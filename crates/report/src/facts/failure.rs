@@ -14,12 +14,13 @@ use tr_analyze::memory::killed;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::sort::{Gather, Rows};
-use tr_analyze::status::{self, Purpose, KILL};
+use tr_analyze::status::{self, Purpose, INTERRUPT, KILL};
 use tr_analyze::tools::{self, Family, Role};
 use tr_format::event::Ktime;
 use tr_format::meta::Extra;
 
 use super::memory::limit;
+use super::timeout::timed_out;
 use super::verdicts::{Judged, Verdict};
 use crate::ancestors::down;
 use crate::steps::{Step, StepIx, StepKind, Steps};
@@ -32,19 +33,32 @@ pub(crate) struct Failed {
     pub name: String,
     /// What became of it: `exit 1`, `killed: out of memory`.
     pub end: String,
-    /// Its wall time in ns.
+    /// How long it had run, in ns: of a process its last program.
     pub after: u64,
     pub pid: Option<u32>,
     pub process: Option<ProcessIx>,
     /// Those that it made fail, up to COMMAND.
     pub above: Vec<Failed>,
+    /// Among those above: the one before it may be the reason, or something else.
+    pub perhaps: bool,
     /// The step, if it is one.
     step: Option<StepIx>,
     /// What held it back meanwhile, with the evidence.
     pub held: Option<String>,
 }
 
+/// Before the name of what failed for one of several possible reasons.
+pub(crate) const PERHAPS: &str = "perhaps ";
+
 impl Failed {
+    /// What stands before its name among those above another one.
+    pub fn lead(&self) -> &'static str {
+        match self.perhaps {
+            true => PERHAPS,
+            false => "",
+        }
+    }
+
     /// What became of it, and when.
     pub fn fact(&self) -> String {
         format!("{} after {}", self.end, units::time(self.after))
@@ -58,11 +72,26 @@ pub(crate) struct Failures {
     pub told: Vec<Failed>,
     /// COMMAND failed.
     pub command: bool,
-    /// The number of processes that failed and do not count, COMMAND's own.
+    /// The number of COMMAND's processes that failed and do not count: what one that succeeded asked, or an earlier
+    /// program of the same process.
     pub tolerated: usize,
+    /// The number of COMMAND's other processes that failed: what they led to is not known.
+    pub unclear: usize,
+    /// The first of these: children of the last process whose failure is explained for certain, the longest first. Those
+    /// of a configure script are questions.
+    pub beside: Vec<Failed>,
     /// The processes that failed and do not count, others' too.
     pub calm: Vec<ProcessIx>,
 }
+
+/// The most failures that a pipeline hid.
+const HIDDEN: usize = 4;
+
+/// The most subshells around a tool in a pipeline, and the most commands after it.
+const SUBSHELLS: usize = 8;
+
+/// The most failures of [`Failures::beside`].
+const BESIDE: usize = 3;
 
 /// The order in which failures are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,7 +187,7 @@ impl<'a> Sure<'a> {
     /// The rank of a process that a signal killed which nobody sends to end a program in good order.
     fn crash(&self, process: &Process) -> Option<Rank> {
         match exit::killed_by(process.status)? {
-            KILL => (!self.kills_told).then_some(Rank::Reason),
+            KILL => (!self.kills_told && !timed_out(process)).then_some(Rank::Reason),
             signal => (!status::is_for(signal, Purpose::Order)).then_some(Rank::Crash),
         }
     }
@@ -166,7 +195,7 @@ impl<'a> Sure<'a> {
     /// Whether another program's signal ended a process, one that is sent for that.
     fn on_purpose(&self, ix: ProcessIx, process: &Process) -> bool {
         let by_kill = || self.kills_told && !self.out_of_memory.contains_key(&ix);
-        let signal = exit::killed_by(process.status);
+        let signal = exit::killed_by(process.status).filter(|_| !timed_out(process));
         signal.is_some_and(|it| status::is_for(it, Purpose::Order) || it == KILL && by_kill())
     }
 }
@@ -246,6 +275,8 @@ struct Finder<'a> {
     alike: BTreeSet<ProcessIx>,
     /// For each process, whether its failure leads to the root's.
     leads: Vec<bool>,
+    /// For each process, whether the signal that killed it was sent to what is above it, too.
+    with: Vec<bool>,
 }
 
 impl<'a> Finder<'a> {
@@ -300,7 +331,18 @@ impl<'a> Finder<'a> {
             failures,
             alike,
             leads: Vec::new(),
+            with: Vec::new(),
         };
+        finder.with = down(analysis, |ix, above: Option<&bool>| {
+            let process = analysis.process(ix);
+            let Some(parent) = process.parent.map(|ix| analysis.process(ix)) else {
+                return false;
+            };
+            let signal = exit::killed_by(process.status);
+            let is_same = signal.is_some() && signal == exit::killed_by(parent.status);
+            let alone = finder.sure.out_of_memory.contains_key(&ix);
+            is_same && !alone && (above == Some(&true) || is_killed_itself(parent))
+        });
         finder.leads = down(analysis, |ix, above: Option<&bool>| {
             let parent = analysis.process(ix).parent.filter(|_| above == Some(&true));
             Some(ix) == root && finder.fails(ix)
@@ -315,33 +357,46 @@ impl<'a> Finder<'a> {
         let steps = &judged.steps;
         let chosen: BTreeSet<ProcessIx> = failed.iter().copied().gather();
         let mut chain: Vec<ProcessIx> = self
-            .chain()
+            .chain(self.root)
             .into_iter()
             .filter(|ix| chosen.contains(ix))
             .collect();
         chain.reverse();
+        let hidden = self.hidden(failed);
+        let in_chain: BTreeSet<ProcessIx> = hidden.iter().flatten().chain(&chain).copied().gather();
         let mut found: Vec<(Rank, Failed)> = Vec::new();
-        let (mut tolerated, mut calm) = (0, Vec::new());
+        let (mut tolerated, mut unclear, mut calm) = (0, Vec::new(), Vec::new());
         // What a time-out above ended.
         let killed = down(self.analysis, |ix, above: Option<&bool>| {
             let parent = self.analysis.process(ix).parent;
             above == Some(&true) || parent.is_some_and(|ix| timed_out(self.analysis.process(ix)))
         });
         let is_killed = |ix: ProcessIx| killed.get(ix.0 as usize) == Some(&true);
-        for ix in failed.iter().filter(|ix| !chain.contains(ix)) {
+        let answered = down(self.analysis, |ix, above: Option<&bool>| {
+            let process = self.analysis.process(ix);
+            let parent = process.parent.map(|ix| self.analysis.process(ix));
+            let goes_on = |it: &Process| it.status == Some(0) || process.start < program(it);
+            above == Some(&true) || parent.is_some_and(goes_on)
+        });
+        for ix in failed.iter().filter(|ix| !in_chain.contains(ix)) {
             match self.rank(*ix) {
-                Some(rank) => found.push((rank, self.process(*ix))),
+                _ if self.is_with(*ix) => calm.push(*ix),
+                Some(Rank::Reason) if is_killed(*ix) => calm.push(*ix),
+                Some(rank) => found.push((rank, self.uppermost(*ix))),
                 // A failed test has a line by its step.
                 None if self.tests.is_failed.contains(ix) => {}
                 None => {
                     calm.push(*ix);
-                    let counts = self.sure.own.has(*ix) && !is_killed(*ix);
-                    tolerated += usize::from(counts);
+                    match answered.get(ix.0 as usize) {
+                        _ if !self.sure.own.has(*ix) || is_killed(*ix) => {}
+                        Some(true) => tolerated += 1,
+                        _ => unclear.push(*ix),
+                    }
                 }
             }
         }
         let told: BTreeSet<ProcessIx> = found.iter().filter_map(|(_, it)| it.process).gather();
-        let is_told = |ix: ProcessIx| told.contains(&ix) || chain.contains(&ix);
+        let is_told = |ix: ProcessIx| told.contains(&ix) || in_chain.contains(&ix);
         let test = match chain.first() {
             Some(cause) if self.runs_others(*cause) => Rank::Cause,
             _ => Rank::Test,
@@ -363,14 +418,122 @@ impl<'a> Finder<'a> {
             }
         }
         found.extend(self.cause(&chain).map(|cause| (Rank::Command, cause)));
+        let hidden = hidden.iter().filter_map(|it| self.cause(it));
+        found.extend(hidden.map(|cause| (Rank::Reason, cause)));
         self.held(&mut found, judged);
         found.order_by_key(|(rank, it)| (*rank, Reverse(it.after), it.pid));
         Failures {
             told: found.into_iter().map(|(_, it)| it).collect(),
             command: !chain.is_empty(),
             tolerated,
+            beside: self.beside(&chain, &unclear),
+            unclear: unclear.len(),
             calm,
         }
+    }
+
+    /// The failures that a pipeline hid (`make | tee log`) from COMMAND, which succeeded: each from what explains it up to
+    /// COMMAND.
+    fn hidden(&self, failed: &[ProcessIx]) -> Vec<Vec<ProcessIx>> {
+        let root = self
+            .root
+            .filter(|ix| self.analysis.process(*ix).status == Some(0));
+        let Some(root) = root else {
+            return Vec::new();
+        };
+        let hidden = failed.iter().copied().filter(|ix| self.is_hidden(*ix));
+        let hidden: Vec<ProcessIx> = hidden.collect();
+        if hidden.is_empty() {
+            return Vec::new();
+        }
+        // The start of the last run that succeeded.
+        let mut good: BTreeMap<&[u8], Ktime> = BTreeMap::new();
+        for process in &self.analysis.processes {
+            if process.status == Some(0) {
+                let last = good.entry(&process.argv.bytes).or_default();
+                *last = process.start.max(*last);
+            }
+        }
+        let is_good_again = |ix: &ProcessIx| {
+            let process = self.analysis.process(*ix);
+            let last = good.get(&*process.argv.bytes);
+            last.is_some_and(|start| *start >= process.end)
+        };
+        let last = hidden.into_iter().filter(|ix| !is_good_again(ix));
+        let chains = last.take(HIDDEN).map(|ix| {
+            let mut chain = self.chain(Some(ix));
+            chain.reverse();
+            // What the kernel killed, or what crashed, has a line of its own.
+            let told = chain.iter().any(|ix| self.rank(*ix).is_some());
+            (!told).then(|| [chain, vec![root]].concat())
+        });
+        chains.flatten().collect()
+    }
+
+    /// Whether a process is a build tool or a test runner whose output another process read to its end, in a shell
+    /// that succeeded, or below script(1).
+    fn is_hidden(&self, ix: ProcessIx) -> bool {
+        let process = self.analysis.process(ix);
+        if !decides(process) || !self.sure.own.has(ix) || self.tests.is_asked.contains(&ix) {
+            return false;
+        }
+        // `(cd sub && make) | tee log`
+        let (mut top, mut above) = (process, process.parent);
+        for _ in 0..SUBSHELLS {
+            let parent = above.map(|ix| self.analysis.process(ix));
+            let Some(parent) = parent.filter(|it| fails(it) && it.execs.is_empty()) else {
+                break;
+            };
+            (top, above) = (parent, parent.parent);
+        }
+        let Some(parent) = above.map(|ix| self.analysis.process(ix)) else {
+            return false;
+        };
+        let is_read = match passes(parent) {
+            Passes::Status => self.has_reader(top, parent),
+            _ => label::program(parent) == "script",
+        };
+        parent.status == Some(0) && is_read
+    }
+
+    /// Whether a shell started another process beside this one, right after it, which ended right after it.
+    fn has_reader(&self, process: &Process, shell: &Process) -> bool {
+        let children = &shell.children;
+        let own = children.partition_point(|ix| self.analysis.process(*ix).start <= process.start);
+        let next = children
+            .get(own..)
+            .unwrap_or_default()
+            .iter()
+            .take(SUBSHELLS);
+        let mut next = next.map(|ix| self.analysis.process(*ix));
+        next.any(|it| {
+            let begins = it.start < process.end && it.start.since(process.start) <= AT_ONCE;
+            let ends = it.end >= process.end && it.end.since(process.end) <= AT_ONCE;
+            begins && ends && !fails(it)
+        })
+    }
+
+    /// What else may be the reason for COMMAND's failure: of these processes the children of the last one in the
+    /// chain whose failure is explained for certain.
+    fn beside(&self, chain: &[ProcessIx], unclear: &[ProcessIx]) -> Vec<Failed> {
+        let root = chain.last();
+        let below = chain.iter().rev().skip(1);
+        let sure = below.take_while(|ix| !self.is_maybe(**ix)).last().or(root);
+        let is_below = |ix: &&ProcessIx| {
+            sure.is_some_and(|sure| self.analysis.process(**ix).parent == Some(*sure))
+        };
+        if sure.is_some_and(|ix| role(self.analysis.process(*ix)) == Some(Role::Configure)) {
+            return Vec::new();
+        }
+        let mut beside: Vec<Failed> = unclear
+            .iter()
+            .filter(is_below)
+            .map(|ix| self.process(*ix))
+            .collect();
+        beside.order_by_key(|it| (Reverse(it.after), it.pid));
+        beside.dedup_by(|a, b| a.name == b.name && a.end == b.end);
+        beside.truncate(BESIDE);
+        beside
     }
 
     /// Adds what held the steps back that failed: of a process its own step, if that has no tests.
@@ -422,13 +585,20 @@ impl<'a> Finder<'a> {
     /// The cause of COMMAND's failure, with those above it; `chain` begins with it.
     fn cause(&self, chain: &[ProcessIx]) -> Option<Failed> {
         let (first, above) = chain.split_first()?;
-        let mut above: Vec<Failed> = above.iter().map(|ix| self.process(*ix)).collect();
+        let above = chain.iter().zip(above).map(|(below, ix)| Failed {
+            perhaps: self.is_maybe(*below),
+            ..self.process(*ix)
+        });
+        let mut above: Vec<Failed> = above.collect();
         if let Some(command) = above.last_mut() {
             command.name = "the command".into();
+            if command.process.is_some_and(|ix| !self.fails(ix)) {
+                command.end += " all the same";
+            }
         }
         Some(Failed {
             above,
-            ..self.process(*first)
+            ..self.uppermost(*first)
         })
     }
 
@@ -455,6 +625,16 @@ impl<'a> Finder<'a> {
         (leads && !self.tests.is_failed.contains(&ix)).then_some(Rank::Reason)
     }
 
+    /// A process, which may have been killed with what was below it.
+    fn uppermost(&self, ix: ProcessIx) -> Failed {
+        let children = &self.analysis.process(ix).children;
+        let mut failed = self.process(ix);
+        if children.iter().any(|ix| self.is_with(*ix)) {
+            failed.end += " with those below it";
+        }
+        failed
+    }
+
     fn process(&self, ix: ProcessIx) -> Failed {
         let process = self.analysis.process(ix);
         let name = label::label(process);
@@ -464,10 +644,11 @@ impl<'a> Finder<'a> {
                 false => format!("{name} (not COMMAND's)"),
             },
             end: self.sure.end(ix, process),
-            after: process.wall(),
+            after: ran(process),
             pid: Some(process.pid.0),
             process: Some(ix),
             above: Vec::new(),
+            perhaps: false,
             step: None,
             held: None,
         }
@@ -489,15 +670,16 @@ impl<'a> Finder<'a> {
             pid: own.map(|ix| self.analysis.process(ix).pid.0),
             process: step.process,
             above: Vec::new(),
+            perhaps: false,
             step: Some(at),
             held: None,
         }
     }
 
-    /// From the root down: of the children that explain a failure the one that does so best.
-    fn chain(&self) -> Vec<ProcessIx> {
+    /// From a process down: of the children that explain a failure the one that does so best.
+    fn chain(&self, from: Option<ProcessIx>) -> Vec<ProcessIx> {
         let mut chain = Vec::new();
-        let mut at = self.root;
+        let mut at = from;
         while let Some(ix) = at.filter(|ix| self.fails(*ix)) {
             chain.push(ix);
             let children = self.analysis.process(ix).children.iter();
@@ -505,16 +687,32 @@ impl<'a> Finder<'a> {
                 let child = self.analysis.process(*ix);
                 let explains = self.explains(*ix, at?)?;
                 let is_test = self.tests.is_failed.contains(ix);
+                let parent = self.analysis.process(at?);
+                // It may be any of them: one with the shell's own status that is none of any failure, the last one,
+                // or the one that took the longest, which is no mere question.
                 let by = match explains {
-                    // It may be any of them: the one that took the longest is no mere question.
-                    Explains::Maybe => child.wall(),
-                    _ => child.end.0,
+                    Explains::Maybe => {
+                        let is_own = code(parent) != Some(1) && code(child) == code(parent);
+                        (is_own, self.gave_up(child, at?), child.wall())
+                    }
+                    _ => (false, false, child.end.0),
                 };
                 Some(((explains, is_test, by, *ix), *ix))
             });
             at = best.max_by_key(|(key, _)| *key).map(|(_, ix)| ix);
         }
         chain
+    }
+
+    /// Whether a process's failure is one of several possible reasons for its parent's.
+    fn is_maybe(&self, ix: ProcessIx) -> bool {
+        let parent = self.analysis.process(ix).parent;
+        let explains = parent.and_then(|parent| self.explains(ix, parent));
+        explains == Some(Explains::Maybe)
+    }
+
+    fn is_with(&self, ix: ProcessIx) -> bool {
+        self.with.get(ix.0 as usize) == Some(&true)
     }
 
     fn fails(&self, ix: ProcessIx) -> bool {
@@ -531,14 +729,29 @@ impl<'a> Finder<'a> {
             && process.parent.is_some_and(goes_on)
     }
 
+    /// Whether a parent started nothing after a child's end.
+    fn is_last(&self, child: &Process, parent: ProcessIx) -> bool {
+        let last_start = self.last_start.get(parent.0 as usize);
+        last_start.is_none_or(|start| *start <= child.end)
+    }
+
+    /// Whether a parent started nothing after a child's end, and soon ended itself.
+    fn gave_up(&self, child: &Process, parent: ProcessIx) -> bool {
+        let above = self.analysis.process(parent);
+        self.is_last(child, parent) && until_the_end(child, above) <= soon(above)
+    }
+
     /// Whether a child's failure may be the reason for its parent's.
     fn explains(&self, ix: ProcessIx, parent: ProcessIx) -> Option<Explains> {
         let child = self.analysis.process(ix);
-        let last_start = self.last_start.get(parent.0 as usize);
+        let (last, gave_up) = (self.is_last(child, parent), self.gave_up(child, parent));
         let (failures, is_alike) = (self.failures.get(&parent), self.alike.contains(&parent));
         let parent = self.analysis.process(parent);
         // What a program's predecessor in the same process started is none of its reasons.
         if !self.fails(ix) || !fails(parent) || child.start < program(parent) || timed_out(parent) {
+            return None;
+        }
+        if is_killed_itself(parent) && !self.sure.out_of_memory.contains_key(&ix) {
             return None;
         }
         let on_purpose = self.sure.on_purpose(ix, child);
@@ -549,18 +762,18 @@ impl<'a> Finder<'a> {
         if on_purpose && before.is_some_and(|end| child.end.since(*end) <= soon(parent)) {
             return None;
         }
-        let last = last_start.is_none_or(|start| *start <= child.end);
-        let until_the_end = parent.end.since(child.end.min(parent.end));
-        let gave_up = last && until_the_end <= soon(parent);
+        let is_same = code(child) == code(parent);
         match passes(parent) {
-            Passes::Status if code(child) != code(parent) => {
-                // `make || exit 1`: a script says 1 of any failure.
-                let says_any = code(parent) == Some(1) && !on_purpose;
-                let at_once = last && until_the_end <= AT_ONCE;
-                (says_any && (at_once || is_alike)).then_some(Explains::Maybe)
+            Passes::Status if gave_up && is_same => Some(Explains::Last),
+            // `make || exit 1`, or a script that counts failures and goes on. A short one long before the end may be
+            // a question.
+            Passes::Status if is_question(child) => None,
+            Passes::Status => {
+                let at_once = until_the_end(child, parent) <= AT_ONCE && (last || is_same);
+                let is_long = child.wall() >= parent.wall() / LONG;
+                let counts = at_once || is_alike || is_long || runs_jobs(child);
+                (counts && (is_same || !on_purpose)).then_some(Explains::Maybe)
             }
-            Passes::Status if gave_up => Some(Explains::Last),
-            Passes::Status => Some(Explains::Maybe),
             // No job, but a question of the tool's own.
             Passes::Any if child.execs.is_empty() && !gave_up && !is_unstarted(child) => None,
             Passes::Any if last => Some(Explains::Last),
@@ -571,16 +784,29 @@ impl<'a> Finder<'a> {
     }
 }
 
+/// The time from a child's end to its parent's, in ns.
+fn until_the_end(child: &Process, parent: &Process) -> u64 {
+    parent.end.since(child.end.min(parent.end))
+}
+
 /// When a process's program began: children of an earlier one are none of its.
 fn program(process: &Process) -> Ktime {
     let last = process.execs.last();
     last.map_or(process.start, |exec| exec.start)
 }
 
+/// How long a process's last program ran, in ns: from the process's start, where it is the only one.
+pub(crate) fn ran(process: &Process) -> u64 {
+    match &*process.execs {
+        [] | [_] => process.wall(),
+        [.., last] => process.end.since(last.start),
+    }
+}
+
 /// How well a child's failure explains its parent's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Explains {
-    /// The parent did other things after it, or ended with another status.
+    /// A shell did other things after it, or ended with another status: it is one of several possible reasons.
     Maybe,
     /// One of several that do.
     One,
@@ -631,6 +857,14 @@ fn passes(process: &Process) -> Passes {
     }
 }
 
+/// Whether a signal killed a shell, or a tool that runs jobs. It was sent to that itself: of a child's death such a
+/// program exits, but for SIGINT, which a shell sends itself then.
+fn is_killed_itself(process: &Process) -> bool {
+    let signal = exit::killed_by(process.status);
+    let exits = || passes(process) == Passes::Status || runs_jobs(process);
+    signal.is_some_and(|it| it != INTERRUPT) && exits()
+}
+
 /// The tool that a process's label names, with its verb.
 fn named(process: &Process) -> Option<(&'static tools::Tool, Option<String>)> {
     let program = label::program(process);
@@ -654,6 +888,33 @@ fn expected(analysis: &Analysis) -> Vec<bool> {
     above.map(Option::unwrap_or_default).collect()
 }
 
+/// A tool whose failure is that of a job or a test: nobody asks by it.
+fn runs_jobs(process: &Process) -> bool {
+    matches!(role(process), Some(Role::Jobs | Role::Tests))
+}
+
+/// A tool whose failure is one, whatever a script makes of it: a build or tests, no make that says what it would do, and
+/// nothing that runs any command.
+fn decides(process: &Process) -> bool {
+    let tool = named(process).map(|(tool, _)| tool.family);
+    let asks = || {
+        let mut args = process.argv.args().skip(1);
+        args.any(|arg| match arg {
+            [b'-', b'-', ..] => label::has(ASKS, arg),
+            [b'-', letters @ ..] => letters.iter().any(|it| b"npqt".contains(it)),
+            _ => false,
+        })
+    };
+    match tool {
+        Some(Family::Xargs | Family::Parallel) => false,
+        Some(Family::Make | Family::Ninja) => runs_jobs(process) && !asks(),
+        _ => runs_jobs(process),
+    }
+}
+
+/// The long options of a make that says what it would do.
+const ASKS: &str = "--dry-run --just-print --print-data-base --question --recon --touch";
+
 fn role(process: &Process) -> Option<Role> {
     let (tool, verb) = named(process)?;
     tool.role(verb.as_deref())
@@ -661,6 +922,18 @@ fn role(process: &Process) -> Option<Role> {
 
 /// A program that ends at once for a child's failure does so within this time, in ns.
 const AT_ONCE: u64 = 500_000_000;
+
+/// What scripts ask by its status, separated by spaces.
+const QUESTIONS: &str =
+    "[ egrep fgrep getent grep pgrep pidof pkg-config pkgconf readlink test which";
+
+/// A program that scripts ask. It is the reason of a failure only if the script ends with its status right after it.
+fn is_question(process: &Process) -> bool {
+    label::has(QUESTIONS, label::program(process).as_bytes())
+}
+
+/// A child that took a part of a script's time is no mere question: one in so many.
+const LONG: u64 = 20;
 
 /// A program that ends for a child's failure does so within this time, in ns: half a second, or a
 /// twentieth of its life.
@@ -679,9 +952,4 @@ fn code(process: &Process) -> Option<u32> {
 
 fn fails(process: &Process) -> bool {
     exit::failed(process.status)
-}
-
-/// Whether it is `timeout`, and ended what it ran.
-fn timed_out(process: &Process) -> bool {
-    process.status.is_some_and(status::is_timeout) && label::program(process) == "timeout"
 }

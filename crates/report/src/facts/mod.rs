@@ -16,6 +16,7 @@ pub(crate) mod reason;
 pub(crate) mod servers;
 pub(crate) mod shares;
 pub(crate) mod step_sums;
+pub(crate) mod timeout;
 pub mod verdicts;
 pub(crate) mod versions;
 

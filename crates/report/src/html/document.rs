@@ -163,6 +163,9 @@ object! {
     FailureRows(failures: &Failures) {
         told: Vec<FailureRow> = failures.told.iter().take(FAILURES).map(FailureRow::new).collect(),
         more: usize = failures.told.len().saturating_sub(FAILURES),
+        // What failed and led to what is not known: how many, and the first.
+        unclear: usize = failures.unclear,
+        beside: Vec<String> = failures.beside.iter().map(|it| format!("{} {}", it.name, it.end)).collect(),
         command: bool = failures.command,
         tolerated: usize = failures.tolerated,
         // Those that do not count, others' too.
@@ -175,6 +178,8 @@ object! {
         end: String = failed.end.clone(),
         after: u64 = failed.after,
         above: Vec<FailureRow> = failed.above.iter().map(FailureRow::new).collect(),
+        // Among those above: for one of several possible reasons.
+        perhaps: bool = failed.perhaps,
         // What held it back meanwhile.
         held: Option<String> = failed.held.clone(),
     }

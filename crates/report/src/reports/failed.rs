@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::called::TR;
-use crate::facts::failure::{Failed, Failures};
+use crate::facts::failure::{Failed, Failures, PERHAPS};
 use crate::style::{Paint, Style};
 use crate::units;
 use crate::view::View;
@@ -12,6 +12,8 @@ use crate::view::View;
 const FEW: usize = 4;
 /// The parents of the first failure that are named.
 const PARENTS: usize = 4;
+/// The longest name among those that are not told by a line.
+const NAME: usize = 30;
 const LEAD: &str = "Failed   ";
 
 /// Writes the failures that count, and the number of the others if COMMAND failed.
@@ -33,18 +35,28 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
         }
         count += 1;
     }
-    let tolerated = if failures.command {
-        failures.tolerated
-    } else {
-        0
+    let (unclear, tolerated) = match failures.command {
+        true => (failures.unclear, failures.tolerated),
+        false => (0, 0),
     };
-    let parts = [
-        (failures.told.len() - count, "more failed"),
-        (tolerated, "failed without consequence"),
-    ];
-    let parts = parts.into_iter().filter(|(count, _)| *count > 0);
-    let parts = parts.map(|(count, what)| format!("{} {what}", units::count(count as u64)));
-    let parts: Vec<String> = parts.collect();
+    let mut parts = Vec::new();
+    if let more @ 1.. = failures.told.len() - count + unclear {
+        let beside = failures.beside.iter().take(unclear);
+        let name = |it: &Failed| format!("{} {}", units::shorten(&it.name, NAME), it.end);
+        let mut beside: Vec<String> = beside.map(name).collect();
+        if (1..more).contains(&beside.len()) {
+            beside.push("…".to_owned());
+        }
+        let beside = match beside.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", beside.join(", ")),
+        };
+        parts.push(format!("{} more failed{beside}", units::count(more as u64)));
+    }
+    if tolerated > 0 {
+        let count = units::count(tolerated as u64);
+        parts.push(format!("{count} failed without consequence"));
+    }
     if !parts.is_empty() {
         let text = format!("{}: {TR} analyze --report execs --failed", parts.join(", "));
         style.wrapped(out, Paint::Dim, &indent(), &text);
@@ -81,12 +93,21 @@ fn to_the_root(above: &[Failed], style: &Style) -> String {
     let room = style.width.saturating_sub(LEAD.len());
     let (between, root) = above.split_at(above.len().saturating_sub(1));
     let text = |(length, most): (usize, usize)| {
-        let name = |it: &Failed| format!("{} {}", units::shorten(&it.name, length), it.end);
-        let mut names: Vec<String> = between.iter().take(most).map(name).collect();
+        let name = |lead: &str, it: &Failed| {
+            let name = units::shorten(&it.name, length);
+            format!("{lead}{name} {}", it.end)
+        };
+        let own = |it: &Failed| name(it.lead(), it);
+        let mut names: Vec<String> = between.iter().take(most).map(own).collect();
+        let mut hidden = between.iter().skip(most);
         if between.len() > most {
             names.push("…".to_owned());
         }
-        names.extend(root.iter().map(name));
+        let perhaps = hidden.any(|it| it.perhaps);
+        names.extend(root.iter().map(|it| match perhaps {
+            true => name(PERHAPS, it),
+            false => own(it),
+        }));
         format!("→ {}", names.join(" → "))
     };
     let mut texts = ROOMS.into_iter().map(text);

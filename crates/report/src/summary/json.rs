@@ -102,6 +102,7 @@ fn failure(it: &Failed, members: usize) -> Value {
         "after_ns": it.after,
         "pid": it.pid,
         "above": above.map(|it| text(&it.name)).collect::<Vec<_>>(),
+        "perhaps": it.above.iter().any(|it| it.perhaps),
         "held_back": it.held.as_deref().map(text),
     })
 }

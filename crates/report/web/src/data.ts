@@ -26,7 +26,7 @@ const [NO_STEP, NO_CONTAINER] = ["no step", "no container"];
 
 type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: number[]; unknown: number[] };
 
-export type Failure = { process: number | null; name: string; end: string; after: number; above: Failure[]; held: string | null };
+export type Failure = { process: number | null; name: string; end: string; after: number; above: Failure[]; perhaps: boolean; held: string | null };
 
 /** What a part of the path went to, ns, in how many stays, and the state. */
 export type PathShare = [name: string, ns: number, stays: number, state: number];
@@ -49,7 +49,7 @@ export interface Doc {
   cpu_time: Record<"build" | "others" | "stolen" | "idle", number | null>;
   warnings: string[];
   /** What failed and counts, the gravest first; whether the command did; the number of those that do not count. */
-  failures: { told: Failure[]; more: number; command: boolean; tolerated: number; calm: number[] };
+  failures: { told: Failure[]; more: number; unclear: number; beside: string[]; command: boolean; tolerated: number; calm: number[] };
   verdict: string | null;
   /** Changes that would save time; gain: the most that each saves. */
   combined: string | null;

@@ -297,20 +297,22 @@ export class Overview {
   /** What failed and counts; of a part of the recording all that failed there. */
   private failed(): HTMLElement | null {
     const { data, store } = this;
-    const { told, more, command, tolerated } = data.doc.failures;
+    const { told, command, tolerated, unclear, beside } = data.doc.failures;
     const { trace } = data.doc;
     if (store.narrowed) return this.failedInside();
     if (told.length === 0) return null;
     const row = (it: Failure, depth: number) => {
       const process = it.process;
       return h("button", { type: "button", class: "row failed", onclick: () => process === null ? store.set({ view: "table", q: "is:failed" }) : store.set({ sel: process, view: "timeline" }) },
-        h("span", { class: "bar-name", title: process === null ? it.name : data.argv(process) }, `${depth > 0 ? "→ " : "✕ "}${it.name}`),
+        h("span", { class: "bar-name", title: process === null ? it.name : data.argv(process) }, `${depth > 0 ? "→ " : "✕ "}${it.perhaps ? "perhaps " : ""}${it.name}`),
         h("span", { class: "num" }, it.end), h("span", { class: "num dim" }, `after ${time(it.after)}`));
     };
     const held = (it: Failure) => (it.held === null ? [] : [h("p", { class: "aside" }, it.held)]);
     const card = this.card("Failed", trace.failed || !trace.result ? "" : `the command ended all the same: ${trace.result}`, ...told.flatMap((it) => [row(it, 0), ...held(it), ...it.above.map((above) => row(above, 1))]));
     card.id = "failed";
-    const rest = [more > 0 ? `${count(more)} more failed` : "", tolerated > 0 && command ? `${count(tolerated)} failed without consequence` : ""].filter((text) => text);
+    const more = data.doc.failures.more + (command ? unclear : 0);
+    const names = command && beside.length > 0 ? ` (${[...beside, ...(more > beside.length ? ["…"] : [])].join(", ")})` : "";
+    const rest = [more > 0 ? `${count(more)} more failed${names}` : "", tolerated > 0 && command ? `${count(tolerated)} failed without consequence` : ""].filter((text) => text);
     if (rest.length > 0) card.append(h("p", { class: "aside" }, `${rest.join(", ")} `, this.showFailed()));
     return card;
   }
