@@ -172,13 +172,16 @@ pub fn work(run: &Run) -> Option<u64> {
     Some(run.machine.work.unwrap_or(on_cpu))
 }
 
-/// Leaves the parts of runs out of which too much is unknown, more than a twentieth of the wall time, if
-/// the others are enough to know the spread: unknown time may be of any part. Tells the runs left out.
+/// Leaves the parts of runs out of which too much is unknown, more than a twentieth of the wall time or of
+/// the CPU time, if the others are enough to know the spread: unknown time may be of any part. Tells the runs left out.
 pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
     let unknown = |run: &Run| {
         let times = &run.parts.as_ref()?.times;
         let unknown = times.get(Part::Unknown);
-        (unknown.saturating_mul(20) > times.sum(|_| true)).then_some(unknown)
+        let much = unknown.saturating_mul(20) > times.sum(|_| true);
+        let unknown = unknown.max(run.figures.get(Figure::Unknown).unwrap_or(0));
+        // A path through such time may go anywhere.
+        (much || work(run).is_none()).then_some(unknown)
     };
     let sure = |runs: &[Run]| runs.iter().filter(|run| unknown(run).is_none()).count();
     if Statistic::of(sure(base), sure(new)) == Statistic::None {
@@ -189,7 +192,7 @@ pub fn set_aside(base: &mut [Run], new: &mut [Run]) -> Vec<String> {
         if let Some(unknown) = unknown(run) {
             let (file, unknown) = (&run.file, units::time(unknown));
             said.push(format!(
-                "{file}: {unknown} of its critical path is unknown: it is left out of the causes"
+                "{file}: {unknown} of its time is unknown: it is left out of the causes"
             ));
             run.parts = None;
         }
