@@ -1,6 +1,9 @@
 //! Defaults in files, and the pager.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
+#[path = "common/rewrite.rs"]
+mod rewrite;
+
 use std::io::Read;
 use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
@@ -224,7 +227,9 @@ fn files_of_others_are_not_used() {
 #[test]
 fn a_gate_in_a_file_of_others_is_no_pass() {
     let place = Place::new();
-    let diff = "diff demo.bin demo.bin";
+    let demo = std::fs::read(place.at("project/sub/demo.bin")).unwrap();
+    std::fs::write(place.at("project/sub/later.bin"), rewrite::later(&demo)).unwrap();
+    let diff = "diff demo.bin later.bin";
     let ran = |line: &str| {
         let out = place.run(line);
         assert!(

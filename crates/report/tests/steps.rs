@@ -603,7 +603,7 @@ fn a_time_out_is_told_by_its_program() {
     let text = screen(killed, &[2 << 8, 9, 9, 9]);
     assert_eq!(
         text,
-        "Failed   timeout -s KILL 0.5 sh -c sleep 9; true   timed out (killed by SIGKILL) after 510 ms (pid 1)\n         \
+        "Failed   timeout -s KILL 0.5 sh -c sleep 9; true   timed out (SIGKILL) after 510 ms (pid 1)\n         \
          → the command exit 2"
     );
     let mut early = killed.to_vec();

@@ -164,7 +164,7 @@ impl<'a> Sure<'a> {
         let Some(resident) = self.out_of_memory.get(&ix) else {
             let end = exit::words(process.status.unwrap_or(0));
             return match timed_out(process) {
-                true => format!("timed out ({end})"),
+                true => format!("timed out ({})", end.trim_start_matches("killed by ")),
                 false => end,
             };
         };
