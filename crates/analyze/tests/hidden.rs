@@ -62,7 +62,7 @@ fn world(number: u64) -> World {
 
 /// Of so many recordings, with 1 to 10 of 1000 switches hidden, the share of each program
 /// differs by at most 5 % of the path, in 99 % of them. The path's unknown time never
-/// exceeds that of all threads together.
+/// exceeds that of all threads together, and no time asleep is work.
 #[test]
 fn hidden_switches_leave_the_path() {
     let cases = std::env::var("PATH_CASES").ok();
@@ -90,6 +90,16 @@ fn hidden_switches_leave_the_path() {
         let hole = |it: &Thread| it.times_by_events().unknown;
         let holes: u64 = analysis.threads.iter().map(hole).sum();
         assert!(unknown <= holes, "case {number}: {unknown} of {holes} ns");
+        // What the kernel counted of a thread is the most that it can have run, or waited for a CPU, unseen.
+        for it in path.segments.iter().filter(|it| it.inferred) {
+            let of = analysis.thread(it.thread);
+            let most = (of.by_kernel.on_cpu + of.by_kernel.run_queue) * 2 + 1;
+            assert!(
+                it.kind != Kind::OnCpu || of.kernel.is_none() || it.length() <= most,
+                "case {number}: {} of {most} ns",
+                it.length()
+            );
+        }
         let length = whole.length().max(1);
         let names = expected.keys().chain(is.keys());
         let differ = |name: &String| {

@@ -878,6 +878,9 @@ fn failed_tests_are_told() {
     ];
     let text = screen(lines, &[0, 0, 1 << 8, 1 << 8, 1 << 8]);
     assert_eq!(text, "Failed   tests/b.sh   exit 1 after 89 ns (pid 3)");
+    // One that cannot run here exits with 77.
+    let text = screen(lines, &[0, 77 << 8, 1 << 8, 1 << 8, 1 << 8]);
+    assert_eq!(text, "Failed   tests/b.sh   exit 1 after 89 ns (pid 3)");
 }
 
 /// Lack of memory is told whoever was killed, with the size and the limit.

@@ -134,6 +134,10 @@ fn of_naps(
     naps: &[Naps],
     of_others: impl Fn(Group) -> bool,
 ) -> Option<Candidate> {
+    // Of a process that slept for a twentieth of another one's time nothing is told.
+    let longest = naps.iter().map(|it| sum(&it.slept)).max().unwrap_or(0);
+    let counts = |it: &&Naps| sum(&it.slept).saturating_mul(SMALL) >= longest;
+    let naps: Vec<&Naps> = naps.iter().filter(counts).collect();
     let mut slept: Vec<Slept> = naps.iter().flat_map(|it| &it.slept).copied().collect();
     slept.order_by_key(|it| it.from);
     let sum = sum(&slept);
@@ -180,6 +184,9 @@ fn of_naps(
         ..Candidate::of(kind)
     })
 }
+
+/// The part of the longest sleeps from which on others are told beside them: one in so many.
+const SMALL: u64 = 20;
 
 /// The sum of some sleeps, in ns.
 fn sum<'s>(slept: impl IntoIterator<Item = &'s Slept>) -> u64 {
@@ -394,9 +401,11 @@ fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
             answered.insert(segment.thread);
         }
         let execution = facts.execution((*group)?)?;
-        // The build's own programs talk to one another: nothing is fetched.
+        // The build's own programs talk to one another, and so do it and a server of this machine: nothing is
+        // fetched.
         let own = among_themselves.contains(&execution.process);
-        (!own).then_some(Fetch {
+        let near = silent.is_none() && waited.local;
+        (!own && !near).then_some(Fetch {
             group: (*group)?,
             program: &execution.program,
             ns: segment.length(),

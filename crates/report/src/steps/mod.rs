@@ -73,7 +73,13 @@ impl Step {
     pub fn failed(&self) -> bool {
         const BAD: [&str; 5] = ["failed", "failure", "error", "unreachable", "timeout"];
         let result = self.result.as_deref();
-        exit::failed(self.status) || result.is_some_and(|result| BAD.contains(&result))
+        let failed = exit::failed(self.status) && !self.skipped();
+        failed || result.is_some_and(|result| BAD.contains(&result))
+    }
+
+    /// A test exits with 77 where it cannot run (automake, "Scripts-based Testsuites"; meson).
+    fn skipped(&self) -> bool {
+        self.kind == StepKind::Test && self.status.and_then(exit::code) == Some(77)
     }
 }
 

@@ -265,19 +265,16 @@ fn asks(hand: &mut Hand, at: i64, id: u16) {
     hand.lives(0, at * MS, LifeKind::DnsQuery(Box::new(query)));
 }
 
-fn connects(hand: &mut Hand, at: i64) {
-    let end = |port| Endpoint {
-        address: SERVER,
-        port,
-    };
+fn connects(hand: &mut Hand, at: i64, own: Address) {
+    let end = |address, port| Endpoint { address, port };
     let id = ConnectionId(1);
     let connect = Connect {
         id,
         tid: Tid(10),
         tgid: Tgid(10),
-        remote: end(8080),
+        remote: end(SERVER, 8080),
     };
-    let local = end(40_000);
+    let local = end(own, 40_000);
     hand.lives(0, at * MS, LifeKind::Connect(connect)).lives(
         0,
         at * MS + 1,
@@ -294,16 +291,19 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
     let server = silent("the name server 10.0.0.53");
     let host = silent("10.0.0.53:8080");
     // The name, the connection, and the actors that end the parts of the wait.
+    // A server of this machine is another program to wait for.
+    let (other, same) = (Some(Address::V4([10, 0, 0, 9].into())), Some(SERVER));
     for (name, connected, wakers, words) in [
-        (true, false, &[0, 0][..], server.as_str()),
-        (false, true, &[0], &host),
-        (false, true, &[0, 0, 0, BASH], cache),
-        (false, true, &[BASH], cache),
+        (true, None, &[0, 0][..], server.as_str()),
+        (false, other, &[0], &host),
+        (false, other, &[0, 0, 0, BASH], cache),
+        (false, other, &[BASH], cache),
+        (false, same, &[BASH], ""),
     ] {
         let mut hand = command(1_100);
         hand.meta.extras = Some(vec![Extra::Network as u8, Extra::Dns as u8]);
-        if connected {
-            connects(&mut hand, 50);
+        if let Some(own) = connected {
+            connects(&mut hand, 50, own);
         }
         let parts = i64::try_from(wakers.len()).unwrap();
         let part = 800 / parts;
@@ -319,5 +319,6 @@ fn what_has_no_answer_is_not_to_be_kept_in_a_cache() {
         ends(&mut hand, (10, 0), 910, EXIT_1);
         let text = advice(&analyzed(&hand));
         assert!(text.contains(words), "{wakers:?}: {text}");
+        assert_eq!(text.contains(cache), words == cache, "{wakers:?}: {text}");
     }
 }

@@ -6,7 +6,7 @@ use tr_format::event::{Ktime, Stream};
 
 use crate::arena::Arena;
 use crate::gaps::Spans;
-use crate::model::{Analysis, Basis, ProcessIx, ThreadIx};
+use crate::model::{Analysis, Basis, KernelFigures, ProcessIx, ThreadIx};
 use crate::questions::graph::Graph;
 use crate::timeline::{Bucket, Stretch, Wait};
 
@@ -83,8 +83,8 @@ impl<'a> Evidence<'a> {
     }
 
     /// Whether a thread ran, or waited for a CPU, throughout an unknown stretch up to `now`:
-    /// it was runnable before and ran after, no event of a CPU is recorded as lost, and no
-    /// waking ended a sleep in it.
+    /// it was runnable before and ran after, no event of a CPU is recorded as lost, no
+    /// waking ended a sleep in it, and the kernel's totals leave half of it at least.
     pub fn ran_through(&self, thread: ThreadIx, now: Ktime) -> bool {
         // Without scheduling events nothing shows that it did not sleep.
         if self.graph.analysis.basis() != Basis::Events {
@@ -110,7 +110,10 @@ impl<'a> Evidence<'a> {
         // Its end, or any switch-out, shows that it ran.
         let ran = stretch.to > now || get(number + 1).is_some() || !of.alive;
         let lost = self.lost.first_in(stretch.from, now).is_some();
-        before && ran && !lost && stretch.cpu.is_none()
+        let has_total = |it: &KernelFigures| it.run_delay.is_some();
+        let runnable = of.by_kernel.on_cpu.saturating_add(of.by_kernel.run_queue);
+        let slept = of.kernel.is_some_and(|it| has_total(&it)) && runnable < stretch.length() / 2;
+        before && ran && !lost && !slept && stretch.cpu.is_none()
     }
 
     /// The child of a thread's process that ended last in `since..=now`: its last thread,
