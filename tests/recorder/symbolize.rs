@@ -118,16 +118,25 @@ fn relative() -> Result<(), Failed> {
     let program = hot("symbolize-relative")?;
     let directory = program.with_file_name("");
     let script = "for i in 1 2 3 4 5 6 7 8 9 10; do ./hot brief-three; done";
+    let trace = program.with_extension("bin");
+    finds_three(&trace, script, |tr| tr.current_dir(&directory))
+}
+
+/// A recording of the script has the name of that function, whether it is looked for at once or by `tr symbolize`.
+fn finds_three(
+    trace: &Path,
+    script: &str,
+    set: impl Fn(&mut Command) -> &mut Command,
+) -> Result<(), Failed> {
     for options in [&["--stacks=997"][..], &["--stacks=997", "--no-symbols"]] {
-        let trace = program.with_extension("bin");
-        let mut tr = recording(&trace, options, &["sh", "-c", script]);
-        let out = tr.current_dir(&directory).output()?;
+        let mut tr = recording(trace, options, &["sh", "-c", script]);
+        let out = set(&mut tr).output()?;
         ensure(out.status.success(), || text(&out.stderr))?;
         if options.contains(&"--no-symbols") {
-            ensure(own(&trace, "three")?.is_none(), || text(&out.stderr))?;
-            symbolize(&trace, &[])?;
+            ensure(own(trace, "three")?.is_none(), || text(&out.stderr))?;
+            symbolize(trace, &[])?;
         }
-        ensure(own(&trace, "three")?.is_some(), || text(&out.stderr))?;
+        ensure(own(trace, "three")?.is_some(), || text(&out.stderr))?;
     }
     Ok(())
 }
@@ -141,17 +150,7 @@ fn bytes() -> Result<(), Failed> {
     std::fs::rename(&program, &moved)?;
     let trace = program.with_extension("bin");
     let script = "for i in 1 2 3 4 5 6 7 8 9 10; do \"$0\" brief-three; done";
-    for options in [&["--stacks=997"][..], &["--stacks=997", "--no-symbols"]] {
-        let mut tr = recording(&trace, options, &["sh", "-c", script]);
-        let out = tr.arg(&moved).output()?;
-        ensure(out.status.success(), || text(&out.stderr))?;
-        if options.contains(&"--no-symbols") {
-            ensure(own(&trace, "three")?.is_none(), || text(&out.stderr))?;
-            symbolize(&trace, &[])?;
-        }
-        ensure(own(&trace, "three")?.is_some(), || text(&out.stderr))?;
-    }
-    Ok(())
+    finds_three(&trace, script, |tr| tr.arg(&moved))
 }
 
 fn moved() -> Result<(), Failed> {

@@ -7,7 +7,7 @@ mod hand;
 
 use hand::{at, Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use tr_analyze::contention::Contention;
-use tr_analyze::critical_path::{by_kind, critical_path, Kind};
+use tr_analyze::critical_path::{by_kind, Kind};
 use tr_analyze::model::{Analysis, Causes, Thread, Times};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{Comm, LifeKind, Outsider, Reason, Reclaim, SchedKind, Tgid, Tid};
@@ -796,13 +796,7 @@ fn reclaim_is_no_wait_for_a_disk() {
             (exit.read_bytes, exit.write_bytes) = (read, read);
         }
         hand.switch(0, 510, 10, DEAD, 0);
-        let options = Options {
-            timeline: true,
-            ..Options::default()
-        };
-        let analysis = analyze(&hand.trace(), &options);
-        let process = analysis.process_ids().next().unwrap();
-        let path = critical_path(&analysis, process).unwrap();
+        let (_, path) = hand.path();
         let spent = by_kind(&path.segments);
         assert_eq!(spent.of(kind), 300, "{path:?}");
     }

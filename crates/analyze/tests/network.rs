@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use hand::{at, Hand, RUNNING, SLEEPS};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
-use tr_analyze::critical_path::{critical_path, Kind};
+use tr_analyze::critical_path::Kind;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::network::waited;
 use tr_analyze::{analyze, Options};
@@ -177,13 +177,7 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
     poll(&mut hand, (1_000, 6_000), 0);
     // A resolver has given up by then.
     poll(&mut hand, (7_000, 7_001), 0);
-    let options = Options {
-        timeline: true,
-        ..Options::default()
-    };
-    let analysis = analyze(&hand.trace(), &options);
-    let process = analysis.process_ids().next().unwrap();
-    let path = critical_path(&analysis, process).unwrap();
+    let (analysis, path) = hand.path();
     let waits = path.segments.iter().filter(|it| it.kind != Kind::OnCpu);
     let waits = waits.filter(|it| it.kind != Kind::RunQueue);
     let waits: Vec<_> = waits
@@ -224,13 +218,7 @@ fn elsewhere(addresses: &[Address]) -> bool {
         hand.lives(0, time, LifeKind::Connect(connect));
     }
     poll(&mut hand, (60, 160), 0);
-    let options = Options {
-        timeline: true,
-        ..Options::default()
-    };
-    let analysis = analyze(&hand.trace(), &options);
-    let process = analysis.process_ids().next().unwrap();
-    let path = critical_path(&analysis, process).unwrap();
+    let (analysis, path) = hand.path();
     waited(&analysis, &path).first().unwrap().elsewhere
 }
 

@@ -55,7 +55,8 @@ enum Text {
 impl Sampler {
     /// Opens the files and reads them. A file that cannot be opened has no counters.
     pub fn new(follow: &Follow) -> Sampler {
-        let files = files(&followed(follow), &own().1);
+        let (own, mountinfo) = own();
+        let files = files(&followed(follow, own), &mountinfo);
         let mut sampler = Sampler {
             files: files.into_iter().filter_map(Open::new).collect(),
             recorder: host::own_cpu(),
@@ -210,10 +211,10 @@ fn stalled(pressure: &str, line: &str) -> Option<u64> {
 }
 
 /// The cgroups of the recorded tasks, as in `/proc/PID/cgroup`.
-fn followed(follow: &Follow) -> String {
+fn followed(follow: &Follow, own: String) -> String {
     let of = |pid: u32| fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     match follow {
-        Follow::Command | Follow::All => own().0,
+        Follow::Command | Follow::All => own,
         Follow::Pids(pids) => pids.first().map_or_else(String::new, |pid| of(*pid)),
         Follow::Cgroup(path) => {
             let mount = cgroups::mount().unwrap_or_default();

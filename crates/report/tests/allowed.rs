@@ -1,24 +1,19 @@
 //! Builds that an affinity or a cpuset keeps to some of the machine's CPUs.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)] // of our own tables, in a test
 
+mod common;
+
 use std::path::Path;
 
-use serde_json::Value;
 use tr_analyze::model::Analysis;
 use tr_analyze::{analyze, Options};
 use tr_format::counters::{Counter, Counters};
 use tr_format::event::CpuId;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_report::reports::{Ask, ReportKind, View};
-use tr_report::style::Style;
+use tr_report::reports::ReportKind;
 
-const STYLE: Style = Style {
-    width: 100,
-    color: false,
-    ascii: false,
-    markdown: false,
-};
+use common::report;
 
 /// `make -j1` of jobs that could run at once, recorded on a machine of two CPUs.
 fn build() -> Analysis {
@@ -41,22 +36,6 @@ fn on_64(few: bool) -> Analysis {
         analysis.limited_to = Some(2);
     }
     analysis
-}
-
-fn report(analysis: &Analysis, kind: ReportKind) -> (String, Value) {
-    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
-    let ask = Ask {
-        top: 10,
-        ..Ask::default()
-    };
-    let view = View {
-        analysis,
-        chosen: &chosen,
-        file: "x.bin",
-        ask: &ask,
-    };
-    let report = kind.make(&view);
-    (report.text(&STYLE), report.json().unwrap_or_default())
 }
 
 /// What is advised.

@@ -1,6 +1,8 @@
 //! Reports of recordings that know a part: they say so, and JSON has null.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
 
+mod common;
+
 use serde_json::{json, Value};
 use tr_analyze::memory::{MemoryEvent, MemoryKind};
 use tr_analyze::model::{Analysis, ThreadIx};
@@ -12,19 +14,13 @@ use tr_format::meta::{Extra, Facts, Known, Method, Origin};
 use tr_format::network::{Address, Ending, Endpoint};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_report::reports::{Ask, ReportKind, View};
-use tr_report::style::Style;
+use tr_report::reports::ReportKind;
 use tr_sim::config::Config;
 use tr_sim::scenario;
 
-const MIB: u64 = 1 << 20;
-const STYLE: Style = Style {
-    width: 100,
-    color: false,
-    ascii: false,
-    markdown: false,
-};
+use common::report;
 
+const MIB: u64 = 1 << 20;
 /// A simulated build, whose processes have no figures of memory and I/O.
 fn build(options: &Options) -> Analysis {
     let config = Config::new(scenario::make(4, 12), 3, 300_000_000).seed(7);
@@ -42,23 +38,6 @@ fn whole() -> Analysis {
         timeline: true,
         ..Options::default()
     })
-}
-
-/// The report as text, and as JSON.
-fn report(analysis: &Analysis, kind: ReportKind) -> (String, Value) {
-    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
-    let ask = Ask {
-        top: 100,
-        ..Ask::default()
-    };
-    let view = View {
-        analysis,
-        chosen: &chosen,
-        file: "x.bin",
-        ask: &ask,
-    };
-    let report = kind.make(&view);
-    (report.text(&STYLE), report.json().unwrap_or_default())
 }
 
 /// The lines that begin with these words.

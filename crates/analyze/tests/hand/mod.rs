@@ -1,6 +1,9 @@
 //! Builds traces from single events.
 #![allow(dead_code)] // each test uses a part of it
 
+use tr_analyze::critical_path::{critical_path, CriticalPath};
+use tr_analyze::model::Analysis;
+use tr_analyze::{analyze, Options};
 use tr_format::event::{
     Argv, CgroupId, Comm, Context, CpuId, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent,
     LifeKind, LossCause, Lost, Reason, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
@@ -268,6 +271,18 @@ impl Hand {
             cause: LossCause::RingFull,
         };
         self.recorder_event(since, LifeKind::Lost(lost))
+    }
+
+    /// The analysis, and the critical path of its first process.
+    pub fn path(&self) -> (Analysis, CriticalPath) {
+        let options = Options {
+            timeline: true,
+            ..Options::default()
+        };
+        let analysis = analyze(&self.trace(), &options);
+        let process = analysis.process_ids().next().unwrap();
+        let path = critical_path(&analysis, process).unwrap();
+        (analysis, path)
     }
 
     pub fn trace(&self) -> Trace {

@@ -1,0 +1,30 @@
+//! A report of a whole recording, for several tests.
+
+use serde_json::Value;
+use tr_analyze::model::Analysis;
+use tr_report::reports::{Ask, ReportKind, View};
+use tr_report::style::Style;
+
+const STYLE: Style = Style {
+    width: 100,
+    color: false,
+    ascii: false,
+    markdown: false,
+};
+
+/// The report as text, and as JSON.
+pub fn report(analysis: &Analysis, kind: ReportKind) -> (String, Value) {
+    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    let ask = Ask {
+        top: 100,
+        ..Ask::default()
+    };
+    let view = View {
+        analysis,
+        chosen: &chosen,
+        file: "x.bin",
+        ask: &ask,
+    };
+    let report = kind.make(&view);
+    (report.text(&STYLE), report.json().unwrap_or_default())
+}
