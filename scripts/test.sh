@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the tests, runs their executables, and prints the reasons for skipped tests and a line
-# of counts. Those that measure run one after the other, the others two at a time.
+# of counts. Those that measure run one after the other, others beside them.
 #
 #   test.sh                   as the calling user; tests that record run as root, through
 #                             sudo if available
@@ -16,17 +16,17 @@ home=$PWD
 # make's own: a make that a test starts would say which directory it enters, and keep going.
 unset MAKEFLAGS MAKELEVEL MFLAGS
 limit=${LIMIT:-1800}
+# So many run at once: they wait for much of their time.
+slots=3
 mode=${1-}
 mkdir -p "${CARGO_TARGET_DIR:-target}/tmp"
 target=$(realpath "${CARGO_TARGET_DIR:-target}")
 # Executables that need the right to trace.
 records='/(ci|record|recorder|loss|waits)-[0-9a-f]+$'
-# Those that measure, or load the machine.
-measures='/(record|recorder|loss|waits)-[0-9a-f]+$'
-# Those of them that have tests for beside others, too: TR_TESTS says which run, `alone` or `beside`.
-parted='/recorder-[0-9a-f]+$'
-# Of the others those that take the longest, and those that sudo starts.
-first='/(ci|fleet|html|recorder|simulated)-[0-9a-f]+$'
+# Those that measure, or load the machine; of the first the tests `alone`. TR_TESTS says which run.
+measures=(recorder record loss waits)
+# Those that record nothing in the kernel run beside these; then the longest; then the rest.
+first=(html fleet export simulated hostile lies reports recorder ci)
 examples='the examples of the documentation'
 # Those that start tr or ask the kernel, of nobody's tests.
 starts='/(ci|command_line|fixtures|imports|lies|loss|marks|outputs|passthrough|record|recorder|redact|symbols|tr|tr_bpf|tr_output|tr_record|tr_symbols|untraced|waits)-[0-9a-f]+$'
@@ -133,20 +133,30 @@ prepare() {
 }
 mkfifo "$parts/ended"
 exec 3<>"$parts/ended"
-# start: runs the command; its log and its exit status go into $parts.
+# start FREED: runs the command; its log and its exit status go into $parts. Its end frees so many slots.
 start() {
 	local code=0 begun=$SECONDS
 	timeout --foreground -k 10 "$limit" "${command[@]}" >"$parts/$name" 2>&1 </dev/null 3>&- || code=$?
 	echo "$code" >"$parts/$name.code"
-	printf '%s\t%s\n' "$((SECONDS - begun))" "$name" >&3
+	printf '%s\t%s\t%s\n' "$1" "$((SECONDS - begun))" "$name" >&3
+}
+# measure: runs those that measure, in one slot.
+measure() {
+	local name command dir executable part
+	while IFS=$'\t' read -r dir executable part; do
+		prepare "$dir" "$executable" "$part"
+		start 0
+	done <"$parts/measure"
+	printf '1\t0\t\n' >&3
 }
 # reap: waits for the end of one, and shows its log.
 reap() {
-	local name time
-	IFS=$'\t' read -r time name <&3
+	local freed time name
+	IFS=$'\t' read -r freed time name <&3
+	running=$((running - freed))
+	if [ -z "$name" ]; then return; fi
 	printf '\n     Running %s: %d s\n' "$name" "$time" >>"$log"
 	cat "$parts/$name" >>"$log"
-	running=$((running - 1))
 }
 # A fault of tr fails again; a test that the machine's other load has disturbed passes three
 # times alone. At most five of an executable: more have a cause.
@@ -180,29 +190,34 @@ judge() {
 	fi
 	status=1
 }
-# run SLOTS LIST: runs the executables of a list, so many at a time.
+# run: runs all executables, and judges them.
 run() {
-	local name command dir executable part running=0
+	local name command dir executable part running=1
+	measure &
 	while IFS=$'\t' read -r dir executable part; do
-		if [ "$running" -eq "$1" ]; then reap; fi
+		while [ "$running" -ge "$slots" ]; do reap; done
 		prepare "$dir" "$executable" "$part"
-		start &
+		start 1 &
 		running=$((running + 1))
-	done <"$2"
+	done <"$parts/others"
 	while [ "$running" -gt 0 ]; do reap; done
 	while IFS=$'\t' read -r dir executable part; do
 		prepare "$dir" "$executable" "$part"
 		judge
-	done <"$2"
+	done < <(cat "$parts/measure" "$parts/others")
 	cd "$home"
 }
-# The recording tests first, while sudo remembers the password; then the longest.
-sed -nE "\\:$parted:s:$:\talone:; \\:$measures|\talone$:p" "$tests" >"$parts/measure"
-sed -E "\\:$parted:!{\\:$measures:d}; s:.*$first.*:1&:; t part; s:^:2:; :part s:$parted:&\tbeside:" "$tests" |
-	sort -s -k1.1,1.1 | cut -c2- >"$parts/others"
+# list NAME...: these executables, in this order.
+list() {
+	local name
+	for name; do grep -E "/$name-[0-9a-f]+\$" "$tests" || true; done
+}
+# The tests that sudo starts first, while it remembers the password.
+list "${measures[@]}" | sed '/\/recorder-/s/$/\talone/' >"$parts/measure"
+list "${first[@]}" | sed '/\/recorder-/s/$/\tbeside/' >"$parts/others"
+list "${measures[@]}" "${first[@]}" | grep -vxFf - "$tests" >>"$parts/others"
 if [ "$mode" != --as-nobody ]; then printf '%s\t%s\n' "$home" "$examples" >>"$parts/others"; fi
-run 1 "$parts/measure"
-run 2 "$parts/others"
+run
 sleep 1.1 # tail looks once a second where inotify is missing
 kill "$tail"
 reasons=$(grep -o '(skipped: .*)' "$log" | sort | uniq -c || true)
