@@ -8,7 +8,7 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::kinds::compiled;
-use crate::support::{dump, ensure, int, list, record, report, scratch, text, Test, TR};
+use crate::support::{analyze, dump, ensure, int, list, record, report, scratch, text, Test, TR};
 
 pub const TESTS: &[Test] = &[(PATH, path), (REASONS, reasons), (DIFF, diff)];
 
@@ -87,10 +87,9 @@ fn path() -> Result<(), Failed> {
     let nap = rows.iter().find(|row| row["function"] == SLEEP);
     let nap = nap.map(|row| (int(row, "total_ns"), row["reason"].clone()));
     let (ns, reason) = nap.ok_or_else(|| format!("no nap: {functions}"))?;
-    ensure(
-        (190 * MS..700 * MS).contains(&ns) && reason == "timer",
-        || functions.to_string(),
-    )?;
+    ensure(ns >= 190 * MS && reason == "timer", || {
+        functions.to_string()
+    })?;
     ensure(
         int(functions, "off_cpu_ns") <= int(functions, "waited_ns"),
         || functions.to_string(),
@@ -109,10 +108,17 @@ fn reasons() -> Result<(), Failed> {
         let mine = sums.iter().find(|it| it["reason"] == reason);
         mine.map_or(0, |it| int(it, "ns"))
     };
-    let slept = |ns: u64| ns >= 295 * MS;
-    ensure(slept(sum("timer")) && slept(sum("child")), || {
-        flame.to_string()
-    })?;
+    // Each waits for these 300 ms but when it runs, waits for a CPU or is blocked: the shell may come to its wait
+    // late. A wait of less than 50 ms has no sample.
+    let processes = analyze(&trace)?["processes"].take();
+    for (at, reason) in ["child", "timer"].into_iter().enumerate() {
+        let process = &processes[at];
+        let rest = ["on_cpu_ns", "run_queue_ns", "blocked_ns", "unknown_ns"];
+        let rest: u64 = rest.iter().map(|name| int(process, name)).sum();
+        ensure(sum(reason) + rest + 50 * MS >= 300 * MS, || {
+            format!("{reason}: {process} {flame}")
+        })?;
+    }
     // On a loaded machine a start takes longer than the threshold, too.
     let other = |it: &&Value| {
         !["timer", "child", "vfork"]
