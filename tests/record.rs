@@ -20,13 +20,12 @@ fn main() {
     args.test_threads = Some(1);
     let reason = why_not();
     let trial = |name: &str, test: fn() -> Result<(), Failed>| {
-        let own = || match (name, pid_max()) {
-            // Takes minutes; the simulator has the same case.
-            ("reused_pids_are_different_processes", Some(most)) if most > 65_536 => {
-                Some(format!("kernel.pid_max is {most}"))
+        let own = || match name {
+            "reused_pids_are_different_processes" => {
+                (!nix::unistd::geteuid().is_root()).then(|| "not root".to_owned())
             }
-            ("strace_sees_the_same_execs_and_exits", _) => common::lacks("strace"),
-            ("without_rights_best_effort_runs_the_command", _) => common::lacks("setpriv"),
+            "strace_sees_the_same_execs_and_exits" => common::lacks("strace"),
+            "without_rights_best_effort_runs_the_command" => common::lacks("setpriv"),
             _ => None,
         };
         common::trial(name, reason.clone().or_else(own), test)
@@ -156,8 +155,9 @@ fn streams() -> Result<(), Failed> {
 }
 
 fn short_processes() -> Result<(), Failed> {
-    let script = "i=0; while [ $i -lt 12000 ]; do /bin/true; i=$((i+1)); done";
-    let analysis = run("short", &["sh", "-c", script])?;
+    let count = if common::long() { 12_000 } else { 3_000 };
+    let script = format!("i=0; while [ $i -lt {count} ]; do /bin/true; i=$((i+1)); done");
+    let analysis = run("short", &["sh", "-c", &script])?;
     let trues = list(&analysis, "processes")
         .iter()
         .flat_map(|process| list(process, "execs"))
@@ -165,8 +165,8 @@ fn short_processes() -> Result<(), Failed> {
             exec["argv"] == serde_json::json!(["/bin/true"]) && exec["argv_truncated"] == false
         })
         .count();
-    ensure(trues == 12_000, || format!("{trues} execs of true"))?;
-    ensure(int(&analysis["totals"], "exits") == 12_001, || {
+    ensure(trues == count, || format!("{trues} execs of true"))?;
+    ensure(int(&analysis["totals"], "exits") == count as u64 + 1, || {
         format!("{}", analysis["totals"])
     })
 }
@@ -311,11 +311,6 @@ fn daemon() -> Result<(), Failed> {
     ensure(int(&first["tree"], "processes") == 3, || first.to_string())
 }
 
-fn pid_max() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/sys/kernel/pid_max").ok()?;
-    text.trim().parse().ok()
-}
-
 fn reuse() -> Result<(), Failed> {
     let analysis = run("reuse.bin", &[&program("reuse")?])?;
     let mut pids = std::collections::HashMap::<u64, u64>::new();
@@ -351,9 +346,10 @@ fn kernel_figures() -> Result<(), Failed> {
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/demo");
     let to = format!("BUILD={}", build.display());
     let trace = scratch("make.bin");
-    let script = "TIMEFORMAT='rusage %U %S'; time make -s -j2 -C \"$0\" \"$1\"";
+    let script = "TIMEFORMAT='rusage %U %S'; time make -s -j2 -C \"$0\" \"$@\"";
     let before = disturbed()?;
-    let out = record(&trace, &["bash", "-c", script, demo, &to])?;
+    let command = ["bash", "-c", script, demo, &to, common::kernels()];
+    let out = record(&trace, &command)?;
     let disturbed = disturbed()? - before;
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     ensure(out.status.success(), || said.clone())?;
@@ -388,7 +384,7 @@ fn kernel_figures() -> Result<(), Failed> {
     // Voluntary and involuntary switches of every task equal the kernel's counts.
     let audit = &analysis["audit"];
     let (tasks, equal) = (int(audit, "tasks"), int(audit, "switches_equal"));
-    ensure(tasks > 100 && equal * 1000 >= tasks * 999, || {
+    ensure(tasks > 90 && equal * 1000 >= tasks * 999, || {
         audit.to_string()
     })?;
     // The time in run queues: the kernel counts from the wake-up's end, not from its beginning.
@@ -484,7 +480,7 @@ fn strace() -> Result<(), Failed> {
     command.extend(["--seccomp-bpf", "-e", "trace=execve", "-o"]);
     let shown = log.to_string_lossy().into_owned();
     command.push(&shown);
-    command.extend(["make", "-s", "-j2", "-C", demo, &to]);
+    command.extend(["make", "-s", "-j2", "-C", demo, &to, common::kernels()]);
     let _ = std::fs::remove_dir_all(&build);
     let analysis = run("traced.bin", &command)?;
     let _ = std::fs::remove_dir_all(&build);

@@ -50,6 +50,15 @@ pub fn long() -> bool {
     std::env::var_os("TR_LONG").is_some()
 }
 
+/// The demo project's units for `make`: each of the six compiles for 2.5 s, and all in the same way.
+pub fn kernels() -> &'static str {
+    if long() {
+        "KERNELS=0 1 2 3 4 5"
+    } else {
+        "KERNELS=0"
+    }
+}
+
 /// A directory of the target directory.
 pub fn target(name: &str) -> Result<PathBuf, String> {
     // This program lies in target/PROFILE/deps.

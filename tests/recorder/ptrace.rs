@@ -609,7 +609,7 @@ with f.ThreadPoolExecutor(4) as pool: list(pool.map(lambda n: s.run(['sh', '-c',
         "public class A { public static void main(String[] a) { System.out.println(1); } }",
     )?;
     let builds: [&[&str]; 5] = [
-        &["make", "-s", "-j2"],
+        &["make", "-s", "-j2", crate::common::kernels()],
         &["sh", "-c", &compile],
         &["sh", "-c", many],
         &["/usr/bin/python3", "-c", python],
