@@ -325,9 +325,17 @@ fn small() -> Result<(), Failure> {
     })
 }
 
-/// Series and runs in each. 38 have no change of time, each in a command and seven steps: 304
-/// subjects without an alarm.
-const SERIES: u32 = 50;
+/// Each plant twice, and series without a change of time: 18 of them, or 38, each in a command and seven steps:
+/// 144 or 304 subjects without an alarm.
+fn all_series() -> u32 {
+    if long() {
+        50
+    } else {
+        30
+    }
+}
+
+/// Runs of each series.
 const RUNS: u32 = 40;
 /// The first run with the change.
 const SINCE: u32 = 20;
@@ -340,7 +348,7 @@ fn plant_of(series: u32) -> Plant {
     }
 }
 
-/// The dataset of 2,000 simulated runs, written by two exports at a time.
+/// The dataset of all simulated runs, written by two exports at a time.
 fn fleet() -> Result<&'static Path, Failure> {
     static FLEET: OnceLock<Result<tempfile::TempDir, String>> = OnceLock::new();
     let made = FLEET.get_or_init(|| {
@@ -351,7 +359,7 @@ fn fleet() -> Result<&'static Path, Failure> {
                 let trace = tempfile::NamedTempFile::new()?;
                 loop {
                     let at = next.fetch_add(1, Ordering::Relaxed);
-                    if at >= SERIES * RUNS {
+                    if at >= all_series() * RUNS {
                         return Ok::<_, Failure>(());
                     }
                     let (series, number) = (at / RUNS, at % RUNS);
@@ -420,7 +428,7 @@ fn planted() -> Result<(), Failure> {
     let rows = Value::Object(by_duckdb()?.clone());
     let coverage = list(&rows, "coverage");
     let runs: u64 = coverage.iter().filter_map(|row| row["runs"].as_u64()).sum();
-    ensure(runs == u64::from(SERIES * RUNS), || format!("{runs} runs"))?;
+    ensure(runs == u64::from(all_series() * RUNS), || format!("{runs} runs"))?;
     let of = |row: &Value| -> u32 {
         let name = text(row, "series").split(" · ").next().unwrap_or_default();
         name.trim_start_matches("fleet/build-")
@@ -431,7 +439,7 @@ fn planted() -> Result<(), Failure> {
     for row in list(&rows, "causes") {
         found.entry(of(row)).or_default().push(row);
     }
-    for series in 0..SERIES {
+    for series in 0..all_series() {
         let plant = plant_of(series);
         let changes = found.remove(&series).unwrap_or_default();
         let command: Vec<_> = changes
@@ -475,10 +483,10 @@ fn planted() -> Result<(), Failure> {
     let flaky = list(&rows, "flaky_tests").iter();
     let mut flaky: Vec<(u32, &str)> = flaky.map(|row| (of(row), text(row, "name"))).collect();
     flaky.sort_unstable();
-    let planted = (0..SERIES).filter(|series| plant_of(*series) == Plant::Flaky);
+    let planted = (0..all_series()).filter(|series| plant_of(*series) == Plant::Flaky);
     let planted: Vec<(u32, &str)> = planted.map(|series| (series, "t/units.sh")).collect();
     ensure(flaky == planted, || format!("{flaky:?}"))?;
-    let broken = (0..SERIES).filter(|series| plant_of(*series) == Plant::Broken);
+    let broken = (0..all_series()).filter(|series| plant_of(*series) == Plant::Broken);
     let failures = list(&rows, "failures").iter();
     let failures = failures.map(|row| {
         (

@@ -398,7 +398,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The same trace gives the same bytes, and nothing but the page is left.
 fn the_same_bytes_whole_or_not_at_all() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
-    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/build.bin");
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
     let trace = trace.to_string_lossy();
     let out = directory.path().join("report.html");
     let name = out.to_string_lossy();

@@ -162,25 +162,29 @@ fn peers() -> Result<(), Failed> {
         format!("{waited:?} of the path")
     })?;
     let hosts = list(&network, "hosts");
-    // The path tells the same other ends, and the server's name: its thread has that of this test.
-    let server = &hosts[0]["server"];
-    ensure(server.is_string(), || network.to_string())?;
-    ensure(hosts.iter().all(|it| it["server"] == *server), || {
+    // The server's thread has the name of this test. On a busy CPU a thread of the kernel delivers an answer.
+    let thread = std::thread::current();
+    let server = thread.name().and_then(|name| name.get(..15));
+    let named = |host: &&serde_json::Value| host["server"].as_str() == server;
+    let unnamed = hosts.iter().filter(|host| host["server"].is_null());
+    let named = hosts.iter().filter(named).count();
+    ensure(named > 0 && named + unnamed.count() == 3, || {
         network.to_string()
     })?;
+    // The path tells the same.
     let path = crate::common::document(&trace, &["--report", "critical-path"])?;
     let path = &path["critical_path"]["path"];
-    for (address, host) in addresses.iter().zip(hosts) {
+    for (address, word) in addresses.iter().zip(&words) {
         let mut shares = list(path, "shares").iter();
-        let share = shares.find(|it| it["remote"] == address.to_string().as_str());
-        let same = share.is_some_and(|it| {
-            it["what"] == "network"
-                && it["by"] == *server
-                && hosts
-                    .iter()
-                    .any(|host| it["time_ns"] == host["path_wait_ns"])
+        let share = shares.find(|it| it["remote"] == word.as_str());
+        let mut of_host = hosts.iter();
+        let host = of_host.find(|it| it["port"] == address.port());
+        let same = share.zip(host).is_some_and(|(share, host)| {
+            share["what"] == "network"
+                && share["by"] == host["server"]
+                && share["time_ns"] == host["path_wait_ns"]
         });
-        ensure(same, || format!("{address} {host}: {}", path["shares"]))?;
+        ensure(same, || format!("{address} {hosts:?}: {}", path["shares"]))?;
     }
     let each = hosts.iter().map(|host| int(host, "path_wait_ns"));
     let each: Vec<u64> = each.collect();
