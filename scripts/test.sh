@@ -6,7 +6,7 @@
 #                             sudo if available
 #   test.sh --without-record  the same for a tr without tr record
 #   test.sh --unprivileged    as nobody, without capabilities and without a way to gain any: those
-#                             that start tr or ask the kernel; no right changes the others
+#                             that record, write or ask the kernel; no right changes the others
 #
 # LIMIT (s, default 1800) is an executable's time. TR_LONG: all rounds and cases.
 set -euo pipefail
@@ -28,8 +28,8 @@ measures=(recorder record loss waits)
 # Those that record nothing in the kernel run beside these; then the longest; then the rest.
 first=(html fleet export simulated hostile lies reports recorder ci)
 examples='the examples of the documentation'
-# Those that start tr or ask the kernel, of nobody's tests.
-starts='/(ci|command_line|fixtures|imports|lies|loss|marks|outputs|passthrough|record|recorder|redact|symbols|tr|tr_bpf|tr_output|tr_record|tr_symbols|untraced|waits)-[0-9a-f]+$'
+# Those that record, write or ask the kernel: nobody's tests.
+starts='/(ci|command_line|imports|loss|marks|outputs|passthrough|record|recorder|tr|tr_bpf|tr_output|tr_record|tr_symbols|untraced|waits)-[0-9a-f]+$'
 as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
 
 packages=(--workspace)
