@@ -45,7 +45,7 @@ test: ## run every test; those that record use sudo
 test-long: ## what takes too long for CI: all rounds and cases of make test, Spark, all kernels, the fuzzer
 	@TR_LONG=1 $(MAKE) --keep-going test test-kernels fuzz
 
-test-unprivileged: setup ## run the tests that start tr as nobody, without the right to trace (as root)
+test-unprivileged: setup ## run the tests that record or write as nobody, without the right to trace (as root)
 	@LIMIT=600 scripts/test.sh --unprivileged
 
 test-kernels: ## test recordings in a kernel of Debian (in QEMU) and in this one

@@ -25,7 +25,6 @@ fn main() {
                 (!nix::unistd::geteuid().is_root()).then(|| "not root".to_owned())
             }
             "strace_sees_the_same_execs_and_exits" => common::lacks("strace"),
-            "without_rights_best_effort_runs_the_command" => common::lacks("setpriv"),
             _ => None,
         };
         common::trial(name, reason.clone().or_else(own), test)
@@ -48,9 +47,7 @@ fn main() {
             "kill_9_leaves_a_readable_file_and_an_unharmed_command",
             kill_9,
         ),
-        trial("signals_reach_the_command", signals),
         trial("marks_name_parts_of_a_recording", marks),
-        trial("without_rights_best_effort_runs_the_command", best_effort),
     ];
     libtest_mimic::run(&args, trials).exit();
 }
@@ -541,65 +538,6 @@ fn kill_9() -> Result<(), Failed> {
         std::thread::sleep(Duration::from_millis(50));
     }
     Ok(())
-}
-
-fn signals() -> Result<(), Failed> {
-    let (trace, ready) = (scratch("signal.bin"), scratch("signal.ready"));
-    let _ = std::fs::remove_file(&ready);
-    let script = format!(
-        "trap 'exit 42' TERM; touch {}; while :; do sleep 0.02; done",
-        ready.display()
-    );
-    let mut tr = Command::new(TR)
-        .arg("record")
-        .arg("-o")
-        .arg(&trace)
-        .args(["--", "sh", "-c", &script])
-        .spawn()?;
-    while !ready.exists() {
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    common::kill()
-        .args(["-TERM", &tr.id().to_string()])
-        .status()?;
-    let status = tr.wait()?;
-    ensure(status.code() == Some(42), || format!("{status:?}"))?;
-    ensure(analyze(&trace)?["trace"]["truncated"] == false, || {
-        "the trace is not complete".into()
-    })
-}
-
-fn best_effort() -> Result<(), Failed> {
-    // In a directory that an unprivileged user can enter.
-    let copy = std::env::temp_dir().join(format!("tr-best-effort-{}", std::process::id()));
-    std::fs::copy(TR, &copy)?;
-    let as_nobody = |extra: &[&str]| {
-        Command::new("setpriv")
-            .args([
-                "--reuid=65534",
-                "--regid=65534",
-                "--clear-groups",
-                "--inh-caps=-all",
-                "--bounding-set=-all",
-            ])
-            .arg(&copy)
-            .args(["record", "--method", "bpf", "-o", "/dev/null"])
-            .args(extra)
-            .args(["--", "sh", "-c", "exit 6"])
-            .output()
-    };
-    let (with, without) = (as_nobody(&["--best-effort"])?, as_nobody(&[])?);
-    std::fs::remove_file(&copy)?;
-    ensure(with.status.code() == Some(6), || format!("{with:?}"))?;
-    ensure(without.status.code() == Some(125), || {
-        format!("{without:?}")
-    })?;
-    let said = String::from_utf8_lossy(&without.stderr).into_owned();
-    ensure(
-        said.contains("lacks the capabilities CAP_BPF and CAP_PERFMON")
-            && said.contains("--best-effort"),
-        || said.clone(),
-    )
 }
 
 /// Moments, the time of a command, spans of one shell and one that its last command ends.
