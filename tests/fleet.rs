@@ -428,7 +428,9 @@ fn planted() -> Result<(), Failure> {
     let rows = Value::Object(by_duckdb()?.clone());
     let coverage = list(&rows, "coverage");
     let runs: u64 = coverage.iter().filter_map(|row| row["runs"].as_u64()).sum();
-    ensure(runs == u64::from(all_series() * RUNS), || format!("{runs} runs"))?;
+    ensure(runs == u64::from(all_series() * RUNS), || {
+        format!("{runs} runs")
+    })?;
     let of = |row: &Value| -> u32 {
         let name = text(row, "series").split(" · ").next().unwrap_or_default();
         name.trim_start_matches("fleet/build-")

@@ -163,9 +163,10 @@ fn short_processes() -> Result<(), Failed> {
         })
         .count();
     ensure(trues == count, || format!("{trues} execs of true"))?;
-    ensure(int(&analysis["totals"], "exits") == count as u64 + 1, || {
-        format!("{}", analysis["totals"])
-    })
+    ensure(
+        int(&analysis["totals"], "exits") == count as u64 + 1,
+        || format!("{}", analysis["totals"]),
+    )
 }
 
 /// The program's own measurements with the kernel's clocks: on a busy machine its sleeps

@@ -346,7 +346,9 @@ fn advised() -> Result<(), Failed> {
     let first = &advice["advice"]["advice"][0];
     let finding = first["finding"].as_str().unwrap_or_default();
     ensure(
-        finding.contains("server.py") && finding.contains("sleeps ") && int(first, "gain_at_most_ns") >= 390_000_000,
+        finding.contains("server.py")
+            && finding.contains("sleeps ")
+            && int(first, "gain_at_most_ns") >= 390_000_000,
         || advice.to_string(),
     )
 }
