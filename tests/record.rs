@@ -79,15 +79,9 @@ fn run(name: &str, command: &[&str]) -> Result<Value, Failed> {
 
 /// Compiles a program of fixtures/programs.
 fn program(name: &str) -> Result<String, Failed> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fixtures/programs/{name}.c"));
-    let binary = scratch(name);
-    let done = Command::new("gcc")
-        .args(["-O1", "-pthread", "-w", "-o"])
-        .arg(&binary)
-        .arg(&source)
-        .status()?;
-    ensure(done.success(), || format!("gcc {name}"))?;
-    Ok(binary.to_string_lossy().into_owned())
+    let source = format!("{name}.c");
+    let to = scratch(name);
+    Ok(common::compiled(source.as_ref(), &to, &["-pthread"])?)
 }
 
 fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {

@@ -50,6 +50,18 @@ pub fn long() -> bool {
     std::env::var_os("TR_LONG").is_some()
 }
 
+/// Compiles a program of fixtures/programs, or of a path of its own.
+pub fn compiled(source: &Path, to: &Path, flags: &[&str]) -> Result<String, Failure> {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-w", "-o"]).arg(to).args(flags);
+    let out = gcc.arg(programs.join(source)).output()?;
+    ensure(out.status.success(), || {
+        String::from_utf8_lossy(&out.stderr).into_owned()
+    })?;
+    Ok(to.to_string_lossy().into_owned())
+}
+
 /// The demo project's units for `make`: each of the six compiles for 2.5 s, and all in the same way.
 pub fn kernels() -> &'static str {
     if long() {

@@ -1,16 +1,15 @@
 //! Tasks that come in other ways than by an ordinary fork, and those that cannot be followed.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-use crate::kinds::compiled;
 use crate::options::{under_way, watch, Cgroup};
 use crate::support::{
-    analyze, dump, ensure, eventually, info, int, kill, list, record, report, scratch, text, tr,
-    Test,
+    analyze, compiled, dump, ensure, eventually, info, int, kill, list, record, report, scratch,
+    text, tr, Test,
 };
 
 pub const BORN: &str = "a_process_that_is_born_in_the_cgroup_is_recorded";
@@ -32,8 +31,7 @@ pub const TESTS: &[Test] = &[
 
 /// The program of the tests.
 fn program() -> Result<String, Failed> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs/follow.c");
-    Ok(compiled(&source, "follow", &[])?.ok_or("gcc")?)
+    compiled("follow.c", "follow", &[])
 }
 
 /// The reason why io_uring cannot be used here.

@@ -1,14 +1,15 @@
 //! The critical path by function, and functions in `tr diff`: of a program whose functions take as
 //! long as it is told.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-use crate::kinds::compiled;
-use crate::support::{analyze, dump, ensure, int, list, record, report, scratch, text, Test, TR};
+use crate::support::{
+    analyze, compiled, dump, ensure, int, list, record, report, scratch, text, Test, TR,
+};
 
 pub const TESTS: &[Test] = &[(PATH, path), (REASONS, reasons), (DIFF, diff)];
 
@@ -21,8 +22,7 @@ const MS: u64 = 1_000_000;
 const SLEEP: &str = "hrtimer_nanosleep";
 
 fn pair() -> Result<String, Failed> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs/pair.c");
-    Ok(compiled(&source, "pair", &["-O0", "-Wl,--build-id"])?.ok_or("gcc")?)
+    compiled("pair.c", "pair", &["-O0", "-Wl,--build-id"])
 }
 
 fn recorded(name: &str, options: &[&str], command: &[&str]) -> Result<PathBuf, Failed> {

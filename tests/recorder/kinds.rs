@@ -1,12 +1,11 @@
 //! Kinds of programs that behave under ptrace and under samples as without a recorder: the
 //! same output and the same exit status.
 
-use std::path::Path;
 use std::process::Command;
 
 use libtest_mimic::Failed;
 
-use crate::support::{analyze, ensure, recording, scratch, text, Test};
+use crate::support::{analyze, compiled, ensure, recording, scratch, text, Test};
 
 /// These tests need no right to trace.
 pub const TESTS: &[Test] = &[
@@ -56,18 +55,8 @@ fn same(method: &str, command: &[&str]) -> Result<(), Failed> {
     analyze(&trace).map(|_| ())
 }
 
-pub fn compiled(source: &Path, name: &str, flags: &[&str]) -> Result<Option<String>, Failed> {
-    let binary = scratch(name);
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-O1", "-w", "-o"]).arg(&binary).args(flags);
-    let built = gcc.arg(source).output()?;
-    let built = built.status.success();
-    Ok(built.then(|| binary.to_string_lossy().into_owned()))
-}
-
 fn modes() -> Result<(), Failed> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs/kinds.c");
-    let program = compiled(&source, "kinds", &["-pthread"])?.ok_or("gcc")?;
+    let program = compiled("kinds.c", "kinds", &["-pthread"])?;
     for mode in MODES {
         for method in ["ptrace", "poll"] {
             same(method, &[&program, mode])?;
@@ -185,7 +174,7 @@ fn small_words() -> Result<(), Failed> {
         "-fno-pic",
         "-fno-stack-protector",
     ];
-    let Some(program) = compiled(&source, "small", &flags)? else {
+    let Ok(program) = compiled(&source, "small", &flags) else {
         return Ok(()); // gcc has no -m32
     };
     if Command::new(&program).output().is_err() {

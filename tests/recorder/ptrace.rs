@@ -10,7 +10,8 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::support::{
-    analyze, dump, ensure, eventually, int, list, record, recording, scratch, text, tr, Test, TR,
+    analyze, compiled, dump, ensure, eventually, int, list, record, recording, scratch, text, tr,
+    Test, TR,
 };
 
 /// These tests need no right to trace.
@@ -494,23 +495,16 @@ fn gdb() -> Result<(), Failed> {
 }
 
 fn leaks() -> Result<(), Failed> {
-    let (source, program) = (scratch("leak.c"), scratch("leak"));
+    let source = scratch("leak.c");
     std::fs::write(
         &source,
         "#include <stdlib.h>\nint main(void) { void *volatile p = malloc(10); p = 0; return 0; }\n",
     )?;
-    let mut build = Command::new("gcc");
-    build
-        .arg("-fsanitize=address")
-        .arg(&source)
-        .arg("-o")
-        .arg(&program);
-    let built = build.output()?;
-    if !built.status.success() {
+    let Ok(program) = compiled(&source, "leak", &["-fsanitize=address"]) else {
         return Ok(()); // gcc comes without the sanitizer's library
-    }
+    };
     let trace = scratch("leak.bin");
-    let out = record(&trace, PTRACE, &[&program.to_string_lossy()])?;
+    let out = record(&trace, PTRACE, &[&program])?;
     ensure(text(&out.stderr).contains("10 byte(s) leaked"), || {
         format!("{out:?}")
     })?;
@@ -535,15 +529,11 @@ int main(int count, char **args) {
 /// stopped holds the pipe open, and `cat` waits for ever.
 fn killed_forks() -> Result<(), Failed> {
     let rounds = if crate::common::long() { 5_000 } else { 150 };
-    let (source, program) = (scratch("forks.c"), scratch("forks"));
+    let source = scratch("forks.c");
     std::fs::write(&source, FORKS)?;
-    let mut build = Command::new("gcc");
-    build.arg("-pthread").arg(&source).arg("-o").arg(&program);
-    let built = build.output()?;
-    ensure(built.status.success(), || text(&built.stderr))?;
+    let program = compiled(&source, "forks", &["-pthread"])?;
     let line = format!(
-        "i=0; while [ $i -lt {rounds} ]; do {} $((200 + i * 37 % 3000)) | cat; i=$((i + 1)); done; exit 4",
-        program.display()
+        "i=0; while [ $i -lt {rounds} ]; do {program} $((200 + i * 37 % 3000)) | cat; i=$((i + 1)); done; exit 4"
     );
     let trace = scratch("forks.bin");
     let mut tr_ = recording(&trace, PTRACE, &["sh", "-c", &line])

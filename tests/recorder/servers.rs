@@ -9,8 +9,9 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::common::{document, lacks, long, python};
-use crate::kinds::compiled;
-use crate::support::{analyze, dump, ensure, eventually, int, list, recording, text, tr, Test};
+use crate::support::{
+    analyze, compiled, dump, ensure, eventually, int, list, recording, text, tr, Test,
+};
 
 pub const TESTS: &[Test] = &[
     ("a_server_is_recorded_from_its_first_answer_on", followed),
@@ -283,8 +284,7 @@ fn asked() -> Result<(), Failed> {
 /// Linux 6.12 and later leaves a thread in the queue that has slept for a moment only. The last server's thread
 /// waits for the CPU on which its other one answers.
 fn resting() -> Result<(), Failed> {
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/programs/rest.c");
-    let program = compiled(Path::new(source), "rest", &["-pthread"])?.ok_or("gcc")?;
+    let program = compiled("rest.c", "rest", &["-pthread"])?;
     let dir = place("rest")?;
     let trace = dir.join("trace.bin");
     let at = |n: usize| dir.join(n.to_string()).display().to_string();

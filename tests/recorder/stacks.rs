@@ -1,14 +1,13 @@
 //! Samples of stacks: a program whose hot functions are known.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::common::document;
-use crate::kinds::compiled;
 use crate::support::{
-    analyze, dump, ensure, info, int, list, record, report, scratch, text, tr, Test,
+    analyze, compiled, dump, ensure, info, int, list, record, report, scratch, text, tr, Test,
 };
 
 pub const TESTS: &[Test] = &[
@@ -38,8 +37,7 @@ pub const OTHERS: &str = "methods_without_stacks_name_them";
 const FLAGS: &[&str] = &["-O0", "-pthread", "-Wl,--build-id"];
 
 fn hot(name: &str) -> Result<String, Failed> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs/hot.c");
-    Ok(compiled(&source, name, FLAGS)?.ok_or("gcc")?)
+    compiled("hot.c", name, FLAGS)
 }
 
 fn recorded(program: &str, what: &str) -> Result<PathBuf, Failed> {
@@ -221,7 +219,7 @@ int main(void)
 fn deep() -> Result<(), Failed> {
     let source = scratch("deep.c");
     std::fs::write(&source, RECURSION)?;
-    let program = compiled(&source, "deep", FLAGS)?.ok_or("gcc")?;
+    let program = compiled(&source, "deep", FLAGS)?;
     let trace = recorded(&program, "deep")?;
     let flame = report(&trace, "flame", &[])?;
     let all = int(&flame, "ns") as f64;

@@ -10,9 +10,8 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::common;
-use crate::kinds::compiled;
 use crate::stacks::bound;
-use crate::support::{analyze, ensure, int, list, record, report, scratch, text, Test};
+use crate::support::{analyze, compiled, ensure, int, list, record, report, scratch, text, Test};
 
 pub const TESTS: &[Test] = &[
     (USER, user),
@@ -262,7 +261,7 @@ fn source(name: &str) -> PathBuf {
 /// See the flags of `stacks.rs`.
 fn hot(name: &str, flags: &[&str]) -> Result<String, Failed> {
     let flags = [&["-O0", "-pthread"], flags].concat();
-    Ok(compiled(&source("hot.c"), name, &flags)?.ok_or("gcc")?)
+    compiled("hot.c", name, &flags)
 }
 
 fn user() -> Result<(), Failed> {

@@ -8,7 +8,8 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::support::{
-    analyze, dump, ensure, eventually, info, int, kill, record, recording, scratch, text, Test,
+    analyze, compiled, dump, ensure, eventually, info, int, kill, record, recording, scratch, text,
+    Test,
 };
 
 pub const TESTS: &[Test] = &[
@@ -43,19 +44,8 @@ pub const TINY: &[Test] = &[("what_a_tiny_ring_loses_is_said_and_never_wrong", t
 /// fixtures/programs/storm.c, compiled once.
 pub fn program() -> Result<&'static str, Failed> {
     static BINARY: OnceLock<Option<String>> = OnceLock::new();
-    let compiled = BINARY.get_or_init(|| {
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/programs/storm.c");
-        let binary = scratch("storm");
-        let mut gcc = Command::new("gcc");
-        gcc.args(["-O1", "-pthread", "-w", "-o"])
-            .arg(&binary)
-            .arg(source);
-        gcc.status()
-            .ok()?
-            .success()
-            .then(|| binary.to_string_lossy().into_owned())
-    });
-    compiled.as_deref().ok_or_else(|| "gcc storm.c".into())
+    let binary = BINARY.get_or_init(|| compiled("storm.c", "storm", &["-pthread"]).ok());
+    binary.as_deref().ok_or_else(|| "gcc storm.c".into())
 }
 
 /// The reason why real-time priorities cannot be tested here.

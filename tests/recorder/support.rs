@@ -32,6 +32,11 @@ pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<(), 
     ensure(done.success(), || format!("{cp:?}"))
 }
 
+/// Compiles a program of fixtures/programs, or of a path of its own, into this test's directory.
+pub fn compiled(source: impl AsRef<Path>, name: &str, flags: &[&str]) -> Result<String, Failed> {
+    Ok(common::compiled(source.as_ref(), &scratch(name), flags)?)
+}
+
 /// `tr record -o TRACE OPTIONS -- COMMAND`, not yet started.
 pub fn recording(trace: &Path, options: &[&str], command: &[&str]) -> Command {
     let mut tr = Command::new(TR);

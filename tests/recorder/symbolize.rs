@@ -8,9 +8,10 @@ use std::process::Command;
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-use crate::kinds::compiled;
 use crate::stacks::bound;
-use crate::support::{ensure, int, list, record, recording, report, scratch, text, tr, Test, TR};
+use crate::support::{
+    compiled, ensure, int, list, record, recording, report, scratch, text, tr, Test, TR,
+};
 
 pub const TESTS: &[Test] = &[
     (LATER, later),
@@ -37,9 +38,7 @@ fn hot(name: &str) -> Result<PathBuf, Failed> {
         std::fs::remove_dir_all(&directory)?;
     }
     std::fs::create_dir_all(&directory)?;
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs/hot.c");
-    let program = format!("{name}/hot");
-    Ok(compiled(&source, &program, FLAGS)?.ok_or("gcc")?.into())
+    Ok(compiled("hot.c", &format!("{name}/hot"), FLAGS)?.into())
 }
 
 fn recorded(program: &Path, what: &str, options: &[&str]) -> Result<PathBuf, Failed> {

@@ -8,7 +8,9 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::network::ROLE;
-use crate::support::{ensure, info, int, list, record, recording, report, scratch, text, tr, Test};
+use crate::support::{
+    compiled, ensure, info, int, list, record, recording, report, scratch, text, tr, Test,
+};
 
 pub const TESTS: &[Test] = &[
     (STRACE, as_strace),
@@ -189,19 +191,17 @@ void _start(void)
 "#;
 
 fn small() -> Result<(), Failed> {
-    let (source, program) = (scratch("small.c"), scratch("small"));
+    let source = scratch("small.c");
     std::fs::write(&source, SOURCE)?;
-    let flags = ["-m32", "-static", "-nostdlib", "-fno-pie", "-no-pie", "-O1"];
-    let mut gcc = Command::new("gcc");
-    gcc.args(flags).arg("-o").arg(&program).arg(&source);
-    if !gcc.output()?.status.success() {
+    let flags = ["-m32", "-static", "-nostdlib", "-fno-pie", "-no-pie"];
+    let Ok(program) = compiled(&source, "small", &flags) else {
         return Ok(()); // gcc has no -m32
-    }
+    };
     if Command::new(&program).output().is_err() {
         return Ok(()); // the kernel has no 32-bit system calls
     }
     let trace = scratch("small.bin");
-    let out = record(&trace, &["--syscalls"], &[&program.to_string_lossy()])?;
+    let out = record(&trace, &["--syscalls"], &[&program])?;
     ensure(out.status.success(), || text(&out.stderr))?;
     let all = report(&trace, "syscalls", &[])?;
     let counts = counts(&all);
