@@ -210,9 +210,11 @@ fn one() -> Result<(), Failed> {
     let on_path: u64 = legs
         .map(|leg| int(leg, "to_ns") - int(leg, "from_ns"))
         .sum();
+    // Beside it are the runtime's own waits for a CPU.
+    let queued = of(int(shell, "ppid")).map_or(0, |it| int(it, "run_queue_ns"));
     ensure(
-        on_path >= told.wall / 100 * 95 && on_path <= told.wall,
-        || format!("{on_path} {} {path}", told.wall),
+        on_path + queued >= told.wall / 100 * 95 && on_path <= told.wall,
+        || format!("{on_path} {queued} {} {path}", told.wall),
     )
 }
 
