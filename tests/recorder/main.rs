@@ -87,12 +87,12 @@ const BESIDE: &[&[support::Test]] = &[
 ];
 
 /// Tests that measure, load the machine or choose process ids, and those of sudo, whose user has one
-/// loader at a time: one after the other.
+/// loader at a time: one after the other. The first must have no other recording beside them.
 const ALONE: &[&[support::Test]] = &[
-    sudo::TESTS,
-    ptrace::BESIDE,
-    daemons::TESTS,
     harm::COUNTED,
+    sudo::TESTS,
+    daemons::TESTS,
+    ptrace::BESIDE,
     follow::TESTS,
     machine::TESTS,
     stacks::TESTS,
