@@ -482,20 +482,22 @@ fn strace() -> Result<(), Failed> {
 }
 
 fn kill_9() -> Result<(), Failed> {
-    let (trace, done) = (scratch("killed.bin"), scratch("killed.done"));
-    let _ = std::fs::remove_file(&done);
+    let [trace, go, done] = ["killed.bin", "killed.go", "killed.done"].map(scratch);
+    for left in [&trace, &go, &done] {
+        let _ = std::fs::remove_file(left);
+    }
     let script = format!(
-        "i=0; while [ $i -lt 120 ]; do /bin/true; sleep 0.05; i=$((i+1)); done; touch {}",
+        "i=0; while [ $i -lt 1200 ] && ! [ -e {} ]; do /bin/true; sleep 0.05; i=$((i+1)); done; touch {}",
+        go.display(),
         done.display()
     );
-    let _ = std::fs::remove_file(&trace);
     let mut tr = Command::new(TR)
         .arg("record")
         .arg("-o")
         .arg(&trace)
         .args(["--", "sh", "-c", &script])
         .spawn()?;
-    // The file's times after each growth. The command takes six seconds at least, at any load.
+    // The file's times after each growth. The command takes a minute at least, at any load.
     let mut growths = vec![SystemTime::UNIX_EPOCH];
     let mut len = 0;
     while growths.len() < 8 {
@@ -513,6 +515,7 @@ fn kill_9() -> Result<(), Failed> {
     }
     tr.kill()?;
     tr.wait()?;
+    std::fs::write(&go, "")?;
     let analysis = analyze(&trace)?;
     ensure(analysis["trace"]["truncated"] == true, || {
         "not noticed".into()
@@ -524,7 +527,6 @@ fn kill_9() -> Result<(), Failed> {
     ensure(recorded >= least, || {
         format!("up to {recorded:?} of {growths:?}")
     })?;
-    // Some three seconds remain to the command; a busy machine makes more of them.
     let deadline = Instant::now() + Duration::from_secs(120);
     while !done.exists() {
         ensure(Instant::now() < deadline, || {

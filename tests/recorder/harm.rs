@@ -11,7 +11,8 @@ use libtest_mimic::Failed;
 
 use crate::inject::{self, Fault, Which};
 use crate::support::{
-    analyze, dump, ensure, eventually, int, kill, list, record, recording, scratch, text, Test, TR,
+    analyze, awaits, dump, ensure, eventually, int, kill, list, record, recording, scratch, text,
+    Test, TR,
 };
 
 pub const TESTS: &[Test] = &[
@@ -220,9 +221,11 @@ fn sigchld() -> Result<(), Failed> {
 
 fn tr_dies() -> Result<(), Failed> {
     for signal in ["KILL", "ILL", "TRAP", "SYS"] {
-        let (trace, done) = (scratch("dies.bin"), scratch("dies.done"));
-        let _ = (std::fs::remove_file(&done), std::fs::remove_file(&trace));
-        let script = format!("ulimit -c 0; sleep 1; touch {}", done.display());
+        let [trace, go, done] = ["dies.bin", "dies.go", "dies.done"].map(scratch);
+        for left in [&trace, &go, &done] {
+            let _ = std::fs::remove_file(left);
+        }
+        let script = format!("ulimit -c 0; {}; touch {}", awaits(&go), done.display());
         let mut tr = recording(&trace, &["-q"], &["sh", "-c", &script]).spawn()?;
         eventually("the header", || trace.exists())?;
         std::thread::sleep(Duration::from_millis(100));
@@ -232,7 +235,7 @@ fn tr_dies() -> Result<(), Failed> {
         ensure(tr.wait()?.code().is_none(), || {
             format!("{signal} did not end tr")
         })?;
-        ensure(!done.exists(), || "too late to tell".into())?;
+        std::fs::write(&go, "")?;
         eventually("the command's end", || done.exists())?;
         analyze(&trace)?;
     }

@@ -1,5 +1,6 @@
 //! The options for scope, duration and output.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -464,11 +465,15 @@ fn all() -> Result<(), Failed> {
         .iter()
         .any(|p| int(p, "pid") == u64::from(other.id()));
     ensure(shell, || "what ran before is missing".into())?;
-    // Also those that some guests' kernels do not list to BPF programs. One that ended while the
-    // programs were attached has an exit alone.
+    // Also those that some guests' kernels do not list to BPF programs, once they have run. One that ended while
+    // the programs were attached has an exit alone.
+    let events = dump(&trace)?;
+    let listed = events.iter().filter(|event| event["kind"] == "snapshot");
+    let listed: BTreeSet<u64> = listed.map(|event| int(event, "tgid")).collect();
     let nameless = list(&analysis, "processes").iter();
     let nameless: Vec<_> = nameless
-        .filter(|p| p["comm"] == "" && (int(p, "on_cpu_ns") > 0 || p["exit"].is_null()))
+        .filter(|p| p["comm"] == "")
+        .filter(|p| int(p, "on_cpu_ns") > 0 || listed.contains(&int(p, "pid")))
         .collect();
     ensure(nameless.is_empty(), || format!("no name: {nameless:?}"))
 }

@@ -10,8 +10,8 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::support::{
-    analyze, compiled, dump, ensure, eventually, int, list, record, recording, scratch, text, tr,
-    Test, TR,
+    analyze, awaits, compiled, dump, ensure, eventually, int, list, record, recording, scratch,
+    text, tr, Test, TR,
 };
 
 /// These tests need no right to trace.
@@ -152,9 +152,13 @@ fn stops() -> Result<(), Failed> {
 }
 
 fn daemons() -> Result<(), Failed> {
-    let mark = scratch("daemon.mark");
-    let _ = std::fs::remove_file(&mark);
-    let line = format!("(sleep 1; touch {}) >&2 & exit 3", mark.display());
+    let (go, mark) = (scratch("daemon.go"), scratch("daemon.mark"));
+    let _ = (std::fs::remove_file(&go), std::fs::remove_file(&mark));
+    let line = format!(
+        "({}; sleep 0.3; touch {}) >&2 & exit 3",
+        awaits(&go),
+        mark.display()
+    );
     let out = recording(
         &scratch("daemon.bin"),
         &["--method", "ptrace"],
@@ -166,6 +170,7 @@ fn daemons() -> Result<(), Failed> {
     ensure(!mark.exists(), || "waited".into())?;
     let said = std::fs::read_to_string(scratch("daemon.err"))?;
     ensure(said.contains("still running: sh"), || said.clone())?;
+    std::fs::write(&go, "")?;
     eventually("the daemon ends", || mark.exists())?;
     std::fs::remove_file(&mark)?;
     let options = ["--method", "ptrace", "-q", "--wait-all"];

@@ -343,14 +343,16 @@ fn advised() -> Result<(), Failed> {
     let server = Server::start("server-advised", false)?;
     server.record(&[], &["sleep 0.4"])?;
     let advice = document(&server.trace(), &["--report", "advice"])?;
-    let first = &advice["advice"]["advice"][0];
-    let finding = first["finding"].as_str().unwrap_or_default();
-    ensure(
-        finding.contains("server.py")
-            && finding.contains("sleeps ")
-            && int(first, "gain_at_most_ns") >= 390_000_000,
-        || advice.to_string(),
-    )
+    // Before it may be what others on the CPUs cost.
+    let mut advices = list(&advice["advice"], "advice").iter();
+    let first = advices.find(|it| it["kind"] != "others");
+    let good = first.is_some_and(|it| {
+        let finding = it["finding"].as_str().unwrap_or_default();
+        it["kind"] == "sleep"
+            && finding.contains("server.py")
+            && int(it, "gain_at_most_ns") >= 390_000_000
+    });
+    ensure(good, || advice.to_string())
 }
 
 /// A database server of its own, by user postgres.

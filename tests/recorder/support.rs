@@ -97,6 +97,14 @@ pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
     Ok(common::ensure(good, what)?)
 }
 
+/// A shell's wait for a file, of twenty seconds at most.
+pub fn awaits(file: &Path) -> String {
+    format!(
+        "i=0; until [ -e {} ] || [ $i -ge 400 ]; do sleep 0.05; i=$((i+1)); done",
+        file.display()
+    )
+}
+
 /// Waits until the condition holds.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) -> Result<(), Failed> {
     let limit = Instant::now() + Duration::from_secs(20);
