@@ -557,7 +557,7 @@ pub struct Tree {
 }
 
 /// One program of a process, from its exec to the next exec or the exit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecSpan {
     pub start: Ktime,
     /// It was running before the span's start; `start` is the span's start.

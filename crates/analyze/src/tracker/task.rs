@@ -109,17 +109,6 @@ pub struct Task {
 /// A switch looks at one cache line and adds to the next.
 const _: () = assert!(offset_of!(Task, times) == 64 && offset_of!(Task, causes) == 128);
 
-pub(super) struct NewTask {
-    pub tid: Tid,
-    pub ns_tid: Tid,
-    pub process: ProcIx,
-    pub comm: Comm,
-    pub start: Ktime,
-    pub started_before: bool,
-    pub state: State,
-    pub parent: Option<TaskIx>,
-}
-
 /// A switch-out of a task that goes on living.
 #[derive(Clone, Copy)]
 pub(super) struct SwitchOut {
@@ -141,14 +130,15 @@ pub(super) struct Moment<'a> {
 }
 
 impl Task {
-    pub(super) fn new(new: &NewTask, epoch: Epoch) -> Task {
+    /// A task without a name and a parent, in no container.
+    pub(super) fn new(tid: Tid, process: ProcIx, start: Ktime, state: State) -> Task {
         Task {
-            tid: new.tid,
-            ns_tid: new.ns_tid,
-            process: new.process,
-            comm: new.comm,
-            start: new.start,
-            started_before: new.started_before,
+            tid,
+            ns_tid: tid,
+            process,
+            comm: Comm::default(),
+            start,
+            started_before: false,
             end: None,
             times: StateTimes::default(),
             causes: Causes::default(),
@@ -159,17 +149,17 @@ impl Task {
             exited: None,
             kernel: None,
             by_kernel: ByKernel::default(),
-            state: new.state,
-            epoch,
-            since: new.start,
-            last_event_ts: new.start,
+            state,
+            epoch: 0,
+            since: start,
+            last_event_ts: start,
             woken: false,
-            off_since: Some(new.start),
-            actor: new.parent.map_or(ActorRef::UNKNOWN, TaskIx::actor),
+            off_since: Some(start),
+            actor: ActorRef::UNKNOWN,
             last_cpu: None,
             vfork_child: None,
             owes_next: None,
-            parent: new.parent,
+            parent: None,
             pinned: None,
             seen: false,
             owes: false,
