@@ -45,7 +45,7 @@ pub enum Wait {
 }
 
 /// The meaning of the bits of `prev_state` on the recorded kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct States {
     interruptible: u16,
     uninterruptible: u16,

@@ -116,7 +116,7 @@ impl Tracker {
             cpu, time, next, ..
         } = switch;
         let cpus = &self.cpus;
-        let last = |cpu| cpus.get(cpu).and_then(|entry| entry.last_switch);
+        let last = |cpu| cpus.last_switch(cpu);
         self.clock_check.switch_out(cpu, switch.prev, time, last);
         if next != Tid::IDLE && self.task(next).is_none() {
             self.clock_check.unborn(next, cpu, time);
@@ -131,13 +131,14 @@ impl Tracker {
         if next != Tid::IDLE {
             self.switch_in(cpu, time, next);
         }
-        self.has_switched(cpu, time);
+        self.cpus.entry(cpu).last_switch = Some(time);
     }
 
     /// A task that is not recorded leaves a CPU.
     fn outside_leaves(&mut self, cpu: CpuId, time: Ktime, prev: Tid) {
         if self.timeline.is_some() && self.task(prev).is_none() && self.inside(time) {
-            let since = self.last_switch(cpu).unwrap_or(self.start).max(self.start);
+            let since = self.cpus.last_switch(cpu).unwrap_or(self.start);
+            let since = since.max(self.start);
             self.collectors.outside.leaves(cpu, since, time, prev);
         }
     }
@@ -173,7 +174,7 @@ impl Tracker {
                 voluntary: 1 - involuntary,
                 involuntary,
             };
-            self.cpu_left(cpu, switches);
+            self.cpus.figures(cpu).switches.add(&switches);
             self.tasks[ix].switches.add(&switches);
         }
         if dies {
@@ -213,9 +214,9 @@ impl Tracker {
         let moved = self.tasks[ix].switch_in(cpu, woken);
         if moved && self.inside(time) {
             self.tasks[ix].migrations += 1;
-            self.cpu_gained(cpu);
+            self.cpus.figures(cpu).migrations += 1;
         }
-        self.set_current(cpu, Some(ix));
+        self.cpus.entry(cpu).current = Some(ix);
     }
 
     /// A task that is switched in on `cpu` may be on another one.
@@ -233,7 +234,7 @@ impl Tracker {
         }
         self.anomaly("on two CPUs at once");
         if let Some(on) = on.filter(|on| *on != cpu) {
-            if self.current(on) == Some(ix) && self.last_switch(on) == Some(since) {
+            if self.cpus.current(on) == Some(ix) && self.cpus.last_switch(on) == Some(since) {
                 self.clock_check.overlap(tid, (on, since), cpu, time);
             }
         }
