@@ -62,20 +62,10 @@ fn rank(event: &Event) -> u8 {
             | LifeKind::Block(_) => 7,
             _ => 3,
         },
-        Event::Sched(
-            _,
-            SchedEvent {
-                kind: SchedKind::Waking { .. },
-                ..
-            },
-        ) => 4,
-        Event::Sched(
-            _,
-            SchedEvent {
-                kind: SchedKind::Switch { .. },
-                ..
-            },
-        ) => SWITCH,
+        Event::Sched(_, event) => match event.kind {
+            SchedKind::Waking { .. } => 4,
+            SchedKind::Switch { .. } => SWITCH,
+        },
     }
 }
 
@@ -460,12 +450,12 @@ impl Blocks for TraceBlocks<'_> {
     fn read(&self, frame: &FrameInfo, spare: &Spare) -> Read {
         let read = match frame.stream {
             Stream::Cpu(_) => {
-                let mut block = spare.sched();
+                let mut block = spare.sched.take();
                 let read = self.trace.read_sched(frame, &mut block);
                 read.map(|()| Content::Sched(block))
             }
             Stream::Lifecycle | Stream::Recorder => {
-                let mut events = spare.life();
+                let mut events = spare.life.take();
                 let read = self.trace.read_life(frame, &mut events);
                 read.map(|()| Content::Life(events))
             }

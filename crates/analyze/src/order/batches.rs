@@ -5,7 +5,6 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
 
 use crate::sort::Rows;
 use rayon::prelude::*;
@@ -13,7 +12,7 @@ use tr_format::event::{Ktime, LifeEvent, Stream};
 use tr_format::sched::{flag, SchedBlock};
 use tr_format::Error;
 
-use super::blocks::{Block, Blocks, Content, Counts, Loaded, Rest, Spare};
+use super::blocks::{Block, Blocks, Content, Counts, Loaded, Pool, Rest, Spare};
 use super::sort::{by_time, Sorter};
 use super::{nothing, Record, LIFE};
 
@@ -88,7 +87,7 @@ pub struct Batches<B: Blocks> {
     unreadable: BTreeMap<u64, Error>,
     /// Memory of used blocks and runs.
     blocks: Spare,
-    runs: Mutex<Vec<SortedRun>>,
+    runs: Pool<SortedRun>,
 }
 
 impl<B: Blocks> Batches<B> {
@@ -126,7 +125,7 @@ impl<B: Blocks> Batches<B> {
             counts: Counts::default(),
             unreadable: BTreeMap::new(),
             blocks: Spare::default(),
-            runs: Mutex::default(),
+            runs: Pool::default(),
         }
     }
 
@@ -153,8 +152,7 @@ impl<B: Blocks> Batches<B> {
 
     /// Takes back the memory of a run.
     pub fn spare(&self, run: SortedRun) {
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.push(run);
+        self.runs.put(run);
     }
 
     /// The next runs, in order; `None` at the end.
@@ -224,9 +222,7 @@ impl<B: Blocks> Batches<B> {
             .par_iter()
             .with_max_len(1)
             .map(|span| {
-                let mut spare = spare.lock().unwrap_or_else(PoisonError::into_inner);
-                let used = spare.pop().unwrap_or_default();
-                drop(spare);
+                let used = spare.take();
                 let mut lives = used.lives;
                 lives.clear();
                 SortedRun {
