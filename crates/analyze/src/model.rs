@@ -22,6 +22,7 @@ use crate::collect::workers::Workers;
 use crate::containers::{Called, Container};
 pub use crate::ids::{ProcessIx, ThreadIx};
 use crate::servers::Server;
+use crate::state::StateTimes;
 use crate::timeline::{Sample, Timeline};
 pub use crate::times::{Basis, Causes, Times};
 use crate::tools::{self, Tool};
@@ -466,6 +467,13 @@ pub struct ByKernel {
 }
 
 impl ByKernel {
+    pub(crate) fn of(part: &StateTimes) -> ByKernel {
+        ByKernel {
+            on_cpu: part.on_cpu,
+            run_queue: part.run_queue,
+        }
+    }
+
     /// Adds other parts to these.
     pub fn add(&mut self, other: &ByKernel) {
         self.on_cpu = self.on_cpu.saturating_add(other.on_cpu);
