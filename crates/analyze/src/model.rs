@@ -12,12 +12,12 @@ use tr_format::tally::Events;
 
 use crate::arena::Ix;
 use crate::collect::disks::WaitedDisks;
-use crate::collect::dns::{Lookup, Lookups};
+use crate::collect::dns::Lookup;
 use crate::collect::memory::MemoryEvent;
-use crate::collect::network::{Connection, Connections, Online};
+use crate::collect::network::{Connection, Online};
 use crate::collect::outside::Outside;
-use crate::collect::stacks::{Collected, Stacks};
-use crate::collect::syscalls::{Call, Calls};
+use crate::collect::stacks::Stacks;
+use crate::collect::syscalls::Call;
 use crate::collect::workers::Workers;
 use crate::containers::{Called, Container};
 pub use crate::ids::{ProcessIx, ThreadIx};
@@ -59,22 +59,20 @@ pub struct Analysis {
     pub cpus: Vec<(CpuId, CpuFigures)>,
     /// Paths of the cgroups of the events, by id.
     pub cgroups: Vec<(CgroupId, Box<[u8]>)>,
-    /// Marks that programs wrote to the recorder, with their times; at most
-    /// [`Analysis::MARKS`].
+    /// Marks that programs wrote to the recorder, with their times.
     pub marks: Vec<(Ktime, Mark)>,
-    /// TCP connections, in order of their beginning; at most [`Analysis::CONNECTIONS`].
+    /// TCP connections, in order of their beginning.
     pub connections: Vec<Connection>,
-    /// DNS queries, in their order; at most [`Analysis::LOOKUPS`].
+    /// DNS queries, in their order.
     pub lookups: Vec<Lookup>,
     /// The times in which each process had one of those open.
     pub online: Online,
-    /// Samples of the machine's counters, in order of time; at most [`Analysis::SAMPLES`]. Those
-    /// around the span are there, too.
+    /// Samples of the machine's counters, in order of time. Those around the span are there,
+    /// too.
     pub counters: Vec<(Ktime, Counters)>,
-    /// The requests to disks of each interval that ends in the span, by the end; at most
-    /// [`Analysis::BLOCKS`].
+    /// The requests to disks of each interval that ends in the span, by the end.
     pub blocks: Vec<(Ktime, Box<Block>)>,
-    /// System calls by process; at most [`Analysis::CALLS`].
+    /// System calls by process.
     pub calls: Vec<Call>,
     pub stacks: Stacks,
     /// Waits for memory and kills for lack of it, in order of time.
@@ -144,32 +142,6 @@ impl Analysis {
     pub fn is_part(&self) -> bool {
         self.wall() < self.whole
     }
-
-    /// The most marks that an analysis keeps. A recorder writes fewer.
-    pub const MARKS: usize = 1 << 20;
-
-    /// The most intervals of requests to disks that an analysis keeps, with a KiB for each.
-    pub const BLOCKS: usize = 1 << 16;
-
-    /// The most connections that an analysis keeps, with some 200 bytes for each.
-    pub const CONNECTIONS: usize = Connections::MOST;
-
-    /// The most DNS queries that an analysis keeps, with some 300 bytes for each.
-    pub const LOOKUPS: usize = Lookups::MOST;
-
-    /// The most samples of counters that an analysis keeps, with some 300 bytes for each: those
-    /// of three days.
-    pub const SAMPLES: usize = 1 << 18;
-
-    /// The most sums of system calls that an analysis keeps, with some 100 bytes for each.
-    pub const CALLS: usize = Calls::MOST;
-
-    /// The most stacks, frames and sums of samples that an analysis keeps, with some 50 bytes for
-    /// each.
-    pub const STACKS: usize = Collected::MOST;
-
-    /// The most mapped files that an analysis keeps.
-    pub const MODULES: usize = Collected::MODULES;
 
     /// The source of all tasks' times.
     pub fn basis(&self) -> Basis {

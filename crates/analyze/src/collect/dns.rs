@@ -61,8 +61,8 @@ pub(crate) struct Lookups {
 }
 
 impl Lookups {
-    /// The most queries that are kept.
-    pub const MOST: usize = 1 << 19;
+    /// The most queries that are kept, with some 300 bytes for each.
+    const MOST: usize = 1 << 19;
 
     /// Takes an event; `task` finds a task by its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {

@@ -70,8 +70,8 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// The most connections that are kept.
-    pub const MOST: usize = 1 << 20;
+    /// The most connections that are kept, with some 200 bytes for each.
+    const MOST: usize = 1 << 20;
 
     /// Takes an event; `task` finds a task by its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {

@@ -27,8 +27,8 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// The most sums that are kept.
-    pub const MOST: usize = 1 << 20;
+    /// The most sums that are kept, with some 100 bytes for each.
+    const MOST: usize = 1 << 20;
 
     /// Adds the calls of a process that lived from `life.0` to `life.1`. Those of an interval of
     /// which the span has less than half belong to another window.
