@@ -155,7 +155,8 @@ fn main_of(
     runtime: ProcessIx,
     runtimes: &[Option<ProcessIx>],
 ) -> Option<ProcessIx> {
-    let below = below(analysis, runtime);
+    let mut below = analysis.below(runtime);
+    below.sort_unstable();
     let inside = |ix: &ProcessIx| analysis.process(*ix).ns_pid.0 == 1;
     let is_init = |argv: &tr_format::event::Argv| argv.args().nth(1) == Some(b"init");
     let executes = |ix: &ProcessIx| {
@@ -310,7 +311,7 @@ const AT_ONCE: usize = 64;
 impl Active {
     fn of(analysis: &Analysis, timeline: &Timeline, main: ProcessIx) -> Active {
         let mut all: Vec<(Ktime, Ktime, ThreadIx)> = Vec::new();
-        for process in below(analysis, main) {
+        for process in analysis.below(main) {
             for thread in &analysis.process(process).threads {
                 let before = all.len();
                 for stretch in timeline.of(*thread) {
@@ -361,17 +362,6 @@ impl Active {
             }
         }
     }
-}
-
-/// A process and its descendants, in their order.
-fn below(analysis: &Analysis, process: ProcessIx) -> Vec<ProcessIx> {
-    let (mut below, mut next) = (Vec::new(), vec![process]);
-    while let Some(ix) = next.pop() {
-        below.push(ix);
-        next.extend(&analysis.process(ix).children);
-    }
-    below.sort_unstable();
-    below
 }
 
 /// The task that is not recorded and ends a wait of the client as the next one: the daemon's.

@@ -200,6 +200,17 @@ impl Analysis {
         std::iter::once(ix).chain(self.ancestors(ix))
     }
 
+    /// A process and its descendants, each after its parent.
+    pub fn below(&self, ix: ProcessIx) -> Vec<ProcessIx> {
+        let (mut below, mut next) = (Vec::new(), vec![ix]);
+        // No process is its own ancestor.
+        while let Some(ix) = next.pop() {
+            below.push(ix);
+            next.extend(&self.process(ix).children);
+        }
+        below
+    }
+
     /// The indices of all threads.
     pub fn thread_ids(&self) -> impl DoubleEndedIterator<Item = ThreadIx> + use<> {
         (0..self.threads.len()).map(ThreadIx::new)

@@ -382,11 +382,10 @@ impl Walk<'_> {
     /// The way in which `waker` ended a thread's wait.
     fn link(&self, thread: ThreadIx, waker: ThreadIx, wait: &Stretch) -> Then {
         let analysis = self.graph.analysis;
-        let exited = analysis.thread(waker).exited;
         match analysis.awaited(thread, wait) {
             Some(Awaited::Vfork) => Then::Returned,
             Some(Awaited::Slot) => Then::Slot,
-            _ if exited.is_some_and(|exited| exited <= wait.to) => Then::Exited,
+            _ if analysis.has_exited(waker, wait.to) => Then::Exited,
             _ => Then::Woke,
         }
     }
