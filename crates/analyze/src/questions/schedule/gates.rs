@@ -205,10 +205,9 @@ impl<'a> Gates<'a> {
         let Some(planned) = self.plan.jobs.get(at) else {
             return;
         };
-        let weight = if self.longest_first {
-            planned.length
-        } else {
-            0
+        let weight = match self.longest_first {
+            true => planned.length,
+            false => 0,
         };
         let waiting = self.waiting.entry(planned.job.pool).or_default();
         waiting.push((weight, Reverse(at)));
