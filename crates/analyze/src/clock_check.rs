@@ -51,9 +51,9 @@ struct Orders {
 /// Counts impossible orders of events by pair of CPUs.
 #[derive(Debug, Default)]
 pub struct ClockCheck {
-    /// ActorRef pair, the lower CPU first.
+    /// By pair of CPUs, the lower one first.
     orders: BTreeMap<(CpuId, CpuId), Orders>,
-    /// ActorRef the CPU that ran the task before the switch-in.
+    /// By the CPU that ran the task before the switch-in.
     overlaps: HashMap<CpuId, Overlap>,
     /// The last switch-ins of tasks that nothing has announced, by tid.
     unborn: Vec<(Tid, CpuId, Ktime)>,

@@ -326,20 +326,6 @@ pub struct CpuFigures {
     pub migrations: u64,
 }
 
-/// A task's longest time off CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OffCpu {
-    /// Its length in ns.
-    pub length: u64,
-    pub since: Ktime,
-    /// The thread that ended it by waking the task. `None`: the task was preempted, an
-    /// interrupt woke it, or the waker is not known.
-    pub waker: Option<ThreadIx>,
-    /// It touches the start or the end of the span, or a gap: the true length
-    /// may be longer.
-    pub censored: bool,
-}
-
 #[derive(Clone, Debug)]
 pub struct Thread {
     /// Its tid, as seen from the host.
@@ -362,8 +348,8 @@ pub struct Thread {
     /// Parts of `times`.
     pub causes: Causes,
     pub switches: Switches,
-    /// Its longest time off CPU.
-    pub max_off_cpu: Option<OffCpu>,
+    /// Its longest time off CPU in ns.
+    pub max_off_cpu: Option<u64>,
     /// Moves from one CPU to another.
     pub migrations: u64,
     /// Its raw `wait` status, once it has exited.
@@ -429,10 +415,6 @@ pub struct KernelFigures {
     pub sum_exec_runtime: u64,
     /// `sum_exec_runtime` is that of the last switch-out, not of the exit.
     pub is_final: bool,
-    /// User time in ns, sampled.
-    pub utime: u64,
-    /// System time in ns, sampled.
-    pub stime: u64,
     pub nvcsw: u64,
     pub nivcsw: u64,
     /// Time in run queues in ns (`sched_info.run_delay`), where the kernel counts it.
@@ -509,8 +491,8 @@ pub struct Process {
     pub by_kernel: ByKernel,
     /// Its threads' context switches.
     pub switches: Switches,
-    /// The longest time off CPU of any of its threads.
-    pub max_off_cpu: Option<OffCpu>,
+    /// The longest time off CPU of any of its threads, in ns.
+    pub max_off_cpu: Option<u64>,
     /// Its largest resident set in bytes, once it has exited.
     pub max_rss: Option<u64>,
     /// Page faults, minor and major, of the threads that have exited, if they were recorded.

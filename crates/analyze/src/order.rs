@@ -202,6 +202,12 @@ impl Order {
     #[inline]
     pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<(Ktime, Event<'_>)> {
         let record = self.next_record(misfit)?;
+        self.event(record)
+    }
+
+    /// The event of a record, and its time.
+    #[inline]
+    fn event(&mut self, record: Record) -> Option<(Ktime, Event<'_>)> {
         self.latest = self.latest.max(record.time);
         let mut event = record.event(&self.lives)?;
         if let Event::Sched(_, event) = &mut event {
@@ -229,13 +235,6 @@ impl Order {
             return None;
         }
         self.ties.pick(&self.lives, misfit)
-    }
-
-    /// Whether [`Order::next_fitting`] has an event to give.
-    fn has_next(&self) -> bool {
-        let tied = self.ties.heads.peek().map(|Reverse(head)| head.time);
-        let first = tied.or_else(|| self.records.get(self.at).map(|record| record.time));
-        first.is_some_and(|time| self.is_certain(time))
     }
 
     /// No event that could tie with one of that time is still to come.
@@ -417,19 +416,16 @@ impl<B: Blocks> Merge<B> {
     }
 
     pub fn next_event(&mut self) -> Option<Event<'_>> {
-        // Not a loop around next_fitting: what it gives would be borrowed in all turns.
-        while !self.order.has_next() {
-            let run = match self.ready.next() {
-                Some(run) => run,
-                None => {
-                    self.ready = self.batches.next_batch()?.into_iter();
-                    continue;
-                }
-            };
-            let used = self.order.push(run);
-            self.batches.spare(used);
-        }
-        self.order.next_fitting(|_| 0).map(|(_, event)| event)
+        let record = loop {
+            if let Some(record) = self.order.next_record(|_| 0) {
+                break record;
+            }
+            match self.ready.next() {
+                Some(run) => self.batches.spare(self.order.push(run)),
+                None => self.ready = self.batches.next_batch()?.into_iter(),
+            }
+        };
+        self.order.event(record).map(|(_, event)| event)
     }
 
     /// The batches, for their counts.

@@ -19,13 +19,13 @@ use crate::{build, Options};
 /// to stop; the rest of the trace is unknown then.
 pub type Watch<'a> = &'a mut (dyn FnMut(u64, u64) -> Option<String> + Send);
 
-/// Reads a trace and makes its model.
-pub fn read(trace: &Trace, options: &Options, watch: Watch<'_>) -> Analysis {
-    read_by(trace, options, watch, false)
+/// [`analyze`](crate::analyze), which reports progress, and can be stopped.
+pub fn analyze_watched(trace: &Trace, options: &Options, watch: Watch<'_>) -> Analysis {
+    analyze_by(trace, options, watch, false)
 }
 
-/// [`read`]; `slow`: without the fast path.
-fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> Analysis {
+/// The same; `slow`: without the fast path.
+fn analyze_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> Analysis {
     let known = Known::new(trace);
     let begin = trace.meta().start;
     let whole = known.end(trace);
@@ -313,7 +313,7 @@ mod tests {
             let file = recording.to_file(&case.cut).unwrap();
             let trace = Trace::open(Source::bytes(file)).unwrap();
             let options = Options { timeline: true, ..Options::default() };
-            let by = |slow| format!("{:#?}", read_by(&trace, &options, &mut |_, _| None, slow));
+            let by = |slow| format!("{:#?}", analyze_by(&trace, &options, &mut |_, _| None, slow));
             let (fast, slow) = (by(false), by(true));
             let differ = |(a, b): &(&str, &str)| a != b;
             let first = fast.lines().zip(slow.lines()).find(differ);

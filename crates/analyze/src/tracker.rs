@@ -424,7 +424,7 @@ impl Tracker {
         for ix in self.tasks.ids() {
             let state = self.tasks[ix].state;
             if state != State::Dead {
-                self.close_off_cpu(ix, self.end, true);
+                self.tasks[ix].close_off_cpu(self.start, self.end);
                 self.enter(ix, self.end, state, Ended::Otherwise);
             }
         }

@@ -226,8 +226,7 @@ impl Tracker {
         let task = &mut self.tasks[ix];
         task.exit = Some(Exited {
             status: end.status,
-            faults: None,
-            io: None,
+            ..Exited::default()
         });
         task.exited = Some(time);
         // Otherwise they come later.

@@ -206,7 +206,7 @@ impl Tracker {
             return;
         };
         self.check_overlap(ix, cpu, time);
-        self.close_off_cpu(ix, time, false);
+        self.tasks[ix].close_off_cpu(self.start, time.min(self.end));
         // Woken when it was runnable already: after the switch-in, by the same stamp, as
         // well as before.
         let woken = self.tasks[ix].woken_again(time);
@@ -238,18 +238,6 @@ impl Tracker {
                 self.clock_check.overlap(tid, (on, since), cpu, time);
             }
         }
-    }
-
-    /// Ends a task's time off CPU, and keeps it when it is the longest.
-    pub(super) fn close_off_cpu(&mut self, ix: TaskIx, time: Ktime, at_end: bool) {
-        let (only, end) = (self.only_cpu(ix, time), self.end);
-        let gaps = match only {
-            Some(cpu) => self.gaps.of(cpu),
-            None => Some(self.gaps.any()),
-        };
-        let lost = |from| gaps.is_some_and(|gaps| gaps.first_in(from, time).is_some());
-        let cut = |from| at_end || time > end || lost(from);
-        self.tasks[ix].close_off_cpu((self.start, time.min(end)), cut);
     }
 
     // ---- Waking ----
