@@ -434,32 +434,26 @@ impl<B: Blocks> Merge<B> {
     }
 }
 
-/// The blocks of a trace.
-#[derive(Debug)]
-pub struct TraceBlocks<'a> {
-    trace: &'a Trace,
-}
-
-impl Blocks for TraceBlocks<'_> {
+impl Blocks for &Trace {
     type Key = FrameInfo;
 
     fn read(&self, frame: &FrameInfo, spare: &Spare) -> Read {
         let read = match frame.stream {
             Stream::Cpu(_) => {
                 let mut block = spare.sched.take();
-                let read = self.trace.read_sched(frame, &mut block);
+                let read = self.read_sched(frame, &mut block);
                 read.map(|()| Content::Sched(block))
             }
             Stream::Lifecycle | Stream::Recorder => {
                 let mut events = spare.life.take();
-                let read = self.trace.read_life(frame, &mut events);
+                let read = self.read_life(frame, &mut events);
                 read.map(|()| Content::Life(events))
             }
         };
         let (content, error) = match read {
             Ok(content) => (content, None),
             Err(error) => (
-                Content::Life(vec![self.trace.gap_of(frame)]),
+                Content::Life(vec![self.gap_of(frame)]),
                 Some((frame.number, error)),
             ),
         };
@@ -482,18 +476,18 @@ fn batches_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> TraceBatches<'a> {
             key: *frame,
         });
     }
-    Batches::new(TraceBlocks { trace }, streams, batches::EVENTS)
+    Batches::new(trace, streams, batches::EVENTS)
 }
 
 /// The batches of a trace.
-pub type TraceBatches<'a> = Batches<TraceBlocks<'a>>;
+pub type TraceBatches<'a> = Batches<&'a Trace>;
 
 /// All events of a trace in order; see [`batches()`].
-pub fn merge(trace: &Trace) -> Merge<TraceBlocks<'_>> {
+pub fn merge(trace: &Trace) -> Merge<&Trace> {
     Merge::new(batches(trace))
 }
 
 /// The events of some frames of a trace in order.
-pub fn merge_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> Merge<TraceBlocks<'a>> {
+pub fn merge_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> Merge<&'a Trace> {
     Merge::new(batches_of(trace, frames))
 }

@@ -119,7 +119,7 @@ impl Analysis {
     }
 
     /// The process had a TCP connection, or asked a DNS server, when the wait began.
-    fn is_online(&self, thread: ThreadIx, wait: &Stretch) -> bool {
+    pub(super) fn is_online(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let process = self.thread(thread).process;
         self.online.covers(process, wait.from)
     }
