@@ -61,7 +61,6 @@ fn analyze_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) ->
 
     let lost: Vec<LostSpan> = keeper.lost.into_iter().collect();
     let counts = lost.iter().filter_map(|span| span.count);
-    let inversion = batches.largest_inversion();
     let mut analysis = Analysis {
         meta: trace.meta().clone(),
         summary: trace.summary().cloned(),
@@ -75,15 +74,15 @@ fn analyze_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) ->
             truncated: stopped.clone().or_else(|| truncation(trace)),
             under_way: trace.under_way(),
             stopped,
-            largest_inversion: inversion,
-            commit_delay: known.late.longest().max(inversion),
+            largest_inversion: batches.largest_inversion,
+            commit_delay: known.late.longest().max(batches.largest_inversion),
             clocks: keeper.tracker.clock_check.finish(),
             ..Quality::default()
         },
         events: Events {
-            switches: batches.counts().switches,
-            wakings: batches.counts().wakings,
-            new_tasks: batches.counts().new,
+            switches: batches.counts.switches,
+            wakings: batches.counts.wakings,
+            new_tasks: batches.counts.new,
             ..keeper.lives
         },
         ..Analysis::default()
@@ -166,29 +165,23 @@ impl Keeper {
 
     /// Takes a run of events; gives back the memory of the one before.
     fn take(&mut self, run: SortedRun) -> SortedRun {
-        self.reached = self.reached.max(run.limit().unwrap_or(0));
-        let Keeper {
-            tracker,
-            order,
-            lost,
-            lives,
-            last,
-            reached: _,
-        } = self;
-        let used = order.push(run);
+        self.reached = self.reached.max(run.limit.unwrap_or(0));
+        let tracker = &mut self.tracker;
+        let used = self.order.push(run);
         loop {
-            order.offer(|records| tracker.take_simple(records));
-            let Some((time, event)) = order.next_fitting(|event| tracker.misfit(event)) else {
+            self.order.offer(|records| tracker.take_simple(records));
+            let next = self.order.next_fitting(|event| tracker.misfit(event));
+            let Some((time, event)) = next else {
                 return used;
             };
-            let inside = time <= *last;
+            let inside = time <= self.last;
             match event {
                 Event::Sched(cpu, event) if inside => tracker.sched(cpu, &event),
                 Event::Sched(..) => {}
                 Event::Life(event) => {
-                    lives.life(event);
+                    self.lives.life(event);
                     // The loss of a frame that turned out to be damaged.
-                    if let Some(span) = loss(event).filter(|span| lost.insert(*span)) {
+                    if let Some(span) = loss(event).filter(|span| self.lost.insert(*span)) {
                         tracker.lost(span.stream, span.since, span.until);
                     }
                     // Of the events after the end only names matter.

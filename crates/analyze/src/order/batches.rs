@@ -37,14 +37,7 @@ pub struct SortedRun {
     pub(super) records: Vec<Record>,
     pub(super) lives: Vec<LifeEvent>,
     /// No event of a later run is before this time; `None`: this is the last run.
-    pub(super) limit: Option<u64>,
-}
-
-impl SortedRun {
-    /// No event of a later run is before this time; `None`: this is the last run.
-    pub fn limit(&self) -> Option<u64> {
-        self.limit
-    }
+    pub(crate) limit: Option<u64>,
 }
 
 /// The place of an event: chain, block, event.
@@ -60,7 +53,6 @@ struct Chain {
     latest: u64,
 }
 
-/// The number of a stream among all.
 fn place(stream: Stream) -> u32 {
     match stream {
         Stream::Cpu(cpu) => u32::from(cpu.0),
@@ -82,8 +74,11 @@ pub struct Batches<B: Blocks> {
     read: u64,
     all: u64,
     batch: u64,
-    largest_inversion: u64,
-    counts: Counts,
+    /// The largest step back in time inside one ring so far, in ns. The recorder's own
+    /// events, which report the past, do not count.
+    pub(crate) largest_inversion: u64,
+    /// The scheduling events that have been read.
+    pub(crate) counts: Counts,
     unreadable: BTreeMap<u64, Error>,
     /// Memory of used blocks and runs.
     blocks: Spare,
@@ -129,17 +124,6 @@ impl<B: Blocks> Batches<B> {
         }
     }
 
-    /// The largest step back in time inside one ring so far, in ns. The recorder's own
-    /// events, which report the past, do not count.
-    pub fn largest_inversion(&self) -> u64 {
-        self.largest_inversion
-    }
-
-    /// The number of scheduling events that have been read.
-    pub fn counts(&self) -> Counts {
-        self.counts
-    }
-
     /// The errors of unreadable frames so far.
     pub fn unreadable(&self) -> impl Iterator<Item = &Error> {
         self.unreadable.values()
@@ -171,7 +155,6 @@ impl<B: Blocks> Batches<B> {
         }
     }
 
-    /// Reads the next blocks.
     fn load(&mut self) {
         let rest = self.queue.get(self.next..).unwrap_or_default();
         let (mut events, mut count) = (0, 0);
@@ -334,7 +317,6 @@ fn share(runs: &mut [SortedRun], chains: &mut [Chain], places: &[Place]) {
     }
 }
 
-/// A part of a block.
 struct Piece<'a> {
     block: &'a SchedBlock,
     start: usize,
@@ -419,7 +401,6 @@ fn sorted(
     records
 }
 
-/// Appends events of a block.
 fn append(block: &SchedBlock, start: usize, end: usize, records: &mut Vec<Record>) {
     let cpu = block.cpu.0;
     let columns = (
