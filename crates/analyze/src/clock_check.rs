@@ -33,14 +33,12 @@ struct Overlap {
     tid: Tid,
     /// The start of its run on the other CPU.
     first: Ktime,
-    /// The CPU of the switch-in.
     cpu: CpuId,
     since: Ktime,
     /// The switch-out of that CPU, if it came first.
     until: Option<Ktime>,
 }
 
-/// Impossible orders of one pair of CPUs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Orders {
     count: u64,

@@ -31,7 +31,6 @@ const SAMPLES: usize = 1 << 18;
 /// The collectors of a trace. None bears on a task's state.
 #[derive(Default)]
 pub(crate) struct Collectors {
-    /// Paths of cgroups.
     pub cgroups: BTreeMap<CgroupId, Box<[u8]>>,
     pub marks: Vec<(Ktime, Mark)>,
     pub counters: Vec<(Ktime, Counters)>,
@@ -42,16 +41,11 @@ pub(crate) struct Collectors {
     pub stacks: stacks::Collected,
     pub connections: network::Connections,
     pub lookups: dns::Lookups,
-    /// Waits for memory, and kills for lack of it.
     pub memory: memory::Memory,
-    /// The disks that tasks wait for.
     pub disks: disks::Disks,
-    /// Processes of containers' runtimes.
     pub containers: containers::Containers,
     pub servers: servers::Servers,
-    /// Tasks that are not recorded.
     pub outside: outside::Outside,
-    /// Kernel workers that recorded tasks woke.
     pub workers: workers::Workers<TaskIx>,
 }
 

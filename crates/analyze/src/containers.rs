@@ -43,7 +43,6 @@ pub struct Container {
     pub throttled: Option<u64>,
 }
 
-/// The processes by their ids.
 pub(crate) struct ByPid(HashMap<Tgid, Vec<ProcessIx>>);
 
 impl ByPid {

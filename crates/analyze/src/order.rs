@@ -73,7 +73,6 @@ fn rank(event: &Event) -> u8 {
 /// [`Order::next_fitting`].
 pub(crate) const MISSING: u8 = 2;
 
-/// The rank of a switch.
 const SWITCH: u8 = 5;
 
 /// An event as it is sorted: 24 bytes.
@@ -243,7 +242,6 @@ impl Order {
         self.limit.is_none_or(|limit| time < limit)
     }
 
-    /// Moves tied events to the ties.
     #[cold]
     fn gather(&mut self) {
         while let Some(record) = self.records.get(self.at) {

@@ -29,7 +29,6 @@ impl<I: Copy> Default for IdMap<I> {
 }
 
 impl<I: Copy> IdMap<I> {
-    /// The holder of an id.
     #[inline]
     pub fn get(&self, id: u32) -> Option<I> {
         let Some(page) = self.pages.get((id / PAGE) as usize) else {
@@ -38,7 +37,6 @@ impl<I: Copy> IdMap<I> {
         *self.holders.get((page + id % PAGE) as usize)?
     }
 
-    /// Gives an id to a holder.
     pub fn insert(&mut self, id: u32, holder: I) {
         let Some(page) = self.pages.get_mut((id / PAGE) as usize) else {
             self.others.insert(id, holder);

@@ -46,7 +46,6 @@ pub struct Tracker {
     /// Every task, in the order of their appearance.
     pub tasks: Arena<TaskIx, Task>,
     pub processes: Arena<ProcIx, ProcessEntry>,
-    /// What is no task's state.
     pub(crate) collectors: Collectors,
     /// Events that contradict what came before, by kind.
     pub anomalies: BTreeMap<&'static str, u64>,
@@ -58,11 +57,9 @@ pub struct Tracker {
     pub counts: [u64; 3],
     /// Each task's changes of state, if they are asked for.
     pub timeline: Option<Draft>,
-    /// Event orders that disagreeing clocks show.
     pub clock_check: ClockCheck,
     /// No event may take the fast path; the result is the same. For a test.
     pub slow: bool,
-    /// Simple events may take the fast path.
     fast_path: bool,
     cpus: cpus::Cpus,
     gaps: Gaps,
@@ -81,7 +78,6 @@ pub struct Tracker {
     begun: bool,
     /// When it began, which the span need not.
     recorded_from: Ktime,
-    /// The whole machine is recorded.
     system_wide: bool,
     root: Option<Tgid>,
     by_tid: IdMap<TaskIx>,

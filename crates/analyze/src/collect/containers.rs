@@ -11,14 +11,12 @@ use crate::ids::ProcIx;
 /// The most processes of runtimes that an analysis keeps.
 const MOST: usize = 1 << 16;
 
-/// A process of a container's runtime.
 #[derive(Clone, Debug)]
 pub(crate) struct Runtime {
     pub process: ProcIx,
     pub container: Container,
 }
 
-/// The processes of containers' runtimes.
 #[derive(Debug, Default)]
 pub(crate) struct Containers {
     /// Those that are recorded though they are no descendants, before their snapshot.

@@ -76,7 +76,6 @@ fn by_thread<T>(
 }
 
 impl Disks {
-    /// The most changes that an analysis keeps.
     const MOST: usize = 1 << 20;
 
     pub(crate) fn take(

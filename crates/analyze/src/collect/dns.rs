@@ -48,7 +48,6 @@ impl<T> Lookup<T> {
 /// longer before it asks again.
 const SAME_PACKET: u64 = 100_000_000;
 
-/// Collects the lookups of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
     all: Vec<Lookup<Option<TaskIx>>>,

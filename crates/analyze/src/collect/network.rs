@@ -60,7 +60,6 @@ struct Draft {
     connection: Connection,
 }
 
-/// Collects the connections of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     all: Vec<Draft>,

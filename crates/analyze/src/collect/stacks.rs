@@ -84,7 +84,6 @@ impl Stacks {
 /// What the samples of a row have in common.
 type Key = (TaskIx, Doing, u32, bool);
 
-/// Collects the samples of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     sums: BTreeMap<Key, (u64, u64)>,

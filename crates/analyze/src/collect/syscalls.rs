@@ -17,7 +17,6 @@ pub struct Call {
     pub sum: CallSum,
 }
 
-/// Sums up the calls of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     /// By process, and by call: its number, and whether it is of a 32-bit program.

@@ -45,7 +45,6 @@ impl<T: Default> Pool<T> {
     }
 }
 
-/// Memory of used blocks.
 #[derive(Debug, Default)]
 pub struct Spare {
     pub sched: Pool<SchedBlock>,
@@ -94,7 +93,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds others to them.
     pub fn add(&mut self, other: &Counts) {
         self.switches += other.switches;
         self.wakings += other.wakings;
@@ -176,7 +174,6 @@ impl Lives {
 }
 
 impl Loaded {
-    /// Sorts what was read.
     pub fn new(read: Read) -> Loaded {
         let mut loaded = Loaded {
             events: Rest::Life(Lives::default()),

@@ -21,7 +21,6 @@ pub(crate) enum Cause {
     Own(Kind),
 }
 
-/// The graph of a recording.
 #[derive(Clone, Copy)]
 pub(crate) struct Graph<'a> {
     pub analysis: &'a Analysis,

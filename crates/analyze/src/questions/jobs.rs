@@ -172,7 +172,6 @@ impl Started {
     }
 }
 
-/// The jobs among a tool's children.
 fn children(graph: &Graph<'_>, owner: ProcessIx, family: Family, waits: &[Wait]) -> Vec<ProcessIx> {
     let analysis = graph.analysis;
     let process = analysis.process(owner);

@@ -124,7 +124,6 @@ fn is_public(ip: IpAddr) -> bool {
     }
 }
 
-/// A connection and its index.
 type Numbered<'a> = (usize, &'a Connection);
 
 /// The connections that a process had at the time of a segment; none if it has too many to look at.

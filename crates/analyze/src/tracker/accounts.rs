@@ -63,7 +63,6 @@ impl LastAccount {
     }
 }
 
-/// A dead task's.
 fn figures(last: &Reading) -> KernelFigures {
     KernelFigures {
         sum_exec_runtime: last.run_time,

@@ -45,7 +45,6 @@ impl Cpus {
         self.0.get(usize::from(cpu.0))?.current
     }
 
-    /// The last switch of a CPU.
     pub(super) fn last_switch(&self, cpu: CpuId) -> Option<Ktime> {
         self.0.get(usize::from(cpu.0))?.last_switch
     }
@@ -69,7 +68,6 @@ pub struct CpuEntry {
     pub(super) idle_since: Option<Ktime>,
     /// The recorded task that runs there.
     pub(super) current: Option<TaskIx>,
-    /// Its last switch.
     pub(super) last_switch: Option<Ktime>,
 }
 
@@ -130,7 +128,6 @@ impl Tracker {
         self.cpus.figures(cpu).idle += to.since(from);
     }
 
-    /// The span is over.
     pub(super) fn finish_cpus(&mut self) {
         let all = self.cpus.all();
         let idle = all.filter_map(|(cpu, entry)| Some((cpu, entry.idle_since?)));

@@ -10,7 +10,6 @@ use crate::model::Switches;
 use crate::state::{Ended, State};
 use crate::timeline::ActorRef;
 
-/// The fields of a switch.
 #[derive(Clone, Copy)]
 struct Switch {
     cpu: CpuId,
@@ -23,7 +22,6 @@ struct Switch {
     reason: Reason,
 }
 
-/// The fields of a waking.
 #[derive(Clone, Copy)]
 struct Waking {
     time: Ktime,
@@ -35,7 +33,6 @@ struct Waking {
 }
 
 impl Tracker {
-    /// Takes a scheduling event.
     pub fn sched(&mut self, cpu: CpuId, event: &SchedEvent) {
         let time = event.time;
         self.pass_gaps(time);
@@ -298,7 +295,6 @@ impl Tracker {
         }
     }
 
-    /// The task that a waking wakes.
     fn wakee(&mut self, waking: Waking) -> Option<TaskIx> {
         let Waking {
             time,

@@ -26,9 +26,7 @@ pub struct ProcessEntry {
     pub ppid: Option<Tgid>,
     pub parent: Option<ProcIx>,
     pub argv: Argv,
-    /// Its last cgroup.
     pub cgroup: CgroupId,
-    /// It is a kernel thread.
     pub kthread: bool,
     pub threads: Vec<TaskIx>,
     pub live: usize,
@@ -180,7 +178,6 @@ impl Tracker {
         ix
     }
 
-    /// A task has ended.
     pub(super) fn end_task(&mut self, ix: TaskIx, time: Ktime) {
         if self.tasks[ix].is_dead() {
             return;

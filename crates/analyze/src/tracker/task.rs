@@ -20,7 +20,6 @@ impl TaskIx {
     }
 }
 
-/// What is kept of a task's exit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exited {
     /// Its raw `wait` status, if it is known.
@@ -61,11 +60,9 @@ pub struct Task {
     pub(super) vfork_child: Option<TaskIx>,
     /// The next task of its process that owes times.
     pub(super) owes_next: Option<TaskIx>,
-    /// Its times by state.
     pub times: StateTimes,
     pub switches: Switches,
     pub migrations: u64,
-    /// Parts of its times by cause.
     pub causes: Causes,
     /// Its longest time off CPU.
     pub max_off_cpu: Option<u64>,
@@ -76,7 +73,6 @@ pub struct Task {
     /// Its tid in its own namespace.
     pub ns_tid: Tid,
     pub process: ProcIx,
-    /// Its last name.
     pub comm: Comm,
     /// When it began; the span's start when it was there before.
     pub start: Ktime,
@@ -90,7 +86,6 @@ pub struct Task {
     pub kernel: Option<KernelFigures>,
     /// Parts of `times` that only the kernel's figures show.
     pub by_kernel: ByKernel,
-    /// The task that forked it.
     pub parent: Option<TaskIx>,
     /// The only CPU that it may run on.
     pub(super) pinned: Option<CpuId>,

@@ -128,7 +128,6 @@ struct Walk<'a> {
     client: Option<(ThreadIx, ThreadIx)>,
     /// The waits by which the walk came to its thread.
     entries: Entries,
-    /// The number of steps.
     steps: u64,
     /// The last thread inside, while the path is outside.
     away: Option<Waiter>,

@@ -28,7 +28,6 @@ const LARGE: u64 = 8 << 20;
 /// The time in ns that a process works until the caches have its own again what it needs: a time slice.
 const REFILL: u64 = 4_000_000;
 
-/// An operation of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// Runs on a CPU, so many ns.
@@ -79,7 +78,6 @@ pub(super) struct Op {
     pub at: Ktime,
 }
 
-/// The threads of a run.
 #[derive(Debug)]
 pub(super) struct Threads {
     pub ops: Arena<ThreadIx, Vec<Op>>,
@@ -112,7 +110,6 @@ pub(super) struct Builder<'a> {
     to: Ktime,
     /// The containers that processes wait for.
     containers: WaitedFor,
-    /// The processes of the run.
     own: Own,
     /// The ends of each process's children, in order.
     ends: Arena<ProcessIx, Vec<Ktime>>,
@@ -292,7 +289,6 @@ impl Builder<'_> {
         }
     }
 
-    /// A thread's operations.
     fn ops(&mut self, thread: ThreadIx) -> Vec<Op> {
         if !self.is_own(thread) {
             return Vec::new();

@@ -122,7 +122,6 @@ impl Plan {
     }
 }
 
-/// The state of a job.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     thread: Option<ThreadIx>,
