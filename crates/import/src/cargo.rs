@@ -71,13 +71,7 @@ impl Timings {
             Some(Err(error)) => return Err(damaged(error.to_string())),
             None => return Err(damaged("nothing follows".to_owned())),
         };
-        if units.len() > MOST {
-            return Err(Error::Count {
-                format: FORMAT,
-                what: "units",
-                limit: MOST,
-            });
-        }
+        Error::at_most(MOST, units.len(), (FORMAT, "units"))?;
         // cargo does not measure doctests.
         units.retain(|unit| unit.duration > 0.0 || !unit.target.ends_with("(doc test)"));
         let rustc = rustc(before);

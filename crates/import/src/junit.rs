@@ -100,13 +100,7 @@ impl Report {
                 Event::Eof => break,
                 _ => {}
             }
-            if parser.cases > RECORDS {
-                return Err(Error::Count {
-                    format: FORMAT,
-                    what: "tests",
-                    limit: RECORDS,
-                });
-            }
+            Error::at_most(RECORDS, parser.cases, (FORMAT, "tests"))?;
         }
         let suites = parser.suites;
         Ok(began.then_some(Report { suites }))
