@@ -41,7 +41,7 @@ impl Blocks for &Memory {
     type Key = usize;
 
     fn read(&self, at: &usize, spare: &Spare) -> Read {
-        let mut copy = spare.sched();
+        let mut copy = spare.sched.take();
         if let Some(block) = self.0.get(*at) {
             copy.clone_from(block);
         }

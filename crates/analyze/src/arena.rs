@@ -4,9 +4,7 @@ use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
 pub trait Ix: Copy + Eq {
-    /// The index of a place.
     fn new(place: usize) -> Self;
-    /// The place of an index.
     fn place(self) -> usize;
 }
 
@@ -49,7 +47,6 @@ impl<I: Ix, T> Arena<I, T> {
         let _ = self.items.try_reserve_exact(items);
     }
 
-    /// The number of items.
     pub fn len(&self) -> usize {
         self.items.len()
     }

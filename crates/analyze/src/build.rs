@@ -8,8 +8,8 @@ use crate::arena::{Arena, Ix};
 use crate::collect::network::Online;
 use crate::containers;
 use crate::model::{
-    Analysis, Basis, ByKernel, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx,
-    Times, Totals, Tree,
+    Analysis, Basis, ByKernel, Causes, Process, ProcessIx, Switches, Thread, ThreadIx, Times,
+    Totals, Tree,
 };
 use crate::questions::shortage;
 use crate::servers;
@@ -18,14 +18,6 @@ use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
 /// The least number of processes or threads that is worth a thread of its own.
 const FEW: usize = 1 << 10;
-
-/// The anomalies of what an analysis has left out.
-const BEYOND: [&str; 4] = [
-    "TCP connections beyond the analysis's limit",
-    "DNS queries beyond the analysis's limit",
-    "system calls beyond the analysis's limit",
-    "samples of stacks beyond the analysis's limit",
-];
 
 /// Fills in everything that comes from the tracker.
 pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
@@ -38,18 +30,12 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     };
     let known: u64 = analysis.concurrency.iter().sum();
     analysis.concurrency_unknown = end.since(start).saturating_sub(known);
-    let mut collected = std::mem::take(&mut tracker.collectors);
+    let counts = tracker.counts;
     let anomalies = std::mem::take(&mut tracker.anomalies);
     analysis.quality.anomalies = anomalies.into_iter().collect();
-    analysis.quality.degraded = collected.degraded;
-    let counts = tracker.counts;
-    analysis.marks = collected.marks;
-    analysis.counters = collected.counters;
-    let cgroups = collected.cgroups;
-    analysis.cgroups = cgroups
-        .into_iter()
-        .filter(|(id, _)| *id != CgroupId(0))
-        .collect();
+    let collected = std::mem::take(&mut tracker.collectors);
+    let cgroups = collected.cgroups.into_iter();
+    analysis.cgroups = cgroups.filter(|(id, _)| *id != CgroupId(0)).collect();
 
     let order = Order::new(&tracker, (start, end));
     let thread_ix = |ix: TaskIx| order.thread[ix];
@@ -62,38 +48,46 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
             thread_of(task, *process, (end, basis), thread_ix)
         })
         .collect();
-    let connections = collected.connections;
-    let lookups = collected.lookups;
-    let calls = collected.calls;
-    let stacks = collected.stacks;
-    let left_out = [
-        connections.left_out,
-        lookups.left_out,
-        calls.left_out,
-        stacks.left_out,
+    let beyond = [
+        (
+            "TCP connections beyond the analysis's limit",
+            collected.connections.left_out,
+        ),
+        (
+            "DNS queries beyond the analysis's limit",
+            collected.lookups.left_out,
+        ),
+        (
+            "system calls beyond the analysis's limit",
+            collected.calls.left_out,
+        ),
+        (
+            "samples of stacks beyond the analysis's limit",
+            collected.stacks.left_out,
+        ),
     ];
-    let beyond = BEYOND.into_iter().zip(left_out);
-    let beyond = beyond.filter(|(_, count)| *count > 0);
+    let beyond = beyond.into_iter().filter(|(_, count)| *count > 0);
     analysis.quality.anomalies.extend(beyond);
-    analysis.stacks = stacks.finish(thread_ix);
-    analysis.lookups = lookups.finish((start, end), thread_ix);
-    let waits = collected.memory;
-    analysis.waited_disks = collected.disks.finish(thread_ix);
+    analysis.quality.degraded = collected.degraded;
+    analysis.marks = collected.marks;
+    analysis.counters = collected.counters;
     analysis.outside = collected.outside;
-    analysis.workers = collected.workers.finish(thread_ix);
-    analysis.swap_told = waits.swap_told;
-    analysis.memory = waits.finish((start, end), thread_ix);
-    let inside = |time: Ktime| time > start && time <= end;
     analysis.blocks = collected.blocks;
+    let inside = |time: Ktime| time > start && time <= end;
     analysis.blocks.retain(|(time, _)| inside(*time));
-    analysis.connections = connections.finish((start, end), thread_ix);
+    analysis.stacks = collected.stacks.finish(thread_ix);
+    analysis.lookups = collected.lookups.finish((start, end), thread_ix);
+    analysis.waited_disks = collected.disks.finish(thread_ix);
+    analysis.workers = collected.workers.finish(thread_ix);
+    analysis.swap_told = collected.memory.swap_told;
+    analysis.memory = collected.memory.finish((start, end), thread_ix);
+    analysis.connections = collected.connections.finish((start, end), thread_ix);
     let process = |thread: ThreadIx| analysis.thread(thread).process;
     analysis.online = Online::new(&analysis.connections, &analysis.lookups, process);
-    analysis.calls = calls.finish(|ix| order.process(&tracker, ix));
+    analysis.calls = collected.calls.finish(|ix| order.process(&tracker, ix));
     histories(&mut tracker, analysis, &order);
-    let runtimes = std::mem::take(&mut collected.containers.runtimes);
-    let found = std::mem::take(&mut collected.servers.list);
     let process = |ix| order.process(&tracker, ix);
+    let (runtimes, found) = (collected.containers.runtimes, collected.servers.list);
     let of: Vec<_> = runtimes.iter().map(|it| process(it.process)).collect();
     let served: Vec<_> = found.iter().map(|it| process(it.process?)).collect();
     analysis.processes = processes(tracker, analysis, &order);
@@ -204,17 +198,17 @@ impl Order {
 /// The processes of the model. Frees the tracker's tables, which take more memory than all
 /// else.
 fn processes(mut tracker: Tracker, analysis: &Analysis, order: &Order) -> Vec<Process> {
-    let rest: Vec<(Option<ProcessIx>, Exits)> = order
+    let rest: Vec<(Option<ProcessIx>, Exited)> = order
         .processes
         .par_iter()
         .with_min_len(FEW)
         .map(|ix| {
             let process = &tracker.processes[*ix];
             let parent = process.parent.and_then(|ix| order.process(&tracker, ix));
-            let tasks = process.threads.iter().map(|ix| &tracker.tasks[*ix]);
+            let tasks = process.threads.iter();
             (
                 parent,
-                Exits::of(tasks.filter_map(|task| task.exit.as_ref())),
+                exits(tasks.filter_map(|ix| tracker.tasks[*ix].exit)),
             )
         })
         .collect();
@@ -237,10 +231,6 @@ fn thread_of(
     thread_ix: impl Fn(TaskIx) -> Option<ThreadIx>,
 ) -> Thread {
     let alive = task.end.is_none_or(|at| at > end);
-    let max_off_cpu = task.max_off_cpu.map(|(stretch, waker)| OffCpu {
-        waker: waker.and_then(&thread_ix),
-        ..stretch
-    });
     let status = task.exit.as_ref().and_then(|exit| exit.status);
     let thread = Thread {
         tid: task.tid,
@@ -254,7 +244,7 @@ fn thread_of(
         times: task.times.times(basis),
         causes: task.causes,
         switches: task.switches,
-        max_off_cpu,
+        max_off_cpu: task.max_off_cpu,
         migrations: task.migrations,
         status: status.filter(|_| !alive),
         kernel: task.kernel.filter(|_| !alive && basis == Basis::Events),
@@ -267,25 +257,14 @@ fn thread_of(
 }
 
 /// Sums over the exits of a process's threads; the I/O is known only if it is of each.
-#[derive(Clone, Copy, Debug, Default)]
-struct Exits {
-    faults: Option<(u64, u64)>,
-    io: Option<(u64, u64)>,
-}
-
-impl Exits {
-    fn of<'a>(exits: impl Iterator<Item = &'a Exited>) -> Exits {
-        let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
-        let exits = exits.map(|exit| Exits {
-            faults: exit.faults,
-            io: exit.io,
-        });
-        let sum = exits.reduce(|sum, exit| Exits {
-            faults: sum.faults.zip(exit.faults).map(|(a, b)| add(a, b)),
-            io: sum.io.zip(exit.io).map(|(a, b)| add(a, b)),
-        });
-        sum.unwrap_or_default()
-    }
+fn exits(exits: impl Iterator<Item = Exited>) -> Exited {
+    let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
+    let sum = exits.reduce(|sum, exit| Exited {
+        status: None,
+        faults: sum.faults.zip(exit.faults).map(|(a, b)| add(a, b)),
+        io: sum.io.zip(exit.io).map(|(a, b)| add(a, b)),
+    });
+    sum.unwrap_or_default()
 }
 
 /// The model of a process.
@@ -294,7 +273,7 @@ fn process_of(
     parent: Option<ProcessIx>,
     analysis: &Analysis,
     thread: &Arena<TaskIx, Option<ThreadIx>>,
-    exits: Exits,
+    exits: Exited,
 ) -> Process {
     let threads = entry.threads.iter();
     let mut ixs: Vec<ThreadIx> = threads.filter_map(|ix| thread[*ix]).collect();
@@ -312,8 +291,6 @@ fn process_of(
         causes.add(&thread.causes);
         switches.add(&thread.switches);
     }
-    let longest = |a: OffCpu, b: OffCpu| if b.length > a.length { b } else { a };
-    let max_off_cpu = threads().filter_map(|t| t.max_off_cpu).reduce(longest);
     let end = threads().map(|t| t.end).max().unwrap_or(analysis.end);
     // Its last thread has exited, even if that one's last switch-out is not there.
     let alive = entry.status.is_none() && threads().any(|t| t.alive);
@@ -348,7 +325,7 @@ fn process_of(
         causes,
         by_kernel,
         switches,
-        max_off_cpu,
+        max_off_cpu: threads().filter_map(|t| t.max_off_cpu).max(),
         max_rss: entry.max_rss,
         faults: exits.faults,
         io: exits.io,

@@ -33,14 +33,12 @@ struct Overlap {
     tid: Tid,
     /// The start of its run on the other CPU.
     first: Ktime,
-    /// The CPU of the switch-in.
     cpu: CpuId,
     since: Ktime,
     /// The switch-out of that CPU, if it came first.
     until: Option<Ktime>,
 }
 
-/// Impossible orders of one pair of CPUs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Orders {
     count: u64,
@@ -51,9 +49,9 @@ struct Orders {
 /// Counts impossible orders of events by pair of CPUs.
 #[derive(Debug, Default)]
 pub struct ClockCheck {
-    /// ActorRef pair, the lower CPU first.
+    /// By pair of CPUs, the lower one first.
     orders: BTreeMap<(CpuId, CpuId), Orders>,
-    /// ActorRef the CPU that ran the task before the switch-in.
+    /// By the CPU that ran the task before the switch-in.
     overlaps: HashMap<CpuId, Overlap>,
     /// The last switch-ins of tasks that nothing has announced, by tid.
     unborn: Vec<(Tid, CpuId, Ktime)>,

@@ -18,18 +18,22 @@ use tr_format::device::Block;
 use tr_format::event::{CgroupId, Ktime, LifeKind, Mark, Tid};
 
 use crate::ids::TaskIx;
-use crate::model::Analysis;
+
+/// The most marks that are kept. A recorder writes fewer.
+const MARKS: usize = 1 << 20;
+
+/// The most intervals of requests to disks that are kept, with a KiB for each.
+const BLOCKS: usize = 1 << 16;
+
+/// The most samples of counters that are kept, with some 300 bytes for each: those of three days.
+const SAMPLES: usize = 1 << 18;
 
 /// The collectors of a trace. None bears on a task's state.
 #[derive(Default)]
 pub(crate) struct Collectors {
-    /// Paths of cgroups.
     pub cgroups: BTreeMap<CgroupId, Box<[u8]>>,
-    /// See [`Analysis::marks`].
     pub marks: Vec<(Ktime, Mark)>,
-    /// See [`Analysis::counters`].
     pub counters: Vec<(Ktime, Counters)>,
-    /// See [`Analysis::blocks`].
     pub blocks: Vec<(Ktime, Box<Block>)>,
     /// Facts that the recording lacks from these times on.
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
@@ -37,23 +41,18 @@ pub(crate) struct Collectors {
     pub stacks: stacks::Collected,
     pub connections: network::Connections,
     pub lookups: dns::Lookups,
-    /// Waits for memory, and kills for lack of it.
     pub memory: memory::Memory,
-    /// The disks that tasks wait for.
     pub disks: disks::Disks,
-    /// Processes of containers' runtimes.
     pub containers: containers::Containers,
     pub servers: servers::Servers,
-    /// Tasks that are not recorded.
     pub outside: outside::Outside,
-    /// Kernel workers that recorded tasks woke.
     pub workers: workers::Workers<TaskIx>,
 }
 
 impl Collectors {
     /// Takes a sample of the machine's counters.
     pub fn sample(&mut self, time: Ktime, counters: &Counters) {
-        if self.counters.len() < Analysis::SAMPLES {
+        if self.counters.len() < SAMPLES {
             self.counters.push((time, counters.clone()));
         }
     }
@@ -70,11 +69,11 @@ impl Collectors {
             }
             LifeKind::Outsider(task) => self.outside.name(time, task),
             LifeKind::Degraded(degraded) => self.degraded.push((time, degraded.what.clone())),
-            LifeKind::Mark(mark) if self.marks.len() < Analysis::MARKS => {
+            LifeKind::Mark(mark) if self.marks.len() < MARKS => {
                 let time = Ktime(time.0.saturating_sub(mark.ago));
                 self.marks.push((time, mark.clone()));
             }
-            LifeKind::Block(block) if self.blocks.len() < Analysis::BLOCKS => {
+            LifeKind::Block(block) if self.blocks.len() < BLOCKS => {
                 self.blocks.push((time, block.clone()));
             }
             _ => {}

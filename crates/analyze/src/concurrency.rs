@@ -12,7 +12,7 @@ pub type Epoch = u32;
 
 /// Counts the running tasks, as long as every living task's state is known. A loss makes
 /// all states unknown, and a task's next event makes its own known again.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Concurrency {
     start: Ktime,
     end: Ktime,
@@ -50,12 +50,8 @@ impl Concurrency {
             start,
             end,
             now: start,
-            running: 0,
-            living: 0,
-            known: 0,
             epoch: 1,
-            times: Vec::new(),
-            recent: VecDeque::new(),
+            ..Concurrency::default()
         }
     }
 

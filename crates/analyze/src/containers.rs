@@ -43,7 +43,6 @@ pub struct Container {
     pub throttled: Option<u64>,
 }
 
-/// The processes by their ids.
 pub(crate) struct ByPid(HashMap<Tgid, Vec<ProcessIx>>);
 
 impl ByPid {
@@ -77,30 +76,30 @@ pub(crate) fn place(
     }
     let by_pid = ByPid::new(analysis);
     let mut by_id: HashMap<Arc<[u8]>, usize> = HashMap::new();
-    for (runtime, process) in runtimes {
+    for (Runtime { container, .. }, process) in runtimes {
         let Some(process) = process else { continue };
-        let client = runtime.client;
+        let client = Some(container.client).filter(|client| client.0 != 0);
         let client = client.and_then(|pid| by_pid.client(analysis, pid, process));
-        let adopted = runtime.evidence != Evidence::Descendant;
-        if runtime.id.is_empty() {
+        let adopted = container.evidence != Evidence::Descendant;
+        if container.id.is_empty() {
             // It tells no id, and is its client's program like others.
             if adopted {
                 analysis.process_mut(process).parent = client;
             }
             continue;
         }
-        let known = by_id.get(&runtime.id).copied();
+        let known = by_id.get(&container.id).copied();
         let first = known.and_then(|at| analysis.containers.get_mut(at));
         let Some(first) = first else {
-            by_id.insert(Arc::clone(&runtime.id), analysis.containers.len());
-            let (id, name, image) = (runtime.id, runtime.name, runtime.image);
+            by_id.insert(Arc::clone(&container.id), analysis.containers.len());
+            let (id, name, image) = (container.id, container.name, container.image);
             analysis.containers.push(Container {
                 called: Arc::new(Called { id, name, image }),
-                evidence: runtime.evidence,
+                evidence: container.evidence,
                 client,
                 process,
                 main: None,
-                throttled: runtime.throttled,
+                throttled: container.throttled,
             });
             if adopted {
                 analysis.process_mut(process).parent = client;
@@ -109,8 +108,8 @@ pub(crate) fn place(
         };
         let called = Arc::make_mut(&mut first.called);
         for (text, new) in [
-            (&mut called.name, runtime.name),
-            (&mut called.image, runtime.image),
+            (&mut called.name, container.name),
+            (&mut called.image, container.image),
         ] {
             if text.is_empty() {
                 *text = new;
@@ -122,12 +121,8 @@ pub(crate) fn place(
             analysis.process_mut(process).parent = Some(parent);
         }
     }
-    for at in 0..analysis.containers.len() {
-        let Some(container) = analysis.containers.get(at) else {
-            break;
-        };
-        let (process, called) = (container.process, Arc::clone(&container.called));
-        analysis.process_mut(process).container = Some(called);
+    for container in analysis.containers.clone() {
+        analysis.process_mut(container.process).container = Some(container.called);
     }
 }
 
@@ -155,7 +150,8 @@ fn main_of(
     runtime: ProcessIx,
     runtimes: &[Option<ProcessIx>],
 ) -> Option<ProcessIx> {
-    let below = below(analysis, runtime);
+    let mut below = analysis.below(runtime);
+    below.sort_unstable();
     let inside = |ix: &ProcessIx| analysis.process(*ix).ns_pid.0 == 1;
     let is_init = |argv: &tr_format::event::Argv| argv.args().nth(1) == Some(b"init");
     let executes = |ix: &ProcessIx| {
@@ -310,7 +306,7 @@ const AT_ONCE: usize = 64;
 impl Active {
     fn of(analysis: &Analysis, timeline: &Timeline, main: ProcessIx) -> Active {
         let mut all: Vec<(Ktime, Ktime, ThreadIx)> = Vec::new();
-        for process in below(analysis, main) {
+        for process in analysis.below(main) {
             for thread in &analysis.process(process).threads {
                 let before = all.len();
                 for stretch in timeline.of(*thread) {
@@ -361,17 +357,6 @@ impl Active {
             }
         }
     }
-}
-
-/// A process and its descendants, in their order.
-fn below(analysis: &Analysis, process: ProcessIx) -> Vec<ProcessIx> {
-    let (mut below, mut next) = (Vec::new(), vec![process]);
-    while let Some(ix) = next.pop() {
-        below.push(ix);
-        next.extend(&analysis.process(ix).children);
-    }
-    below.sort_unstable();
-    below
 }
 
 /// The task that is not recorded and ends a wait of the client as the next one: the daemon's.

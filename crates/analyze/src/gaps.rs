@@ -20,7 +20,6 @@ impl Spans {
         self.0.insert(first, span);
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -48,7 +47,6 @@ impl Spans {
     }
 }
 
-/// The gaps of a trace, by stream.
 #[derive(Clone, Debug, Default)]
 pub struct Gaps {
     any: Spans,
@@ -72,7 +70,6 @@ impl Gaps {
         }
     }
 
-    /// Whether no event is missing.
     pub fn is_empty(&self) -> bool {
         self.any.is_empty() && self.lives.is_empty()
     }

@@ -42,7 +42,7 @@ pub use crate::questions::{
     awaited, contention, critical_path, jobs, killed, load, machine, own, parallelism, programs,
     schedule, waits, what_if,
 };
-pub use crate::reading::Watch;
+pub use crate::reading::{analyze_watched, Watch};
 pub use crate::share::share;
 
 /// Waits for memory, and kills for lack of it.
@@ -76,9 +76,4 @@ pub struct Options {
 /// [`model::Quality`], and their time is unknown.
 pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
     analyze_watched(trace, options, &mut |_, _| None)
-}
-
-/// [`analyze`], which reports progress, and can be stopped.
-pub fn analyze_watched(trace: &Trace, options: &Options, watch: Watch<'_>) -> Analysis {
-    reading::read(trace, options, watch)
 }

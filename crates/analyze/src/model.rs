@@ -12,16 +12,17 @@ use tr_format::tally::Events;
 
 use crate::arena::Ix;
 use crate::collect::disks::WaitedDisks;
-use crate::collect::dns::{Lookup, Lookups};
+use crate::collect::dns::Lookup;
 use crate::collect::memory::MemoryEvent;
-use crate::collect::network::{Connection, Connections, Online};
+use crate::collect::network::{Connection, Online};
 use crate::collect::outside::Outside;
-use crate::collect::stacks::{Collected, Stacks};
-use crate::collect::syscalls::{Call, Calls};
+use crate::collect::stacks::Stacks;
+use crate::collect::syscalls::Call;
 use crate::collect::workers::Workers;
 use crate::containers::{Called, Container};
 pub use crate::ids::{ProcessIx, ThreadIx};
 use crate::servers::Server;
+use crate::state::StateTimes;
 use crate::timeline::{Sample, Timeline};
 pub use crate::times::{Basis, Causes, Times};
 use crate::tools::{self, Tool};
@@ -58,22 +59,20 @@ pub struct Analysis {
     pub cpus: Vec<(CpuId, CpuFigures)>,
     /// Paths of the cgroups of the events, by id.
     pub cgroups: Vec<(CgroupId, Box<[u8]>)>,
-    /// Marks that programs wrote to the recorder, with their times; at most
-    /// [`Analysis::MARKS`].
+    /// Marks that programs wrote to the recorder, with their times.
     pub marks: Vec<(Ktime, Mark)>,
-    /// TCP connections, in order of their beginning; at most [`Analysis::CONNECTIONS`].
+    /// TCP connections, in order of their beginning.
     pub connections: Vec<Connection>,
-    /// DNS queries, in their order; at most [`Analysis::LOOKUPS`].
+    /// DNS queries, in their order.
     pub lookups: Vec<Lookup>,
     /// The times in which each process had one of those open.
     pub online: Online,
-    /// Samples of the machine's counters, in order of time; at most [`Analysis::SAMPLES`]. Those
-    /// around the span are there, too.
+    /// Samples of the machine's counters, in order of time. Those around the span are there,
+    /// too.
     pub counters: Vec<(Ktime, Counters)>,
-    /// The requests to disks of each interval that ends in the span, by the end; at most
-    /// [`Analysis::BLOCKS`].
+    /// The requests to disks of each interval that ends in the span, by the end.
     pub blocks: Vec<(Ktime, Box<Block>)>,
-    /// System calls by process; at most [`Analysis::CALLS`].
+    /// System calls by process.
     pub calls: Vec<Call>,
     pub stacks: Stacks,
     /// Waits for memory and kills for lack of it, in order of time.
@@ -144,32 +143,6 @@ impl Analysis {
         self.wall() < self.whole
     }
 
-    /// The most marks that an analysis keeps. A recorder writes fewer.
-    pub const MARKS: usize = 1 << 20;
-
-    /// The most intervals of requests to disks that an analysis keeps, with a KiB for each.
-    pub const BLOCKS: usize = 1 << 16;
-
-    /// The most connections that an analysis keeps, with some 200 bytes for each.
-    pub const CONNECTIONS: usize = Connections::MOST;
-
-    /// The most DNS queries that an analysis keeps, with some 300 bytes for each.
-    pub const LOOKUPS: usize = Lookups::MOST;
-
-    /// The most samples of counters that an analysis keeps, with some 300 bytes for each: those
-    /// of three days.
-    pub const SAMPLES: usize = 1 << 18;
-
-    /// The most sums of system calls that an analysis keeps, with some 100 bytes for each.
-    pub const CALLS: usize = Calls::MOST;
-
-    /// The most stacks, frames and sums of samples that an analysis keeps, with some 50 bytes for
-    /// each.
-    pub const STACKS: usize = Collected::MOST;
-
-    /// The most mapped files that an analysis keeps.
-    pub const MODULES: usize = Collected::MODULES;
-
     /// The source of all tasks' times.
     pub fn basis(&self) -> Basis {
         Basis::of(&self.meta.facts())
@@ -225,6 +198,17 @@ impl Analysis {
     /// A process, its parent, and so on.
     pub fn lineage(&self, ix: ProcessIx) -> impl Iterator<Item = ProcessIx> + '_ {
         std::iter::once(ix).chain(self.ancestors(ix))
+    }
+
+    /// A process and its descendants, each after its parent.
+    pub fn below(&self, ix: ProcessIx) -> Vec<ProcessIx> {
+        let (mut below, mut next) = (Vec::new(), vec![ix]);
+        // No process is its own ancestor.
+        while let Some(ix) = next.pop() {
+            below.push(ix);
+            next.extend(&self.process(ix).children);
+        }
+        below
     }
 
     /// The indices of all threads.
@@ -342,20 +326,6 @@ pub struct CpuFigures {
     pub migrations: u64,
 }
 
-/// A task's longest time off CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OffCpu {
-    /// Its length in ns.
-    pub length: u64,
-    pub since: Ktime,
-    /// The thread that ended it by waking the task. `None`: the task was preempted, an
-    /// interrupt woke it, or the waker is not known.
-    pub waker: Option<ThreadIx>,
-    /// It touches the start or the end of the span, or a gap: the true length
-    /// may be longer.
-    pub censored: bool,
-}
-
 #[derive(Clone, Debug)]
 pub struct Thread {
     /// Its tid, as seen from the host.
@@ -378,8 +348,8 @@ pub struct Thread {
     /// Parts of `times`.
     pub causes: Causes,
     pub switches: Switches,
-    /// Its longest time off CPU.
-    pub max_off_cpu: Option<OffCpu>,
+    /// Its longest time off CPU in ns.
+    pub max_off_cpu: Option<u64>,
     /// Moves from one CPU to another.
     pub migrations: u64,
     /// Its raw `wait` status, once it has exited.
@@ -445,10 +415,6 @@ pub struct KernelFigures {
     pub sum_exec_runtime: u64,
     /// `sum_exec_runtime` is that of the last switch-out, not of the exit.
     pub is_final: bool,
-    /// User time in ns, sampled.
-    pub utime: u64,
-    /// System time in ns, sampled.
-    pub stime: u64,
     pub nvcsw: u64,
     pub nivcsw: u64,
     /// Time in run queues in ns (`sched_info.run_delay`), where the kernel counts it.
@@ -466,6 +432,13 @@ pub struct ByKernel {
 }
 
 impl ByKernel {
+    pub(crate) fn of(part: &StateTimes) -> ByKernel {
+        ByKernel {
+            on_cpu: part.on_cpu,
+            run_queue: part.run_queue,
+        }
+    }
+
     /// Adds other parts to these.
     pub fn add(&mut self, other: &ByKernel) {
         self.on_cpu = self.on_cpu.saturating_add(other.on_cpu);
@@ -518,8 +491,8 @@ pub struct Process {
     pub by_kernel: ByKernel,
     /// Its threads' context switches.
     pub switches: Switches,
-    /// The longest time off CPU of any of its threads.
-    pub max_off_cpu: Option<OffCpu>,
+    /// The longest time off CPU of any of its threads, in ns.
+    pub max_off_cpu: Option<u64>,
     /// Its largest resident set in bytes, once it has exited.
     pub max_rss: Option<u64>,
     /// Page faults, minor and major, of the threads that have exited, if they were recorded.
@@ -557,7 +530,7 @@ pub struct Tree {
 }
 
 /// One program of a process, from its exec to the next exec or the exit.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExecSpan {
     pub start: Ktime,
     /// It was running before the span's start; `start` is the span's start.

@@ -62,20 +62,10 @@ fn rank(event: &Event) -> u8 {
             | LifeKind::Block(_) => 7,
             _ => 3,
         },
-        Event::Sched(
-            _,
-            SchedEvent {
-                kind: SchedKind::Waking { .. },
-                ..
-            },
-        ) => 4,
-        Event::Sched(
-            _,
-            SchedEvent {
-                kind: SchedKind::Switch { .. },
-                ..
-            },
-        ) => SWITCH,
+        Event::Sched(_, event) => match event.kind {
+            SchedKind::Waking { .. } => 4,
+            SchedKind::Switch { .. } => SWITCH,
+        },
     }
 }
 
@@ -83,7 +73,6 @@ fn rank(event: &Event) -> u8 {
 /// [`Order::next_fitting`].
 pub(crate) const MISSING: u8 = 2;
 
-/// The rank of a switch.
 const SWITCH: u8 = 5;
 
 /// An event as it is sorted: 24 bytes.
@@ -212,6 +201,12 @@ impl Order {
     #[inline]
     pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<(Ktime, Event<'_>)> {
         let record = self.next_record(misfit)?;
+        self.event(record)
+    }
+
+    /// The event of a record, and its time.
+    #[inline]
+    fn event(&mut self, record: Record) -> Option<(Ktime, Event<'_>)> {
         self.latest = self.latest.max(record.time);
         let mut event = record.event(&self.lives)?;
         if let Event::Sched(_, event) = &mut event {
@@ -241,20 +236,12 @@ impl Order {
         self.ties.pick(&self.lives, misfit)
     }
 
-    /// Whether [`Order::next_fitting`] has an event to give.
-    fn has_next(&self) -> bool {
-        let tied = self.ties.heads.peek().map(|Reverse(head)| head.time);
-        let first = tied.or_else(|| self.records.get(self.at).map(|record| record.time));
-        first.is_some_and(|time| self.is_certain(time))
-    }
-
     /// No event that could tie with one of that time is still to come.
     #[inline]
     fn is_certain(&self, time: u64) -> bool {
         self.limit.is_none_or(|limit| time < limit)
     }
 
-    /// Moves tied events to the ties.
     #[cold]
     fn gather(&mut self) {
         while let Some(record) = self.records.get(self.at) {
@@ -427,19 +414,16 @@ impl<B: Blocks> Merge<B> {
     }
 
     pub fn next_event(&mut self) -> Option<Event<'_>> {
-        // Not a loop around next_fitting: what it gives would be borrowed in all turns.
-        while !self.order.has_next() {
-            let run = match self.ready.next() {
-                Some(run) => run,
-                None => {
-                    self.ready = self.batches.next_batch()?.into_iter();
-                    continue;
-                }
-            };
-            let used = self.order.push(run);
-            self.batches.spare(used);
-        }
-        self.order.next_fitting(|_| 0).map(|(_, event)| event)
+        let record = loop {
+            if let Some(record) = self.order.next_record(|_| 0) {
+                break record;
+            }
+            match self.ready.next() {
+                Some(run) => self.batches.spare(self.order.push(run)),
+                None => self.ready = self.batches.next_batch()?.into_iter(),
+            }
+        };
+        self.order.event(record).map(|(_, event)| event)
     }
 
     /// The batches, for their counts.
@@ -448,32 +432,26 @@ impl<B: Blocks> Merge<B> {
     }
 }
 
-/// The blocks of a trace.
-#[derive(Debug)]
-pub struct TraceBlocks<'a> {
-    trace: &'a Trace,
-}
-
-impl Blocks for TraceBlocks<'_> {
+impl Blocks for &Trace {
     type Key = FrameInfo;
 
     fn read(&self, frame: &FrameInfo, spare: &Spare) -> Read {
         let read = match frame.stream {
             Stream::Cpu(_) => {
-                let mut block = spare.sched();
-                let read = self.trace.read_sched(frame, &mut block);
+                let mut block = spare.sched.take();
+                let read = self.read_sched(frame, &mut block);
                 read.map(|()| Content::Sched(block))
             }
             Stream::Lifecycle | Stream::Recorder => {
-                let mut events = spare.life();
-                let read = self.trace.read_life(frame, &mut events);
+                let mut events = spare.life.take();
+                let read = self.read_life(frame, &mut events);
                 read.map(|()| Content::Life(events))
             }
         };
         let (content, error) = match read {
             Ok(content) => (content, None),
             Err(error) => (
-                Content::Life(vec![self.trace.gap_of(frame)]),
+                Content::Life(vec![self.gap_of(frame)]),
                 Some((frame.number, error)),
             ),
         };
@@ -496,18 +474,18 @@ fn batches_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> TraceBatches<'a> {
             key: *frame,
         });
     }
-    Batches::new(TraceBlocks { trace }, streams, batches::EVENTS)
+    Batches::new(trace, streams, batches::EVENTS)
 }
 
 /// The batches of a trace.
-pub type TraceBatches<'a> = Batches<TraceBlocks<'a>>;
+pub type TraceBatches<'a> = Batches<&'a Trace>;
 
 /// All events of a trace in order; see [`batches()`].
-pub fn merge(trace: &Trace) -> Merge<TraceBlocks<'_>> {
+pub fn merge(trace: &Trace) -> Merge<&Trace> {
     Merge::new(batches(trace))
 }
 
 /// The events of some frames of a trace in order.
-pub fn merge_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> Merge<TraceBlocks<'a>> {
+pub fn merge_of<'a>(trace: &'a Trace, frames: &[FrameInfo]) -> Merge<&'a Trace> {
     Merge::new(batches_of(trace, frames))
 }

@@ -19,13 +19,13 @@ use crate::{build, Options};
 /// to stop; the rest of the trace is unknown then.
 pub type Watch<'a> = &'a mut (dyn FnMut(u64, u64) -> Option<String> + Send);
 
-/// Reads a trace and makes its model.
-pub fn read(trace: &Trace, options: &Options, watch: Watch<'_>) -> Analysis {
-    read_by(trace, options, watch, false)
+/// [`analyze`](crate::analyze), which reports progress, and can be stopped.
+pub fn analyze_watched(trace: &Trace, options: &Options, watch: Watch<'_>) -> Analysis {
+    analyze_by(trace, options, watch, false)
 }
 
-/// [`read`]; `slow`: without the fast path.
-fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> Analysis {
+/// The same; `slow`: without the fast path.
+fn analyze_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> Analysis {
     let known = Known::new(trace);
     let begin = trace.meta().start;
     let whole = known.end(trace);
@@ -61,7 +61,6 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
 
     let lost: Vec<LostSpan> = keeper.lost.into_iter().collect();
     let counts = lost.iter().filter_map(|span| span.count);
-    let inversion = batches.largest_inversion();
     let mut analysis = Analysis {
         meta: trace.meta().clone(),
         summary: trace.summary().cloned(),
@@ -75,15 +74,15 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
             truncated: stopped.clone().or_else(|| truncation(trace)),
             under_way: trace.under_way(),
             stopped,
-            largest_inversion: inversion,
-            commit_delay: known.late.longest().max(inversion),
+            largest_inversion: batches.largest_inversion,
+            commit_delay: known.late.longest().max(batches.largest_inversion),
             clocks: keeper.tracker.clock_check.finish(),
             ..Quality::default()
         },
         events: Events {
-            switches: batches.counts().switches,
-            wakings: batches.counts().wakings,
-            new_tasks: batches.counts().new,
+            switches: batches.counts.switches,
+            wakings: batches.counts.wakings,
+            new_tasks: batches.counts.new,
             ..keeper.lives
         },
         ..Analysis::default()
@@ -166,29 +165,23 @@ impl Keeper {
 
     /// Takes a run of events; gives back the memory of the one before.
     fn take(&mut self, run: SortedRun) -> SortedRun {
-        self.reached = self.reached.max(run.limit().unwrap_or(0));
-        let Keeper {
-            tracker,
-            order,
-            lost,
-            lives,
-            last,
-            reached: _,
-        } = self;
-        let used = order.push(run);
+        self.reached = self.reached.max(run.limit.unwrap_or(0));
+        let tracker = &mut self.tracker;
+        let used = self.order.push(run);
         loop {
-            order.offer(|records| tracker.take_simple(records));
-            let Some((time, event)) = order.next_fitting(|event| tracker.misfit(event)) else {
+            self.order.offer(|records| tracker.take_simple(records));
+            let next = self.order.next_fitting(|event| tracker.misfit(event));
+            let Some((time, event)) = next else {
                 return used;
             };
-            let inside = time <= *last;
+            let inside = time <= self.last;
             match event {
                 Event::Sched(cpu, event) if inside => tracker.sched(cpu, &event),
                 Event::Sched(..) => {}
                 Event::Life(event) => {
-                    lives.life(event);
+                    self.lives.life(event);
                     // The loss of a frame that turned out to be damaged.
-                    if let Some(span) = loss(event).filter(|span| lost.insert(*span)) {
+                    if let Some(span) = loss(event).filter(|span| self.lost.insert(*span)) {
                         tracker.lost(span.stream, span.since, span.until);
                     }
                     // Of the events after the end only names matter.
@@ -313,7 +306,7 @@ mod tests {
             let file = recording.to_file(&case.cut).unwrap();
             let trace = Trace::open(Source::bytes(file)).unwrap();
             let options = Options { timeline: true, ..Options::default() };
-            let by = |slow| format!("{:#?}", read_by(&trace, &options, &mut |_, _| None, slow));
+            let by = |slow| format!("{:#?}", analyze_by(&trace, &options, &mut |_, _| None, slow));
             let (fast, slow) = (by(false), by(true));
             let differ = |(a, b): &(&str, &str)| a != b;
             let first = fast.lines().zip(slow.lines()).find(differ);

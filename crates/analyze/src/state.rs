@@ -45,7 +45,7 @@ pub enum Wait {
 }
 
 /// The meaning of the bits of `prev_state` on the recorded kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct States {
     interruptible: u16,
     uninterruptible: u16,
@@ -133,7 +133,7 @@ pub enum Bucket {
 }
 
 impl Bucket {
-    /// The sum of this state among a task's times.
+    /// The sum of this state among the model's times.
     pub fn sum_in(self, times: &mut Times) -> &mut u64 {
         match self {
             Bucket::OnCpu(_) => &mut times.on_cpu,
@@ -157,6 +157,19 @@ pub struct StateTimes {
 }
 
 impl StateTimes {
+    /// A time divided by totals of it; `told`: they leave only sleeps and blocked waits.
+    pub fn by_totals(ns: u64, run_time: u64, run_delay: u64, told: bool) -> StateTimes {
+        let on_cpu = run_time.min(ns);
+        let run_queue = run_delay.min(ns - on_cpu);
+        let rest = ns - on_cpu - run_queue;
+        StateTimes {
+            on_cpu,
+            run_queue,
+            sleep: if told { rest } else { 0 },
+            ..StateTimes::default()
+        }
+    }
+
     /// What these times have grown by since `before`.
     pub fn since(&self, before: &StateTimes) -> StateTimes {
         StateTimes {

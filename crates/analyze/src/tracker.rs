@@ -33,7 +33,7 @@ use crate::concurrency::Concurrency;
 use crate::gaps::{Gaps, Spans};
 use crate::model::Basis;
 use crate::state::{Bucket, Ended, State, States, Wait};
-use crate::tid_map::{CpuMap, IdMap};
+use crate::tid_map::IdMap;
 use crate::timeline::{ActorRef, Draft, Sample};
 
 pub use crate::ids::{ProcIx, TaskIx};
@@ -41,11 +41,11 @@ use accounts::LastAccount;
 pub use tables::ProcessEntry;
 pub use task::{Exited, Task};
 
+#[derive(Default)]
 pub struct Tracker {
     /// Every task, in the order of their appearance.
     pub tasks: Arena<TaskIx, Task>,
     pub processes: Arena<ProcIx, ProcessEntry>,
-    /// What is no task's state.
     pub(crate) collectors: Collectors,
     /// Events that contradict what came before, by kind.
     pub anomalies: BTreeMap<&'static str, u64>,
@@ -57,13 +57,11 @@ pub struct Tracker {
     pub counts: [u64; 3],
     /// Each task's changes of state, if they are asked for.
     pub timeline: Option<Draft>,
-    /// Event orders that disagreeing clocks show.
     pub clock_check: ClockCheck,
     /// No event may take the fast path; the result is the same. For a test.
     pub slow: bool,
-    /// Simple events may take the fast path.
     fast_path: bool,
-    cpus: CpuMap<cpus::CpuEntry>,
+    cpus: cpus::Cpus,
     gaps: Gaps,
     states: States,
     start: Ktime,
@@ -80,7 +78,6 @@ pub struct Tracker {
     begun: bool,
     /// When it began, which the span need not.
     recorded_from: Ktime,
-    /// The whole machine is recorded.
     system_wide: bool,
     root: Option<Tgid>,
     by_tid: IdMap<TaskIx>,
@@ -109,36 +106,19 @@ impl Tracker {
         coming.sort_unstable_by(|a, b| b.cmp(a));
         let end = end.max(start);
         Tracker {
-            tasks: Arena::default(),
-            processes: Arena::default(),
-            collectors: Collectors::default(),
-            anomalies: BTreeMap::new(),
             concurrency: Concurrency::new(start, end),
-            names: HashMap::new(),
-            counts: [0; 3],
-            timeline: None,
-            clock_check: ClockCheck::default(),
-            slow: false,
-            fast_path: false,
-            cpus: CpuMap::default(),
             gaps,
             states: States::new(&meta.states),
             start,
             end,
             only,
             basis: Basis::of(&meta.facts()),
-            accounts: HashMap::new(),
-            samples: HashMap::new(),
-            begun: false,
             recorded_from: meta.start,
             system_wide: meta.scope == Scope::All,
             root: meta.root,
-            by_tid: IdMap::default(),
-            by_tgid: IdMap::default(),
-            renamed: None,
-            unplaced: Vec::new(),
             coming,
             lives_lost,
+            ..Tracker::default()
         }
     }
 
@@ -227,21 +207,19 @@ impl Tracker {
     /// The bucket of a task's state that ends now, as far as no event of it is lost.
     fn bucket(&self, ix: TaskIx, now: Ktime, ended: Ended) -> Bucket {
         let task = &self.tasks[ix];
-        let spans = self.spans_of(ix, task.state, now);
-        // Without an unbroken record a switch-in proves nothing about before.
         let lost = |spans: &Spans| {
             let until = Ktime(now.0.saturating_add(1));
             spans.first_in(task.since, until).is_some()
         };
-        let broken = spans.is_some_and(lost);
+        // Without an unbroken record a switch-in proves nothing about before.
+        let broken = self.spans_of(ix, task.state, now).is_some_and(lost);
         match task.state {
             // It was off the CPU that it may run on alone. A task of another CPU may have woken
             // it, which no event tells, and it waited for its CPU from then on.
             State::Waiting(_)
-                if ended == Ended::SwitchedIn && self.only_cpu(ix, now).is_some() && {
-                    let until = Ktime(now.0.saturating_add(1));
-                    self.gaps.any().first_in(task.since, until).is_some()
-                } =>
+                if ended == Ended::SwitchedIn
+                    && self.only_cpu(ix, now).is_some()
+                    && lost(self.gaps.any()) =>
             {
                 Bucket::Wait(Wait::Unknown)
             }
@@ -289,7 +267,7 @@ impl Tracker {
     /// On some CPU a task may be running unseen since a gap: the CPU has not switched since.
     fn is_dark(&self, now: Ktime) -> bool {
         let mut gaps = self.gaps.last_of_each(now);
-        gaps.any(|(cpu, until)| self.last_switch(cpu).is_none_or(|last| last <= until))
+        gaps.any(|(cpu, until)| self.cpus.last_switch(cpu).is_none_or(|last| last <= until))
     }
 
     /// Adds the part of `from..to` inside the span to a bucket of the task and of its
@@ -348,7 +326,7 @@ impl Tracker {
     /// A CPU's events are missing from `since` on.
     fn lose(&mut self, cpu: CpuId, since: Ktime) {
         self.concurrency.lose(since);
-        for (on, entry) in self.cpus.iter() {
+        for (on, entry) in self.cpus.all() {
             if let Some(ix) = entry.current.filter(|_| on != cpu) {
                 let task = &mut self.tasks[ix];
                 if task.state == State::On(Some(on)) {
@@ -432,9 +410,7 @@ impl Tracker {
         }
         let tasks = &self.tasks;
         self.by_tid.retain(|ix| !tasks[ix].is_dead());
-        for entry in self.cpus.iter_mut() {
-            entry.current = entry.current.filter(|ix| !tasks[*ix].is_dead());
-        }
+        self.cpus.retain(|ix| !tasks[ix].is_dead());
     }
 
     /// The span is over: ends every task's last state.
@@ -444,7 +420,7 @@ impl Tracker {
         for ix in self.tasks.ids() {
             let state = self.tasks[ix].state;
             if state != State::Dead {
-                self.close_off_cpu(ix, self.end, true);
+                self.tasks[ix].close_off_cpu(self.start, self.end);
                 self.enter(ix, self.end, state, Ended::Otherwise);
             }
         }

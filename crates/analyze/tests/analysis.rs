@@ -283,7 +283,7 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
             prop_assert_eq!(is.ns_tid, was.ns_tid, "ns_tid of {}", at);
             prop_assert_eq!(is.migrations, was.migrations, "migrations of {}", at);
             prop_assert_eq!(
-                is.max_off_cpu.map_or(0, |off| off.length),
+                is.max_off_cpu.unwrap_or(0),
                 was.max_off_cpu,
                 "longest off-CPU of {}",
                 at

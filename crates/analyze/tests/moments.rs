@@ -8,7 +8,9 @@ mod hand;
 use hand::{at, Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use tr_analyze::contention::Contention;
 use tr_analyze::critical_path::{by_kind, Kind};
-use tr_analyze::model::{Analysis, Causes, Thread, Times};
+use tr_analyze::jobs::Tools;
+use tr_analyze::model::{Analysis, Causes, Thread, ThreadIx, Times};
+use tr_analyze::timeline::Actor;
 use tr_analyze::{analyze, Options};
 use tr_format::event::{Comm, LifeKind, Outsider, Reason, Reclaim, SchedKind, Tgid, Tid};
 use tr_format::meta::Scope;
@@ -190,9 +192,19 @@ fn a_dead_task_wakes_no_task() {
         .last(0, 110, 11)
         .waking(1, 500, 11, 10)
         .switch(2, 600, 0, RUNNING, 10);
-    let analysis = analyzed(&hand);
-    let longest = thread(&analysis, 10).max_off_cpu.unwrap();
-    assert_eq!((longest.length, longest.waker), (600, None));
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    let analysis = analyze(&hand.trace(), &options);
+    assert_eq!(analysis.quality.anomalies, Vec::new());
+    assert_eq!(thread(&analysis, 10).max_off_cpu, Some(600));
+    let timeline = analysis.timeline.as_ref().unwrap();
+    let slept = timeline.get(ThreadIx(0), 0).unwrap();
+    assert_eq!(
+        (slept.to, slept.waker()),
+        (at(500), Actor::Outside(Tid(11)))
+    );
 }
 
 /// The exec comes after another task's final figures, which wait for that task's
@@ -799,5 +811,33 @@ fn reclaim_is_no_wait_for_a_disk() {
         let (_, path) = hand.path();
         let spent = by_kind(&path.segments);
         assert_eq!(spent.of(kind), 300, "{path:?}");
+    }
+}
+
+/// The inner make has the lower pid. Where both are older than the analyzed part, it comes first there.
+#[test]
+fn a_make_below_another_has_its_slots_in_every_part() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.snapshot(-10, 20, 20, 1, None)
+        .exec(0, 10, 20, 20)
+        .fork(0, 50, 20, 10, 10)
+        .exec(1, 60, 10, 10)
+        .fork(1, 300, 10, 11, 11);
+    for event in &mut hand.life {
+        if let LifeKind::Exec(exec) = &mut event.kind {
+            exec.filename = b"/bin/make".to_vec().into();
+        }
+    }
+    for from in [0, 200] {
+        let options = Options {
+            from: Some(from),
+            timeline: true,
+            ..Options::default()
+        };
+        let tools = Tools::new(&analyze(&hand.trace(), &options), |_| Some(Some(2)));
+        let [one, other] = tools.jobs[..] else {
+            panic!("{tools:?}")
+        };
+        assert_eq!(one.pool, other.pool, "from {from}");
     }
 }

@@ -2,16 +2,14 @@
 //! in seconds since cargo's start, rounded to 10 ms.
 
 use std::collections::HashMap;
-use std::fmt;
 
-use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::Deserialize;
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
-use tr_analyze::tools::{self, Family};
+use tr_analyze::tools::Family;
 use tr_format::event::Argv;
 
 use crate::align::{align, Span};
-use crate::recording::{program, signed, Recording};
+use crate::recording::{imported, is_of, signed, Recording};
 use crate::{Error, Placed};
 
 const FORMAT: &str = "cargo --timings";
@@ -53,41 +51,6 @@ struct Section {
     end: f64,
 }
 
-/// A list of units that is not read further than its limit.
-struct List {
-    units: Vec<Unit>,
-    too_many: bool,
-}
-
-impl<'de> Deserialize<'de> for List {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct All;
-        impl<'de> Visitor<'de> for All {
-            type Value = List;
-
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                out.write_str("a list of units")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List, A::Error> {
-                let mut all = List {
-                    units: Vec::new(),
-                    too_many: false,
-                };
-                while let Some(unit) = list.next_element()? {
-                    if all.units.len() == MOST {
-                        all.too_many = true;
-                        all.units.clear();
-                    }
-                    all.units.push(unit);
-                }
-                Ok(all)
-            }
-        }
-        deserializer.deserialize_seq(All)
-    }
-}
-
 impl Timings {
     /// `None` for another page.
     pub(crate) fn read(bytes: &[u8]) -> Result<Option<Timings>, Error> {
@@ -102,20 +65,13 @@ impl Timings {
             format: FORMAT,
             what: format!("UNIT_DATA in line {}: {what}", lines + 1),
         };
-        let mut values = serde_json::Deserializer::from_slice(data).into_iter::<List>();
-        let list = match values.next() {
-            Some(Ok(list)) => list,
+        let mut values = serde_json::Deserializer::from_slice(data).into_iter::<Vec<Unit>>();
+        let mut units = match values.next() {
+            Some(Ok(units)) => units,
             Some(Err(error)) => return Err(damaged(error.to_string())),
             None => return Err(damaged("nothing follows".to_owned())),
         };
-        if list.too_many {
-            return Err(Error::Count {
-                format: FORMAT,
-                what: "units",
-                limit: MOST,
-            });
-        }
-        let mut units = list.units;
+        Error::at_most(MOST, units.len(), (FORMAT, "units"))?;
         // cargo does not measure doctests.
         units.retain(|unit| unit.duration > 0.0 || !unit.target.ends_with("(doc test)"));
         let rustc = rustc(before);
@@ -128,8 +84,7 @@ impl Timings {
         let spans: Vec<Span> = self.units.iter().map(Unit::span).collect();
         let mut best = Vec::new();
         let count = |found: &[Option<ProcessIx>]| found.iter().flatten().count();
-        let is_cargo = |ix: &ProcessIx| is_of(program(analysis.process(*ix)), Family::Cargo);
-        for cargo in analysis.process_ids().filter(is_cargo) {
+        for cargo in recording.of_family(Family::Cargo) {
             let children = &analysis.process(cargo).children;
             let mut works: HashMap<Work, Vec<ProcessIx>> = HashMap::new();
             for ix in children {
@@ -138,11 +93,8 @@ impl Timings {
                 }
             }
             let named = |unit: &Unit| {
-                let same = works
-                    .get(&unit.work())
-                    .map(Vec::as_slice)
-                    .unwrap_or_default();
-                unit.of_version(recording, same)
+                let same = works.get(&unit.work()).map(Vec::as_slice);
+                unit.of_version(recording, same.unwrap_or_default())
             };
             let named: Vec<Vec<ProcessIx>> = self.units.iter().map(named).collect();
             let compilers: Vec<ProcessIx> = works.into_values().flatten().collect();
@@ -190,10 +142,6 @@ enum Work {
     Run {
         package: Vec<u8>,
     },
-}
-
-fn is_of(program: &[u8], family: Family) -> bool {
-    tools::by_path(program).is_some_and(|tool| tool.family == family)
 }
 
 impl Work {
@@ -289,22 +237,17 @@ impl Unit {
     fn on(&self, recording: &Recording<'_>, process: ProcessIx, placed: &mut Placed) {
         let life = recording.analysis.process(process);
         let name = format!("{} v{}{}", self.name, self.version, self.target);
-        let span = |name: &str, (from, to), whole| Imported {
-            from,
-            to,
-            kind: ImportedKind::Unit,
-            name: name.as_bytes().into(),
-            result: None,
-            process,
-            thread: None,
-            whole,
-        };
-        placed.spans.push(span(&name, (life.start, life.end), true));
+        let of =
+            |name: &str, times| imported(ImportedKind::Unit, name.as_bytes(), (process, times));
+        placed.spans.push(Imported {
+            whole: true,
+            ..of(&name, (life.start, life.end))
+        });
         let start = signed(life.start);
         for (name, from, to) in self.parts() {
             let (from, to) = (start.saturating_add(from), start.saturating_add(to));
             if let Some(times) = recording.inside(process, from, to.max(from)) {
-                placed.spans.push(span(name, times, false));
+                placed.spans.push(of(name, times));
                 placed.parts += 1;
             }
         }

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
 use tr_analyze::sort::Rows;
 
-use crate::recording::{base, names, program, Recording};
+use crate::recording::{base, imported, names, program, Recording};
 use crate::{Error, Placed, RECORDS};
 
 const FORMAT: &str = "-ftime-trace";
@@ -200,33 +200,27 @@ impl TimeTrace {
             all: self.spans.len() as u64,
             ..Placed::default()
         };
-        let Some(process) = self.process(path, recording, begin, begin.saturating_add(longest))
-        else {
-            if recording.is_outside(begin, begin.saturating_add(longest)) {
+        let end = begin.saturating_add(longest);
+        let Some(process) = self.process(path, recording, begin, end) else {
+            if recording.is_outside(begin, end) {
                 placed.outside = placed.all;
             }
             return placed;
         };
         for span in &self.spans {
-            let (from, to) = (
-                begin.saturating_add(span.from),
-                begin.saturating_add(span.to),
-            );
+            let at = |time| begin.saturating_add(time);
+            let (from, to) = (at(span.from), at(span.to));
             if recording.is_outside(from, to) {
                 placed.outside += 1;
             } else if let Some((from, to)) = recording.inside(process, from, to) {
-                let other_thread = span.tid != self.pid;
+                let other = Some(span.tid).filter(|tid| *tid != self.pid);
                 placed.spans.push(Imported {
-                    from,
-                    to,
-                    kind: ImportedKind::Unit,
-                    name: span.name.as_bytes().into(),
-                    result: None,
-                    process,
-                    thread: other_thread
-                        .then(|| recording.thread(process, span.tid))
-                        .flatten(),
-                    whole: false,
+                    thread: other.and_then(|tid| recording.thread(process, tid)),
+                    ..imported(
+                        ImportedKind::Unit,
+                        span.name.as_bytes(),
+                        (process, (from, to)),
+                    )
                 });
             }
         }

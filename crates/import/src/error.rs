@@ -35,3 +35,21 @@ pub enum Error {
         what: String,
     },
 }
+
+impl Error {
+    /// Whether so many records are no more than the limit.
+    pub(crate) fn at_most(
+        limit: usize,
+        count: usize,
+        (format, what): (&'static str, &'static str),
+    ) -> Result<(), Error> {
+        match count <= limit {
+            true => Ok(()),
+            false => Err(Error::Count {
+                format,
+                what,
+                limit,
+            }),
+        }
+    }
+}

@@ -25,22 +25,15 @@ pub struct Report {
     suites: Vec<Suite>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Suite {
-    name: String,
-    at: Option<Date>,
-    /// In ns.
-    length: Option<i64>,
+    it: Facts,
     cases: Vec<Case>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Case {
-    name: String,
-    class: String,
-    at: Option<Date>,
-    /// In ns.
-    length: Option<i64>,
+    it: Facts,
     result: &'static str,
 }
 
@@ -107,13 +100,7 @@ impl Report {
                 Event::Eof => break,
                 _ => {}
             }
-            if parser.cases > RECORDS {
-                return Err(Error::Count {
-                    format: FORMAT,
-                    what: "tests",
-                    limit: RECORDS,
-                });
-            }
+            Error::at_most(RECORDS, parser.cases, (FORMAT, "tests"))?;
         }
         let suites = parser.suites;
         Ok(began.then_some(Report { suites }))
@@ -129,11 +116,8 @@ impl Parser {
         });
         match element.name().as_ref() {
             "testsuite" => {
-                let it = Facts::read(element.attributes())?;
                 self.suites.push(Suite {
-                    name: it.name,
-                    at: it.at,
-                    length: it.length,
+                    it: Facts::read(element.attributes())?,
                     cases: Vec::new(),
                 });
                 self.cases += 1;
@@ -144,13 +128,8 @@ impl Parser {
                 let suite = around.and_then(|at| self.suites.get_mut(at));
                 let suite = suite.ok_or("a testcase outside of any testsuite")?;
                 self.cases += 1;
-                suite.cases.push(Case {
-                    name: it.name,
-                    class: it.class,
-                    at: it.at,
-                    length: it.length,
-                    result: "passed",
-                });
+                let result = "passed";
+                suite.cases.push(Case { it, result });
                 Ok(Open::Case)
             }
             name @ ("failure" | "error" | "skipped") => {
@@ -172,11 +151,12 @@ impl Parser {
 }
 
 /// The attributes of a suite or a test.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Facts {
     name: String,
     class: String,
     at: Option<Date>,
+    /// In ns.
     length: Option<i64>,
 }
 

@@ -4,10 +4,10 @@
 use std::collections::HashMap;
 
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
-use tr_analyze::tools::{self, Family};
+use tr_analyze::tools::Family;
 
 use crate::align::{align, Span};
-use crate::recording::{program, Recording};
+use crate::recording::{imported, Recording};
 use crate::{Error, Placed, RECORDS};
 
 const FORMAT: &str = ".ninja_log";
@@ -77,13 +77,7 @@ impl Log {
             let wrong = || damaged(at + 1, "not start, end, time, output and hash");
             let line = Line::read(line).ok_or_else(wrong)?;
             last.insert(line.output, (at, line));
-            if last.len() > RECORDS {
-                return Err(Error::Count {
-                    format: FORMAT,
-                    what: "outputs",
-                    limit: RECORDS,
-                });
-            }
+            Error::at_most(RECORDS, last.len(), (FORMAT, "outputs"))?;
         }
         let mut last: Vec<(usize, Line)> = last.into_values().collect();
         last.sort_unstable_by_key(|(at, _)| *at);
@@ -108,14 +102,10 @@ impl Log {
     /// Places each command on the process that ninja started for it.
     pub(crate) fn place(&self, recording: &Recording<'_>) -> Placed {
         let analysis = recording.analysis;
-        let is_ninja = |ix: &ProcessIx| {
-            let tool = tools::by_path(program(analysis.process(*ix)));
-            tool.is_some_and(|tool| tool.family == Family::Ninja)
-        };
         let mut found: Vec<(&Edge, ProcessIx)> = Vec::new();
         // The log has the last command of each output: the last run has all of its own there.
         let mut left: Vec<&Edge> = self.edges.iter().collect();
-        for ninja in analysis.process_ids().filter(is_ninja).rev() {
+        for ninja in recording.of_family(Family::Ninja).rev() {
             let children = &analysis.process(ninja).children;
             let words = words(recording, children);
             let named = |edge: &&Edge| edge.named(&words);
@@ -153,22 +143,17 @@ impl Edge {
 
     fn on(&self, recording: &Recording<'_>, process: ProcessIx) -> Imported {
         let life = recording.analysis.process(process);
-        let mut name = self
-            .outputs
-            .first()
-            .map_or(Vec::new(), |first| first.to_vec());
+        let mut name = self.outputs.first().cloned().unwrap_or_default().into_vec();
         if self.outputs.len() > 1 {
             name.extend_from_slice(format!(" and {} more", self.outputs.len() - 1).as_bytes());
         }
         Imported {
-            from: life.start,
-            to: life.end,
-            kind: ImportedKind::Target,
-            name: name.into(),
-            result: None,
-            process,
-            thread: None,
             whole: true,
+            ..imported(
+                ImportedKind::Target,
+                &name,
+                (process, (life.start, life.end)),
+            )
         }
     }
 }

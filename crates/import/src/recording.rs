@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
+use tr_analyze::model::{Analysis, Imported, ImportedKind, Process, ProcessIx, ThreadIx};
+use tr_analyze::tools::{self, Family};
 use tr_format::event::Ktime;
 
 /// The most by which a tool's clock and the recording's may differ, in ns: times of the day are
@@ -29,6 +30,12 @@ impl<'a> Recording<'a> {
     /// The processes with a pid.
     pub fn with_pid(&self, pid: u32) -> &[ProcessIx] {
         self.by_pid.get(&pid).map_or(&[], Vec::as_slice)
+    }
+
+    /// The processes that are programs of a family.
+    pub fn of_family(&self, family: Family) -> impl DoubleEndedIterator<Item = ProcessIx> + '_ {
+        let is = move |ix: &ProcessIx| is_of(program(self.analysis.process(*ix)), family);
+        self.analysis.process_ids().filter(is)
     }
 
     /// The recording's time at a time since 1970, both in ns: the clocks are read at the start
@@ -113,6 +120,29 @@ fn is_path(arg: &[u8], word: &[u8]) -> bool {
         return false;
     };
     before.last().is_none_or(|last| b"/=:".contains(last)) || before == b"-o"
+}
+
+/// Whether a program is of a family.
+pub fn is_of(program: &[u8], family: Family) -> bool {
+    tools::by_path(program).is_some_and(|tool| tool.family == family)
+}
+
+/// A part of a process's life.
+pub fn imported(
+    kind: ImportedKind,
+    name: &[u8],
+    (process, (from, to)): (ProcessIx, (Ktime, Ktime)),
+) -> Imported {
+    Imported {
+        from,
+        to,
+        kind,
+        name: name.into(),
+        result: None,
+        process,
+        thread: None,
+        whole: false,
+    }
 }
 
 /// The base of the program's path in a process's last command line.

@@ -174,7 +174,7 @@ object! {
             let threads = threads(analysis, process).map(|t| t.migrations);
             by_events(analysis, threads.fold(0, u64::saturating_add))
         },
-        max_off_cpu_ns: Option<u64> = process.max_off_cpu.map(|stretch| stretch.length),
+        max_off_cpu_ns: Option<u64> = process.max_off_cpu,
         max_rss_bytes: Option<u64> = process.max_rss,
         tree: Tree = Tree::new(&process.tree),
         // Only of a server.

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tr_format::container::{Container, Evidence};
+use tr_format::container::Container;
 use tr_format::event::Tgid;
 
 use crate::ids::ProcIx;
@@ -11,20 +11,12 @@ use crate::ids::ProcIx;
 /// The most processes of runtimes that an analysis keeps.
 const MOST: usize = 1 << 16;
 
-/// A process of a container's runtime.
 #[derive(Clone, Debug)]
 pub(crate) struct Runtime {
     pub process: ProcIx,
-    /// The process that asked for it.
-    pub client: Option<Tgid>,
-    pub evidence: Evidence,
-    pub id: Arc<[u8]>,
-    pub name: Arc<[u8]>,
-    pub image: Arc<[u8]>,
-    pub throttled: Option<u64>,
+    pub container: Container,
 }
 
-/// The processes of containers' runtimes.
 #[derive(Debug, Default)]
 pub(crate) struct Containers {
     /// Those that are recorded though they are no descendants, before their snapshot.
@@ -53,7 +45,8 @@ impl Containers {
 
     /// How long a quota has throttled a container so far.
     pub fn throttle(&mut self, id: &[u8], ns: u64) {
-        if let Some(first) = self.runtimes.iter_mut().find(|it| *it.id == *id) {
+        let mut all = self.runtimes.iter_mut().map(|it| &mut it.container);
+        if let Some(first) = all.find(|it| *it.id == *id) {
             first.throttled = first.throttled.max(Some(ns));
         }
     }
@@ -66,18 +59,13 @@ impl Containers {
             }
         };
         if let Some(last) = self.runtimes.iter_mut().rfind(|it| it.process == process) {
-            known(&mut last.id, &container.id);
-            known(&mut last.name, &container.name);
-            known(&mut last.image, &container.image);
+            known(&mut last.container.id, &container.id);
+            known(&mut last.container.name, &container.name);
+            known(&mut last.container.image, &container.image);
         } else if self.runtimes.len() < MOST {
             self.runtimes.push(Runtime {
                 process,
-                client: Some(container.client).filter(|client| client.0 != 0),
-                evidence: container.evidence,
-                id: Arc::clone(&container.id),
-                name: Arc::clone(&container.name),
-                image: Arc::clone(&container.image),
-                throttled: None,
+                container: container.clone(),
             });
         }
     }

@@ -1,7 +1,6 @@
 //! The disks that threads waited for, and the files that they waited for in fsync.
 
-use std::collections::{BTreeMap, HashMap};
-use std::hash::Hash;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tr_format::device::Device;
@@ -27,44 +26,26 @@ pub struct WaitedDisks {
     unknown: Vec<(Ktime, Ktime)>,
 }
 
-/// What threads wait for, by time.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Changes<T> {
-    all: Vec<T>,
-    /// The times from which on a thread waits for another one, in order; `None`: not known.
-    of: BTreeMap<ThreadIx, Vec<(Ktime, Option<usize>)>>,
-}
+/// The times from which on each thread waits for another one, in order; `None`: not known.
+type Changes<T> = BTreeMap<ThreadIx, Vec<(Ktime, Option<T>)>>;
 
-impl<T> Default for Changes<T> {
-    fn default() -> Changes<T> {
-        Changes {
-            all: Vec::new(),
-            of: BTreeMap::new(),
-        }
-    }
-}
-
-impl<T> Changes<T> {
-    fn at(&self, thread: ThreadIx, start: Ktime) -> Option<&T> {
-        let changes = self.of.get(&thread)?;
-        let after = changes.partition_point(|(time, _)| *time <= start);
-        let (_, of) = changes.get(after.checked_sub(1)?)?;
-        self.all.get((*of)?)
-    }
+fn at<T>(changes: &Changes<T>, thread: ThreadIx, start: Ktime) -> Option<&T> {
+    let changes = changes.get(&thread)?;
+    let after = changes.partition_point(|(time, _)| *time <= start);
+    let (_, of) = changes.get(after.checked_sub(1)?)?;
+    of.as_ref()
 }
 
 impl WaitedDisks {
     /// The disk of a thread's wait for block I/O that began at `start`, if it is known.
     pub fn of(&self, thread: ThreadIx, start: Ktime) -> Option<&Disk> {
-        self.disks
-            .at(thread, start)
-            .filter(|_| self.is_known(start))
+        at(&self.disks, thread, start).filter(|_| self.is_known(start))
     }
 
     /// The last component of the path of the file of a thread's wait in fsync or one of its
     /// relatives that began at `start`, if it is known.
     pub fn file(&self, thread: ThreadIx, start: Ktime) -> Option<&[u8]> {
-        let file = self.files.at(thread, start)?;
+        let file = at(&self.files, thread, start)?;
         Some(&**file).filter(|_| self.is_known(start))
     }
 
@@ -76,51 +57,25 @@ impl WaitedDisks {
 
 #[derive(Debug, Default)]
 pub(crate) struct Disks {
-    disks: Collected<Disk>,
-    files: Collected<Arc<[u8]>>,
+    disks: Vec<(Ktime, TaskIx, Option<Disk>)>,
+    files: Vec<(Ktime, TaskIx, Option<Arc<[u8]>>)>,
     unknown: Vec<(Ktime, Ktime)>,
 }
 
-#[derive(Debug)]
-struct Collected<T> {
-    all: HashMap<T, usize>,
-    changes: Vec<(Ktime, TaskIx, Option<usize>)>,
-}
-
-impl<T> Default for Collected<T> {
-    fn default() -> Collected<T> {
-        Collected {
-            all: HashMap::new(),
-            changes: Vec::new(),
+fn by_thread<T>(
+    all: Vec<(Ktime, TaskIx, Option<T>)>,
+    thread: impl Fn(TaskIx) -> Option<ThreadIx>,
+) -> Changes<T> {
+    let mut changes = Changes::new();
+    for (time, task, of) in all {
+        if let Some(thread) = thread(task) {
+            changes.entry(thread).or_default().push((time, of));
         }
     }
-}
-
-impl<T: Hash + Eq> Collected<T> {
-    fn push(&mut self, time: Ktime, task: TaskIx, of: Option<T>) {
-        let next = self.all.len();
-        let of = of.map(|of| *self.all.entry(of).or_insert(next));
-        self.changes.push((time, task, of));
-    }
-
-    fn finish(self, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> Changes<T> {
-        let mut all: Vec<_> = self.all.into_iter().collect();
-        all.sort_unstable_by_key(|(_, at)| *at);
-        let mut of: BTreeMap<ThreadIx, Vec<_>> = BTreeMap::new();
-        for (time, task, what) in self.changes {
-            if let Some(thread) = thread(task) {
-                of.entry(thread).or_default().push((time, what));
-            }
-        }
-        Changes {
-            all: all.into_iter().map(|(what, _)| what).collect(),
-            of,
-        }
-    }
+    changes
 }
 
 impl Disks {
-    /// The most changes that an analysis keeps.
     const MOST: usize = 1 << 20;
 
     pub(crate) fn take(
@@ -142,7 +97,7 @@ impl Disks {
         let Some(task) = task(tid) else {
             return;
         };
-        if self.disks.changes.len() + self.files.changes.len() >= Disks::MOST {
+        if self.disks.len() + self.files.len() >= Disks::MOST {
             if self.unknown.last().is_none_or(|it| it.1 != Ktime(u64::MAX)) {
                 self.unknown.push((time, Ktime(u64::MAX)));
             }
@@ -154,15 +109,15 @@ impl Disks {
                     device,
                     name: Arc::clone(&wait.name),
                 });
-                self.disks.push(time, task, disk);
+                self.disks.push((time, task, disk));
             }
             LifeKind::SyncFile(file) => {
                 let name = Some(&file.name).filter(|name| !name.is_empty());
-                self.files.push(time, task, name.cloned());
+                self.files.push((time, task, name.cloned()));
             }
             _ => {
-                self.disks.push(time, task, None);
-                self.files.push(time, task, None);
+                self.disks.push((time, task, None));
+                self.files.push((time, task, None));
             }
         }
     }
@@ -170,8 +125,8 @@ impl Disks {
     /// Those of the model's threads.
     pub(crate) fn finish(self, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> WaitedDisks {
         WaitedDisks {
-            disks: self.disks.finish(&thread),
-            files: self.files.finish(&thread),
+            disks: by_thread(self.disks, &thread),
+            files: by_thread(self.files, &thread),
             unknown: self.unknown,
         }
     }

@@ -48,7 +48,6 @@ impl<T> Lookup<T> {
 /// longer before it asks again.
 const SAME_PACKET: u64 = 100_000_000;
 
-/// Collects the lookups of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Lookups {
     all: Vec<Lookup<Option<TaskIx>>>,
@@ -61,8 +60,8 @@ pub(crate) struct Lookups {
 }
 
 impl Lookups {
-    /// The most queries that are kept.
-    pub const MOST: usize = 1 << 19;
+    /// The most queries that are kept, with some 300 bytes for each.
+    const MOST: usize = 1 << 19;
 
     /// Takes an event; `task` finds a task by its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {

@@ -25,7 +25,6 @@ pub enum MemoryKind {
     Killed(Option<u64>),
 }
 
-/// The memory events of the recorded tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     all: Vec<MemoryEvent<TaskIx>>,
@@ -34,7 +33,6 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// The most events that an analysis keeps.
     const MOST: usize = 1 << 20;
 
     /// Takes an event; `task` finds a task by its tid.

@@ -60,7 +60,6 @@ struct Draft {
     connection: Connection,
 }
 
-/// Collects the connections of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     all: Vec<Draft>,
@@ -70,8 +69,8 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    /// The most connections that are kept.
-    pub const MOST: usize = 1 << 20;
+    /// The most connections that are kept, with some 200 bytes for each.
+    const MOST: usize = 1 << 20;
 
     /// Takes an event; `task` finds a task by its tid.
     pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {

@@ -7,7 +7,6 @@ use tr_format::event::{Tgid, Tid};
 
 use crate::ids::ProcIx;
 
-/// The most servers that an analysis keeps.
 const MOST: usize = 1 << 16;
 
 #[derive(Clone, Debug)]

@@ -24,8 +24,8 @@ pub struct Sampled {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Timed {
-    pub thread: ThreadIx,
+pub struct Timed<T = ThreadIx> {
+    pub thread: T,
     /// Its time; of a wait the end, which is the thread's switch-in or the span's end.
     pub time: Ktime,
     /// On a CPU, or off CPU.
@@ -84,33 +84,22 @@ impl Stacks {
 /// What the samples of a row have in common.
 type Key = (TaskIx, Doing, u32, bool);
 
-/// A [`Timed`] before its thread is known.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct OfTask {
-    task: TaskIx,
-    time: Ktime,
-    doing: Doing,
-    stack: u32,
-    ns: u64,
-}
-
-/// Collects the samples of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     sums: BTreeMap<Key, (u64, u64)>,
     /// Each sample, if they are asked for.
-    pub timed: Option<Vec<OfTask>>,
+    pub timed: Option<Vec<Timed<TaskIx>>>,
     known: Stacks,
     /// Samples, frames and stacks beyond the limit.
     pub left_out: u64,
 }
 
 impl Collected {
-    /// The most stacks, frames and sums of samples that are kept.
-    pub const MOST: usize = 1 << 22;
+    /// The most stacks, frames and sums of samples that are kept, with some 50 bytes for each.
+    const MOST: usize = 1 << 22;
 
     /// The most mapped files that are kept.
-    pub const MODULES: usize = 1 << 16;
+    const MODULES: usize = 1 << 16;
 
     /// Takes an event of stacks that is no sample.
     pub fn define(&mut self, kind: &LifeKind) {
@@ -154,8 +143,8 @@ impl Collected {
         *count += 1;
         *sum = sum.saturating_add(ns);
         match &mut self.timed {
-            Some(timed) if timed.len() < Collected::MOST => timed.push(OfTask {
-                task,
+            Some(timed) if timed.len() < Collected::MOST => timed.push(Timed {
+                thread: task,
                 time,
                 doing: sample.doing,
                 stack: sample.stack(),
@@ -186,7 +175,7 @@ impl Collected {
         let mut timed: Vec<Timed> = timed
             .filter_map(|it| {
                 Some(Timed {
-                    thread: thread(it.task)?,
+                    thread: thread(it.thread)?,
                     time: it.time,
                     doing: it.doing,
                     stack: it.stack,

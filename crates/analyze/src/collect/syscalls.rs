@@ -17,7 +17,6 @@ pub struct Call {
     pub sum: CallSum,
 }
 
-/// Sums up the calls of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     /// By process, and by call: its number, and whether it is of a 32-bit program.
@@ -27,8 +26,8 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// The most sums that are kept.
-    pub const MOST: usize = 1 << 20;
+    /// The most sums that are kept, with some 100 bytes for each.
+    const MOST: usize = 1 << 20;
 
     /// Adds the calls of a process that lived from `life.0` to `life.1`. Those of an interval of
     /// which the span has less than half belong to another window.

@@ -5,7 +5,6 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Mutex, PoisonError};
 
 use crate::sort::Rows;
 use rayon::prelude::*;
@@ -13,7 +12,7 @@ use tr_format::event::{Ktime, LifeEvent, Stream};
 use tr_format::sched::{flag, SchedBlock};
 use tr_format::Error;
 
-use super::blocks::{Block, Blocks, Content, Counts, Loaded, Rest, Spare};
+use super::blocks::{Block, Blocks, Content, Counts, Loaded, Pool, Rest, Spare};
 use super::sort::{by_time, Sorter};
 use super::{nothing, Record, LIFE};
 
@@ -38,14 +37,7 @@ pub struct SortedRun {
     pub(super) records: Vec<Record>,
     pub(super) lives: Vec<LifeEvent>,
     /// No event of a later run is before this time; `None`: this is the last run.
-    pub(super) limit: Option<u64>,
-}
-
-impl SortedRun {
-    /// No event of a later run is before this time; `None`: this is the last run.
-    pub fn limit(&self) -> Option<u64> {
-        self.limit
-    }
+    pub(crate) limit: Option<u64>,
 }
 
 /// The place of an event: chain, block, event.
@@ -61,7 +53,6 @@ struct Chain {
     latest: u64,
 }
 
-/// The number of a stream among all.
 fn place(stream: Stream) -> u32 {
     match stream {
         Stream::Cpu(cpu) => u32::from(cpu.0),
@@ -83,12 +74,15 @@ pub struct Batches<B: Blocks> {
     read: u64,
     all: u64,
     batch: u64,
-    largest_inversion: u64,
-    counts: Counts,
+    /// The largest step back in time inside one ring so far, in ns. The recorder's own
+    /// events, which report the past, do not count.
+    pub(crate) largest_inversion: u64,
+    /// The scheduling events that have been read.
+    pub(crate) counts: Counts,
     unreadable: BTreeMap<u64, Error>,
     /// Memory of used blocks and runs.
     blocks: Spare,
-    runs: Mutex<Vec<SortedRun>>,
+    runs: Pool<SortedRun>,
 }
 
 impl<B: Blocks> Batches<B> {
@@ -126,19 +120,8 @@ impl<B: Blocks> Batches<B> {
             counts: Counts::default(),
             unreadable: BTreeMap::new(),
             blocks: Spare::default(),
-            runs: Mutex::default(),
+            runs: Pool::default(),
         }
-    }
-
-    /// The largest step back in time inside one ring so far, in ns. The recorder's own
-    /// events, which report the past, do not count.
-    pub fn largest_inversion(&self) -> u64 {
-        self.largest_inversion
-    }
-
-    /// The number of scheduling events that have been read.
-    pub fn counts(&self) -> Counts {
-        self.counts
     }
 
     /// The errors of unreadable frames so far.
@@ -153,8 +136,7 @@ impl<B: Blocks> Batches<B> {
 
     /// Takes back the memory of a run.
     pub fn spare(&self, run: SortedRun) {
-        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        runs.push(run);
+        self.runs.put(run);
     }
 
     /// The next runs, in order; `None` at the end.
@@ -173,7 +155,6 @@ impl<B: Blocks> Batches<B> {
         }
     }
 
-    /// Reads the next blocks.
     fn load(&mut self) {
         let rest = self.queue.get(self.next..).unwrap_or_default();
         let (mut events, mut count) = (0, 0);
@@ -224,9 +205,7 @@ impl<B: Blocks> Batches<B> {
             .par_iter()
             .with_max_len(1)
             .map(|span| {
-                let mut spare = spare.lock().unwrap_or_else(PoisonError::into_inner);
-                let used = spare.pop().unwrap_or_default();
-                drop(spare);
+                let used = spare.take();
                 let mut lives = used.lives;
                 lives.clear();
                 SortedRun {
@@ -338,7 +317,6 @@ fn share(runs: &mut [SortedRun], chains: &mut [Chain], places: &[Place]) {
     }
 }
 
-/// A part of a block.
 struct Piece<'a> {
     block: &'a SchedBlock,
     start: usize,
@@ -423,7 +401,6 @@ fn sorted(
     records
 }
 
-/// Appends events of a block.
 fn append(block: &SchedBlock, start: usize, end: usize, records: &mut Vec<Record>) {
     let cpu = block.cpu.0;
     let columns = (

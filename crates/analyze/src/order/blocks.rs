@@ -27,37 +27,39 @@ pub trait Blocks: Sync {
     fn read(&self, key: &Self::Key, spare: &Spare) -> Read;
 }
 
-/// Memory of used blocks, for the next ones.
+/// Memory that has been used, for the next ones.
+#[derive(Debug, Default)]
+pub struct Pool<T>(Mutex<Vec<T>>);
+
+impl<T: Default> Pool<T> {
+    /// A used one, or a new one.
+    pub fn take(&self) -> T {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.pop().unwrap_or_default()
+    }
+
+    /// Takes a used one back.
+    pub fn put(&self, used: T) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(used);
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct Spare {
-    sched: Mutex<Vec<SchedBlock>>,
-    life: Mutex<Vec<Vec<LifeEvent>>>,
+    pub sched: Pool<SchedBlock>,
+    /// They are empty.
+    pub life: Pool<Vec<LifeEvent>>,
 }
 
 impl Spare {
-    /// For a block of scheduling events.
-    pub fn sched(&self) -> SchedBlock {
-        let mut sched = self.sched.lock().unwrap_or_else(PoisonError::into_inner);
-        sched.pop().unwrap_or_default()
-    }
-
-    /// For one of other events; it is empty.
-    pub fn life(&self) -> Vec<LifeEvent> {
-        let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
-        life.pop().unwrap_or_default()
-    }
-
     /// Takes that of a block.
     pub fn put(&self, content: Content) {
         match content {
-            Content::Sched(block) => {
-                let mut sched = self.sched.lock().unwrap_or_else(PoisonError::into_inner);
-                sched.push(block);
-            }
+            Content::Sched(block) => self.sched.put(block),
             Content::Life(mut events) => {
                 events.clear();
-                let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
-                life.push(events);
+                self.life.put(events);
             }
         }
     }
@@ -91,7 +93,6 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Adds others to them.
     pub fn add(&mut self, other: &Counts) {
         self.switches += other.switches;
         self.wakings += other.wakings;
@@ -173,7 +174,6 @@ impl Lives {
 }
 
 impl Loaded {
-    /// Sorts what was read.
     pub fn new(read: Read) -> Loaded {
         let mut loaded = Loaded {
             events: Rest::Life(Lives::default()),

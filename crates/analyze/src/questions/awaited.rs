@@ -1,7 +1,7 @@
 //! The object of a wait: from the system call in which a thread went to sleep, its state,
 //! and the task or interrupt that woke it.
 
-use tr_format::event::Reason;
+use tr_format::event::{Ktime, Reason};
 
 use crate::kinds::Kind;
 use crate::model::{Analysis, Process, ThreadIx};
@@ -119,7 +119,7 @@ impl Analysis {
     }
 
     /// The process had a TCP connection, or asked a DNS server, when the wait began.
-    fn is_online(&self, thread: ThreadIx, wait: &Stretch) -> bool {
+    pub(super) fn is_online(&self, thread: ThreadIx, wait: &Stretch) -> bool {
         let process = self.thread(thread).process;
         self.online.covers(process, wait.from)
     }
@@ -130,7 +130,7 @@ impl Analysis {
             return false;
         };
         let parent = self.process(self.thread(waker).process).parent;
-        self.exits(waker, stretch) && parent == Some(self.thread(thread).process)
+        self.has_exited(waker, stretch.to) && parent == Some(self.thread(thread).process)
     }
 
     /// Thread and waker are clients of a job server. A client that waits for a child is woken
@@ -140,12 +140,12 @@ impl Analysis {
             return false;
         };
         let is_client = |ix| is_client(self.process(self.thread(ix).process));
-        !self.exits(waker, stretch) && is_client(thread) && is_client(waker)
+        !self.has_exited(waker, stretch.to) && is_client(thread) && is_client(waker)
     }
 
-    /// Whether a thread exits when it ends a wait.
-    fn exits(&self, waker: ThreadIx, wait: &Stretch) -> bool {
-        self.thread(waker).exited.is_some_and(|at| at <= wait.to)
+    /// Whether a thread has begun to exit by a time: so it ends a wait by that.
+    pub(super) fn has_exited(&self, thread: ThreadIx, by: Ktime) -> bool {
+        self.thread(thread).exited.is_some_and(|at| at <= by)
     }
 }
 

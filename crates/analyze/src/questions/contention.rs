@@ -5,6 +5,7 @@
 //! knows: the CPU was idle, a hypervisor or a quota had it, or the task was moved from another CPU.
 
 use std::collections::{BTreeMap, HashMap};
+use std::iter::Peekable;
 
 use tr_format::event::{Comm, CpuId, Ktime, Tid};
 use tr_format::meta::Scope;
@@ -94,21 +95,17 @@ fn wait(timeline: &Timeline, thread: ThreadIx, number: usize) -> Option<Wait> {
 impl Contention {
     /// `None`: the recording does not tell who had the CPUs.
     pub fn new(analysis: &Analysis) -> Option<Contention> {
-        let timeline = analysis
-            .timeline
-            .as_ref()
-            .filter(|_| analysis.outside.is_told() || analysis.meta.scope == Scope::All)?;
+        let told = analysis.outside.is_told() || analysis.meta.scope == Scope::All;
+        let timeline = analysis.timeline.as_ref().filter(|_| told)?;
         let own = Own::of(analysis);
         let mut cpus: BTreeMap<CpuId, Vec<Slice>> = BTreeMap::new();
         let mut put = |cpu, from, to, other| {
-            let before = Sums::default();
-            let slice = Slice {
+            cpus.entry(cpu).or_default().push(Slice {
                 from,
                 to,
                 other,
-                before,
-            };
-            cpus.entry(cpu).or_default().push(slice);
+                before: Sums::default(),
+            });
         };
         for thread in analysis.thread_ids() {
             let stranger = !own.has_thread(analysis, thread);
@@ -204,7 +201,12 @@ impl Contention {
         for (cpu, mut changes) in changes {
             changes.sort_unstable();
             let slices = self.cpus.get(&cpu).map_or(&[][..], Vec::as_slice);
-            let mut waited = Waited::new(&changes);
+            let mut waited = Waited {
+                changes: changes.iter().peekable(),
+                now: Ktime(0),
+                waiting: 0,
+                sum: 0,
+            };
             for slice in slices {
                 let since = waited.until(slice.from);
                 let ns = waited.until(slice.to).saturating_sub(since);
@@ -229,27 +231,13 @@ impl Contention {
 
 /// The sum of all waits for a CPU up to a time that only grows.
 struct Waited<'a> {
-    changes: std::slice::Iter<'a, (Ktime, bool)>,
-    next: Option<&'a (Ktime, bool)>,
+    changes: Peekable<std::slice::Iter<'a, (Ktime, bool)>>,
     now: Ktime,
     waiting: u64,
     sum: u64,
 }
 
-impl<'a> Waited<'a> {
-    fn new(changes: &'a [(Ktime, bool)]) -> Waited<'a> {
-        let mut changes = changes.iter();
-        let next = changes.next();
-        let now = next.map_or(Ktime(0), |first| first.0);
-        Waited {
-            changes,
-            next,
-            now,
-            waiting: 0,
-            sum: 0,
-        }
-    }
-
+impl Waited<'_> {
     fn pass(&mut self, time: Ktime) {
         let ns = time.since(self.now.min(time));
         self.sum = self.sum.saturating_add(ns.saturating_mul(self.waiting));
@@ -257,13 +245,12 @@ impl<'a> Waited<'a> {
     }
 
     fn until(&mut self, time: Ktime) -> u64 {
-        while let Some((at, begins)) = self.next.copied().filter(|(at, _)| *at <= time) {
-            self.pass(at);
+        while let Some((at, begins)) = self.changes.next_if(|(at, _)| *at <= time) {
+            self.pass(*at);
             self.waiting = match begins {
                 true => self.waiting + 1,
                 false => self.waiting.saturating_sub(1),
             };
-            self.next = self.changes.next();
         }
         self.pass(time);
         self.sum

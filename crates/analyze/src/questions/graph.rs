@@ -21,7 +21,6 @@ pub(crate) enum Cause {
     Own(Kind),
 }
 
-/// The graph of a recording.
 #[derive(Clone, Copy)]
 pub(crate) struct Graph<'a> {
     pub analysis: &'a Analysis,
@@ -86,13 +85,12 @@ impl<'a> Graph<'a> {
     /// The kind of a wait that no recorded thread ended; `by_task`: a task that is not recorded,
     /// or a kernel thread, did.
     pub fn wait(&self, thread: ThreadIx, stretch: &Stretch, by_task: bool) -> Kind {
-        let process = self.analysis.thread(thread).process;
-        let online = self.analysis.online.covers(process, stretch.from);
-        let awaited = self.analysis.awaited(thread, stretch);
         let fault = stretch.reason == Reason::PageFault;
         if fault && self.analysis.short_of_memory.contains(&thread) {
             return Kind::Memory;
         }
+        let online = self.analysis.is_online(thread, stretch);
+        let awaited = self.analysis.awaited(thread, stretch);
         awaited.unwrap_or(Awaited::Unknown).kind(by_task, online)
     }
 

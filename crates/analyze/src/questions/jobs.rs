@@ -141,8 +141,9 @@ impl Tools {
 fn outermost_makes(analysis: &Analysis) -> Arena<ProcessIx, Option<ProcessIx>> {
     let mut makes: Arena<ProcessIx, Option<ProcessIx>> =
         analysis.process_ids().map(|_| None).collect();
-    // A parent comes before its children.
-    for ix in analysis.process_ids() {
+    let all = analysis.process_ids();
+    let roots = all.filter(|ix| analysis.process(*ix).parent.is_none());
+    for ix in roots.flat_map(|root| analysis.below(root)) {
         let process = analysis.process(ix);
         let above = process.parent.and_then(|parent| makes[parent]);
         makes[ix] = above.or(Some(ix).filter(|ix| is_make(analysis, *ix)));
@@ -171,7 +172,6 @@ impl Started {
     }
 }
 
-/// The jobs among a tool's children.
 fn children(graph: &Graph<'_>, owner: ProcessIx, family: Family, waits: &[Wait]) -> Vec<ProcessIx> {
     let analysis = graph.analysis;
     let process = analysis.process(owner);

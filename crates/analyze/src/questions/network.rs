@@ -66,14 +66,14 @@ impl Ends {
         let process = analysis.thread(segment.thread).process;
         let candidates = self.0.get(&process).map_or(&[][..], Vec::as_slice);
         let open = during(analysis, candidates, segment);
-        let connection = one_end(analysis, &open);
-        let local = connection.is_some_and(|at| is_local(analysis, at));
+        let connection = one_end(&open);
+        let local = connection.is_some_and(|(_, it)| is_local(it));
         let by = segment.ended_by(analysis).filter(|it| !it.kthread);
         Waited {
             process,
-            connection,
+            connection: connection.map(|(at, _)| at),
             local,
-            elsewhere: !open.is_empty() && open.iter().all(|at| is_elsewhere(analysis, *at)),
+            elsewhere: !open.is_empty() && open.iter().all(|(_, it)| is_elsewhere(it)),
             server: by.filter(|_| local).map(|it| it.comm),
             ns: segment.length(),
         }
@@ -93,33 +93,19 @@ pub fn among_themselves(analysis: &Analysis) -> HashSet<ProcessIx> {
 }
 
 /// The other end of a connection is in this machine, or its container.
-fn is_local(analysis: &Analysis, at: usize) -> bool {
-    let Some(it) = analysis.connections.get(at) else {
-        return false;
-    };
+fn is_local(it: &Connection) -> bool {
     let remote = it.remote.address;
-    let loopback = match remote {
-        Address::V4(ip) => ip.is_loopback(),
-        Address::V6(ip) => ip.is_loopback(),
-        Address::Masked(_) => false,
-    };
-    loopback || it.local.is_some_and(|local| local.address == remote)
+    remote.is_loopback() == Some(true) || it.local.is_some_and(|local| local.address == remote)
 }
 
 /// The other end of a connection is in another machine.
-fn is_elsewhere(analysis: &Analysis, at: usize) -> bool {
-    let Some(it) = analysis.connections.get(at) else {
-        return false;
-    };
+fn is_elsewhere(it: &Connection) -> bool {
     let remote = match it.remote.address {
         Address::V4(ip) => IpAddr::V4(ip),
         Address::V6(ip) => ip.to_canonical(),
         Address::Masked(_) => return false,
     };
-    is_public(remote)
-        && it
-            .local
-            .is_none_or(|local| local.address != it.remote.address)
+    is_public(remote) && !is_local(it)
 }
 
 /// Not of an interface, a network or a provider alone.
@@ -138,24 +124,25 @@ fn is_public(ip: IpAddr) -> bool {
     }
 }
 
+type Numbered<'a> = (usize, &'a Connection);
+
 /// The connections that a process had at the time of a segment; none if it has too many to look at.
 /// `all`: the process's connections, in order of their beginning.
-fn during(analysis: &Analysis, all: &[usize], segment: &Segment) -> Vec<usize> {
-    let get = |at: usize| analysis.connections.get(at);
-    let begun = |at: &usize| get(*at).is_some_and(|it| it.begun <= segment.to);
+fn during<'a>(analysis: &'a Analysis, all: &[usize], segment: &Segment) -> Vec<Numbered<'a>> {
+    let get = |at: usize| Some((at, analysis.connections.get(at)?));
+    let begun = |at: &usize| get(*at).is_some_and(|(_, it)| it.begun <= segment.to);
     let (begun, _) = all.split_at(all.partition_point(begun));
     if begun.len() > LOOK_BACK {
         return Vec::new();
     }
-    let open = |it: &Connection| it.closed.is_none_or(|at| at >= segment.from);
-    let there = begun.iter().rev().copied();
-    there.filter(|at| get(*at).is_some_and(open)).collect()
+    let there = begun.iter().rev().filter_map(|at| get(*at));
+    let open = there.filter(|(_, it)| it.closed.is_none_or(|at| at >= segment.from));
+    open.collect()
 }
 
 /// The last one of these connections, if all lead to the same end.
-fn one_end(analysis: &Analysis, open: &[usize]) -> Option<usize> {
-    let end = |at: usize| analysis.connections.get(at).map(|it| it.remote);
+fn one_end<'a>(open: &[Numbered<'a>]) -> Option<Numbered<'a>> {
     let first = open.first().copied()?;
-    let same = open.iter().all(|other| end(*other) == end(first));
+    let same = open.iter().all(|(_, it)| it.remote == first.1.remote);
     same.then_some(first)
 }

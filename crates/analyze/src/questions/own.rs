@@ -15,19 +15,20 @@ pub struct Own(Vec<bool>);
 impl Own {
     /// The processes that the recording is about.
     pub fn of(analysis: &Analysis) -> Own {
-        let all = analysis.processes.len();
         let root = critical_path::root(analysis).ok();
-        let Some(root) = root.filter(|_| analysis.meta.scope == Scope::All) else {
-            return Own(vec![true; all]);
-        };
-        let mut own = vec![false; all];
-        let mut open = vec![root];
-        while let Some(process) = open.pop() {
-            match own.get_mut(process.place()) {
-                Some(known) if !*known => *known = true,
-                _ => continue,
+        match root.filter(|_| analysis.meta.scope == Scope::All) {
+            Some(root) => Own::below(analysis, root),
+            None => Own(vec![true; analysis.processes.len()]),
+        }
+    }
+
+    /// A process and its descendants.
+    pub(super) fn below(analysis: &Analysis, root: ProcessIx) -> Own {
+        let mut own = vec![false; analysis.processes.len()];
+        for process in analysis.below(root) {
+            if let Some(own) = own.get_mut(process.place()) {
+                *own = true;
             }
-            open.extend(&analysis.process(process).children);
         }
         Own(own)
     }

@@ -133,7 +133,6 @@ fn forks_missing_from(analysis: &Analysis) -> Ktime {
     first.filter(|_| counts).unwrap_or(Ktime(u64::MAX))
 }
 
-/// The number of tasks in a state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     tasks: usize,

@@ -169,7 +169,6 @@ fn own_program(analysis: &Analysis, process: ProcessIx, time: Ktime) -> Option<P
     Some((process, u32::try_from(at.checked_sub(1)?).ok()?))
 }
 
-/// The exec of a program.
 pub(crate) fn exec_of(analysis: &Analysis, (process, at): Program) -> Option<&ExecSpan> {
     analysis.process(process).execs.get(at as usize)
 }

@@ -29,7 +29,6 @@ use super::graph::Graph;
 use super::programs::Groups;
 use super::what_if::Without;
 use crate::model::{Analysis, ProcessIx};
-use crate::share;
 pub use change::{Changes, Effect};
 pub use cpus::{Machine, PERIOD};
 pub use gates::{Plan, Planned};
@@ -123,48 +122,28 @@ impl Schedule {
 
     /// The run on a machine, with a set of changes.
     pub fn run(&self, machine: Machine, changes: Changes, effect: Effect) -> Done {
-        run::run(&self.threads, self.mode(machine, changes, effect, false))
+        self.simulate(machine, (changes, effect), false)
     }
 
     /// The same with the path that decides about its end: 40 bytes for each end of a wait.
     pub fn trace(&self, machine: Machine, changes: Changes, effect: Effect) -> Done {
-        run::run(&self.threads, self.mode(machine, changes, effect, true))
+        self.simulate(machine, (changes, effect), true)
     }
 
-    fn mode(
-        &self,
-        machine: Machine,
-        changes: Changes,
-        effect: Effect,
-        traced: bool,
-    ) -> run::On<'_, impl Fn(Changes, u64) -> u64 + '_> {
+    fn simulate(&self, machine: Machine, with: (Changes, Effect), traced: bool) -> Done {
+        let (changes, effect) = with;
         let planned = match machine.planned || machine.jobs.is_some() {
             true => gates::PLANNED,
             false => 0,
         };
-        run::On {
+        let on = run::On {
             machine,
             plan: &self.plan,
             effect,
             changes: changes & !gates::PLANNED | planned,
+            remains: &self.remains,
             traced,
-            length: move |mask, ns| self.shortened(mask & !gates::PLANNED, ns, effect),
-        }
-    }
-
-    /// The length of a piece of time that some changes concern.
-    fn shortened(&self, mask: Changes, ns: u64, effect: Effect) -> u64 {
-        if mask == 0 {
-            return ns;
-        }
-        let concerned = self.remains.iter().zip(0..);
-        let concerned = concerned.filter(|(_, bit)| mask & (1 << *bit) != 0);
-        let parts = concerned.map(|((best, worst), _)| match effect {
-            Effect::Best | Effect::Likely => *best,
-            Effect::Worst => *worst,
-        });
-        // The one that shortens it the most has the effect of all.
-        let part = parts.min().unwrap_or(1000);
-        share(ns, part, 1000)
+        };
+        run::run(&self.threads, on)
     }
 }

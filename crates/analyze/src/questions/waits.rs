@@ -63,7 +63,7 @@ impl Piece {
 
 /// A thread's slices on a CPU. With [`Options::cpu`](crate::Options::cpu) those
 /// on other CPUs are unknown time, and left out.
-pub fn slices(analysis: &Analysis, thread: ThreadIx) -> Pieces<'_> {
+pub fn slices(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Piece> + '_ {
     pieces(analysis, thread, |stretch| {
         matches!(stretch.doing, Bucket::OnCpu(_))
     })
@@ -71,24 +71,15 @@ pub fn slices(analysis: &Analysis, thread: ThreadIx) -> Pieces<'_> {
 
 /// A thread's times off CPU, each with the wait for a CPU at its end. A new thread's
 /// first one begins with its fork.
-pub fn off_cpu(analysis: &Analysis, thread: ThreadIx) -> Pieces<'_> {
+pub fn off_cpu(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Piece> + '_ {
     pieces(analysis, thread, |stretch| side(stretch) == Side::Off)
 }
 
 /// A thread's waits for a CPU.
-pub fn for_cpu(analysis: &Analysis, thread: ThreadIx) -> Pieces<'_> {
+pub fn for_cpu(analysis: &Analysis, thread: ThreadIx) -> impl Iterator<Item = Piece> + '_ {
     pieces(analysis, thread, |stretch| {
         matches!(stretch.doing, Bucket::RunQueue { .. })
     })
-}
-
-fn pieces(analysis: &Analysis, thread: ThreadIx, keep: fn(&Stretch) -> bool) -> Pieces<'_> {
-    Pieces {
-        analysis,
-        thread,
-        next: 0,
-        keep,
-    }
 }
 
 fn side(stretch: &Stretch) -> Side {
@@ -103,37 +94,33 @@ fn side(stretch: &Stretch) -> Side {
 }
 
 /// Pieces of a thread's time, in order. Successive stretches off CPU are one piece.
-pub struct Pieces<'a> {
-    analysis: &'a Analysis,
-    thread: ThreadIx,
-    next: usize,
+fn pieces(
+    analysis: &Analysis,
+    ix: ThreadIx,
     keep: fn(&Stretch) -> bool,
-}
-
-impl Iterator for Pieces<'_> {
-    type Item = Piece;
-
-    fn next(&mut self) -> Option<Piece> {
-        let timeline = self.analysis.timeline.as_ref()?;
-        let thread = self.analysis.thread(self.thread);
-        let get = |at: usize| timeline.get(self.thread, at);
-        let kept = |at: usize| get(at).filter(self.keep);
-        let count = timeline.count(self.thread);
-        let (at, first) = (self.next..count).find_map(|at| Some((at, kept(at)?)))?;
+) -> impl Iterator<Item = Piece> + '_ {
+    let thread = analysis.thread(ix);
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let timeline = analysis.timeline.as_ref()?;
+        let get = |at: usize| timeline.get(ix, at);
+        let kept = |at: usize| get(at).filter(keep);
+        let (at, first) = (next..timeline.count(ix)).find_map(|at| Some((at, kept(at)?)))?;
         let before = match at.checked_sub(1).and_then(get) {
             Some(stretch) => side(&stretch),
             None if thread.started_before => Side::Unknown,
             None => Side::Edge,
         };
-        // Two successive slices are two: the thread has changed its CPU.
-        let one = |stretch: &Stretch| !matches!(stretch.doing, Bucket::OnCpu(_));
         let mut last = first;
-        self.next = at + 1;
-        while let Some(more) = kept(self.next).filter(|_| one(&first)) {
-            last = more;
-            self.next += 1;
+        next = at + 1;
+        // Two successive slices are two: the thread has changed its CPU.
+        if !matches!(first.doing, Bucket::OnCpu(_)) {
+            while let Some(more) = kept(next) {
+                last = more;
+                next += 1;
+            }
         }
-        let after = match get(self.next) {
+        let after = match get(next) {
             Some(stretch) => side(&stretch),
             None if thread.alive => Side::Unknown,
             None => Side::Edge,
@@ -144,5 +131,5 @@ impl Iterator for Pieces<'_> {
             before,
             after,
         })
-    }
+    })
 }

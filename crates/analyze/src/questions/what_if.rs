@@ -134,6 +134,7 @@ pub fn limits(
     groups: &Groups,
     free: &[Group],
 ) -> Result<Limits, NoPath> {
+    let graph = Graph::new(analysis).ok_or(NoPath::NoTimeline)?;
     let work = free.iter().map(|group| {
         let all = 0..groups.count();
         Without::work(all.map(|number| number == *group as usize).collect())
@@ -143,11 +144,36 @@ pub fn limits(
         waits: |awaited, _| awaited == Awaited::Slot,
         of: None,
     };
-    let scenarios: Vec<Without> = work.chain([slots]).collect();
-    let replayed = Replayed::new(analysis, path, groups, &scenarios)?;
-    let clocks = replayed.clocks.iter().zip(&scenarios);
-    let free = clocks.zip(free).map(|((clock, without), group)| {
-        let at_least = clock.no_waits.max(replayed.work_law(without));
+    let left_out: Vec<Without> = work.chain([slots]).collect();
+    let clocks = || analysis.thread_ids().map(|_| Clock::default()).collect();
+    let scenario = |without| Scenario {
+        without,
+        clocks: clocks(),
+    };
+    let mut replay = Replay {
+        graph,
+        groups,
+        from: path.from,
+        to: path.to,
+        cursors: analysis.thread_ids().map(|_| Cursor::default()).collect(),
+        recorded: clocks(),
+        waited_for_slot: false,
+        scenarios: left_out.iter().map(scenario).collect(),
+    };
+    let links = links(&graph, path);
+    for link in &links {
+        replay.advance(link.thread, link.time, 0);
+    }
+    replay.advance(path.thread, path.to, 0);
+    let (work, needed) = needed(&graph, path, &links, groups);
+    let cpus = analysis.cpus_of_build().max(1);
+    // The clocks of the path's end.
+    let ends = replay.scenarios.iter().map(|it| it.clocks[path.thread]);
+    let free = ends.clone().zip(free).map(|(clock, group)| {
+        // The least time that the CPUs need for the rest of the work.
+        let own = needed.get(*group as usize).copied().unwrap_or(0);
+        let rest = work.saturating_sub(own).div_ceil(cpus);
+        let at_least = clock.no_waits.max(rest);
         Free {
             group: *group,
             at_least,
@@ -155,77 +181,16 @@ pub fn limits(
             decides: clock.longest_stay(),
         }
     });
-    let slots = replayed.clocks.last().filter(|_| replayed.waited_for_slot);
+    let slots = ends.last().filter(|_| replay.waited_for_slot);
+    let recorded = replay.recorded[path.thread];
     Ok(Limits {
-        recorded: replayed.recorded.same_waits,
+        recorded: recorded.same_waits,
         more_slots: slots.map(|clock| clock.same_waits),
-        span: replayed.recorded.no_waits,
-        work: replayed.work,
-        cpus: replayed.cpus,
+        span: recorded.no_waits,
+        work,
+        cpus,
         free: free.collect(),
     })
-}
-
-/// The clocks of the path's end.
-struct Replayed {
-    recorded: Clock,
-    /// Of each scenario.
-    clocks: Vec<Clock>,
-    waited_for_slot: bool,
-    /// CPU time that the end needed: all, and by group.
-    work: u64,
-    needed: Vec<u64>,
-    cpus: u64,
-}
-
-impl Replayed {
-    fn new(
-        analysis: &Analysis,
-        path: &CriticalPath,
-        groups: &Groups,
-        scenarios: &[Without],
-    ) -> Result<Replayed, NoPath> {
-        let graph = Graph::new(analysis).ok_or(NoPath::NoTimeline)?;
-        let links = links(&graph, path);
-        let clocks = || analysis.thread_ids().map(|_| Clock::default()).collect();
-        let scenario = |without| Scenario {
-            without,
-            clocks: clocks(),
-        };
-        let mut replay = Replay {
-            graph,
-            groups,
-            from: path.from,
-            to: path.to,
-            cursors: analysis.thread_ids().map(|_| Cursor::default()).collect(),
-            recorded: clocks(),
-            waited_for_slot: false,
-            scenarios: scenarios.iter().map(scenario).collect(),
-        };
-        for link in &links {
-            replay.advance(link.thread, link.time, 0);
-        }
-        replay.advance(path.thread, path.to, 0);
-        let (work, needed) = needed(&graph, path, &links, groups);
-        let scenarios = replay.scenarios.iter();
-        Ok(Replayed {
-            recorded: replay.recorded[path.thread],
-            clocks: scenarios.map(|it| it.clocks[path.thread]).collect(),
-            waited_for_slot: replay.waited_for_slot,
-            work,
-            needed,
-            cpus: analysis.cpus_of_build().max(1),
-        })
-    }
-
-    /// The least time that the CPUs need for the rest of the work.
-    fn work_law(&self, without: &Without) -> u64 {
-        let own = self.needed.iter().zip(0..);
-        let own = own
-            .filter(|(_, group)| without.leaves_out((Kind::OnCpu, Reason::Unknown), Some(*group)));
-        let own: u64 = own.map(|(ns, _)| *ns).fold(0, u64::saturating_add);
-        self.work.saturating_sub(own).div_ceil(self.cpus)
-    }
 }
 
 /// A moment at which a thread's clock depends on another's: a waking or a fork.

@@ -10,7 +10,7 @@ use tr_format::event::{Account, Argv, Ktime, TaskEnd, Tid};
 
 use super::task::Exited;
 use super::{ProcIx, TaskIx, Tracker};
-use crate::model::{Basis, KernelFigures};
+use crate::model::{Basis, ByKernel, KernelFigures};
 use crate::state::{Ended, State, StateTimes};
 use crate::timeline::Sample;
 
@@ -63,7 +63,6 @@ impl LastAccount {
     }
 }
 
-/// A dead task's.
 fn figures(last: &Reading) -> KernelFigures {
     KernelFigures {
         sum_exec_runtime: last.run_time,
@@ -184,23 +183,11 @@ impl Tracker {
         let task = &mut self.tasks[ix];
         task.times.give_to_unknown(&spent);
         let length = now.time.since(first.time).min(task.times.unknown);
-        let on_cpu = ran.min(length);
-        let run_queue = waited.min(length - on_cpu);
         let known = self.basis == Basis::Totals && delays.is_some();
-        let part = StateTimes {
-            on_cpu,
-            run_queue,
-            sleep: if known {
-                length - on_cpu - run_queue
-            } else {
-                0
-            },
-            ..StateTimes::default()
-        };
+        let part = StateTimes::by_totals(length, ran, waited, known);
         task.times.take_from_unknown(&part);
         let grown = part.since(&spent);
-        task.by_kernel.on_cpu = task.by_kernel.on_cpu.saturating_add(grown.on_cpu);
-        task.by_kernel.run_queue = task.by_kernel.run_queue.saturating_add(grown.run_queue);
+        task.by_kernel.add(&ByKernel::of(&grown));
         let sample = Sample {
             from: before.last.time,
             to: now.time,
@@ -238,8 +225,7 @@ impl Tracker {
         let task = &mut self.tasks[ix];
         task.exit = Some(Exited {
             status: end.status,
-            faults: None,
-            io: None,
+            ..Exited::default()
         });
         task.exited = Some(time);
         // Otherwise they come later.

@@ -6,8 +6,56 @@ use std::collections::BTreeMap;
 use tr_format::event::{CpuId, Ktime, Tid};
 
 use super::{TaskIx, Tracker};
-use crate::model::{CpuFigures, Switches};
+use crate::model::CpuFigures;
 use crate::sort::Gather;
+
+/// The CPUs of the events, by their numbers.
+#[derive(Debug, Default)]
+pub struct Cpus(Vec<CpuEntry>);
+
+impl Cpus {
+    /// That of a CPU, if it has had an event.
+    #[inline]
+    pub(super) fn get_mut(&mut self, cpu: CpuId) -> Option<&mut CpuEntry> {
+        self.0.get_mut(usize::from(cpu.0))
+    }
+
+    #[allow(clippy::indexing_slicing)] // made if need be
+    pub(super) fn entry(&mut self, cpu: CpuId) -> &mut CpuEntry {
+        let at = usize::from(cpu.0);
+        if self.0.len() <= at {
+            self.0.resize(at + 1, CpuEntry::default());
+        }
+        &mut self.0[at]
+    }
+
+    /// The figures of a CPU, which has some now.
+    pub(super) fn figures(&mut self, cpu: CpuId) -> &mut CpuFigures {
+        let entry = self.entry(cpu);
+        entry.counted = true;
+        &mut entry.figures
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = (CpuId, &CpuEntry)> {
+        (0..=u16::MAX).map(CpuId).zip(&self.0)
+    }
+
+    /// The recorded task that runs on a CPU.
+    pub(super) fn current(&self, cpu: CpuId) -> Option<TaskIx> {
+        self.0.get(usize::from(cpu.0))?.current
+    }
+
+    pub(super) fn last_switch(&self, cpu: CpuId) -> Option<Ktime> {
+        self.0.get(usize::from(cpu.0))?.last_switch
+    }
+
+    /// Takes the CPUs from the tasks that do not live.
+    pub(super) fn retain(&mut self, lives: impl Fn(TaskIx) -> bool) {
+        for entry in &mut self.0 {
+            entry.current = entry.current.filter(|ix| lives(*ix));
+        }
+    }
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuEntry {
@@ -20,7 +68,6 @@ pub struct CpuEntry {
     pub(super) idle_since: Option<Ktime>,
     /// The recorded task that runs there.
     pub(super) current: Option<TaskIx>,
-    /// Its last switch.
     pub(super) last_switch: Option<Ktime>,
 }
 
@@ -47,69 +94,21 @@ impl CpuEntry {
 }
 
 impl Tracker {
-    /// Changes a CPU's entry; makes it first, if need be.
-    pub(super) fn cpu_entry<T>(
-        &mut self,
-        cpu: CpuId,
-        change: impl FnOnce(&mut CpuEntry) -> T,
-    ) -> T {
-        match self.cpus.get_mut(cpu) {
-            Some(entry) => change(entry),
-            None => {
-                let mut entry = CpuEntry::default();
-                let changed = change(&mut entry);
-                self.cpus.insert(cpu, entry);
-                changed
-            }
-        }
-    }
-
-    /// Changes a CPU's figures.
-    fn cpu_figure<T>(&mut self, cpu: CpuId, change: impl FnOnce(&mut CpuEntry) -> T) -> T {
-        self.cpu_entry(cpu, |entry| {
-            entry.counted = true;
-            change(entry)
-        })
-    }
-
-    /// The recorded task that runs on a CPU.
-    pub(super) fn current(&self, cpu: CpuId) -> Option<TaskIx> {
-        self.cpus.get(cpu).and_then(|entry| entry.current)
-    }
-
-    /// Sets the recorded task that runs on a CPU.
-    pub(super) fn set_current(&mut self, cpu: CpuId, task: Option<TaskIx>) {
-        self.cpu_entry(cpu, |entry| entry.current = task);
-    }
-
-    /// The last switch of a CPU.
-    pub(super) fn last_switch(&self, cpu: CpuId) -> Option<Ktime> {
-        self.cpus.get(cpu).and_then(|entry| entry.last_switch)
-    }
-
-    /// A CPU has switched.
-    pub(super) fn has_switched(&mut self, cpu: CpuId, time: Ktime) {
-        self.cpu_entry(cpu, |entry| entry.last_switch = Some(time));
-    }
-
     /// A switch on a CPU, for its idle time. Only a system-wide recording tells that:
     /// otherwise the switches of other tasks are missing.
     pub(super) fn cpu_switched(&mut self, cpu: CpuId, time: Ktime, prev: Tid, next: Tid) {
         if !self.system_wide {
             return;
         }
-        let begun = self.recorded_from;
-        let idle = self.cpu_figure(cpu, |entry| {
-            // Before its first switch it was in one state since the beginning.
-            let since = if std::mem::replace(&mut entry.switched, true) {
-                entry.idle_since
-            } else {
-                Some(begun)
-            };
-            entry.idle_since = (next == Tid::IDLE).then_some(time);
-            since.filter(|_| prev == Tid::IDLE)
-        });
-        if let Some(since) = idle {
+        let entry = self.cpus.entry(cpu);
+        entry.counted = true;
+        // Before its first switch it was in one state since the beginning.
+        let since = match std::mem::replace(&mut entry.switched, true) {
+            true => entry.idle_since,
+            false => Some(self.recorded_from),
+        };
+        entry.idle_since = (next == Tid::IDLE).then_some(time);
+        if let Some(since) = since.filter(|_| prev == Tid::IDLE) {
             self.was_idle(cpu, since, time);
         }
     }
@@ -126,30 +125,14 @@ impl Tracker {
         let spans = self.gaps.of(cpu);
         let lost = spans.and_then(|spans| spans.first_in(from, to));
         let (from, to) = (from.max(self.start), lost.unwrap_or(to).min(self.end));
-        self.cpu_figure(cpu, |entry| entry.figures.idle += to.since(from));
+        self.cpus.figures(cpu).idle += to.since(from);
     }
 
-    /// A recorded thread left the CPU, inside the span.
-    pub(super) fn cpu_left(&mut self, cpu: CpuId, switches: Switches) {
-        self.cpu_figure(cpu, |entry| entry.figures.switches.add(&switches));
-    }
-
-    /// A recorded thread came from another CPU, inside the span.
-    pub(super) fn cpu_gained(&mut self, cpu: CpuId) {
-        self.cpu_figure(cpu, |entry| entry.figures.migrations += 1);
-    }
-
-    /// The span is over.
     pub(super) fn finish_cpus(&mut self) {
-        let idle: Vec<_> = self
-            .cpus
-            .iter()
-            .map(|(cpu, e)| (cpu, e.idle_since))
-            .collect();
-        for (cpu, since) in idle {
-            if let Some(since) = since {
-                self.was_idle(cpu, since, self.end);
-            }
+        let all = self.cpus.all();
+        let idle = all.filter_map(|(cpu, entry)| Some((cpu, entry.idle_since?)));
+        for (cpu, since) in idle.collect::<Vec<_>>() {
+            self.was_idle(cpu, since, self.end);
         }
     }
 
@@ -157,11 +140,10 @@ impl Tracker {
     pub fn cpu_figures(&self, known: &[CpuId]) -> Vec<(CpuId, CpuFigures)> {
         let none = known.iter().map(|cpu| (*cpu, CpuFigures::default()));
         let mut all: BTreeMap<CpuId, CpuFigures> = none.gather();
-        let counted = self.cpus.iter().filter(|(_, entry)| entry.counted);
+        let counted = self.cpus.all().filter(|(_, entry)| entry.counted);
         all.extend(counted.map(|(cpu, entry)| (cpu, entry.figures)));
-        let known = self.system_wide;
         for figures in all.values_mut() {
-            figures.idle_known = known;
+            figures.idle_known = self.system_wide;
         }
         all.into_iter().collect()
     }

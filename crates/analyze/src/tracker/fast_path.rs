@@ -235,7 +235,7 @@ impl Task {
     #[inline(always)]
     fn enter(&mut self, moment: &mut Moment, ix: TaskIx, cpu: CpuId) -> (Option<TaskIx>, bool) {
         let preempted = self.state == State::Runnable { preempted: true };
-        self.close_off_cpu((moment.start, moment.now), |_| false);
+        self.close_off_cpu(moment.start, moment.now);
         let owes = self.close(ix, moment, Bucket::RunQueue { preempted });
         self.state = State::On(Some(cpu));
         let moved = self.switch_in(cpu, false);

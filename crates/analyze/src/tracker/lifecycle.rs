@@ -1,22 +1,20 @@
 //! Lifecycle events: forks, execs, exits, names, cgroups, and the snapshots of the tasks
 //! that were there before the recording.
 
-use std::sync::Arc;
-
 use tr_format::container::{Container, Evidence};
 use tr_format::counters::SystemCalls;
 use tr_format::event::{
-    Argv, CgroupMove, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Pinned,
-    Rename, Snapshot, Tgid, Tid,
+    Argv, CgroupMove, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Pinned, Rename,
+    Snapshot, Tgid, Tid,
 };
 use tr_format::stack::Doing;
 
-use super::tables::{push_first, task_of, NewProcess};
-use super::task::NewTask;
-use super::{ProcIx, TaskIx, Tracker};
+use super::tables::{push_first, task_of};
+use super::{ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 use crate::collect::stacks::part;
-use crate::model::{Basis, ExecSpan, Times};
+use crate::model::{Basis, ExecSpan};
 use crate::state::{Bucket, Ended, State};
+use crate::timeline::ActorRef;
 
 impl Tracker {
     /// Takes a lifecycle event, or one of the recorder's, at its place in time.
@@ -174,19 +172,18 @@ impl Tracker {
         } else {
             State::Runnable { preempted: false }
         };
-        let ix = self.add_task(NewTask {
-            tid: fork.tid,
+        let ix = self.add_task(Task {
             ns_tid: fork.ns_tid,
-            process,
             comm: fork.comm,
-            start: time.max(self.start),
             started_before: time < self.start,
-            state,
             parent,
+            actor: parent.map_or(ActorRef::UNKNOWN, TaskIx::actor),
+            seen: true,
+            // Before the span too: a gap may lie between.
+            since: time,
+            last_event_ts: time,
+            ..Task::new(fork.tid, process, time.max(self.start), state)
         });
-        // Before the span too: a gap may lie between.
-        let task = &mut self.tasks[ix];
-        (task.seen, task.since, task.last_event_ts) = (true, time, time);
         self.open_account(ix, time);
     }
 
@@ -225,11 +222,12 @@ impl Tracker {
                 (Some(fork.parent_tgid), parent)
             }
         };
-        self.process_of(NewProcess {
+        self.process_of(ProcessEntry {
             pid: fork.tgid,
             ppid,
             parent,
             argv: argv.unwrap_or_default(),
+            ..ProcessEntry::default()
         })
     }
 
@@ -318,12 +316,10 @@ impl Tracker {
             start: at,
             started_before: time < self.start,
             end: self.end,
-            ended: false,
             filename: exec.filename.clone(),
             argv: exec.argv.clone(),
             comm: exec.comm,
-            times: Times::default(),
-            max_rss: None,
+            ..ExecSpan::default()
         };
         push_first(&mut process.execs, span);
         process.argv = exec.argv.clone();
@@ -422,11 +418,12 @@ impl Tracker {
             return;
         }
         let parent = ppid.and_then(|ppid| self.listed(ppid));
-        let new = self.process_of(NewProcess {
+        let new = self.process_of(ProcessEntry {
             pid: tgid,
             ppid,
             parent,
             argv,
+            ..ProcessEntry::default()
         });
         self.flush(old);
         let lives = usize::from(!self.tasks[ix].is_dead());
@@ -477,22 +474,18 @@ impl Tracker {
             }
             None => {
                 let parent = self.listed(snapshot.parent_tgid);
-                let process = self.process_of(NewProcess {
+                let process = self.process_of(ProcessEntry {
                     pid: snapshot.tgid,
                     ppid,
                     parent,
                     argv,
+                    ..ProcessEntry::default()
                 });
-                self.add_task(NewTask {
-                    tid: snapshot.tid,
-                    ns_tid: snapshot.ns_tid,
-                    process,
-                    comm: snapshot.comm,
-                    // A later one came into the followed cgroup.
-                    start: time.max(self.start),
+                // A later one came into the followed cgroup.
+                let start = time.max(self.start);
+                self.add_task(Task {
                     started_before: true,
-                    state: State::Unknown,
-                    parent: None,
+                    ..Task::new(snapshot.tid, process, start, State::Unknown)
                 })
             }
         };
@@ -529,8 +522,14 @@ impl Tracker {
         }
         // COMMAND is still a copy of the recorder here; its program comes.
         if executes && !known {
-            let span = (time.max(self.start), self.end);
-            let program = program_before(span, snapshot.argv.clone(), snapshot.comm);
+            let program = ExecSpan {
+                start: time.max(self.start),
+                started_before: true,
+                end: self.end,
+                argv: snapshot.argv.clone(),
+                comm: snapshot.comm,
+                ..ExecSpan::default()
+            };
             push_first(&mut entry.execs, program);
         }
     }
@@ -568,19 +567,4 @@ impl Tracker {
 /// The kernel's `maxrss` if it has grown, and so is that of the last program.
 fn grown(before: Option<u64>, now: Option<u64>) -> Option<u64> {
     now.filter(|now| before.is_some_and(|before| *now > before))
-}
-
-/// The program that a process has been executing since before the span.
-fn program_before((start, end): (Ktime, Ktime), argv: Argv, comm: Comm) -> ExecSpan {
-    ExecSpan {
-        start,
-        started_before: true,
-        end,
-        ended: false,
-        filename: Arc::default(),
-        argv,
-        comm,
-        times: Times::default(),
-        max_rss: None,
-    }
 }

@@ -1,7 +1,7 @@
 //! Narrows the unknown time of a task by the kernel's own totals.
 
 use super::{ProcIx, Task, TaskIx, Tracker};
-use crate::model::Basis;
+use crate::model::{Basis, ByKernel};
 use crate::state::StateTimes;
 
 impl Tracker {
@@ -17,26 +17,14 @@ impl Tracker {
             return;
         };
         let times = &mut task.times;
-        let on_cpu = kernel.sum_exec_runtime.saturating_sub(times.on_cpu);
-        let run_queue = kernel
-            .run_delay
-            .map(|ns| ns.saturating_sub(times.run_queue));
-        let on_cpu = on_cpu.min(times.unknown);
-        let run_queue = run_queue.unwrap_or(0).min(times.unknown - on_cpu);
-        // Of a task's whole life the totals leave only sleeps and blocked waits.
-        let rest = match (self.basis, kernel.run_delay) {
-            (Basis::Totals, Some(_)) => times.unknown - on_cpu - run_queue,
-            _ => 0,
-        };
-        let part = StateTimes {
-            on_cpu,
-            run_queue,
-            sleep: rest,
-            ..StateTimes::default()
-        };
+        let ran = kernel.sum_exec_runtime.saturating_sub(times.on_cpu);
+        let waited = kernel.run_delay.unwrap_or(0);
+        let waited = waited.saturating_sub(times.run_queue);
+        // The totals are those of its whole life.
+        let told = self.basis == Basis::Totals && kernel.run_delay.is_some();
+        let part = StateTimes::by_totals(times.unknown, ran, waited, told);
         times.take_from_unknown(&part);
-        task.by_kernel.on_cpu = task.by_kernel.on_cpu.saturating_add(on_cpu);
-        task.by_kernel.run_queue = task.by_kernel.run_queue.saturating_add(run_queue);
+        task.by_kernel.add(&ByKernel::of(&part));
         let of = task.process;
         self.narrow_programs(of, part);
     }

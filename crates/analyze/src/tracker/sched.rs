@@ -10,7 +10,6 @@ use crate::model::Switches;
 use crate::state::{Ended, State};
 use crate::timeline::ActorRef;
 
-/// The fields of a switch.
 #[derive(Clone, Copy)]
 struct Switch {
     cpu: CpuId,
@@ -23,7 +22,6 @@ struct Switch {
     reason: Reason,
 }
 
-/// The fields of a waking.
 #[derive(Clone, Copy)]
 struct Waking {
     time: Ktime,
@@ -35,7 +33,6 @@ struct Waking {
 }
 
 impl Tracker {
-    /// Takes a scheduling event.
     pub fn sched(&mut self, cpu: CpuId, event: &SchedEvent) {
         let time = event.time;
         self.pass_gaps(time);
@@ -116,7 +113,7 @@ impl Tracker {
             cpu, time, next, ..
         } = switch;
         let cpus = &self.cpus;
-        let last = |cpu| cpus.get(cpu).and_then(|entry| entry.last_switch);
+        let last = |cpu| cpus.last_switch(cpu);
         self.clock_check.switch_out(cpu, switch.prev, time, last);
         if next != Tid::IDLE && self.task(next).is_none() {
             self.clock_check.unborn(next, cpu, time);
@@ -131,13 +128,14 @@ impl Tracker {
         if next != Tid::IDLE {
             self.switch_in(cpu, time, next);
         }
-        self.has_switched(cpu, time);
+        self.cpus.entry(cpu).last_switch = Some(time);
     }
 
     /// A task that is not recorded leaves a CPU.
     fn outside_leaves(&mut self, cpu: CpuId, time: Ktime, prev: Tid) {
         if self.timeline.is_some() && self.task(prev).is_none() && self.inside(time) {
-            let since = self.last_switch(cpu).unwrap_or(self.start).max(self.start);
+            let since = self.cpus.last_switch(cpu).unwrap_or(self.start);
+            let since = since.max(self.start);
             self.collectors.outside.leaves(cpu, since, time, prev);
         }
     }
@@ -173,7 +171,7 @@ impl Tracker {
                 voluntary: 1 - involuntary,
                 involuntary,
             };
-            self.cpu_left(cpu, switches);
+            self.cpus.figures(cpu).switches.add(&switches);
             self.tasks[ix].switches.add(&switches);
         }
         if dies {
@@ -205,7 +203,7 @@ impl Tracker {
             return;
         };
         self.check_overlap(ix, cpu, time);
-        self.close_off_cpu(ix, time, false);
+        self.tasks[ix].close_off_cpu(self.start, time.min(self.end));
         // Woken when it was runnable already: after the switch-in, by the same stamp, as
         // well as before.
         let woken = self.tasks[ix].woken_again(time);
@@ -213,9 +211,9 @@ impl Tracker {
         let moved = self.tasks[ix].switch_in(cpu, woken);
         if moved && self.inside(time) {
             self.tasks[ix].migrations += 1;
-            self.cpu_gained(cpu);
+            self.cpus.figures(cpu).migrations += 1;
         }
-        self.set_current(cpu, Some(ix));
+        self.cpus.entry(cpu).current = Some(ix);
     }
 
     /// A task that is switched in on `cpu` may be on another one.
@@ -233,22 +231,10 @@ impl Tracker {
         }
         self.anomaly("on two CPUs at once");
         if let Some(on) = on.filter(|on| *on != cpu) {
-            if self.current(on) == Some(ix) && self.last_switch(on) == Some(since) {
+            if self.cpus.current(on) == Some(ix) && self.cpus.last_switch(on) == Some(since) {
                 self.clock_check.overlap(tid, (on, since), cpu, time);
             }
         }
-    }
-
-    /// Ends a task's time off CPU, and keeps it when it is the longest.
-    pub(super) fn close_off_cpu(&mut self, ix: TaskIx, time: Ktime, at_end: bool) {
-        let (only, end) = (self.only_cpu(ix, time), self.end);
-        let gaps = match only {
-            Some(cpu) => self.gaps.of(cpu),
-            None => Some(self.gaps.any()),
-        };
-        let lost = |from| gaps.is_some_and(|gaps| gaps.first_in(from, time).is_some());
-        let cut = |from| at_end || time > end || lost(from);
-        self.tasks[ix].close_off_cpu((self.start, time.min(end)), cut);
     }
 
     // ---- Waking ----
@@ -309,7 +295,6 @@ impl Tracker {
         }
     }
 
-    /// The task that a waking wakes.
     fn wakee(&mut self, waking: Waking) -> Option<TaskIx> {
         let Waking {
             time,

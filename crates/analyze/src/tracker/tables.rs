@@ -3,7 +3,6 @@
 
 use tr_format::event::{Argv, CgroupId, Ktime, Tgid, Tid};
 
-use super::task::NewTask;
 use super::{Task, Tracker};
 use crate::ids::{ProcIx, TaskIx};
 use crate::model::ExecSpan;
@@ -27,9 +26,7 @@ pub struct ProcessEntry {
     pub ppid: Option<Tgid>,
     pub parent: Option<ProcIx>,
     pub argv: Argv,
-    /// Its last cgroup.
     pub cgroup: CgroupId,
-    /// It is a kernel thread.
     pub kthread: bool,
     pub threads: Vec<TaskIx>,
     pub live: usize,
@@ -46,14 +43,6 @@ pub struct ProcessEntry {
     pub forked: bool,
     /// Its only thread turned out to belong to this other process.
     pub moved: Option<ProcIx>,
-}
-
-/// What an event says about a process.
-pub(super) struct NewProcess {
-    pub pid: Tgid,
-    pub ppid: Option<Tgid>,
-    pub parent: Option<ProcIx>,
-    pub argv: Argv,
 }
 
 /// Appends to a list that mostly stays at one item: others are grown by four.
@@ -109,26 +98,18 @@ impl Tracker {
 
     /// A task that no event has announced: its fork came before the recording, or is lost.
     pub(super) fn appear(&mut self, tid: Tid, tgid: Tgid, time: Ktime) -> TaskIx {
-        let process = self.process_of(NewProcess {
+        let process = self.process_of(ProcessEntry {
             pid: tgid,
-            ppid: None,
-            parent: None,
-            argv: Argv::default(),
+            ..ProcessEntry::default()
         });
         let lost = time > self.start && self.by_tid.get(tid.0).is_some();
         let start = if lost { time } else { self.start };
-        let ix = self.add_task(NewTask {
-            tid,
-            ns_tid: tid,
-            process,
+        self.add_task(Task {
             comm: self.names.get(&tid).copied().unwrap_or_default(),
-            start,
             started_before: !lost,
-            state: State::Unknown,
-            parent: None,
-        });
-        self.tasks[ix].since = start.min(time);
-        ix
+            since: start.min(time),
+            ..Task::new(tid, process, start, State::Unknown)
+        })
     }
 
     /// A task whose fork is missing, but not its first waking, by its parent.
@@ -148,8 +129,8 @@ impl Tracker {
         ix
     }
 
-    /// The process of a pid; it is new when all threads of the one before have ended.
-    pub(super) fn process_of(&mut self, new: NewProcess) -> ProcIx {
+    /// The process of a pid; it is the new one when all threads of the one before have ended.
+    pub(super) fn process_of(&mut self, new: ProcessEntry) -> ProcIx {
         if let Some(ix) = self.by_tgid.get(new.pid.0) {
             let process = &mut self.processes[ix];
             if process.live > 0 {
@@ -165,24 +146,9 @@ impl Tracker {
                 return ix;
             }
         }
-        let ix = self.processes.push(ProcessEntry {
-            pid: new.pid,
-            ppid: new.ppid,
-            parent: new.parent,
-            argv: new.argv,
-            cgroup: CgroupId(0),
-            kthread: false,
-            threads: Vec::new(),
-            live: 0,
-            execs: Vec::new(),
-            owing: None,
-            status: None,
-            max_rss: None,
-            rss_before: None,
-            forked: false,
-            moved: None,
-        });
-        self.by_tgid.insert(new.pid.0, ix);
+        let pid = new.pid;
+        let ix = self.processes.push(new);
+        self.by_tgid.insert(pid.0, ix);
         ix
     }
 
@@ -201,17 +167,17 @@ impl Tracker {
         }
     }
 
-    pub(super) fn add_task(&mut self, new: NewTask) -> TaskIx {
-        let epoch = self.concurrency.meet(new.start, new.state);
-        let ix = self.tasks.push(Task::new(&new, epoch));
-        let process = &mut self.processes[new.process];
+    pub(super) fn add_task(&mut self, mut task: Task) -> TaskIx {
+        task.epoch = self.concurrency.meet(task.start, task.state);
+        let (tid, process) = (task.tid, task.process);
+        let ix = self.tasks.push(task);
+        let process = &mut self.processes[process];
         push_first(&mut process.threads, ix);
         process.live += 1;
-        self.by_tid.insert(new.tid.0, ix);
+        self.by_tid.insert(tid.0, ix);
         ix
     }
 
-    /// A task has ended.
     pub(super) fn end_task(&mut self, ix: TaskIx, time: Ktime) {
         if self.tasks[ix].is_dead() {
             return;

@@ -8,7 +8,7 @@ use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid};
 use crate::arena::Ix;
 use crate::concurrency::Epoch;
 use crate::ids::{ProcIx, TaskIx};
-use crate::model::{ByKernel, Causes, KernelFigures, OffCpu, Switches};
+use crate::model::{ByKernel, Causes, KernelFigures, Switches};
 use crate::state::{Bucket, State, StateTimes, Wait};
 use crate::timeline::{ActorRef, Draft};
 
@@ -20,8 +20,7 @@ impl TaskIx {
     }
 }
 
-/// What is kept of a task's exit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exited {
     /// Its raw `wait` status, if it is known.
     pub status: Option<u32>,
@@ -29,16 +28,6 @@ pub struct Exited {
     pub faults: Option<(u64, u64)>,
     /// Bytes that it read from and wrote to storage, where the kernel counts them.
     pub io: Option<(u64, u64)>,
-}
-
-impl From<&Exit> for Exited {
-    fn from(exit: &Exit) -> Exited {
-        Exited {
-            status: Some(exit.status),
-            faults: Some((exit.min_flt, exit.maj_flt)),
-            io: exit.read_bytes.zip(exit.write_bytes),
-        }
-    }
 }
 
 /// A task. The fields that most events change come first, so that they lie in few cache
@@ -71,14 +60,12 @@ pub struct Task {
     pub(super) vfork_child: Option<TaskIx>,
     /// The next task of its process that owes times.
     pub(super) owes_next: Option<TaskIx>,
-    /// Its times by state.
     pub times: StateTimes,
     pub switches: Switches,
     pub migrations: u64,
-    /// Parts of its times by cause.
     pub causes: Causes,
-    /// Its longest time off CPU, and the task that ended it.
-    pub max_off_cpu: Option<(OffCpu, Option<TaskIx>)>,
+    /// Its longest time off CPU.
+    pub max_off_cpu: Option<u64>,
     /// Its times up to which its process's programs have them.
     pub(super) paid: StateTimes,
     /// Its last tid.
@@ -86,7 +73,6 @@ pub struct Task {
     /// Its tid in its own namespace.
     pub ns_tid: Tid,
     pub process: ProcIx,
-    /// Its last name.
     pub comm: Comm,
     /// When it began; the span's start when it was there before.
     pub start: Ktime,
@@ -100,7 +86,6 @@ pub struct Task {
     pub kernel: Option<KernelFigures>,
     /// Parts of `times` that only the kernel's figures show.
     pub by_kernel: ByKernel,
-    /// The task that forked it.
     pub parent: Option<TaskIx>,
     /// The only CPU that it may run on.
     pub(super) pinned: Option<CpuId>,
@@ -108,17 +93,6 @@ pub struct Task {
 
 /// A switch looks at one cache line and adds to the next.
 const _: () = assert!(offset_of!(Task, times) == 64 && offset_of!(Task, causes) == 128);
-
-pub(super) struct NewTask {
-    pub tid: Tid,
-    pub ns_tid: Tid,
-    pub process: ProcIx,
-    pub comm: Comm,
-    pub start: Ktime,
-    pub started_before: bool,
-    pub state: State,
-    pub parent: Option<TaskIx>,
-}
 
 /// A switch-out of a task that goes on living.
 #[derive(Clone, Copy)]
@@ -141,14 +115,15 @@ pub(super) struct Moment<'a> {
 }
 
 impl Task {
-    pub(super) fn new(new: &NewTask, epoch: Epoch) -> Task {
+    /// A task without a name and a parent, in no container.
+    pub(super) fn new(tid: Tid, process: ProcIx, start: Ktime, state: State) -> Task {
         Task {
-            tid: new.tid,
-            ns_tid: new.ns_tid,
-            process: new.process,
-            comm: new.comm,
-            start: new.start,
-            started_before: new.started_before,
+            tid,
+            ns_tid: tid,
+            process,
+            comm: Comm::default(),
+            start,
+            started_before: false,
             end: None,
             times: StateTimes::default(),
             causes: Causes::default(),
@@ -159,17 +134,17 @@ impl Task {
             exited: None,
             kernel: None,
             by_kernel: ByKernel::default(),
-            state: new.state,
-            epoch,
-            since: new.start,
-            last_event_ts: new.start,
+            state,
+            epoch: 0,
+            since: start,
+            last_event_ts: start,
             woken: false,
-            off_since: Some(new.start),
-            actor: new.parent.map_or(ActorRef::UNKNOWN, TaskIx::actor),
+            off_since: Some(start),
+            actor: ActorRef::UNKNOWN,
             last_cpu: None,
             vfork_child: None,
             owes_next: None,
-            parent: new.parent,
+            parent: None,
             pinned: None,
             seen: false,
             owes: false,
@@ -226,13 +201,15 @@ impl Task {
 
     /// Begins to exit; its last switch-out comes later.
     pub(super) fn exit(&mut self, time: Ktime, exit: &Exit) {
-        self.exit = Some(Exited::from(exit));
+        self.exit = Some(Exited {
+            status: Some(exit.status),
+            faults: Some((exit.min_flt, exit.maj_flt)),
+            io: exit.read_bytes.zip(exit.write_bytes),
+        });
         self.exited = Some(time);
         self.kernel = Some(KernelFigures {
             sum_exec_runtime: exit.sum_exec_runtime,
             is_final: false,
-            utime: exit.utime,
-            stime: exit.stime,
             nvcsw: exit.nvcsw,
             nivcsw: exit.nivcsw,
             run_delay: exit.delays.run,
@@ -296,40 +273,16 @@ impl Task {
         !self.owes
     }
 
-    /// Ends its time off CPU, and keeps it when it is the longest in a span that began at
-    /// `start`. `cut` says whether something but its beginning may have cut short one
-    /// that began at a time.
+    /// Ends its time off CPU in a span that began at `start`, and keeps the longest.
     #[inline]
-    pub(super) fn close_off_cpu(
-        &mut self,
-        (start, until): (Ktime, Ktime),
-        cut: impl FnOnce(Ktime) -> bool,
-    ) {
-        let Some(since) = self.off_since.take() else {
-            return;
-        };
-        let from = since.max(start);
-        let length = until.since(from);
-        let longest = self.max_off_cpu.as_ref();
-        if length <= longest.map_or(0, |(longest, _)| longest.length) {
-            return;
+    pub(super) fn close_off_cpu(&mut self, start: Ktime, until: Ktime) {
+        if let Some(since) = self.off_since.take() {
+            let length = Some(until.since(since.max(start))).filter(|ns| *ns > 0);
+            self.max_off_cpu = self.max_off_cpu.max(length);
         }
-        let stretch = OffCpu {
-            length,
-            since: from,
-            waker: None,
-            censored: since < start || self.started_before && !self.seen || cut(from),
-        };
-        let waker = self.waker().and_then(ActorRef::place).map(TaskIx::new);
-        self.max_off_cpu = Some((stretch, waker));
     }
 
     // ---- Questions ----
-
-    /// The actor that ended its last wait; `None` when it was preempted.
-    fn waker(&self) -> Option<ActorRef> {
-        (self.state != State::Runnable { preempted: true }).then_some(self.actor)
-    }
 
     /// Its own events say better what it is doing than a snapshot, on a CPU or not: unless
     /// it was woken while it was on a CPU already.

@@ -15,7 +15,9 @@ const UNSEEN_OUT: &str = "switched out another task than was switched in";
 impl Tracker {
     /// The task that is known to run on a CPU.
     fn running(&self, cpu: CpuId) -> Option<TaskIx> {
-        self.current(cpu).filter(|ix| self.tasks[*ix].is_on(cpu))
+        self.cpus
+            .current(cpu)
+            .filter(|ix| self.tasks[*ix].is_on(cpu))
     }
 
     /// The task that leaves the CPU; the event names it `prev`.
@@ -31,7 +33,7 @@ impl Tracker {
             Tid::IDLE => None,
             prev => self.named_on(cpu, prev, time),
         };
-        self.set_current(cpu, None);
+        self.cpus.entry(cpu).current = None;
         let Some(running) = running.filter(|running| named != Some(*running)) else {
             return named;
         };
@@ -92,7 +94,7 @@ impl Tracker {
     /// A task of a snapshot that was on a CPU may have been on this one since: it would have
     /// left it by a switch.
     pub(super) fn may_be_on(&self, ix: TaskIx, cpu: CpuId) -> bool {
-        self.last_switch(cpu) <= Some(self.tasks[ix].since)
+        self.cpus.last_switch(cpu) <= Some(self.tasks[ix].since)
     }
 
     /// The task is on `cpu`, and its switch-in is missing.
@@ -135,7 +137,7 @@ impl Tracker {
     /// gave it that (`de_thread`) is missing.
     fn gone_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let on = |other: &TaskIx| self.tasks[*other].state == State::On(Some(cpu));
-        let other = self.current(cpu).filter(|other| *other != ix);
+        let other = self.cpus.current(cpu).filter(|other| *other != ix);
         let Some(other) = other.filter(on) else {
             return;
         };
@@ -156,7 +158,7 @@ impl Tracker {
         let woken = if woken { task.last_event_ts } else { since };
         let known = match task.state {
             State::Runnable { .. } => {
-                let came = self.last_switch(cpu).unwrap_or(since);
+                let came = self.cpus.last_switch(cpu).unwrap_or(since);
                 came.clamp(since, time.max(since))
             }
             _ => since,
@@ -196,7 +198,7 @@ impl Tracker {
         self.enter(ix, time, State::On(Some(cpu)), Ended::Otherwise);
         let task = &mut self.tasks[ix];
         (task.woken, task.last_cpu) = (false, Some(cpu));
-        self.set_current(cpu, Some(ix));
+        self.cpus.entry(cpu).current = Some(ix);
     }
 
     /// The tid belongs to a new task, whose fork is lost: the task that had it is gone, or

@@ -9,7 +9,7 @@ use tr_report::units;
 
 use super::{Case, Report, Suite};
 use crate::date::Date;
-use crate::recording::{base, names, signed, Recording};
+use crate::recording::{base, imported, names, signed, Recording};
 use crate::Placed;
 
 /// Lengths have three digits: the sum of a suite's tests may exceed its length by as much each.
@@ -61,8 +61,8 @@ impl Report {
     fn zone(&self, recording: &Recording<'_>) -> (i64, Option<String>) {
         let suites = self.suites.iter();
         let mut dates = suites.flat_map(|suite| {
-            let cases = suite.cases.iter().filter_map(|case| case.at);
-            suite.at.into_iter().chain(cases)
+            let cases = suite.cases.iter().filter_map(|case| case.it.at);
+            suite.it.at.into_iter().chain(cases)
         });
         let Some(first) = dates.find(|date| date.ahead.is_none()) else {
             return (0, None);
@@ -97,7 +97,7 @@ impl Report {
     fn own_processes(&self, recording: &Recording<'_>) -> HashMap<Vec<u8>, Vec<ProcessIx>> {
         let cases = self.suites.iter().flat_map(|suite| &suite.cases);
         let mut own: HashMap<Vec<u8>, Vec<ProcessIx>> = HashMap::new();
-        own.extend(cases.map(|case| (case.name.as_bytes().to_vec(), Vec::new())));
+        own.extend(cases.map(|case| (case.it.name.as_bytes().to_vec(), Vec::new())));
         for ix in recording.analysis.process_ids() {
             let mut args = recording.analysis.process(ix).argv.args();
             let program = args.next().map(base);
@@ -170,22 +170,31 @@ impl Placer<'_> {
         let within = runner.map(|(_, times)| times);
         let times = self.times(suite, within.map(|(from, to)| (signed(from), signed(to))));
         if let (Some((process, times)), true, false) = (runner, self.several, has_marks) {
-            if !suite.name.is_empty() {
-                let span = span(&suite.name, None, (process, times), false);
+            if !suite.it.name.is_empty() {
+                let span = imported(
+                    ImportedKind::Test,
+                    suite.it.name.as_bytes(),
+                    (process, times),
+                );
                 self.placed.spans.push(span);
                 self.placed.parts += 1;
             }
         }
         for (case, times) in suite.cases.iter().zip(times) {
-            let name = match case.class.as_str() {
-                "" => case.name.clone(),
-                class => format!("{class} {}", case.name),
+            let name = match case.it.class.as_str() {
+                "" => case.it.name.clone(),
+                class => format!("{class} {}", case.it.name),
+            };
+            let span = |at| Imported {
+                result: Some(case.result),
+                ..imported(ImportedKind::Test, name.as_bytes(), at)
             };
             if let Some(process) = self.own_process(case, times) {
                 let life = self.recording.analysis.process(process);
-                let times = (life.start, life.end);
-                let span = span(&name, Some(case.result), (process, times), true);
-                self.placed.spans.push(span);
+                self.placed.spans.push(Imported {
+                    whole: true,
+                    ..span((process, (life.start, life.end)))
+                });
                 continue;
             }
             match times {
@@ -205,8 +214,7 @@ impl Placer<'_> {
                     if at.is_some() && around.is_some_and(|around| around.digit >= SECOND) {
                         self.note("its times are whole seconds: tests are up to 1 s later");
                     }
-                    let span = at.map(|at| span(&name, Some(case.result), at, false));
-                    self.placed.spans.extend(span);
+                    self.placed.spans.extend(at.map(span));
                 }
             }
         }
@@ -222,23 +230,24 @@ impl Placer<'_> {
         }
     }
 
-    fn time(&self, date: Date) -> i64 {
+    /// A span of a length from a time of the day on.
+    fn from(&self, date: Date, length: i64) -> Times {
         let ahead = date.ahead.unwrap_or(self.ahead);
-        self.recording.time(date.local.saturating_sub(ahead))
+        let from = self.recording.time(date.local.saturating_sub(ahead));
+        Times {
+            from,
+            to: from.saturating_add(length),
+            digit: date.digit,
+            early: 0,
+        }
     }
 
     /// The suite's span, or that of its tests' times.
     fn around(&self, suite: &Suite) -> Option<Times> {
-        let lengths = suite.cases.iter().filter_map(|case| case.length);
+        let lengths = suite.cases.iter().filter_map(|case| case.it.length);
         let sum = lengths.fold(0, i64::saturating_add);
-        if let Some(at) = suite.at {
-            let from = self.time(at);
-            return Some(Times {
-                from,
-                to: from.saturating_add(suite.length.unwrap_or(sum)),
-                digit: at.digit,
-                early: 0,
-            });
+        if let Some(at) = suite.it.at {
+            return Some(self.from(at, suite.it.length.unwrap_or(sum)));
         }
         let spans = suite.cases.iter().filter_map(|case| self.of_case(case));
         spans.reduce(|a, b| Times {
@@ -251,24 +260,17 @@ impl Placer<'_> {
 
     /// The span of a test that has a time of the day.
     fn of_case(&self, case: &Case) -> Option<Times> {
-        let at = case.at?;
-        let from = self.time(at);
-        Some(Times {
-            from,
-            to: from.saturating_add(case.length.unwrap_or(0)),
-            digit: at.digit,
-            early: 0,
-        })
+        Some(self.from(case.it.at?, case.it.length.unwrap_or(0)))
     }
 
     /// The spans of the tests. Tests without a time of the day follow each other, so that the
     /// last one ends with the suite: what is left of the suite's length is its preparation. If the
     /// runner did other work between them, they were earlier, by what is left at most.
     fn times(&self, suite: &Suite, within: Option<(i64, i64)>) -> Vec<Option<Times>> {
-        if suite.cases.iter().any(|case| case.at.is_some()) {
+        if suite.cases.iter().any(|case| case.it.at.is_some()) {
             return suite.cases.iter().map(|case| self.of_case(case)).collect();
         }
-        let lengths = suite.cases.iter().map(|case| case.length.unwrap_or(0));
+        let lengths = suite.cases.iter().map(|case| case.it.length.unwrap_or(0));
         let sum = lengths.clone().fold(0, i64::saturating_add);
         let rounded = ROUNDED.saturating_mul(suite.cases.len() as i64);
         let none = vec![None; suite.cases.len()];
@@ -332,12 +334,12 @@ impl Placer<'_> {
     /// The only process that the test's name fits, and its length and time.
     fn own_process(&mut self, case: &Case, times: Option<Times>) -> Option<ProcessIx> {
         let analysis = self.recording.analysis;
-        let length = case.length?;
+        let length = case.it.length?;
         let fits = |ix: &&ProcessIx| {
             let process = analysis.process(**ix);
             let (start, end) = (signed(process.start), signed(process.end));
             let longer = end.saturating_sub(start).saturating_sub(length);
-            let at_its_time = case.at.is_none()
+            let at_its_time = case.it.at.is_none()
                 || times.is_none_or(|times| {
                     let early = times.from.saturating_sub(LONGER);
                     early <= start && start <= times.from.saturating_add(times.digit + LONGER)
@@ -346,7 +348,7 @@ impl Placer<'_> {
                 && at_its_time
                 && !self.used.contains(*ix)
         };
-        let mut own = self.own.get(case.name.as_bytes())?.iter().filter(fits);
+        let mut own = self.own.get(case.it.name.as_bytes())?.iter().filter(fits);
         match (own.next().copied(), own.next()) {
             (Some(only), None) => {
                 self.used.insert(only);
@@ -354,23 +356,5 @@ impl Placer<'_> {
             }
             _ => None,
         }
-    }
-}
-
-fn span(
-    name: &str,
-    result: Option<&'static str>,
-    (process, (from, to)): (ProcessIx, (Ktime, Ktime)),
-    whole: bool,
-) -> Imported {
-    Imported {
-        from,
-        to,
-        kind: ImportedKind::Test,
-        name: name.as_bytes().into(),
-        result,
-        process,
-        thread: None,
-        whole,
     }
 }

@@ -145,14 +145,15 @@ impl Writer<'_> {
             let end = place(reader.buffer_position());
             match event {
                 Event::Start(element) => {
-                    let open = self.start(&element, end, of).map_err(damaged)?;
-                    self.open.push(open);
+                    let open = self.element(&element, (at, end), false, of);
+                    self.open.push(open.map_err(damaged)?);
                     if self.open.len() > DEPTH {
                         return Err(damaged(format!("more than {DEPTH} nested elements")));
                     }
                 }
                 Event::Empty(element) => {
-                    self.empty(&element, (at, end), of).map_err(damaged)?;
+                    let open = self.element(&element, (at, end), true, of);
+                    open.map_err(damaged)?;
                 }
                 Event::End(_) => {
                     if let Some(Open::Case(tag, properties)) = self.open.pop() {
@@ -167,10 +168,12 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn start(
+    /// Takes an element that begins, or is empty.
+    fn element(
         &mut self,
         element: &BytesStart<'_>,
-        end: usize,
+        (at, end): (usize, usize),
+        is_empty: bool,
         of: &mut dyn FnMut(&str, &str) -> String,
     ) -> Result<Open, String> {
         match (element.name().as_ref(), self.open.last_mut()) {
@@ -178,39 +181,20 @@ impl Writer<'_> {
                 let it = Facts::read(element.attributes())?;
                 let properties = of(&it.class, &it.name);
                 self.count += u64::from(!properties.is_empty());
-                Ok(Open::Case(end, properties))
+                if !is_empty {
+                    return Ok(Open::Case(end, properties));
+                }
+                self.fill((at, end), "testcase", &wrapped(&properties));
             }
             ("properties", Some(Open::Case(_, properties))) => {
                 let properties = std::mem::take(properties);
-                self.insert(end, &properties);
-                Ok(Open::Properties)
-            }
-            _ => Ok(Open::Other),
-        }
-    }
-
-    fn empty(
-        &mut self,
-        element: &BytesStart<'_>,
-        (at, end): (usize, usize),
-        of: &mut dyn FnMut(&str, &str) -> String,
-    ) -> Result<(), String> {
-        match (element.name().as_ref(), self.open.last_mut()) {
-            ("testcase", _) => {
-                let it = Facts::read(element.attributes())?;
-                let properties = of(&it.class, &it.name);
-                if !properties.is_empty() {
-                    self.count += 1;
-                    self.fill((at, end), "testcase", &wrapped(&properties));
+                if !is_empty {
+                    self.insert(end, &properties);
+                    return Ok(Open::Properties);
                 }
+                self.fill((at, end), "properties", &properties);
             }
-            ("properties", Some(Open::Case(_, properties))) => {
-                let properties = std::mem::take(properties);
-                if !properties.is_empty() {
-                    self.fill((at, end), "properties", &properties);
-                }
-            }
-            ("property", Some(Open::Properties)) => {
+            ("property", Some(Open::Properties)) if is_empty => {
                 let it = Facts::read(element.attributes())?;
                 if it.name.starts_with(OURS) {
                     self.copy(at);
@@ -219,7 +203,7 @@ impl Writer<'_> {
             }
             _ => {}
         }
-        Ok(())
+        Ok(Open::Other)
     }
 
     fn copy(&mut self, to: usize) {
@@ -235,8 +219,11 @@ impl Writer<'_> {
         }
     }
 
-    /// Makes an element with contents of one without.
+    /// Makes an element with contents of one without, if there are any.
     fn fill(&mut self, (at, end): (usize, usize), name: &str, text: &str) {
+        if text.is_empty() {
+            return;
+        }
         let tag = self.text.get(at..end).unwrap_or_default();
         let tag = tag.strip_suffix("/>").unwrap_or(tag).trim_ascii_end();
         self.copy(at);

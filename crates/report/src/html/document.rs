@@ -246,7 +246,7 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<
     vfork: Option<u64> = by_tr(analysis, process.causes.vfork),
     voluntary: Option<u64> = by_events(analysis, process.switches.voluntary),
     involuntary: Option<u64> = by_events(analysis, process.switches.involuntary),
-    max_off_cpu: Option<u64> = process.max_off_cpu.map(|stretch| stretch.length),
+    max_off_cpu: Option<u64> = process.max_off_cpu,
     max_rss: Option<u64> = process.max_rss,
     tree_processes: u64 = process.tree.processes,
     // Of its descendants, without itself: most have none.

@@ -1,5 +1,7 @@
 //! Unit tests of `batches`.
 
+use std::sync::Mutex;
+
 use proptest::prelude::*;
 use tr_format::event::{Context, CpuId, SchedEvent, SchedKind, Tid};
 

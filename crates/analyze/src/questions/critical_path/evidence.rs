@@ -52,13 +52,12 @@ impl<'a> Evidence<'a> {
                 if is.end < self.to || !before().is_some_and(|s| works(&s)) {
                     continue;
                 }
-                let mut at = Some(is.process);
-                while let Some(process) = at {
-                    if std::mem::replace(&mut busy[process], true) {
-                        break;
-                    }
-                    at = analysis.process(process).parent;
-                }
+                // What is above one that is known is known.
+                let mut up = analysis.lineage(is.process);
+                while up
+                    .next()
+                    .is_some_and(|it| !std::mem::replace(&mut busy[it], true))
+                {}
             }
             busy
         })

@@ -85,6 +85,35 @@ enum Step {
     Up(Entry),
 }
 
+impl Step {
+    /// To another thread, as an event shows.
+    fn shown(thread: ThreadIx, then: Then) -> Step {
+        Step::To {
+            thread,
+            then,
+            inferred: false,
+        }
+    }
+
+    /// To another thread: the likeliest.
+    fn likely(thread: ThreadIx, then: Then) -> Step {
+        Step::To {
+            thread,
+            then,
+            inferred: true,
+        }
+    }
+
+    /// Through time of the thread's own.
+    fn own(begin: Ktime, kind: Kind) -> Step {
+        Step::Own {
+            begin,
+            kind,
+            inferred: false,
+        }
+    }
+}
+
 struct Walk<'a> {
     inside: Inside<'a>,
     enders: &'a Enders,
@@ -99,7 +128,6 @@ struct Walk<'a> {
     client: Option<(ThreadIx, ThreadIx)>,
     /// The waits by which the walk came to its thread.
     entries: Entries,
-    /// The number of steps.
     steps: u64,
     /// The last thread inside, while the path is outside.
     away: Option<Waiter>,
@@ -222,19 +250,10 @@ impl Walk<'_> {
         let process = self.graph.analysis.thread(thread).process;
         let ender = self.enders[process].filter(|(by, at)| *by != thread && *at == now);
         if let Some((by, _)) = ender.filter(|(by, _)| self.graph.lives(*by, now)) {
-            return Step::To {
-                thread: by,
-                then: Then::Woke,
-                inferred: false,
-            };
+            return Step::shown(by, Then::Woke);
         }
         let Some(stretch) = self.graph.timeline.before(thread, now) else {
             return self.beginning(thread);
-        };
-        let own = |kind| Step::Own {
-            begin: stretch.from,
-            kind,
-            inferred: false,
         };
         match stretch.doing {
             Bucket::Wait(_) if self.is_cut_off(thread, now, &stretch) => {
@@ -243,8 +262,8 @@ impl Walk<'_> {
             Bucket::Unknown => self.unknown(thread, now, &stretch),
             Bucket::Wait(_) => self.waited(thread, now, &stretch),
             _ => match self.graph.cause(thread, &stretch) {
-                Cause::Own(kind) => own(kind),
-                Cause::Thread(_) => own(Kind::Unknown),
+                Cause::Own(kind) => Step::own(stretch.from, kind),
+                Cause::Thread(_) => Step::own(stretch.from, Kind::Unknown),
             },
         }
     }
@@ -252,22 +271,12 @@ impl Walk<'_> {
     /// A wait that ended at this moment.
     fn waited(&mut self, thread: ThreadIx, now: Ktime, wait: &Stretch) -> Step {
         match self.graph.cut(thread, wait) {
-            Some(Some(below)) => {
-                return Step::To {
-                    thread: below,
-                    then: Then::Awaited,
-                    inferred: true,
-                }
-            }
+            Some(Some(below)) => return Step::likely(below, Then::Awaited),
             Some(None) => return self.cut_off(thread, now, wait),
             None => {}
         }
         match self.graph.ended(thread, wait) {
-            Cause::Thread(waker) => Step::To {
-                thread: waker,
-                then: self.link(thread, waker, wait),
-                inferred: false,
-            },
+            Cause::Thread(waker) => Step::shown(waker, self.link(thread, waker, wait)),
             Cause::Own(Kind::Unknown) => self.evidence_in(thread, now, wait),
             Cause::Own(kind) => self.sleep(thread, wait, kind),
         }
@@ -275,19 +284,12 @@ impl Walk<'_> {
 
     /// Before a thread's first stretch: at its fork.
     fn beginning(&self, thread: ThreadIx) -> Step {
-        let shown = self.graph.forked_by(thread);
-        let parent = shown.or_else(|| self.evidence.parent(thread));
-        match parent {
-            Some(parent) => Step::To {
-                thread: parent,
-                then: Then::Forked,
-                inferred: shown.is_none(),
-            },
-            None => Step::Own {
-                begin: self.from,
-                kind: Kind::Unknown,
-                inferred: false,
-            },
+        if let Some(parent) = self.graph.forked_by(thread) {
+            return Step::shown(parent, Then::Forked);
+        }
+        match self.evidence.parent(thread) {
+            Some(parent) => Step::likely(parent, Then::Forked),
+            None => Step::own(self.from, Kind::Unknown),
         }
     }
 
@@ -307,12 +309,8 @@ impl Walk<'_> {
             let ended = ended.filter(|(_, end)| *end == now);
             (ended.map(|(child, _)| child), Then::Exited)
         };
-        if let Some(thread) = next {
-            return Step::To {
-                thread,
-                then,
-                inferred: true,
-            };
+        if let Some(next) = next {
+            return Step::likely(next, then);
         }
         let kind = self.graph.wait(thread, stretch, false);
         self.sleep(thread, stretch, kind)
@@ -332,11 +330,7 @@ impl Walk<'_> {
                 begin: waiter.since,
                 kind,
             },
-            _ => Step::Own {
-                begin: stretch.from,
-                kind,
-                inferred: false,
-            },
+            _ => Step::own(stretch.from, kind),
         }
     }
 
@@ -353,40 +347,30 @@ impl Walk<'_> {
             }
             _ => return self.evidence_in(thread, now, stretch),
         };
-        Step::To {
-            thread: waker,
-            then: self.link(thread, waker, stretch),
-            inferred: true,
-        }
+        Step::likely(waker, self.link(thread, waker, stretch))
     }
 
     /// In a time without a known end: the child that ended in it was waited for.
     fn evidence_in(&self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
         match self.evidence.ended_child(thread, stretch.from, now) {
-            Some((child, end)) if end == now => Step::To {
-                thread: child,
-                then: Then::Exited,
-                inferred: true,
-            },
-            ended => Step::Own {
-                begin: ended.map_or(stretch.from, |(_, end)| end),
-                kind: match self.graph.analysis.basis() {
+            Some((child, end)) if end == now => Step::likely(child, Then::Exited),
+            ended => {
+                let kind = match self.graph.analysis.basis() {
                     Basis::Events => Kind::Unknown,
                     _ => Kind::Lived,
-                },
-                inferred: false,
-            },
+                };
+                Step::own(ended.map_or(stretch.from, |(_, end)| end), kind)
+            }
         }
     }
 
     /// The way in which `waker` ended a thread's wait.
     fn link(&self, thread: ThreadIx, waker: ThreadIx, wait: &Stretch) -> Then {
         let analysis = self.graph.analysis;
-        let exited = analysis.thread(waker).exited;
         match analysis.awaited(thread, wait) {
             Some(Awaited::Vfork) => Then::Returned,
             Some(Awaited::Slot) => Then::Slot,
-            _ if exited.is_some_and(|exited| exited <= wait.to) => Then::Exited,
+            _ if analysis.has_exited(waker, wait.to) => Then::Exited,
             _ => Then::Woke,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use tr_format::event::{Ktime, Reason};
+use tr_format::event::Ktime;
 
 use super::gates::{Plan, PLANNED};
 use super::{Change, Changes, Jobs};
@@ -12,7 +12,8 @@ use crate::containers::WaitedFor;
 use crate::critical_path::CriticalPath;
 use crate::kinds::Kind;
 use crate::model::{ProcessIx, ThreadIx};
-use crate::programs::{Group, Groups};
+use crate::own::Own;
+use crate::programs::Groups;
 use crate::questions::graph::{Cause, Graph};
 use crate::share;
 use crate::timeline::{Bucket, Stretch, Wait};
@@ -27,7 +28,6 @@ const LARGE: u64 = 8 << 20;
 /// The time in ns that a process works until the caches have its own again what it needs: a time slice.
 const REFILL: u64 = 4_000_000;
 
-/// An operation of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     /// Runs on a CPU, so many ns.
@@ -78,7 +78,6 @@ pub(super) struct Op {
     pub at: Ktime,
 }
 
-/// The threads of a run.
 #[derive(Debug)]
 pub(super) struct Threads {
     pub ops: Arena<ThreadIx, Vec<Op>>,
@@ -111,8 +110,7 @@ pub(super) struct Builder<'a> {
     to: Ktime,
     /// The containers that processes wait for.
     containers: WaitedFor,
-    /// The processes of the run.
-    own: Arena<ProcessIx, bool>,
+    own: Own,
     /// The ends of each process's children, in order.
     ends: Arena<ProcessIx, Vec<Ktime>>,
     /// The starts of each process's children, in order.
@@ -142,7 +140,7 @@ pub(super) fn threads(
         from: path.from,
         to: path.to,
         containers: WaitedFor::of(analysis),
-        own: descendants(graph, path.process),
+        own: Own::below(analysis, path.process),
         ends: lists(),
         starts: lists(),
         at_once: analysis.process_ids().map(|_| 0).collect(),
@@ -170,21 +168,9 @@ pub(super) fn threads(
     }
 }
 
-fn descendants(graph: Graph<'_>, root: ProcessIx) -> Arena<ProcessIx, bool> {
-    let analysis = graph.analysis;
-    let mut own: Arena<ProcessIx, bool> = analysis.process_ids().map(|_| false).collect();
-    let mut next = vec![root];
-    // No process is its own ancestor.
-    while let Some(process) = next.pop() {
-        own[process] = true;
-        next.extend(&analysis.process(process).children);
-    }
-    own
-}
-
 impl Builder<'_> {
     fn is_own(&self, thread: ThreadIx) -> bool {
-        self.own[self.graph.analysis.thread(thread).process]
+        self.own.has_thread(self.graph.analysis, thread)
     }
 
     /// A wait for a page, a disk or a lock of the kernel, which another thread had by chance: in another
@@ -227,8 +213,9 @@ impl Builder<'_> {
     ) -> bool {
         let analysis = self.graph.analysis;
         let parent = analysis.process(analysis.thread(by).process).parent;
-        let exits = analysis.thread(by).exited.is_some_and(|exit| exit <= at);
-        exits && parent == Some(analysis.thread(thread).process) && awaited != Some(Awaited::Vfork)
+        analysis.has_exited(by, at)
+            && parent == Some(analysis.thread(thread).process)
+            && awaited != Some(Awaited::Vfork)
     }
 
     /// Notes what threads do for each other. Returns the threads that none starts.
@@ -243,11 +230,8 @@ impl Builder<'_> {
             }
             let start = analysis.thread(thread).start;
             let inside = start > self.from && start <= self.to;
-            match self
-                .graph
-                .forked_by(thread)
-                .filter(|by| inside && self.is_own(*by))
-            {
+            let forked_by = self.graph.forked_by(thread);
+            match forked_by.filter(|by| inside && self.is_own(*by)) {
                 Some(by) => self.marks[by].push((start, Mark::Start(thread))),
                 None if start <= self.to => first.push(thread),
                 None => {}
@@ -277,9 +261,9 @@ impl Builder<'_> {
     /// waking, another one with its last thread.
     fn mark_children(&mut self, ended: &Arena<ProcessIx, Option<(ThreadIx, Ktime)>>) {
         let analysis = self.graph.analysis;
-        for child in analysis.process_ids().filter(|ix| self.own[*ix]) {
+        for child in analysis.process_ids().filter(|ix| self.own.has(*ix)) {
             let process = analysis.process(child);
-            let Some(parent) = process.parent.filter(|it| self.own[*it]) else {
+            let Some(parent) = process.parent.filter(|it| self.own.has(*it)) else {
                 continue;
             };
             self.starts[parent].push(process.start);
@@ -305,7 +289,6 @@ impl Builder<'_> {
         }
     }
 
-    /// A thread's operations.
     fn ops(&mut self, thread: ThreadIx) -> Vec<Op> {
         if !self.is_own(thread) {
             return Vec::new();
@@ -362,21 +345,16 @@ impl Builder<'_> {
         let process = self.graph.analysis.thread(thread).process;
         let at = stretch.to;
         let awaited = self.graph.analysis.awaited(thread, stretch);
-        let mut mask = self.mask(process, stretch, |change, group| {
-            awaited.is_some_and(|it| (change.time.waits)(it, stretch.reason))
-                && change.time.counts(group)
-        });
-        for (bit, change) in self.numbered() {
+        let group = self.groups.at(process, stretch.from);
+        let mut mask = self.mask(|change| {
             // The job whose start follows does not need the one that is awaited here.
             let inside = |jobs: &Jobs| jobs.owner == process && at > jobs.from && at <= jobs.to;
-            if change.jobs.iter().any(inside) && self.own_child(process, by) {
-                mask |= bit;
-            }
-        }
-        if self
-            .plan
-            .replaces(self.graph.analysis, (thread, by), at, awaited)
-        {
+            awaited.is_some_and(|it| (change.time.waits)(it, stretch.reason))
+                && change.time.counts(group)
+                || change.jobs.iter().any(inside) && self.own_child(process, by)
+        });
+        let analysis = self.graph.analysis;
+        if self.plan.replaces(analysis, (thread, by), at, awaited) {
             mask |= PLANNED;
         }
         if self.awaits_child(thread, (by, at), awaited) {
@@ -408,20 +386,14 @@ impl Builder<'_> {
             Cause::Thread(_) => Kind::Unknown,
         };
         if let Bucket::RunQueue { preempted } = stretch.doing {
-            let woken = if preempted {
-                0
-            } else {
-                to.since(from).min(WAKE_UP)
+            let woken = match preempted {
+                true => 0,
+                false => to.since(from).min(WAKE_UP),
             };
             list.push(What::Delay, 0, woken, to);
             return;
         }
         let work = matches!(stretch.doing, Bucket::OnCpu(_));
-        let reason = if work {
-            Reason::Unknown
-        } else {
-            stretch.reason
-        };
         let memory = self.graph.analysis.process(process).max_rss;
         let large = memory.is_some_and(|it| it > LARGE);
         let working = match large {
@@ -452,13 +424,10 @@ impl Builder<'_> {
             };
             self.groups
                 .split(process, from, until, |group, from, until| {
-                    let mask = |kind| {
-                        let all = self.numbered();
-                        let all = all.filter(|(_, change)| {
-                            change.time.leaves_out((kind, reason), Some(group))
-                        });
-                        all.fold(0, |mask, (bit, _)| mask | bit)
+                    let leaves_out = |change: &Change, kind| {
+                        change.time.leaves_out((kind, stretch.reason), Some(group))
                     };
+                    let mask = |kind| self.mask(|change| leaves_out(change, kind));
                     let ns = until.since(from);
                     let (work, rest) = hidden.map_or((0, ns), |it| it.divide(ns));
                     if work > 0 {
@@ -487,15 +456,9 @@ impl Builder<'_> {
         self.changes.iter().zip(0..).map(|(it, at)| (1 << at, it))
     }
 
-    fn mask(
-        &self,
-        process: ProcessIx,
-        stretch: &Stretch,
-        concerns: impl Fn(&Change, Option<Group>) -> bool,
-    ) -> Changes {
-        let group = self.groups.at(process, stretch.from);
-        let all = self.numbered();
-        let all = all.filter(|(_, change)| concerns(change, group));
+    /// The changes that concern something.
+    fn mask(&self, concerns: impl Fn(&Change) -> bool) -> Changes {
+        let all = self.numbered().filter(|(_, change)| concerns(change));
         all.fold(0, |mask, (bit, _)| mask | bit)
     }
 

@@ -46,7 +46,6 @@ impl Machine {
 /// A quota that stops tasks costs them so many times what another task on their CPU costs.
 const STOPPED: u64 = 2;
 
-/// The time of a run.
 pub(super) struct Clock {
     machine: Machine,
     pub now: u64,

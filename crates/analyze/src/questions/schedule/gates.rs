@@ -122,7 +122,6 @@ impl Plan {
     }
 }
 
-/// The state of a job.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     thread: Option<ThreadIx>,
@@ -205,10 +204,9 @@ impl<'a> Gates<'a> {
         let Some(planned) = self.plan.jobs.get(at) else {
             return;
         };
-        let weight = if self.longest_first {
-            planned.length
-        } else {
-            0
+        let weight = match self.longest_first {
+            true => planned.length,
+            false => 0,
         };
         let waiting = self.waiting.entry(planned.job.pool).or_default();
         waiting.push((weight, Reverse(at)));

@@ -148,9 +148,8 @@ impl Log {
         }
         if end > 0 {
             // The thread that let the first one go on was there from the beginning.
-            let thread = last;
             legs.push(Leg {
-                thread,
+                thread: last,
                 at: Ktime(0),
                 from: 0,
                 ns: end,

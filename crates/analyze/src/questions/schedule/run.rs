@@ -9,11 +9,11 @@ use tr_format::event::Ktime;
 use super::build::{Op, Threads, What};
 use super::change::{Changes, Effect};
 use super::cpus::{Clock, Machine};
-use super::gates::{Gates, Plan};
+use super::gates::{Gates, Plan, PLANNED};
 use super::path::{Done, Log};
 use crate::arena::{Arena, Ix};
 use crate::model::{ProcessIx, ThreadIx};
-use crate::share::share_up;
+use crate::share::{share, share_up};
 
 /// The wakings of one number: how many more were done than awaited, and who waits.
 #[derive(Clone, Debug, Default)]
@@ -30,17 +30,34 @@ struct Children {
 }
 
 /// What a run is like.
-pub(super) struct On<'p, F> {
+pub(super) struct On<'p> {
     pub machine: Machine,
     /// The jobs, and what is assumed about them.
     pub plan: &'p Plan,
     pub effect: Effect,
     /// The changes that are made.
     pub changes: Changes,
+    /// See [`Change::remains`](super::Change::remains), by the number of the change.
+    pub remains: &'p [(u64, u64)],
     /// Whether the path is asked for.
     pub traced: bool,
-    /// The length of a piece of time, of which it gets the changes that concern it.
-    pub length: F,
+}
+
+impl On<'_> {
+    /// The length of a piece of time that some changes concern.
+    fn shortened(&self, mask: Changes, ns: u64) -> u64 {
+        if mask & !PLANNED == 0 {
+            return ns;
+        }
+        let concerned = self.remains.iter().zip(0..);
+        let concerned = concerned.filter(|(_, bit)| mask & (1 << *bit) != 0);
+        let parts = concerned.map(|((best, worst), _)| match self.effect {
+            Effect::Best | Effect::Likely => *best,
+            Effect::Worst => *worst,
+        });
+        // The one that shortens it the most has the effect of all.
+        share(ns, parts.min().unwrap_or(1000), 1000)
+    }
 }
 
 /// The most that a process's work is more or less in a shaken run, in thousandths.
@@ -62,9 +79,9 @@ fn lasts(machine: Machine, (what, process): (What, ProcessIx), ns: u64) -> u64 {
     share_up(ns, 1000 - SHAKEN + (mixed >> 40) % (2 * SHAKEN + 1), 1000)
 }
 
-struct Run<'a, F> {
+struct Run<'a> {
     threads: &'a Threads,
-    on: On<'a, F>,
+    on: On<'a>,
     clock: Clock,
     gates: Gates<'a>,
     log: Option<Log>,
@@ -86,10 +103,7 @@ struct Run<'a, F> {
     stuck: Option<BinaryHeap<Reverse<(Ktime, ThreadIx)>>>,
 }
 
-pub(super) fn run<'a, F>(threads: &'a Threads, on: On<'a, F>) -> Done
-where
-    F: Fn(Changes, u64) -> u64,
-{
+pub(super) fn run<'a>(threads: &'a Threads, on: On<'a>) -> Done {
     let each = || threads.ops.ids();
     let mut run = Run {
         threads,
@@ -122,7 +136,7 @@ where
     }
 }
 
-impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
+impl Run<'_> {
     fn all(&mut self) -> u64 {
         let last = self.threads.last;
         let count = self.threads.ops[last].len();
@@ -164,7 +178,7 @@ impl<F: Fn(Changes, u64) -> u64> Run<'_, F> {
         let concerned = mask != 0;
         match op.what {
             What::Work | What::Warm | What::Cold | What::Delay => {
-                let ns = (self.on.length)(mask, op.value);
+                let ns = self.on.shortened(mask, op.value);
                 let ns = lasts(self.on.machine, (op.what, process), ns);
                 if ns == 0 {
                     return true;
