@@ -143,29 +143,18 @@ fn serve_iterators(socket: BorrowedFd<'_>, programs: &Programs) {
 
 /// The user who made the Unix socket; `None`: it is none.
 fn peer(socket: BorrowedFd<'_>) -> Option<Uid> {
-    let option = |name, value: *mut libc::c_void, size: usize| {
-        let mut len = libc::socklen_t::try_from(size).ok()?;
-        // SAFETY: the callers pass a place of this size.
-        let done = unsafe {
-            let socket = socket.as_raw_fd();
-            libc::getsockopt(socket, libc::SOL_SOCKET, name, value, &raw mut len)
-        };
-        (done == 0 && len as usize == size).then_some(())
+    let domain = rustix::net::sockopt::socket_domain(socket).ok()?;
+    // Of a peer in another pid namespace the process id is 0, which rustix takes for impossible.
+    // SAFETY: all zeros are a valid `ucred`, and the kernel writes no more than its size.
+    let (done, peer) = unsafe {
+        let mut peer: libc::ucred = std::mem::zeroed();
+        let mut len = size_of_val(&peer) as libc::socklen_t;
+        let (level, name, place) = (libc::SOL_SOCKET, libc::SO_PEERCRED, &raw mut peer);
+        let socket = socket.as_raw_fd();
+        let done = libc::getsockopt(socket, level, name, place.cast(), &raw mut len);
+        (done == 0 && len as usize == size_of_val(&peer), peer)
     };
-    let mut domain: libc::c_int = 0;
-    option(
-        libc::SO_DOMAIN,
-        (&raw mut domain).cast(),
-        size_of_val(&domain),
-    )?;
-    // SAFETY: all zeros are a valid `ucred`.
-    let mut peer: libc::ucred = unsafe { std::mem::zeroed() };
-    option(
-        libc::SO_PEERCRED,
-        (&raw mut peer).cast(),
-        size_of_val(&peer),
-    )?;
-    (domain == libc::AF_UNIX).then(|| Uid::from_raw(peer.uid))
+    (done && domain == rustix::net::AddressFamily::UNIX).then(|| Uid::from_raw(peer.uid))
 }
 
 /// Becomes this user, with the capabilities for BPF, as far as a container has them.

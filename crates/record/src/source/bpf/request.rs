@@ -101,11 +101,8 @@ impl Request {
         Request::new_zeroed()
     }
 
-    /// The settings, checked. `memory` is the machine's in bytes: the rings take at most half,
+    /// The settings, checked, or the reason in words. `memory` is the machine's in bytes: the rings take at most half,
     /// with those of the recordings that live.
-    ///
-    /// # Errors
-    /// In words.
     pub fn settings(&self, memory: u64, living: Living) -> Result<Settings, &'static str> {
         if self.magic != MAGIC || self.memory != tr_bpf::MEMORY.map(|len| len as u64) {
             return Err("the program was replaced by another version");
@@ -224,10 +221,7 @@ impl Reply {
         Reply::new_zeroed()
     }
 
-    /// What is attached.
-    ///
-    /// # Errors
-    /// The loader's reason.
+    /// What is attached, or why it is not.
     pub fn read(&self) -> Result<Facts, io::Error> {
         if self.attached == 1 {
             return Ok(Facts {

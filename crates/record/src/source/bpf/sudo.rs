@@ -21,7 +21,6 @@ pub const LOADER: &str = "bpf-loader";
 /// The longest wait for the end of sudo after an error, for its message.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Attached programs.
 pub struct Attached {
     pub tracer: Tracer,
     /// Wake-ups by interrupts are recorded as such.
@@ -32,10 +31,6 @@ pub struct Attached {
     pub sudo: Option<Sudo>,
 }
 
-/// Runs the loader.
-///
-/// # Errors
-/// [`Error::Sudo`]; the programs' memory cannot be mapped.
 pub fn attach(settings: &Settings) -> Result<Attached, Error> {
     let request = Request::of(settings).ok_or_else(|| failed("too many processes to follow"))?;
     let (ours, theirs) = UnixStream::pair().map_err(Error::System)?;
@@ -89,7 +84,6 @@ pub fn is_usual() -> bool {
     is("GITHUB_ACTIONS", "true") && is("RUNNER_ENVIRONMENT", "github-hosted")
 }
 
-/// The process of sudo.
 #[derive(Debug)]
 pub struct Sudo(Option<Child>);
 
