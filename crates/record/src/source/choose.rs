@@ -11,9 +11,6 @@ use crate::proc;
 
 /// Starts the chosen source, or the best that works here; with the refusals of the better
 /// ones. `child` is COMMAND's process before its release.
-///
-/// # Errors
-/// No source works, or there is no such target.
 pub fn start(
     config: &Config,
     child: Option<u32>,

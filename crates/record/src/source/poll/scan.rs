@@ -9,7 +9,6 @@ use crate::host;
 use crate::proc::{self, Id, Parents, Stat};
 use crate::source::events::Waiting;
 
-/// Where processes are listed.
 const PROC: &str = "/proc";
 
 /// A process that a sample has found.
@@ -46,12 +45,10 @@ pub struct State {
     argv_limit: u32,
     /// `None`: the kernel lists the children of each thread.
     parents: Option<Parents>,
-    /// Events for the writer.
     pub waiting: Waiting,
 }
 
 impl State {
-    /// For COMMAND's process before its release.
     pub fn new(root: Id, argv_limit: u32) -> State {
         let stat = proc::stat(root);
         let process = Process {
