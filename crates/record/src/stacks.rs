@@ -57,7 +57,6 @@ const PATHS: usize = 1 << 14;
 /// The most files without a build id.
 const FILES: usize = 1 << 14;
 
-/// The numbers so far.
 #[derive(Debug, Default)]
 pub struct Stacks {
     modules: HashMap<BuildId, u32>,
