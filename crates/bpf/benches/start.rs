@@ -59,7 +59,7 @@ fn settings() -> Settings {
 fn start(settings: &Settings) -> (Phases, Vec<(String, u32)>) {
     let mut phases = Phases::default();
     let started = phases.time("start", || Programs::start(settings));
-    let (_, programs) = started.expect("a kernel that can");
+    let programs = started.expect("a kernel that can");
     let tracer = phases.time("map the memory", || Tracer::new(programs, settings));
     let mut tracer = tracer.expect("maps");
     phases.time("list the tasks", || tracer.snapshot().expect("a list"));

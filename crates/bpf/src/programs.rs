@@ -150,6 +150,8 @@ pub struct Programs {
     pub(crate) raw: bool,
     /// Stacks have the kernel's addresses.
     pub(crate) kernel_shown: bool,
+    /// Wake-ups by interrupts are recorded as such.
+    pub(crate) irq_known: bool,
 }
 
 /// What [`Programs`] consist of, beside what they always have.
@@ -159,6 +161,8 @@ pub struct Parts {
     pub raw: bool,
     /// Stacks have the kernel's addresses, see [`crate::Tracer::shows_kernel`].
     pub kernel_shown: bool,
+    /// Wake-ups by interrupts are recorded as such.
+    pub irq_known: bool,
     /// The number of perf events and links that call the samplers of stacks, if there are any.
     pub callers: Option<usize>,
     /// System calls are recorded.
@@ -222,7 +226,7 @@ impl Programs {
     ///
     /// # Errors
     /// Those of [`Kernel::detect`]; [`Error::Refused`], [`Error::TooManyCpus`], [`Error::Bpf`].
-    pub fn start(settings: &Settings) -> Result<(Kernel, Programs), Error> {
+    pub fn start(settings: &Settings) -> Result<Programs, Error> {
         if settings.possible_cpus > wire::MAX_CPUS {
             return Err(Error::TooManyCpus {
                 found: settings.possible_cpus,
@@ -242,14 +246,13 @@ impl Programs {
         let large = large.map_err(failed("create the maps of the BPF programs"))?;
         let attach =
             |raw, large: &Large| Programs::attach((&kernel, settings, large), (raw, kernel_shown));
-        let programs = attach(false, &large).or_else(|refused| {
+        attach(false, &large).or_else(|refused| {
             // Programs that were attached may have written to the first ones.
             let large = Large::create(settings).ok();
             let programs = large.and_then(|large| attach(true, &large).ok());
             // The first refusal is the one that matters.
             programs.ok_or(refused)
-        });
-        Ok((kernel, programs?))
+        })
     }
 
     /// Opens, sizes, loads and attaches them; `form` is that of [`open`].
@@ -284,7 +287,8 @@ impl Programs {
             .names
             .update_batch(&keys, &values, count, any, any);
         updated.map_err(failed("tell the names of servers"))?;
-        let programs = Programs::of(&skel, &loaded, form, settings)?;
+        let mut programs = Programs::of(&skel, &loaded, form, settings)?;
+        programs.irq_known = kernel.knows_interrupts();
         // The kernel freezes no map that is mapped to write, as libbpf does.
         drop(skel);
         // SAFETY: a system call on an open descriptor.
@@ -336,6 +340,7 @@ impl Programs {
             programs,
             raw,
             kernel_shown,
+            irq_known: false,
         })
     }
 
@@ -387,6 +392,7 @@ impl Programs {
             programs: Vec::new(),
             raw: parts.raw,
             kernel_shown: parts.kernel_shown,
+            irq_known: parts.irq_known,
         })
     }
 
@@ -395,6 +401,7 @@ impl Programs {
         Parts {
             raw: self.raw,
             kernel_shown: self.kernel_shown,
+            irq_known: self.irq_known,
             callers: self.samplers.as_ref().map(Samplers::callers),
             calls: self.calls.is_some(),
         }

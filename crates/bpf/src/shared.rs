@@ -47,8 +47,8 @@ impl Shared {
         // SAFETY: one of the MAX_CPUS places of an array in the mapping, which lives as long as `self`;
         // aligned, as its page is. While they are borrowed, this process uses both as atomics alone.
         unsafe {
-            let all = (&raw mut (*asked).sched_progress).cast::<progress>();
-            let one = all.add(place);
+            let all: *mut [progress; MAX_CPUS] = &raw mut (*asked).sched_progress;
+            let one = all.cast::<progress>().add(place);
             [&raw mut (*one).tail, &raw mut (*one).first].map(|it| AtomicU64::from_ptr(it))
         }
     }

@@ -74,7 +74,7 @@ impl Tracer {
     /// # Errors
     /// Those of [`Programs::start`] and [`Tracer::new`].
     pub fn start(settings: &Settings) -> Result<Tracer, Error> {
-        Tracer::new(Programs::start(settings)?.1, settings)
+        Tracer::new(Programs::start(settings)?, settings)
     }
 
     /// The reader of these programs, which were attached with `settings`.
@@ -425,6 +425,16 @@ impl Tracer {
     /// the programs, they tell none either: the process's user can read what it writes.
     pub fn shows_kernel(&self) -> bool {
         self.programs.kernel_shown
+    }
+
+    /// Wake-ups by interrupts are told from those by the running task.
+    pub fn knows_interrupts(&self) -> bool {
+        self.programs.irq_known
+    }
+
+    /// Another process opens the iterators over the tasks.
+    pub fn is_helped(&self) -> bool {
+        self.helper.is_some()
     }
 
     /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.

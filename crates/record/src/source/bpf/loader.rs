@@ -17,7 +17,7 @@ use nix::unistd::{alarm, Gid, SysconfVar, Uid};
 use tr_bpf::{Living, Programs};
 use zerocopy::IntoBytes;
 
-use super::request::{Facts, Reply, Request};
+use super::request::{Reply, Request};
 use crate::{capabilities, host, passing};
 
 /// The time after which SIGALRM ends the loader, whatever it waits for, in seconds.
@@ -82,7 +82,7 @@ pub fn serve(confine: impl FnOnce()) -> Result<(), Refused> {
     let mut request = Request::empty();
     passing::receive(socket, request.as_mut_bytes()).map_err(Refused::Request)?;
     let (reply, programs) = match attach(&request, living) {
-        Ok((facts, programs)) => (Reply::attached(facts), Some(programs)),
+        Ok(programs) => (Reply::attached(programs.parts()), Some(programs)),
         Err(reason) => (Reply::failed(&reason), None),
     };
     drop(lock);
@@ -113,17 +113,11 @@ fn lock(user: Uid) -> Result<File, Errno> {
 }
 
 /// Attaches the programs, or the reason in words.
-fn attach(request: &Request, living: Living) -> Result<(Facts, Programs), String> {
+fn attach(request: &Request, living: Living) -> Result<Programs, String> {
     let pages = host::sysconf(SysconfVar::_PHYS_PAGES).unwrap_or(0);
     let memory = pages.saturating_mul(host::page_size().into());
     let settings = request.settings(memory, living).map_err(str::to_owned)?;
-    let started = Programs::start(&settings);
-    let (kernel, programs) = started.map_err(|error| error.to_string())?;
-    let facts = Facts {
-        parts: programs.parts(),
-        irq_known: kernel.knows_interrupts(),
-    };
-    Ok((facts, programs))
+    Programs::start(&settings).map_err(|error| error.to_string())
 }
 
 /// Opens iterators for a `tr` to which the kernel refuses them, until it closes the socket.

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use tr_bpf::{wire, Containers, Extras, Programs, Sampling, Settings, Tracer};
+use tr_bpf::{wire, Containers, Extras, Sampling, Settings, Tracer};
 use tr_format::event::{Argv, Comm, CpuId, Ktime, LifeEvent};
 use tr_format::meta::{Extra, Method, Missing, Origin, Scope};
 use tr_output::cgroups;
@@ -122,7 +122,7 @@ pub fn start(
             true => vec![Missing::new(None, LIGHT)],
             false => [missing(&attached), notes(&attached)].concat(),
         },
-        irq_known: attached.irq_known,
+        irq_known: attached.tracer.knows_interrupts(),
         buffer,
         living,
         listen: None,
@@ -308,11 +308,8 @@ pub fn attach(loader: Loader, settings: &Settings) -> Result<Attached, Error> {
         return sudo::attach(settings);
     }
     capabilities::raise();
-    let (kernel, programs) = Programs::start(settings)?;
     Ok(Attached {
-        tracer: Tracer::new(programs, settings)?,
-        irq_known: kernel.knows_interrupts(),
-        helped: false,
+        tracer: Tracer::start(settings)?,
         sudo: None,
     })
 }
@@ -330,7 +327,7 @@ pub fn missing(attached: &Attached) -> Vec<Missing> {
     let tracer = &attached.tracer;
     let mut missing = chosen(&[
         (
-            !attached.irq_known,
+            !tracer.knows_interrupts(),
             "wake-ups by interrupts are not told from those by the running task",
         ),
         (
@@ -364,7 +361,7 @@ pub fn notes(attached: &Attached) -> Vec<Missing> {
             "the kernel refused tp_btf programs; raw_tp programs were used (they cost more)",
         ),
         (
-            attached.helped,
+            attached.tracer.is_helped(),
             "this kernel lists tasks to the loader alone, which ran until the end of the recording",
         ),
         (

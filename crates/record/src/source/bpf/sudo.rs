@@ -23,10 +23,6 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 pub struct Attached {
     pub tracer: Tracer,
-    /// Wake-ups by interrupts are recorded as such.
-    pub irq_known: bool,
-    /// The kernel refuses iterators to `tr`: the loader goes on, to open them.
-    pub helped: bool,
     /// sudo, which ends after the loader.
     pub sudo: Option<Sudo>,
 }
@@ -49,16 +45,15 @@ pub fn attach(settings: &Settings) -> Result<Attached, Error> {
             sudo.refusal()
         }
     })?;
-    let facts = reply.read().map_err(|reason| failed(&reason.to_string()))?;
-    let programs = Programs::from_descriptors(descriptors, facts.parts);
+    let parts = reply.read().map_err(|reason| failed(&reason))?;
+    let programs = Programs::from_descriptors(descriptors, parts);
     let programs = programs.ok_or_else(|| failed("the loader is another version of tr"))?;
+    // The kernel can refuse iterators to `tr`: then the loader goes on, to open them.
     let helper = match programs.iterator() {
         Ok(_) => None,
         Err(_) => Some(Box::new(move || iterator(&ours)) as Helper),
     };
     Ok(Attached {
-        irq_known: facts.irq_known,
-        helped: helper.is_some(),
         tracer: Tracer::new(programs, settings)?.with_helper(helper),
         sudo: Some(sudo),
     })
