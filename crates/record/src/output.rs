@@ -204,29 +204,31 @@ impl Output {
         self.thread.is_finished()
     }
 
-    /// Sends a message; `go_on` waits for room.
-    fn send(&self, mut message: Message, go_on: &mut impl FnMut() -> bool) -> Sent {
-        loop {
-            match self.sender.try_send(message) {
-                Ok(()) => return Sent::Done,
-                Err(TrySendError::Disconnected(_)) => return Sent::Ended,
-                Err(TrySendError::Full(back)) => message = back,
-            }
-            if !go_on() {
-                return Sent::GivenUp;
+    /// Sends the last batches, then a message; `go_on` waits for room.
+    fn send(&self, batches: Vec<Batch>, last: Message, go_on: &mut impl FnMut() -> bool) -> Sent {
+        let batches = batches.into_iter().map(|it| Message::Batch(Box::new(it)));
+        for mut message in batches.chain([last]) {
+            loop {
+                match self.sender.try_send(message) {
+                    Ok(()) => break,
+                    Err(TrySendError::Disconnected(_)) => return Sent::Ended,
+                    Err(TrySendError::Full(back)) => message = back,
+                }
+                if !go_on() {
+                    return Sent::GivenUp;
+                }
             }
         }
+        Sent::Done
     }
 
     /// Sends the last batches; the frames of stacks that need names, all of them being known then.
     /// `None`: the thread has ended, or `go_on` gives up.
     pub fn unnamed(&self, batches: Vec<Batch>, mut go_on: impl FnMut() -> bool) -> Option<Request> {
         let (reply, answer) = sync_channel(1);
-        let batches = batches.into_iter().map(|it| Message::Batch(Box::new(it)));
-        for message in batches.chain([Message::Unnamed(reply)]) {
-            if !matches!(self.send(message, &mut go_on), Sent::Done) {
-                return None;
-            }
+        let sent = self.send(batches, Message::Unnamed(reply), &mut go_on);
+        if !matches!(sent, Sent::Done) {
+            return None;
         }
         loop {
             match answer.try_recv() {
@@ -246,14 +248,9 @@ impl Output {
         summary: Summary,
         mut go_on: impl FnMut() -> bool,
     ) -> Option<Outcome> {
-        let batches = batches.into_iter().map(|it| Message::Batch(Box::new(it)));
-        let messages = batches.chain([Message::Finish(Box::new(summary))]);
-        for message in messages {
-            match self.send(message, &mut go_on) {
-                Sent::Done => {}
-                Sent::Ended => break,
-                Sent::GivenUp => return None,
-            }
+        let last = Message::Finish(Box::new(summary));
+        if matches!(self.send(batches, last, &mut go_on), Sent::GivenUp) {
+            return None;
         }
         drop(self.sender);
         while !self.thread.is_finished() {

@@ -5,7 +5,7 @@ use tr_format::event::CpuId;
 
 use super::bpf::{self, sudo, Loader};
 use super::{poll, ptrace, Started};
-use crate::config::{Choice, Config, Follow};
+use crate::config::{Choice, Config};
 use crate::error::Error;
 use crate::proc;
 
@@ -35,8 +35,7 @@ pub fn start(
             Err(error) => return Err(error),
         }
     }
-    let other = config.follow == Follow::Command && config.cpus.is_none() && !config.light;
-    if !other || !matches!(refused, Error::Tracing(_)) {
+    if config.light || !matches!(refused, Error::Tracing(_)) {
         return Err(refused);
     }
     let traced = !config.no_ptrace && !gains_rights(config);

@@ -5,7 +5,7 @@ mod scan;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tr_format::event::{Ktime, LifeKind};
+use tr_format::event::Ktime;
 use tr_format::meta::{Facts, Known, Method, Origin};
 
 use self::scan::State;
@@ -69,11 +69,7 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
 /// A thread of its own takes the samples.
 impl Source for Poll {
     fn begin(&mut self, start: Ktime) {
-        let mut state = lock(&self.state);
-        let task = proc::command(self.root, start);
-        state.waiting.push(start, LifeKind::Snapshot(task));
-        state.account(start, self.root, self.root);
-        drop(state);
+        lock(&self.state).waiting.begin(start, self.root);
         let shared = Arc::clone(&self.state);
         // Without the thread there is one sample, at COMMAND's end.
         self.sampler = Some(Sampler::start(move || lock(&shared).sample()));

@@ -192,7 +192,7 @@ impl State {
         self.waiting.end(time, (id, id), status);
     }
 
-    pub fn account(&mut self, time: Ktime, id: Id, process: Id) {
+    fn account(&mut self, time: Ktime, id: Id, process: Id) {
         if let Some(totals) = proc::totals(id) {
             self.waiting.account(time, (id, process), totals);
         }

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_format::event::{Ktime, LifeKind};
+use tr_format::event::Ktime;
 use tr_format::meta::{Facts, Known, Method, Origin};
 
 use self::tracer::{State, Thread};
@@ -177,11 +177,7 @@ fn run(shared: &Shared) {
 /// The tracer collects by itself.
 impl Source for Ptrace {
     fn begin(&mut self, start: Ktime) {
-        let mut state = self.shared.lock();
-        let task = proc::command(self.root, start);
-        state.waiting.push(start, LifeKind::Snapshot(task));
-        state.account(start, self.root, self.root);
-        drop(state);
+        self.shared.lock().waiting.begin(start, self.root);
         let shared = Arc::clone(&self.shared);
         // Without the thread, the totals come with the ends alone.
         self.sampler = Some(Sampler::start(move || sample(&shared)));

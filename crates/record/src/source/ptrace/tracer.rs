@@ -439,7 +439,7 @@ impl State {
     }
 
     /// The totals of a task, which has the id `of` in the trace.
-    pub fn account(&mut self, time: Ktime, id: Id, of: Id) {
+    fn account(&mut self, time: Ktime, id: Id, of: Id) {
         if let Some(totals) = proc::totals(id) {
             self.push_account(time, id, of, totals);
         }
