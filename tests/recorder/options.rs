@@ -21,6 +21,7 @@ pub const TESTS: &[Test] = &[
     ("a_process_that_joins_the_cgroup_is_recorded", joining),
     ("memory_is_of_the_program_alone", memory),
     ("cpu_keeps_to_its_cpus", cpu),
+    ("a_method_without_bpf_refuses_other_targets", other_targets),
     (PINNED, pinned),
     ("a_build_has_the_cpus_of_its_affinity", affinity),
     ("all_is_the_whole_machine_for_a_time", all),
@@ -32,6 +33,20 @@ pub const TESTS: &[Test] = &[
 ];
 
 const TRUES: &str = "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done";
+
+fn other_targets() -> Result<(), Failed> {
+    let own = std::process::id().to_string();
+    for method in ["ptrace", "poll"] {
+        for target in [&["--cpu", "0"][..], &["--all"], &["--pid", &own]] {
+            let options = [&["--method", method, "-q"], target].concat();
+            let out = record(&scratch("targets.bin"), &options, &["true"])?;
+            let said = text(&out.stderr);
+            let refused = out.status.code() == Some(125) && said.contains("need --method bpf");
+            ensure(refused, || format!("{options:?}: {out:?}"))?;
+        }
+    }
+    Ok(())
+}
 
 /// `tr record -o TRACE OPTIONS`, without a COMMAND.
 pub fn watch(trace: &std::path::Path, options: &[&str]) -> Command {

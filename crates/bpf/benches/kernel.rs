@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use libbpf_rs::libbpf_sys;
-use tr_bpf::{Receive, Record, Settings, Tracer};
+use tr_bpf::{Settings, Tracer};
 
 /// ns a switch, ns a waking.
 type Costs = [f64; 2];
@@ -67,13 +67,6 @@ fn go(child: &mut Child) {
         .expect("a shell that reads");
 }
 
-#[derive(Clone)]
-struct Nowhere;
-
-impl Receive for Nowhere {
-    fn receive(&self, _record: Record<'_>) {}
-}
-
 fn costs_of(storm: &Path) -> Costs {
     let mut child = waiting(storm);
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
@@ -90,11 +83,10 @@ fn costs_of(storm: &Path) -> Costs {
         ..Settings::default()
     };
     let mut tracer = Tracer::start(&settings).expect("to attach");
-    let mut rings = tracer.rings(Nowhere).expect("rings");
     tracer.snapshot().expect("a snapshot");
     go(&mut child);
     while child.try_wait().expect("wait").is_none() {
-        rings.consume();
+        tracer.consume(|_| ());
         std::thread::sleep(Duration::from_millis(20));
     }
     let mut costs = Costs::default();

@@ -4,14 +4,40 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tr_bpf::{Phase, Phases, Programs, Receive, Record, Settings, Tracer};
+use nix::time::{clock_gettime, ClockId};
+use tr_bpf::{Programs, Settings, Tracer};
 
-struct Nowhere;
+/// A part of the work: how long it took, and the CPU time of all threads and the kernel's for it.
+#[derive(Clone, Copy)]
+struct Phase {
+    name: &'static str,
+    wall: Duration,
+    cpu: Duration,
+}
 
-impl Receive for Nowhere {
-    fn receive(&self, _record: Record<'_>) {}
+/// The phases, in the order of their ends.
+#[derive(Default)]
+struct Phases(Vec<Phase>);
+
+impl Phases {
+    fn time<T>(&mut self, name: &'static str, work: impl FnOnce() -> T) -> T {
+        let (wall, cpu) = (Instant::now(), used());
+        let done = work();
+        self.0.push(Phase {
+            name,
+            wall: wall.elapsed(),
+            cpu: used().saturating_sub(cpu),
+        });
+        done
+    }
+}
+
+/// CPU time of this process.
+fn used() -> Duration {
+    let now = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
+    now.map_or(Duration::ZERO, Duration::from)
 }
 
 fn settings() -> Settings {
@@ -32,18 +58,14 @@ fn settings() -> Settings {
 
 fn start(settings: &Settings) -> (Phases, Vec<(String, u32)>) {
     let mut phases = Phases::default();
-    let started = phases.time("start in all", || Programs::start(settings));
-    let (_, programs) = started.expect("a kernel that can");
-    phases.0.extend(programs.phases());
-    let (mut tracer, rings) = phases.time("map the rings", || {
-        let tracer = Tracer::new(programs, settings).expect("maps");
-        let rings = tracer.rings(Nowhere).expect("rings");
-        (tracer, rings)
-    });
+    let started = phases.time("start", || Programs::start(settings));
+    let programs = started.expect("a kernel that can");
+    let tracer = phases.time("map the memory", || Tracer::new(programs, settings));
+    let mut tracer = tracer.expect("maps");
     phases.time("list the tasks", || tracer.snapshot().expect("a list"));
     let verified = tracer.verified();
     phases.time("detach", || tracer.detach());
-    phases.time("close", || drop((tracer, rings)));
+    phases.time("close", || drop(tracer));
     (phases, verified)
 }
 

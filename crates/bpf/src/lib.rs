@@ -9,10 +9,10 @@ mod living;
 mod load;
 mod messages;
 mod names;
-mod phases;
 mod programs;
 mod refusal;
 mod samplers;
+mod shared;
 mod slots;
 mod syscalls;
 mod tracer;
@@ -21,10 +21,10 @@ pub mod wire;
 pub use kernel::{Extras, Kernel};
 pub use living::Living;
 pub use messages::log;
-pub use phases::{Phase, Phases};
-pub use programs::{Containers, Parts, Programs, Sampling, Settings, MEMORY};
+pub use programs::{Containers, Parts, Programs, Sampling, Settings};
 pub use refusal::{Missing, Refusal};
-pub use tracer::{CpuAccount, Helper, Receive, Record, Rings, Tracer, Usage};
+pub use shared::MEMORY;
+pub use tracer::{CpuAccount, Helper, Record, Tracer, Usage};
 
 /// Why tracing cannot start.
 #[derive(Debug, thiserror::Error)]

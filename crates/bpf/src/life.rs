@@ -1,18 +1,16 @@
 //! The reader of the lifecycle events' BPF ring buffer. libbpf's own asks bpf(2) for the map's
 //! size, which kernels before 5.19 refuse to a process without `CAP_BPF`.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use libbpf_rs::libbpf_sys::{BPF_RINGBUF_BUSY_BIT, BPF_RINGBUF_DISCARD_BIT, BPF_RINGBUF_HDR_SZ};
 use memmap2::{MmapOptions, MmapRaw};
-
-use crate::slots::page_size;
+use nix::unistd::{sysconf, SysconfVar};
 
 /// The mapped ring, which outlives the programs.
 #[derive(Debug)]
 pub struct LifeRing {
-    fd: OwnedFd,
     /// A page that begins with our position.
     consumer: MmapRaw,
     /// A page that begins with the programs' position, then the ring twice in a row: no
@@ -33,15 +31,9 @@ impl LifeRing {
                 .offset(page as u64)
                 .len(page + 2 * size)
                 .map_raw_read_only(fd.as_raw_fd())?,
-            fd: fd.try_clone_to_owned()?,
             size,
             page,
         })
-    }
-
-    /// Readable when the programs have sent a wake-up and there are records.
-    pub fn ready(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
     }
 
     /// Passes all records to `sink`, in order.
@@ -91,4 +83,10 @@ impl LifeRing {
         // SAFETY: inside the mapping, as `offset` is less than `size`; we only load from it.
         unsafe { AtomicU32::from_ptr(self.producer.as_mut_ptr().add(self.page + offset).cast()) }
     }
+}
+
+fn page_size() -> usize {
+    let size = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
+    size.and_then(|size| usize::try_from(size).ok())
+        .unwrap_or(4096)
 }

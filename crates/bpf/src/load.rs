@@ -22,7 +22,6 @@ use nix::sys::memfd::{memfd_create, MFdFlags};
 
 use crate::btf::Btf;
 use crate::messages::keep;
-use crate::phases::Phases;
 
 /// A file in memory, which has a path in /proc as long as this lives.
 pub(crate) struct MemoryFile(File);
@@ -78,7 +77,6 @@ pub(crate) fn load(
     object: &mut OpenObject,
     targets: &HashMap<&'static str, u32>,
     cast: Option<u32>,
-    phases: &mut Phases,
 ) -> io::Result<AllLoaded> {
     // libbpf needs the kernel's BTF for programs of type tracing alone: 4 ms.
     for program in object.progs_mut().filter(|it| it.autoload()) {
@@ -92,9 +90,7 @@ pub(crate) fn load(
     }
     let all = object.as_libbpf_object().as_ptr();
     // SAFETY: the object is open and not loaded.
-    let (error, btf) = phases.time("relocate them, create the maps", || unsafe {
-        (bpf_object__prepare(all), bpf_object__btf_fd(all))
-    });
+    let (error, btf) = unsafe { (bpf_object__prepare(all), bpf_object__btf_fd(all)) };
     if error < 0 {
         return Err(io::Error::from_raw_os_error(-error));
     }
@@ -130,7 +126,7 @@ pub(crate) fn load(
         // libbpf is to load none.
         program.set_autoload(false);
     }
-    phases.time("verify them", || load_all(jobs, btf))
+    load_all(jobs, btf)
 }
 
 /// Whether the kernel knows which functions are global. libbpf leaves that out, or all BTF, where the

@@ -13,7 +13,6 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, OpenObject};
 
 use crate::load::{self, opened, AllLoaded, Loaded, MemoryFile};
 use crate::messages::{keep, keep_messages};
-use crate::phases::{Phase, Phases};
 use crate::samplers::Samplers;
 use crate::{names, syscalls, wire, Error, Extras, Kernel, Refusal};
 
@@ -151,7 +150,8 @@ pub struct Programs {
     pub(crate) raw: bool,
     /// Stacks have the kernel's addresses.
     pub(crate) kernel_shown: bool,
-    phases: Phases,
+    /// Wake-ups by interrupts are recorded as such.
+    pub(crate) irq_known: bool,
 }
 
 /// What [`Programs`] consist of, beside what they always have.
@@ -161,6 +161,8 @@ pub struct Parts {
     pub raw: bool,
     /// Stacks have the kernel's addresses, see [`crate::Tracer::shows_kernel`].
     pub kernel_shown: bool,
+    /// Wake-ups by interrupts are recorded as such.
+    pub irq_known: bool,
     /// The number of perf events and links that call the samplers of stacks, if there are any.
     pub callers: Option<usize>,
     /// System calls are recorded.
@@ -224,59 +226,45 @@ impl Programs {
     ///
     /// # Errors
     /// Those of [`Kernel::detect`]; [`Error::Refused`], [`Error::TooManyCpus`], [`Error::Bpf`].
-    pub fn start(settings: &Settings) -> Result<(Kernel, Programs), Error> {
+    pub fn start(settings: &Settings) -> Result<Programs, Error> {
         if settings.possible_cpus > wire::MAX_CPUS {
             return Err(Error::TooManyCpus {
                 found: settings.possible_cpus,
             });
         }
         keep_messages();
-        let mut phases = Phases::default();
         // On two CPUs at once.
-        let (kernel, large) = phases.time("read the kernel's BTF, create large maps", || {
-            thread::scope(|scope| {
-                let large = thread::Builder::new();
-                let large = large.spawn_scoped(scope, || Large::create(settings));
-                let kernel = Kernel::detect();
-                (kernel, large.ok().and_then(|it| it.join().ok()))
-            })
+        let (kernel, large) = thread::scope(|scope| {
+            let large = thread::Builder::new();
+            let large = large.spawn_scoped(scope, || Large::create(settings));
+            let kernel = Kernel::detect();
+            (kernel, large.ok().and_then(|it| it.join().ok()))
         });
         let kernel = kernel?;
         let large = large.unwrap_or_else(|| Large::create(settings));
         let kernel_shown = settings.stacks.is_some() && kernel_shown().unwrap_or(false);
         let large = large.map_err(failed("create the maps of the BPF programs"))?;
-        let mut attach = |raw, large: &Large| {
-            Programs::attach((&kernel, settings, large), (raw, kernel_shown), &mut phases)
-        };
-        let programs = attach(false, &large).or_else(|refused| {
+        let attach =
+            |raw, large: &Large| Programs::attach((&kernel, settings, large), (raw, kernel_shown));
+        attach(false, &large).or_else(|refused| {
             // Programs that were attached may have written to the first ones.
             let large = Large::create(settings).ok();
             let programs = large.and_then(|large| attach(true, &large).ok());
             // The first refusal is the one that matters.
             programs.ok_or(refused)
-        });
-        let mut programs = programs?;
-        programs.phases = phases;
-        Ok((kernel, programs))
+        })
     }
 
     /// Opens, sizes, loads and attaches them; `form` is that of [`open`].
-    fn attach(
-        given: (&Kernel, &Settings, &Large),
-        form: (bool, bool),
-        phases: &mut Phases,
-    ) -> Result<Programs, Error> {
+    fn attach(given: (&Kernel, &Settings, &Large), form: (bool, bool)) -> Result<Programs, Error> {
         let (kernel, settings, _) = given;
         let (mut storage, action) = (MaybeUninit::uninit(), "load the BPF programs");
         let types = MemoryFile::new(&kernel.types).map_err(|error| failed(action)(error.into()))?;
         let path = types.path();
-        let mut skel = phases.time("open the programs", || {
-            open(&mut storage, given, form, &path)
-        })?;
-        let loaded = load::load(skel.open_object_mut(), &kernel.targets, kernel.cast, phases);
+        let mut skel = open(&mut storage, given, form, &path)?;
+        let loaded = load::load(skel.open_object_mut(), &kernel.targets, kernel.cast);
         let loaded = loaded.map_err(|error| failed(action)(error.into()))?;
-        let skel = phases.time("map the programs' memory", || skel.load());
-        let mut skel = skel.map_err(failed(action))?;
+        let mut skel = skel.load().map_err(failed(action))?;
         if let Some(asked) = &mut skel.maps.bss_asked_data {
             for (region, cpu) in (0u32..).zip(&settings.cpus) {
                 if let Some(progress) = asked.sched_progress.get_mut(usize::from(*cpu)) {
@@ -299,8 +287,8 @@ impl Programs {
             .names
             .update_batch(&keys, &values, count, any, any);
         updated.map_err(failed("tell the names of servers"))?;
-        let programs = || Programs::of(&skel, &loaded, form, settings);
-        let programs = phases.time("attach them", programs)?;
+        let mut programs = Programs::of(&skel, &loaded, form, settings)?;
+        programs.irq_known = kernel.knows_interrupts();
         // The kernel freezes no map that is mapped to write, as libbpf does.
         drop(skel);
         // SAFETY: a system call on an open descriptor.
@@ -352,18 +340,8 @@ impl Programs {
             programs,
             raw,
             kernel_shown,
-            phases: Phases::default(),
+            irq_known: false,
         })
-    }
-
-    /// The kernel refused `tp_btf` programs; all programs are `raw_tp`.
-    pub fn is_raw(&self) -> bool {
-        self.raw
-    }
-
-    /// The parts of the work of [`Programs::start`].
-    pub fn phases(&self) -> &[Phase] {
-        &self.phases.0
     }
 
     /// The descriptors for another process, in the order that [`Programs::from_descriptors`]
@@ -414,7 +392,7 @@ impl Programs {
             programs: Vec::new(),
             raw: parts.raw,
             kernel_shown: parts.kernel_shown,
-            phases: Phases::default(),
+            irq_known: parts.irq_known,
         })
     }
 
@@ -423,6 +401,7 @@ impl Programs {
         Parts {
             raw: self.raw,
             kernel_shown: self.kernel_shown,
+            irq_known: self.irq_known,
             callers: self.samplers.as_ref().map(Samplers::callers),
             calls: self.calls.is_some(),
         }
@@ -437,13 +416,6 @@ impl Programs {
         unsafe { opened(bpf_iter_create(self.tasks.as_raw_fd())) }
     }
 }
-
-/// The sizes of the memory that the programs share with their reader, in bytes: what they tell, and
-/// what they are asked for. Two processes of one version have the same.
-pub const MEMORY: [usize; 2] = [
-    size_of::<skel::types::bss_told>(),
-    size_of::<skel::types::bss_asked>(),
-];
 
 /// The number of programs without the iterator.
 const PROGRAMS: usize = 24;

@@ -39,9 +39,6 @@ pub struct Samplers {
 impl Samplers {
     /// Starts to sample on these CPUs, of which one that went offline is left out, and to record
     /// waits.
-    ///
-    /// # Errors
-    /// [`Error::Refused`], [`Error::Bpf`].
     pub(crate) fn start(
         skel: &TracerSkel<'_>,
         loaded: &AllLoaded,
@@ -76,9 +73,6 @@ impl Samplers {
     }
 
     /// Starts to sample on a CPU, which is left out if it is offline.
-    ///
-    /// # Errors
-    /// [`Error::Bpf`]; another process has loaded the programs.
     pub(crate) fn add(&mut self, sampling: &Sampling, cpu: u16) -> Result<(), Error> {
         if sampling.hz == 0 {
             return Ok(());

@@ -6,14 +6,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
 
 use libbpf_rs::libbpf_sys::{bpf_prog_get_info_by_fd, bpf_prog_info};
-use memmap2::{MmapOptions, MmapRaw};
 use zerocopy::FromBytes;
 
 use crate::calls::Calls;
 use crate::life::LifeRing;
-use crate::programs::{failed, skel, Programs, Sampling, Settings, MEMORY};
+use crate::programs::{failed, skel, Programs, Sampling, Settings};
 use crate::samplers::Samplers;
-use crate::slots::{Sched, Shared, Slots};
+use crate::shared::{now, Shared};
+use crate::slots::Slots;
 use crate::{wire, Error, Extras};
 
 /// A record of the programs.
@@ -25,47 +25,6 @@ pub enum Record<'a> {
     Lost(u16, wire::Lost),
     /// A lifecycle record, which begins with a [`wire::Head`].
     Life(&'a [u8]),
-}
-
-/// Receives the programs' records.
-pub trait Receive {
-    fn receive(&self, record: Record<'_>);
-}
-
-/// The reader of the programs' records.
-pub struct Rings<R> {
-    life: LifeRing,
-    samples: Option<LifeRing>,
-    slots: Slots,
-    receiver: R,
-}
-
-impl<R: Receive> Rings<R> {
-    /// Passes all records to the receiver, the lifecycle records first: they explain the
-    /// others.
-    pub fn consume(&mut self) {
-        let receiver = &self.receiver;
-        self.life
-            .consume(|record| receiver.receive(Record::Life(record)));
-        // Behind the execs of the programs whose stacks they have.
-        if let Some(samples) = &mut self.samples {
-            samples.consume(|record| receiver.receive(Record::Life(record)));
-        }
-        self.slots.read(|cpu, sched| match sched {
-            Sched::Event(slot) => receiver.receive(Record::Sched(cpu, slot)),
-            Sched::Lost(lost) => receiver.receive(Record::Lost(cpu, lost)),
-        });
-    }
-
-    /// Readable when a ring is half full.
-    pub fn ready(&self) -> BorrowedFd<'_> {
-        self.life.ready()
-    }
-
-    /// The CPUs that came online later, and have had events since the last call.
-    pub fn newcomers(&mut self) -> Vec<u16> {
-        self.slots.newcomers()
-    }
 }
 
 /// The account of a CPU's losses.
@@ -91,21 +50,13 @@ pub struct Usage {
 /// of the process.
 pub struct Tracer {
     programs: Programs,
+    shared: Shared,
+    life: LifeRing,
+    /// Of the samples of stacks.
+    samples: Option<LifeRing>,
+    slots: Slots,
     calls: Option<Calls>,
-    /// What the programs tell, mapped to read.
-    told: MmapRaw,
-    /// What they are asked for.
-    asked: MmapRaw,
-    /// The CPUs with slots, in the order of their regions.
-    cpus: Vec<u16>,
-    /// Slots of each CPU.
-    slot_count: u32,
-    /// The number of CPUs that can have slots.
-    regions: u32,
-    /// Bytes of the lifecycle ring.
-    life_ring: u32,
     stacks: Option<Sampling>,
-    possible_cpus: usize,
     /// Opens an iterator where the kernel refuses this process.
     helper: Option<Helper>,
 }
@@ -123,7 +74,7 @@ impl Tracer {
     /// # Errors
     /// Those of [`Programs::start`] and [`Tracer::new`].
     pub fn start(settings: &Settings) -> Result<Tracer, Error> {
-        Tracer::new(Programs::start(settings)?.1, settings)
+        Tracer::new(Programs::start(settings)?, settings)
     }
 
     /// The reader of these programs, which were attached with `settings`.
@@ -131,28 +82,45 @@ impl Tracer {
     /// # Errors
     /// [`Error::Bpf`]: their memory cannot be mapped.
     pub fn new(programs: Programs, settings: &Settings) -> Result<Tracer, Error> {
-        let [told, asked] = MEMORY.map(|len| {
-            let mut part = MmapOptions::new();
-            part.len(len);
-            part
-        });
-        let told = told.map_raw_read_only(programs.told.as_raw_fd());
-        let asked = asked.map_raw(programs.asked.as_raw_fd());
+        Tracer::map(programs, settings)
+            .map_err(|error| failed("map the programs' memory")(error.into()))
+    }
+
+    fn map(programs: Programs, settings: &Settings) -> std::io::Result<Tracer> {
+        let samplers = programs.samplers.as_ref();
+        let ring = settings.stacks.map_or(0, |it| it.ring);
+        let samples = samplers.map(|it| LifeRing::map(it.ring(), ring));
         let calls = programs.calls.as_ref().map(|map| Calls::map(map.as_fd()));
-        let calls = calls.transpose();
         Ok(Tracer {
-            calls: calls.map_err(|error| failed("map the system calls")(error.into()))?,
-            told: told.map_err(|error| failed("map the programs' memory")(error.into()))?,
-            asked: asked.map_err(|error| failed("map the programs' memory")(error.into()))?,
+            shared: Shared::map(programs.told.as_fd(), programs.asked.as_fd())?,
+            life: LifeRing::map(programs.life.as_fd(), settings.life_ring)?,
+            samples: samples.transpose()?,
+            slots: Slots::map(programs.slots.as_fd(), settings)?,
+            calls: calls.transpose()?,
             programs,
-            cpus: settings.cpus.clone(),
-            slot_count: settings.slots(),
-            regions: settings.regions(),
-            life_ring: settings.life_ring,
             stacks: settings.stacks,
-            possible_cpus: settings.possible_cpus,
             helper: None,
         })
+    }
+
+    /// Passes all records on, the lifecycle records first: they explain the others.
+    pub fn consume(&mut self, mut receive: impl FnMut(Record<'_>)) {
+        self.life.consume(|record| receive(Record::Life(record)));
+        // Behind the execs of the programs whose stacks they have.
+        if let Some(samples) = &mut self.samples {
+            samples.consume(|record| receive(Record::Life(record)));
+        }
+        self.slots.read(&self.shared, receive);
+    }
+
+    /// Readable when a ring is half full.
+    pub fn ready(&self) -> BorrowedFd<'_> {
+        self.programs.life.as_fd()
+    }
+
+    /// The CPUs that came online later, and have had events since the last call.
+    pub fn newcomers(&mut self) -> Vec<u16> {
+        self.slots.newcomers()
     }
 
     /// Has `helper` open the iterators over the tasks.
@@ -163,7 +131,7 @@ impl Tracer {
 
     /// Watches the signals to COMMAND and to the recorder, by the host's process ids.
     pub fn watch_signals(&mut self, command: u32, recorder: u32) {
-        let asked = self.asked_mut();
+        let asked = self.shared.asked();
         (asked.command_tgid, asked.recorder_tgid) = (command, recorder);
     }
 
@@ -171,21 +139,9 @@ impl Tracer {
     /// members of one process group.
     pub fn sent_to_both(&self, signal: u32) -> bool {
         let read = |who: usize| {
-            let Some(sent) = self
-                .told()
-                .sent
-                .get(who)
-                .and_then(|s| s.get(signal as usize))
-            else {
-                return (0, 0);
-            };
-            // SAFETY: as in `read`.
-            unsafe {
-                (
-                    ptr::read_volatile(&sent.time),
-                    ptr::read_volatile(&sent.sender),
-                )
-            }
+            let sent = self.shared.told().sent.get(who);
+            let sent = sent.and_then(|it| it.get(signal as usize));
+            sent.map_or((0, 0), |it| (now(&it.time), now(&it.sender)))
         };
         let ((command_time, command_sender), (time, sender)) = (read(0), read(1));
         time != 0 && sender == command_sender && time.abs_diff(command_time) < TOGETHER
@@ -227,9 +183,9 @@ impl Tracer {
     /// count for each. `None` if the kernel refuses to list the tasks.
     pub fn resident_pages(&mut self) -> Option<u64> {
         let before = self.read(|told| &told.resident);
-        self.asked_mut().sum_resident = 1;
+        self.shared.asked().sum_resident = 1;
         let read = self.iterate();
-        self.asked_mut().sum_resident = 0;
+        self.shared.asked().sum_resident = 0;
         read.ok()
             .map(|_| self.read(|told| &told.resident).wrapping_sub(before))
     }
@@ -237,9 +193,9 @@ impl Tracer {
     /// The totals of the followed tasks that live or are zombies; none if the kernel refuses to list
     /// the tasks.
     pub fn totals(&mut self) -> Vec<wire::Total> {
-        self.asked_mut().tell_totals = 1;
+        self.shared.asked().tell_totals = 1;
         let read = self.iterate();
-        self.asked_mut().tell_totals = 0;
+        self.shared.asked().tell_totals = 0;
         let read = read.unwrap_or_default();
         let records = read.chunks_exact(size_of::<wire::Total>());
         records
@@ -292,41 +248,13 @@ impl Tracer {
         ]
     }
 
-    /// The reader of the records, which outlives the programs; `receiver` gets every record.
-    ///
-    /// # Errors
-    /// [`Error::Bpf`].
-    pub fn rings<R: Receive>(&self, receiver: R) -> Result<Rings<R>, Error> {
-        let shared = Shared {
-            accounts: std::mem::offset_of!(skel::types::bss_told, sched_account),
-            progress: std::mem::offset_of!(skel::types::bss_asked, sched_progress),
-            len: MEMORY,
-            possible_cpus: self.possible_cpus,
-        };
-        let programs = &self.programs;
-        let maps = [&programs.slots, &programs.told, &programs.asked].map(AsFd::as_fd);
-        let size = (self.slot_count, self.regions);
-        let rings = Slots::map(maps, shared, size, &self.cpus).and_then(|slots| {
-            let samplers = self.programs.samplers.as_ref();
-            let ring = self.stacks.map_or(0, |it| it.ring);
-            let samples = samplers.map(|it| LifeRing::map(it.ring(), ring));
-            Ok(Rings {
-                life: LifeRing::map(self.programs.life.as_fd(), self.life_ring)?,
-                samples: samples.transpose()?,
-                slots,
-                receiver,
-            })
-        });
-        rings.map_err(|error| failed("map the BPF rings")(error.into()))
-    }
-
     /// The accounts of all CPUs: scheduling events, lifecycle events. Exact after
     /// [`Tracer::detach`].
     pub fn accounts(&self) -> [Vec<(u16, CpuAccount)>; 2] {
         let read = |life: bool| {
             (0..wire::MAX_CPUS)
                 .filter_map(|cpu| {
-                    let told = self.told();
+                    let told = self.shared.told();
                     let account = if life {
                         *told.life_account.get(cpu)?
                     } else {
@@ -386,7 +314,7 @@ impl Tracer {
     /// The sums of all block devices that have had a request, by major << 20 | minor; the longest
     /// requests are those since the call before.
     pub fn block_devices(&mut self) -> Vec<(u32, wire::BlockDevice)> {
-        let interval = self.asked_mut().block_interval;
+        let interval = self.shared.asked().block_interval;
         let devices = (0..wire::BLOCK_DEVICES).filter_map(|place| self.block_device(place));
         let mut devices: Vec<_> = devices.collect();
         for sums in devices.iter_mut().flat_map(|(_, device)| &mut device.sums) {
@@ -394,24 +322,18 @@ impl Tracer {
                 sums.longest = 0;
             }
         }
-        let next = &raw mut self.asked_mut().block_interval;
+        let next = &raw mut self.shared.asked().block_interval;
         // SAFETY: the field lives as long as the mapping; the programs only read it.
         unsafe { ptr::write_volatile(next, interval.wrapping_add(1)) };
         devices
     }
 
     fn block_device(&self, place: usize) -> Option<(u32, wire::BlockDevice)> {
-        let told = self.told();
-        let number = told.block_numbers.get(place)?;
-        let device = told.block_devices.get(place)?;
-        // SAFETY: as in `read`; a test holds both structs to the same layout, and every
-        // bit pattern is valid in them.
-        let (number, found) = unsafe {
-            (
-                ptr::read_volatile(number),
-                ptr::read_volatile(ptr::from_ref(device).cast::<wire::BlockDevice>()),
-            )
-        };
+        let told = self.shared.told();
+        let number = now(told.block_numbers.get(place)?);
+        let device = ptr::from_ref(told.block_devices.get(place)?);
+        // SAFETY: a test holds both structs to the same layout, and every bit pattern is valid in them.
+        let found = now(unsafe { &*device.cast::<wire::BlockDevice>() });
         (number != 0).then_some((number, found))
     }
 
@@ -428,14 +350,14 @@ impl Tracer {
     /// Has the programs fill the other table of system calls. Some may still write to the first
     /// one for a moment.
     pub fn change_call_table(&mut self) {
-        let table = &raw mut self.asked_mut().call_table;
+        let table = &raw mut self.shared.asked().call_table;
         // SAFETY: the field lives as long as the mapping; the programs only read it.
         unsafe { ptr::write_volatile(table, ptr::read_volatile(table) ^ 1) };
     }
 
     /// Empties the table that the programs do not fill.
-    pub fn take_calls(&self) -> Vec<wire::CallSum> {
-        let active = self.asked().call_table;
+    pub fn take_calls(&mut self) -> Vec<wire::CallSum> {
+        let active = self.shared.asked().call_table;
         let calls = self.calls.as_ref();
         calls.map_or_else(Vec::new, |calls| calls.take(active))
     }
@@ -505,6 +427,16 @@ impl Tracer {
         self.programs.kernel_shown
     }
 
+    /// Wake-ups by interrupts are told from those by the running task.
+    pub fn knows_interrupts(&self) -> bool {
+        self.programs.irq_known
+    }
+
+    /// Another process opens the iterators over the tasks.
+    pub fn is_helped(&self) -> bool {
+        self.helper.is_some()
+    }
+
     /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
     pub fn is_raw(&self) -> bool {
         self.programs.raw
@@ -512,25 +444,6 @@ impl Tracer {
 
     /// Reads a field of what the programs tell.
     fn read<T: Copy>(&self, field: impl FnOnce(&skel::types::bss_told) -> &T) -> T {
-        // The kernel may write the field at any time, hence volatile; fields are
-        // plain integers, for which every bit pattern is valid.
-        // SAFETY: the reference is into the mapping of the whole struct, which lives.
-        unsafe { ptr::read_volatile(field(self.told())) }
-    }
-
-    fn told(&self) -> &skel::types::bss_told {
-        // SAFETY: mapped as a whole, to a page's boundary; plain integers.
-        unsafe { &*self.told.as_ptr().cast() }
-    }
-
-    fn asked(&self) -> &skel::types::bss_asked {
-        // SAFETY: as in `told`.
-        unsafe { &*self.asked.as_ptr().cast() }
-    }
-
-    fn asked_mut(&mut self) -> &mut skel::types::bss_asked {
-        // SAFETY: as in `told`; mapped to read and write, and the other mapping, in the
-        // reader of the slots, has atomics alone.
-        unsafe { &mut *self.asked.as_mut_ptr().cast() }
+        now(field(self.shared.told()))
     }
 }

@@ -5,11 +5,8 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// `sched_kind`: half of a loss.
 pub const SCHED_LOST: u8 = 0;
-/// `sched_kind`: `sched_switch`.
 pub const SCHED_SWITCH: u8 = 1;
-/// `sched_kind`: `sched_waking`.
 pub const SCHED_WAKING: u8 = 2;
-/// `sched_kind`: `sched_wakeup_new`.
 pub const SCHED_WAKEUP_NEW: u8 = 3;
 
 /// `sched_flag`: prev was preempted.
@@ -86,15 +83,11 @@ pub const DELAY_BLOCK: u64 = 2;
 /// `delay_bit`: the time for pages from swap is known.
 pub const DELAY_SWAP: u64 = 4;
 
-/// `life_kind`: [`Fork`].
+// The kinds of lifecycle records (`life_kind`), each with the struct of its name, or with the one that is named.
 pub const LIFE_FORK: u32 = 1;
-/// `life_kind`: [`Exec`].
 pub const LIFE_EXEC: u32 = 2;
-/// `life_kind`: [`Exit`].
 pub const LIFE_EXIT: u32 = 3;
-/// `life_kind`: [`Final`].
 pub const LIFE_FINAL: u32 = 4;
-/// `life_kind`: [`Rename`].
 pub const LIFE_RENAME: u32 = 5;
 /// `life_kind`: [`Cgroup`], a new cgroup.
 pub const LIFE_CGROUP_MKDIR: u32 = 6;
@@ -102,8 +95,6 @@ pub const LIFE_CGROUP_MKDIR: u32 = 6;
 pub const LIFE_CGROUP_MOVE: u32 = 7;
 /// `life_kind`: [`LifeLost`].
 pub const LIFE_LOST: u32 = 8;
-
-/// `life_kind`: [`Join`].
 pub const LIFE_JOIN: u32 = 9;
 /// `life_kind`: [`Connection`], begins to connect.
 pub const LIFE_CONNECT: u32 = 10;
@@ -113,29 +104,19 @@ pub const LIFE_CONNECTED: u32 = 11;
 pub const LIFE_ACCEPTED: u32 = 12;
 /// `life_kind`: [`Connection`], is over.
 pub const LIFE_CLOSED: u32 = 13;
-/// `life_kind`: [`Reclaim`].
 pub const LIFE_RECLAIM: u32 = 15;
-/// `life_kind`: [`OomKill`].
 pub const LIFE_OOM_KILL: u32 = 16;
 /// `life_kind`: [`Dns`], a query.
 pub const LIFE_DNS_QUERY: u32 = 17;
 /// `life_kind`: [`Dns`], an answer.
 pub const LIFE_DNS_ANSWER: u32 = 18;
-/// `life_kind`: [`DiskWait`].
 pub const LIFE_DISK_WAIT: u32 = 19;
-/// `life_kind`: [`Sample`].
 pub const LIFE_SAMPLE: u32 = 20;
-/// `life_kind`: [`SyncFile`].
 pub const LIFE_SYNC_FILE: u32 = 21;
-/// `life_kind`: [`Pinned`].
 pub const LIFE_PINNED: u32 = 22;
-/// `life_kind`: [`Outsider`].
 pub const LIFE_OUTSIDER: u32 = 23;
-/// `life_kind`: [`Container`].
 pub const LIFE_CONTAINER: u32 = 24;
-/// `life_kind`: [`Server`].
 pub const LIFE_SERVER: u32 = 25;
-/// `life_kind`: [`End`].
 pub const LIFE_END: u32 = 26;
 /// `life_kind`: [`TotalLast`].
 pub const LIFE_LAST: u32 = 27;
@@ -192,13 +173,6 @@ macro_rules! wire {
 wire! {
     /// A scheduling event, packed; see [`Slot::event`].
     Slot = "wire_slot" { when: u64, what: u64 }
-    /// The account of a CPU's events.
-    Account = "account" {
-        head: u64, emitted: u64, lost: u64, lost_since: u64, lost_until: u64, lost_total: u64,
-        pad: [u64; 2],
-    }
-    /// A CPU's slots and the read position in them.
-    Progress = "progress" { tail: u64, first: u64, pad: [u64; 6] }
     /// The head of every lifecycle record.
     Head = "wire_head" { time: u64, kind: u32, cpu: u32 }
     Fork = "wire_fork" {

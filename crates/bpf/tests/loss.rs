@@ -5,10 +5,8 @@
 
 mod common;
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -16,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use common::{ensure, settings};
 use libtest_mimic::Failed;
-use tr_bpf::{wire, CpuAccount, Receive, Record, Rings, Sampling, Settings, Tracer};
+use tr_bpf::{wire, CpuAccount, Record, Sampling, Settings, Tracer};
 use zerocopy::FromBytes;
 
 fn main() {
@@ -83,14 +81,13 @@ struct Seen {
 /// what came out to the kernel's count. The number of lost events.
 fn run(ring: u32, pause: Duration) -> Result<u64, Failed> {
     let mut tracer = Tracer::start(&settings(ring))?;
-    let all = All::default();
-    let mut rings = tracer.rings(all.clone())?;
+    let mut all = All::default();
     let stop = Arc::new(AtomicBool::new(false));
     let threads = storm(&stop);
     let end = Instant::now() + Duration::from_millis(1500);
     while Instant::now() < end {
         std::thread::sleep(pause);
-        rings.consume();
+        tracer.consume(|record| all.receive(record));
     }
     stop.store(true, Ordering::Relaxed);
     for thread in threads {
@@ -99,12 +96,11 @@ fn run(ring: u32, pause: Duration) -> Result<u64, Failed> {
     tracer.detach();
     // A program that was running may still be.
     std::thread::sleep(Duration::from_millis(50));
-    rings.consume();
+    tracer.consume(|record| all.receive(record));
 
     let accounts = tracer.accounts();
-    let seen = all.0.borrow();
     let mut lost = 0;
-    for (kind, (accounts, seen)) in accounts.iter().zip(seen.iter()).enumerate() {
+    for (kind, (accounts, seen)) in accounts.iter().zip(&all.0).enumerate() {
         ensure(accounts.len() >= seen.len() && !seen.is_empty(), || {
             "a CPU without account".into()
         })?;
@@ -148,12 +144,12 @@ fn run(ring: u32, pause: Duration) -> Result<u64, Failed> {
 }
 
 /// Scheduling events of each CPU, and lifecycle events of each.
-#[derive(Clone, Default)]
-struct All(Rc<RefCell<[BTreeMap<u16, Seen>; 2]>>);
+#[derive(Default)]
+struct All([BTreeMap<u16, Seen>; 2]);
 
-impl Receive for All {
-    fn receive(&self, record: Record<'_>) {
-        let [sched, life] = &mut *self.0.borrow_mut();
+impl All {
+    fn receive(&mut self, record: Record<'_>) {
+        let [sched, life] = &mut self.0;
         match record {
             Record::Sched(cpu, slot) => see_sched(sched.entry(cpu).or_default(), &slot.event(0)),
             Record::Lost(cpu, lost) => {
@@ -202,21 +198,20 @@ fn latecomer(later_cpus: Option<u32>) -> Result<(Seen, CpuAccount), Failed> {
         ..settings(1 << 16)
     };
     let mut tracer = Tracer::start(&settings)?;
-    let all = All::default();
-    let mut rings = tracer.rings(all.clone())?;
+    let mut all = All::default();
     for _ in 0..20 {
         let mut load = std::process::Command::new("taskset");
         load.args(["-c", &last.to_string(), "sleep", "0.01"])
             .status()?;
-        rings.consume();
+        tracer.consume(|record| all.receive(record));
     }
     tracer.detach();
     std::thread::sleep(Duration::from_millis(50));
-    rings.consume();
+    tracer.consume(|record| all.receive(record));
     let [accounts, _] = tracer.accounts();
     let account = accounts.iter().find(|(cpu, _)| *cpu == last);
     let account = account.map(|(_, account)| *account).unwrap_or_default();
-    let seen = all.0.borrow_mut()[0].remove(&last).unwrap_or_default();
+    let seen = all.0[0].remove(&last).unwrap_or_default();
     Ok((seen, account))
 }
 
@@ -251,17 +246,8 @@ fn sampled() -> Result<(), Failed> {
         ..settings(1 << 16)
     };
     let mut tracer = Tracer::start(&settings)?;
-    let samples = Samples::default();
-    let mut rings = tracer.rings(samples.clone())?;
-    let on_last = || {
-        samples
-            .0
-            .borrow()
-            .get(&u32::from(last))
-            .copied()
-            .unwrap_or(0)
-    };
-    let load = |rings: &mut Rings<Samples>| {
+    // The number of samples on that CPU under a load there.
+    let load = |tracer: &mut Tracer| -> Result<u64, Failed> {
         let mut load = std::process::Command::new("taskset");
         load.args([
             "-c",
@@ -270,35 +256,26 @@ fn sampled() -> Result<(), Failed> {
             "-c",
             "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done",
         ]);
-        let status = load.status();
-        rings.consume();
-        status
+        load.status()?;
+        let mut samples = 0;
+        tracer.consume(|record| {
+            let Record::Life(record) = record else {
+                return;
+            };
+            let head = wire::Head::read_from_prefix(record).map(|(head, _)| head);
+            let is = |it: wire::Head| it.kind == wire::LIFE_SAMPLE && it.cpu == u32::from(last);
+            samples += u64::from(head.is_ok_and(is));
+        });
+        Ok(samples)
     };
-    load(&mut rings)?;
-    ensure(on_last() == 0, || format!("{}", on_last()))?;
-    let newcomers = rings.newcomers();
+    let before = load(&mut tracer)?;
+    ensure(before == 0, || format!("{before}"))?;
+    let newcomers = tracer.newcomers();
     ensure(newcomers.contains(&last), || format!("{newcomers:?}"))?;
     tracer.sample_on(last)?;
-    load(&mut rings)?;
-    ensure(on_last() > 10, || format!("{}", on_last()))?;
-    ensure(rings.newcomers().is_empty(), || "twice".to_owned())
-}
-
-/// The number of samples, by CPU.
-#[derive(Clone, Default)]
-struct Samples(Rc<RefCell<HashMap<u32, u64>>>);
-
-impl Receive for Samples {
-    fn receive(&self, record: Record<'_>) {
-        let Record::Life(record) = record else {
-            return;
-        };
-        if let Ok((head, _)) = wire::Head::read_from_prefix(record) {
-            if head.kind == wire::LIFE_SAMPLE {
-                *self.0.borrow_mut().entry(head.cpu).or_default() += 1;
-            }
-        }
-    }
+    let after = load(&mut tracer)?;
+    ensure(after > 10, || format!("{after}"))?;
+    ensure(tracer.newcomers().is_empty(), || "twice".to_owned())
 }
 
 fn too_late() -> Result<(), Failed> {
@@ -401,14 +378,12 @@ fn no_storage() -> Result<(), Failed> {
         ..settings(1 << 20)
     };
     let mut tracer = Tracer::start(&settings)?;
-    let rings = tracer.rings(All::default())?;
     tracer.snapshot()?;
     let counts = |tracer: &Tracer| [tracer.call_overflow(), tracer.wait_overflow()];
     let before = counts(&tracer);
     start.send(())?;
     thread.join().map_err(|_| "the thread")?;
     let after = counts(&tracer);
-    drop(rings);
     for (before, after) in before.into_iter().zip(after) {
         let lost = after - before;
         // And those of its start and its end.

@@ -5,11 +5,9 @@
 
 mod common;
 
-use std::cell::RefCell;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::rc::Rc;
 use std::sync::atomic::AtomicU32;
 use std::sync::mpsc::{channel, Sender};
 use std::thread::JoinHandle;
@@ -18,7 +16,7 @@ use std::time::Duration;
 use common::{ensure, settings};
 use libtest_mimic::Failed;
 use tr_bpf::wire::{self, reason, Sched};
-use tr_bpf::{Receive, Record, Settings, Tracer};
+use tr_bpf::{Record, Settings, Tracer};
 
 fn main() {
     common::run(vec![
@@ -27,17 +25,6 @@ fn main() {
         ("a_send_over_loopback_has_its_sender", loopback),
         ("kernel_threads_have_no_system_calls", kernel_threads),
     ]);
-}
-
-#[derive(Clone, Default)]
-struct Events(Rc<RefCell<Vec<Sched>>>);
-
-impl Receive for Events {
-    fn receive(&self, record: Record<'_>) {
-        if let Record::Sched(_, slot) = record {
-            self.0.borrow_mut().push(slot.event(0));
-        }
-    }
 }
 
 /// The scheduling events during `work`.
@@ -50,13 +37,15 @@ fn record(
         ..settings(4 << 20)
     };
     let mut tracer = Tracer::start(&settings)?;
-    let events = Events::default();
-    let mut rings = tracer.rings(events.clone())?;
     tracer.snapshot()?;
     work()?;
     tracer.detach();
-    rings.consume();
-    let events = events.0.take();
+    let mut events = Vec::new();
+    tracer.consume(|record| {
+        if let Record::Sched(_, slot) = record {
+            events.push(slot.event(0));
+        }
+    });
     Ok(events)
 }
 

@@ -106,11 +106,16 @@ fn is_root(directory: &Path, controller: &str) -> bool {
     }
 }
 
+/// The mount points of the controllers' hierarchies, in the controllers' order; "" is cgroup v2.
+pub fn points(mountinfo: &str, controllers: &[&str]) -> Vec<PathBuf> {
+    let all = controllers.iter().flat_map(|it| mounts(mountinfo, it));
+    all.map(|it| it.point).collect()
+}
+
 /// The mount point of the cgroup v2 hierarchy.
 pub fn mount() -> Option<PathBuf> {
     let (_, mountinfo) = own();
-    let mut found = mounts(&mountinfo, "");
-    found.next().map(|it| it.point)
+    points(&mountinfo, &[""]).into_iter().next()
 }
 
 /// The least memory limit of this process's cgroup and of those above.
@@ -167,6 +172,15 @@ pub fn paths() -> Vec<(u64, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_hierarchy_is_mounted_anywhere() {
+        let mountinfo = "30 24 0:26 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n\
+                         31 24 0:27 / /mnt/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n";
+        let found = points(mountinfo, &["cpu", ""]);
+        let expected = ["/mnt/cpu,cpuacct", "/sys/fs/cgroup/unified"];
+        assert_eq!(found, expected.map(PathBuf::from));
+    }
 
     /// On the host, in a container without and with a cgroup namespace.
     #[test]

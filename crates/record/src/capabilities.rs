@@ -26,9 +26,6 @@ pub fn raise() {
 }
 
 /// Gives up all others than these, of which the permitted ones become effective.
-///
-/// # Errors
-/// capget(2) or capset(2) fails.
 pub fn keep(kept: CapabilitySet) -> Result<()> {
     let kept = kept & capabilities(None)?.permitted;
     let sets = CapabilitySets {

@@ -52,7 +52,6 @@ pub struct Collector {
     pub machine: Sampler,
     /// The largest resident memory since the last sample.
     peak: u64,
-    /// The marks of programs.
     marks: Option<Marks>,
 }
 
@@ -96,12 +95,10 @@ impl Collector {
         self.source.ready()
     }
 
-    /// Adds an event of the recorder's own.
     pub fn push(&mut self, event: LifeEvent) {
         self.own.push(event);
     }
 
-    /// Drains the source and offers the events to the writer.
     pub fn drain(&mut self) {
         let before = host::now();
         let room = self.has_room();
@@ -217,21 +214,14 @@ impl Collector {
         end: Ktime,
     ) -> (Vec<Batch>, Box<dyn Source>, Output) {
         self.own.extend(own);
-        let last = self.batch(false, false);
-        let mut batches: Vec<Batch> = self.waiting.take().into_iter().chain([last]).collect();
         let (lines, unread) = self.marks.as_mut().map(Marks::finish).unwrap_or_default();
-        for lines in lines {
-            let mut batch = self.batch(false, false);
-            batch.marks = Lines {
-                lines,
-                time: end,
-                unread: 0,
-            };
-            batches.push(batch);
-        }
-        if let Some(last) = batches.last_mut() {
-            last.marks.unread = unread;
-        }
+        let mut last = self.batch(false, false);
+        last.marks = Lines {
+            lines,
+            time: end,
+            unread,
+        };
+        let batches = self.waiting.take().into_iter().chain([last]).collect();
         (batches, self.source, self.output)
     }
 }

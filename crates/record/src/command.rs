@@ -64,7 +64,7 @@ impl Program {
             // The name itself is left to execvp(3).
             file: file.filter(|file| Some(file) != argv.first()),
             argv,
-            environment: identity::environment(user.as_ref(), inherited.environment()),
+            environment: identity::environment(user.as_ref(), inherited.environment.clone()),
             own_session: user.as_ref().is_some_and(Identity::is_other) && terminal_takes_input(),
             user,
             inherited: inherited.clone(),
@@ -185,9 +185,6 @@ pub struct Waited {
 
 /// Forks a child that waits before it executes `program`. If `tr` ends first, in whatever
 /// way, the child ends too: COMMAND has not begun.
-///
-/// # Errors
-/// The kernel refuses a pipe or a process.
 pub fn start(program: &Program) -> std::io::Result<Stopped> {
     let (go_read, go_write) = UnixStream::pair()?;
     let (fail_read, fail_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
@@ -253,9 +250,6 @@ impl Stopped {
     }
 
     /// Lets it become COMMAND, which announces calls of ptrace(2) to the listener.
-    ///
-    /// # Errors
-    /// As [`Stopped::release`].
     pub fn release_announcing(mut self) -> std::io::Result<(Running, Option<OwnedFd>)> {
         self.note();
         if let Err(error) = self.release.write_all(&ANNOUNCE) {
@@ -329,9 +323,6 @@ pub fn leave_descriptors(inherited: &[i32]) {
 }
 
 /// A descriptor that becomes readable at the end of the process (Linux 5.3).
-///
-/// # Errors
-/// There is no such process.
 pub fn pidfd_open(pid: Pid) -> std::io::Result<OwnedFd> {
     let pid = process::Pid::from_raw(pid.as_raw()).ok_or(Errno::EINVAL)?;
     Ok(process::pidfd_open(pid, PidfdFlags::empty())?)
@@ -339,9 +330,6 @@ pub fn pidfd_open(pid: Pid) -> std::io::Result<OwnedFd> {
 
 impl Running {
     /// COMMAND as the recorder before has left it. The error of its exec is not known.
-    ///
-    /// # Errors
-    /// The kernel refuses a descriptor.
     pub fn of(child: Child) -> std::io::Result<Running> {
         Ok(Running {
             pid: Pid::from_raw(child.pid.cast_signed()),
@@ -363,7 +351,6 @@ impl Running {
         Ok(changed.is_some_and(|status| is(&status)))
     }
 
-    /// COMMAND's process has ended.
     pub fn has_ended(&self) -> bool {
         let ended = self.has(WaitIdOptions::EXITED, |it| {
             it.exited() || it.killed() || it.dumped()

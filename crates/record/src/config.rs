@@ -11,7 +11,6 @@ use tr_redact::Redactor;
 use crate::inherited::Inherited;
 use crate::watcher::Watching;
 
-/// The settings of a recording.
 #[derive(Clone, Debug)]
 pub struct Config {
     pub output: Target,
@@ -19,7 +18,6 @@ pub struct Config {
     pub replaces: Option<tr_output::Kind>,
     /// A trace that it replaces stays as NAME.old.
     pub keeps: bool,
-    /// The way to record.
     pub method: Choice,
     /// `auto` leaves ptrace(2) out.
     pub no_ptrace: bool,
@@ -32,7 +30,6 @@ pub struct Config {
     pub duration: Option<Duration>,
     /// The memory of all rings in bytes; `None`: by the number of CPUs.
     pub buffer: Option<u64>,
-    /// The containers that are followed.
     pub containers: Containers,
     /// Servers that answer followed tasks are followed.
     pub servers: bool,
@@ -47,7 +44,6 @@ pub struct Config {
     pub rotation: Option<Rotation>,
     /// Search the functions of the stacks after COMMAND's end.
     pub symbols: bool,
-    /// Mask the addresses of connections.
     pub mask_addresses: bool,
     /// The longest recorded argv in bytes.
     pub argv_limit: u32,
@@ -73,7 +69,6 @@ pub struct Config {
     pub watching: Option<Watching>,
     /// The start of `tr`.
     pub started: Instant,
-    /// The version of `tr`.
     pub version: String,
 }
 

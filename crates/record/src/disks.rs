@@ -46,7 +46,7 @@ pub struct Names(HashMap<Device, Arc<[u8]>>);
 
 impl Names {
     /// The name of a disk at its first use here; empty if it was gone.
-    pub fn of(&mut self, device: Device) -> Arc<[u8]> {
+    fn of(&mut self, device: Device) -> Arc<[u8]> {
         let name = self.0.entry(device).or_insert_with(|| {
             let target = std::fs::read_link(format!("/sys/dev/block/{device}")).unwrap_or_default();
             let name = target.file_name().map_or(&[][..], OsStrExt::as_bytes);
@@ -55,10 +55,14 @@ impl Names {
         Arc::clone(name)
     }
 
-    /// Names the disk of a wait.
+    /// Names the disk of an event.
     pub fn take(&mut self, kind: &mut LifeKind) {
-        if let LifeKind::DiskWait(wait) = kind {
-            wait.name = wait.device.map_or_else(Arc::default, |it| self.of(it));
+        match kind {
+            LifeKind::DiskWait(wait) => {
+                wait.name = wait.device.map_or_else(Arc::default, |it| self.of(it));
+            }
+            LifeKind::Block(block) => block.name = self.of(block.device),
+            _ => {}
         }
     }
 }

@@ -14,31 +14,24 @@ pub enum Error {
     /// The header cannot be written.
     #[error("cannot write the trace: {0}")]
     Format(tr_format::Error),
-    /// Tracing cannot start.
     #[error(transparent)]
     Tracing(#[from] tr_bpf::Error),
-    /// sudo does not run the loader of the BPF programs.
     #[error("cannot load the BPF programs by sudo: {0}")]
     Sudo(#[from] SudoRefusal),
-    /// ptrace(2) refuses to trace COMMAND.
     #[error("cannot trace with ptrace: {0}")]
     Ptrace(nix::errno::Errno),
     /// There is no /proc, or it has no totals of tasks.
     #[error("cannot record without BPF: /proc/PID/schedstat cannot be read")]
     NoTotals,
-    /// Only BPF programs record these targets.
     #[error("--all, --pid, --cgroup and --cpu need --method bpf or sudo")]
     NeedsBpf,
-    /// COMMAND cannot be started.
     #[error("cannot start the command: {0}")]
     Command(std::io::Error),
     /// COMMAND ran, and the kernel refuses its status.
     #[error("cannot wait for the command: {0}")]
     Lost(std::io::Error),
-    /// `--cpu` names a CPU that is not online.
     #[error("CPU {0} is not online")]
     NoSuchCpu(u16),
-    /// `--pid` names no living process.
     #[error("no such process: {0}")]
     NoSuchProcess(u32),
     /// A guest's kernel can hide a process from BPF programs.
@@ -47,7 +40,6 @@ pub enum Error {
     /// `tr`'s clocks are not those of the events.
     #[error("the recorder's time namespace is not that of its children: the kernel does not tell the offsets of its clocks")]
     TimeNamespace,
-    /// `--cgroup` names no cgroup.
     #[error("{} is not a cgroup v2 directory: {source}", .path.display())]
     Cgroup {
         path: std::path::PathBuf,
@@ -57,7 +49,6 @@ pub enum Error {
     #[error("cannot run a command as {name}: {source}")]
     User {
         name: String,
-        /// The reason.
         source: std::io::Error,
     },
     /// The recorder would be killed, or would end at its next allocation.
@@ -68,7 +59,6 @@ pub enum Error {
         /// The limit's owner, in words.
         limit: &'static str,
     },
-    /// A basic system call failed.
     #[error("cannot set up the recording: {0}")]
     System(std::io::Error),
 }
@@ -82,10 +72,8 @@ pub enum SudoRefusal {
     /// `sudo -n` may ask for no password.
     #[error("sudo asks for a password")]
     Password,
-    /// sudo or the loader fails, in its words.
     #[error("{0}")]
     Failed(String),
-    /// There was no answer in time.
     #[error("sudo has not answered in {} s", LOADER_LIMIT.as_secs())]
     Silent,
 }

@@ -79,7 +79,7 @@ impl Offsets {
 /// A process stays in its time namespace, and the offsets of a namespace that has a process
 /// stay, too.
 fn offsets() -> Offsets {
-    static OFFSETS: std::sync::OnceLock<Offsets> = std::sync::OnceLock::new();
+    static OFFSETS: OnceLock<Offsets> = OnceLock::new();
     *OFFSETS.get_or_init(|| {
         let text = fs::read_to_string("/proc/self/timens_offsets");
         text.map_or_else(|_| Offsets::default(), |text| Offsets::parse(&text))
@@ -87,9 +87,6 @@ fn offsets() -> Offsets {
 }
 
 /// The offsets are those of the namespace of the children: it has to be our own.
-///
-/// # Errors
-/// [`Error::TimeNamespace`].
 pub fn check_time_namespace() -> Result<(), Error> {
     let [own, children] = ["time", "time_for_children"]
         .map(|name| fs::read_link(format!("/proc/self/ns/{name}")).ok());
@@ -238,8 +235,8 @@ pub fn ci() -> Vec<(String, String)> {
 
 /// The trace context (W3C) of COMMAND: what it traces itself is inside of the recording's span.
 pub struct Context {
-    /// The variable of COMMAND's environment.
-    pub variable: String,
+    /// The value of `TRACEPARENT` for COMMAND.
+    pub traceparent: String,
     /// The span of the recording, in hexadecimal digits.
     span: String,
 }
@@ -262,7 +259,7 @@ fn inside(parent: &str, span: &str) -> Option<Context> {
     let zero = |part: &str| part.bytes().all(|c| c == b'0');
     let good = lengths == [2, 32, 16, 2] && parts.iter().all(|part| lower(part));
     (good && *version == "00" && !zero(trace) && !zero(old)).then(|| Context {
-        variable: format!("TRACEPARENT=00-{trace}-{span}-{flags}"),
+        traceparent: format!("00-{trace}-{span}-{flags}"),
         span: span.to_owned(),
     })
 }

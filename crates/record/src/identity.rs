@@ -60,9 +60,6 @@ impl Identity {
     }
 
     /// Becomes this user, irrevocably.
-    ///
-    /// # Errors
-    /// The kernel's.
     pub fn assume(&self) -> Result<(), Errno> {
         if Uid::effective().is_root() {
             nix::unistd::setgroups(&self.groups)?;
@@ -126,37 +123,33 @@ pub fn environment(
         std::env::vars_os().filter_map(word).collect()
     });
     if let Some(user) = user {
-        let sets = [
-            (&b"HOME="[..], &user.home),
-            (b"USER=", &user.name),
-            (b"LOGNAME=", &user.name),
-            (b"SHELL=", &user.shell),
-        ];
         // sudo's variables describe another user.
-        let sudo = [
-            &b"SUDO_UID="[..],
-            b"SUDO_GID=",
-            b"SUDO_USER=",
-            b"SUDO_COMMAND=",
-        ];
-        variables.retain(|variable| {
-            let is = |name: &&[u8]| variable.as_bytes().starts_with(name);
-            !sudo.iter().any(is) && !sets.iter().any(|(name, _)| is(name))
-        });
-        variables.extend(
-            sets.iter()
-                .filter_map(|(name, value)| CString::new([*name, value.as_bytes()].concat()).ok()),
-        );
+        for name in ["SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND"] {
+            replace(&mut variables, name, None);
+        }
+        for (name, value) in [
+            ("HOME", &user.home),
+            ("USER", &user.name),
+            ("LOGNAME", &user.name),
+            ("SHELL", &user.shell),
+        ] {
+            replace(&mut variables, name, Some(value.as_bytes()));
+        }
     }
     // The loader has removed nothing of ours, and the list of that time lacks it.
     if let Some(path) = std::env::var_os(marks::VARIABLE) {
-        let name = [marks::VARIABLE.as_bytes(), b"="].concat();
-        variables.retain(|variable| !variable.as_bytes().starts_with(&name));
-        variables.extend(CString::new([&name, path.as_bytes()].concat()).ok());
+        replace(&mut variables, marks::VARIABLE, Some(path.as_bytes()));
     }
     if let Some(context) = context {
-        variables.retain(|variable| !variable.as_bytes().starts_with(b"TRACEPARENT="));
-        variables.extend(CString::new(context.variable.as_str()).ok());
+        let value = context.traceparent.as_bytes();
+        replace(&mut variables, "TRACEPARENT", Some(value));
     }
     Some(variables)
+}
+
+/// Gives a variable this value, or removes it.
+fn replace(variables: &mut Vec<CString>, name: &str, value: Option<&[u8]>) {
+    let begin = [name.as_bytes(), b"="].concat();
+    variables.retain(|it| !it.as_bytes().starts_with(&begin));
+    variables.extend(value.and_then(|it| CString::new([&begin, it].concat()).ok()));
 }

@@ -9,13 +9,13 @@ use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
 #[derive(Clone, Debug)]
 pub struct Inherited {
     mask: SigSet,
-    sigpipe_ignored: bool,
-    sigxfsz_ignored: bool,
-    sigchld_ignored: bool,
+    /// Whether these signals are ignored.
+    ignored: [(Signal, bool); 3],
     /// Standard input, output, error were closed (Rust's runtime opens
     /// /dev/null in their place).
     pub closed_streams: [bool; 3],
-    environment: Option<Vec<CString>>,
+    /// The environment, if the loader has changed that.
+    pub environment: Option<Vec<CString>>,
 }
 
 impl Inherited {
@@ -28,27 +28,19 @@ impl Inherited {
     ) -> Inherited {
         Inherited {
             mask: SigSet::thread_get_mask().unwrap_or_else(|_| SigSet::empty()),
-            sigpipe_ignored,
-            sigxfsz_ignored: is_ignored(Signal::SIGXFSZ),
-            sigchld_ignored: is_ignored(Signal::SIGCHLD),
+            ignored: [
+                (Signal::SIGPIPE, sigpipe_ignored),
+                (Signal::SIGXFSZ, is_ignored(Signal::SIGXFSZ)),
+                (Signal::SIGCHLD, is_ignored(Signal::SIGCHLD)),
+            ],
             closed_streams,
             environment,
         }
     }
 
-    /// The environment, if the loader has changed that.
-    pub fn environment(&self) -> Option<Vec<CString>> {
-        self.environment.clone()
-    }
-
     /// Gives the calling process this state, before its exec.
     pub fn restore(&self) {
-        let actions = [
-            (Signal::SIGPIPE, self.sigpipe_ignored),
-            (Signal::SIGXFSZ, self.sigxfsz_ignored),
-            (Signal::SIGCHLD, self.sigchld_ignored),
-        ];
-        for (signal, ignored) in actions {
+        for (signal, ignored) in self.ignored {
             let action = if ignored {
                 SigHandler::SigIgn
             } else {

@@ -19,7 +19,6 @@ pub type Image = (u32, u64);
 /// The mappings of a process.
 #[derive(Clone, Debug)]
 pub struct Mapped {
-    /// Whose.
     pub image: Image,
     /// A moment before they were read.
     pub time: SystemTime,

@@ -113,25 +113,19 @@ impl Marks {
         bytes
     }
 
-    /// All that is left: whole lines in parts, then the bytes beyond the limit.
-    pub fn finish(&mut self) -> (Vec<Vec<u8>>, u64) {
-        let mut parts = Vec::new();
+    /// All lines that are left, and the number of bytes beyond the limit.
+    pub fn finish(&mut self) -> (Vec<u8>, u64) {
+        let mut lines = Vec::new();
         loop {
             let before = self.read;
-            let part = self.take();
-            if !part.is_empty() {
-                parts.push(part);
-            }
+            lines.append(&mut self.take());
             if self.read == before {
                 break;
             }
         }
-        let last = std::mem::take(&mut self.rest);
-        if !last.is_empty() {
-            parts.push(last);
-        }
+        lines.append(&mut self.rest);
         let length = self.file.metadata().map_or(0, |meta| meta.len());
-        (parts, length.saturating_sub(self.read))
+        (lines, length.saturating_sub(self.read))
     }
 }
 

@@ -6,9 +6,6 @@ use tr_output::cgroups;
 use crate::error::Error;
 
 /// Refuses to start with less than `needed` bytes.
-///
-/// # Errors
-/// [`Error::Memory`].
 pub fn check(needed: u64) -> Result<(), Error> {
     let short = |limit| Error::Memory { needed, limit };
     if !can_map(needed) {

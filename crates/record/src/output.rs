@@ -33,6 +33,9 @@ use tr_symbols::Request;
 /// reader takes the header from a pipe.
 const NO_READER: Duration = Duration::from_millis(250);
 
+/// The losses that are kept: a ring that is full for days reports three a second.
+const LOSSES: usize = 16;
+
 /// What one message brings to the writer.
 pub struct Batch {
     /// The source's events.
@@ -45,7 +48,6 @@ pub struct Batch {
     pub due: bool,
     /// Close the blocks after this batch.
     pub flush: bool,
-    /// Lines of programs' marks.
     pub marks: Lines,
 }
 
@@ -79,16 +81,16 @@ enum Sent {
 /// Counts of the written events.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    /// Bytes and events.
     pub written: Written,
     pub processes: u64,
-    /// Losses: stream, count, first and last time.
+    /// The first [`LOSSES`] losses: stream, count, first and last time.
     pub lost: Vec<LifeEvent>,
+    /// The number of all losses.
+    pub losses: u64,
     /// Execs whose argv was cut or could not be read.
     pub argv_cut: u64,
     /// Masked values in command lines.
     pub masked: u64,
-    /// Marks of programs.
     pub marks: MarkCount,
 }
 
@@ -99,9 +101,19 @@ impl Tally {
         self.written.frames += other.written.frames;
         self.written.by_kind.add(&other.written.by_kind);
         self.processes += other.processes;
-        self.lost.extend_from_slice(&other.lost);
+        for event in &other.lost {
+            self.lose(event);
+        }
+        self.losses += other.losses - other.lost.len() as u64;
         self.argv_cut += other.argv_cut;
         self.masked += other.masked;
+    }
+
+    fn lose(&mut self, event: &LifeEvent) {
+        self.losses += 1;
+        if self.lost.len() < LOSSES {
+            self.lost.push(event.clone());
+        }
     }
 }
 
@@ -118,9 +130,6 @@ pub struct Output {
 
 impl Output {
     /// Writes the header and starts the thread.
-    ///
-    /// # Errors
-    /// The header cannot be written.
     pub fn start(
         destination: Destination,
         meta: &Metadata,
@@ -195,29 +204,31 @@ impl Output {
         self.thread.is_finished()
     }
 
-    /// Sends a message; `go_on` waits for room.
-    fn send(&self, mut message: Message, go_on: &mut impl FnMut() -> bool) -> Sent {
-        loop {
-            match self.sender.try_send(message) {
-                Ok(()) => return Sent::Done,
-                Err(TrySendError::Disconnected(_)) => return Sent::Ended,
-                Err(TrySendError::Full(back)) => message = back,
-            }
-            if !go_on() {
-                return Sent::GivenUp;
+    /// Sends the last batches, then a message; `go_on` waits for room.
+    fn send(&self, batches: Vec<Batch>, last: Message, go_on: &mut impl FnMut() -> bool) -> Sent {
+        let batches = batches.into_iter().map(|it| Message::Batch(Box::new(it)));
+        for mut message in batches.chain([last]) {
+            loop {
+                match self.sender.try_send(message) {
+                    Ok(()) => break,
+                    Err(TrySendError::Disconnected(_)) => return Sent::Ended,
+                    Err(TrySendError::Full(back)) => message = back,
+                }
+                if !go_on() {
+                    return Sent::GivenUp;
+                }
             }
         }
+        Sent::Done
     }
 
     /// Sends the last batches; the frames of stacks that need names, all of them being known then.
     /// `None`: the thread has ended, or `go_on` gives up.
     pub fn unnamed(&self, batches: Vec<Batch>, mut go_on: impl FnMut() -> bool) -> Option<Request> {
         let (reply, answer) = sync_channel(1);
-        let batches = batches.into_iter().map(|it| Message::Batch(Box::new(it)));
-        for message in batches.chain([Message::Unnamed(reply)]) {
-            if !matches!(self.send(message, &mut go_on), Sent::Done) {
-                return None;
-            }
+        let sent = self.send(batches, Message::Unnamed(reply), &mut go_on);
+        if !matches!(sent, Sent::Done) {
+            return None;
         }
         loop {
             match answer.try_recv() {
@@ -237,14 +248,9 @@ impl Output {
         summary: Summary,
         mut go_on: impl FnMut() -> bool,
     ) -> Option<Outcome> {
-        let batches = batches.into_iter().map(|it| Message::Batch(Box::new(it)));
-        let messages = batches.chain([Message::Finish(Box::new(summary))]);
-        for message in messages {
-            match self.send(message, &mut go_on) {
-                Sent::Done => {}
-                Sent::Ended => break,
-                Sent::GivenUp => return None,
-            }
+        let last = Message::Finish(Box::new(summary));
+        if matches!(self.send(batches, last, &mut go_on), Sent::GivenUp) {
+            return None;
         }
         drop(self.sender);
         while !self.thread.is_finished() {
@@ -380,7 +386,7 @@ impl State {
             LifeKind::Snapshot(task) if task.followed && task.tid.0 == task.tgid.0 => {
                 self.tally.processes += 1
             }
-            LifeKind::Lost(_) => self.tally.lost.push(event.clone()),
+            LifeKind::Lost(_) => self.tally.lose(&event),
             LifeKind::OomKill(_) => self.killed = true,
             _ => {}
         }
@@ -478,5 +484,25 @@ impl Cgroups {
             id,
             path: path.clone().into(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_losses_are_kept() {
+        let lost = recorder(Ktime(1), LifeKind::Lost(tr_format::event::Lost::default()));
+        let (mut tally, mut part) = (Tally::default(), Tally::default());
+        for _ in 0..LOSSES - 1 {
+            tally.lose(&lost);
+        }
+        for _ in 0..100_000 {
+            part.lose(&lost);
+        }
+        tally.add(&part);
+        assert_eq!(tally.lost.len(), LOSSES);
+        assert_eq!(tally.losses, 100_000 + LOSSES as u64 - 1);
     }
 }

@@ -19,13 +19,11 @@ const LOOK: Duration = Duration::from_millis(10);
 /// A part that lacks its end, and is read like that of a killed recorder.
 #[derive(Debug)]
 pub struct Cut {
-    /// The part.
     pub file: Target,
     /// `None`: given up, as its output blocked.
     pub error: Option<tr_format::Error>,
 }
 
-/// The parts so far.
 #[derive(Debug)]
 pub struct Parts {
     rotation: Rotation,

@@ -145,7 +145,7 @@ pub fn threads(process: Id) -> Vec<Id> {
 }
 
 /// The ids in the names of a directory.
-fn ids(directory: &Path) -> impl Iterator<Item = Id> {
+pub fn ids(directory: &Path) -> impl Iterator<Item = Id> {
     let entries = std::fs::read_dir(directory);
     let names = entries.into_iter().flatten().flatten();
     names.filter_map(|entry| entry.file_name().to_str()?.parse().ok())

@@ -79,9 +79,6 @@ impl Shared {
 
 impl Queue {
     /// Starts the thread.
-    ///
-    /// # Errors
-    /// The system refuses the thread.
     pub fn new(out: impl Write + Send + 'static) -> io::Result<Queue> {
         let shared = Arc::new(Shared::default());
         let other = shared.clone();
@@ -116,9 +113,6 @@ impl Queue {
     }
 
     /// Waits until everything is written.
-    ///
-    /// # Errors
-    /// The output's error.
     pub fn drain(&mut self) -> io::Result<()> {
         self.hand_over()?;
         self.watch().drained(None)
@@ -136,9 +130,6 @@ pub struct Watch(Arc<Shared>);
 
 impl Watch {
     /// Waits until everything that the thread was given is written, or for so long.
-    ///
-    /// # Errors
-    /// The output's error.
     pub fn drained(&self, longest: Option<Duration>) -> io::Result<()> {
         let busy =
             |state: &mut State| !state.failed && (state.writing || !state.waiting.is_empty());

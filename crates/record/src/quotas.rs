@@ -9,18 +9,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tr_format::container::Container;
+use tr_output::cgroups;
 
 use crate::containers::Found;
 use crate::machine;
 
-/// Where the hierarchies are mounted.
-const MOUNTS: &str = "/sys/fs/cgroup";
 /// The most containers at a time.
 const MOST: usize = 1024;
 
-/// The containers of recorded runtimes that have a cgroup, by id.
+/// The containers of recorded runtimes that have a cgroup.
 #[derive(Debug, Default)]
-pub struct Quotas(BTreeMap<Arc<[u8]>, Quota>);
+pub struct Quotas {
+    by_id: BTreeMap<Arc<[u8]>, Quota>,
+    /// Where their hierarchies are mounted, from the first container on.
+    mounts: Vec<PathBuf>,
+}
 
 #[derive(Debug)]
 struct Quota {
@@ -42,7 +45,11 @@ impl Quotas {
         let Some(path) = found.cgroup.as_deref().and_then(relative) else {
             return;
         };
-        if self.0.len() < MOST && !self.0.contains_key(&container.id) {
+        if self.mounts.is_empty() {
+            let (_, mountinfo) = cgroups::own();
+            self.mounts = cgroups::points(&mountinfo, &["cpu", ""]);
+        }
+        if self.by_id.len() < MOST && !self.by_id.contains_key(&container.id) {
             let quota = Quota {
                 container: Container {
                     name: Arc::default(),
@@ -54,38 +61,34 @@ impl Quotas {
                 throttled: None,
                 ended: false,
             };
-            self.0.insert(Arc::clone(&container.id), quota);
+            self.by_id.insert(Arc::clone(&container.id), quota);
         }
     }
 
     /// A cgroup has been made: the one that a runtime has been given, if its path ends so.
     pub fn made(&mut self, path: &[u8]) {
-        self.made_below(Path::new(MOUNTS), path);
-    }
-
-    fn made_below(&mut self, mounts: &Path, path: &[u8]) {
         let path = Path::new(OsStr::from_bytes(path));
         let of_it = |quota: &&mut Quota| quota.file.is_none() && path.ends_with(&quota.path);
-        for quota in self.0.values_mut().filter(of_it) {
-            quota.read(mounts);
+        for quota in self.by_id.values_mut().filter(of_it) {
+            quota.read(&self.mounts);
             if quota.file.is_none() {
                 quota.path = path.strip_prefix("/").unwrap_or(path).to_owned();
-                quota.read(mounts);
+                quota.read(&self.mounts);
             }
         }
     }
 
     /// Reads the figures of all.
     pub fn read(&mut self) {
-        for quota in self.0.values_mut().filter(|it| !it.ended) {
-            quota.read(Path::new(MOUNTS));
+        for quota in self.by_id.values_mut().filter(|it| !it.ended) {
+            quota.read(&self.mounts);
         }
     }
 
     /// The figures of those whose cgroup is gone, which are forgotten; of `all`, at the end.
     pub fn ended(&mut self, all: bool) -> Vec<Container> {
         let mut told = Vec::new();
-        self.0.retain(|_, quota| {
+        self.by_id.retain(|_, quota| {
             let ends = quota.ended || all;
             if let Some(ns) = quota.throttled.filter(|_| ends) {
                 let throttled = Some(ns);
@@ -101,11 +104,10 @@ impl Quotas {
 }
 
 impl Quota {
-    fn read(&mut self, mounts: &Path) {
-        let places = || ["cpu", "", "unified"].into_iter();
-        let file = |it: &str| File::open(mounts.join(it).join(&self.path).join("cpu.stat"));
+    fn read(&mut self, mounts: &[PathBuf]) {
+        let file = |it: &PathBuf| File::open(it.join(&self.path).join("cpu.stat"));
         if self.file.is_none() {
-            self.file = places().find_map(|it| file(it).ok());
+            self.file = mounts.iter().find_map(|it| file(it).ok());
         }
         let Some(file) = &self.file else { return };
         match machine::beginning(file) {
@@ -153,40 +155,42 @@ mod tests {
         }
     }
 
+    fn below(mounts: &[PathBuf]) -> Quotas {
+        Quotas {
+            mounts: mounts.to_vec(),
+            ..Quotas::default()
+        }
+    }
+
     #[test]
     fn a_quota_is_read_until_its_cgroup_is_gone() {
         let dir = tempfile::tempdir().unwrap();
-        let mut quotas = Quotas::default();
+        let mut quotas = below(&[dir.path().join("cpu"), dir.path().to_owned()]);
         quotas.add(&found("/docker/web"));
-        let read = |quotas: &mut Quotas| {
-            for quota in quotas.0.values_mut() {
-                quota.read(dir.path());
-            }
-        };
-        read(&mut quotas);
+        quotas.read();
         assert!(quotas.ended(false).is_empty());
         let group = dir.path().join("cpu/docker/web");
         std::fs::create_dir_all(&group).unwrap();
         std::fs::write(group.join("cpu.stat"), "nr_throttled 2\nthrottled_time 7\n").unwrap();
-        read(&mut quotas);
+        quotas.read();
         assert!(quotas.ended(false).is_empty());
         let told: Vec<Option<u64>> = quotas.ended(true).iter().map(|it| it.throttled).collect();
         assert_eq!(told, [Some(7)]);
-        assert!(quotas.0.is_empty());
+        assert!(quotas.by_id.is_empty());
     }
 
     #[test]
     fn a_rootless_containers_cgroup_is_the_one_that_is_made() {
         let dir = tempfile::tempdir().unwrap();
         let read = |given: &str, all: &[&str]| {
-            let mut quotas = Quotas::default();
+            let mut quotas = below(&[dir.path().to_owned()]);
             quotas.add(&found(given));
             for path in all {
                 let group = dir.path().join(&path[1..]);
                 std::fs::create_dir_all(&group).unwrap();
                 let text = format!("throttled_usec {}\n", path.len());
                 std::fs::write(group.join("cpu.stat"), text).unwrap();
-                quotas.made_below(dir.path(), path.as_bytes());
+                quotas.made(path.as_bytes());
             }
             let told = quotas.ended(true);
             told.first().and_then(|it| it.throttled)

@@ -26,7 +26,6 @@ const THREAD: &str = "tr-rescue";
 /// COMMAND's process after its release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
-    /// Its process id.
     pub pid: u32,
     /// It leads a session of its own, which the terminal's signals do not reach.
     pub own_session: bool,

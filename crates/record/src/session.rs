@@ -22,7 +22,7 @@ use crate::parts::{Cut, Parts};
 use crate::proc::Alive;
 use crate::rescue::{self, Plan};
 use crate::signals::Signals;
-use crate::source::{choose, degraded, recorder, Listen, PartEvents, Source};
+use crate::source::{choose, degraded, recorder, Listen, Source};
 use crate::stall::Stall;
 use crate::symbols::{self, Request, Search};
 use crate::{header, host, inherited, status, urgency, waiter};
@@ -195,9 +195,6 @@ pub fn first_file(config: &Config) -> Target {
 }
 
 /// Opens the output.
-///
-/// # Errors
-/// [`Error::Output`].
 pub fn open_output(config: &Config, file: &Target) -> Result<Destination, Error> {
     let settings = OutputSettings {
         mode: 0o600,
@@ -210,9 +207,6 @@ pub fn open_output(config: &Config, file: &Target) -> Result<Destination, Error>
 }
 
 /// COMMAND and its user; `None` without a COMMAND.
-///
-/// # Errors
-/// [`Error::User`], [`Error::Command`].
 pub fn program(config: &Config) -> Result<Option<Program>, Error> {
     if config.command.is_empty() {
         return Ok(None);
@@ -239,11 +233,8 @@ struct Session {
     unmet: Vec<Missing>,
     /// The reason why programs cannot set marks.
     no_marks: Option<String>,
-    /// From the start of `tr` to the release of COMMAND, in ns.
-    setup_ns: u64,
-    /// The recorder's CPU time before `start`, in ns.
-    cpu_before: u64,
-    /// Of this part, if the recording has several.
+    before: Before,
+    /// The present part, if the recording has several.
     part: Part,
     /// With `--rotate`.
     parts: Option<Parts>,
@@ -252,19 +243,27 @@ struct Session {
 /// The part of the recording that is being written: all of it without `--rotate`.
 struct Part {
     meta: Metadata,
-    /// The recorder's CPU time before it, in ns.
-    cpu_before: u64,
-    /// That of the programs.
-    kernel_before: u64,
+    before: Before,
 }
 
-impl Part {
-    /// Its cost, by the recorder's CPU time and the programs' since the start of the recording.
-    fn cost(&self, recorder: u64, kernel: Option<u64>, setup_ns: u64) -> Cost {
+/// What was spent before a recording, or a part of one, in ns.
+#[derive(Clone, Copy)]
+struct Before {
+    /// CPU time of the recorder.
+    recorder: u64,
+    /// CPU time in the programs.
+    kernel: u64,
+    /// From the start of `tr` to the release of COMMAND, which only the first part has.
+    setup: u64,
+}
+
+impl Before {
+    /// The cost of what has begun then, by the CPU times so far.
+    fn cost(&self, recorder: u64, kernel: Option<u64>) -> Cost {
         Cost {
-            recorder_ns: recorder.saturating_sub(self.cpu_before),
-            bpf_ns: kernel.map(|ns| ns.saturating_sub(self.kernel_before)),
-            setup_ns,
+            recorder_ns: recorder.saturating_sub(self.recorder),
+            bpf_ns: kernel.map(|ns| ns.saturating_sub(self.kernel)),
+            setup_ns: self.setup,
         }
     }
 }
@@ -305,7 +304,11 @@ impl Session {
         started.source.begin(time);
         let living = std::mem::take(&mut started.living);
         let machine = begin_file(config, &output, (time, clock), living);
-        let setup = config.started.elapsed().as_nanos();
+        let before = Before {
+            recorder: host::own_cpu(),
+            kernel: 0,
+            setup: u64::try_from(config.started.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        };
         let (marks, no_marks) = marks.map_or_else(|why| (None, Some(why)), |it| (it, None));
         let mut collector =
             Collector::new(started.source, output, time, (marks, machine), config.light);
@@ -317,17 +320,12 @@ impl Session {
             collector,
             start: time,
             method: meta.method(),
-            part: Part {
-                meta,
-                cpu_before: host::own_cpu(),
-                kernel_before: 0,
-            },
+            part: Part { meta, before },
             parts: config.rotation.map(|it| Parts::new(it, file)),
             refusals,
             unmet,
             no_marks,
-            setup_ns: u64::try_from(setup).unwrap_or(u64::MAX),
-            cpu_before: host::own_cpu(),
+            before,
         })
     }
 
@@ -403,33 +401,25 @@ impl Session {
         let Some(events) = self.collector.source.change_part(time) else {
             return parts.postpone();
         };
-        let PartEvents {
-            last: mut own,
-            first,
-            kernel_ns: kernel,
-        } = events;
+        let (mut own, kernel) = (events.last, events.kernel_ns);
         own.push(recorder(time, LifeKind::Clock(clock)));
         own.push(recorder(time, counters));
         let cpu = host::own_cpu();
-        let part = Part {
-            meta,
-            cpu_before: cpu,
-            kernel_before: kernel.unwrap_or(0),
+        let before = Before {
+            recorder: cpu,
+            kernel: kernel.unwrap_or(0),
+            setup: 0,
         };
-        let before = std::mem::replace(&mut self.part, part);
+        let ended = std::mem::replace(&mut self.part, Part { meta, before });
         let summary = Summary {
             end: time,
             end_clock: clock,
             reason: EndReason::Duration,
-            cost: before.cost(
-                cpu,
-                kernel,
-                if parts.count == 1 { self.setup_ns } else { 0 },
-            ),
+            cost: ended.before.cost(cpu, kernel),
             machine: Some(self.collector.machine.totals()),
             ..Summary::default()
         };
-        let machine = begin_file(config, &output, (time, clock), first);
+        let machine = begin_file(config, &output, (time, clock), events.first);
         let old = self.collector.change((output, machine), own, time);
         parts.change(file, old, summary);
     }
@@ -444,14 +434,6 @@ impl Session {
     /// The followed processes that have not ended, without COMMAND itself.
     fn alive(&mut self, command: Option<&Running>) -> Vec<Alive> {
         self.collector.source.alive(command.map(Running::pid))
-    }
-
-    /// The time of the setup, which the first part of the recording has alone.
-    fn setup_of_part(&self) -> u64 {
-        match self.part.meta.start == self.start {
-            true => self.setup_ns,
-            false => 0,
-        }
     }
 
     /// Takes COMMAND's last events, detaches, and completes the file.
@@ -477,22 +459,16 @@ impl Session {
         own.push(recorder(end, LifeKind::Clock(end_clock)));
         own.push(recorder(end, counters));
         let machine = self.collector.machine.totals();
-        let setup_ns = self.setup_of_part();
         let (batches, source, output) = self.collector.finish(own, end);
         let (mut waited, running) = endings.reap(last.reaped);
         let cpu = host::own_cpu();
-        let cost = Cost {
-            recorder_ns: cpu.saturating_sub(self.cpu_before),
-            bpf_ns: last.kernel_ns,
-            setup_ns: self.setup_ns,
-        };
         let begin = self.part.meta.start;
         let summary = Summary {
             end,
             end_clock,
             status: waited.map(|waited| waited.status),
             reason,
-            cost: self.part.cost(cpu, last.kernel_ns, setup_ns),
+            cost: self.part.before.cost(cpu, last.kernel_ns),
             tally: None,
             usage: None,
             machine: Some(machine),
@@ -519,7 +495,7 @@ impl Session {
             output_error: written.error,
             given_up: written.given_up,
             duration: end.since(self.start),
-            cost,
+            cost: self.before.cost(cpu, last.kernel_ns),
             command_cpu: waited.map_or(0, |waited| {
                 waited.usage.user_ns.saturating_add(waited.usage.system_ns)
             }),

@@ -74,9 +74,6 @@ pub struct Signals {
 impl Signals {
     /// Blocks the signals and opens the descriptors. `pause` is called before the terminal's stop
     /// (SIGTSTP) stops `tr`.
-    ///
-    /// # Errors
-    /// The kernel refuses a descriptor.
     pub fn take(pause: Option<fn()>) -> std::io::Result<Signals> {
         let taken = taken(pause.is_some());
         let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
@@ -109,9 +106,6 @@ impl Signals {
     }
 
     /// Ends a wait when `fd` becomes readable, once for each time.
-    ///
-    /// # Errors
-    /// The kernel's.
     pub fn watch(&self, fd: impl AsFd) -> std::io::Result<()> {
         let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
         Ok(self.epoll.add(fd, EpollEvent::new(flags, 0))?)
@@ -163,9 +157,6 @@ impl Signals {
     }
 
     /// Passes signals on until COMMAND ends.
-    ///
-    /// # Errors
-    /// Another part of the process has waited for it.
     pub fn forward_until_end(
         &self,
         command: Running,

@@ -1,6 +1,6 @@
 //! Stacks as they come into the file: files, frames and stacks are numbered, each is stored once.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -57,14 +57,12 @@ const PATHS: usize = 1 << 14;
 /// The most files without a build id.
 const FILES: usize = 1 << 14;
 
-/// The numbers so far.
 #[derive(Debug, Default)]
 pub struct Stacks {
     modules: HashMap<BuildId, u32>,
     mappings: Mappings,
     /// Files without a build id, by the number and the path that mappings have.
-    files: HashMap<(u64, PathBuf), u32>,
-    identities: BTreeMap<u32, tr_symbols::File>,
+    files: HashMap<(u64, PathBuf), (u32, tr_symbols::File)>,
     last_module: u32,
     frames: HashMap<Place, u32>,
     last_frame: u32,
@@ -120,7 +118,7 @@ impl Stacks {
             build_id: build_id.to_vec(),
             ..Module::default()
         });
-        let files = self.identities.iter().map(|(number, file)| Module {
+        let files = self.files.values().map(|(number, file)| Module {
             number: *number,
             file: Some(file.clone()),
             ..Module::default()
@@ -213,31 +211,38 @@ impl Stacks {
                 Place::Process(tgid, address)
             }),
             At::File(build_id, offset) => {
-                let number = *self.modules.entry(build_id).or_insert_with(|| {
-                    self.last_module = self.last_module.saturating_add(1);
-                    events.push(LifeKind::Module(Box::new(Module {
-                        number: self.last_module,
+                let known = self.modules.get(&build_id).copied();
+                let number = known.unwrap_or_else(|| {
+                    let module = Module {
                         build_id: build_id.into(),
                         ..Module::default()
-                    })));
-                    self.last_module
+                    };
+                    let number = self.number(module, events);
+                    self.modules.insert(build_id, number);
+                    number
                 });
                 Place::Module(number, offset)
             }
         }
     }
 
+    /// Numbers a file, and adds its event.
+    fn number(&mut self, module: Module, events: &mut Vec<LifeKind>) -> u32 {
+        self.last_module = self.last_module.saturating_add(1);
+        let number = self.last_module;
+        events.push(LifeKind::Module(Box::new(Module { number, ..module })));
+        number
+    }
+
     /// An address's place in a file without a build id, or of which the kernel could not read it.
     fn in_file(&mut self, image: Image, address: u64, events: &mut Vec<LifeKind>) -> Option<Place> {
         let (mapping, offset) = self.mappings.find(image, address)?;
         let key = (mapping.inode, mapping.path.clone());
-        if let Some(number) = self.files.get(&key) {
+        if let Some((number, _)) = self.files.get(&key) {
             return Some(Place::Module(*number, offset));
         }
         let file = file(mapping).filter(|_| self.files.len() < FILES)?;
-        self.last_module = self.last_module.saturating_add(1);
-        events.push(LifeKind::Module(Box::new(Module {
-            number: self.last_module,
+        let module = Module {
             path: key.1.as_os_str().as_encoded_bytes().into(),
             file: Some(FileId {
                 device: file.device,
@@ -246,10 +251,10 @@ impl Stacks {
                 modified: file.modified,
             }),
             ..Module::default()
-        })));
-        self.identities.insert(self.last_module, file);
-        self.files.insert(key, self.last_module);
-        Some(Place::Module(self.last_module, offset))
+        };
+        let number = self.number(module, events);
+        self.files.insert(key, (number, file));
+        Some(Place::Module(number, offset))
     }
 }
 

@@ -25,9 +25,6 @@ pub struct Targets {
 
 impl Targets {
     /// Checks the choice; `child` is COMMAND's process.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchCpu`], [`Error::Cgroup`], [`Error::NoSuchProcess`].
     pub fn of(config: &Config, child: Option<u32>, online: &[CpuId]) -> Result<Targets, Error> {
         let cpus = match &config.cpus {
             None => online.iter().map(|cpu| cpu.0).collect(),

@@ -15,7 +15,7 @@ use crate::style::{Paint, Style};
 use crate::{escape, label, now, units, untraced};
 
 /// The most spans of missing events that have a line each.
-const SPANS: usize = 5;
+pub const SPANS: usize = 5;
 
 /// The reasons that make the numbers incomplete, the gravest first.
 pub fn warnings(analysis: &Analysis) -> Vec<String> {
@@ -112,13 +112,14 @@ fn missing(analysis: &Analysis) -> Vec<String> {
         };
         said.push(loss(analysis.meta.start, span.since, &lost));
     }
-    if lost.len() > SPANS {
-        said.push(format!(
-            "and {} more spans with missing events",
-            lost.len() - SPANS
-        ));
-    }
+    said.extend(more_losses(lost.len() as u64));
     said
+}
+
+/// Of so many losses, those that have no line.
+pub fn more_losses(losses: u64) -> Option<String> {
+    let more = losses.checked_sub(SPANS as u64).filter(|more| *more > 0)?;
+    Some(format!("and {more} more spans with missing events"))
 }
 
 /// The trace, or its analysis, has no end: the recorder was killed, or the disk was full. A file

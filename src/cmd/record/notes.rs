@@ -210,7 +210,7 @@ fn tell_rights(args: &Args, redactor: &Redactor, report: &Report) {
 }
 
 fn tell_losses(report: &Report) {
-    for event in &report.tally.lost {
+    for event in report.tally.lost.iter().take(warnings::SPANS) {
         let LifeKind::Lost(lost) = &event.kind else {
             continue;
         };
@@ -219,6 +219,9 @@ fn tell_losses(report: &Report) {
             warnings::loss(report.start, event.time, lost),
             cause(lost.cause),
         );
+    }
+    if let Some(more) = warnings::more_losses(report.tally.losses) {
+        eprintln!("tr: {more}");
     }
 }
 

@@ -5,15 +5,12 @@ use tr_format::event::CpuId;
 
 use super::bpf::{self, sudo, Loader};
 use super::{poll, ptrace, Started};
-use crate::config::{Choice, Config, Follow};
+use crate::config::{Choice, Config};
 use crate::error::Error;
 use crate::proc;
 
 /// Starts the chosen source, or the best that works here; with the refusals of the better
 /// ones. `child` is COMMAND's process before its release.
-///
-/// # Errors
-/// No source works, or there is no such target.
 pub fn start(
     config: &Config,
     child: Option<u32>,
@@ -38,8 +35,7 @@ pub fn start(
             Err(error) => return Err(error),
         }
     }
-    let other = config.follow == Follow::Command && config.cpus.is_none() && !config.light;
-    if !other || !matches!(refused, Error::Tracing(_)) {
+    if config.light || !matches!(refused, Error::Tracing(_)) {
         return Err(refused);
     }
     let traced = !config.no_ptrace && !gains_rights(config);

@@ -6,7 +6,7 @@ use tr_format::event::{
 use tr_format::Error;
 
 use super::{recorder, Drained, Take};
-use crate::proc::{tgid, tid, Id, Totals};
+use crate::proc::{self, tgid, tid, Id, Totals};
 
 /// Bytes of events that may wait.
 const MOST: usize = 16 << 20;
@@ -40,6 +40,15 @@ impl Waiting {
         self.report_lost();
         self.bytes += size;
         self.events.push(recorder(time, kind));
+    }
+
+    /// COMMAND's process before its release, and its totals.
+    pub fn begin(&mut self, start: Ktime, root: Id) {
+        let task = proc::command(root, start);
+        self.push(start, LifeKind::Snapshot(task));
+        if let Some(totals) = proc::totals(root) {
+            self.account(start, (root, root), totals);
+        }
     }
 
     /// A task is born, with its parent's comm.

@@ -14,9 +14,10 @@ use std::time::Duration;
 use tr_format::event::{CpuId, Degraded, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
 use tr_format::meta::{Missing, Origin, Scope};
 
-use crate::config::Config;
+use crate::config::{Config, Follow};
+use crate::error::Error;
 use crate::mappings::Mapped;
-use crate::proc::Alive;
+use crate::proc::{self, Alive, Id};
 use crate::stacks::Stacked;
 
 /// The interval between two drains, unless the source is ready before. A drain of rings
@@ -34,14 +35,15 @@ pub fn drain_interval(config: &Config) -> Duration {
     }
 }
 
-/// A source of events.
 pub trait Source {
     /// Readable when events have to be drained before the next interval; the same descriptor
     /// for the whole recording.
-    fn ready(&self) -> Option<BorrowedFd<'_>>;
+    fn ready(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
 
-    /// Collects the events that have come.
-    fn drain(&mut self, room: bool);
+    /// Collects the events that have come, unless a thread of the source's own does.
+    fn drain(&mut self, _room: bool) {}
 
     /// COMMAND will be released; the recording begins.
     fn begin(&mut self, _start: Ktime) {}
@@ -132,31 +134,14 @@ pub trait Drained: Send {
     fn bytes(&self) -> usize;
 
     /// Converts them, in the order of each stream. `near` is a time of the recording.
-    ///
-    /// # Errors
-    /// Those of `to`.
     fn write(&self, near: Ktime, to: &mut dyn Take) -> Result<(), tr_format::Error>;
 }
 
+/// Takes events for the file; the errors are the output's.
 pub trait Take {
-    /// Takes a scheduling event.
-    ///
-    /// # Errors
-    /// The output's.
     fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), tr_format::Error>;
-
-    /// Takes another event.
-    ///
-    /// # Errors
-    /// The output's.
     fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error>;
-
-    /// Takes a task's stack.
-    ///
-    /// # Errors
-    /// The output's.
     fn stack(&mut self, sample: &Stacked) -> Result<(), tr_format::Error>;
-
     /// Takes the mappings of a process, before its samples.
     fn mapped(&mut self, from: &Mapped);
 }
@@ -183,6 +168,40 @@ pub struct Started {
     /// The memory of all rings in bytes.
     pub buffer: u64,
     pub living: Vec<LifeEvent>,
+}
+
+impl Started {
+    /// Of COMMAND's process `root`, by a method without BPF, which lacks these facts.
+    fn without_bpf(
+        source: impl Source + 'static,
+        root: Id,
+        origin: Origin,
+        lacks: &[&str],
+    ) -> Started {
+        Started {
+            source: Box::new(source),
+            listen: None,
+            scope: Scope::Command,
+            root: Some(root.unsigned_abs()),
+            origin: Some(origin),
+            extras: None,
+            missing: lacks.iter().map(|why| Missing::new(None, why)).collect(),
+            irq_known: false,
+            buffer: 0,
+            living: Vec::new(),
+        }
+    }
+}
+
+/// COMMAND's process, which a method without BPF records by the totals in `/proc`.
+fn command_alone(config: &Config, child: Option<u32>) -> Result<Id, Error> {
+    let root = child.and_then(|pid| Id::try_from(pid).ok());
+    let root = root.filter(|_| config.follow == Follow::Command && config.cpus.is_none());
+    let root = root.ok_or(Error::NeedsBpf)?;
+    match (proc::totals(root), proc::stat(root)) {
+        (Some(_), Some(_)) => Ok(root),
+        _ => Err(Error::NoTotals),
+    }
 }
 
 /// From now on the recording lacks facts: these, in words.

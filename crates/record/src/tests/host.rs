@@ -91,9 +91,9 @@ fn a_context_goes_on_with_another_span() {
         "1".repeat(16),
     );
     let context = inside(&format!("00-{trace}-{old}-01"), &new);
-    let variable = context.map(|it| it.variable);
-    let expected = format!("TRACEPARENT=00-{trace}-{new}-01");
-    assert_eq!(variable.as_deref(), Some(&*expected));
+    let value = context.map(|it| it.traceparent);
+    let expected = format!("00-{trace}-{new}-01");
+    assert_eq!(value.as_deref(), Some(&*expected));
     let zero = format!("00-{trace}-{}-01", "0".repeat(16));
     for bad in ["", "00", "01-", &format!("ff-{trace}-{old}-01"), &zero] {
         assert!(inside(bad, &new).is_none(), "{bad}");

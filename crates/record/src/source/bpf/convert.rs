@@ -78,7 +78,7 @@ pub fn ring_full(stream: Stream, since: u64, until: u64, count: u64) -> LifeEven
 /// The lifecycle events of one record: none for an unknown kind, two for a move to a
 /// cgroup (its path, the move). `page` is the size of a page in bytes.
 pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
-    let Ok((head, _)) = wire::Head::read_from_prefix(record) else {
+    let Some(head) = parse::<wire::Head>(record) else {
         return Vec::new();
     };
     let kinds = match head.kind {
@@ -134,15 +134,7 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
 
 /// The stack of a record; `None`: it is another one.
 pub fn stack(record: &[u8]) -> Option<Stacked> {
-    let (head, _) = wire::Head::read_from_prefix(record).ok()?;
-    if head.kind != wire::LIFE_SAMPLE {
-        return None;
-    }
-    let (sample, tail) = wire::Sample::read_from_prefix(record).ok()?;
-    let user = usize::try_from(sample.user_len).unwrap_or(0);
-    let user = tail.get(..user).unwrap_or(tail);
-    let user = user.chunks_exact(size_of::<wire::StackFrame>());
-    let user = user.filter_map(|it| wire::StackFrame::read_from_bytes(it).ok());
+    let (sample, user) = sample(record)?;
     let user: Vec<At> = (0u64..)
         .zip(user)
         .filter_map(|(depth, it)| user_frame(&it, depth.min(1)))
@@ -155,8 +147,8 @@ pub fn stack(record: &[u8]) -> Option<Stacked> {
         .map(|(depth, it)| At::Kernel(it.wrapping_sub(depth.min(1))))
         .collect();
     Some(Stacked {
-        time: Ktime(head.time),
-        cpu: u16::try_from(head.cpu).ok().map(CpuId),
+        time: Ktime(sample.head.time),
+        cpu: u16::try_from(sample.head.cpu).ok().map(CpuId),
         tid: Tid(sample.tid),
         tgid: Tgid(sample.tgid),
         doing: match sample.off_cpu {
@@ -174,6 +166,19 @@ pub fn stack(record: &[u8]) -> Option<Stacked> {
     })
 }
 
+/// A sample and its frames in user mode, innermost first; `None`: it is another record.
+pub fn sample(
+    record: &[u8],
+) -> Option<(wire::Sample, impl Iterator<Item = wire::StackFrame> + '_)> {
+    parse::<wire::Head>(record).filter(|head| head.kind == wire::LIFE_SAMPLE)?;
+    let (sample, tail) = wire::Sample::read_from_prefix(record).ok()?;
+    let used = usize::try_from(sample.user_len).unwrap_or(0);
+    let frames = tail.get(..used).unwrap_or(tail);
+    let frames = frames.chunks_exact(size_of::<wire::StackFrame>());
+    let frames = frames.filter_map(|it| wire::StackFrame::read_from_bytes(it).ok());
+    Some((sample, frames))
+}
+
 /// `back`: 1 for a caller, whose address is that of the return, and can be in the next function.
 fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     let at = frame.at.saturating_sub(back);
@@ -187,7 +192,8 @@ fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     }
 }
 
-fn parse<T: FromBytes>(record: &[u8]) -> Option<T> {
+/// The struct at the beginning of a record.
+pub fn parse<T: FromBytes>(record: &[u8]) -> Option<T> {
     T::read_from_prefix(record).ok().map(|(event, _)| event)
 }
 

@@ -6,13 +6,12 @@ use tr_bpf::wire;
 use tr_format::device::{Block, Requests};
 use tr_format::event::{Ktime, LifeEvent, LifeKind};
 
-use crate::disks::{self, Names};
+use crate::disks;
 use crate::source::recorder;
 
 /// The sums at the last reading, by the devices' numbers.
 pub struct Devices {
     before: HashMap<u32, wire::BlockDevice>,
-    names: Names,
     last: Ktime,
 }
 
@@ -21,12 +20,11 @@ impl Devices {
     pub fn new(start: Ktime) -> Devices {
         Devices {
             before: HashMap::new(),
-            names: Names::default(),
             last: start,
         }
     }
 
-    /// An event for each device that has completed requests since the last reading.
+    /// An event for each device that has completed requests since the last reading, without its name.
     pub fn read(&mut self, devices: Vec<(u32, wire::BlockDevice)>, now: Ktime) -> Vec<LifeEvent> {
         let mut events = Vec::new();
         for (number, sums) in devices {
@@ -37,7 +35,6 @@ impl Devices {
             }
             block.device = disks::device(number);
             block.interval = now.since(self.last);
-            block.name = self.names.of(block.device);
             events.push(recorder(now, LifeKind::Block(Box::new(block))));
         }
         self.last = now;
@@ -102,7 +99,6 @@ mod tests {
         assert_eq!(first.len(), 1);
         assert_eq!(first[0].device.to_string(), "4000:5");
         assert_eq!((first[0].interval, first[0].busy), (50, 30));
-        assert_eq!(&*first[0].name, b"");
         assert!(read(sums(3, u32::MAX), 250).is_empty());
         let second = &read(sums(5, 1), 360)[0];
         assert_eq!((second.interval, second.busy), (110, 20));

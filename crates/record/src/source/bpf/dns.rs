@@ -18,7 +18,6 @@ const NAME: usize = 255;
 pub struct Message {
     /// The id of the query and its answer.
     pub id: u16,
-    /// It is an answer.
     pub is_answer: bool,
     /// RCODE.
     pub code: u8,

@@ -17,7 +17,7 @@ use nix::unistd::{alarm, Gid, SysconfVar, Uid};
 use tr_bpf::{Living, Programs};
 use zerocopy::IntoBytes;
 
-use super::request::{Facts, Reply, Request};
+use super::request::{Reply, Request};
 use crate::{capabilities, host, passing};
 
 /// The time after which SIGALRM ends the loader, whatever it waits for, in seconds.
@@ -82,7 +82,7 @@ pub fn serve(confine: impl FnOnce()) -> Result<(), Refused> {
     let mut request = Request::empty();
     passing::receive(socket, request.as_mut_bytes()).map_err(Refused::Request)?;
     let (reply, programs) = match attach(&request, living) {
-        Ok((facts, programs)) => (Reply::attached(facts), Some(programs)),
+        Ok(programs) => (Reply::attached(programs.parts()), Some(programs)),
         Err(reason) => (Reply::failed(&reason), None),
     };
     drop(lock);
@@ -113,17 +113,11 @@ fn lock(user: Uid) -> Result<File, Errno> {
 }
 
 /// Attaches the programs, or the reason in words.
-fn attach(request: &Request, living: Living) -> Result<(Facts, Programs), String> {
+fn attach(request: &Request, living: Living) -> Result<Programs, String> {
     let pages = host::sysconf(SysconfVar::_PHYS_PAGES).unwrap_or(0);
     let memory = pages.saturating_mul(host::page_size().into());
     let settings = request.settings(memory, living).map_err(str::to_owned)?;
-    let started = Programs::start(&settings);
-    let (kernel, programs) = started.map_err(|error| error.to_string())?;
-    let facts = Facts {
-        parts: programs.parts(),
-        irq_known: kernel.knows_interrupts(),
-    };
-    Ok((facts, programs))
+    Programs::start(&settings).map_err(|error| error.to_string())
 }
 
 /// Opens iterators for a `tr` to which the kernel refuses them, until it closes the socket.
@@ -143,29 +137,18 @@ fn serve_iterators(socket: BorrowedFd<'_>, programs: &Programs) {
 
 /// The user who made the Unix socket; `None`: it is none.
 fn peer(socket: BorrowedFd<'_>) -> Option<Uid> {
-    let option = |name, value: *mut libc::c_void, size: usize| {
-        let mut len = libc::socklen_t::try_from(size).ok()?;
-        // SAFETY: the callers pass a place of this size.
-        let done = unsafe {
-            let socket = socket.as_raw_fd();
-            libc::getsockopt(socket, libc::SOL_SOCKET, name, value, &raw mut len)
-        };
-        (done == 0 && len as usize == size).then_some(())
+    let domain = rustix::net::sockopt::socket_domain(socket).ok()?;
+    // Of a peer in another pid namespace the process id is 0, which rustix takes for impossible.
+    // SAFETY: all zeros are a valid `ucred`, and the kernel writes no more than its size.
+    let (done, peer) = unsafe {
+        let mut peer: libc::ucred = std::mem::zeroed();
+        let mut len = size_of_val(&peer) as libc::socklen_t;
+        let (level, name, place) = (libc::SOL_SOCKET, libc::SO_PEERCRED, &raw mut peer);
+        let socket = socket.as_raw_fd();
+        let done = libc::getsockopt(socket, level, name, place.cast(), &raw mut len);
+        (done == 0 && len as usize == size_of_val(&peer), peer)
     };
-    let mut domain: libc::c_int = 0;
-    option(
-        libc::SO_DOMAIN,
-        (&raw mut domain).cast(),
-        size_of_val(&domain),
-    )?;
-    // SAFETY: all zeros are a valid `ucred`.
-    let mut peer: libc::ucred = unsafe { std::mem::zeroed() };
-    option(
-        libc::SO_PEERCRED,
-        (&raw mut peer).cast(),
-        size_of_val(&peer),
-    )?;
-    (domain == libc::AF_UNIX).then(|| Uid::from_raw(peer.uid))
+    (done && domain == rustix::net::AddressFamily::UNIX).then(|| Uid::from_raw(peer.uid))
 }
 
 /// Becomes this user, with the capabilities for BPF, as far as a container has them.

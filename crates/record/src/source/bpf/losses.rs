@@ -11,7 +11,7 @@ use crate::source::recorder;
 /// `span` is the recording's start and end.
 pub fn unreported(
     tracer: &Tracer,
-    sink: &Sink,
+    sink: &mut Sink,
     usage: &Usage,
     span: (Ktime, Ktime),
 ) -> Vec<LifeEvent> {

@@ -7,8 +7,8 @@ use std::io::Read;
 use std::time::SystemTime;
 
 use tr_bpf::wire;
-use zerocopy::FromBytes;
 
+use super::convert;
 use crate::mappings::{Image, Mapped};
 use crate::proc;
 use crate::stacks::BuildId;
@@ -21,7 +21,6 @@ const PROCESSES: usize = 64;
 /// The most bytes of mappings of a process.
 const LONGEST: u64 = 1 << 20;
 
-/// The files so far.
 #[derive(Debug, Default)]
 pub struct Maps {
     /// Build ids of a process whose mappings were read.
@@ -32,19 +31,9 @@ impl Maps {
     /// Adds the mappings of a sampled process to those of this drain, if one of its files is not
     /// known, or if it has addresses of which the kernel has found no file.
     pub fn see(&mut self, record: &[u8], drain: &mut Vec<Mapped>) {
-        let Ok((head, _)) = wire::Head::read_from_prefix(record) else {
+        let Some((sample, frames)) = convert::sample(record) else {
             return;
         };
-        if head.kind != wire::LIFE_SAMPLE {
-            return;
-        }
-        let Ok((sample, tail)) = wire::Sample::read_from_prefix(record) else {
-            return;
-        };
-        let used = usize::try_from(sample.user_len).unwrap_or(0);
-        let frames = tail.chunks_exact(size_of::<wire::StackFrame>());
-        let frames = frames.take(used / size_of::<wire::StackFrame>());
-        let frames = frames.filter_map(|it| wire::StackFrame::read_from_bytes(it).ok());
         let (mut new, mut addresses) = (Vec::new(), false);
         for frame in frames {
             match frame.status {

@@ -17,7 +17,7 @@ use std::collections::HashSet;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use tr_bpf::{wire, Containers, Extras, Programs, Rings, Sampling, Settings, Tracer};
+use tr_bpf::{wire, Containers, Extras, Sampling, Settings, Tracer};
 use tr_format::event::{Argv, Comm, CpuId, Ktime, LifeEvent};
 use tr_format::meta::{Extra, Method, Missing, Origin, Scope};
 use tr_output::cgroups;
@@ -54,7 +54,6 @@ pub const OWN_MEMORY: u64 = 40 << 20;
 /// The BPF programs and their rings.
 struct Bpf {
     tracer: Tracer,
-    rings: Rings<Sink>,
     sink: Sink,
     /// `None`: this kernel lacks their tracepoints.
     devices: Option<Devices>,
@@ -81,9 +80,6 @@ pub enum Loader {
 }
 
 /// Attaches the programs; `child` is COMMAND's process before its release.
-///
-/// # Errors
-/// The kernel refuses the programs, sudo the loader, or there is no such target.
 pub fn start(
     config: &Config,
     loader: Loader,
@@ -96,8 +92,7 @@ pub fn start(
     let (settings, buffer) = settings(config, targets, online.len())?;
     let mut attached = attach(loader, &settings)?;
     let tracer = &mut attached.tracer;
-    let sink = Sink::new(host::page_size());
-    let rings = tracer.rings(sink.clone())?;
+    let mut sink = Sink::new(host::page_size());
     let tasks = tracer.snapshot()?;
     let followed = |pid: &&u32| tasks.iter().any(|t| t.seen_tid == **pid && t.followed != 0);
     if let Some(pid) = settings.targets.iter().find(|pid| !followed(pid)) {
@@ -127,13 +122,12 @@ pub fn start(
             true => vec![Missing::new(None, LIGHT)],
             false => [missing(&attached), notes(&attached)].concat(),
         },
-        irq_known: attached.irq_known,
+        irq_known: attached.tracer.knows_interrupts(),
         buffer,
         living,
         listen: None,
         source: Box::new(Bpf {
             tracer: attached.tracer,
-            rings,
             sink,
             devices: None,
             calls: None,
@@ -147,9 +141,6 @@ pub fn start(
 }
 
 /// The programs' settings, and the memory of all rings in bytes; `online` is the number of CPUs.
-///
-/// # Errors
-/// There is too little memory.
 fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Settings, u64), Error> {
     let possible_cpus = host::possible_cpus();
     let later_cpus = config
@@ -249,43 +240,76 @@ fn sampling(config: &Config, cpus: usize) -> Option<Sampling> {
     })
 }
 
+/// The facts that need tracepoints which a kernel can lack, and what is missing then.
+const BY_TRACEPOINTS: [(Extras, Option<Extra>, &str); 8] = [
+    (
+        Extras::SWITCH_STATES,
+        None,
+        "how a task sleeps that another CPU wakes while it is switched out (before Linux 5.18)",
+    ),
+    (
+        Extras::NETWORK,
+        Some(Extra::Network),
+        "this kernel has no tracepoint inet_sock_set_state",
+    ),
+    (
+        Extras::DNS,
+        Some(Extra::Dns),
+        "this kernel lacks the tracepoints net_dev_queue and netif_receive_skb",
+    ),
+    (
+        Extras::BLOCK,
+        Some(Extra::Block),
+        "this kernel lacks the tracepoints block_rq_issue and block_rq_complete",
+    ),
+    (
+        Extras::DISK_WAITS,
+        Some(Extra::DiskWaits),
+        "this kernel has no tracepoint block_bio_queue",
+    ),
+    (
+        Extras::RECLAIM,
+        Some(Extra::Memory),
+        "this kernel lacks the tracepoints mm_vmscan_direct_reclaim_begin and _end",
+    ),
+    (
+        Extras::CGROUP_RECLAIM,
+        None,
+        "reclaim of a cgroup's memory: this kernel lacks the tracepoints \
+         mm_vmscan_memcg_reclaim_begin and _end",
+    ),
+    (
+        Extras::OOM_KILLS,
+        None,
+        "kills for lack of memory: this kernel has no tracepoint mark_victim",
+    ),
+];
+
 /// The numbers of the facts that these programs record.
 fn extras(tracer: &Tracer, config: &Config) -> Vec<u8> {
-    let extras = tracer.extras();
-    let all = [
-        (extras.has(Extras::NETWORK), Extra::Network),
-        (extras.has(Extras::BLOCK), Extra::Block),
+    let stacks = tracer.has_stacks();
+    let asked = [
         (tracer.has_calls(), Extra::SystemCalls),
-        (extras.has(Extras::RECLAIM), Extra::Memory),
-        (extras.has(Extras::DNS), Extra::Dns),
-        (extras.has(Extras::DISK_WAITS), Extra::DiskWaits),
+        (stacks && config.stacks.is_some(), Extra::Stacks),
         (
-            tracer.has_stacks() && config.stacks.is_some(),
-            Extra::Stacks,
-        ),
-        (
-            tracer.has_stacks() && config.off_cpu_stacks.is_some(),
+            stacks && config.off_cpu_stacks.is_some(),
             Extra::OffCpuStacks,
         ),
     ];
-    let there = all.iter().filter(|(is, _)| *is);
-    there.map(|(_, extra)| *extra as u8).collect()
+    let asked = asked.iter().filter(|(is, _)| *is).map(|(_, extra)| extra);
+    let there = BY_TRACEPOINTS.iter().filter(|it| tracer.extras().has(it.0));
+    let there = there.filter_map(|(_, extra, _)| extra.as_ref());
+    there.chain(asked).map(|extra| *extra as u8).collect()
 }
 
 /// Attaches the programs.
-///
-/// # Errors
-/// The kernel refuses the programs, or sudo the loader.
 pub fn attach(loader: Loader, settings: &Settings) -> Result<Attached, Error> {
     if loader == Loader::Sudo {
         return sudo::attach(settings);
     }
     capabilities::raise();
-    let (kernel, programs) = Programs::start(settings)?;
     Ok(Attached {
-        tracer: Tracer::new(programs, settings)?,
-        irq_known: kernel.knows_interrupts(),
-        helped: false,
+        tracer: Tracer::start(settings)?,
         sudo: None,
     })
 }
@@ -301,73 +325,31 @@ fn later_cpus(online: usize, possible: usize) -> u32 {
 /// The facts that this kernel does not tell.
 pub fn missing(attached: &Attached) -> Vec<Missing> {
     let tracer = &attached.tracer;
-    let facts = [
+    let mut missing = chosen(&[
         (
-            !attached.irq_known,
-            None,
+            !tracer.knows_interrupts(),
             "wake-ups by interrupts are not told from those by the running task",
         ),
         (
             !tracer.knows_reasons(),
-            None,
             "the system calls in which tasks wait are not known",
         ),
-        (
-            !tracer.extras().has(Extras::SWITCH_STATES),
-            None,
-            "how a task sleeps that another CPU wakes while it is switched out (before Linux 5.18)",
-        ),
-        (
-            !tracer.extras().has(Extras::NETWORK),
-            Some(Extra::Network),
-            "this kernel has no tracepoint inet_sock_set_state",
-        ),
-        (
-            !tracer.extras().has(Extras::DNS),
-            Some(Extra::Dns),
-            "this kernel lacks the tracepoints net_dev_queue and netif_receive_skb",
-        ),
-        (
-            !tracer.extras().has(Extras::BLOCK),
-            Some(Extra::Block),
-            "this kernel lacks the tracepoints block_rq_issue and \
-             block_rq_complete",
-        ),
-        (
-            !tracer.extras().has(Extras::DISK_WAITS),
-            Some(Extra::DiskWaits),
-            "this kernel has no tracepoint block_bio_queue",
-        ),
-        (
-            !tracer.extras().has(Extras::RECLAIM),
-            Some(Extra::Memory),
-            "this kernel lacks the tracepoints \
-             mm_vmscan_direct_reclaim_begin and _end",
-        ),
-        (
-            !tracer.extras().has(Extras::CGROUP_RECLAIM),
-            None,
-            "reclaim of a cgroup's memory: this kernel lacks the tracepoints \
-             mm_vmscan_memcg_reclaim_begin and _end",
-        ),
-        (
-            !tracer.extras().has(Extras::OOM_KILLS),
-            None,
-            "kills for lack of memory: this kernel has no tracepoint mark_victim",
-        ),
+    ]);
+    let lacks = |it: &&(Extras, _, _)| !tracer.extras().has(it.0);
+    let lacking = BY_TRACEPOINTS.iter().filter(lacks);
+    missing.extend(lacking.map(|(_, fact, why)| Missing::new(*fact, why)));
+    missing.extend(chosen(&[
         (
             cgroups::mount().is_none(),
-            None,
             "no cgroup v2 hierarchy is mounted: cgroup paths are unknown",
         ),
         (
             tracer.has_stacks() && !tracer.shows_kernel(),
-            None,
             "the kernel's functions in stacks: it tells their addresses to root alone \
              (kernel.kptr_restrict)",
         ),
-    ];
-    chosen(&facts)
+    ]));
+    missing
 }
 
 /// What is special about how the programs were attached, in words for the user: the recording
@@ -376,34 +358,29 @@ pub fn notes(attached: &Attached) -> Vec<Missing> {
     chosen(&[
         (
             attached.tracer.is_raw(),
-            None,
             "the kernel refused tp_btf programs; raw_tp programs were used (they cost more)",
         ),
         (
-            attached.helped,
-            None,
+            attached.tracer.is_helped(),
             "this kernel lists tasks to the loader alone, which ran until the end of the recording",
         ),
         (
             attached.sudo.is_some(),
-            None,
             "runs of the programs that the kernel left out are not counted: their descriptors stay \
              with the loader",
         ),
     ])
 }
 
-fn chosen(facts: &[(bool, Option<Extra>, &str)]) -> Vec<Missing> {
-    let chosen = facts.iter().filter(|(holds, ..)| *holds);
-    chosen
-        .map(|(_, fact, why)| Missing::new(*fact, why))
-        .collect()
+fn chosen(notes: &[(bool, &str)]) -> Vec<Missing> {
+    let chosen = notes.iter().filter(|(holds, _)| *holds);
+    chosen.map(|(_, why)| Missing::new(None, why)).collect()
 }
 
 impl Bpf {
     /// Samples stacks on CPUs that have come online, or tells that they are not sampled.
     fn sample_newcomers(&mut self) {
-        for cpu in self.rings.newcomers() {
+        for cpu in self.tracer.newcomers() {
             if let Err(error) = self.tracer.sample_on(cpu) {
                 let what = format!("stacks on CPU {cpu}, which came online later: {error}");
                 self.sink
@@ -416,7 +393,7 @@ impl Bpf {
 impl Source for Bpf {
     /// Readable when a ring is half full.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.rings.ready())
+        Some(self.tracer.ready())
     }
 
     /// Without room events stay in the rings.
@@ -425,14 +402,14 @@ impl Source for Bpf {
             sudo.reap();
         }
         if room {
-            self.rings.consume();
+            self.tracer.consume(|record| self.sink.receive(record));
             self.sample_newcomers();
         }
         if let Some(calls) = &mut self.calls {
             self.sink.push_own(calls.drain(&mut self.tracer));
         }
         if let Some(totals) = &mut self.totals {
-            totals.each_second(&mut self.tracer, &self.sink);
+            totals.each_second(&mut self.tracer, &mut self.sink);
         }
     }
 
@@ -469,7 +446,7 @@ impl Source for Bpf {
 
     fn change_part(&mut self, time: Ktime) -> Option<PartEvents> {
         let totals = self.totals.as_mut()?;
-        let last = totals.last(&mut self.tracer, &self.sink, time);
+        let last = totals.last(&mut self.tracer, &mut self.sink, time);
         // Those that end before they are listed have their end in the new part, if anything; those
         // that are born have their fork there.
         let mut tasks = self.tracer.snapshot().unwrap_or_default();
@@ -534,7 +511,8 @@ impl Source for Bpf {
         self.tracer.detach();
         self.drain(true);
         let usage = self.tracer.usage();
-        let mut losses: Vec<LifeEvent> = losses::unreported(&self.tracer, &self.sink, &usage, span);
+        let mut losses: Vec<LifeEvent> =
+            losses::unreported(&self.tracer, &mut self.sink, &usage, span);
         let missed = self.tracer.overflows(self.waits_before).into_iter();
         for (missed, fact) in missed.filter(|(missed, _)| *missed > 0) {
             let what = format!("{missed} {fact}, for which the programs had no room");
@@ -547,7 +525,7 @@ impl Source for Bpf {
             losses.extend(calls.finish(&mut self.tracer, span.1));
         }
         if let Some(totals) = &mut self.totals {
-            losses.extend(totals.last(&mut self.tracer, &self.sink, span.1));
+            losses.extend(totals.last(&mut self.tracer, &mut self.sink, span.1));
         }
         Last {
             losses,

@@ -1,8 +1,6 @@
 //! The two messages between `tr` and the loader that sudo runs. Both have a fixed length and
 //! plain numbers; the loader trusts none of them.
 
-use std::io;
-
 use tr_bpf::{wire, Containers, Living, Parts, Sampling, Settings};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
@@ -101,11 +99,8 @@ impl Request {
         Request::new_zeroed()
     }
 
-    /// The settings, checked. `memory` is the machine's in bytes: the rings take at most half,
+    /// The settings, checked, or the reason in words. `memory` is the machine's in bytes: the rings take at most half,
     /// with those of the recordings that live.
-    ///
-    /// # Errors
-    /// In words.
     pub fn settings(&self, memory: u64, living: Living) -> Result<Settings, &'static str> {
         if self.magic != MAGIC || self.memory != tr_bpf::MEMORY.map(|len| len as u64) {
             return Err("the program was replaced by another version");
@@ -167,15 +162,6 @@ impl Request {
     }
 }
 
-/// What the loader has attached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
-    /// Of the programs.
-    pub parts: Parts,
-    /// Wake-ups by interrupts are known.
-    pub irq_known: bool,
-}
-
 /// The programs, which come with it, or the reason why not.
 #[derive(Clone, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
@@ -195,15 +181,15 @@ pub struct Reply {
 
 impl Reply {
     /// Of programs that are attached.
-    pub fn attached(facts: Facts) -> Reply {
-        let callers = facts.parts.callers.unwrap_or(0);
+    pub fn attached(parts: Parts) -> Reply {
+        let callers = parts.callers.unwrap_or(0);
         Reply {
             attached: 1,
-            raw: facts.parts.raw.into(),
-            irq_known: facts.irq_known.into(),
-            kernel_shown: facts.parts.kernel_shown.into(),
-            calls: facts.parts.calls.into(),
-            samplers: facts.parts.callers.is_some().into(),
+            raw: parts.raw.into(),
+            irq_known: parts.irq_known.into(),
+            kernel_shown: parts.kernel_shown.into(),
+            calls: parts.calls.into(),
+            samplers: parts.callers.is_some().into(),
             callers: u32::try_from(callers).unwrap_or(u32::MAX),
             ..Reply::empty()
         }
@@ -224,25 +210,19 @@ impl Reply {
         Reply::new_zeroed()
     }
 
-    /// What is attached.
-    ///
-    /// # Errors
-    /// The loader's reason.
-    pub fn read(&self) -> Result<Facts, io::Error> {
+    /// What is attached, or why it is not.
+    pub fn read(&self) -> Result<Parts, String> {
         if self.attached == 1 {
-            return Ok(Facts {
-                parts: Parts {
-                    raw: self.raw != 0,
-                    kernel_shown: self.kernel_shown != 0,
-                    callers: (self.samplers != 0).then_some(self.callers as usize),
-                    calls: self.calls != 0,
-                },
+            return Ok(Parts {
+                raw: self.raw != 0,
+                kernel_shown: self.kernel_shown != 0,
                 irq_known: self.irq_known != 0,
+                callers: (self.samplers != 0).then_some(self.callers as usize),
+                calls: self.calls != 0,
             });
         }
         let reason = self.reason.get(..self.reason_len as usize);
-        let reason = String::from_utf8_lossy(reason.unwrap_or_default());
-        Err(io::Error::other(reason.into_owned()))
+        Err(String::from_utf8_lossy(reason.unwrap_or_default()).into_owned())
     }
 }
 
@@ -355,18 +335,16 @@ mod tests {
     #[test]
     fn a_reply_has_the_programs_or_the_reason() {
         for callers in [None, Some(0), Some(2)] {
-            let facts = Facts {
-                parts: Parts {
-                    raw: true,
-                    kernel_shown: true,
-                    callers,
-                    calls: true,
-                },
+            let parts = Parts {
+                raw: true,
+                kernel_shown: true,
                 irq_known: false,
+                callers,
+                calls: true,
             };
-            assert_eq!(Reply::attached(facts).read().unwrap(), facts);
+            assert_eq!(Reply::attached(parts).read().unwrap(), parts);
         }
-        let reason = |reply: Reply| reply.read().unwrap_err().to_string();
+        let reason = |reply: Reply| reply.read().unwrap_err();
         assert_eq!(reason(Reply::failed("why")), "why");
         assert_eq!(reason(Reply::failed(&"x".repeat(600))), "x".repeat(512));
         let mut hostile = Reply::failed("why");

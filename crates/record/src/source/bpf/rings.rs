@@ -2,11 +2,9 @@
 //! the end of COMMAND's process.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::rc::Rc;
 
-use tr_bpf::{wire, Receive, Record};
+use tr_bpf::{wire, Record};
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Stream, Tid};
 use tr_format::Error;
 use zerocopy::{FromBytes, IntoBytes};
@@ -25,9 +23,7 @@ pub struct Records {
     pub lost: Vec<(CpuId, wire::Lost)>,
     /// Lifecycle records, each after its length (u32).
     pub life: Vec<u8>,
-    /// The recorder's own events.
     own: Vec<LifeEvent>,
-    /// Mappings of sampled processes.
     mapped: Vec<Mapped>,
     /// Memory of the records, in bytes.
     bytes: usize,
@@ -38,6 +34,13 @@ pub struct Records {
 }
 
 impl Records {
+    fn of(page: u32) -> Records {
+        Records {
+            page,
+            ..Records::default()
+        }
+    }
+
     fn push(&mut self, record: Record<'_>) {
         match record {
             Record::Sched(cpu, slot) => {
@@ -152,8 +155,8 @@ impl Dropped {
 
 /// The exec of a container's runtime.
 fn is_runtime(record: &[u8]) -> bool {
-    let exec = wire::Exec::read_from_prefix(record);
-    exec.is_ok_and(|(exec, _)| exec.head.kind == wire::LIFE_EXEC && exec.runtime != 0)
+    let exec = convert::parse::<wire::Exec>(record);
+    exec.is_some_and(|exec| exec.head.kind == wire::LIFE_EXEC && exec.runtime != 0)
 }
 
 /// A record without the unused end of its argv area.
@@ -210,43 +213,49 @@ impl RootWatch {
     }
 
     fn see(&mut self, record: &[u8]) {
-        let Ok((head, _)) = wire::Head::read_from_prefix(record) else {
-            return;
-        };
-        if head.kind == wire::LIFE_EXIT {
-            if let Ok((exit, _)) = wire::Exit::read_from_prefix(record) {
-                if exit.tgid == self.tgid {
+        match convert::parse::<wire::Head>(record).map_or(0, |head| head.kind) {
+            wire::LIFE_EXIT => {
+                let exit = convert::parse::<wire::Exit>(record);
+                if let Some(exit) = exit.filter(|it| it.tgid == self.tgid) {
                     self.exiting.insert(exit.tid);
                     self.group_dead |= exit.group_dead != 0;
                 }
             }
-        } else if head.kind == wire::LIFE_FINAL && !self.exiting.is_empty() {
-            if let Ok((last, _)) = wire::Final::read_from_prefix(record) {
-                self.exiting.remove(&last.tid);
+            wire::LIFE_FINAL if !self.exiting.is_empty() => {
+                if let Some(last) = convert::parse::<wire::Final>(record) {
+                    self.exiting.remove(&last.tid);
+                }
             }
-        } else if head.kind == wire::LIFE_END {
-            if let Ok((end, _)) = wire::End::read_from_prefix(record) {
-                self.group_dead |= end.total.tgid == self.tgid && end.group_dead != 0;
-                self.ended.insert(end.total.tid, end);
+            wire::LIFE_END => {
+                if let Some(end) = convert::parse::<wire::End>(record) {
+                    self.group_dead |= end.total.tgid == self.tgid && end.group_dead != 0;
+                    self.ended.insert(end.total.tid, end);
+                }
             }
-        } else if head.kind == wire::LIFE_EXEC && !self.ended.is_empty() {
-            // An exec by another thread takes over the tid of a first thread that has ended.
-            if let Ok((exec, _)) = wire::Exec::read_from_prefix(record) {
-                if exec.old_tid != exec.tid {
+            wire::LIFE_EXEC if !self.ended.is_empty() => {
+                // An exec by another thread takes over the tid of a first thread that has ended.
+                let exec = convert::parse::<wire::Exec>(record);
+                if let Some(exec) = exec.filter(|it| it.old_tid != it.tid) {
                     self.ended.remove(&exec.tid);
                 }
             }
-        } else if head.kind == wire::LIFE_LAST {
-            if let Ok((last, _)) = wire::TotalLast::read_from_prefix(record) {
-                self.ended.remove(&last.total.tid);
+            wire::LIFE_LAST => {
+                if let Some(last) = convert::parse::<wire::TotalLast>(record) {
+                    self.ended.remove(&last.total.tid);
+                }
             }
+            _ => {}
         }
     }
 }
 
-/// Receives the rings' records; the rings' callbacks and the source share it.
-#[derive(Clone, Debug, Default)]
-pub struct Sink(Rc<RefCell<(Records, RootWatch, Reported, Maps)>>);
+#[derive(Debug, Default)]
+pub struct Sink {
+    records: Records,
+    root: RootWatch,
+    reported: Reported,
+    maps: Maps,
+}
 
 /// The total of lost lifecycle events that each CPU has reported. The programs may
 /// report the same total twice.
@@ -276,85 +285,70 @@ impl Reported {
     }
 }
 
-impl Receive for Sink {
-    fn receive(&self, record: Record<'_>) {
-        let (records, root, reported, maps) = &mut *self.0.borrow_mut();
-        if let Record::Life(record) = record {
-            root.see(record);
-            let before = records.mapped.len();
-            maps.see(record, &mut records.mapped);
-            let new = records.mapped.iter().skip(before);
-            records.bytes += new.map(|it| it.maps.len()).sum::<usize>();
-            if let Some(record) = reported.counted(record) {
-                records.push(Record::Life(&record));
-            }
-        } else {
-            records.push(record);
-        }
-    }
-}
-
 impl Sink {
     /// `page` is the size of a page in bytes.
     pub fn new(page: u32) -> Sink {
-        let sink = Sink::default();
-        sink.0.borrow_mut().0.page = page;
-        sink
+        Sink {
+            records: Records::of(page),
+            ..Sink::default()
+        }
+    }
+
+    pub fn receive(&mut self, record: Record<'_>) {
+        let records = &mut self.records;
+        let Record::Life(record) = record else {
+            return records.push(record);
+        };
+        self.root.see(record);
+        let before = records.mapped.len();
+        self.maps.see(record, &mut records.mapped);
+        let new = records.mapped.iter().skip(before);
+        records.bytes += new.map(|it| it.maps.len()).sum::<usize>();
+        if let Some(record) = self.reported.counted(record) {
+            records.push(Record::Life(&record));
+        }
     }
 
     /// Lifecycle events that the CPU has lost, of `total`, and no record has reported.
-    pub fn lost_life(&self, cpu: u32, total: u64) -> u64 {
-        self.0.borrow_mut().2.add(cpu, total)
+    pub fn lost_life(&mut self, cpu: u32, total: u64) -> u64 {
+        self.reported.add(cpu, total)
     }
 
-    /// Adds events of the recorder's own.
-    pub fn push_own(&self, events: Vec<LifeEvent>) {
-        self.0.borrow_mut().0.own.extend(events);
+    pub fn push_own(&mut self, events: Vec<LifeEvent>) {
+        self.records.own.extend(events);
     }
 
     /// Watches for the end of this process.
-    pub fn watch(&self, root: RootWatch) {
-        self.0.borrow_mut().1 = root;
+    pub fn watch(&mut self, root: RootWatch) {
+        self.root = root;
     }
 
     /// The totals of tasks that have ended before `time`, as they were then, and that the kernel has not
     /// dropped since. Some guests' kernels do not report every task that they drop.
-    pub fn ended(&self, time: Ktime) -> Vec<wire::Total> {
-        let ended = &mut self.0.borrow_mut().1.ended;
-        let mut due: Vec<_> = ended
-            .extract_if(|_, end| end.head.time < time.0)
-            .map(|(_, end)| end.total)
-            .collect();
+    pub fn ended(&mut self, time: Ktime) -> Vec<wire::Total> {
+        let ended = self.root.ended.extract_if(|_, end| end.head.time < time.0);
+        let mut due: Vec<_> = ended.map(|(_, end)| end.total).collect();
         due.sort_unstable_by_key(|total| total.tid);
         due
     }
 
     /// All events of COMMAND's process have been drained.
     pub fn root_done(&self) -> bool {
-        self.0.borrow().1.done()
+        self.root.done()
     }
 
-    /// Memory of the waiting events, in bytes.
     pub fn bytes(&self) -> usize {
-        self.0.borrow().0.bytes
+        self.records.bytes
     }
 
     /// One of the waiting events has to be written soon.
     pub fn urgent(&self) -> bool {
-        self.0.borrow().0.urgent
+        self.records.urgent
     }
 
-    /// Takes the waiting events.
-    pub fn take(&self) -> Records {
-        let records = &mut self.0.borrow_mut().0;
-        let page = records.page;
-        std::mem::replace(
-            records,
-            Records {
-                page,
-                ..Records::default()
-            },
-        )
+    pub fn take(&mut self) -> Records {
+        let next = Records::of(self.records.page);
+        std::mem::replace(&mut self.records, next)
     }
 }
 

@@ -21,21 +21,12 @@ pub const LOADER: &str = "bpf-loader";
 /// The longest wait for the end of sudo after an error, for its message.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
-/// Attached programs.
 pub struct Attached {
     pub tracer: Tracer,
-    /// Wake-ups by interrupts are recorded as such.
-    pub irq_known: bool,
-    /// The kernel refuses iterators to `tr`: the loader goes on, to open them.
-    pub helped: bool,
     /// sudo, which ends after the loader.
     pub sudo: Option<Sudo>,
 }
 
-/// Runs the loader.
-///
-/// # Errors
-/// [`Error::Sudo`]; the programs' memory cannot be mapped.
 pub fn attach(settings: &Settings) -> Result<Attached, Error> {
     let request = Request::of(settings).ok_or_else(|| failed("too many processes to follow"))?;
     let (ours, theirs) = UnixStream::pair().map_err(Error::System)?;
@@ -54,16 +45,15 @@ pub fn attach(settings: &Settings) -> Result<Attached, Error> {
             sudo.refusal()
         }
     })?;
-    let facts = reply.read().map_err(|reason| failed(&reason.to_string()))?;
-    let programs = Programs::from_descriptors(descriptors, facts.parts);
+    let parts = reply.read().map_err(|reason| failed(&reason))?;
+    let programs = Programs::from_descriptors(descriptors, parts);
     let programs = programs.ok_or_else(|| failed("the loader is another version of tr"))?;
+    // The kernel can refuse iterators to `tr`: then the loader goes on, to open them.
     let helper = match programs.iterator() {
         Ok(_) => None,
         Err(_) => Some(Box::new(move || iterator(&ours)) as Helper),
     };
     Ok(Attached {
-        irq_known: facts.irq_known,
-        helped: helper.is_some(),
         tracer: Tracer::new(programs, settings)?.with_helper(helper),
         sudo: Some(sudo),
     })
@@ -89,7 +79,6 @@ pub fn is_usual() -> bool {
     is("GITHUB_ACTIONS", "true") && is("RUNNER_ENVIRONMENT", "github-hosted")
 }
 
-/// The process of sudo.
 #[derive(Debug)]
 pub struct Sudo(Option<Child>);
 

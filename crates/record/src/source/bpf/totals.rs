@@ -61,7 +61,7 @@ impl Totals {
 
     /// The totals that have changed, if a pass is due, and those of tasks that have ended and that the
     /// kernel has not dropped since.
-    pub fn each_second(&mut self, tracer: &mut Tracer, sink: &Sink) {
+    pub fn each_second(&mut self, tracer: &mut Tracer, sink: &mut Sink) {
         let now = Instant::now();
         if now + EARLY < self.next {
             return;
@@ -102,7 +102,7 @@ impl Totals {
     }
 
     /// The last totals of a file, of all tasks.
-    pub fn last(&mut self, tracer: &mut Tracer, sink: &Sink, time: Ktime) -> Vec<LifeEvent> {
+    pub fn last(&mut self, tracer: &mut Tracer, sink: &mut Sink, time: Ktime) -> Vec<LifeEvent> {
         self.read(tracer, time);
         let ended = sink.ended(time);
         let ended = ended.iter().map(|it| event(it, time));

@@ -26,9 +26,7 @@ pub fn unlisted(listed: &[wire::Snapshot], argv_limit: u32) -> Vec<LifeEvent> {
     }
     let known: HashSet<u32> = listed.iter().map(|task| task.tgid).collect();
     let since = listed.iter().map(|task| task.time).min().unwrap_or(0);
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<Id>().ok());
-    let hidden = processes.filter(|id| !known.contains(&id.unsigned_abs()));
+    let hidden = proc::ids("/proc".as_ref()).filter(|id| !known.contains(&id.unsigned_abs()));
     let tasks = hidden.flat_map(|process| {
         let threads = proc::threads(process).into_iter();
         threads.map(move |thread| (process, thread))

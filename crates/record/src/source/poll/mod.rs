@@ -3,16 +3,15 @@
 
 mod scan;
 
-use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tr_format::event::{Ktime, LifeKind};
-use tr_format::meta::{Facts, Known, Method, Missing, Origin, Scope};
+use tr_format::event::Ktime;
+use tr_format::meta::{Facts, Known, Method, Origin};
 
 use self::scan::State;
 use super::sampler::Sampler;
-use super::{Drained, Last, Source, Started, NEEDS_PROGRAMS};
-use crate::config::{Config, Follow};
+use super::{command_alone, Drained, Last, Source, Started, NEEDS_PROGRAMS};
+use crate::config::Config;
 use crate::error::Error;
 use crate::proc::{self, Alive, Id};
 
@@ -55,54 +54,22 @@ struct Poll {
 }
 
 /// Samples `child`, COMMAND's process, and its descendants.
-///
-/// # Errors
-/// There are no totals in /proc, or only BPF records these targets.
 pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
-    let root = child.and_then(|pid| Id::try_from(pid).ok());
-    let only_command = config.follow == Follow::Command && config.cpus.is_none();
-    let Some(root) = root.filter(|_| only_command) else {
-        return Err(Error::NeedsBpf);
-    };
-    if proc::totals(root).is_none() || proc::stat(root).is_none() {
-        return Err(Error::NoTotals);
-    }
+    let root = command_alone(config, child)?;
     let source = Poll {
         state: Arc::new(Mutex::new(State::new(root, config.argv_limit))),
         sampler: None,
         root,
     };
-    Ok(Started {
-        source: Box::new(source),
-        listen: None,
-        scope: Scope::Command,
-        root: child,
-        extras: None,
-        origin: Some(Origin {
-            method: Method::Poll,
-            facts: FACTS,
-        }),
-        missing: limits().iter().map(|why| Missing::new(None, why)).collect(),
-        irq_known: false,
-        buffer: 0,
-        living: Vec::new(),
-    })
+    let (method, facts) = (Method::Poll, FACTS);
+    let origin = Origin { method, facts };
+    Ok(Started::without_bpf(source, root, origin, limits()))
 }
 
+/// A thread of its own takes the samples.
 impl Source for Poll {
-    fn ready(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
-    /// A thread of its own takes the samples.
-    fn drain(&mut self, _room: bool) {}
-
     fn begin(&mut self, start: Ktime) {
-        let mut state = lock(&self.state);
-        let task = proc::command(self.root, start);
-        state.waiting.push(start, LifeKind::Snapshot(task));
-        state.account(start, self.root, self.root);
-        drop(state);
+        lock(&self.state).waiting.begin(start, self.root);
         let shared = Arc::clone(&self.state);
         // Without the thread there is one sample, at COMMAND's end.
         self.sampler = Some(Sampler::start(move || lock(&shared).sample()));

@@ -9,7 +9,6 @@ use crate::host;
 use crate::proc::{self, Id, Parents, Stat};
 use crate::source::events::Waiting;
 
-/// Where processes are listed.
 const PROC: &str = "/proc";
 
 /// A process that a sample has found.
@@ -46,12 +45,10 @@ pub struct State {
     argv_limit: u32,
     /// `None`: the kernel lists the children of each thread.
     parents: Option<Parents>,
-    /// Events for the writer.
     pub waiting: Waiting,
 }
 
 impl State {
-    /// For COMMAND's process before its release.
     pub fn new(root: Id, argv_limit: u32) -> State {
         let stat = proc::stat(root);
         let process = Process {
@@ -195,7 +192,7 @@ impl State {
         self.waiting.end(time, (id, id), status);
     }
 
-    pub fn account(&mut self, time: Ktime, id: Id, process: Id) {
+    fn account(&mut self, time: Ktime, id: Id, process: Id) {
         if let Some(totals) = proc::totals(id) {
             self.waiting.account(time, (id, process), totals);
         }

@@ -3,9 +3,10 @@
 //! filter of COMMAND announces such calls, and the tracer lets go of their targets.
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
+use nix::poll::{poll, PollFd, PollFlags};
 
 use crate::proc::Id;
 
@@ -89,17 +90,15 @@ pub fn install() -> Result<OwnedFd, Errno> {
 /// # Errors
 /// No task has the filter any more.
 pub fn next(listener: &OwnedFd, timeout: u16) -> io::Result<Option<Call>> {
-    let mut fd = libc::pollfd {
-        fd: listener.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    };
-    // SAFETY: one valid `pollfd`.
-    let ready = unsafe { libc::poll(&raw mut fd, 1, timeout.into()) };
-    if ready < 1 {
+    let mut fd = [PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
+    if !poll(&mut fd, timeout).is_ok_and(|ready| ready > 0) {
         return Ok(None);
     }
-    if fd.revents & libc::POLLIN == 0 {
+    let [polled] = fd;
+    if !polled
+        .revents()
+        .is_some_and(|it| it.contains(PollFlags::POLLIN))
+    {
         return Err(Errno::ENOENT.into());
     }
     // SAFETY: all zeros are a valid `seccomp_notif`, which the kernel demands and fills in.

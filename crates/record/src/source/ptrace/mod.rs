@@ -5,19 +5,19 @@ pub mod listener;
 mod sys;
 mod tracer;
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_format::event::{Ktime, LifeKind};
-use tr_format::meta::{Facts, Known, Method, Missing, Origin, Scope};
+use tr_format::event::Ktime;
+use tr_format::meta::{Facts, Known, Method, Origin};
 
 use self::tracer::{State, Thread};
 use super::sampler::Sampler;
-use super::{degraded, Drained, Last, Source, Started, NEEDS_PROGRAMS};
-use crate::config::{Config, Follow};
+use super::{command_alone, degraded, Drained, Last, Source, Started, NEEDS_PROGRAMS};
+use crate::config::Config;
 use crate::error::Error;
 use crate::proc::{self, Alive, Id};
 use crate::{host, urgency};
@@ -68,17 +68,8 @@ struct Ptrace {
 }
 
 /// Traces `child`, COMMAND's process before its release.
-///
-/// # Errors
-/// ptrace(2) is refused here, or cannot record these targets.
 pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
-    let root = child.and_then(|pid| Id::try_from(pid).ok());
-    let Some(root) = root.filter(|_| config.follow == Follow::Command) else {
-        return Err(Error::NeedsBpf);
-    };
-    if proc::totals(root).is_none() {
-        return Err(Error::NoTotals);
-    }
+    let root = command_alone(config, child)?;
     let shared = Arc::new(Shared::default());
     *shared.lock() = State::new(root, config.argv_limit);
     let thread = spawn(&shared, root)?;
@@ -89,20 +80,11 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
         sampler: None,
         root,
     };
+    let (method, facts) = (Method::Ptrace, FACTS);
+    let origin = Origin { method, facts };
     Ok(Started {
-        source: Box::new(source),
         listen: Some(Box::new(move |listener| listen(&calls, listener))),
-        scope: Scope::Command,
-        root: child,
-        origin: Some(Origin {
-            method: Method::Ptrace,
-            facts: FACTS,
-        }),
-        extras: None,
-        missing: LIMITS.map(|why| Missing::new(None, why)).to_vec(),
-        irq_known: false,
-        buffer: 0,
-        living: Vec::new(),
+        ..Started::without_bpf(source, root, origin, &LIMITS)
     })
 }
 
@@ -192,20 +174,10 @@ fn run(shared: &Shared) {
     }
 }
 
+/// The tracer collects by itself.
 impl Source for Ptrace {
-    fn ready(&self) -> Option<BorrowedFd<'_>> {
-        None
-    }
-
-    /// The tracer collects by itself.
-    fn drain(&mut self, _room: bool) {}
-
     fn begin(&mut self, start: Ktime) {
-        let mut state = self.shared.lock();
-        let task = proc::command(self.root, start);
-        state.waiting.push(start, LifeKind::Snapshot(task));
-        state.account(start, self.root, self.root);
-        drop(state);
+        self.shared.lock().waiting.begin(start, self.root);
         let shared = Arc::clone(&self.shared);
         // Without the thread, the totals come with the ends alone.
         self.sampler = Some(Sampler::start(move || sample(&shared)));

@@ -63,7 +63,6 @@ pub struct State {
     pub told_rights: bool,
     /// Absolute paths of executed programs that gain no rights.
     plain: HashSet<Box<[u8]>>,
-    /// Events for the writer.
     pub waiting: Waiting,
 }
 
@@ -71,7 +70,6 @@ pub struct State {
 const PLAIN: usize = 4096;
 
 impl State {
-    /// For COMMAND's process.
     pub fn new(root: Id, argv_limit: u32) -> State {
         let comm = proc::comm(root).unwrap_or_default();
         let task = Task {
@@ -88,7 +86,6 @@ impl State {
         }
     }
 
-    /// The processes that live.
     pub fn processes(&self) -> Vec<Id> {
         let leaders = self.tasks.iter().filter(|(id, task)| **id == task.process);
         let mut processes: Vec<Id> = leaders.map(|(id, _)| *id).collect();
@@ -442,7 +439,7 @@ impl State {
     }
 
     /// The totals of a task, which has the id `of` in the trace.
-    pub fn account(&mut self, time: Ktime, id: Id, of: Id) {
+    fn account(&mut self, time: Ktime, id: Id, of: Id) {
         if let Some(totals) = proc::totals(id) {
             self.push_account(time, id, of, totals);
         }

@@ -33,7 +33,7 @@ fn a_loss_that_is_reported_twice_counts_once() {
         until: 2,
         count,
     };
-    let sink = Sink::default();
+    let mut sink = Sink::default();
     for total in [3, 3, 10] {
         sink.receive(Record::Life(lost(total).as_bytes()));
     }
