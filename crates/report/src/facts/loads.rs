@@ -49,11 +49,6 @@ impl Loads {
         self.loads.get(&load).copied()
     }
 
-    /// CPU time of the build without the part that the hypervisor took, in ns.
-    pub(crate) fn work(&self) -> Option<u64> {
-        self.work
-    }
-
     /// Of a whole recording.
     pub fn of(analysis: &Analysis) -> Loads {
         Loads {

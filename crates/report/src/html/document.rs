@@ -153,10 +153,10 @@ object! {
 
     // The CPUs' time: of the build, others, the hypervisor, nobody.
     Shares(shares: &CpuShares) {
-        build: Option<u64> = shares.build(),
-        others: Option<u64> = shares.others(),
-        stolen: Option<u64> = shares.stolen(),
-        idle: Option<u64> = shares.idle(),
+        build: Option<u64> = shares.build,
+        others: Option<u64> = shares.others,
+        stolen: Option<u64> = shares.stolen,
+        idle: Option<u64> = shares.idle,
     }
 
     // What failed and counts, the gravest first; with those above the cause of COMMAND's failure.
