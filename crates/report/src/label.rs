@@ -249,7 +249,7 @@ const TOOLS: &[(&[Family], Tool, &str)] = &[
 ];
 
 /// The extensions of compilers' source files.
-pub(crate) const SOURCES: [&str; 18] = [
+const SOURCES: [&str; 18] = [
     ".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".s", ".S", ".sx", ".m", ".mm", ".f", ".f90",
     ".F90", ".i", ".ii", ".cu", ".adb",
 ];
@@ -417,7 +417,7 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
 }
 
 /// The first file of a compiler's sources.
-fn source(args: &[&[u8]]) -> Option<String> {
+pub(crate) fn source(args: &[&[u8]]) -> Option<String> {
     let is = |arg: &&&[u8]| SOURCES.iter().any(|end| arg.ends_with(end.as_bytes()));
     let source = args.iter().find(|arg| is(arg) && !arg.starts_with(b"-"))?;
     Some(base(&escape::text(source)).to_owned())

@@ -327,12 +327,8 @@ impl Build<'_> {
             _ => label::container(&container.called),
         };
         (first == n).then_some(Found {
-            kind: StepKind::Job,
-            name,
-            tests: Tests::None,
             nests: true,
-            script: false,
-            wraps: None,
+            ..Found::new(StepKind::Job, name)
         })
     }
 
