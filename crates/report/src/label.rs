@@ -6,7 +6,7 @@
 
 use tr_analyze::containers::Called;
 use tr_analyze::model::{Process, Thread};
-use tr_analyze::tools::{self, Family};
+use tr_analyze::tools::{self, Family, Role};
 use tr_format::event::{Argv, Comm};
 
 use crate::{escape, units};
@@ -625,6 +625,30 @@ pub fn program_of(argv: &Argv, comm: &Comm) -> String {
     Some(read(&args, 0, Ask::Program).program)
         .filter(|program| !program.is_empty())
         .unwrap_or_else(|| escape::text(comm.bytes()))
+}
+
+/// The tool that such a program is, and its verb.
+pub(crate) fn tool_of(program: &str) -> Option<(&'static tools::Tool, Option<&str>)> {
+    let (name, verb) = match program.split_once(' ') {
+        Some((name, verb)) => (name, Some(verb)),
+        None => (program, None),
+    };
+    Some((tools::by_name(name)?, verb))
+}
+
+/// The role of such a program.
+pub(crate) fn role_of(program: &str) -> Option<Role> {
+    let (tool, verb) = tool_of(program)?;
+    tool.role(verb)
+}
+
+/// The role of its execution with these arguments. cmake configures, unless an option says what else it does.
+pub(crate) fn role(program: &str, argv: &Argv) -> Option<Role> {
+    const OTHERS: &str = "--build --install --open -E -P --version";
+    let (tool, verb) = tool_of(program)?;
+    let configures = || tool.family == Family::Cmake && !argv.args().any(|arg| has(OTHERS, arg));
+    tool.role(verb)
+        .or_else(|| configures().then_some(Role::Configure))
 }
 
 /// A process's label: `cc1 lparser.c`, `ld lua`, `make -C src`, `foo.py x`.

@@ -11,11 +11,11 @@ use tr_analyze::own::Own;
 use tr_analyze::parallelism::{self, Parallelism};
 use tr_analyze::programs::{Group, Groups};
 use tr_analyze::sort::Gather;
-use tr_analyze::tools::{self, Family, Role};
+use tr_analyze::tools::{Family, Role};
 use tr_analyze::what_if::{self, Limits, Without};
 use tr_format::event::{Ktime, Reason};
 
-use super::{programs, Advice, Candidate};
+use super::{Advice, Candidate};
 use crate::view::View;
 use crate::{exit, label, units};
 
@@ -173,21 +173,13 @@ impl<'a> Facts<'a> {
         exec.map_or(Vec::new(), |exec| exec.argv.args().collect())
     }
 
-    /// The role of an execution's program. cmake configures, unless an option says what else it does.
+    /// The role of an execution's program.
     pub fn role(&self, group: Group) -> Option<Role> {
-        const OTHERS: [&[u8]; 6] = [
-            b"--build",
-            b"--install",
-            b"--open",
-            b"-E",
-            b"-P",
-            b"--version",
-        ];
-        let program = self.execution(group)?.program.as_str();
-        let cmake = || tools::by_name(program).is_some_and(|it| it.family == Family::Cmake);
-        let configures = || !self.args(group).iter().any(|arg| OTHERS.contains(arg));
-        let role = programs::role(program);
-        role.or_else(|| (cmake() && configures()).then_some(Role::Configure))
+        let argv = match self.exec(group) {
+            Some(exec) => &exec.argv,
+            None => &self.process(group)?.argv,
+        };
+        label::role(&self.execution(group)?.program, argv)
     }
 
     /// Whether an execution's program runs containers (`docker`, `podman`): what it starts itself, and when,

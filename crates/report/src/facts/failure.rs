@@ -829,17 +829,14 @@ enum Passes {
 
 fn passes(process: &Process) -> Passes {
     let first = process.argv.args().next().unwrap_or_default();
-    let path = String::from_utf8_lossy(first);
-    let interpreter = tools::by_name(label::base(path.trim_start_matches('-')));
-    let named = named(process);
-    let family = named.as_ref().map(|(tool, _)| tool.family);
-    match named.and_then(|(tool, verb)| tool.role(verb.as_deref())) {
+    let interpreter = tools::by_path(first.strip_prefix(b"-").unwrap_or(first));
+    match role(process) {
         Some(Role::Jobs) => return Passes::Any,
         Some(Role::Tests) => return Passes::Tests,
         Some(Role::Configure) => return Passes::Last,
         _ => {}
     }
-    match family {
+    match family(process) {
         Some(
             Family::Builder
             | Family::Cargo
@@ -865,14 +862,6 @@ fn is_killed_itself(process: &Process) -> bool {
     signal.is_some_and(|it| it != INTERRUPT) && exits()
 }
 
-/// The tool that a process's label names, with its verb.
-fn named(process: &Process) -> Option<(&'static tools::Tool, Option<String>)> {
-    let program = label::program(process);
-    let mut words = program.split(' ');
-    let tool = tools::by_name(words.next()?)?;
-    Some((tool, words.next().map(str::to_owned)))
-}
-
 /// For each process whether the test runner above it passed: a test that failed there was to fail (`WILL_FAIL` of
 /// ctest, `should_fail` of meson), or has passed since.
 fn expected(analysis: &Analysis) -> Vec<bool> {
@@ -896,7 +885,6 @@ fn runs_jobs(process: &Process) -> bool {
 /// A tool whose failure is one, whatever a script makes of it: a build or tests, no make that says what it would do, and
 /// nothing that runs any command.
 fn decides(process: &Process) -> bool {
-    let tool = named(process).map(|(tool, _)| tool.family);
     let asks = || {
         let mut args = process.argv.args().skip(1);
         args.any(|arg| match arg {
@@ -905,7 +893,7 @@ fn decides(process: &Process) -> bool {
             _ => false,
         })
     };
-    match tool {
+    match family(process) {
         Some(Family::Xargs | Family::Parallel) => false,
         Some(Family::Make | Family::Ninja) => runs_jobs(process) && !asks(),
         _ => runs_jobs(process),
@@ -916,8 +904,13 @@ fn decides(process: &Process) -> bool {
 const ASKS: &str = "--dry-run --just-print --print-data-base --question --recon --touch";
 
 fn role(process: &Process) -> Option<Role> {
-    let (tool, verb) = named(process)?;
-    tool.role(verb.as_deref())
+    label::role(&label::program(process), &process.argv)
+}
+
+fn family(process: &Process) -> Option<Family> {
+    let program = label::program(process);
+    let (tool, _) = label::tool_of(&program)?;
+    Some(tool.family)
 }
 
 /// A program that ends at once for a child's failure does so within this time, in ns.
