@@ -70,8 +70,8 @@ impl Failed {
 pub(crate) struct Failures {
     /// Those that count, the gravest first.
     pub told: Vec<Failed>,
-    /// COMMAND failed.
-    pub command: bool,
+    /// COMMAND failed: the place among them of what explains that.
+    pub command: Option<usize>,
     /// The number of COMMAND's processes that failed and do not count: what one that succeeded asked, or an earlier
     /// program of the same process.
     pub tolerated: usize,
@@ -86,6 +86,9 @@ pub(crate) struct Failures {
 
 /// The most failures that a pipeline hid.
 const HIDDEN: usize = 4;
+
+/// The most failures that led to COMMAND's beside the one that explains it best, and that are told with what they led to.
+const BRANCHES: usize = 100;
 
 /// The most subshells around a tool in a pipeline, and the most commands after it.
 const SUBSHELLS: usize = 8;
@@ -363,7 +366,9 @@ impl<'a> Finder<'a> {
             .collect();
         chain.reverse();
         let hidden = self.hidden(failed);
-        let in_chain: BTreeSet<ProcessIx> = hidden.iter().flatten().chain(&chain).copied().gather();
+        let mut in_chain: BTreeSet<ProcessIx> =
+            hidden.iter().flatten().chain(&chain).copied().gather();
+        let branches = self.branches(&chosen, &mut in_chain);
         let mut found: Vec<(Rank, Failed)> = Vec::new();
         let (mut tolerated, mut unclear, mut calm) = (0, Vec::new(), Vec::new());
         // What a time-out above ended.
@@ -420,11 +425,15 @@ impl<'a> Finder<'a> {
         found.extend(self.cause(&chain).map(|cause| (Rank::Command, cause)));
         let hidden = hidden.iter().filter_map(|it| self.cause(it));
         found.extend(hidden.map(|cause| (Rank::Reason, cause)));
+        found.extend(branches.iter().filter_map(|it| {
+            let rank = self.rank(*it.first()?).unwrap_or(Rank::Reason);
+            Some((rank, self.cause(it)?))
+        }));
         self.held(&mut found, judged);
         found.order_by_key(|(rank, it)| (*rank, Reverse(it.after), it.pid));
         Failures {
+            command: found.iter().position(|(rank, _)| *rank == Rank::Command),
             told: found.into_iter().map(|(_, it)| it).collect(),
-            command: !chain.is_empty(),
             tolerated,
             beside: self.beside(&chain, &unclear),
             unclear: unclear.len(),
@@ -468,6 +477,43 @@ impl<'a> Finder<'a> {
             (!told).then(|| [chain, vec![root]].concat())
         });
         chains.flatten().collect()
+    }
+
+    /// The failures that led to COMMAND's beside those in `told`, such as those of jobs at once: each from what explains it
+    /// up to COMMAND.
+    fn branches(
+        &self,
+        chosen: &BTreeSet<ProcessIx>,
+        told: &mut BTreeSet<ProcessIx>,
+    ) -> Vec<Vec<ProcessIx>> {
+        let mut branches = Vec::new();
+        // Parents come first.
+        for ix in chosen {
+            let counts = |ix: &ProcessIx| {
+                let tests = &self.tests;
+                let is_test = tests.is_failed.contains(ix) || tests.is_asked.contains(ix);
+                chosen.contains(ix) && !told.contains(ix) && !is_test
+            };
+            if !self.leads(*ix) || !counts(ix) {
+                continue;
+            }
+            if branches.len() == BRANCHES {
+                break;
+            }
+            let below = self.chain(Some(*ix)).into_iter();
+            let mut branch: Vec<ProcessIx> = below.take_while(counts).collect();
+            branch.reverse();
+            told.extend(&branch);
+            let above = self.analysis.ancestors(*ix);
+            let above = above.take_while(|ix| self.leads(*ix));
+            branch.extend(above.filter(|ix| chosen.contains(ix)));
+            branches.push(branch);
+        }
+        branches
+    }
+
+    fn leads(&self, ix: ProcessIx) -> bool {
+        self.leads.get(ix.0 as usize) == Some(&true)
     }
 
     /// Whether a process is a build tool or a test runner whose output another process read to its end, in a shell
@@ -590,7 +636,7 @@ impl<'a> Finder<'a> {
             ..self.process(*ix)
         });
         let mut above: Vec<Failed> = above.collect();
-        if let Some(command) = above.last_mut() {
+        if let Some(command) = above.last_mut().filter(|it| it.process == self.root) {
             command.name = "the command".into();
             if command.process.is_some_and(|ix| !self.fails(ix)) {
                 command.end += " all the same";
@@ -621,8 +667,7 @@ impl<'a> Finder<'a> {
                 false => rank,
             });
         }
-        let leads = self.leads.get(ix.0 as usize) == Some(&true);
-        (leads && !self.tests.is_failed.contains(&ix)).then_some(Rank::Reason)
+        (self.leads(ix) && !self.tests.is_failed.contains(&ix)).then_some(Rank::Reason)
     }
 
     /// A process, which may have been killed with what was below it.
