@@ -16,6 +16,7 @@ use tr_analyze::what_if::{self, Limits, Without};
 use tr_format::event::{Ktime, Reason};
 
 use super::{Advice, Candidate};
+use crate::ancestors::from_parents_to_children;
 use crate::view::View;
 use crate::{exit, label, units};
 
@@ -247,28 +248,18 @@ impl<'a> Facts<'a> {
 
     /// A value for each group. `of` gets the value of the execution that forked the group's
     /// process: each is found once, in chains of any length.
-    pub fn down<T: Clone>(&self, mut of: impl FnMut(Group, Option<&T>) -> T) -> Vec<T> {
-        let mut values: Vec<Option<T>> = vec![None; self.executions.len()];
-        let unknown = |values: &[Option<T>], group: Group| {
-            values.get(group as usize).is_some_and(Option::is_none)
-        };
-        for (group, _) in (0..).zip(&self.executions) {
-            // No process is its own ancestor, so this ends.
-            let (mut chain, mut at) = (Vec::new(), Some(group));
-            while let Some(next) = at.filter(|at| unknown(&values, *at)) {
-                chain.push(next);
-                at = self.owner(next);
-            }
-            let mut above = at.and_then(|at| values.get(at as usize).cloned()?);
-            for group in chain.into_iter().rev() {
-                let value = of(group, above.as_ref());
-                above = Some(value.clone());
-                if let Some(known) = values.get_mut(group as usize) {
-                    *known = Some(value);
-                }
+    pub fn down<T: Clone + Default>(&self, mut of: impl FnMut(Group, Option<&T>) -> T) -> Vec<T> {
+        let mut values = vec![T::default(); self.executions.len()];
+        let processes = from_parents_to_children(self.analysis).into_iter();
+        let groups = processes.filter_map(|ix| self.of.get(ix.0 as usize));
+        for group in groups.flatten() {
+            let owner = self.owner(*group);
+            let value = of(*group, owner.and_then(|owner| values.get(owner as usize)));
+            if let Some(known) = values.get_mut(*group as usize) {
+                *known = value;
             }
         }
-        values.into_iter().flatten().collect()
+        values
     }
 
     /// The execution that forked a group's process.
