@@ -1,6 +1,5 @@
 //! Filters, sort orders and groups of processes.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
@@ -179,7 +178,6 @@ pub struct GroupRow {
     pub wall: u64,
     /// The largest resident set of any.
     pub max_rss: Option<u64>,
-    /// CPU time with descendants.
     pub tree_cpu: u64,
     /// The first start, in ns since the analysis's start.
     pub start: u64,
@@ -326,10 +324,7 @@ pub fn first_rows(
     let mut rows: Vec<GroupRow> = match by {
         By::Process => {
             let named = |process: &Process| of_process(analysis, process, label::label(process));
-            let name = |at: usize| process(&at).map(label::label);
-            let places = first_places(analysis, processes, sort, most, |a, b| {
-                name(a).cmp(&name(b))
-            });
+            let places = sorted(analysis, processes, sort, most);
             let rows = places.iter().filter_map(process).map(named).collect();
             return (rows, processes.iter().filter_map(process).count());
         }
@@ -372,17 +367,6 @@ fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -
 
 /// The indexes of the first `most` of `processes`, in the order of their rows.
 pub fn sorted(analysis: &Analysis, processes: &[usize], sort: Sort, most: usize) -> Vec<usize> {
-    first_places(analysis, processes, sort, most, |_, _| Ordering::Equal)
-}
-
-/// The same; `name` decides between equal rows.
-fn first_places(
-    analysis: &Analysis,
-    processes: &[usize],
-    sort: Sort,
-    most: usize,
-    name: impl Fn(usize, usize) -> Ordering,
-) -> Vec<usize> {
     let keyed = |(nth, at): (usize, &usize)| {
         let process = analysis.processes.get(*at)?;
         let row = of_process(analysis, process, String::new());
@@ -390,15 +374,11 @@ fn first_places(
     };
     let mut places: Vec<(Key, usize, usize)> =
         processes.iter().enumerate().filter_map(keyed).collect();
-    let order = |(a, nth, at): &(Key, usize, usize), (b, other, bt): &(Key, usize, usize)| {
-        let names = || name(*at, *bt);
-        a.cmp(b).then_with(names).then_with(|| nth.cmp(other))
-    };
     if most < places.len() {
-        places.select_nth_unstable_by(most, order);
+        places.select_nth_unstable(most);
         places.truncate(most);
     }
-    places.sort_unstable_by(order);
+    places.sort_unstable();
     places.into_iter().map(|(.., at)| at).collect()
 }
 
