@@ -433,17 +433,22 @@ fn program_name(path: &str) -> String {
             .unwrap_or(name);
         return name.strip_suffix("-cli").unwrap_or(name).to_owned();
     }
-    // cargo's test binaries: target/debug/deps/NAME-HASH; go's: /tmp/go-build1/b001/NAME.test.
-    if path.contains("/deps/") && unhashed(name) != name {
-        return format!("test {}", unhashed(name));
+    match test_of_cargo(path).or_else(|| test_of_go(path)) {
+        Some(test) => format!("test {test}"),
+        None => name.to_owned(),
     }
-    if let Some(package) = name
-        .strip_suffix(".test")
-        .filter(|_| path.contains("/go-build"))
-    {
-        return format!("test {package}");
-    }
-    name.to_owned()
+}
+
+/// The name of a test binary of cargo: `target/debug/deps/NAME-HASH`.
+pub(crate) fn test_of_cargo(path: &str) -> Option<&str> {
+    let name = base(path);
+    Some(unhashed(name)).filter(|it| path.contains("/deps/") && *it != name)
+}
+
+/// The package of a test binary of go: `/tmp/go-build1/b001/PACKAGE.test`.
+pub(crate) fn test_of_go(path: &str) -> Option<&str> {
+    let package = base(path).strip_suffix(".test");
+    package.filter(|_| path.contains("/go-build"))
 }
 
 /// A name without cargo's suffix of 16 hexadecimal digits.
@@ -619,10 +624,15 @@ pub fn program(process: &Process) -> String {
     program_of(&process.argv, &process.comm)
 }
 
+/// The program of a command line.
+pub(crate) fn program_of_args(args: &[&[u8]]) -> String {
+    read(args, 0, Ask::Program).program
+}
+
 /// The program of an execution.
 pub fn program_of(argv: &Argv, comm: &Comm) -> String {
     let args: Vec<&[u8]> = argv.args().collect();
-    Some(read(&args, 0, Ask::Program).program)
+    Some(program_of_args(&args))
         .filter(|program| !program.is_empty())
         .unwrap_or_else(|| escape::text(comm.bytes()))
 }
