@@ -27,7 +27,7 @@ use crate::steps::{Step, StepIx, StepKind, Steps};
 use crate::{exit, label, query, units};
 
 /// A process or a step that failed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Failed {
     /// Its label, escaped for a terminal.
     pub name: String,
@@ -65,7 +65,6 @@ impl Failed {
     }
 }
 
-/// What failed in a recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Failures {
     /// Those that count, the gravest first.
@@ -270,8 +269,6 @@ struct Finder<'a> {
     sure: Sure<'a>,
     tests: Tests,
     root: Option<ProcessIx>,
-    /// For each process the start of its last child.
-    last_start: Vec<Ktime>,
     /// For a process the ends of the children that failed by themselves, in order.
     failures: BTreeMap<ProcessIx, Vec<Ktime>>,
     /// The processes whose children that failed are tries of one command line, or one job beside others.
@@ -288,13 +285,6 @@ impl<'a> Finder<'a> {
         (sure, tests): (Sure<'a>, Tests),
         root: Option<ProcessIx>,
     ) -> Finder<'a> {
-        let last = |process: &Process| {
-            let starts = process
-                .children
-                .iter()
-                .map(|ix| analysis.process(*ix).start);
-            starts.max().unwrap_or_default()
-        };
         // What the parent's program started, and that started a program itself.
         let jobs = |parent: &'a Process| {
             let children = parent.children.iter();
@@ -330,7 +320,6 @@ impl<'a> Finder<'a> {
             sure,
             tests,
             root,
-            last_start: analysis.processes.iter().map(last).collect(),
             failures,
             alike,
             leads: Vec::new(),
@@ -692,10 +681,7 @@ impl<'a> Finder<'a> {
             after: ran(process),
             pid: Some(process.pid.0),
             process: Some(ix),
-            above: Vec::new(),
-            perhaps: false,
-            step: None,
-            held: None,
+            ..Failed::default()
         }
     }
 
@@ -714,10 +700,8 @@ impl<'a> Finder<'a> {
             after: step.wall(),
             pid: own.map(|ix| self.analysis.process(ix).pid.0),
             process: step.process,
-            above: Vec::new(),
-            perhaps: false,
             step: Some(at),
-            held: None,
+            ..Failed::default()
         }
     }
 
@@ -776,8 +760,8 @@ impl<'a> Finder<'a> {
 
     /// Whether a parent started nothing after a child's end.
     fn is_last(&self, child: &Process, parent: ProcessIx) -> bool {
-        let last_start = self.last_start.get(parent.0 as usize);
-        last_start.is_none_or(|start| *start <= child.end)
+        let last = self.analysis.process(parent).children.last();
+        last.is_none_or(|ix| self.analysis.process(*ix).start <= child.end)
     }
 
     /// Whether a parent started nothing after a child's end, and soon ended itself.
@@ -961,13 +945,13 @@ fn family(process: &Process) -> Option<Family> {
 /// A program that ends at once for a child's failure does so within this time, in ns.
 const AT_ONCE: u64 = 500_000_000;
 
-/// What scripts ask by its status, separated by spaces.
-const QUESTIONS: &str =
-    "[ egrep fgrep getent grep pgrep pidof pkg-config pkgconf readlink test which";
+/// What scripts ask by its status beside what is known to answer questions, separated by spaces.
+const QUESTIONS: &str = "[ egrep fgrep getent grep pgrep pidof test";
 
 /// A program that scripts ask. It is the reason of a failure only if the script ends with its status right after it.
 fn is_question(process: &Process) -> bool {
-    label::has(QUESTIONS, label::program(process).as_bytes())
+    let asked = || label::has(QUESTIONS, label::program(process).as_bytes());
+    family(process) == Some(Family::Query) || asked()
 }
 
 /// A child that took a part of a script's time is no mere question: one in so many.
