@@ -64,6 +64,7 @@ impl<'a> Facts<'a> {
     pub fn new(view: &View<'a>, path: &'a CriticalPath) -> Option<Facts<'a>> {
         let analysis = view.analysis;
         let own = Own::of(analysis);
+        let works = path.segments.iter().filter(|it| it.kind != Time::RunQueue);
         let mut number = 0u32;
         let groups = Groups::new(analysis, |_, _| {
             number += 1;
@@ -78,7 +79,7 @@ impl<'a> Facts<'a> {
             load: load::load(analysis, &own)?,
             own,
             wall: path.length(),
-            worked: worked(path),
+            worked: works.map(Segment::length).fold(0, u64::saturating_add),
             cpus: analysis.cpus_of_build().max(1),
             path,
             groups,
@@ -401,12 +402,6 @@ impl<'a> Facts<'a> {
     }
 }
 
-fn worked(path: &CriticalPath) -> u64 {
-    let works = path.segments.iter().filter(|it| it.kind != Time::RunQueue);
-    works.map(Segment::length).fold(0, u64::saturating_add)
-}
-
-/// See [`Facts::tried_again`].
 fn tried_again(analysis: &Analysis) -> BTreeSet<ProcessIx> {
     let mut again = BTreeSet::new();
     for process in &analysis.processes {

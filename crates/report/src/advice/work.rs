@@ -61,22 +61,16 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
             }
         }
     }
-    let mut linkers: Vec<(u64, Group)> = on_path.into_iter().map(|(it, ns)| (ns, it)).collect();
-    linkers.order_by_key(|(time, group)| (std::cmp::Reverse(*time), *group));
-    let times = linkers.iter().map(|(time, _)| *time);
-    let sum = times.fold(0, u64::saturating_add);
-    let (_, longest) = linkers.first()?;
-    let known = programs::known(&facts.execution(*longest)?.program)?;
-    let evidence: Vec<Group> = linkers.iter().map(|(_, group)| *group).collect();
-    let (name, s) = facts.names(*longest, evidence.iter().copied());
-    let finding = format!("{name} link{s} for {}", units::time(sum));
+    let (sum, longest) = facts.longest(&on_path)?;
+    let known = programs::known(&facts.execution(longest)?.program)?;
+    let (name, s) = facts.names(longest, on_path.keys().copied());
     Some(Candidate {
-        finding,
+        finding: format!("{name} link{s} for {}", units::time(sum)),
         action: known.action.into(),
         // The change applies to those beside the path as well.
         without: Without::work(all),
         cap: sum,
-        evidence,
+        evidence: on_path.into_keys().collect(),
         ..Candidate::of(Kind::Link)
     })
 }

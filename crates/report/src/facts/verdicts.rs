@@ -39,8 +39,8 @@ const SUITE: usize = 3;
 /// The most steps that are told with names.
 const NAMED: usize = 50;
 /// The most names, and the part of the time that the least of them has: a twentieth.
-const NAMES: usize = 3;
-const COUNTS: u64 = 20;
+pub(crate) const NAMES: usize = 3;
+pub(crate) const COUNTS: u64 = 20;
 
 /// What a step's wall time went to.
 #[derive(Clone, Debug, PartialEq, Eq)]
