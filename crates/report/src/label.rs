@@ -20,7 +20,6 @@ enum Tool {
     Compiler,
     /// The output, unless it is a temporary file.
     Assembler,
-    Linker,
     /// The value of the option.
     Named(&'static str),
     /// The program has the first argument that is no option (`git clone`). These
@@ -34,7 +33,6 @@ enum Tool {
     Wrapper,
 }
 
-/// The options of an interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Script {
     /// Options with the program's text in the next argument.
@@ -126,7 +124,7 @@ const TOOLS: &[(&[Family], Tool, &str)] = &[
     ),
     (
         &[Family::Linker, Family::FastLinker],
-        Tool::Linker,
+        Tool::Named("-o"),
         "/usr/bin/ld -plugin p.so -o lua a.o => ld | lua
          wild -o lua a.o => wild | lua",
     ),
@@ -377,7 +375,6 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
             let made = value_of("-o").filter(|file| !is_temporary(file));
             made.or_else(source).or_else(|| value_of("-o"))
         }),
-        Some(Tool::Linker) => one(&|| value_of("-o")),
         Some(Tool::Named(option)) => said(ask.what(|| {
             let test = rest.iter().find(|arg| has("--test", arg));
             match value_of(option) {
@@ -492,7 +489,6 @@ enum Runs {
     Text(usize),
     /// A script, or the name of a module or a jar.
     Script(usize),
-    /// Standard input, or nothing.
     Nothing,
 }
 

@@ -44,7 +44,6 @@ pub(crate) struct Facts<'a> {
     /// The build's processes: the rules know no others.
     pub own: Own,
     pub executions: Vec<Execution>,
-    /// The groups of each process.
     of: Vec<Vec<Group>>,
     /// The group and the reason of each segment of the path.
     segments: Vec<(Option<Group>, Reason)>,

@@ -83,7 +83,6 @@ pub(crate) struct Failures {
     pub calm: Vec<ProcessIx>,
 }
 
-/// The most failures that a pipeline hid.
 const HIDDEN: usize = 4;
 
 /// The most failures that led to COMMAND's beside the one that explains it best, and that are told with what they led to.
@@ -92,7 +91,6 @@ const BRANCHES: usize = 100;
 /// The most subshells around a tool in a pipeline, and the most commands after it.
 const SUBSHELLS: usize = 8;
 
-/// The most failures of [`Failures::beside`].
 const BESIDE: usize = 3;
 
 /// The order in which failures are told.

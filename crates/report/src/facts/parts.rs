@@ -25,7 +25,6 @@ named! {
         Network = "network", "waits for the network";
         /// Timers, and what is not known better.
         Sleep = "sleep", "sleep";
-        /// Tasks that are not recorded.
         Outside = "outside", "waits for tasks not recorded";
         /// A terminal, a stop, another wait in the kernel.
         Other = "other", "other waits";
@@ -85,7 +84,6 @@ impl PartTimes {
         self.0.get(&part).copied().unwrap_or(0)
     }
 
-    /// Several parts.
     pub fn sum(&self, of: impl Fn(Part) -> bool) -> u64 {
         let parts = self.0.iter().filter(|(part, _)| of(**part));
         parts.fold(0, |sum, (_, ns)| sum.saturating_add(*ns))

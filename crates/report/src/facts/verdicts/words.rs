@@ -11,7 +11,6 @@ impl Verdict {
         self.part.key()
     }
 
-    /// In JSON.
     pub fn json(&self) -> Value {
         let by = self.by.iter();
         let by: Vec<Value> = by
