@@ -113,6 +113,9 @@ fn builds_below_a_make_may_save_nothing() {
         assert_eq!(first["kind"], "few-jobs", "{json}");
         let least = first["gain_at_least_ns"].as_u64();
         assert_eq!(least > Some(0), some, "{first}");
+        // They run in turn, not what each of them runs.
+        let jobs = if some { "× cc1" } else { "× make" };
+        assert!(first["finding"].as_str().unwrap().contains(jobs), "{first}");
     }
 }
 

@@ -230,39 +230,31 @@ impl Functions {
     ) -> String {
         let mut out = String::new();
         for doing in [Doing::OnCpu, Doing::OffCpu] {
-            self.of_doing(&mut out, style, (by, groups), (doing, limit));
+            let all = self.sum(doing);
+            if all.samples == 0 {
+                continue;
+            }
+            let (samples, time) = (all.samples, units::time(all.ns));
+            let samples = units::plural(samples, "sample", "samples");
+            let head = match doing {
+                Doing::OnCpu => format!("Functions on a CPU: {samples}, {time}"),
+                Doing::OffCpu => format!("Functions that waited: {samples}, {time}"),
+            };
+            style.painted(&mut out, Paint::Bold, &head);
+            if doing == Doing::OffCpu && !self.reasons.is_empty() {
+                let sums = self.by_reason().into_iter();
+                let sums =
+                    sums.map(|(why, sum)| format!("{} {}", why.title(), units::time(sum.ns)));
+                style.items(&mut out, "for ", &sums.collect::<Vec<_>>(), " · ");
+            }
+            let rows: Vec<&FunctionRow> =
+                self.rows.iter().filter(|row| row.doing == doing).collect();
+            let shown = limit.unwrap_or(ROWS);
+            let table = self.table((by, groups), doing, style.width);
+            out.push_str(&table.text(rows.iter().copied().take(shown), style, 0));
+            style.more(&mut out, rows.len(), shown, " functions");
         }
         out
-    }
-
-    fn of_doing(
-        &self,
-        out: &mut String,
-        style: &Style,
-        (by, groups): (Option<By>, &[Members]),
-        (doing, limit): (Doing, Option<usize>),
-    ) {
-        let all = self.sum(doing);
-        if all.samples == 0 {
-            return;
-        }
-        let (samples, time) = (all.samples, units::time(all.ns));
-        let samples = units::plural(samples, "sample", "samples");
-        let head = match doing {
-            Doing::OnCpu => format!("Functions on a CPU: {samples}, {time}"),
-            Doing::OffCpu => format!("Functions that waited: {samples}, {time}"),
-        };
-        style.painted(out, Paint::Bold, &head);
-        if doing == Doing::OffCpu && !self.reasons.is_empty() {
-            let sums = self.by_reason().into_iter();
-            let sums = sums.map(|(why, sum)| format!("{} {}", why.title(), units::time(sum.ns)));
-            style.items(out, "for ", &sums.collect::<Vec<_>>(), " · ");
-        }
-        let rows: Vec<&FunctionRow> = self.rows.iter().filter(|row| row.doing == doing).collect();
-        let shown = limit.unwrap_or(ROWS);
-        let table = self.table((by, groups), doing, style.width);
-        out.push_str(&table.text(rows.iter().copied().take(shown), style, 0));
-        style.more(out, rows.len(), shown, " functions");
     }
 }
 

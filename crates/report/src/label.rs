@@ -6,7 +6,7 @@
 
 use tr_analyze::containers::Called;
 use tr_analyze::model::{Process, Thread};
-use tr_analyze::tools::{self, Family};
+use tr_analyze::tools::{self, Family, Role};
 use tr_format::event::{Argv, Comm};
 
 use crate::{escape, units};
@@ -20,7 +20,6 @@ enum Tool {
     Compiler,
     /// The output, unless it is a temporary file.
     Assembler,
-    Linker,
     /// The value of the option.
     Named(&'static str),
     /// The program has the first argument that is no option (`git clone`). These
@@ -34,7 +33,6 @@ enum Tool {
     Wrapper,
 }
 
-/// The options of an interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Script {
     /// Options with the program's text in the next argument.
@@ -126,7 +124,7 @@ const TOOLS: &[(&[Family], Tool, &str)] = &[
     ),
     (
         &[Family::Linker, Family::FastLinker],
-        Tool::Linker,
+        Tool::Named("-o"),
         "/usr/bin/ld -plugin p.so -o lua a.o => ld | lua
          wild -o lua a.o => wild | lua",
     ),
@@ -249,7 +247,7 @@ const TOOLS: &[(&[Family], Tool, &str)] = &[
 ];
 
 /// The extensions of compilers' source files.
-pub(crate) const SOURCES: [&str; 18] = [
+const SOURCES: [&str; 18] = [
     ".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".s", ".S", ".sx", ".m", ".mm", ".f", ".f90",
     ".F90", ".i", ".ii", ".cu", ".adb",
 ];
@@ -377,7 +375,6 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
             let made = value_of("-o").filter(|file| !is_temporary(file));
             made.or_else(source).or_else(|| value_of("-o"))
         }),
-        Some(Tool::Linker) => one(&|| value_of("-o")),
         Some(Tool::Named(option)) => said(ask.what(|| {
             let test = rest.iter().find(|arg| has("--test", arg));
             match value_of(option) {
@@ -417,7 +414,7 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
 }
 
 /// The first file of a compiler's sources.
-fn source(args: &[&[u8]]) -> Option<String> {
+pub(crate) fn source(args: &[&[u8]]) -> Option<String> {
     let is = |arg: &&&[u8]| SOURCES.iter().any(|end| arg.ends_with(end.as_bytes()));
     let source = args.iter().find(|arg| is(arg) && !arg.starts_with(b"-"))?;
     Some(base(&escape::text(source)).to_owned())
@@ -433,17 +430,22 @@ fn program_name(path: &str) -> String {
             .unwrap_or(name);
         return name.strip_suffix("-cli").unwrap_or(name).to_owned();
     }
-    // cargo's test binaries: target/debug/deps/NAME-HASH; go's: /tmp/go-build1/b001/NAME.test.
-    if path.contains("/deps/") && unhashed(name) != name {
-        return format!("test {}", unhashed(name));
+    match test_of_cargo(path).or_else(|| test_of_go(path)) {
+        Some(test) => format!("test {test}"),
+        None => name.to_owned(),
     }
-    if let Some(package) = name
-        .strip_suffix(".test")
-        .filter(|_| path.contains("/go-build"))
-    {
-        return format!("test {package}");
-    }
-    name.to_owned()
+}
+
+/// The name of a test binary of cargo: `target/debug/deps/NAME-HASH`.
+pub(crate) fn test_of_cargo(path: &str) -> Option<&str> {
+    let name = base(path);
+    Some(unhashed(name)).filter(|it| path.contains("/deps/") && *it != name)
+}
+
+/// The package of a test binary of go: `/tmp/go-build1/b001/PACKAGE.test`.
+pub(crate) fn test_of_go(path: &str) -> Option<&str> {
+    let package = base(path).strip_suffix(".test");
+    package.filter(|_| path.contains("/go-build"))
 }
 
 /// A name without cargo's suffix of 16 hexadecimal digits.
@@ -487,7 +489,6 @@ enum Runs {
     Text(usize),
     /// A script, or the name of a module or a jar.
     Script(usize),
-    /// Standard input, or nothing.
     Nothing,
 }
 
@@ -619,12 +620,41 @@ pub fn program(process: &Process) -> String {
     program_of(&process.argv, &process.comm)
 }
 
+/// The program of a command line.
+pub(crate) fn program_of_args(args: &[&[u8]]) -> String {
+    read(args, 0, Ask::Program).program
+}
+
 /// The program of an execution.
 pub fn program_of(argv: &Argv, comm: &Comm) -> String {
     let args: Vec<&[u8]> = argv.args().collect();
-    Some(read(&args, 0, Ask::Program).program)
+    Some(program_of_args(&args))
         .filter(|program| !program.is_empty())
         .unwrap_or_else(|| escape::text(comm.bytes()))
+}
+
+/// The tool that such a program is, and its verb.
+pub(crate) fn tool_of(program: &str) -> Option<(&'static tools::Tool, Option<&str>)> {
+    let (name, verb) = match program.split_once(' ') {
+        Some((name, verb)) => (name, Some(verb)),
+        None => (program, None),
+    };
+    Some((tools::by_name(name)?, verb))
+}
+
+/// The role of such a program.
+pub(crate) fn role_of(program: &str) -> Option<Role> {
+    let (tool, verb) = tool_of(program)?;
+    tool.role(verb)
+}
+
+/// The role of its execution with these arguments. cmake configures, unless an option says what else it does.
+pub(crate) fn role(program: &str, argv: &Argv) -> Option<Role> {
+    const OTHERS: &str = "--build --install --open -E -P --version";
+    let (tool, verb) = tool_of(program)?;
+    let configures = || tool.family == Family::Cmake && !argv.args().any(|arg| has(OTHERS, arg));
+    tool.role(verb)
+        .or_else(|| configures().then_some(Role::Configure))
 }
 
 /// A process's label: `cc1 lparser.c`, `ld lua`, `make -C src`, `foo.py x`.

@@ -1,6 +1,5 @@
 //! Filters, sort orders and groups of processes.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
@@ -179,7 +178,6 @@ pub struct GroupRow {
     pub wall: u64,
     /// The largest resident set of any.
     pub max_rss: Option<u64>,
-    /// CPU time with descendants.
     pub tree_cpu: u64,
     /// The first start, in ns since the analysis's start.
     pub start: u64,
@@ -192,33 +190,22 @@ pub struct GroupRow {
 impl Filter {
     /// The indexes of the processes that match.
     pub fn apply(&self, analysis: &Analysis) -> Vec<usize> {
-        let pid = self.pid;
-        let below = pid.map(|pid| with_descendants(analysis, analysis.has_pid(pid)));
-        let below = |at: usize| {
-            let below = below.as_ref();
-            below.is_none_or(|below| below.get(at) == Some(&true))
-        };
-        let inside = self.step.as_ref();
-        let inside = inside.map(|name| Steps::new(analysis).processes_in(analysis, name));
-        let inside = |at: usize| {
-            inside
-                .as_ref()
-                .is_none_or(|inside| inside.get(at) == Some(&true))
-        };
-        let pattern = self.container.as_ref();
-        let contained = pattern.map(|pattern| {
+        // For each condition that others of a process decide about, the processes that meet it.
+        let mut sets: Vec<Vec<bool>> = Vec::new();
+        sets.extend(
+            self.pid
+                .map(|pid| with_descendants(analysis, analysis.has_pid(pid))),
+        );
+        let step = self.step.as_ref();
+        sets.extend(step.map(|name| Steps::new(analysis).processes_in(analysis, name)));
+        sets.extend(self.container.as_ref().map(|pattern| {
             let is = |it: &Called| {
-                [&it.name, &it.image, &it.id]
-                    .iter()
-                    .any(|it| pattern.is_match(it))
+                let mut texts = [&it.name, &it.image, &it.id].into_iter();
+                texts.any(|it| pattern.is_match(it))
             };
             let all = containers(analysis).into_iter();
-            all.map(|it| it.is_some_and(is)).collect::<Vec<bool>>()
-        });
-        let contained = |at: usize| {
-            let contained = contained.as_ref();
-            contained.is_none_or(|it| it.get(at) == Some(&true))
-        };
+            all.map(|it| it.is_some_and(is)).collect()
+        }));
         let is = |pattern: &Option<Regex>, text: &[u8]| {
             let pattern = pattern.as_ref();
             pattern.is_none_or(|pattern| pattern.is_match(text))
@@ -234,7 +221,8 @@ impl Filter {
                 && process.wall() >= self.min
         };
         let all = analysis.processes.iter().enumerate();
-        all.filter(|(at, process)| matches(process) && below(*at) && inside(*at) && contained(*at))
+        let is_in = |at: usize| sets.iter().all(|set| set.get(at) == Some(&true));
+        all.filter(|(at, process)| matches(process) && is_in(*at))
             .map(|(at, _)| at)
             .collect()
     }
@@ -278,67 +266,37 @@ pub(crate) fn container_names(analysis: &Analysis) -> Vec<Option<String>> {
     containers(analysis).into_iter().map(name).collect()
 }
 
-/// The names of the rows that processes belong to.
-pub struct Names<'a> {
-    analysis: &'a Analysis,
-    by: By,
-    groups: &'a [Group],
-    /// The depth of each process, for [`By::Depth`].
-    depths: Vec<usize>,
-    /// The container of each process, for [`By::Container`].
-    containers: Vec<Option<String>>,
-    /// For [`By::Step`].
-    steps: Steps,
-}
+/// The name of a row, by the process's place.
+pub(crate) type Name<'a> = Box<dyn Fn(usize, &Process) -> String + 'a>;
 
-impl<'a> Names<'a> {
-    /// The names for a grouping; `groups` is for [`By::Group`].
-    pub fn new(analysis: &'a Analysis, by: By, groups: &'a [Group]) -> Names<'a> {
-        let depths = if by == By::Depth {
-            depths(analysis)
-        } else {
-            Vec::new()
-        };
-        let containers = if by == By::Container {
-            container_names(analysis)
-        } else {
-            Vec::new()
-        };
-        let steps = if by == By::Step {
-            Steps::new(analysis)
-        } else {
-            Steps::default()
-        };
-        Names {
-            analysis,
-            by,
-            groups,
-            depths,
-            containers,
-            steps,
-        }
-    }
-
-    /// The row of the process with this index.
-    pub fn of(&self, at: usize, process: &Process) -> String {
-        match self.by {
-            By::Process | By::Thread => label::label(process),
-            By::Program => label::program(process),
-            By::Comm => escape::text(process.comm.bytes()),
-            By::Cgroup => {
-                cgroup_path(self.analysis, process).map_or("unknown".into(), escape::text)
-            }
-            By::Group => group_of(self.analysis, process, self.groups).to_owned(),
-            By::Step => {
-                let step = self.steps.of_process(self.analysis, at);
-                let step = step.and_then(|step| self.steps.list().get(step));
+/// The names of the rows that processes belong to; `groups` is for [`By::Group`].
+pub(crate) fn names<'a>(analysis: &'a Analysis, by: By, groups: &'a [Group]) -> Name<'a> {
+    match by {
+        By::Process | By::Thread => Box::new(|_, process| label::label(process)),
+        By::Program => Box::new(|_, process| label::program(process)),
+        By::Comm => Box::new(|_, process| escape::text(process.comm.bytes())),
+        By::Cgroup => Box::new(move |_, process| {
+            cgroup_path(analysis, process).map_or("unknown".into(), escape::text)
+        }),
+        By::Group => Box::new(move |_, process| group_of(analysis, process, groups).to_owned()),
+        By::Step => {
+            let steps = Steps::new(analysis);
+            Box::new(move |at, _| {
+                let step = steps.of_process(analysis, at);
+                let step = step.and_then(|step| steps.list().get(step));
                 step.map_or(NO_STEP, |step| &step.name).to_owned()
-            }
-            By::Container => {
-                let name = self.containers.get(at).cloned().flatten();
+            })
+        }
+        By::Container => {
+            let containers = container_names(analysis);
+            Box::new(move |at, _| {
+                let name = containers.get(at).cloned().flatten();
                 name.unwrap_or_else(|| NO_CONTAINER.to_owned())
-            }
-            By::Depth => format!("depth {}", self.depths.get(at).copied().unwrap_or(0)),
+            })
+        }
+        By::Depth => {
+            let depths = depths(analysis);
+            Box::new(move |at, _| format!("depth {}", depths.get(at).copied().unwrap_or(0)))
         }
     }
 }
@@ -366,10 +324,7 @@ pub fn first_rows(
     let mut rows: Vec<GroupRow> = match by {
         By::Process => {
             let named = |process: &Process| of_process(analysis, process, label::label(process));
-            let name = |at: usize| process(&at).map(label::label);
-            let places = first_places(analysis, processes, sort, most, |a, b| {
-                name(a).cmp(&name(b))
-            });
+            let places = sorted(analysis, processes, sort, most);
             let rows = places.iter().filter_map(process).map(named).collect();
             return (rows, processes.iter().filter_map(process).count());
         }
@@ -388,11 +343,11 @@ pub fn first_rows(
 }
 
 fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -> Vec<GroupRow> {
-    let names = Names::new(analysis, by, groups);
+    let name = names(analysis, by, groups);
     let mut named = BTreeMap::<String, GroupRow>::new();
     let chosen = processes.iter();
     for (at, process) in chosen.filter_map(|at| Some((*at, analysis.processes.get(*at)?))) {
-        let row = of_process(analysis, process, names.of(at, process));
+        let row = of_process(analysis, process, name(at, process));
         let Some(group) = named.get_mut(&row.name) else {
             named.insert(row.name.clone(), row);
             continue;
@@ -412,17 +367,6 @@ fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -
 
 /// The indexes of the first `most` of `processes`, in the order of their rows.
 pub fn sorted(analysis: &Analysis, processes: &[usize], sort: Sort, most: usize) -> Vec<usize> {
-    first_places(analysis, processes, sort, most, |_, _| Ordering::Equal)
-}
-
-/// The same; `name` decides between equal rows.
-fn first_places(
-    analysis: &Analysis,
-    processes: &[usize],
-    sort: Sort,
-    most: usize,
-    name: impl Fn(usize, usize) -> Ordering,
-) -> Vec<usize> {
     let keyed = |(nth, at): (usize, &usize)| {
         let process = analysis.processes.get(*at)?;
         let row = of_process(analysis, process, String::new());
@@ -430,15 +374,11 @@ fn first_places(
     };
     let mut places: Vec<(Key, usize, usize)> =
         processes.iter().enumerate().filter_map(keyed).collect();
-    let order = |(a, nth, at): &(Key, usize, usize), (b, other, bt): &(Key, usize, usize)| {
-        let names = || name(*at, *bt);
-        a.cmp(b).then_with(names).then_with(|| nth.cmp(other))
-    };
     if most < places.len() {
-        places.select_nth_unstable_by(most, order);
+        places.select_nth_unstable(most);
         places.truncate(most);
     }
-    places.sort_unstable_by(order);
+    places.sort_unstable();
     places.into_iter().map(|(.., at)| at).collect()
 }
 

@@ -193,6 +193,28 @@ target make all 0-900
 }
 
 /// The runner of GitHub gives each script a random name: the first program in it names the step.
+/// A daemon that a step starts lives on: what it and its children do after that is no work of the step.
+#[test]
+fn a_daemon_outlives_the_step_that_started_it() {
+    let analysis = built(&[
+        (None, 0, 900, &[(0, "make all")]),
+        (Some(0), 10, 300, &[(11, "meson setup build")]),
+        (Some(1), 20, 890, &[(21, "sccache")]),
+        (Some(2), 200, 250, &[(201, "cat x")]),
+        (Some(2), 400, 500, &[(401, "cc1 -quiet a.c -o a.s")]),
+    ]);
+    assert_eq!(
+        tree(&analysis),
+        "target make all 0-900\n  target meson setup 11-300\n"
+    );
+    let steps = Steps::new(&analysis);
+    let in_step = |thread, time| steps.at(ThreadIx(thread), Ktime(time));
+    assert_eq!(in_step(2, 299), Some(1));
+    assert_eq!(in_step(2, 300), Some(0));
+    let of = |process| steps.of_process(&analysis, process);
+    assert_eq!((of(2), of(3), of(4)), (Some(0), Some(1), Some(0)));
+}
+
 #[test]
 fn a_script_is_named_after_its_first_program() {
     let analysis = built(&[
@@ -570,6 +592,48 @@ fn the_cause_of_a_failure_comes_first() {
         "{text}"
     );
     assert!(text.contains("  1 more failed: tr analyze"), "{text}");
+}
+
+/// Each of several jobs that failed is told with what it led to.
+#[test]
+fn jobs_that_fail_at_once_are_told_alike() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "make -k -j2")]),
+        (Some(0), 10, 800, &[(11, "gcc -c -o a.o a.c")]),
+        (Some(1), 20, 790, &[(21, "cc1 -quiet a.c -o a.s")]),
+        (Some(0), 30, 600, &[(31, "make -C sub")]),
+        (Some(3), 40, 590, &[(41, "gcc -c -o b.o b.c")]),
+        (Some(4), 50, 580, &[(51, "cc1 -quiet b.c -o b.s")]),
+    ];
+    let text = screen(lines, &[2 << 8, 1 << 8, 1 << 8, 2 << 8, 1 << 8, 1 << 8]);
+    assert_eq!(
+        text,
+        "Failed   cc1 a.c   exit 1 after 770 ns (pid 2)\n         \
+         → gcc a.c exit 1 → the command exit 2\n\
+         Failed   cc1 b.c   exit 1 after 530 ns (pid 5)\n         \
+         → gcc b.c exit 1 → make -C sub exit 2 → the command exit 2"
+    );
+}
+
+/// A check of a configuration may fail, and the configuration go on: cmake's as that of a script.
+#[test]
+fn a_failed_check_is_no_cause_of_a_failed_configuration() {
+    for configure in ["/bin/sh ./configure", "cmake -S . -B b"] {
+        let configure: &'static str = configure;
+        let mut analysis = built(&[
+            (None, 0, 3_000_000_000, &[(0, "x")]),
+            (Some(0), 10, 20, &[(11, "make -f Makefile cmTC")]),
+            (Some(0), 30, 2_000_000_000, &[(31, "make -f Makefile cmTD")]),
+        ]);
+        let argv = Argv::from_args(configure.split(' '));
+        analysis.processes[0].argv = argv.clone();
+        analysis.processes[0].execs[0].argv = argv;
+        analysis.processes[0].status = Some(1 << 8);
+        analysis.processes[1].status = Some(2 << 8);
+        analysis.meta.root = Some(Tgid(0));
+        let text = first_screen(&analysis);
+        assert!(text.starts_with("Failed   c"), "{configure}: {text}");
+    }
 }
 
 /// `timeout` ends what it runs: the signal that kills that is no cause, and not told of the others.

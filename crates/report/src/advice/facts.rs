@@ -11,11 +11,12 @@ use tr_analyze::own::Own;
 use tr_analyze::parallelism::{self, Parallelism};
 use tr_analyze::programs::{Group, Groups};
 use tr_analyze::sort::Gather;
-use tr_analyze::tools::{self, Family, Role};
+use tr_analyze::tools::{Family, Role};
 use tr_analyze::what_if::{self, Limits, Without};
 use tr_format::event::{Ktime, Reason};
 
-use super::{programs, Advice, Candidate};
+use super::{Advice, Candidate};
+use crate::ancestors::from_parents_to_children;
 use crate::view::View;
 use crate::{exit, label, units};
 
@@ -43,7 +44,6 @@ pub(crate) struct Facts<'a> {
     /// The build's processes: the rules know no others.
     pub own: Own,
     pub executions: Vec<Execution>,
-    /// The groups of each process.
     of: Vec<Vec<Group>>,
     /// The group and the reason of each segment of the path.
     segments: Vec<(Option<Group>, Reason)>,
@@ -63,6 +63,7 @@ impl<'a> Facts<'a> {
     pub fn new(view: &View<'a>, path: &'a CriticalPath) -> Option<Facts<'a>> {
         let analysis = view.analysis;
         let own = Own::of(analysis);
+        let works = path.segments.iter().filter(|it| it.kind != Time::RunQueue);
         let mut number = 0u32;
         let groups = Groups::new(analysis, |_, _| {
             number += 1;
@@ -77,7 +78,7 @@ impl<'a> Facts<'a> {
             load: load::load(analysis, &own)?,
             own,
             wall: path.length(),
-            worked: worked(path),
+            worked: works.map(Segment::length).fold(0, u64::saturating_add),
             cpus: analysis.cpus_of_build().max(1),
             path,
             groups,
@@ -173,21 +174,13 @@ impl<'a> Facts<'a> {
         exec.map_or(Vec::new(), |exec| exec.argv.args().collect())
     }
 
-    /// The role of an execution's program. cmake configures, unless an option says what else it does.
+    /// The role of an execution's program.
     pub fn role(&self, group: Group) -> Option<Role> {
-        const OTHERS: [&[u8]; 6] = [
-            b"--build",
-            b"--install",
-            b"--open",
-            b"-E",
-            b"-P",
-            b"--version",
-        ];
-        let program = self.execution(group)?.program.as_str();
-        let cmake = || tools::by_name(program).is_some_and(|it| it.family == Family::Cmake);
-        let configures = || !self.args(group).iter().any(|arg| OTHERS.contains(arg));
-        let role = programs::role(program);
-        role.or_else(|| (cmake() && configures()).then_some(Role::Configure))
+        let argv = match self.exec(group) {
+            Some(exec) => &exec.argv,
+            None => &self.process(group)?.argv,
+        };
+        label::role(&self.execution(group)?.program, argv)
     }
 
     /// Whether an execution's program runs containers (`docker`, `podman`): what it starts itself, and when,
@@ -255,28 +248,18 @@ impl<'a> Facts<'a> {
 
     /// A value for each group. `of` gets the value of the execution that forked the group's
     /// process: each is found once, in chains of any length.
-    pub fn down<T: Clone>(&self, mut of: impl FnMut(Group, Option<&T>) -> T) -> Vec<T> {
-        let mut values: Vec<Option<T>> = vec![None; self.executions.len()];
-        let unknown = |values: &[Option<T>], group: Group| {
-            values.get(group as usize).is_some_and(Option::is_none)
-        };
-        for (group, _) in (0..).zip(&self.executions) {
-            // No process is its own ancestor, so this ends.
-            let (mut chain, mut at) = (Vec::new(), Some(group));
-            while let Some(next) = at.filter(|at| unknown(&values, *at)) {
-                chain.push(next);
-                at = self.owner(next);
-            }
-            let mut above = at.and_then(|at| values.get(at as usize).cloned()?);
-            for group in chain.into_iter().rev() {
-                let value = of(group, above.as_ref());
-                above = Some(value.clone());
-                if let Some(known) = values.get_mut(group as usize) {
-                    *known = Some(value);
-                }
+    pub fn down<T: Clone + Default>(&self, mut of: impl FnMut(Group, Option<&T>) -> T) -> Vec<T> {
+        let mut values = vec![T::default(); self.executions.len()];
+        let processes = from_parents_to_children(self.analysis).into_iter();
+        let groups = processes.filter_map(|ix| self.of.get(ix.0 as usize));
+        for group in groups.flatten() {
+            let owner = self.owner(*group);
+            let value = of(*group, owner.and_then(|owner| values.get(owner as usize)));
+            if let Some(known) = values.get_mut(*group as usize) {
+                *known = value;
             }
         }
-        values.into_iter().flatten().collect()
+        values
     }
 
     /// The execution that forked a group's process.
@@ -418,12 +401,6 @@ impl<'a> Facts<'a> {
     }
 }
 
-fn worked(path: &CriticalPath) -> u64 {
-    let works = path.segments.iter().filter(|it| it.kind != Time::RunQueue);
-    works.map(Segment::length).fold(0, u64::saturating_add)
-}
-
-/// See [`Facts::tried_again`].
 fn tried_again(analysis: &Analysis) -> BTreeSet<ProcessIx> {
     let mut again = BTreeSet::new();
     for process in &analysis.processes {

@@ -284,6 +284,10 @@ fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> 
         n => format!("{n} at once"),
     };
     let all = || rows.iter().flat_map(|row| &row.groups).copied();
+    // Of builds in a row each one's jobs may run at once.
+    let are_builds = all().all(|group| facts.role(group) == Some(Role::Jobs));
+    let own = facts.execution(all().next()?)?.program.as_str();
+    let program = if are_builds { own } else { program };
     let others: Vec<Group> = rows.iter().flat_map(|row| &row.others).copied().collect();
     let length = rows.iter().map(|row| row.length).max()?;
     Some(Candidate {

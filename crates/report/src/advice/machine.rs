@@ -42,11 +42,7 @@ const FOREIGN: u64 = 10;
 impl Withheld {
     /// `own`: the time that the build takes on CPUs of its own.
     pub fn new(facts: &Facts<'_>, own: u64) -> Withheld {
-        let Starved {
-            ns: starved,
-            wanted,
-            groups: waiting,
-        } = starved(facts);
+        let (starved, wanted, waiting) = starved(facts);
         let machine = withheld(facts.analysis);
         let all = machine.throttled_ns.unwrap_or(0);
         // What the CPUs alone take back is no more than what they did not give.
@@ -84,17 +80,6 @@ impl Withheld {
 
     /// The line about it: no other line claims its seconds.
     pub fn advice(&self, facts: &Facts<'_>, names: &[(String, u64)]) -> Option<Advice> {
-        let line = |kind, finding, action, gain| {
-            let candidate = Candidate {
-                finding,
-                action,
-                without: Without::own(|kind, _| kind == Time::RunQueue, None),
-                cap: gain,
-                evidence: self.waiting.clone(),
-                ..Candidate::of(kind)
-            };
-            facts.advice(candidate, (gain.saturating_sub(self.error), gain))
-        };
         let without = |what: &str, gain: u64| {
             let time = units::time(facts.wall.saturating_sub(gain));
             format!("about {time} {what}")
@@ -136,7 +121,15 @@ impl Withheld {
             }
             _ => finding,
         };
-        Some(line(kind, finding, action, gain))
+        let candidate = Candidate {
+            finding,
+            action,
+            without: Without::own(|kind, _| kind == Time::RunQueue, None),
+            cap: gain,
+            evidence: self.waiting.clone(),
+            ..Candidate::of(kind)
+        };
+        Some(facts.advice(candidate, (gain.saturating_sub(self.error), gain)))
     }
 }
 
@@ -241,17 +234,10 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     ]
 }
 
-/// Waits for a CPU on the path while fewer of the build's tasks ran than there are CPUs:
-/// other tasks had them, or a quota forbade them.
-struct Starved {
-    /// Their time, in ns.
-    ns: u64,
-    /// The time of all CPUs that the build's tasks could have used then, and did not get, in ns.
-    wanted: u64,
-    groups: Vec<Group>,
-}
-
-fn starved(facts: &Facts<'_>) -> Starved {
+/// Waits for a CPU on the path while fewer of the build's tasks ran than there are CPUs, as other tasks had them, or a
+/// quota forbade them: their time, and that of all CPUs which the build's tasks could have used then, and did not get, in ns;
+/// those that waited.
+fn starved(facts: &Facts<'_>) -> (u64, u64, Vec<Group>) {
     let (mut starved, mut wanted) = (0u64, 0u64);
     let mut groups = Vec::new();
     for (segment, group, _) in facts.segments() {
@@ -268,11 +254,7 @@ fn starved(facts: &Facts<'_>) -> Starved {
     }
     groups.sort_unstable();
     groups.dedup();
-    Starved {
-        ns: starved,
-        wanted,
-        groups,
-    }
+    (starved, wanted, groups)
 }
 
 #[cfg(test)]

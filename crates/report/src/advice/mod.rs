@@ -486,25 +486,16 @@ fn middle((at_least, at_most): (u64, u64)) -> u64 {
 
 /// Leaves out what a more specific candidate explains already.
 fn distinct(facts: &Facts<'_>, mut rated: Vec<Rated>) -> Vec<(Advice, Changes)> {
-    rated.order_by_key(
-        |Rated {
-             gain, candidate, ..
-         }| {
-            let kind = candidate.kind;
-            (kind.is_generic(), std::cmp::Reverse(middle(*gain)), kind)
-        },
-    );
+    rated.order_by_key(|it| {
+        let kind = it.candidate.kind;
+        (kind.is_generic(), std::cmp::Reverse(middle(it.gain)), kind)
+    });
     let mut kept: Vec<(Kind, Vec<bool>)> = Vec::new();
     let mut explained: BTreeSet<ProcessIx> = BTreeSet::new();
     let mut advice = Vec::new();
-    for Rated {
-        gain,
-        bit,
-        candidate,
-    } in rated
-    {
-        let kind = candidate.kind;
-        let covers = facts.covers(&candidate.without);
+    for it in rated {
+        let kind = it.candidate.kind;
+        let covers = facts.covers(&it.candidate.without);
         let all = facts.length(&covers);
         let same = kept.iter().any(|(other, covered)| {
             let both: Vec<bool> = covers.iter().zip(covered).map(|(a, b)| *a && *b).collect();
@@ -513,15 +504,15 @@ fn distinct(facts: &Facts<'_>, mut rated: Vec<Rated>) -> Vec<(Advice, Changes)> 
                 && facts.length(&both).saturating_mul(2) > all
         });
         let below = |group: &Group| facts.is_below(*group, &explained);
-        if same || (kind.is_generic() && candidate.evidence.iter().any(below)) {
+        if same || (kind.is_generic() && it.candidate.evidence.iter().any(below)) {
             continue;
         }
-        let told = facts.advice(candidate, gain);
+        let told = facts.advice(it.candidate, it.gain);
         if matches!(kind, Kind::Lock | Kind::FewJobs | Kind::Tests) {
             explained.extend(&told.processes);
         }
         kept.push((kind, covers));
-        advice.push((told, bit));
+        advice.push((told, it.bit));
     }
     advice
 }

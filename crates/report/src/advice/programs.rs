@@ -2,7 +2,7 @@
 
 use tr_analyze::job_tools::{self, JobTool};
 use tr_analyze::model::Analysis;
-use tr_analyze::tools::{self, Family, Role};
+use tr_analyze::tools::{Family, Role};
 
 use crate::label;
 
@@ -68,11 +68,7 @@ pub(crate) fn jobs_told(analysis: &Analysis) -> Option<String> {
 
 /// What is known of a program as [`crate::label::program_of`] names it, with its verb.
 pub(crate) fn known(program: &str) -> Option<Known> {
-    let (name, verb) = match program.split_once(' ') {
-        Some((name, verb)) => (name, Some(verb)),
-        None => (program, None),
-    };
-    let tool = tools::by_name(name)?;
+    let (tool, verb) = label::tool_of(program)?;
     let role = tool.role(verb)?;
     // Others do not start jobs.
     let starts = !matches!(role, Role::Configure | Role::Packages);
@@ -86,10 +82,6 @@ pub(crate) fn known(program: &str) -> Option<Known> {
         action: words.map_or_else(|| of_role(role), |(_, action, _)| action),
         numbered: words.is_some_and(|(.., numbered)| *numbered),
     })
-}
-
-pub(crate) fn role(program: &str) -> Option<Role> {
-    known(program).map(|known| known.role)
 }
 
 impl Known {

@@ -6,6 +6,7 @@ use tr_analyze::model::Analysis;
 use tr_analyze::share;
 use tr_format::event::Comm;
 
+use crate::facts::verdicts::{COUNTS, NAMES};
 use crate::names::named;
 use crate::{units, who};
 
@@ -61,13 +62,7 @@ pub(super) enum Mostly {
     Outside(String, u64),
 }
 
-/// The most programs that a verdict names.
-const NAMES: usize = 3;
-/// One that had a twentieth of the time explains nothing.
-const COUNTS: u64 = 20;
-
 impl Verdict {
-    /// In one sentence.
     pub fn text(&self) -> String {
         let mut parts = Vec::new();
         if self.blame == Blame::Code {

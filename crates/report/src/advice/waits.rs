@@ -263,11 +263,6 @@ fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
     })
 }
 
-fn sleepers(facts: &Facts<'_>, slept: &[Slept]) -> BTreeSet<ProcessIx> {
-    let sleepers = slept.iter().filter_map(|it| facts.execution(it.by));
-    sleepers.map(|it| it.process).gather()
-}
-
 /// Whether a life has most of some sleeps, which are in order.
 fn lives(slept: &[Slept], start: Ktime, end: Ktime) -> bool {
     let until = slept.partition_point(|it| it.from <= end);
@@ -323,7 +318,9 @@ fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
 /// most of its sleeps.
 fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
     let lives = |start, end| lives(slept, start, end);
-    sleepers(facts, slept).into_iter().any(|ix| {
+    let sleepers = slept.iter().filter_map(|it| facts.execution(it.by));
+    let sleepers: BTreeSet<ProcessIx> = sleepers.map(|it| it.process).gather();
+    sleepers.into_iter().any(|ix| {
         let process = facts.analysis.process(ix);
         let children = process
             .children

@@ -15,7 +15,7 @@ use super::facts::{add, Facts};
 use super::programs;
 use super::{Candidate, Kind};
 use crate::facts::normal::{argument, Paths};
-use crate::units;
+use crate::{label, units};
 
 /// One task alone matters from this share of the path's time without waits for a CPU on: a tenth. Every build has
 /// shorter ones, such as a program's start.
@@ -50,7 +50,7 @@ fn everything(of: Box<[bool]>) -> Without {
 fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
     let all = facts
         .all()
-        .filter(|(_, it)| programs::role(&it.program) == Some(Role::Linker));
+        .filter(|(_, it)| label::role_of(&it.program) == Some(Role::Linker));
     let all = facts.set(all.map(|(group, _)| group));
     let is_linker = |group: Group| all.get(group as usize).copied().unwrap_or(false);
     let mut on_path: BTreeMap<Group, u64> = BTreeMap::new();
@@ -61,22 +61,16 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
             }
         }
     }
-    let mut linkers: Vec<(u64, Group)> = on_path.into_iter().map(|(it, ns)| (ns, it)).collect();
-    linkers.order_by_key(|(time, group)| (std::cmp::Reverse(*time), *group));
-    let times = linkers.iter().map(|(time, _)| *time);
-    let sum = times.fold(0, u64::saturating_add);
-    let (_, longest) = linkers.first()?;
-    let known = programs::known(&facts.execution(*longest)?.program)?;
-    let evidence: Vec<Group> = linkers.iter().map(|(_, group)| *group).collect();
-    let (name, s) = facts.names(*longest, evidence.iter().copied());
-    let finding = format!("{name} link{s} for {}", units::time(sum));
+    let (sum, longest) = facts.longest(&on_path)?;
+    let known = programs::known(&facts.execution(longest)?.program)?;
+    let (name, s) = facts.names(longest, on_path.keys().copied());
     Some(Candidate {
-        finding,
+        finding: format!("{name} link{s} for {}", units::time(sum)),
         action: known.action.into(),
         // The change applies to those beside the path as well.
         without: Without::work(all),
         cap: sum,
-        evidence,
+        evidence: on_path.into_keys().collect(),
         ..Candidate::of(Kind::Link)
     })
 }
@@ -249,7 +243,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         if tried_again.get(group as usize) == Some(&true) {
             continue;
         }
-        let role = programs::role(&it.program);
+        let role = label::role_of(&it.program);
         if matches!(role, Some(Role::Shell | Role::Jobs | Role::Tests)) {
             continue;
         }
@@ -293,7 +287,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     by_program.truncate(MOST);
     let candidate = |(program, (groups, sum)): (String, (Vec<Group>, u64))| {
         let first = groups.first()?;
-        let compiler = programs::role(&program) == Some(Role::Compiler);
+        let compiler = label::role_of(&program) == Some(Role::Compiler);
         let (name, s) = facts.names(*first, groups.iter().copied());
         Some(Candidate {
             finding: format!("{name} repeat{s} {} of work", units::time(sum)),
@@ -315,7 +309,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
 fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
     let words = |group: Group| -> Option<Vec<&[u8]>> {
         let program = facts.execution(group).map(|it| it.program.as_str());
-        let role = program.and_then(programs::role)?;
+        let role = program.and_then(label::role_of)?;
         let tells = |arg: &&[u8]| match role {
             Role::Jobs => arg.starts_with(b"-C") || arg.starts_with(b"--directory"),
             Role::Shell => arg.windows(3).any(|it| it == b"cd "),
@@ -360,7 +354,7 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
         }
         // The time of a shell that starts them is theirs.
         let shell = facts.execution(owner)?;
-        let shell = programs::role(&shell.program).is_none_or(|role| role == Role::Shell);
+        let shell = label::role_of(&shell.program).is_none_or(|role| role == Role::Shell);
         let set = facts.set(groups.iter().copied().chain(shell.then_some(owner)));
         let time = facts.on_path(&set, |kind, _| kind != Time::Sleep);
         let name = facts.name(owner);

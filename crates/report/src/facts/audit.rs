@@ -17,6 +17,9 @@ use crate::{label, units};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Audit {
     pub tasks: u64,
+    /// By the events.
+    #[serde(skip)]
+    switches: u64,
     /// Tasks with equal numbers of voluntary and of involuntary switches.
     pub switches_equal: u64,
     pub switches_equal_in_sum: u64,
@@ -73,37 +76,41 @@ impl Doubt {
     }
 }
 
-/// The sums from which doubts arise.
-#[derive(Clone, Copy, Debug, Default)]
-struct AuditSums {
-    tasks: u64,
-    switches: u64,
-    on_cpu: u64,
-    unknown: u64,
-    kernel: u64,
-    /// Of the tasks to which the kernel gives more, less their unknown time.
-    kernel_more: u64,
-    run_queue: Option<RunQueueByKernel>,
-    impossible: Option<Impossible>,
-}
-
 /// Nothing follows from less in a task, and at a switch, in ns: the two stamps of a switch and
 /// of a waking differ.
 const NOISE: (u64, u64) = (1_000_000, 10_000);
 
-impl AuditSums {
+impl Audit {
+    /// The sums, without what needs all tasks in an order.
+    fn sums(analysis: &Analysis) -> Audit {
+        let mut sums = Audit::default();
+        whole(analysis).for_each(|(thread, kernel)| sums.add(thread, kernel));
+        sums.beyond_bounds = sums.doubts();
+        sums
+    }
+
     fn add(&mut self, thread: &Thread, kernel: &KernelFigures) {
         let times = thread.times_by_events();
-        let switches = thread.switches.voluntary + thread.switches.involuntary;
-        let most = times.on_cpu.saturating_add(times.unknown);
-        let more = kernel.sum_exec_runtime.saturating_sub(most);
+        let (switches, counted) = switches(thread, kernel);
+        let by_kind = (thread.switches.voluntary, thread.switches.involuntary);
+        let by_kind = by_kind == (kernel.nvcsw, kernel.nivcsw);
+        let (run, most) = (
+            kernel.sum_exec_runtime,
+            times.on_cpu.saturating_add(times.unknown),
+        );
         let sums = [
             (&mut self.tasks, 1),
             (&mut self.switches, switches),
-            (&mut self.on_cpu, times.on_cpu),
-            (&mut self.unknown, times.unknown),
-            (&mut self.kernel, kernel.sum_exec_runtime),
-            (&mut self.kernel_more, more),
+            (&mut self.switches_equal, by_kind.into()),
+            (
+                &mut self.switches_equal_in_sum,
+                (switches == counted).into(),
+            ),
+            (&mut self.on_cpu_ns, times.on_cpu),
+            (&mut self.unknown_ns, times.unknown),
+            (&mut self.kernel_ns, run),
+            (&mut self.events_more_ns, times.on_cpu.saturating_sub(run)),
+            (&mut self.kernel_more_ns, run.saturating_sub(most)),
         ];
         for (sum, term) in sums {
             *sum = sum.saturating_add(term);
@@ -131,12 +138,12 @@ impl AuditSums {
         let mut doubts = Vec::new();
         let (a_task, a_switch) = NOISE;
         let switches = self.switches.saturating_mul(a_switch);
-        if beyond(self.kernel_more, self.kernel / 10, switches) {
+        if beyond(self.kernel_more_ns, self.kernel_ns / 10, switches) {
             doubts.push(Doubt {
                 figure: "on_cpu",
-                events_ns: self.on_cpu,
-                unknown_ns: self.unknown,
-                kernel_ns: self.kernel,
+                events_ns: self.on_cpu_ns,
+                unknown_ns: self.unknown_ns,
+                kernel_ns: self.kernel_ns,
             });
         }
         if let Some(queue) = self.run_queue {
@@ -164,8 +171,8 @@ impl AuditSums {
 /// because the kernel counted other switches. Else each of its sleeps has its switch-out and its
 /// waking: the task was in no run queue then.
 fn most_delay(thread: &Thread, kernel: &KernelFigures, times: &Times) -> Option<u64> {
-    let switches = thread.switches.voluntary + thread.switches.involuntary;
-    if switches != kernel.nvcsw.saturating_add(kernel.nivcsw) {
+    let (switches, counted) = switches(thread, kernel);
+    if switches != counted {
         return None;
     }
     let (a_task, a_switch) = NOISE;
@@ -184,20 +191,20 @@ fn whole(analysis: &Analysis) -> impl Iterator<Item = (&Thread, &KernelFigures)>
     })
 }
 
-fn sums(analysis: &Analysis) -> AuditSums {
-    let mut sums = AuditSums::default();
-    whole(analysis).for_each(|(thread, kernel)| sums.add(thread, kernel));
-    sums
+/// A thread's switches by the events, and by the kernel.
+fn switches(thread: &Thread, kernel: &KernelFigures) -> (u64, u64) {
+    let switches = thread.switches.voluntary + thread.switches.involuntary;
+    (switches, kernel.nvcsw.saturating_add(kernel.nivcsw))
 }
 
 /// The figures of an analysis that the kernel's totals contradict.
 pub fn doubts(analysis: &Analysis) -> Vec<Doubt> {
-    sums(analysis).doubts()
+    Audit::sums(analysis).beyond_bounds
 }
 
 /// The kernel's figures that cannot be right.
 pub fn impossible(analysis: &Analysis) -> Option<Impossible> {
-    sums(analysis).impossible
+    Audit::sums(analysis).impossible
 }
 
 /// Tasks for which the kernel counted more time in run queues than they had: they slept then, as
@@ -265,47 +272,34 @@ pub struct Worst {
 const WORST: usize = 5;
 
 pub fn audit(analysis: &Analysis) -> Audit {
-    let mut out = Audit::default();
-    let mut compared: Vec<(u64, &Thread, Worst)> = Vec::new();
+    let mut out = Audit::sums(analysis);
+    let mut compared: Vec<(u64, &Thread, &KernelFigures)> = Vec::new();
     let mut by_switch: Vec<u64> = Vec::new();
-    let sums = sums(analysis);
     for (thread, kernel) in whole(analysis) {
-        let (switches, times) = (thread.switches, thread.times_by_events());
-        let task = Worst {
-            tid: thread.tid.0,
-            label: String::new(),
-            on_cpu_ns: times.on_cpu,
-            unknown_ns: times.unknown,
-            kernel_ns: kernel.sum_exec_runtime,
-            switches: switches.voluntary + switches.involuntary,
-            kernel_switches: kernel.nvcsw.saturating_add(kernel.nivcsw),
-        };
-        let equal = (switches.voluntary, switches.involuntary) == (kernel.nvcsw, kernel.nivcsw);
-        let add = |sum: &mut u64, ns: u64| *sum = sum.saturating_add(ns);
-        add(&mut out.switches_equal, equal.into());
-        let equal = task.switches == task.kernel_switches;
-        add(&mut out.switches_equal_in_sum, equal.into());
-        let more = task.on_cpu_ns.saturating_sub(task.kernel_ns);
-        add(&mut out.events_more_ns, more);
-        let difference = task.on_cpu_ns.abs_diff(task.kernel_ns);
-        if task.unknown_ns == 0 {
-            by_switch.push(difference / task.switches.max(1));
+        let times = thread.times_by_events();
+        let difference = times.on_cpu.abs_diff(kernel.sum_exec_runtime);
+        if times.unknown == 0 {
+            by_switch.push(difference / switches(thread, kernel).0.max(1));
         }
-        compared.push((difference, thread, task));
+        compared.push((difference, thread, kernel));
     }
-    out.tasks = sums.tasks;
-    (out.on_cpu_ns, out.unknown_ns, out.kernel_ns) = (sums.on_cpu, sums.unknown, sums.kernel);
-    out.kernel_more_ns = sums.kernel_more;
-    (out.run_queue, out.impossible) = (sums.run_queue, sums.impossible);
-    out.beyond_bounds = sums.doubts();
     compared.order_by_key(|(difference, thread, _)| (*difference, thread.start, thread.tid));
     by_switch.sort_unstable();
     let differences = compared.iter().map(|(difference, ..)| *difference);
     out.differences_ns = quantiles(&differences.collect::<Vec<_>>());
     out.switch_differences_ns = quantiles(&by_switch);
-    for (_, thread, mut worst) in compared.into_iter().rev().take(WORST) {
-        worst.label = label::label(analysis.process(thread.process));
-        out.worst.push(worst);
+    for (_, thread, kernel) in compared.into_iter().rev().take(WORST) {
+        let (times, (switches, kernel_switches)) =
+            (thread.times_by_events(), switches(thread, kernel));
+        out.worst.push(Worst {
+            tid: thread.tid.0,
+            label: label::label(analysis.process(thread.process)),
+            on_cpu_ns: times.on_cpu,
+            unknown_ns: times.unknown,
+            kernel_ns: kernel.sum_exec_runtime,
+            switches,
+            kernel_switches,
+        });
     }
     out
 }

@@ -8,6 +8,8 @@ use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_format::event::Reason;
 
+use super::{major_faults, processes_of};
+
 /// The figures of threads and their processes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DiskSum {
@@ -85,19 +87,12 @@ pub(crate) fn sum(
     on_path: Option<&HashMap<ThreadIx, u64>>,
 ) -> DiskSum {
     let mut sum = DiskSum::default();
-    let mut processes: Vec<_> = threads
-        .iter()
-        .map(|ix| analysis.thread(*ix).process)
-        .collect();
-    processes.sort_unstable();
-    processes.dedup();
-    let processes = || processes.iter().map(|ix| analysis.process(*ix));
+    let processes = processes_of(analysis, threads);
     let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
     // A process that has not exited has no figures yet, but for threads of it that have.
-    sum.io = processes().filter_map(|it| it.io).reduce(add);
-    sum.part = processes().any(|it| it.alive || it.io.is_none());
-    let faults = processes().filter_map(|it| it.faults);
-    sum.major_faults = faults.map(|(_, major)| major).reduce(u64::saturating_add);
+    sum.io = processes.iter().filter_map(|it| it.io).reduce(add);
+    sum.part = processes.iter().any(|it| it.alive || it.io.is_none());
+    sum.major_faults = major_faults(&processes);
     for ix in threads {
         sum.wait(analysis, *ix);
     }

@@ -27,7 +27,7 @@ use crate::steps::{Step, StepIx, StepKind, Steps};
 use crate::{exit, label, query, units};
 
 /// A process or a step that failed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Failed {
     /// Its label, escaped for a terminal.
     pub name: String,
@@ -65,13 +65,12 @@ impl Failed {
     }
 }
 
-/// What failed in a recording.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Failures {
     /// Those that count, the gravest first.
     pub told: Vec<Failed>,
-    /// COMMAND failed.
-    pub command: bool,
+    /// COMMAND failed: the place among them of what explains that.
+    pub command: Option<usize>,
     /// The number of COMMAND's processes that failed and do not count: what one that succeeded asked, or an earlier
     /// program of the same process.
     pub tolerated: usize,
@@ -84,13 +83,14 @@ pub(crate) struct Failures {
     pub calm: Vec<ProcessIx>,
 }
 
-/// The most failures that a pipeline hid.
 const HIDDEN: usize = 4;
+
+/// The most failures that led to COMMAND's beside the one that explains it best, and that are told with what they led to.
+const BRANCHES: usize = 100;
 
 /// The most subshells around a tool in a pipeline, and the most commands after it.
 const SUBSHELLS: usize = 8;
 
-/// The most failures of [`Failures::beside`].
 const BESIDE: usize = 3;
 
 /// The order in which failures are told.
@@ -267,8 +267,6 @@ struct Finder<'a> {
     sure: Sure<'a>,
     tests: Tests,
     root: Option<ProcessIx>,
-    /// For each process the start of its last child.
-    last_start: Vec<Ktime>,
     /// For a process the ends of the children that failed by themselves, in order.
     failures: BTreeMap<ProcessIx, Vec<Ktime>>,
     /// The processes whose children that failed are tries of one command line, or one job beside others.
@@ -285,13 +283,6 @@ impl<'a> Finder<'a> {
         (sure, tests): (Sure<'a>, Tests),
         root: Option<ProcessIx>,
     ) -> Finder<'a> {
-        let last = |process: &Process| {
-            let starts = process
-                .children
-                .iter()
-                .map(|ix| analysis.process(*ix).start);
-            starts.max().unwrap_or_default()
-        };
         // What the parent's program started, and that started a program itself.
         let jobs = |parent: &'a Process| {
             let children = parent.children.iter();
@@ -327,7 +318,6 @@ impl<'a> Finder<'a> {
             sure,
             tests,
             root,
-            last_start: analysis.processes.iter().map(last).collect(),
             failures,
             alike,
             leads: Vec::new(),
@@ -363,7 +353,9 @@ impl<'a> Finder<'a> {
             .collect();
         chain.reverse();
         let hidden = self.hidden(failed);
-        let in_chain: BTreeSet<ProcessIx> = hidden.iter().flatten().chain(&chain).copied().gather();
+        let mut in_chain: BTreeSet<ProcessIx> =
+            hidden.iter().flatten().chain(&chain).copied().gather();
+        let branches = self.branches(&chosen, &mut in_chain);
         let mut found: Vec<(Rank, Failed)> = Vec::new();
         let (mut tolerated, mut unclear, mut calm) = (0, Vec::new(), Vec::new());
         // What a time-out above ended.
@@ -420,11 +412,15 @@ impl<'a> Finder<'a> {
         found.extend(self.cause(&chain).map(|cause| (Rank::Command, cause)));
         let hidden = hidden.iter().filter_map(|it| self.cause(it));
         found.extend(hidden.map(|cause| (Rank::Reason, cause)));
+        found.extend(branches.iter().filter_map(|it| {
+            let rank = self.rank(*it.first()?).unwrap_or(Rank::Reason);
+            Some((rank, self.cause(it)?))
+        }));
         self.held(&mut found, judged);
         found.order_by_key(|(rank, it)| (*rank, Reverse(it.after), it.pid));
         Failures {
+            command: found.iter().position(|(rank, _)| *rank == Rank::Command),
             told: found.into_iter().map(|(_, it)| it).collect(),
-            command: !chain.is_empty(),
             tolerated,
             beside: self.beside(&chain, &unclear),
             unclear: unclear.len(),
@@ -468,6 +464,43 @@ impl<'a> Finder<'a> {
             (!told).then(|| [chain, vec![root]].concat())
         });
         chains.flatten().collect()
+    }
+
+    /// The failures that led to COMMAND's beside those in `told`, such as those of jobs at once: each from what explains it
+    /// up to COMMAND.
+    fn branches(
+        &self,
+        chosen: &BTreeSet<ProcessIx>,
+        told: &mut BTreeSet<ProcessIx>,
+    ) -> Vec<Vec<ProcessIx>> {
+        let mut branches = Vec::new();
+        // Parents come first.
+        for ix in chosen {
+            let counts = |ix: &ProcessIx| {
+                let tests = &self.tests;
+                let is_test = tests.is_failed.contains(ix) || tests.is_asked.contains(ix);
+                chosen.contains(ix) && !told.contains(ix) && !is_test
+            };
+            if !self.leads(*ix) || !counts(ix) {
+                continue;
+            }
+            if branches.len() == BRANCHES {
+                break;
+            }
+            let below = self.chain(Some(*ix)).into_iter();
+            let mut branch: Vec<ProcessIx> = below.take_while(counts).collect();
+            branch.reverse();
+            told.extend(&branch);
+            let above = self.analysis.ancestors(*ix);
+            let above = above.take_while(|ix| self.leads(*ix));
+            branch.extend(above.filter(|ix| chosen.contains(ix)));
+            branches.push(branch);
+        }
+        branches
+    }
+
+    fn leads(&self, ix: ProcessIx) -> bool {
+        self.leads.get(ix.0 as usize) == Some(&true)
     }
 
     /// Whether a process is a build tool or a test runner whose output another process read to its end, in a shell
@@ -590,7 +623,7 @@ impl<'a> Finder<'a> {
             ..self.process(*ix)
         });
         let mut above: Vec<Failed> = above.collect();
-        if let Some(command) = above.last_mut() {
+        if let Some(command) = above.last_mut().filter(|it| it.process == self.root) {
             command.name = "the command".into();
             if command.process.is_some_and(|ix| !self.fails(ix)) {
                 command.end += " all the same";
@@ -621,8 +654,7 @@ impl<'a> Finder<'a> {
                 false => rank,
             });
         }
-        let leads = self.leads.get(ix.0 as usize) == Some(&true);
-        (leads && !self.tests.is_failed.contains(&ix)).then_some(Rank::Reason)
+        (self.leads(ix) && !self.tests.is_failed.contains(&ix)).then_some(Rank::Reason)
     }
 
     /// A process, which may have been killed with what was below it.
@@ -647,10 +679,7 @@ impl<'a> Finder<'a> {
             after: ran(process),
             pid: Some(process.pid.0),
             process: Some(ix),
-            above: Vec::new(),
-            perhaps: false,
-            step: None,
-            held: None,
+            ..Failed::default()
         }
     }
 
@@ -669,10 +698,8 @@ impl<'a> Finder<'a> {
             after: step.wall(),
             pid: own.map(|ix| self.analysis.process(ix).pid.0),
             process: step.process,
-            above: Vec::new(),
-            perhaps: false,
             step: Some(at),
-            held: None,
+            ..Failed::default()
         }
     }
 
@@ -731,8 +758,8 @@ impl<'a> Finder<'a> {
 
     /// Whether a parent started nothing after a child's end.
     fn is_last(&self, child: &Process, parent: ProcessIx) -> bool {
-        let last_start = self.last_start.get(parent.0 as usize);
-        last_start.is_none_or(|start| *start <= child.end)
+        let last = self.analysis.process(parent).children.last();
+        last.is_none_or(|ix| self.analysis.process(*ix).start <= child.end)
     }
 
     /// Whether a parent started nothing after a child's end, and soon ended itself.
@@ -829,17 +856,14 @@ enum Passes {
 
 fn passes(process: &Process) -> Passes {
     let first = process.argv.args().next().unwrap_or_default();
-    let path = String::from_utf8_lossy(first);
-    let interpreter = tools::by_name(label::base(path.trim_start_matches('-')));
-    let named = named(process);
-    let family = named.as_ref().map(|(tool, _)| tool.family);
-    match named.and_then(|(tool, verb)| tool.role(verb.as_deref())) {
+    let interpreter = tools::by_path(first.strip_prefix(b"-").unwrap_or(first));
+    match role(process) {
         Some(Role::Jobs) => return Passes::Any,
         Some(Role::Tests) => return Passes::Tests,
         Some(Role::Configure) => return Passes::Last,
         _ => {}
     }
-    match family {
+    match family(process) {
         Some(
             Family::Builder
             | Family::Cargo
@@ -865,14 +889,6 @@ fn is_killed_itself(process: &Process) -> bool {
     signal.is_some_and(|it| it != INTERRUPT) && exits()
 }
 
-/// The tool that a process's label names, with its verb.
-fn named(process: &Process) -> Option<(&'static tools::Tool, Option<String>)> {
-    let program = label::program(process);
-    let mut words = program.split(' ');
-    let tool = tools::by_name(words.next()?)?;
-    Some((tool, words.next().map(str::to_owned)))
-}
-
 /// For each process whether the test runner above it passed: a test that failed there was to fail (`WILL_FAIL` of
 /// ctest, `should_fail` of meson), or has passed since.
 fn expected(analysis: &Analysis) -> Vec<bool> {
@@ -896,7 +912,6 @@ fn runs_jobs(process: &Process) -> bool {
 /// A tool whose failure is one, whatever a script makes of it: a build or tests, no make that says what it would do, and
 /// nothing that runs any command.
 fn decides(process: &Process) -> bool {
-    let tool = named(process).map(|(tool, _)| tool.family);
     let asks = || {
         let mut args = process.argv.args().skip(1);
         args.any(|arg| match arg {
@@ -905,7 +920,7 @@ fn decides(process: &Process) -> bool {
             _ => false,
         })
     };
-    match tool {
+    match family(process) {
         Some(Family::Xargs | Family::Parallel) => false,
         Some(Family::Make | Family::Ninja) => runs_jobs(process) && !asks(),
         _ => runs_jobs(process),
@@ -916,20 +931,25 @@ fn decides(process: &Process) -> bool {
 const ASKS: &str = "--dry-run --just-print --print-data-base --question --recon --touch";
 
 fn role(process: &Process) -> Option<Role> {
-    let (tool, verb) = named(process)?;
-    tool.role(verb.as_deref())
+    label::role(&label::program(process), &process.argv)
+}
+
+fn family(process: &Process) -> Option<Family> {
+    let program = label::program(process);
+    let (tool, _) = label::tool_of(&program)?;
+    Some(tool.family)
 }
 
 /// A program that ends at once for a child's failure does so within this time, in ns.
 const AT_ONCE: u64 = 500_000_000;
 
-/// What scripts ask by its status, separated by spaces.
-const QUESTIONS: &str =
-    "[ egrep fgrep getent grep pgrep pidof pkg-config pkgconf readlink test which";
+/// What scripts ask by its status beside what is known to answer questions, separated by spaces.
+const QUESTIONS: &str = "[ egrep fgrep getent grep pgrep pidof test";
 
 /// A program that scripts ask. It is the reason of a failure only if the script ends with its status right after it.
 fn is_question(process: &Process) -> bool {
-    label::has(QUESTIONS, label::program(process).as_bytes())
+    let asked = || label::has(QUESTIONS, label::program(process).as_bytes());
+    family(process) == Some(Family::Query) || asked()
 }
 
 /// A child that took a part of a script's time is no mere question: one in so many.

@@ -17,17 +17,12 @@ use crate::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
 named! {
     /// CPU time that the machine gave to others, and waits for its resources.
     pub enum Load {
-        /// CPU time of other tasks.
         Others = "others", "CPU time of other tasks";
-        /// CPU time that the hypervisor took.
         Stolen = "stolen", "stolen by the hypervisor";
         /// The quota of the cgroup.
         Throttled = "throttled", "throttled by a quota";
-        /// Some tasks stalled on CPU.
         Cpu = "cpu-pressure", STALLED_CPU;
-        /// Some tasks stalled on memory.
         Memory = "memory-pressure", STALLED_MEMORY;
-        /// Some tasks stalled on block I/O.
         Io = "io-pressure", STALLED_IO;
     }
 }
@@ -47,11 +42,6 @@ impl Loads {
     /// A load in ns, if it is known.
     pub(crate) fn load(&self, load: Load) -> Option<u64> {
         self.loads.get(&load).copied()
-    }
-
-    /// CPU time of the build without the part that the hypervisor took, in ns.
-    pub(crate) fn work(&self) -> Option<u64> {
-        self.work
     }
 
     /// Of a whole recording.

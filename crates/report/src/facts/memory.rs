@@ -1,12 +1,14 @@
 //! The memory of processes, and their waits for it.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use tr_analyze::memory::{killed, waits, MemoryKind};
-use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
+use tr_analyze::model::{Analysis, ThreadIx};
 use tr_format::counters::{Counter, Counters};
 use tr_format::event::Ktime;
 use tr_format::meta::Extra;
+
+use super::{major_faults, processes_of};
 
 /// Threads that reclaim memory so often evict pages that they read again.
 const MANY_RECLAIMS: u64 = 100;
@@ -143,14 +145,9 @@ pub(crate) fn sum(
     facts: &HashMap<ThreadIx, Vec<MemoryKind>>,
 ) -> MemorySum {
     let mut sum = MemorySum::of(analysis);
-    let processes: HashSet<ProcessIx> = threads
-        .iter()
-        .map(|ix| analysis.thread(*ix).process)
-        .collect();
-    let processes = || processes.iter().map(|ix| analysis.process(*ix));
-    sum.peak = processes().filter_map(|it| it.max_rss).max();
-    let faults = processes().filter_map(|it| it.faults);
-    sum.major_faults = faults.map(|(_, major)| major).reduce(u64::saturating_add);
+    let processes = processes_of(analysis, threads);
+    sum.peak = processes.iter().filter_map(|it| it.max_rss).max();
+    sum.major_faults = major_faults(&processes);
     let mine = threads.iter().filter_map(|ix| facts.get(ix));
     mine.flatten().for_each(|fact| sum.add(*fact));
     sum

@@ -89,12 +89,10 @@ impl Remotes {
         remotes
     }
 
-    /// The DNS name.
     pub fn name(&self, host: Host) -> Option<String> {
         self.names.get(&host.address()).cloned()
     }
 
-    /// The program.
     pub fn server(&self, host: Host) -> Option<String> {
         let server = self.servers.get(&host).copied().flatten();
         server.map(|comm| who::comm(&comm))
@@ -110,7 +108,6 @@ impl Remotes {
     }
 }
 
-/// Sums over connections.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct NetworkSum {
     pub connections: u64,

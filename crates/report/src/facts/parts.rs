@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::kinds::Kind;
+use tr_analyze::share;
 
 use crate::names::named;
 
@@ -25,7 +26,6 @@ named! {
         Network = "network", "waits for the network";
         /// Timers, and what is not known better.
         Sleep = "sleep", "sleep";
-        /// Tasks that are not recorded.
         Outside = "outside", "waits for tasks not recorded";
         /// A terminal, a stop, another wait in the kernel.
         Other = "other", "other waits";
@@ -85,7 +85,6 @@ impl PartTimes {
         self.0.get(&part).copied().unwrap_or(0)
     }
 
-    /// Several parts.
     pub fn sum(&self, of: impl Fn(Part) -> bool) -> u64 {
         let parts = self.0.iter().filter(|(part, _)| of(**part));
         parts.fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
@@ -98,6 +97,17 @@ impl PartTimes {
 
     pub fn add_all(&mut self, other: &PartTimes) {
         other.0.iter().for_each(|(part, ns)| self.add(*part, *ns));
+    }
+
+    /// The time in which it could run, with a CPU or without, in ns.
+    pub fn wanted(&self) -> u64 {
+        self.sum(|part| part == Part::Work || part.is_starved())
+    }
+
+    /// The part of that time on a CPU, in percent.
+    pub fn share(&self) -> Option<u64> {
+        let wanted = self.wanted();
+        (wanted > 0).then(|| share(100, self.get(Part::Work), wanted))
     }
 
     /// Moves time from a part to another one; returns what that part did not have.

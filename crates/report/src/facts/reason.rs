@@ -13,11 +13,8 @@ named! {
         Woken = "woken", "run queue, after a wake-up";
         /// It is in a run queue after another task preempted it.
         Preempted = "preempted", "run queue, preempted";
-        /// It waits for its child.
         Child = "child", "its child";
-        /// It waits for its vfork child's exec or exit.
         Vfork = "vfork", "its vfork child";
-        /// It waits for a job slot of a build tool.
         Slot = "slot", "a job slot";
         /// It reads from or writes to a pipe.
         Pipe = "pipe", "a pipe";

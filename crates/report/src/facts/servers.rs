@@ -18,8 +18,8 @@ struct Sum {
     cpu: u64,
     /// ns of the critical path.
     path: u64,
-    /// Processes that are not recorded, and that were answered, too.
-    others: Vec<String>,
+    /// A process that is not recorded, and that was answered, too.
+    other: Option<String>,
 }
 
 /// Each name of servers in words, the longest on the path first: `server sccache (shared): 12.3 s of CPU for
@@ -31,7 +31,7 @@ pub(crate) fn words(analysis: &Analysis, path: Option<&CriticalPath>) -> Vec<Str
         let sum = sums.entry(label::server(process)).or_default();
         sum.count += 1;
         sum.cpu = sum.cpu.saturating_add(process.tree.times.on_cpu);
-        sum.others.extend(other(analysis, server));
+        sum.other = sum.other.take().or_else(|| other(analysis, server));
     }
     let of = owners(analysis);
     for segment in path.iter().flat_map(|path| &path.segments) {
@@ -55,7 +55,7 @@ fn said(name: &str, sum: &Sum, with_path: bool) -> String {
         out += &format!(" × {}", units::count(sum.count));
     }
     let cpu = units::time(sum.cpu);
-    match sum.others.first() {
+    match &sum.other {
         None => out += &format!(": {cpu} of CPU for this build"),
         Some(other) => out += &format!(": {cpu} of CPU, for this build and for {other}"),
     }

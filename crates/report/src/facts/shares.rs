@@ -13,12 +13,13 @@ use crate::{units, warnings};
 pub(crate) struct CpuShares {
     whole: u64,
     /// The recorded tasks; of a recording of the whole machine COMMAND's.
-    build: Option<u64>,
+    pub build: Option<u64>,
     /// Other tasks.
-    others: Option<u64>,
+    pub others: Option<u64>,
     /// The hypervisor.
-    stolen: Option<u64>,
-    idle: Option<u64>,
+    pub stolen: Option<u64>,
+    /// No task wanted a CPU.
+    pub idle: Option<u64>,
     /// The build may have used more.
     least: bool,
 }
@@ -84,26 +85,6 @@ impl CpuShares {
             least: self.least && (!own.is_part() || warnings::is_much(unknown, build)),
             ..self
         }
-    }
-
-    /// The build's CPU time, in ns.
-    pub fn build(&self) -> Option<u64> {
-        self.build
-    }
-
-    /// Other tasks' CPU time, in ns.
-    pub fn others(&self) -> Option<u64> {
-        self.others
-    }
-
-    /// The time that the hypervisor had, in ns.
-    pub fn stolen(&self) -> Option<u64> {
-        self.stolen
-    }
-
-    /// The time in which no task wanted a CPU, in ns.
-    pub fn idle(&self) -> Option<u64> {
-        self.idle
     }
 
     /// The words before that.

@@ -153,10 +153,10 @@ object! {
 
     // The CPUs' time: of the build, others, the hypervisor, nobody.
     Shares(shares: &CpuShares) {
-        build: Option<u64> = shares.build(),
-        others: Option<u64> = shares.others(),
-        stolen: Option<u64> = shares.stolen(),
-        idle: Option<u64> = shares.idle(),
+        build: Option<u64> = shares.build,
+        others: Option<u64> = shares.others,
+        stolen: Option<u64> = shares.stolen,
+        idle: Option<u64> = shares.idle,
     }
 
     // What failed and counts, the gravest first; with those above the cause of COMMAND's failure.
@@ -166,7 +166,7 @@ object! {
         // What failed and led to what is not known: how many, and the first.
         unclear: usize = failures.unclear,
         beside: Vec<String> = failures.beside.iter().map(|it| format!("{} {}", it.name, it.end)).collect(),
-        command: bool = failures.command,
+        command: bool = failures.command.is_some(),
         tolerated: usize = failures.tolerated,
         // Those that do not count, others' too.
         calm: Vec<u32> = failures.calm.iter().map(|it| it.0).collect(),

@@ -11,6 +11,7 @@ use tr_analyze::tools::{self, Family, Role};
 
 use crate::advice::facts::{Execution, Facts};
 use crate::advice::programs;
+use crate::label;
 
 /// Programs that make or change the files among their arguments.
 const MAKERS: &[&str] = &[
@@ -172,7 +173,7 @@ fn of_owner(tools: &Tools, files: &[Files], jobs: &[usize], after: &mut [After])
         };
         let ended = |other: &&&Job| other.end <= job.start;
         // Two compilations do not need each other, not even of one source.
-        let compiles = programs::role(&its.program.1) == Some(Role::Compiler);
+        let compiles = label::role_of(&its.program.1) == Some(Role::Compiler);
         let of = |it: &ProcessIx| numbers.get(it).and_then(|at| files.get(*at));
         let other =
             |it: &ProcessIx| of(it).is_none_or(|of| !compiles || of.program.1 != its.program.1);

@@ -621,9 +621,7 @@ fn most_others(analysis: &Analysis, recorded: u64) -> Option<u64> {
         return None;
     }
     let shares = CpuShares::of(analysis);
-    let had = shares
-        .others()?
-        .saturating_add(shares.stolen().unwrap_or(0));
+    let had = shares.others?.saturating_add(shares.stolen.unwrap_or(0));
     let had = had.saturating_mul(1000) / recorded.max(1);
     let cpus = (analysis.meta.cpus.len() as u64).saturating_mul(1000);
     let left = cpus.checked_sub(had).filter(|left| *left > 0)?;

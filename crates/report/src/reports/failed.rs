@@ -21,7 +21,7 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     let failures = Failures::new(view.analysis, view.chosen, None);
     let shown = failures.told.iter().enumerate();
     // COMMAND's own stands among them, wherever it is.
-    let shown = shown.filter(|(at, it)| *at < FEW || !it.above.is_empty());
+    let shown = shown.filter(|(at, _)| *at < FEW || Some(*at) == failures.command);
     let mut count = 0;
     // Of jobs that ended together one says why.
     let mut held = shown.clone().find_map(|(_, it)| it.held.as_ref());
@@ -36,8 +36,8 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
         count += 1;
     }
     let (unclear, tolerated) = match failures.command {
-        true => (failures.unclear, failures.tolerated),
-        false => (0, 0),
+        Some(_) => (failures.unclear, failures.tolerated),
+        None => (0, 0),
     };
     let mut parts = Vec::new();
     if let more @ 1.. = failures.told.len() - count + unclear {

@@ -13,6 +13,7 @@ use super::recipe;
 use super::rules::{self, Found, Tests};
 use super::spans::{self, Span};
 use super::{at, Since, Step, StepIx, StepKind, Steps};
+use crate::ancestors::from_parents_to_children;
 use crate::{escape, label};
 
 pub(super) fn steps(analysis: &Analysis) -> Steps {
@@ -75,20 +76,6 @@ fn places(list: &[Step]) -> Vec<(usize, usize)> {
     places
 }
 
-/// All processes; a parent comes before its children.
-fn from_parents_to_children(analysis: &Analysis) -> Vec<ProcessIx> {
-    let mut order = Vec::with_capacity(analysis.processes.len());
-    let roots = analysis.process_ids();
-    for start in roots.filter(|ix| analysis.process(*ix).parent.is_none()) {
-        let mut open = vec![start];
-        while let Some(ix) = open.pop() {
-            order.push(ix);
-            open.extend(analysis.process(ix).children.iter().rev());
-        }
-    }
-    order
-}
-
 struct Build<'a> {
     analysis: &'a Analysis,
     spans: HashMap<ProcessIx, Vec<&'a Span>>,
@@ -107,6 +94,8 @@ struct Build<'a> {
 
 enum Change<'a> {
     End(&'a Span),
+    /// The steps around change.
+    Around,
     Exec(usize, &'a ExecSpan),
     Begin(&'a Span),
 }
@@ -117,23 +106,39 @@ impl Build<'_> {
         self.first = self.list.len();
         // A server works for other steps than the one that asked it first.
         let around = self.forked_in(process).filter(|_| !process.shared);
-        let changes = self.changes(ix, process, around);
-        let (leader, others) = match process.threads.split_first() {
-            Some((leader, others)) => (*leader, others),
-            None => return,
+        let spans = self.spans.remove(&ix).unwrap_or_default();
+        let changes = self.changes(vec![(process.start, around)], spans, Some((ix, process)));
+        let Some((leader, others)) = process.threads.split_first() else {
+            return;
         };
-        let since = self.spans_of(leader, changes.clone());
-        self.set(leader, since);
+        let since = self.spans_of(*leader, changes.clone());
+        self.set(*leader, since);
         for thread in others {
-            let since = self.thread(ix, leader, *thread, &changes);
+            let since = self.thread(ix, *leader, *thread, &changes);
             let since = self.spans_of(*thread, since);
             self.set(*thread, since);
         }
     }
 
+    /// Sets a thread's steps. What it does after the end of one, such as a daemon that the step started, is the work of
+    /// the step around that.
     fn set(&mut self, thread: ThreadIx, since: Vec<Since>) {
+        let end = self.analysis.thread(thread).end;
+        let ends = since.iter().skip(1).map(|(time, _)| *time).chain([end]);
+        let mut cut = Vec::with_capacity(since.len());
+        for ((mut from, mut step), to) in since.iter().copied().zip(ends) {
+            let of = |step: Option<StepIx>| self.list.get(step?);
+            while let Some(ended) = of(step).filter(|it| it.to < to) {
+                if from < ended.to {
+                    cut.push((from, step));
+                    from = ended.to;
+                }
+                step = ended.parent;
+            }
+            cut.push((from, step));
+        }
         if let Some(threads) = self.threads.get_mut(thread.0 as usize) {
-            *threads = since;
+            *threads = cut;
         }
     }
 
@@ -166,36 +171,50 @@ impl Build<'_> {
         last.map_or(Tests::None, |(_, tests)| *tests)
     }
 
-    /// The steps of a process's first thread in order of time.
-    fn changes(&mut self, ix: ProcessIx, process: &Process, around: Option<StepIx>) -> Vec<Since> {
+    /// Puts spans, and the programs of a process, over the steps around them.
+    fn changes(
+        &mut self,
+        around: Vec<Since>,
+        spans: Vec<&Span>,
+        process: Option<(ProcessIx, &Process)>,
+    ) -> Vec<Since> {
+        let begin = around.first().map_or(Ktime(0), |(time, _)| *time);
         let mut changes: Vec<(Ktime, u8, Change)> = Vec::new();
-        let execs = process.execs.iter().enumerate();
+        changes.extend(around.iter().map(|(time, _)| (*time, 1, Change::Around)));
+        let execs = process
+            .iter()
+            .flat_map(|(_, it)| it.execs.iter().enumerate());
         changes.extend(execs.map(|(n, exec)| (exec.start, 2, Change::Exec(n, exec))));
-        for span in self.spans.remove(&ix).unwrap_or_default() {
+        for span in spans {
             let begin = if span.whole { 1 } else { 3 };
             changes.push((span.from, begin, Change::Begin(span)));
             changes.push((span.to, 0, Change::End(span)));
         }
         changes.order_by_key(|(time, order, _)| (*time, *order));
-        // The steps that the process is in, the innermost last; of a span with its end.
+        // The steps inside those around, the innermost last; of a span with its end.
         let mut inside: Vec<(StepIx, Option<&Span>)> = Vec::new();
-        let mut since = vec![(process.start, around)];
+        let mut since: Vec<Since> = Vec::new();
         for (time, _, change) in changes {
+            // A file's times may be a little early.
+            let around = at(&around, time.max(begin));
             let now = inside.last().map(|(step, _)| *step).or(around);
-            match change {
-                Change::End(span) => inside.retain(|(_, of)| of.is_none_or(|of| of != span)),
-                Change::Exec(n, exec) => {
+            match (change, process) {
+                (Change::End(span), _) => {
+                    inside.retain(|(_, of)| of.is_none_or(|of| of != span));
+                }
+                (Change::Exec(n, exec), Some((ix, _))) => {
                     let step = self.exec(ix, (n, exec), now);
                     inside.extend(step.map(|step| (step, None)));
                 }
-                Change::Begin(span) => {
+                (Change::Begin(span), _) => {
                     let step = self.add_span(span, now);
                     let has_work = !span.overlaps && span.from < span.to;
                     inside.extend(has_work.then_some((step, Some(span))));
                 }
+                (Change::Around | Change::Exec(..), _) => {}
             }
             let next = inside.last().map(|(step, _)| *step).or(around);
-            if since.last().is_some_and(|(_, last)| *last != next) {
+            if since.last().is_none_or(|(_, last)| *last != next) {
                 since.push((time, next));
             }
         }
@@ -204,36 +223,10 @@ impl Build<'_> {
 
     /// Puts the spans of one thread over its steps.
     fn spans_of(&mut self, thread: ThreadIx, since: Vec<Since>) -> Vec<Since> {
-        let Some(spans) = self.of_threads.remove(&thread) else {
-            return since;
-        };
-        let mut changes: Vec<(Ktime, u8, Option<&Span>)> = Vec::new();
-        changes.extend(since.iter().map(|(time, _)| (*time, 1, None)));
-        for span in spans {
-            changes.push((span.from, 2, Some(span)));
-            changes.push((span.to, 0, Some(span)));
+        match self.of_threads.remove(&thread) {
+            Some(spans) => self.changes(since, spans, None),
+            None => since,
         }
-        changes.order_by_key(|(time, order, _)| (*time, *order));
-        let mut inside: Vec<(StepIx, &Span)> = Vec::new();
-        let mut out: Vec<Since> = Vec::new();
-        for (time, order, span) in changes {
-            let around = at(&since, time);
-            match span {
-                Some(span) if order == 0 => inside.retain(|(_, of)| *of != span),
-                Some(span) => {
-                    let now = inside.last().map(|(step, _)| *step).or(around);
-                    let step = self.add_span(span, now);
-                    let has_work = !span.overlaps && span.from < span.to;
-                    inside.extend(has_work.then_some((step, span)));
-                }
-                None => {}
-            }
-            let next = inside.last().map(|(step, _)| *step).or(around);
-            if out.last().is_none_or(|(_, last)| *last != next) {
-                out.push((time, next));
-            }
-        }
-        out
     }
 
     fn exec(
@@ -327,12 +320,8 @@ impl Build<'_> {
             _ => label::container(&container.called),
         };
         (first == n).then_some(Found {
-            kind: StepKind::Job,
-            name,
-            tests: Tests::None,
             nests: true,
-            script: false,
-            wraps: None,
+            ..Found::new(StepKind::Job, name)
         })
     }
 

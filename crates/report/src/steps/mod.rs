@@ -59,7 +59,6 @@ pub struct Step {
 }
 
 impl Step {
-    /// Its length in ns.
     pub fn wall(&self) -> u64 {
         self.to.since(self.from)
     }

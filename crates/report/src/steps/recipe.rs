@@ -54,8 +54,7 @@ fn is_recipe(analysis: &Analysis, process: &Process) -> bool {
     let starts = |parent: &Process| {
         let execs = parent.execs.iter().rev();
         let exec = execs.into_iter().find(|exec| exec.start <= process.start)?;
-        let path = String::from_utf8_lossy(exec.argv.args().next()?).into_owned();
-        let family = tools::by_name(label::base(&path))?.family;
+        let family = tools::by_path(exec.argv.args().next()?)?.family;
         Some(matches!(family, Family::Make | Family::Ninja))
     };
     parent.and_then(starts) == Some(true)

@@ -184,6 +184,9 @@ const RULES: &[Rule] = &[
         &[Family::Meson],
         tests::meson,
         "meson setup build => target | meson setup
+         meson build => target | meson setup
+         python3 /src/meson.py setup build => target | meson setup
+         meson --version => -
          meson compile -C build => target | meson compile
          meson test -C build => test | meson test",
     ),

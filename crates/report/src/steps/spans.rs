@@ -1,11 +1,9 @@
 //! Spans between marks, spans of other tools' files, and overlaps of spans.
 
-use crate::ancestors::down;
-use std::cell::LazyCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 
-use tr_analyze::model::{Analysis, ImportedKind, ProcessIx, ThreadIx};
+use tr_analyze::model::{Analysis, Imported, ImportedKind, ProcessIx, ThreadIx};
 use tr_analyze::sort::Rows;
 use tr_format::event::{self, Ktime, Point};
 
@@ -31,6 +29,33 @@ pub(super) struct Span {
     pub overlaps: bool,
     /// It is the whole life of the process, as another tool names it.
     pub whole: bool,
+}
+
+/// The most generations in which the process of a mark's beginning and that of its end are sought in each other's
+/// ancestors.
+const GENERATIONS: usize = 256;
+
+impl Span {
+    /// That of a mark; `to`: its end, and whether it has one.
+    fn of_mark(
+        name: &[u8],
+        from: Ktime,
+        (to, ended): (Ktime, bool),
+        process: Option<ProcessIx>,
+    ) -> Span {
+        Span {
+            from,
+            to: to.max(from),
+            ended,
+            name: name.to_vec(),
+            kind: StepKind::Mark,
+            result: Vec::new(),
+            process,
+            thread: None,
+            overlaps: false,
+            whole: false,
+        }
+    }
 }
 
 /// The spans of an analysis, in order: one that is inside another comes after it.
@@ -65,36 +90,23 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
             let args: Vec<&[u8]> = exec.argv.args().collect();
             match Mark::of(&args) {
                 None | Some(Mark::Command(_)) => {}
-                Some(mark) => marks.push((exec.start, ix, mark_of(mark))),
+                Some(mark) => marks.push((exec.start, ix, mark)),
             }
         }
     }
     marks.order_by_key(|(time, ix, _)| (*time, *ix));
     let mut spans = Vec::new();
-    let ancestors = LazyCell::new(|| Ancestors::new(analysis));
     // The open spans of each name.
-    let mut open: HashMap<Vec<u8>, Vec<(Ktime, ProcessIx)>> = HashMap::new();
-    for (time, ix, (event, name)) in marks {
+    let mut open: HashMap<&[u8], Vec<(Ktime, ProcessIx)>> = HashMap::new();
+    for (time, ix, mark) in marks {
         let parent = analysis.process(ix).parent;
-        let mut add = |from, to, process, name| {
-            spans.push(Span {
-                from,
-                to,
-                ended: true,
-                name,
-                kind: StepKind::Mark,
-                result: Vec::new(),
-                process,
-                thread: None,
-                overlaps: false,
-                whole: false,
-            });
-        };
-        match event {
-            Event::Moment => add(time, time, parent, name),
-            Event::Begin => open.entry(name).or_default().push((time, ix)),
-            Event::End => {
-                let Some(begun) = open.get_mut(&name) else {
+        match mark {
+            Mark::Moment(name) | Mark::Command(name) => {
+                spans.push(Span::of_mark(name, time, (time, true), parent));
+            }
+            Mark::Begin(name) => open.entry(name).or_default().push((time, ix)),
+            Mark::End(name) => {
+                let Some(begun) = open.get_mut(name) else {
                     continue;
                 };
                 // The last one that the same process began, or else the last one.
@@ -107,33 +119,25 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
                 };
                 let (from, begin) = begun.remove(at);
                 let around = analysis.process(begin).parent;
-                let process = around.and_then(|around| ancestors.common(around, ix));
-                add(from, time, process, name);
+                let process = around.and_then(|around| common(analysis, around, ix));
+                spans.push(Span::of_mark(name, from, (time, true), process));
             }
         }
     }
-    let left = open.into_iter().flat_map(|(name, begun)| {
-        begun
-            .into_iter()
-            .map(move |(from, begin)| (name.clone(), from, begin))
-    });
-    spans.extend(left.map(|(name, from, begin)| {
-        let process = analysis.process(begin).parent;
-        let (to, ended) = open_until(analysis, process);
-        Span {
-            from,
-            to: to.max(from),
-            ended,
-            name,
-            kind: StepKind::Mark,
-            result: Vec::new(),
-            process,
-            thread: None,
-            overlaps: false,
-            whole: false,
-        }
-    }));
+    for (name, begun) in open {
+        spans.extend(begun.into_iter().map(|(from, begin)| {
+            let process = analysis.process(begin).parent;
+            Span::of_mark(name, from, open_until(analysis, process), process)
+        }));
+    }
     spans
+}
+
+/// The nearest process that is `a` or an ancestor of it, and `b` or an ancestor of it.
+fn common(analysis: &Analysis, a: ProcessIx, b: ProcessIx) -> Option<ProcessIx> {
+    let above: HashSet<ProcessIx> = analysis.lineage(a).take(GENERATIONS).collect();
+    let mut lineage = analysis.lineage(b).take(GENERATIONS);
+    lineage.find(|ix| above.contains(ix))
 }
 
 /// A span without an end lasts as long as the process that began it: its end, and whether it
@@ -165,19 +169,13 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
         let thread = tid.and_then(|tid| threads.find(|ix| analysis.thread(*ix).ns_tid == tid));
         Some((process, thread))
     };
-    let span = |from: Ktime, (to, ended): (Ktime, bool), mark: &event::Mark, result: &[u8]| {
+    let span = |from: Ktime, end: (Ktime, bool), mark: &event::Mark, result: &[u8]| {
         let place = place(from, mark);
         Span {
-            from,
-            to: to.max(from),
-            ended,
-            name: mark.name.to_vec(),
             kind: kind(&mark.kind),
             result: result.to_vec(),
-            process: place.map(|(process, _)| process),
             thread: place.and_then(|(_, thread)| thread),
-            overlaps: false,
-            whole: false,
+            ..Span::of_mark(&mark.name, from, end, place.map(|(process, _)| process))
         }
     };
     let mut marks: Vec<&(Ktime, event::Mark)> = analysis.marks.iter().collect();
@@ -209,21 +207,20 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
 }
 
 fn of_files(analysis: &Analysis) -> impl Iterator<Item = Span> + '_ {
-    analysis.imported.iter().map(|it| Span {
-        from: it.from,
-        to: it.to.max(it.from),
-        ended: !it.whole || !analysis.process(it.process).alive,
-        name: it.name.to_vec(),
+    let end = |it: &Imported| {
+        let ended = !it.whole || !analysis.process(it.process).alive;
+        (it.to, ended)
+    };
+    analysis.imported.iter().map(move |it| Span {
         kind: match it.kind {
             ImportedKind::Target => StepKind::Target,
             ImportedKind::Unit => StepKind::Unit,
             ImportedKind::Test => StepKind::Test,
         },
         result: it.result.unwrap_or_default().as_bytes().to_vec(),
-        process: Some(it.process),
         thread: it.thread,
-        overlaps: false,
         whole: it.whole,
+        ..Span::of_mark(&it.name, it.from, end(it), Some(it.process))
     })
 }
 
@@ -247,73 +244,6 @@ fn kind(name: &[u8]) -> StepKind {
     let known = StepKind::ALL.into_iter();
     let mut known = known.filter(|kind| kind.name().as_bytes() == name);
     known.next().unwrap_or(StepKind::Mark)
-}
-
-enum Event {
-    Moment,
-    Begin,
-    End,
-}
-
-fn mark_of(mark: Mark<'_>) -> (Event, Vec<u8>) {
-    match mark {
-        Mark::Moment(name) | Mark::Command(name) => (Event::Moment, name.to_vec()),
-        Mark::Begin(name) => (Event::Begin, name.to_vec()),
-        Mark::End(name) => (Event::End, name.to_vec()),
-    }
-}
-
-/// The processes' ancestors, in runs: a process with the largest tree among its siblings continues
-/// the run of its parent. So a process is in few runs below its root, at any depth.
-struct Ancestors<'a> {
-    analysis: &'a Analysis,
-    /// For each process its depth, and the first process of its run with the depth of that.
-    runs: Vec<Option<(usize, ProcessIx, usize)>>,
-}
-
-impl Ancestors<'_> {
-    fn new(analysis: &Analysis) -> Ancestors<'_> {
-        let largest = |parent: ProcessIx| {
-            let children = analysis.process(parent).children.iter();
-            children
-                .copied()
-                .max_by_key(|ix| analysis.process(*ix).tree.processes)
-        };
-        // For each process the child that continues its run.
-        let next: Vec<Option<ProcessIx>> = analysis.process_ids().map(largest).collect();
-        let runs = down(
-            analysis,
-            |ix, above: Option<&Option<(usize, ProcessIx, usize)>>| {
-                let above = above.and_then(Option::as_ref);
-                let depth = above.map_or(0, |(depth, ..)| depth + 1);
-                let parent = analysis.process(ix).parent;
-                let next = parent.and_then(|parent| *next.get(parent.0 as usize)?);
-                Some(match above.filter(|_| next == Some(ix)) {
-                    Some((_, first, at)) => (depth, *first, *at),
-                    None => (depth, ix, depth),
-                })
-            },
-        );
-        Ancestors { analysis, runs }
-    }
-
-    /// The nearest process that is `a` or an ancestor of it, and `b` or an ancestor of it.
-    fn common(&self, mut a: ProcessIx, mut b: ProcessIx) -> Option<ProcessIx> {
-        let run = |ix: ProcessIx| *self.runs.get(ix.0 as usize)?;
-        loop {
-            let (in_a, in_b) = (run(a)?, run(b)?);
-            let ((depth_a, first_a, begin_a), (depth_b, first_b, begin_b)) = (in_a, in_b);
-            if first_a == first_b {
-                return Some(if depth_a <= depth_b { a } else { b });
-            }
-            // The run that begins deeper has no common ancestor.
-            if begin_a >= begin_b {
-                a = self.analysis.process(first_a).parent?;
-            } else {
-                b = self.analysis.process(first_b).parent?;
-            }
-        }
-    }
 }
 
 /// Marks the spans of one process that begin inside another one and end outside of it, and

@@ -50,13 +50,7 @@ pub(super) fn compiler(line: &Line) -> Option<Found> {
     if let Some(output) = line.value("-o") {
         return file(output);
     }
-    let is_source = |arg: &&&[u8]| {
-        let ends = label::SOURCES
-            .iter()
-            .any(|end| arg.ends_with(end.as_bytes()));
-        ends && !arg.starts_with(b"-")
-    };
-    let source = label::base(std::str::from_utf8(line.args.iter().find(is_source)?).ok()?);
+    let source = label::source(line.args)?;
     match (line.has(&["-c"]), source.rsplit_once('.')) {
         (true, Some((stem, _))) => file(format!("{stem}.o").as_bytes()),
         _ => file(b"a.out"),

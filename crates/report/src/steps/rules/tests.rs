@@ -16,11 +16,12 @@ pub(super) fn prove(_: &Line) -> Option<Found> {
 }
 
 pub(super) fn meson(line: &Line) -> Option<Found> {
-    match line.words("").next()? {
-        b"test" => test_runner("meson test"),
-        verb @ (b"setup" | b"compile" | b"install") => {
-            found(StepKind::Target, format!("meson {}", escape::text(verb)))
-        }
+    // Without a verb it sets a build up.
+    let args = [&[&b"meson"[..]][..], line.args].concat();
+    let program = label::program_of_args(&args);
+    match program.as_str() {
+        "meson test" => test_runner(program),
+        "meson setup" | "meson compile" | "meson install" => found(StepKind::Target, program),
         _ => None,
     }
 }
@@ -83,9 +84,8 @@ pub(super) fn jest_worker(line: &Line) -> Option<Found> {
 }
 
 pub(super) fn cargo_test(line: &Line) -> Option<Found> {
-    let name = label::unhashed(line.name);
-    let is = line.path.contains("/deps/") && name.len() < line.name.len();
-    if !is || line.has(&["--list"]) {
+    let name = label::test_of_cargo(line.path)?;
+    if line.has(&["--list"]) {
         return None;
     }
     let name = escape::text(name.as_bytes());
@@ -111,9 +111,8 @@ pub(super) fn go_test(line: &Line) -> Option<Found> {
             _ => None,
         };
     }
-    let package = line.name.strip_suffix(".test")?;
-    let is = line.path.contains("/go-build");
-    is.then(|| found(StepKind::Test, escape::text(package.as_bytes())))?
+    let package = label::test_of_go(line.path)?;
+    found(StepKind::Test, escape::text(package.as_bytes()))
 }
 
 pub(super) fn perl_test(line: &Line) -> Option<Found> {
