@@ -103,6 +103,7 @@ impl Redactor {
             }
             LifeKind::Fork(fork) => self.comm(&mut fork.comm),
             LifeKind::Rename(rename) => self.comm(&mut rename.comm),
+            LifeKind::Outsider(outsider) => self.comm(&mut outsider.comm),
             LifeKind::CgroupPath(cgroup) => self.name(&mut cgroup.path),
             LifeKind::DnsQuery(query) => self.name(&mut query.name),
             LifeKind::Mark(mark) => {

@@ -1,7 +1,7 @@
 //! Masking of secrets in command lines.
 #![allow(clippy::unwrap_used)] // in a test
 
-use tr_format::event::{Argv, LifeKind, Mark, Point};
+use tr_format::event::{Argv, Comm, LifeKind, Mark, Outsider, Point};
 use tr_redact::{pattern, Redactor};
 
 fn redactor() -> Redactor {
@@ -208,6 +208,20 @@ fn own_patterns_come_on_top_or_alone() {
     assert_eq!(alone.masked(), 2);
     let kept = Redactor::new(false, Vec::new()).argv(argv.clone());
     assert_eq!(kept, argv);
+}
+
+#[test]
+fn names_of_tasks_that_are_not_recorded_are_masked() {
+    let outsider = Outsider {
+        comm: Comm::new(b"id-1234"),
+        ..Outsider::default()
+    };
+    let mut kind = LifeKind::Outsider(Box::new(outsider));
+    Redactor::new(false, vec![pattern("id-[0-9]+").unwrap()]).event(&mut kind);
+    let LifeKind::Outsider(outsider) = kind else {
+        panic!("{kind:?}")
+    };
+    assert_eq!(outsider.comm, Comm::new(b"***"));
 }
 
 #[test]
