@@ -124,16 +124,7 @@ impl Watch {
 /// the process gives up most files.
 fn half() -> Option<u64> {
     static HALF: OnceLock<Option<u64>> = OnceLock::new();
+    let machine = || Some(nix::sys::sysinfo::sysinfo().ok()?.ram_total());
     let least = || machine().into_iter().chain(cgroups::memory_limit()).min();
     *HALF.get_or_init(|| Some(least()? / 2))
-}
-
-/// The machine's memory in bytes.
-fn machine() -> Option<u64> {
-    let info = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let total = info
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kib: u64 = total.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
 }

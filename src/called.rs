@@ -1,5 +1,6 @@
 //! The command line under the name by which the user has called the program.
 
+use clap::builder::{Resettable, StyledStr};
 use clap::CommandFactory;
 use tr_report::called::{SECOND, TR};
 
@@ -18,35 +19,20 @@ pub fn command() -> clap::Command {
     command.after_help(format!("{PASSES_ON}\n\n{}", examples.unwrap_or_default()))
 }
 
-fn renamed(mut command: clap::Command) -> clap::Command {
-    type Text = clap::builder::StyledStr;
-    let new = |text: Option<&Text>| text.map(|text| named(&text.to_string()));
+fn renamed(command: clap::Command) -> clap::Command {
+    let new = |text: Option<&StyledStr>| -> Resettable<StyledStr> {
+        text.map(|text| named(&text.to_string()).into()).into()
+    };
     let (about, long) = (new(command.get_about()), new(command.get_long_about()));
     let (after, usage) = (
         new(command.get_after_help()),
         new(command.get_overridden_usage()),
     );
-    if let Some(about) = about {
-        command = command.about(about);
-    }
-    if let Some(long) = long {
-        command = command.long_about(long);
-    }
-    if let Some(after) = after {
-        command = command.after_help(after);
-    }
-    if let Some(usage) = usage {
-        command = command.override_usage(usage);
-    }
-    let command = command.mut_args(|mut arg| {
+    let command = command.about(about).long_about(long);
+    let command = command.after_help(after).override_usage(usage);
+    let command = command.mut_args(|arg| {
         let (help, long) = (new(arg.get_help()), new(arg.get_long_help()));
-        if let Some(help) = help {
-            arg = arg.help(help);
-        }
-        if let Some(long) = long {
-            arg = arg.long_help(long);
-        }
-        arg
+        arg.help(help).long_help(long)
     });
     command.mut_subcommands(renamed)
 }

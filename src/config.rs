@@ -14,7 +14,6 @@ use crate::errors;
 use clap::builder::Resettable;
 use toml::de::{DeTable, DeValue};
 
-/// The project's file.
 const PROJECT: &str = "tr.toml";
 /// The threshold that decides an exit status.
 const GATE: &str = "fail-over";
@@ -99,7 +98,6 @@ impl Setting {
 /// A file that is there.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where it is.
     pub path: PathBuf,
     /// What it sets, or why it is not used.
     pub content: Result<Vec<Setting>, Unused>,
@@ -116,7 +114,6 @@ pub enum Unused {
 }
 
 impl Unused {
-    /// In words.
     #[cfg(feature = "record")]
     pub fn why(&self) -> &str {
         match self {
@@ -353,8 +350,8 @@ pub fn origin<'a>(files: &'a [Settings], option: &str) -> Option<&'a Path> {
 
 /// Whether long text goes through a pager.
 pub fn pager(settings: &[Setting]) -> bool {
-    let mut pager = settings.iter().rev().filter(|it| it.kind == Kind::Pager);
-    pager.next().is_none_or(|it| it.value() != "false")
+    let pager = settings.iter().rev().find(|it| it.kind == Kind::Pager);
+    pager.is_none_or(|it| it.value() != "false")
 }
 
 /// The command line's definition with these defaults; without those of display, if it writes for

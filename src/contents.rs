@@ -5,10 +5,10 @@ use std::path::Path;
 
 use tr_analyze::{Analysis, Options};
 use tr_format::event::Stream;
-use tr_format::meta::{Cost, Metadata, Usage};
+use tr_format::meta::{Cost, Metadata, Summary, Usage};
 use tr_format::outline::Outline;
 use tr_format::reader::{End, Trace, Unknown};
-use tr_format::tally::{Events, Suspend};
+use tr_format::tally::Tally;
 use tr_format::{frame, Error};
 
 use crate::budget::{Budget, Use};
@@ -46,41 +46,23 @@ const SHOWN: [(&str, &[&str]); 21] = [
     ("counters", &["counters", "system_calls"]),
 ];
 
-/// The contents of a trace.
 pub struct Contents {
-    /// Its metadata.
     pub meta: Metadata,
+    pub summary: Option<Summary>,
     /// The minor version of its format.
     pub minor: u16,
     /// Bytes of the file.
     pub bytes: u64,
-    /// Frames that hold events.
-    pub frames: u64,
-    /// Events by kind.
-    pub events: Events,
+    /// Its counts. The commit delay is a lower bound of the longest one; without an analysis, if the
+    /// CPUs' clocks agree.
+    pub tally: Tally,
     /// The length of the span that it covers, ns.
     pub duration: u64,
-    /// Its end: complete or truncated.
     pub end: End,
     /// The recorder is still at work.
     pub under_way: bool,
     /// Frames, events and fields of a later version.
     pub unknown: Unknown,
-    /// Events lost, by stream.
-    pub lost: BTreeMap<String, u64>,
-    /// The largest step back in time inside a ring, ns.
-    pub largest_inversion: u64,
-    /// A lower bound of the longest commit delay, ns; without an analysis, if the CPUs' clocks
-    /// agree.
-    pub commit_delay: u64,
-    /// Suspends of the machine.
-    pub suspends: Vec<Suspend>,
-    /// The cost of tracing.
-    pub cost: Option<Cost>,
-    /// COMMAND's raw `wait` status, if it ended within the recording.
-    pub status: Option<u32>,
-    /// COMMAND's resource usage, if it was not traced.
-    pub usage: Option<Usage>,
     /// The analysis, if there was one.
     pub analysis: Option<Analysis>,
 }
@@ -95,7 +77,7 @@ impl Contents {
     /// Events by kind, under the names that users see, in the order of [`SHOWN`].
     pub fn by_kind(&self) -> Vec<(&'static str, u64)> {
         let mut all: Vec<_> = SHOWN.iter().map(|(shown, _)| (*shown, 0_u64)).collect();
-        for (kind, count) in self.events.by_kind() {
+        for (kind, count) in self.tally.events.by_kind() {
             let of = |(_, kinds): &(&str, &[&str])| kinds.contains(&kind);
             let group = SHOWN.iter().position(of);
             let shown = group.map_or(kind, |at| SHOWN.get(at).map_or(kind, |it| it.0));
@@ -106,13 +88,36 @@ impl Contents {
         }
         all
     }
+
+    /// Losses by the name of their stream.
+    pub fn lost(&self) -> BTreeMap<String, u64> {
+        let mut sums = BTreeMap::<String, u64>::new();
+        for (stream, count) in &self.tally.lost {
+            let name = match stream {
+                Stream::Cpu(cpu) => format!("cpu{}", cpu.0),
+                Stream::Lifecycle | Stream::Recorder => "lifecycle".into(),
+            };
+            let sum = sums.entry(name).or_default();
+            *sum = sum.saturating_add(*count);
+        }
+        sums
+    }
+
+    /// The cost of tracing, of a recording of `tr`.
+    pub fn cost(&self) -> Option<Cost> {
+        let traced = self.meta.not_traced.is_none() && self.meta.recorder.is_none();
+        let summary = self.summary.as_ref().filter(|_| traced);
+        summary.map(|summary| summary.cost)
+    }
+
+    /// COMMAND's resource usage, if it was not traced.
+    pub fn usage(&self) -> Option<Usage> {
+        self.summary.as_ref()?.usage
+    }
 }
 
 /// Reads FILE's summary, and its events if `full` asks for them, if they are few
 /// ([`ALWAYS`]), or if there is no summary.
-///
-/// # Errors
-/// As [`Trace::open`].
 pub fn of(path: &Path, full: bool, budget: Budget) -> Result<Contents, Error> {
     let is_written = open::is_written(path);
     let source = open::source(path)?;
@@ -138,16 +143,15 @@ fn by_summary(outline: Outline) -> Contents {
         minor,
         meta,
         summary,
-        tally,
+        mut tally,
         bytes,
         unknown_fields,
     } = outline;
-    let lost = tally.lost.into_iter();
+    tally.commit_delay = tally.commit_delay.max(tally.largest_inversion);
     Contents {
         minor,
         bytes,
-        frames: tally.frames,
-        events: tally.events,
+        tally,
         duration: summary.end.since(meta.start),
         end: End::Complete,
         under_way: false,
@@ -155,13 +159,7 @@ fn by_summary(outline: Outline) -> Contents {
             fields: unknown_fields,
             ..Unknown::default()
         },
-        lost: sums(lost.map(|(stream, count)| (stream, Some(count)))),
-        largest_inversion: tally.largest_inversion,
-        commit_delay: tally.commit_delay.max(tally.largest_inversion),
-        suspends: tally.suspends,
-        cost: Some(summary.cost),
-        status: summary.status,
-        usage: summary.usage,
+        summary: Some(summary),
         analysis: None,
         meta,
     }
@@ -169,39 +167,30 @@ fn by_summary(outline: Outline) -> Contents {
 
 fn by_analysis(trace: &Trace, budget: Budget) -> Contents {
     let analysis = progress::analyze(trace, &Options::default(), (budget, Use::Path));
-    let lost = analysis.quality.lost.iter();
+    let mut lost = BTreeMap::new();
+    for span in &analysis.quality.lost {
+        let sum: &mut u64 = lost.entry(span.stream).or_default();
+        *sum = sum.saturating_add(span.count.unwrap_or(0));
+    }
+    let tally = Tally {
+        events: analysis.events,
+        frames: trace.frames().len() as u64,
+        largest_inversion: analysis.quality.largest_inversion,
+        commit_delay: analysis.quality.commit_delay,
+        lost,
+        suspends: suspend::suspends(trace),
+    };
     Contents {
         meta: trace.meta().clone(),
+        summary: trace.summary().cloned(),
         minor: trace.minor_version(),
         bytes: trace.bytes(),
-        frames: trace.frames().len() as u64,
-        events: analysis.events,
+        tally,
         duration: analysis.wall(),
         end: trace.end().clone(),
         under_way: trace.under_way(),
         // After all frames have been read.
         unknown: trace.unknown(),
-        lost: sums(lost.map(|span| (span.stream, span.count))),
-        largest_inversion: analysis.quality.largest_inversion,
-        commit_delay: analysis.quality.commit_delay,
-        suspends: suspend::suspends(trace),
-        cost: trace.summary().map(|summary| summary.cost),
-        status: trace.summary().and_then(|summary| summary.status),
-        usage: trace.summary().and_then(|summary| summary.usage),
         analysis: Some(analysis),
     }
-}
-
-/// Losses by the name of their stream.
-fn sums(lost: impl Iterator<Item = (Stream, Option<u64>)>) -> BTreeMap<String, u64> {
-    let mut sums = BTreeMap::<String, u64>::new();
-    for (stream, count) in lost {
-        let name = match stream {
-            Stream::Cpu(cpu) => format!("cpu{}", cpu.0),
-            Stream::Lifecycle | Stream::Recorder => "lifecycle".into(),
-        };
-        let sum = sums.entry(name).or_default();
-        *sum = sum.saturating_add(count.unwrap_or(0));
-    }
-    sums
 }

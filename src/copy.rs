@@ -13,9 +13,6 @@ use tr_format::Error;
 use crate::output::{self, Force};
 
 /// Writes an edited copy of FILE's trace to OUT, which can be FILE; see [`copy`].
-///
-/// # Errors
-/// When the copy cannot be written.
 pub fn whole(
     (trace, meta): (&Trace, &Metadata),
     (out, file, force): (&Path, &Path, Force),
@@ -29,9 +26,7 @@ pub fn whole(
     })
 }
 
-/// Counts of a copy.
 pub struct Copied {
-    /// Events.
     pub events: u64,
     /// Gaps of the trace, written as losses.
     pub gaps: usize,
@@ -39,9 +34,6 @@ pub struct Copied {
 
 /// Copies the readable frames, and writes each gap as a loss. `edit` may change a lifecycle
 /// event, but not its time. `more` comes after the last one.
-///
-/// # Errors
-/// When the copy cannot be written.
 fn copy<W: Write>(
     trace: &Trace,
     meta: &Metadata,

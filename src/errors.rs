@@ -7,7 +7,8 @@ use std::process::ExitCode;
 /// The exit status for a file that cannot be read at all.
 pub const UNREADABLE: u8 = 2;
 
-/// The exit status of a command; an error has been said.
+/// The exit status of a command. As an error, here and in place of another result, it comes after the
+/// reason has been said.
 pub type Done = Result<ExitCode, ExitCode>;
 
 /// A path in a message.
@@ -19,6 +20,13 @@ pub fn shown(path: &Path) -> String {
 pub fn refused(why: impl Display) -> ExitCode {
     eprintln!("tr: {why}");
     ExitCode::from(UNREADABLE)
+}
+
+/// The exit status of a shell after the reason why a program is not executed.
+pub fn not_executed(program: &[u8], errno: nix::errno::Errno) -> u8 {
+    let program = tr_report::escape::text(program);
+    eprintln!("tr: cannot execute {program}: {}", errno.desc());
+    crate::status::not_executed(errno)
 }
 
 /// `tr` cannot wait for COMMAND.

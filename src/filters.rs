@@ -39,7 +39,6 @@ pub struct Filters {
 }
 
 impl Filters {
-    /// `--pid`.
     pub fn pid(&self) -> Option<Tgid> {
         self.pid.map(Tgid)
     }
@@ -64,7 +63,6 @@ impl Filters {
         chosen
     }
 
-    /// The filter.
     pub fn filter(&self) -> Filter {
         Filter {
             comm: self.comm.clone(),

@@ -8,7 +8,7 @@ use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::status;
+use crate::{errors, status};
 
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
@@ -50,7 +50,6 @@ pub fn closed_streams() -> [bool; 3] {
         .map(|closed| closed.load(Ordering::Relaxed))
 }
 
-/// Restores SIGPIPE's action.
 pub fn restore_sigpipe() {
     if !sigpipe_ignored() {
         // SAFETY: the default action is no handler.
@@ -118,7 +117,5 @@ pub fn become_command(command: &[OsString]) -> u8 {
         Some(environment) => nix::unistd::execvpe(program, &args, &environment),
     };
     let Err(errno) = failed;
-    let program = tr_report::escape::text(program.to_bytes());
-    eprintln!("tr: cannot execute {program}: {}", errno.desc());
-    status::not_executed(errno)
+    errors::not_executed(program.to_bytes(), errno)
 }

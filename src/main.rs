@@ -160,6 +160,17 @@ impl Command {
         };
         budget.hold(streams);
     }
+
+    /// Prints text that can be longer than a terminal.
+    fn is_long(&self) -> bool {
+        match self {
+            #[cfg(not(feature = "record-only"))]
+            Command::Read(args) => args.is_long(),
+            #[cfg(not(feature = "record-only"))]
+            Command::Schema(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// Our words for an option of other tools, or the subcommand that takes a second recording.
@@ -317,19 +328,6 @@ fn answer(
         eprintln!("    {file} sets {option}, too");
     }
     wrong(first, u8::try_from(said.exit_code()).unwrap_or(u8::MAX))
-}
-
-impl Command {
-    /// Prints text that can be longer than a terminal.
-    fn is_long(&self) -> bool {
-        match self {
-            #[cfg(not(feature = "record-only"))]
-            Command::Read(args) => args.is_long(),
-            #[cfg(not(feature = "record-only"))]
-            Command::Schema(_) => true,
-            _ => false,
-        }
-    }
 }
 
 fn main() -> ExitCode {

@@ -84,7 +84,6 @@ struct Note {
     next: Option<&'static Note>,
 }
 
-/// The latest note.
 static NOTES: AtomicPtr<Note> = AtomicPtr::new(std::ptr::null_mut());
 
 impl Note {

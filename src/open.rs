@@ -28,9 +28,6 @@ pub fn on_begin(begins: fn()) {
 
 /// Opens FILE. A regular file is mapped ([`Mapping`] describes truncation), or read by
 /// `pread` if mapping fails. Standard input (`-`) and anything else is read front to back.
-///
-/// # Errors
-/// The exit status after the reason why it cannot be read.
 pub fn trace(path: &Path) -> Result<Trace, ExitCode> {
     let is_written = is_written(path);
     let trace = source(path).and_then(Trace::open);
@@ -42,9 +39,6 @@ pub fn trace(path: &Path) -> Result<Trace, ExitCode> {
 }
 
 /// The same, with a warning of damage and of a missing end.
-///
-/// # Errors
-/// As [`trace()`].
 pub fn warned(path: &Path) -> Result<Trace, ExitCode> {
     let trace = trace(path)?;
     warn(&trace, path);
@@ -59,9 +53,6 @@ pub fn is_written(path: &Path) -> bool {
 
 /// Opens FILE for a copy, and warns of what the copy lacks: damage, a missing end, parts of a later
 /// version.
-///
-/// # Errors
-/// As [`trace()`].
 pub fn to_copy(path: &Path) -> Result<Trace, ExitCode> {
     let trace = warned(path)?;
     if trace.unknown() != Unknown::default() {
@@ -72,9 +63,6 @@ pub fn to_copy(path: &Path) -> Result<Trace, ExitCode> {
 }
 
 /// The bytes of FILE, as [`trace()`] opens it.
-///
-/// # Errors
-/// When it cannot be opened, or neither mapped nor read.
 pub fn source(path: &Path) -> Result<Source, Error> {
     if path.as_os_str() == "-" {
         Source::read(std::io::stdin().lock())
@@ -127,12 +115,7 @@ pub fn warn(trace: &Trace, path: &Path) {
 /// Writes to standard output. A closed pipe ends the process by SIGPIPE; if that is ignored,
 /// it is no error.
 pub fn print(bytes: &[u8]) -> ExitCode {
-    use std::io::Write;
-    let mut out = match stdout() {
-        Ok(out) => out,
-        Err(error) => return printed(Err(error)),
-    };
-    printed(out.write_all(bytes).and_then(|()| out.flush()))
+    print_by(|out| out.write_all(bytes))
 }
 
 /// Writes to standard output as it comes, by the rules of [`print()`].
@@ -168,9 +151,6 @@ pub fn print_report<E: std::error::Error>(made: Result<impl AsRef<[u8]>, E>) -> 
 }
 
 /// Standard output, if it was open at the start: Rust's runtime opens /dev/null in its place.
-///
-/// # Errors
-/// It was closed.
 pub fn stdout() -> std::io::Result<std::io::StdoutLock<'static>> {
     if inherited::closed_streams()[1] {
         return Err(nix::errno::Errno::EBADF.into());

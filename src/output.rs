@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use tr_format::frame;
 use tr_output::{Destination, Kind, Settings, Target};
+use tr_report::diff::benchmarks::Service;
 use tr_report::export::Format;
 
 use crate::errors;
@@ -17,7 +18,6 @@ pub const RECORDING: Kind = Kind {
     is: |bytes| bytes.starts_with(&frame::MAGIC),
 };
 
-/// Pages of `tr report`.
 pub const PAGE: Kind = Kind {
     name: "a page of tr report",
     is: |bytes| {
@@ -48,7 +48,6 @@ pub const BENCHMARKS: Kind = Kind {
     is: |bytes| is_json(bytes) && (has(bytes, "\"lower_value\"") || has(bytes, "\"range\"")),
 };
 
-/// JUnit XML.
 pub const JUNIT: Kind = Kind {
     name: "JUnit XML",
     is: |bytes| {
@@ -63,38 +62,34 @@ pub const PARQUET: Kind = Kind {
     is: |bytes| bytes.starts_with(b"PAR1"),
 };
 
+/// The names of all formats of `tr export`.
+pub fn exports() -> Vec<&'static str> {
+    let files = Format::ALL.map(Format::name).into_iter();
+    let services = Service::ALL.map(Service::name);
+    files.chain(["parquet", "junit"]).chain(services).collect()
+}
+
 /// The files that an export of this format replaces, and whether it is binary. A source or a
 /// configuration looks like none of them.
 pub fn export(format: Format) -> (Kind, bool) {
-    // Both messages of protobuf begin with a field 1 of bytes. Text has no control characters but white space.
-    let protobuf = Kind {
-        name: "such an export",
-        is: |bytes| bytes.starts_with(b"\n") && bytes.iter().any(|b| *b < b'\t'),
+    let binary = matches!(format, Format::Perfetto | Format::Otlp);
+    let (name, is): (_, fn(&[u8]) -> bool) = match format {
+        // Both messages begin with a field 1 of bytes. Text has no control characters but white space.
+        Format::Perfetto | Format::Otlp => ("such an export", |bytes| {
+            bytes.starts_with(b"\n") && bytes.iter().any(|b| *b < b'\t')
+        }),
+        Format::OtlpJson => ("OTLP in JSON", |bytes| {
+            is_json(bytes) && has(bytes, "\"resourceSpans\"")
+        }),
+        Format::Chrome => ("a trace of Chrome", |bytes| {
+            is_json(bytes) && (has(bytes, "\"ph\":") || bytes.trim_ascii_end().ends_with(b"[\n]"))
+        }),
+        Format::Speedscope => ("a profile of speedscope", |bytes| {
+            is_json(bytes) && has(bytes, "speedscope")
+        }),
+        Format::Folded => ("folded stacks", is_folded),
     };
-    let kind = |name, is| Kind { name, is };
-    match format {
-        Format::Perfetto | Format::Otlp => (protobuf, true),
-        Format::OtlpJson => (
-            kind("OTLP in JSON", |bytes| {
-                is_json(bytes) && has(bytes, "\"resourceSpans\"")
-            }),
-            false,
-        ),
-        Format::Chrome => (
-            kind("a trace of Chrome", |bytes| {
-                is_json(bytes)
-                    && (has(bytes, "\"ph\":") || bytes.trim_ascii_end().ends_with(b"[\n]"))
-            }),
-            false,
-        ),
-        Format::Speedscope => (
-            kind("a profile of speedscope", |bytes| {
-                is_json(bytes) && has(bytes, "speedscope")
-            }),
-            false,
-        ),
-        Format::Folded => (kind("folded stacks", is_folded), false),
-    }
+    (Kind { name, is }, binary)
 }
 
 fn has(bytes: &[u8], text: &str) -> bool {
@@ -129,9 +124,6 @@ pub struct Force {
 
 /// Writes a whole output, which then replaces a file of its name, if that is of this kind or with
 /// `--force`. Its mode is like the trace's.
-///
-/// # Errors
-/// Those of `write`, and of opening or naming the output.
 pub fn whole<T, E: From<io::Error>>(
     output: &Path,
     trace: &Path,
@@ -161,9 +153,6 @@ pub fn text(output: &Path, trace: &Path, kind: Kind, force: Force, text: &str) -
 }
 
 /// Writes a manual page or another text that everybody may read.
-///
-/// # Errors
-/// Those of opening, writing or naming the output.
 pub fn public(output: &Path, text: &[u8]) -> io::Result<()> {
     let settings = Settings {
         mode: 0o644,

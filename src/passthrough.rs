@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use tr_report::called::{self, TR};
 
 use crate::cmd::mark;
-use crate::{inherited, mistyped, status};
+use crate::{errors, inherited, mistyped, status};
 
 /// First arguments that are ours. A test compares them with clap's list; building that
 /// here would take longer than the exec.
@@ -105,8 +105,7 @@ fn systems() -> String {
     let path = path();
     let system = candidates(&path, OsStr::new(""), own()).into_iter().next();
     system.map_or(String::new(), |file| {
-        let file = tr_report::escape::text(file.as_os_str().as_bytes());
-        format!(" (the system's tr: {file})")
+        format!(" (the system's tr: {})", errors::shown(&file))
     })
 }
 
@@ -162,14 +161,7 @@ fn exec(args: Vec<OsString>) -> u8 {
         refused.get_or_insert((candidate, errno));
     }
     match refused {
-        Some((candidate, errno)) => {
-            eprintln!(
-                "tr: cannot execute {}: {}",
-                tr_report::escape::text(candidate.as_os_str().as_bytes()),
-                errno.desc()
-            );
-            status::not_executed(errno)
-        }
+        Some((file, errno)) => errors::not_executed(file.as_os_str().as_bytes(), errno),
         None => {
             eprintln!("tr: no subcommand given, and there is no other tr on PATH (try: tr help)");
             status::NOT_FOUND

@@ -62,32 +62,21 @@ fn analyze_one_of(
     analysis
 }
 
-/// Reads the trace.
+/// Reads the trace. Standard error has a line if the budget ends that.
 fn read(files: usize, trace: &Trace, options: &Options, budget: Budget) -> Analysis {
-    let watch = budget.begin(files);
-    if !std::io::stderr().is_terminal() {
-        return said(tr_analyze::analyze_watched(trace, options, &mut |_, _| {
-            watch.exceeded()
-        }));
-    }
-    let (begun, bar) = (Instant::now(), ProgressBar::hidden());
+    let (watch, begun) = (budget.begin(files), Instant::now());
+    let (bar, terminal) = (ProgressBar::hidden(), std::io::stderr().is_terminal());
     bar.set_style(style(options.from.is_some() || options.to.is_some()));
     let analysis = tr_analyze::analyze_watched(trace, options, &mut |done, all| {
         bar.set_length(all);
         bar.set_position(done);
-        if bar.is_hidden() && begun.elapsed() > SILENT {
+        if terminal && bar.is_hidden() && begun.elapsed() > SILENT {
             bar.set_draw_target(ProgressDrawTarget::stderr());
         }
         watch.exceeded()
     });
     bar.finish_and_clear();
-    said(analysis)
-}
-
-/// Says on standard error that a budget has ended the analysis.
-fn said(analysis: Analysis) -> Analysis {
-    let why = analysis.quality.stopped.as_ref();
-    if let Some(why) = why {
+    if let Some(why) = &analysis.quality.stopped {
         eprintln!("tr: {why}; the rest of the recording is unknown");
     }
     analysis

@@ -3,6 +3,7 @@
 use std::io::{self, Seek, SeekFrom, Write};
 use std::process::{Command, ExitCode, Stdio};
 
+use tr_format::ci::decoded;
 use tr_report::escape;
 use tr_report::export::Format;
 
@@ -172,27 +173,8 @@ fn quoted(value: &str) -> io::Result<String> {
 /// Headers of the variable: `name=value,name=value`, values with %-escapes.
 fn headers(text: &str) -> impl Iterator<Item = (&str, String)> {
     let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
-    pairs.map(|(name, value)| (name.trim(), unescaped(value.trim())))
-}
-
-fn unescaped(text: &str) -> String {
-    let mut bytes = Vec::new();
-    let mut rest = text.as_bytes();
-    while let Some((first, more)) = rest.split_first() {
-        let digits = more.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        let byte = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
-        match byte.filter(|_| *first == b'%') {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = more.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = more;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    let text = |value: &str| String::from_utf8_lossy(&decoded(value.trim())).into_owned();
+    pairs.map(move |(name, value)| (name.trim(), text(value)))
 }
 
 #[cfg(test)]
@@ -213,8 +195,9 @@ mod tests {
 
     #[test]
     fn settings_hold_any_header() {
-        let all: Vec<_> = headers("a=b%20c, d = \"e\\%2,f").collect();
-        assert_eq!(all, [("a", "b c".into()), ("d", "\"e\\%2".into())]);
+        let all: Vec<_> = headers("a=b%20c, d = \"e\\%2,f, g=%+f").collect();
+        let want = [("a", "b c"), ("d", "\"e\\%2"), ("g", "%+f")];
+        assert_eq!(all, want.map(|(name, value)| (name, value.to_owned())));
         assert_eq!(quoted("\"\\").unwrap(), "\"\\\"\\\\\"");
         assert!(quoted("a\nurl = b").is_err());
     }

@@ -26,9 +26,6 @@ impl Span {
     }
 
     /// Refuses a span that ends before it begins.
-    ///
-    /// # Errors
-    /// The exit status after the reason.
     pub fn check(self) -> Result<(), ExitCode> {
         match self.from.zip(self.to).filter(|(from, to)| from >= to) {
             None => Ok(()),
@@ -39,9 +36,6 @@ impl Span {
     }
 
     /// Refuses a span after the recording's end.
-    ///
-    /// # Errors
-    /// The exit status after the reason.
     pub fn check_in(self, analysis: &Analysis) -> Result<(), ExitCode> {
         let end = Duration::from_nanos(analysis.whole);
         match self.from.filter(|from| *from >= end && !from.is_zero()) {
@@ -53,9 +47,6 @@ impl Span {
     }
 
     /// Refuses any span, for this reason.
-    ///
-    /// # Errors
-    /// The exit status after it.
     pub fn refuse(self, why: &str) -> Result<(), ExitCode> {
         match self.from.or(self.to) {
             None => Ok(()),

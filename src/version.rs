@@ -5,10 +5,9 @@ use std::process::ExitCode;
 
 use tr_format::frame::{MAJOR, MINOR};
 use tr_report::called::TR;
-use tr_report::export::Format;
 use tr_report::schemas;
 
-use crate::open;
+use crate::{open, output};
 
 /// Whether the command line asks for it.
 pub fn is_asked() -> bool {
@@ -31,17 +30,11 @@ pub fn run() -> ExitCode {
         true => "bpf sudo ptrace poll",
         false => "none",
     };
-    let exports = Format::ALL.map(Format::name);
-    let others = ["parquet", "junit", "benchmark-action", "bencher"];
     let (imports, exports, schemas) = match cfg!(feature = "record-only") {
         true => ["none"; 3].map(String::from).into(),
         false => (
             "clang -ftime-trace, .ninja_log, cargo --timings, JUnit XML".to_owned(),
-            exports
-                .into_iter()
-                .chain(others)
-                .collect::<Vec<_>>()
-                .join(" "),
+            output::exports().join(" "),
             format!("{} {}", schemas::NAMES.join(" "), schemas::PROCESS),
         ),
     };

@@ -26,15 +26,11 @@ pub struct With {
 }
 
 impl With {
-    /// The paths.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         self.with.iter().map(PathBuf::as_path)
     }
 
     /// The analysis of a whole trace with its timeline and the files' spans.
-    ///
-    /// # Errors
-    /// The exit status after the reason why a named path cannot be read.
     pub fn analyze(&self, trace: &Trace, budget: Budget) -> Result<Analysis, ExitCode> {
         let mut analysis = progress::whole(1, trace, (budget, Use::Schedule));
         self.add(&mut analysis)?;
@@ -42,11 +38,7 @@ impl With {
     }
 
     /// Adds the files' spans to an analysis, and says on standard error how many have no
-    /// place.
-    ///
-    /// # Errors
-    /// The exit status after the reason why a named path cannot be read. Of a damaged file, standard error
-    /// has a line.
+    /// place, and which files of a directory are damaged.
     pub fn add(&self, analysis: &mut Analysis) -> Result<(), ExitCode> {
         let mut files = Vec::new();
         let mut seen = HashSet::new();

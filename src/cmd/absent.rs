@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use crate::errors;
 
-/// Refuses.
 pub fn run(words: &[OsString]) -> ExitCode {
     let name = words.first().map(|it| it.to_string_lossy());
     let name = tr_report::escape::text(name.unwrap_or_default().as_bytes());

@@ -140,10 +140,7 @@ impl Args {
             step: self.filters.step.clone(),
         }
     }
-}
 
-impl Args {
-    /// The files that it reads.
     pub fn files(&self) -> Vec<&std::path::Path> {
         let trace = std::iter::once(self.file.as_path());
         trace.chain(self.with.paths()).collect()

@@ -49,7 +49,6 @@ struct Diagnosis {
     programs: Programs,
     /// The purpose and the command of what allows more.
     improve: Option<(String, String)>,
-    /// The files of defaults.
     files: Vec<Settings>,
 }
 

@@ -72,7 +72,6 @@ fn print(args: &Args, trace: &Trace) -> std::io::Result<()> {
     printer.out.flush()
 }
 
-/// Prints events.
 struct Printer {
     out: std::io::BufWriter<std::io::StdoutLock<'static>>,
     format: FormatArg,
@@ -136,16 +135,11 @@ fn text(
     let stamp = format!("{sign}{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
     write!(out, "{stamp:>16} {cpu} {kind:<11}")?;
     for (name, value) in fields {
-        match value {
-            Value::String(text) => {
-                write!(out, " {name}={}", tr_report::escape::text(text.as_bytes()))?
-            }
-            value => write!(
-                out,
-                " {name}={}",
-                tr_report::escape::text(value.to_string().as_bytes())
-            )?,
-        }
+        let value = match value {
+            Value::String(text) => text,
+            value => &value.to_string(),
+        };
+        write!(out, " {name}={}", tr_report::escape::text(value.as_bytes()))?;
     }
     writeln!(out)
 }

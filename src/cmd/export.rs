@@ -106,7 +106,6 @@ pub struct Args {
 /// The export's destination.
 #[derive(Clone, Copy, Debug)]
 enum To {
-    /// A file of this format.
     File(Format),
     /// A dataset of many runs.
     Dataset,
@@ -194,10 +193,11 @@ pub fn run(args: &Args) -> Done {
         return Err(errors::refused(why));
     }
     let Some(to) = to else {
-        let names = Format::ALL.map(|it| it.name()).join(", ");
-        return Err(errors::refused(format!(
-            "export: name the format: --format {names}, parquet, junit, benchmark-action or bencher"
-        )));
+        let mut names = output::exports();
+        let last = names.pop().unwrap_or_default();
+        let names = names.join(", ");
+        let why = format!("export: name the format: --format {names} or {last}");
+        return Err(errors::refused(why));
     };
     if let Some(why) = misplaced(args, to, endpoint.is_some()) {
         return Err(errors::refused(why));

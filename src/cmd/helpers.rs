@@ -25,7 +25,6 @@ pub fn helper() -> Option<fn() -> ExitCode> {
     }
 }
 
-/// The only argument.
 fn only() -> Option<OsString> {
     let mut args = std::env::args_os().skip(1);
     args.next().filter(|_| args.next().is_none())

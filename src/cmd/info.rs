@@ -61,7 +61,7 @@ fn command(contents: &Contents) -> Vec<String> {
 }
 
 fn bytes_per_event(contents: &Contents) -> f64 {
-    match contents.events.total() {
+    match contents.tally.events.total() {
         0 => 0.0,
         events => contents.bytes as f64 / events as f64,
     }
@@ -94,7 +94,7 @@ fn degraded(contents: &Contents) -> Value {
             })
             .collect()
         }
-        None if contents.events.of_kind("degraded") > 0 => Value::Null,
+        None if contents.tally.events.of_kind("degraded") > 0 => Value::Null,
         None => json!([]),
     }
 }
@@ -123,29 +123,29 @@ fn document(contents: &Contents) -> Value {
             (name.to_owned(), json!(known.name()))
         }).collect::<Map<_, _>>()),
         "degraded": degraded(contents),
-        "usage": untraced::usage_json(contents.usage),
+        "usage": untraced::usage_json(contents.usage()),
         "start_unix_ns": meta.start_unix(),
         "duration_ns": contents.known_duration(),
         "cpus": meta.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
-        "events": traced.then(|| contents.events.total()),
+        "events": traced.then(|| contents.tally.events.total()),
         "events_by_kind": traced.then(|| object(&contents.by_kind())),
         "bytes": contents.bytes,
         "bytes_per_event": traced.then(|| bytes_per_event(contents)),
-        "frames": contents.frames,
-        "lost_events": traced.then_some(&contents.lost),
-        "largest_inversion_ns": traced.then_some(contents.largest_inversion),
-        "commit_delay_ns": traced.then_some(contents.commit_delay),
+        "frames": contents.tally.frames,
+        "lost_events": traced.then(|| contents.lost()),
+        "largest_inversion_ns": traced.then_some(contents.tally.largest_inversion),
+        "commit_delay_ns": traced.then_some(contents.tally.commit_delay),
         "analyzed": analysis.is_some(),
         "unknown_ns": analysis.filter(|_| traced).map(|analysis| analysis.totals.times.unknown),
         "anomalies": quality.filter(|_| traced).map(|quality| object(&quality.anomalies)),
         "clocks": quality.map(tr_report::json::clocks),
-        "suspends": contents.suspends.iter().map(|suspend| json!({
+        "suspends": contents.tally.suspends.iter().map(|suspend| json!({
             "since_ns": suspend.since.since(meta.start),
             "until_ns": suspend.until.since(meta.start),
             "asleep_ns": suspend.asleep,
         })).collect::<Vec<_>>(),
         "truncated": contents.end != End::Complete,
-        "cost": contents.cost.filter(|_| traced && meta.recorder.is_none()).map(|cost| json!({
+        "cost": contents.cost().map(|cost| json!({
             "recorder_ns": cost.recorder_ns, "bpf_ns": cost.bpf_ns, "setup_ns": cost.setup_ns,
         })),
         "options": {
@@ -248,9 +248,8 @@ fn recording(lines: &mut Lines, contents: &Contents) {
     }
 }
 
-/// The events by kind.
 fn events(lines: &mut Lines, contents: &Contents) {
-    lines.say("events", units::count(contents.events.total()));
+    lines.say("events", units::count(contents.tally.events.total()));
     for (name, count) in contents.by_kind().into_iter().filter(|(_, n)| *n > 0) {
         lines.say("", format!("{name:<12}{:>14}", units::count(count)));
     }
@@ -259,17 +258,17 @@ fn events(lines: &mut Lines, contents: &Contents) {
 /// For an untraced run: the reason, and COMMAND's exit status and resource usage.
 fn not_traced(lines: &mut Lines, contents: &Contents, reason: &str) {
     lines.say("not traced", safe(reason));
-    if let Some(status) = contents.status {
+    if let Some(status) = contents.summary.as_ref().and_then(|it| it.status) {
         lines.say("exit status", exit::words(status));
     }
-    for (name, value) in untraced::usage_lines(contents.usage) {
+    for (name, value) in untraced::usage_lines(contents.usage()) {
         lines.say(name, value);
     }
 }
 
 /// Its size and its end.
 fn file(lines: &mut Lines, contents: &Contents) {
-    let (bytes, frames) = (units::count(contents.bytes), contents.frames);
+    let (bytes, frames) = (units::count(contents.bytes), contents.tally.frames);
     if contents.meta.not_traced.is_some() {
         lines.say("size", format!("{bytes} bytes"));
     } else {
@@ -302,7 +301,6 @@ fn file(lines: &mut Lines, contents: &Contents) {
     }
 }
 
-/// The kinds of facts.
 fn facts(meta: &Metadata) -> [(&'static str, Known); 8] {
     let facts = meta.facts();
     [
@@ -329,7 +327,7 @@ fn method(lines: &mut Lines, contents: &Contents) {
             lines.say("", format!("{:<12}{}", known.name(), kinds.join(", ")));
         }
     }
-    let of_kind = |name| contents.events.of_kind(name);
+    let of_kind = |name| contents.tally.events.of_kind(name);
     let (detached, degraded) = (of_kind("detached"), of_kind("degraded"));
     if detached > 0 {
         let tasks = units::count(detached);
@@ -352,15 +350,12 @@ fn method(lines: &mut Lines, contents: &Contents) {
 
 /// Events that are missing, and events out of order.
 fn completeness(lines: &mut Lines, contents: &Contents) {
-    let lost = contents.lost.iter();
-    let lost: Vec<String> = lost
-        .map(|(stream, n)| format!("{} on {stream}", units::count(*n)))
-        .collect();
+    let lost = contents.lost().into_iter();
+    let lost = lost.map(|(stream, n)| format!("{} on {stream}", units::count(n)));
     // The summary comes after all events.
-    let analysis = contents.analysis.as_ref();
-    let cut = analysis.is_some_and(|analysis| analysis.summary.is_none());
+    let cut = contents.summary.is_none();
     let cut = cut.then(|| "the rest is missing".to_owned());
-    let lost: Vec<String> = lost.into_iter().chain(cut).collect();
+    let lost: Vec<String> = lost.chain(cut).collect();
     lines.say(
         "lost",
         match lost.is_empty() {
@@ -370,7 +365,7 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
     );
     lines.say(
         "largest step back",
-        match contents.largest_inversion {
+        match contents.tally.largest_inversion {
             0 => "none".into(),
             back => units::time(back),
         },
@@ -378,7 +373,7 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
     // A lower bound: the order of the file proves no more.
     lines.say(
         "commit delay",
-        match (contents.commit_delay, &contents.analysis) {
+        match (contents.tally.commit_delay, &contents.analysis) {
             (0, _) => "none found".into(),
             (delay, Some(_)) => format!("at least {}", units::time(delay)),
             // A CPU whose clock is behind looks like a delay.
@@ -394,7 +389,7 @@ fn trust(lines: &mut Lines, contents: &Contents) {
     let unasked = || "not known without --full".to_owned();
     lines.say("anomalies", quality.map_or_else(unasked, anomalies));
     lines.say("clocks", quality.map_or_else(unasked, clocks));
-    for suspend in &contents.suspends {
+    for suspend in &contents.tally.suspends {
         let at = |time: Ktime| units::time(time.since(contents.meta.start));
         let (asleep, since) = (units::time(suspend.asleep), at(suspend.since));
         let until = at(suspend.until);
@@ -414,8 +409,7 @@ fn trust(lines: &mut Lines, contents: &Contents) {
 }
 
 fn cost(lines: &mut Lines, contents: &Contents) {
-    let ours = contents.meta.recorder.is_none();
-    let Some(cost) = contents.cost.filter(|_| ours) else {
+    let Some(cost) = contents.cost() else {
         return;
     };
     let uncounted = || "not counted (kernel.bpf_stats_enabled is off)".to_owned();

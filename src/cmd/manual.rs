@@ -36,14 +36,12 @@ pub struct ManArgs {
     dir: PathBuf,
 }
 
-/// Prints the completions.
 pub fn completions(args: &CompletionsArgs) -> ExitCode {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut called::command(), TR.name(), &mut script);
     open::print(&script)
 }
 
-/// Writes the pages.
 pub fn man(args: &ManArgs) -> ExitCode {
     match pages(called::command()).and_then(|pages| write(args, pages)) {
         Ok(()) => ExitCode::SUCCESS,

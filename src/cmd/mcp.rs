@@ -50,7 +50,6 @@ const INSTRUCTIONS: &str = "Questions about recordings of builds and tests. Begi
 /// A request that gets no result: the code of JSON-RPC, and why.
 struct Refused(i64, String);
 
-/// The server.
 struct Server {
     /// The folder of the recordings, without links.
     root: PathBuf,

@@ -43,16 +43,3 @@ pub mod summary;
 #[cfg(feature = "record")]
 pub mod symbolize;
 pub mod verify;
-
-use std::process::ExitCode;
-
-use regex::bytes::Regex;
-use tr_redact::Redactor;
-
-/// Masks by these rules, or an exit status after the reason why there are none.
-fn redactor(mask: bool, patterns: Vec<Regex>) -> Result<Redactor, ExitCode> {
-    Redactor::new(mask, patterns).map_err(|error| {
-        eprintln!("tr: {error}");
-        ExitCode::FAILURE
-    })
-}

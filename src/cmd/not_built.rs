@@ -17,7 +17,6 @@ pub struct Args {
     _words: Vec<OsString>,
 }
 
-/// Refuses.
 pub fn run(_args: Args, _started: Instant) -> ExitCode {
     eprintln!(
         "tr: this tr was built without recording (cargo build --no-default-features)\n    \

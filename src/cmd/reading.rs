@@ -65,7 +65,6 @@ impl Reading {
         }
     }
 
-    /// Runs it.
     pub fn run(&self) -> ExitCode {
         let done = match self {
             Reading::Analyze(args) => analyze::run(args),

@@ -178,7 +178,6 @@ impl Args {
         Ok(())
     }
 
-    /// The settings of the recording.
     fn config(&self, follow: Follow, redactor: Redactor, started: Instant) -> Config {
         Config {
             output: Target::of(self.output()),
@@ -253,10 +252,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
     if let Err(why) = args.check_light() {
         return errors::failed(why);
     }
-    let redactor = match Redactor::new(!args.no_redact, args.redact.clone()) {
-        Ok(redactor) => redactor,
-        Err(error) => return errors::failed(error),
-    };
+    let redactor = Redactor::new(!args.no_redact, args.redact.clone());
     notes::warn_of_root(&args, &redactor);
     let config = args.config(follow, redactor, started);
     let recorded = tr_record::record(&config);
@@ -287,8 +283,7 @@ fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
         Err(error) => return errors::failed(shown(&error)),
     };
     say_not_executed(args, done.not_executed);
-    let file = args.output().to_string_lossy();
-    let file = tr_report::escape::text(file.as_bytes());
+    let file = errors::shown(args.output());
     match &done.output_error {
         Some(error) => eprintln!("tr: {file}: {error}; an older file there is not of this run"),
         None if args.quiet => {}

@@ -45,7 +45,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Done {
-    let redactor = super::redactor(true, args.redact.clone())?;
+    let redactor = Redactor::new(true, args.redact.clone());
     let trace = open::to_copy(&args.file)?;
     let out = errors::shown(&args.output);
     let written = write(&trace, redactor, args);

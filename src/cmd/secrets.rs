@@ -26,7 +26,7 @@ struct Found {
 
 /// Runs it. The secrets themselves are never printed.
 pub fn run(file: &Path, as_json: bool) -> Done {
-    let redactor = super::redactor(true, Vec::new())?;
+    let redactor = Redactor::new(true, Vec::new());
     let trace = open::warned(file)?;
     let found = secrets(&trace, &redactor);
     Ok(match as_json {
@@ -100,16 +100,9 @@ fn text(found: &[Found], file: &Path) -> String {
         let places = places
             .map(|(arg, part)| format!("argument {arg} from byte {} to {}", part.start, part.end));
         let places = places.collect::<Vec<_>>().join(", ");
-        match found.pid {
-            Some(pid) => out.push_str(&format!(
-                "{pid:>8}  {at:>12}  {:<16} {places}\n",
-                found.comm
-            )),
-            None => out.push_str(&format!(
-                "{:>8}  {at:>12}  {:<16} {places}\n",
-                "command", ""
-            )),
-        }
+        let pid = found.pid.map_or("command".into(), |pid| pid.to_string());
+        let comm = &found.comm;
+        out.push_str(&format!("{pid:>8}  {at:>12}  {comm:<16} {places}\n"));
     }
     let name = escape::command([file.as_os_str().as_encoded_bytes()]);
     match found.len() {

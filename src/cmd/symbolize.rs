@@ -67,7 +67,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Done {
-    let redactor = super::redactor(!args.no_redact, Vec::new())?;
+    let redactor = Redactor::new(!args.no_redact, Vec::new());
     let trace = open::to_copy(&args.file)?;
     if trace.unknown() != Unknown::default() && args.output.is_none() {
         eprintln!("    nothing is written; to keep both: {TR} symbolize FILE -o OUT");

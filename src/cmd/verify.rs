@@ -91,7 +91,7 @@ fn problems(trace: &Trace, watch: &Watch) -> Vec<String> {
 /// against, and the frames that cannot be read, with their bytes.
 fn count(trace: &Trace, watch: &Watch) -> (Option<Tally>, Vec<(u64, String)>) {
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
-    let (mut found, mut times) = (Events::default(), Vec::new());
+    let mut found = Events::default();
     let mut counting = Counting::new(trace.meta().start, trace.meta().start_clock);
     let mut problems = Vec::new();
     for frame in trace.frames() {
@@ -107,12 +107,8 @@ fn count(trace: &Trace, watch: &Watch) -> (Option<Tally>, Vec<(u64, String)>) {
         match (result, frame.stream) {
             (Err(error), _) => problems.push((frame.offset, error.to_string())),
             (Ok(()), Stream::Cpu(_)) => {
-                times.clear();
-                for event in block.iter() {
-                    found.sched(&event);
-                    times.push(event.time.0);
-                }
-                counting.sched(frame.stream, &times);
+                block.iter().for_each(|event| found.sched(&event));
+                counting.sched(frame.stream, &block.time);
             }
             (Ok(()), stream) => {
                 events.iter().for_each(|event| found.life(event));

@@ -378,7 +378,7 @@ fn plain<'a>(
 }
 
 /// A text whose bytes may be encoded as in a URL: `%2F`.
-fn decoded(text: &str) -> Vec<u8> {
+pub fn decoded(text: &str) -> Vec<u8> {
     let mut parts = text.split('%');
     let mut out = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {

@@ -63,7 +63,6 @@ columns! {
     Outsider Container Server
 }
 
-/// The number of columns.
 pub const COLUMNS: usize = COLUMN_NAMES.len();
 
 /// Texts that are stored once a frame.
@@ -103,6 +102,14 @@ impl Text {
             Text::Container => [Col::Container; 3],
         }
     }
+
+    /// Longest text in bytes.
+    pub fn limit(self) -> usize {
+        match self {
+            Text::Comm => 16,
+            _ => limits::NAME,
+        }
+    }
 }
 
 /// The unit in bytes of nearly all quantities of memory and of I/O.
@@ -116,13 +123,13 @@ const RECENT: usize = 254;
 pub type Disk = ((u32, u32), Arc<[u8]>);
 
 /// The state after the earlier events of the frame; the same in both directions.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Known {
     pub time: u64,
     /// The number of the event's kind.
     pub kind: u8,
     /// By column, the last number that the next one is counted from.
-    last: [u32; COLUMNS],
+    last: Vec<u32>,
     tasks: Vec<(Tid, Tgid)>,
     cgroups: Vec<CgroupId>,
     /// The start of the last snapshot's task.
@@ -160,30 +167,13 @@ impl Known {
     pub fn new(time: u64) -> Known {
         Known {
             time,
-            kind: 0,
-            last: [0; COLUMNS],
-            tasks: Vec::new(),
-            cgroups: Vec::new(),
-            start: 0,
-            exits: HashMap::new(),
-            accounts: HashMap::new(),
-            connection: 0,
-            addresses: Vec::new(),
-            address_at: HashMap::new(),
-            counters: Vec::new(),
-            disks: Vec::new(),
-            frame: 0,
-            stack: 0,
-            offsets: HashMap::new(),
-            ns: [0; 2],
-            strings: 0,
-            calls: 0,
-            stacks: 0,
+            last: vec![0; COLUMNS],
+            ..Known::default()
         }
     }
 
     /// The last number of a column.
-    #[allow(clippy::indexing_slicing)] // The array has a place for every `Col`.
+    #[allow(clippy::indexing_slicing)] // It has a place for every `Col`.
     pub fn last(&mut self, col: Col) -> &mut u32 {
         &mut self.last[col as usize]
     }
@@ -203,7 +193,6 @@ impl Known {
 
 /// Bytes that an event owns or shares with others.
 pub trait Bytes: Sized {
-    /// The bytes.
     fn bytes(&self) -> &[u8];
     /// From others.
     fn copy(bytes: &[u8]) -> Self;
@@ -243,34 +232,10 @@ impl Bytes for Comm {
     }
 
     fn copy(bytes: &[u8]) -> Comm {
-        Comm::new(bytes)
-    }
-}
-
-/// The bytes of an address.
-enum Ip {
-    None,
-    V4([u8; 4]),
-    V6([u8; 16]),
-    Other,
-}
-
-impl Bytes for Ip {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Ip::V4(ip) => ip,
-            Ip::V6(ip) => ip,
-            Ip::None | Ip::Other => &[],
-        }
-    }
-
-    fn copy(bytes: &[u8]) -> Ip {
-        match (bytes.len(), bytes.try_into(), bytes.try_into()) {
-            (0, ..) => Ip::None,
-            (_, Ok(ip), _) => Ip::V4(ip),
-            (_, _, Ok(ip)) => Ip::V6(ip),
-            _ => Ip::Other,
-        }
+        let mut comm = Comm::default();
+        let both = comm.0.iter_mut().zip(bytes);
+        both.for_each(|(to, from)| *to = *from);
+        comm
     }
 }
 
@@ -279,9 +244,7 @@ pub trait Codec: Sized {
     /// Values go into columns; else they come from them.
     const WRITES: bool;
 
-    /// The state.
     fn known(&mut self) -> &mut Known;
-    /// A byte.
     fn byte(&mut self, col: Col, value: &mut u8) -> Step;
     /// A varint.
     fn int(&mut self, col: Col, value: &mut u64) -> Step;
@@ -292,10 +255,11 @@ pub trait Codec: Sized {
     fn bytes<T: Bytes>(&mut self, cols: (Col, Col), most: usize, value: &mut T) -> Step;
     /// A text that is stored once.
     fn text<T: Bytes>(&mut self, of: Text, value: &mut T) -> Step;
-    /// A comm, which is stored once.
-    fn comm(&mut self, value: &mut Comm) -> Step;
 
-    /// A path.
+    fn comm(&mut self, value: &mut Comm) -> Step {
+        self.text(Text::Comm, value)
+    }
+
     fn path<T: Bytes>(&mut self, value: &mut T) -> Step {
         self.text(Text::Path, value)
     }
@@ -442,7 +406,6 @@ pub trait Codec: Sized {
         Ok(false)
     }
 
-    /// A task.
     fn task(&mut self, tid: &mut Tid, tgid: &mut Tgid) -> Step {
         let mut task = (*tid, *tgid);
         if self.recent(Col::Task, |known| &mut known.tasks, &mut task)? {
@@ -459,7 +422,6 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// A cgroup.
     fn cgroup(&mut self, id: &mut CgroupId) -> Step {
         if self.recent(Col::Cgroup, |known| &mut known.cgroups, id)? {
             self.int(Col::Cgroup, &mut id.0)?;
@@ -468,7 +430,6 @@ pub trait Codec: Sized {
         Ok(())
     }
 
-    /// An argument vector.
     fn argv(&mut self, argv: &mut Argv) -> Step {
         self.bytes((Col::ArgvLen, Col::Argv), limits::ARGV, &mut argv.bytes)?;
         let len = argv.bytes.len().min(limits::ARGV) as i64;
@@ -486,20 +447,20 @@ pub trait Codec: Sized {
 
     /// An address, in columns of lengths and of bytes. A masked one has no bytes.
     fn address(&mut self, cols: (Col, Col), address: &mut Address) -> Step {
-        let (mut ip, mut number) = match *address {
-            Address::V4(ip) => (Ip::copy(&ip.octets()), 0),
-            Address::V6(ip) => (Ip::copy(&ip.octets()), 0),
-            Address::Masked(number) => (Ip::None, number),
+        let (mut ip, mut number): (Box<[u8]>, u64) = match *address {
+            Address::V4(ip) => (ip.octets().into(), 0),
+            Address::V6(ip) => (ip.octets().into(), 0),
+            Address::Masked(number) => (Box::default(), number),
         };
         self.bytes(cols, limits::NAME, &mut ip)?;
-        *address = match ip {
-            Ip::V4(ip) => Address::V4(ip.into()),
-            Ip::V6(ip) => Address::V6(ip.into()),
-            Ip::None => {
-                self.int(cols.0, &mut number)?;
-                Address::Masked(number)
-            }
-            Ip::Other => return Err(Fault::Content("unknown length of an address")),
+        if ip.is_empty() {
+            self.int(cols.0, &mut number)?;
+        }
+        *address = match (<[u8; 4]>::try_from(&*ip), <[u8; 16]>::try_from(&*ip)) {
+            (Ok(ip), _) => Address::V4(ip.into()),
+            (_, Ok(ip)) => Address::V6(ip.into()),
+            _ if ip.is_empty() => Address::Masked(number),
+            _ => return Err(Fault::Content("unknown length of an address")),
         };
         Ok(())
     }

@@ -8,33 +8,25 @@ use crate::codec::{Codec, Col, Step, Stored, Text};
 use crate::ids::{Ktime, Tgid, Tid};
 use crate::show;
 
-/// Why the process of a container's runtime is recorded.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Evidence {
-    /// It is a descendant of a recorded task.
-    #[default]
-    Descendant,
-    /// A daemon had told a recorded client the container's id.
-    Told,
-    /// A daemon had answered a recorded client, and no other client of a daemon was known.
-    Only,
-    /// A daemon had answered a recorded client; the container can be another client's.
-    Ambiguous,
-    /// All containers were to be recorded.
-    Any,
+named! {
+    /// Why the process of a container's runtime is recorded.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Evidence {
+        /// It is a descendant of a recorded task.
+        #[default]
+        Descendant = "descendant",
+        /// A daemon had told a recorded client the container's id.
+        Told = "told",
+        /// A daemon had answered a recorded client, and no other client of a daemon was known.
+        Only = "only",
+        /// A daemon had answered a recorded client; the container can be another client's.
+        Ambiguous = "ambiguous",
+        /// All containers were to be recorded.
+        Any = "any",
+    }
 }
 
 impl Evidence {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [Evidence; 5] = [
-        Evidence::Descendant,
-        Evidence::Told,
-        Evidence::Only,
-        Evidence::Ambiguous,
-        Evidence::Any,
-    ];
-
     /// By number, as far as that is known.
     pub fn of(number: u32) -> Option<Evidence> {
         Evidence::ALL.get(number as usize).copied()
@@ -52,6 +44,7 @@ pub struct Container {
     /// The process that asked a daemon for the container; 0: unknown, or none did.
     pub client: Tgid,
     /// Why the process is recorded.
+    #[serde(serialize_with = "show::shown")]
     pub evidence: Evidence,
     /// The container's id; empty: unknown, as are the next ones.
     #[serde(serialize_with = "show::text")]
@@ -69,26 +62,21 @@ pub struct Container {
 
 impl Stored for Container {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Container {
-            tid,
-            tgid,
-            client,
-            evidence,
-            id,
-            name,
-            image,
-            throttled,
-        } = self;
-        c.own_task(Col::Container, Col::Container, tid, tgid)?;
-        c.narrow(Col::Container, &mut client.0)?;
-        let mut number = *evidence as u32;
+        c.own_task(
+            Col::Container,
+            Col::Container,
+            &mut self.tid,
+            &mut self.tgid,
+        )?;
+        c.narrow(Col::Container, &mut self.client.0)?;
+        let mut number = self.evidence as u32;
         c.narrow(Col::Container, &mut number)?;
         // A later version may know more of them.
-        *evidence = Evidence::of(number).unwrap_or(Evidence::Ambiguous);
-        for text in [id, name, image] {
+        self.evidence = Evidence::of(number).unwrap_or(Evidence::Ambiguous);
+        for text in [&mut self.id, &mut self.name, &mut self.image] {
             c.text(Text::Container, text)?;
         }
-        c.optional(Col::Container, throttled)
+        c.optional(Col::Container, &mut self.throttled)
     }
 
     fn weight(&self) -> usize {
@@ -112,14 +100,8 @@ pub struct Server {
 
 impl Stored for Server {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Server {
-            tid,
-            tgid,
-            client,
-            other,
-        } = self;
-        c.own_task(Col::Server, Col::Server, tid, tgid)?;
-        c.narrow(Col::Server, &mut client.0)?;
-        c.narrow(Col::Server, &mut other.0)
+        c.own_task(Col::Server, Col::Server, &mut self.tid, &mut self.tgid)?;
+        c.narrow(Col::Server, &mut self.client.0)?;
+        c.narrow(Col::Server, &mut self.other.0)
     }
 }

@@ -215,33 +215,24 @@ impl Stored for Counters {
 
 impl Stored for SystemCalls {
     fn fields<C: Codec>(&mut self, c: &mut C, time: Ktime) -> Step {
-        let SystemCalls { tgid, since, calls } = self;
-        c.step(Col::CallProcess, Col::CallProcess, &mut tgid.0)?;
-        let mut span = time.0.wrapping_sub(since.0);
+        c.step(Col::CallProcess, Col::CallProcess, &mut self.tgid.0)?;
+        let mut span = time.0.wrapping_sub(self.since.0);
         c.int(Col::CallSince, &mut span)?;
-        since.0 = time.0.wrapping_sub(span);
+        self.since.0 = time.0.wrapping_sub(span);
         let (most, what) = (limits::CALLS as usize, "the number of system calls");
-        let count = c.count(Col::CallNumber, calls.len(), most, what)?;
+        let count = c.count(Col::CallNumber, self.calls.len(), most, what)?;
         if !C::WRITES {
             c.known().calls += count as u64;
             within(what, c.known().calls, limits::CALLS)?;
         }
-        c.elements(count, calls, |c, sum| {
-            let CallSum {
-                number,
-                compat,
-                count,
-                errors,
-                ns,
-                longest,
-            } = sum;
-            let mut both = u64::from(*number) << 1 | u64::from(*compat);
+        c.elements(count, &mut self.calls, |c, sum| {
+            let mut both = u64::from(sum.number) << 1 | u64::from(sum.compat);
             c.int(Col::CallNumber, &mut both)?;
-            (*number, *compat) = (fitting(both >> 1)?, both & 1 == 1);
-            c.int(Col::CallCount, count)?;
-            c.int(Col::CallErrors, errors)?;
-            c.int(Col::CallTime, ns)?;
-            c.int(Col::CallLongest, longest)
+            (sum.number, sum.compat) = (fitting(both >> 1)?, both & 1 == 1);
+            c.int(Col::CallCount, &mut sum.count)?;
+            c.int(Col::CallErrors, &mut sum.errors)?;
+            c.int(Col::CallTime, &mut sum.ns)?;
+            c.int(Col::CallLongest, &mut sum.longest)
         })
     }
 

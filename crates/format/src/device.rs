@@ -24,6 +24,12 @@ impl fmt::Display for Device {
     }
 }
 
+impl Serialize for Device {
+    fn serialize<S: Serializer>(&self, to: S) -> show::Shown<S> {
+        to.collect_str(self)
+    }
+}
+
 /// Buckets of a histogram of latencies. Bucket n has those of 2^(n + 10) ns and more, below
 /// 2^(n + 11) ns; the first and the last have no other bound.
 pub const BUCKETS: usize = 32;
@@ -45,7 +51,6 @@ pub const GROUPS: [&str; 4] = ["read", "write", "discard", "flush"];
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Block {
     /// The disk.
-    #[serde(serialize_with = "show::shown")]
     pub device: Device,
     /// Its name; empty if it is not known.
     #[serde(serialize_with = "show::text")]
@@ -70,7 +75,6 @@ pub struct DiskWait {
     pub tgid: Tgid,
     /// The disk to which the task had sent a request since its wait before; `None`: to none, so
     /// the disk is not known.
-    #[serde(serialize_with = "show::known")]
     pub device: Option<Device>,
     /// The disk's name; empty if it is not known.
     #[serde(serialize_with = "show::text")]
@@ -107,19 +111,12 @@ pub struct Requests {
 
 impl Stored for Block {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Block {
-            device: Device { major, minor },
-            name,
-            interval,
-            busy,
-            groups,
-        } = self;
-        c.text(Text::Disk, name)?;
-        c.narrow(Col::BlockDevice, major)?;
-        c.narrow(Col::BlockDevice, minor)?;
-        c.int(Col::BlockDevice, interval)?;
-        c.int(Col::BlockDevice, busy)?;
-        groups.iter_mut().try_for_each(|group| group.fields(c))
+        c.text(Text::Disk, &mut self.name)?;
+        c.narrow(Col::BlockDevice, &mut self.device.major)?;
+        c.narrow(Col::BlockDevice, &mut self.device.minor)?;
+        c.int(Col::BlockDevice, &mut self.interval)?;
+        c.int(Col::BlockDevice, &mut self.busy)?;
+        self.groups.iter_mut().try_for_each(|group| group.fields(c))
     }
 
     fn weight(&self) -> usize {
@@ -129,23 +126,17 @@ impl Stored for Block {
 
 impl Requests {
     fn fields<C: Codec>(&mut self, c: &mut C) -> Step {
-        let Requests {
-            count,
-            bytes,
-            latency,
-            longest,
-            buckets,
-        } = self;
-        c.int(Col::Requests, count)?;
-        if *count == 0 {
+        c.int(Col::Requests, &mut self.count)?;
+        if self.count == 0 {
             return Ok(());
         }
-        for sum in [bytes, latency, longest] {
+        for sum in [&mut self.bytes, &mut self.latency, &mut self.longest] {
             c.int(Col::Requests, sum)?;
         }
         let some = |count: &u64| *count != 0;
-        let first = buckets.iter().position(some).unwrap_or(0);
-        let end = buckets
+        let first = self.buckets.iter().position(some).unwrap_or(0);
+        let end = self
+            .buckets
             .iter()
             .rposition(some)
             .map_or(first, |last| last + 1);
@@ -153,7 +144,8 @@ impl Requests {
         c.int(Col::Buckets, &mut from)?;
         c.int(Col::Buckets, &mut number)?;
         let part = usize::try_from(from).ok().zip(usize::try_from(number).ok());
-        let part = part.and_then(|(first, len)| buckets.get_mut(first..first.checked_add(len)?));
+        let part =
+            part.and_then(|(first, len)| self.buckets.get_mut(first..first.checked_add(len)?));
         let part = part.ok_or(Fault::Content("no such bucket of latencies"))?;
         part.iter_mut()
             .try_for_each(|count| c.int(Col::Buckets, count))
@@ -163,31 +155,25 @@ impl Requests {
 impl Stored for DiskWait {
     /// 0 without a disk, 1 for a new one, else 2 and its number.
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let DiskWait {
-            tid,
-            tgid,
-            device,
-            name,
-        } = self;
-        c.own_task(Col::DiskWait, Col::DiskWait, tid, tgid)?;
-        let cut = name.get(..limits::NAME).unwrap_or(name);
+        c.own_task(Col::DiskWait, Col::DiskWait, &mut self.tid, &mut self.tgid)?;
+        let cut = self.name.get(..limits::NAME).unwrap_or(&self.name);
         let mut place = 0;
-        if let Some(Device { major, minor }) = *device {
+        if let Some(Device { major, minor }) = self.device {
             let mut known = c.known().disks.iter();
             let found = known.position(|it| it.0 == (major, minor) && *it.1 == *cut);
             place = found.map_or(1, |at| at as u64 + 2);
         }
         c.int(Col::DiskWait, &mut place)?;
         match place {
-            0 => (*device, *name) = (None, Arc::default()),
+            0 => (self.device, self.name) = (None, Arc::default()),
             1 => {
-                let Device { major, minor } = device.get_or_insert_default();
+                let Device { major, minor } = self.device.get_or_insert_default();
                 c.narrow(Col::DiskWait, major)?;
                 c.narrow(Col::DiskWait, minor)?;
                 let disk = (*major, *minor);
                 let mut new: Arc<[u8]> = cut.into();
                 c.bytes((Col::DiskWait, Col::DiskWait), limits::NAME, &mut new)?;
-                *name = Arc::clone(&new);
+                self.name = Arc::clone(&new);
                 c.known().disks.push((disk, new));
             }
             at => {
@@ -197,7 +183,7 @@ impl Stored for DiskWait {
                     .cloned()
                     .ok_or(Fault::Content("disk index out of range"))?;
                 c.known().spend(known.len())?;
-                (*device, *name) = (Some(Device { major, minor }), known);
+                (self.device, self.name) = (Some(Device { major, minor }), known);
             }
         }
         Ok(())
@@ -210,9 +196,8 @@ impl Stored for DiskWait {
 
 impl Stored for SyncFile {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let SyncFile { tid, tgid, name } = self;
-        c.own_task(Col::SyncFile, Col::SyncFile, tid, tgid)?;
-        c.text(Text::File, name)
+        c.own_task(Col::SyncFile, Col::SyncFile, &mut self.tid, &mut self.tgid)?;
+        c.text(Text::File, &mut self.name)
     }
 
     fn weight(&self) -> usize {

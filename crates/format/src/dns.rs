@@ -17,7 +17,6 @@ pub struct DnsQuery {
     /// Its process.
     pub tgid: Tgid,
     /// The server's address.
-    #[serde(serialize_with = "show::shown")]
     pub server: Address,
     /// The port of the task's socket.
     pub port: u16,
@@ -35,7 +34,6 @@ pub struct DnsQuery {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct DnsAnswer {
     /// The server's address.
-    #[serde(serialize_with = "show::shown")]
     pub server: Address,
     /// The port that it is for; `None`: not readable, as `id` and `code`.
     pub port: Option<u16>,
@@ -44,7 +42,6 @@ pub struct DnsAnswer {
     /// RCODE of RFC 1035: 0 for no error, 3 for no such name.
     pub code: Option<u8>,
     /// Its addresses, at most [`ADDRESSES`].
-    #[serde(serialize_with = "show::each_shown")]
     pub addresses: Box<[Address]>,
 }
 
@@ -53,21 +50,12 @@ const BYTES: (Col, Col) = (Col::Dns, Col::DnsBytes);
 
 impl Stored for DnsQuery {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let DnsQuery {
-            tid,
-            tgid,
-            server,
-            port,
-            id,
-            kind,
-            name,
-        } = self;
-        c.own_task(Col::Dns, Col::Dns, tid, tgid)?;
-        c.address(BYTES, server)?;
-        for number in [port, id, kind] {
+        c.own_task(Col::Dns, Col::Dns, &mut self.tid, &mut self.tgid)?;
+        c.address(BYTES, &mut self.server)?;
+        for number in [&mut self.port, &mut self.id, &mut self.kind] {
             c.narrow(Col::Dns, number)?;
         }
-        c.bytes(BYTES, limits::NAME, name)
+        c.bytes(BYTES, limits::NAME, &mut self.name)
     }
 
     fn weight(&self) -> usize {
@@ -77,22 +65,15 @@ impl Stored for DnsQuery {
 
 impl Stored for DnsAnswer {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let DnsAnswer {
-            server,
-            port,
-            id,
-            code,
-            addresses,
-        } = self;
-        c.address(BYTES, server)?;
-        c.optional(Col::Dns, port)?;
-        c.optional(Col::Dns, id)?;
-        c.optional(Col::Dns, code)?;
+        c.address(BYTES, &mut self.server)?;
+        c.optional(Col::Dns, &mut self.port)?;
+        c.optional(Col::Dns, &mut self.id)?;
+        c.optional(Col::Dns, &mut self.code)?;
         let what = "the number of addresses";
-        let count = c.count(Col::Dns, addresses.len(), ADDRESSES, what)?;
-        let mut list = std::mem::take(addresses).into_vec();
+        let count = c.count(Col::Dns, self.addresses.len(), ADDRESSES, what)?;
+        let mut list = std::mem::take(&mut self.addresses).into_vec();
         c.elements(count, &mut list, |c, address| c.address(BYTES, address))?;
-        *addresses = list.into();
+        self.addresses = list.into();
         Ok(())
     }
 

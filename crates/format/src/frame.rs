@@ -243,18 +243,10 @@ fn salted(id: u32, bytes: &[u8]) -> u32 {
 }
 
 /// The file header.
-pub(crate) fn file_header() -> [u8; FILE_HEADER as usize] {
-    let mut out = [0; FILE_HEADER as usize];
-    let sum = {
-        let parts = [&MAGIC[..], &MAJOR.to_le_bytes(), &MINOR.to_le_bytes()];
-        for (to, from) in out.iter_mut().zip(parts.into_iter().flatten()) {
-            *to = *from;
-        }
-        crc32fast::hash(out.get(..12).unwrap_or_default())
-    };
-    for (to, from) in out.iter_mut().skip(12).zip(sum.to_le_bytes()) {
-        *to = from;
-    }
+pub(crate) fn file_header() -> Vec<u8> {
+    let mut out = [&MAGIC[..], &MAJOR.to_le_bytes(), &MINOR.to_le_bytes()].concat();
+    let sum = crc32fast::hash(&out);
+    out.extend_from_slice(&sum.to_le_bytes());
     out
 }
 

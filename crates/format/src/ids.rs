@@ -94,12 +94,21 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// A number for it: the CPU's, or one of the last two.
-    pub(crate) fn number(self) -> u16 {
+    /// Its number in a file where it is a value: 0, 1, or the CPU's plus 2.
+    pub(crate) fn stored(self) -> u32 {
         match self {
-            Stream::Cpu(CpuId(cpu)) => cpu,
-            Stream::Lifecycle => 0xfffe,
-            Stream::Recorder => 0xffff,
+            Stream::Lifecycle => 0,
+            Stream::Recorder => 1,
+            Stream::Cpu(CpuId(cpu)) => u32::from(cpu) + 2,
+        }
+    }
+
+    /// The stream of this number; `None` beyond the CPUs.
+    pub(crate) fn of_stored(number: u64) -> Option<Stream> {
+        match number {
+            0 => Some(Stream::Lifecycle),
+            1 => Some(Stream::Recorder),
+            cpu => Some(Stream::Cpu(CpuId(u16::try_from(cpu - 2).ok()?))),
         }
     }
 }

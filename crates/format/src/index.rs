@@ -17,7 +17,6 @@ use crate::Fault;
 pub struct Row {
     /// The frame's header; its checksum is not in the index and is 0 here.
     pub header: Header,
-    /// The frame's offset.
     pub offset: u64,
     /// Its bytes, header included.
     pub bytes: u64,
@@ -45,10 +44,7 @@ const ROWS: u64 = 1 << 12;
 
 /// A builder. Its rows take some ten bytes a frame.
 #[derive(Debug, Default)]
-pub struct Index {
-    full: Vec<Piece>,
-    open: Piece,
-}
+pub struct Index(Vec<Piece>);
 
 /// The rows of one index frame.
 #[derive(Debug, Default)]
@@ -64,13 +60,11 @@ struct Piece {
 impl Index {
     /// Appends a row. Rows come in file order.
     pub fn add(&mut self, row: &Row) {
-        if self.open.rows >= ROWS {
-            self.full.push(std::mem::take(&mut self.open));
-        }
-        let piece = &mut self.open;
-        if piece.rows == 0 {
-            piece.first = row.offset;
-        }
+        let open = self.0.pop_if(|piece| piece.rows < ROWS);
+        let mut piece = open.unwrap_or_else(|| Piece {
+            first: row.offset,
+            ..Piece::default()
+        });
         let header = &row.header;
         piece.rows += 1;
         let out = &mut piece.bytes;
@@ -87,6 +81,7 @@ impl Index {
             piece.span = Some((min.min(header.min), max.max(header.max)));
         }
         put(out, header.seq);
+        self.0.push(piece);
     }
 
     /// The headers and payloads of the index frames.
@@ -108,8 +103,7 @@ impl Index {
             };
             Ok((header, out))
         };
-        let open = Some(&self.open).filter(|piece| piece.rows > 0);
-        self.full.iter().chain(open).map(pack).collect()
+        self.0.iter().map(pack).collect()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::codec::{ago, unfolded, Codec, Col, Step, Stored};
 pub use crate::ids::Address;
@@ -32,6 +32,12 @@ impl fmt::Display for Endpoint {
     }
 }
 
+impl Serialize for Endpoint {
+    fn serialize<S: Serializer>(&self, to: S) -> show::Shown<S> {
+        to.collect_str(self)
+    }
+}
+
 /// A task begins to connect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Connect {
@@ -43,7 +49,6 @@ pub struct Connect {
     /// Its process.
     pub tgid: Tgid,
     /// The other end.
-    #[serde(serialize_with = "show::shown")]
     pub remote: Endpoint,
 }
 
@@ -54,7 +59,6 @@ pub struct Connected {
     #[serde(rename = "connection")]
     pub id: ConnectionId,
     /// This end.
-    #[serde(serialize_with = "show::shown")]
     pub local: Endpoint,
 }
 
@@ -68,10 +72,8 @@ pub struct Accepted {
     #[serde(flatten, serialize_with = "show::task")]
     pub listener: Option<(Tid, Tgid)>,
     /// This end.
-    #[serde(serialize_with = "show::shown")]
     pub local: Endpoint,
     /// The peer's end.
-    #[serde(serialize_with = "show::shown")]
     pub remote: Endpoint,
 }
 
@@ -165,20 +167,19 @@ fn task<C: Codec>(c: &mut C, task: &mut Option<(Tid, Tgid)>) -> Step {
 
 impl Endpoint {
     fn fields<C: Codec>(&mut self, c: &mut C) -> Step {
-        let Endpoint { address, port } = self;
-        c.narrow(Col::Port, port)?;
+        c.narrow(Col::Port, &mut self.port)?;
         let count = c.known().addresses.len();
-        let found = c.known().address_at.get(address);
+        let found = c.known().address_at.get(&self.address);
         let mut back = found.map_or(0, |at| (count - at) as u64);
         c.int(Col::Address, &mut back)?;
         if back > 0 {
-            *address = *ago(&c.known().addresses, back)?;
+            self.address = *ago(&c.known().addresses, back)?;
             return Ok(());
         }
-        c.address((Col::NewAddress, Col::NewAddress), address)?;
-        c.known().addresses.push(*address);
+        c.address((Col::NewAddress, Col::NewAddress), &mut self.address)?;
+        c.known().addresses.push(self.address);
         if C::WRITES {
-            c.known().address_at.insert(*address, count);
+            c.known().address_at.insert(self.address, count);
         }
         Ok(())
     }
@@ -186,59 +187,39 @@ impl Endpoint {
 
 impl Stored for Connect {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Connect {
-            id,
-            tid,
-            tgid,
-            remote,
-        } = self;
-        id.first(c)?;
-        let mut by = Some((*tid, *tgid));
+        self.id.first(c)?;
+        let mut by = Some((self.tid, self.tgid));
         task(c, &mut by)?;
-        (*tid, *tgid) = by.ok_or(Fault::Content("a connect without its task"))?;
-        remote.fields(c)
+        (self.tid, self.tgid) = by.ok_or(Fault::Content("a connect without its task"))?;
+        self.remote.fields(c)
     }
 }
 
 impl Stored for Connected {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Connected { id, local } = self;
-        id.again(c)?;
-        local.fields(c)
+        self.id.again(c)?;
+        self.local.fields(c)
     }
 }
 
 impl Stored for Accepted {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Accepted {
-            id,
-            listener,
-            local,
-            remote,
-        } = self;
-        id.first(c)?;
-        task(c, listener)?;
-        local.fields(c)?;
-        remote.fields(c)
+        self.id.first(c)?;
+        task(c, &mut self.listener)?;
+        self.local.fields(c)?;
+        self.remote.fields(c)
     }
 }
 
 impl Stored for Closed {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Closed {
-            id,
-            by,
-            ending,
-            sent,
-            received,
-        } = self;
-        id.again(c)?;
-        task(c, by)?;
-        let mut number = *ending as u8;
+        self.id.again(c)?;
+        task(c, &mut self.by)?;
+        let mut number = self.ending as u8;
         c.byte(Col::Ending, &mut number)?;
-        *ending = Ending::of(number);
-        c.int(Col::Sent, sent)?;
-        c.int(Col::Received, received)
+        self.ending = Ending::of(number);
+        c.int(Col::Sent, &mut self.sent)?;
+        c.int(Col::Received, &mut self.received)
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::block::decode::Decoder;
-use crate::block::life::{self, Skipped};
+use crate::block::life;
+pub use crate::block::life::Unknown;
 use crate::event::{LifeEvent, Stream};
 pub use crate::frame::FrameInfo;
 use crate::frame::{address, frame_at, kind, Header};
@@ -18,18 +19,6 @@ use crate::walk::{self, Start};
 pub use crate::walk::{Damage, End};
 use crate::zip::unpacking;
 use crate::{Error, Fault};
-
-/// Counts of skipped parts that only a later version knows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Unknown {
-    /// Frames of unknown types.
-    pub frames: u64,
-    /// Unknown fields of metadata and summary, and unknown columns of the lifecycle frames
-    /// read so far.
-    pub fields: u64,
-    /// Events of unknown kinds in the lifecycle frames read so far.
-    pub events: u64,
-}
 
 /// An open trace. Threads can read frames in parallel.
 #[derive(Debug)]
@@ -49,23 +38,12 @@ pub struct Trace {
     index_lies: Option<u64>,
     unknown: Unknown,
     /// By frame number: a frame that is read twice counts once.
-    skipped: Mutex<BTreeMap<u64, Skipped>>,
+    skipped: Mutex<BTreeMap<u64, Unknown>>,
 }
 
 thread_local! {
     /// Its buffers are costly to allocate for every frame.
     static DECODER: RefCell<Decoder> = RefCell::default();
-}
-
-/// The damage of a frame of this file's own whose content is not what its type has.
-fn damage_of(row: &Row, what: Fault) -> Damage {
-    Damage {
-        frame: row.header.number,
-        offset: row.offset,
-        bytes: row.bytes,
-        what,
-        stream: None,
-    }
 }
 
 impl Trace {
@@ -96,11 +74,7 @@ impl Trace {
             },
             skipped: Mutex::default(),
         };
-        for row in &walked.rows {
-            if let Err(fault) = trace.take(row) {
-                trace.damage.push(damage_of(row, fault));
-            }
-        }
+        trace.take(&walked.rows);
         Ok(trace)
     }
 
@@ -117,16 +91,27 @@ impl Trace {
         };
         let grown = walk::on(&source, self.id, (offset, frame))?;
         (self.source, self.end, self.damage) = (source, grown.end, grown.damage);
-        for row in &grown.rows {
-            if let Err(fault) = self.take(row) {
-                self.damage.push(damage_of(row, fault));
-            }
-        }
+        self.take(&grown.rows);
         Ok(())
     }
 
-    /// Takes a frame: event frames are listed, others are read.
-    fn take(&mut self, row: &Row) -> Result<(), Fault> {
+    /// Takes frames. One is damaged whose content is not what its type has.
+    fn take(&mut self, rows: &[Row]) {
+        for row in rows {
+            if let Err(what) = self.take_one(row) {
+                self.damage.push(Damage {
+                    frame: row.header.number,
+                    offset: row.offset,
+                    bytes: row.bytes,
+                    what,
+                    stream: None,
+                });
+            }
+        }
+    }
+
+    /// An event frame is listed, another one is read.
+    fn take_one(&mut self, row: &Row) -> Result<(), Fault> {
         match row.header.kind {
             kind::METADATA => {}
             kind::SUMMARY => self.summary = Some(self.read_section(row)?),
@@ -213,13 +198,16 @@ impl Trace {
     /// Counts of the parts skipped so far.
     pub fn unknown(&self) -> Unknown {
         let mut unknown = self.unknown;
-        let skipped = self.skipped.lock();
-        let skipped = skipped.unwrap_or_else(std::sync::PoisonError::into_inner);
-        for frame in skipped.values() {
+        for frame in self.skipped().values() {
             unknown.events += frame.events;
-            unknown.fields += frame.columns;
+            unknown.fields += frame.fields;
         }
         unknown
+    }
+
+    fn skipped(&self) -> MutexGuard<'_, BTreeMap<u64, Unknown>> {
+        // A panic of another thread leaves no partial entry.
+        self.skipped.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The minor version of the format; the major one is [`crate::frame::MAJOR`].
@@ -250,16 +238,13 @@ impl Trace {
             );
         };
         into.cpu = cpu;
-        let read = self.checked(frame, |payload| {
+        self.checked(frame, |payload| {
             DECODER.with_borrow_mut(|decoder| {
                 let span = (frame.min.0, frame.max.0);
                 unpacking(|unpacker| decoder.decode(payload, frame.events, span, unpacker, into))
             })
-        });
-        if read.is_err() {
-            into.clear();
-        }
-        read
+        })
+        .inspect_err(|_| into.clear())
     }
 
     /// Reads a frame of the lifecycle or the recorder's stream. Replaces the content of `into`.
@@ -271,28 +256,23 @@ impl Trace {
         if let Stream::Cpu(_) = frame.stream {
             return Err(Fault::Content("it holds scheduling events").at(frame.number, frame.offset));
         }
-        let mut skipped = Skipped::default();
-        self.checked(frame, |payload| {
+        let read = self.checked(frame, |payload| {
             let span = (frame.min.0, frame.max.0);
-            skipped =
-                unpacking(|unpacker| life::decode(payload, frame.events, span, unpacker, into))?;
-            Ok(())
-        })?;
-        if skipped != Skipped::default() {
-            // A panic of another thread leaves no partial entry.
-            let skipping = self.skipped.lock();
-            let mut skipping = skipping.unwrap_or_else(std::sync::PoisonError::into_inner);
-            skipping.insert(frame.number, skipped);
+            unpacking(|unpacker| life::decode(payload, frame.events, span, unpacker, into))
+        });
+        let unknown = read.inspect_err(|_| into.clear())?;
+        if unknown != Unknown::default() {
+            self.skipped().insert(frame.number, unknown);
         }
         Ok(())
     }
 
     /// Reads a frame, verifies both checksums and decodes the payload.
-    fn checked(
+    fn checked<T>(
         &self,
         frame: &FrameInfo,
-        decode: impl FnOnce(&[u8]) -> Result<(), Fault>,
-    ) -> Result<(), Error> {
+        decode: impl FnOnce(&[u8]) -> Result<T, Fault>,
+    ) -> Result<T, Error> {
         let bytes = self.source.at(frame.offset, frame.bytes)?;
         let read = || {
             let (header, len) = Header::decode(&bytes, self.id)?;

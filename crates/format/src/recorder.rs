@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::codec::{fitting, Codec, Col, Step, Stored};
-use crate::ids::{CpuId, Ktime, Stream, Tid};
+use crate::codec::{Codec, Col, Step, Stored};
+use crate::ids::{Ktime, Stream, Tid};
 use crate::{show, Fault};
 
 /// Events of one stream that could not be recorded. The event's time is the
@@ -23,30 +23,16 @@ pub struct Lost {
 
 impl Stored for Lost {
     fn fields<C: Codec>(&mut self, c: &mut C, time: Ktime) -> Step {
-        let Lost {
-            stream,
-            count,
-            until,
-            cause,
-        } = self;
-        let mut number = match stream {
-            Stream::Lifecycle => 0,
-            Stream::Recorder => 1,
-            Stream::Cpu(cpu) => u64::from(cpu.0) + 2,
-        };
+        let mut number = self.stream.stored().into();
         c.int(Col::LostStream, &mut number)?;
-        *stream = match number {
-            0 => Stream::Lifecycle,
-            1 => Stream::Recorder,
-            cpu => Stream::Cpu(CpuId(fitting(cpu - 2)?)),
-        };
-        let known = LossCause::ALL.iter().position(|it| it == cause);
-        let mut number = known.unwrap_or_default() as u8;
+        let known = Stream::of_stored(number);
+        self.stream = known.ok_or(Fault::Content("a number does not fit in its field"))?;
+        let mut number = self.cause as u8;
         c.byte(Col::LostStream, &mut number)?;
         let known = LossCause::ALL.get(usize::from(number));
-        *cause = *known.ok_or(Fault::Content("unknown cause of a loss"))?;
-        c.optional(Col::LostCount, count)?;
-        c.change(Col::LostSpan, &mut until.0, time.0)
+        self.cause = *known.ok_or(Fault::Content("unknown cause of a loss"))?;
+        c.optional(Col::LostCount, &mut self.count)?;
+        c.change(Col::LostSpan, &mut self.until.0, time.0)
     }
 }
 
@@ -90,9 +76,8 @@ pub struct Clock {
 
 impl Stored for Clock {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Clock { boot, real } = self;
-        c.int(Col::Boot, boot)?;
-        c.int(Col::Real, real)
+        c.int(Col::Boot, &mut self.boot)?;
+        c.int(Col::Real, &mut self.real)
     }
 }
 
@@ -140,36 +125,31 @@ impl Mark {
 
 impl Stored for Mark {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Mark {
-            name,
-            point,
-            ago,
-            kind,
-            result,
-            id,
-            pid,
-            tid,
-        } = self;
         if c.known().kind != Mark::MORE {
-            return c.path(name);
+            return c.path(&mut self.name);
         }
-        let (mut end, mut begin) = (*point == Point::End, *point == Point::Begin);
-        let (mut has_pid, mut has_tid) = (pid.is_some(), tid.is_some());
+        let (mut end, mut begin) = (self.point == Point::End, self.point == Point::Begin);
+        let (mut has_pid, mut has_tid) = (self.pid.is_some(), self.tid.is_some());
         let flags = [&mut begin, &mut end, &mut has_pid, &mut has_tid];
         c.flags(Col::MarkPoint, flags, "unknown fields of a mark")?;
-        *point = match (begin, end) {
+        self.point = match (begin, end) {
             (false, false) => Point::Moment,
             (true, false) => Point::Begin,
             (false, true) => Point::End,
             (true, true) => return Err(Fault::Content("unknown point of a mark")),
         };
-        c.wide(Col::MarkAgo, ago)?;
-        for (has, task) in [(has_pid, pid), (has_tid, tid)] {
+        c.wide(Col::MarkAgo, &mut self.ago)?;
+        for (has, task) in [(has_pid, &mut self.pid), (has_tid, &mut self.tid)] {
             if has {
                 c.narrow(Col::MarkTask, &mut task.get_or_insert_default().0)?;
             }
         }
-        for text in [name, kind, result, id] {
+        for text in [
+            &mut self.name,
+            &mut self.kind,
+            &mut self.result,
+            &mut self.id,
+        ] {
             c.path(text)?;
         }
         Ok(())

@@ -90,18 +90,6 @@ impl SchedBlock {
         self.reason.push(rest.reason);
     }
 
-    /// The event at `at`.
-    pub fn get(&self, at: usize) -> Option<SchedEvent> {
-        let rest = Packed {
-            from: *self.from.get(at)?,
-            to: *self.to.get(at)?,
-            state: *self.state.get(at)?,
-            flags: *self.flags.get(at)?,
-            reason: *self.reason.get(at)?,
-        };
-        Some(rest.event(*self.time.get(at)?))
-    }
-
     /// The events, in the order of the ring.
     pub fn iter(&self) -> impl Iterator<Item = SchedEvent> + '_ {
         let ids = self.from.iter().zip(&self.to);

@@ -10,10 +10,10 @@ use serde::de::DeserializeOwned;
 use serde::Serialize;
 
 use crate::error::within;
-use crate::event::{CpuId, Ktime, Stream};
+use crate::event::Stream;
 use crate::limits;
 use crate::meta::{Metadata, Summary};
-use crate::tally::{Events, Suspend, Tally};
+use crate::tally::Events;
 use crate::varint::{put, Cursor};
 use crate::zip::unpacking;
 use crate::Fault;
@@ -91,14 +91,23 @@ impl Section for Summary {
         fields.field(5, &mut self.cost.recorder_ns)?;
         fields.field(6, &mut self.cost.bpf_ns)?;
         fields.field(7, &mut self.cost.setup_ns)?;
-        let mut stored = StoredTally::new(self.tally.as_ref());
-        fields.field(8, &mut stored.events)?;
-        fields.field(9, &mut stored.frames)?;
-        fields.field(10, &mut stored.largest_inversion)?;
-        fields.field(11, &mut stored.commit_delay)?;
-        fields.field(12, &mut stored.lost)?;
-        fields.field(13, &mut stored.suspends)?;
-        self.tally = stored.tally();
+        // As `Events::by_kind`; empty without a tally.
+        let events = self.tally.iter().flat_map(|tally| tally.events.by_kind());
+        let mut events: Vec<u64> = events.map(|(_, count)| count).collect();
+        let mut tally = self.tally.take().unwrap_or_default();
+        let lost = tally.lost.iter();
+        let mut lost: Vec<(u32, u64)> = lost.map(|(of, count)| (of.stored(), *count)).collect();
+        fields.field(8, &mut events)?;
+        fields.field(9, &mut tally.frames)?;
+        fields.field(10, &mut tally.largest_inversion)?;
+        fields.field(11, &mut tally.commit_delay)?;
+        fields.field(12, &mut lost)?;
+        fields.field(13, &mut tally.suspends)?;
+        tally.events = Events::of(&events);
+        let lost = lost.into_iter();
+        let lost = lost.filter_map(|(of, count)| Some((Stream::of_stored(of.into())?, count)));
+        tally.lost = lost.collect();
+        self.tally = Some(tally).filter(|_| !events.is_empty());
         fields.rare(14, &mut self.usage)?;
         fields.rare(15, &mut self.machine)
     }
@@ -111,73 +120,6 @@ impl Section for CutOff {
         fields.field(1, &mut self.frame)?;
         fields.field(2, &mut self.offset)?;
         fields.field(3, &mut self.why)
-    }
-}
-
-/// A tally in the types of its fields.
-#[derive(Default)]
-struct StoredTally {
-    /// As [`Events::by_kind`]; empty without a tally.
-    events: Vec<u64>,
-    frames: u64,
-    largest_inversion: u64,
-    commit_delay: u64,
-    /// Stream (0 lifecycle, 1 recorder, 2 + CPU) and events.
-    lost: Vec<(u32, u64)>,
-    /// Since, until, asleep.
-    suspends: Vec<(u64, u64, u64)>,
-}
-
-impl StoredTally {
-    fn new(tally: Option<&Tally>) -> StoredTally {
-        let Some(tally) = tally else {
-            return StoredTally::default();
-        };
-        let number = |stream: &Stream| match stream {
-            Stream::Lifecycle => 0,
-            Stream::Recorder => 1,
-            Stream::Cpu(cpu) => 2 + u32::from(cpu.0),
-        };
-        let lost = tally.lost.iter();
-        let suspends = tally.suspends.iter();
-        StoredTally {
-            events: tally.events.by_kind().map(|(_, count)| count).collect(),
-            frames: tally.frames,
-            largest_inversion: tally.largest_inversion,
-            commit_delay: tally.commit_delay,
-            lost: lost.map(|(stream, n)| (number(stream), *n)).collect(),
-            suspends: suspends
-                .map(|one| (one.since.0, one.until.0, one.asleep))
-                .collect(),
-        }
-    }
-
-    fn tally(self) -> Option<Tally> {
-        let stream = |number: u32| match number {
-            0 => Some(Stream::Lifecycle),
-            1 => Some(Stream::Recorder),
-            cpu => u16::try_from(cpu - 2)
-                .ok()
-                .map(|cpu| Stream::Cpu(CpuId(cpu))),
-        };
-        let lost = self.lost.into_iter();
-        let suspends = self.suspends.into_iter();
-        (!self.events.is_empty()).then(|| Tally {
-            events: Events::of(&self.events),
-            frames: self.frames,
-            largest_inversion: self.largest_inversion,
-            commit_delay: self.commit_delay,
-            lost: lost
-                .filter_map(|(number, n)| Some((stream(number)?, n)))
-                .collect(),
-            suspends: suspends
-                .map(|(since, until, asleep)| Suspend {
-                    since: Ktime(since),
-                    until: Ktime(until),
-                    asleep,
-                })
-                .collect(),
-        })
     }
 }
 

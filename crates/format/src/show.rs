@@ -5,7 +5,7 @@ use std::fmt::Display;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
 use serde::Serialize;
 
-use crate::ids::{Argv, Comm, Stream, Tgid, Tid};
+use crate::ids::{Address, Argv, Comm, Stream, Tgid, Tid};
 
 /// What a serializer returns.
 pub type Shown<S> = Result<<S as Serializer>::Ok, <S as Serializer>::Error>;
@@ -34,22 +34,6 @@ pub fn shown<S: Serializer>(value: &impl Display, to: S) -> Shown<S> {
     to.collect_str(value)
 }
 
-/// Each as people see it, if there is one.
-pub fn each_shown<'a, T: Display + 'a, S: Serializer>(
-    values: impl IntoIterator<Item = &'a T>,
-    to: S,
-) -> Shown<S> {
-    to.collect_seq(values.into_iter().map(ToString::to_string))
-}
-
-/// As people see it, if it is known.
-pub fn known<S: Serializer>(value: &Option<impl Display>, to: S) -> Shown<S> {
-    match value {
-        None => to.serialize_none(),
-        Some(value) => to.collect_str(value),
-    }
-}
-
 /// An argument vector, and whether a part is missing.
 pub fn argv<S: Serializer>(argv: &Argv, to: S) -> Shown<S> {
     let mut map = to.serialize_map(None)?;
@@ -58,9 +42,13 @@ pub fn argv<S: Serializer>(argv: &Argv, to: S) -> Shown<S> {
     map.end()
 }
 
-/// A stream's number.
+/// A CPU's number, or one of the last two.
 pub fn stream<S: Serializer>(stream: &Stream, to: S) -> Shown<S> {
-    to.serialize_u16(stream.number())
+    to.serialize_u16(match stream {
+        Stream::Cpu(cpu) => cpu.0,
+        Stream::Lifecycle => 0xfffe,
+        Stream::Recorder => 0xffff,
+    })
 }
 
 /// A task and its process, if there is one.
@@ -69,6 +57,12 @@ pub fn task<S: Serializer>(task: &Option<(Tid, Tgid)>, to: S) -> Shown<S> {
     map.serialize_entry("tid", &task.map(|task| task.0))?;
     map.serialize_entry("tgid", &task.map(|task| task.1))?;
     map.end()
+}
+
+impl Serialize for Address {
+    fn serialize<S: Serializer>(&self, to: S) -> Shown<S> {
+        to.collect_str(self)
+    }
 }
 
 impl Serialize for Comm {

@@ -180,27 +180,24 @@ fn depth<C: Codec>(c: &mut C, col: Col, len: usize, most: usize) -> Result<usize
 
 impl Stored for Module {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Module {
-            number,
-            build_id,
-            path,
-            file,
-        } = self;
-        c.step(Col::Module, Col::Module, number)?;
-        c.bytes((Col::Module, Col::ModuleBytes), BUILD_ID, build_id)?;
-        c.bytes((Col::Module, Col::ModuleBytes), limits::NAME, path)?;
-        if build_id.is_empty() {
-            let mut known = file.unwrap_or_default();
-            let FileId {
-                device,
-                inode,
-                size,
-                modified,
-            } = &mut known;
-            for value in [device, inode, size, modified] {
-                c.int(Col::Module, value)?;
-            }
-            *file = (known != FileId::default()).then_some(known);
+        c.step(Col::Module, Col::Module, &mut self.number)?;
+        c.bytes(
+            (Col::Module, Col::ModuleBytes),
+            BUILD_ID,
+            &mut self.build_id,
+        )?;
+        c.bytes(
+            (Col::Module, Col::ModuleBytes),
+            limits::NAME,
+            &mut self.path,
+        )?;
+        if self.build_id.is_empty() {
+            let mut known = self.file.unwrap_or_default();
+            c.int(Col::Module, &mut known.device)?;
+            c.int(Col::Module, &mut known.inode)?;
+            c.int(Col::Module, &mut known.size)?;
+            c.int(Col::Module, &mut known.modified)?;
+            self.file = (known != FileId::default()).then_some(known);
         }
         Ok(())
     }
@@ -212,51 +209,44 @@ impl Stored for Module {
 
 impl Stored for Sample {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Sample {
-            tid,
-            tgid,
-            doing,
-            ns,
-            cut,
-            base,
-            first,
-            frames,
-            first_frame,
-            places,
-        } = self;
-        c.own_task(Col::SampleTask, Col::SampleTask, tid, tgid)?;
-        let mut off = *doing == Doing::OffCpu;
+        c.own_task(
+            Col::SampleTask,
+            Col::SampleTask,
+            &mut self.tid,
+            &mut self.tgid,
+        )?;
+        let mut off = self.doing == Doing::OffCpu;
         c.flags(
             Col::SampleFlags,
-            [&mut off, cut],
+            [&mut off, &mut self.cut],
             "unknown flags of a sample",
         )?;
-        *doing = if off { Doing::OffCpu } else { Doing::OnCpu };
+        self.doing = if off { Doing::OffCpu } else { Doing::OnCpu };
         let [on, waits] = c.known().ns;
-        c.change(Col::SampleTime, ns, if off { waits } else { on })?;
+        c.change(Col::SampleTime, &mut self.ns, if off { waits } else { on })?;
         let [on, waits] = &mut c.known().ns;
-        *(if off { waits } else { on }) = *ns;
-        c.narrow(Col::SampleBase, base)?;
-        let count = depth(c, Col::SampleStacks, frames.len(), DEPTH)?;
+        *(if off { waits } else { on }) = self.ns;
+        c.narrow(Col::SampleBase, &mut self.base)?;
+        let count = depth(c, Col::SampleStacks, self.frames.len(), DEPTH)?;
         if count > 0 {
             let next = c.known().stack;
-            c.diff(Col::SampleStacks, first, next)?;
-            let behind = first.checked_add(count as u32);
+            c.diff(Col::SampleStacks, &mut self.first, next)?;
+            let behind = self.first.checked_add(count as u32);
             c.known().stack = behind.unwrap_or(u32::MAX);
             if !C::WRITES {
                 refuse_if(behind.is_none(), "a stack's number is too large")?;
                 // A stack is on top of an earlier one: there is no cycle.
-                refuse_if(*base >= *first, "a stack on top of a later one")?;
+                refuse_if(self.base >= self.first, "a stack on top of a later one")?;
             }
         }
         let mut new = New {
-            first: first_frame,
-            places: std::mem::take(places).into_vec(),
+            first: &mut self.first_frame,
+            places: std::mem::take(&mut self.places).into_vec(),
             count: 0,
         };
-        let mut list = std::mem::take(frames).into_vec();
+        let mut list = std::mem::take(&mut self.frames).into_vec();
         c.elements(count, &mut list, |c, frame| new.frame(c, frame))?;
-        (*frames, *places) = (list.into(), new.places.into());
+        (self.frames, self.places) = (list.into(), new.places.into());
         Ok(())
     }
 
@@ -309,17 +299,15 @@ impl New<'_> {
 
 impl Stored for Symbol {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Symbol { frame, functions } = self;
-        c.step(Col::Symbol, Col::Symbol, frame)?;
-        let count = depth(c, Col::Symbol, functions.len(), INLINED)?;
-        let mut list = std::mem::take(functions).into_vec();
+        c.step(Col::Symbol, Col::Symbol, &mut self.frame)?;
+        let count = depth(c, Col::Symbol, self.functions.len(), INLINED)?;
+        let mut list = std::mem::take(&mut self.functions).into_vec();
         c.elements(count, &mut list, |c, function| {
-            let Function { name, file, line } = function;
-            c.text(Text::Symbol, name)?;
-            c.text(Text::Symbol, file)?;
-            c.narrow(Col::Symbol, line)
+            c.text(Text::Symbol, &mut function.name)?;
+            c.text(Text::Symbol, &mut function.file)?;
+            c.narrow(Col::Symbol, &mut function.line)
         })?;
-        *functions = list.into();
+        self.functions = list.into();
         Ok(())
     }
 

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::event::{Clock, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, KINDS};
 use crate::frame::FrameInfo;
 
@@ -110,7 +112,7 @@ pub struct Tally {
 /// One or more suspends between two readings of the clocks. `CLOCK_MONOTONIC`, which
 /// stamps all events, stops in a suspend; `CLOCK_BOOTTIME` does not. The recorder reads
 /// both every ten seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Suspend {
     /// The reading before.
     pub since: Ktime,

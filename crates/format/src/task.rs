@@ -32,24 +32,14 @@ pub struct Fork {
 
 impl Stored for Fork {
     fn fields<C: Codec>(&mut self, c: &mut C, time: Ktime) -> Step {
-        let Fork {
-            parent_tid,
-            parent_tgid,
-            tid,
-            tgid,
-            start_time,
-            ns_tid,
-            cgroup,
-            comm,
-        } = self;
-        c.task(parent_tid, parent_tgid)?;
-        c.new_task(tid, tgid)?;
-        let mut age = time.0.wrapping_sub(start_time.0);
+        c.task(&mut self.parent_tid, &mut self.parent_tgid)?;
+        c.new_task(&mut self.tid, &mut self.tgid)?;
+        let mut age = time.0.wrapping_sub(self.start_time.0);
         c.wide(Col::ForkStart, &mut age)?;
-        start_time.0 = time.0.wrapping_sub(age);
-        c.diff(Col::NsTid, &mut ns_tid.0, tid.0)?;
-        c.cgroup(cgroup)?;
-        c.comm(comm)
+        self.start_time.0 = time.0.wrapping_sub(age);
+        c.diff(Col::NsTid, &mut self.ns_tid.0, self.tid.0)?;
+        c.cgroup(&mut self.cgroup)?;
+        c.comm(&mut self.comm)
     }
 }
 
@@ -79,23 +69,13 @@ pub struct Exec {
 
 impl Stored for Exec {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Exec {
-            tid,
-            tgid,
-            old_tid,
-            comm,
-            filename,
-            argv,
-            cgroup,
-            max_rss,
-        } = self;
-        c.task(tid, tgid)?;
-        c.diff(Col::OldTid, &mut old_tid.0, tid.0)?;
-        c.comm(comm)?;
-        c.path(filename)?;
-        c.argv(argv)?;
-        c.cgroup(cgroup)?;
-        c.memory(Col::ExecRss, max_rss)
+        c.task(&mut self.tid, &mut self.tgid)?;
+        c.diff(Col::OldTid, &mut self.old_tid.0, self.tid.0)?;
+        c.comm(&mut self.comm)?;
+        c.path(&mut self.filename)?;
+        c.argv(&mut self.argv)?;
+        c.cgroup(&mut self.cgroup)?;
+        c.memory(Col::ExecRss, &mut self.max_rss)
     }
 
     fn weight(&self) -> usize {
@@ -206,53 +186,35 @@ pub struct Exit {
 
 impl Stored for Exit {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Exit {
-            tid,
-            tgid,
-            status,
-            group_dead,
-            group_status,
-            utime,
-            stime,
-            sum_exec_runtime,
-            nvcsw,
-            nivcsw,
-            min_flt,
-            maj_flt,
-            max_rss,
-            program_rss,
-            read_bytes,
-            write_bytes,
-            delays,
-        } = self;
-        c.task(tid, tgid)?;
-        c.narrow(Col::Status, status)?;
-        let other = u64::from(*group_status ^ *status);
-        let mut group = other << 1 | u64::from(*group_dead);
+        c.task(&mut self.tid, &mut self.tgid)?;
+        c.narrow(Col::Status, &mut self.status)?;
+        let other = u64::from(self.group_status ^ self.status);
+        let mut group = other << 1 | u64::from(self.group_dead);
         c.int(Col::GroupStatus, &mut group)?;
-        *group_dead = group & 1 == 1;
-        *group_status = *status ^ fitting::<u32>(group >> 1)?;
-        c.quantity(TICK, (Col::Utime, Col::TimeRest), utime)?;
-        c.quantity(TICK, (Col::Stime, Col::TimeRest), stime)?;
-        c.wide(Col::Runtime, sum_exec_runtime)?;
-        c.int(Col::Nvcsw, nvcsw)?;
-        c.int(Col::Nivcsw, nivcsw)?;
-        c.int(Col::MinFlt, min_flt)?;
-        c.int(Col::MajFlt, maj_flt)?;
-        c.quantity(UNIT, (Col::Rss, Col::RssRest), max_rss)?;
-        c.memory(Col::Read, read_bytes)?;
-        c.memory(Col::Write, write_bytes)?;
+        self.group_dead = group & 1 == 1;
+        self.group_status = self.status ^ fitting::<u32>(group >> 1)?;
+        c.quantity(TICK, (Col::Utime, Col::TimeRest), &mut self.utime)?;
+        c.quantity(TICK, (Col::Stime, Col::TimeRest), &mut self.stime)?;
+        c.wide(Col::Runtime, &mut self.sum_exec_runtime)?;
+        c.int(Col::Nvcsw, &mut self.nvcsw)?;
+        c.int(Col::Nivcsw, &mut self.nivcsw)?;
+        c.int(Col::MinFlt, &mut self.min_flt)?;
+        c.int(Col::MajFlt, &mut self.maj_flt)?;
+        c.quantity(UNIT, (Col::Rss, Col::RssRest), &mut self.max_rss)?;
+        c.memory(Col::Read, &mut self.read_bytes)?;
+        c.memory(Col::Write, &mut self.write_bytes)?;
         // Nearly always the same as max_rss.
-        let more = |rss: u64| fold(rss.wrapping_sub(*max_rss) as i64).wrapping_add(1);
-        let mut program = program_rss.map_or(0, more);
+        let more = |rss: u64| fold(rss.wrapping_sub(self.max_rss) as i64).wrapping_add(1);
+        let mut program = self.program_rss.map_or(0, more);
         c.int(Col::ProgramRss, &mut program)?;
         let program = program.checked_sub(1);
-        *program_rss = program.map(|more| max_rss.wrapping_add(unfold(more) as u64));
-        delays.fields(c, EXIT_DELAYS, [None; 3])?;
-        let [run, block, swap] = delays.sums();
-        let [runtime, voluntary, involuntary] = [*sum_exec_runtime, *nvcsw, *nivcsw].map(Some);
+        self.program_rss = program.map(|more| self.max_rss.wrapping_add(unfold(more) as u64));
+        self.delays.fields(c, EXIT_DELAYS, [None; 3])?;
+        let [run, block, swap] = self.delays.sums();
+        let [runtime, voluntary, involuntary] =
+            [self.sum_exec_runtime, self.nvcsw, self.nivcsw].map(Some);
         let figures = [runtime, voluntary, involuntary, run, block, swap];
-        c.known().exits.insert(tid.0, figures);
+        c.known().exits.insert(self.tid.0, figures);
         Ok(())
     }
 }
@@ -275,24 +237,21 @@ pub struct Final {
 
 impl Stored for Final {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Final {
-            tid,
-            sum_exec_runtime,
-            nvcsw,
-            nivcsw,
-            delays,
-        } = self;
-        let mut tgid = Tgid(tid.0);
+        let mut tgid = Tgid(self.tid.0);
         if C::WRITES {
-            tgid = c.known().process_of(*tid).unwrap_or(tgid);
+            tgid = c.known().process_of(self.tid).unwrap_or(tgid);
         }
-        c.task(tid, &mut tgid)?;
-        let before = c.known().exits.remove(&tid.0).unwrap_or_default();
+        c.task(&mut self.tid, &mut tgid)?;
+        let before = c.known().exits.remove(&self.tid.0).unwrap_or_default();
         let [runtime, voluntary, involuntary, run, block, swap] = before;
-        c.increase(Col::FinalRuntime, sum_exec_runtime, runtime.unwrap_or(0))?;
-        c.change(Col::FinalNvcsw, nvcsw, voluntary.unwrap_or(0))?;
-        c.change(Col::FinalNivcsw, nivcsw, involuntary.unwrap_or(0))?;
-        delays.fields(c, FINAL_DELAYS, [run, block, swap])
+        c.increase(
+            Col::FinalRuntime,
+            &mut self.sum_exec_runtime,
+            runtime.unwrap_or(0),
+        )?;
+        c.change(Col::FinalNvcsw, &mut self.nvcsw, voluntary.unwrap_or(0))?;
+        c.change(Col::FinalNivcsw, &mut self.nivcsw, involuntary.unwrap_or(0))?;
+        self.delays.fields(c, FINAL_DELAYS, [run, block, swap])
     }
 }
 
@@ -309,9 +268,8 @@ pub struct Rename {
 
 impl Stored for Rename {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Rename { tid, tgid, comm } = self;
-        c.task(tid, tgid)?;
-        c.comm(comm)
+        c.task(&mut self.tid, &mut self.tgid)?;
+        c.comm(&mut self.comm)
     }
 }
 
@@ -327,9 +285,8 @@ pub struct CgroupPath {
 
 impl Stored for CgroupPath {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let CgroupPath { id, path } = self;
-        c.cgroup(id)?;
-        c.path(path)
+        c.cgroup(&mut self.id)?;
+        c.path(&mut self.path)
     }
 
     fn weight(&self) -> usize {
@@ -350,9 +307,8 @@ pub struct CgroupMove {
 
 impl Stored for CgroupMove {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let CgroupMove { tid, tgid, cgroup } = self;
-        c.task(tid, tgid)?;
-        c.cgroup(cgroup)
+        c.task(&mut self.tid, &mut self.tgid)?;
+        c.cgroup(&mut self.cgroup)
     }
 }
 
@@ -389,34 +345,19 @@ pub struct Snapshot {
 
 impl Stored for Snapshot {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Snapshot {
-            tid,
-            tgid,
-            parent_tgid,
-            start_time,
-            ns_tid,
-            cgroup,
-            comm,
-            argv,
-            state,
-            on_cpu,
-            kthread,
-            followed,
-            sum_exec_runtime,
-        } = self;
-        c.task(tid, tgid)?;
-        c.diff(Col::Parent, &mut parent_tgid.0, tgid.0)?;
+        c.task(&mut self.tid, &mut self.tgid)?;
+        c.diff(Col::Parent, &mut self.parent_tgid.0, self.tgid.0)?;
         let last = c.known().start;
-        c.increase(Col::Start, &mut start_time.0, last)?;
-        c.known().start = start_time.0;
-        c.diff(Col::NsTid, &mut ns_tid.0, tid.0)?;
-        c.cgroup(cgroup)?;
-        c.comm(comm)?;
-        c.argv(argv)?;
-        c.narrow(Col::State, state)?;
-        let flags = [on_cpu, kthread, followed];
+        c.increase(Col::Start, &mut self.start_time.0, last)?;
+        c.known().start = self.start_time.0;
+        c.diff(Col::NsTid, &mut self.ns_tid.0, self.tid.0)?;
+        c.cgroup(&mut self.cgroup)?;
+        c.comm(&mut self.comm)?;
+        c.argv(&mut self.argv)?;
+        c.narrow(Col::State, &mut self.state)?;
+        let flags = [&mut self.on_cpu, &mut self.kthread, &mut self.followed];
         c.flags(Col::SnapFlags, flags, "unknown flags of a snapshot")?;
-        c.wide(Col::SnapRuntime, sum_exec_runtime)
+        c.wide(Col::SnapRuntime, &mut self.sum_exec_runtime)
     }
 
     fn weight(&self) -> usize {
@@ -438,9 +379,8 @@ pub struct Pinned {
 
 impl Stored for Pinned {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Pinned { tid, tgid, pinned } = self;
-        c.own_task(Col::Pinned, Col::Pinned, tid, tgid)?;
-        c.bool(Col::Pinned, pinned)
+        c.own_task(Col::Pinned, Col::Pinned, &mut self.tid, &mut self.tgid)?;
+        c.bool(Col::Pinned, &mut self.pinned)
     }
 }
 
@@ -464,19 +404,11 @@ pub struct Outsider {
 
 impl Stored for Outsider {
     fn fields<C: Codec>(&mut self, c: &mut C, time: Ktime) -> Step {
-        let Outsider {
-            tid,
-            tgid,
-            start_time,
-            cgroup,
-            kthread,
-            comm,
-        } = self;
-        c.own_task(Col::Outsider, Col::Outsider, tid, tgid)?;
-        c.change(Col::Outsider, &mut start_time.0, time.0)?;
-        c.int(Col::Outsider, &mut cgroup.0)?;
-        c.bool(Col::Outsider, kthread)?;
-        c.text(Text::Outsider, comm)
+        c.own_task(Col::Outsider, Col::Outsider, &mut self.tid, &mut self.tgid)?;
+        c.change(Col::Outsider, &mut self.start_time.0, time.0)?;
+        c.int(Col::Outsider, &mut self.cgroup.0)?;
+        c.bool(Col::Outsider, &mut self.kthread)?;
+        c.text(Text::Outsider, &mut self.comm)
     }
 }
 
@@ -498,29 +430,34 @@ pub struct Account {
 
 impl Stored for Account {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Account {
-            tid,
-            tgid,
-            sum_exec_runtime,
-            run_delay,
-            slices,
-        } = self;
-        c.task(tid, tgid)?;
-        let before = c.known().accounts.get(&tid.0).copied();
+        c.task(&mut self.tid, &mut self.tgid)?;
+        let before = c.known().accounts.get(&self.tid.0).copied();
         let [runtime, delay, switches] = before.unwrap_or_default();
-        let (mut has_delay, mut has_slices) = (run_delay.is_some(), slices.is_some());
+        let (mut has_delay, mut has_slices) = (self.run_delay.is_some(), self.slices.is_some());
         let known = [&mut has_delay, &mut has_slices];
         c.flags(Col::AccountKnown, known, "unknown totals of a task")?;
-        c.increase(Col::AccountRuntime, sum_exec_runtime, runtime)?;
-        if_known(c, Col::AccountRunDelay, has_delay, run_delay, delay)?;
-        if_known(c, Col::AccountSlices, has_slices, slices, switches)?;
+        c.increase(Col::AccountRuntime, &mut self.sum_exec_runtime, runtime)?;
+        if_known(
+            c,
+            Col::AccountRunDelay,
+            has_delay,
+            &mut self.run_delay,
+            delay,
+        )?;
+        if_known(
+            c,
+            Col::AccountSlices,
+            has_slices,
+            &mut self.slices,
+            switches,
+        )?;
         // A total that is absent keeps its value.
         let totals = [
-            *sum_exec_runtime,
-            run_delay.unwrap_or(delay),
-            slices.unwrap_or(switches),
+            self.sum_exec_runtime,
+            self.run_delay.unwrap_or(delay),
+            self.slices.unwrap_or(switches),
         ];
-        c.known().accounts.insert(tid.0, totals);
+        c.known().accounts.insert(self.tid.0, totals);
         Ok(())
     }
 }
@@ -537,8 +474,7 @@ pub struct Detached {
 
 impl Stored for Detached {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Detached { tid, tgid } = self;
-        c.task(tid, tgid)
+        c.task(&mut self.tid, &mut self.tgid)
     }
 }
 
@@ -562,17 +498,14 @@ pub struct TaskEnd {
 
 impl Stored for TaskEnd {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let TaskEnd {
-            tid,
-            tgid,
-            status,
-            group_dead,
-            max_rss,
-        } = self;
-        c.task(tid, tgid)?;
-        c.optional(Col::EndStatus, status)?;
-        c.flags(Col::EndDead, [group_dead], "unknown end of a task")?;
-        c.memory(Col::EndRss, max_rss)
+        c.task(&mut self.tid, &mut self.tgid)?;
+        c.optional(Col::EndStatus, &mut self.status)?;
+        c.flags(
+            Col::EndDead,
+            [&mut self.group_dead],
+            "unknown end of a task",
+        )?;
+        c.memory(Col::EndRss, &mut self.max_rss)
     }
 }
 
@@ -589,14 +522,14 @@ pub struct OomKill {
 
 impl Stored for OomKill {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let OomKill {
-            tid,
-            tgid,
-            resident,
-        } = self;
         // The last task of both kinds.
-        c.own_task(Col::OomResident, Col::Reclaim, tid, tgid)?;
-        c.optional(Col::OomResident, resident)
+        c.own_task(
+            Col::OomResident,
+            Col::Reclaim,
+            &mut self.tid,
+            &mut self.tgid,
+        )?;
+        c.optional(Col::OomResident, &mut self.resident)
     }
 }
 
@@ -616,14 +549,8 @@ pub struct Reclaim {
 
 impl Stored for Reclaim {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
-        let Reclaim {
-            tid,
-            tgid,
-            count,
-            ns,
-        } = self;
-        c.own_task(Col::Reclaim, Col::Reclaim, tid, tgid)?;
-        c.int(Col::Reclaim, count)?;
-        c.int(Col::Reclaim, ns)
+        c.own_task(Col::Reclaim, Col::Reclaim, &mut self.tid, &mut self.tgid)?;
+        c.int(Col::Reclaim, &mut self.count)?;
+        c.int(Col::Reclaim, &mut self.ns)
     }
 }

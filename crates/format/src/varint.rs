@@ -4,7 +4,6 @@
 
 use crate::Fault;
 
-/// Appends `value`.
 pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value as u8) | 0x80);
@@ -45,7 +44,6 @@ impl<'a> Cursor<'a> {
         self.rest.len()
     }
 
-    /// The next byte.
     pub fn byte(&mut self) -> Result<u8, Fault> {
         let (first, rest) = self.rest.split_first().ok_or(ENDS)?;
         self.rest = rest;
@@ -83,7 +81,6 @@ impl<'a> Cursor<'a> {
         u16::try_from(self.int()?).map_err(|_| Fault::Content("an integer does not fit in 16 bits"))
     }
 
-    /// The next `len` bytes.
     pub fn take(&mut self, len: u64) -> Result<&'a [u8], Fault> {
         let len = usize::try_from(len).map_err(|_| ENDS)?;
         let (taken, rest) = self.rest.split_at_checked(len).ok_or(ENDS)?;

@@ -2,6 +2,7 @@
 //! damaged, the walk searches for the next one and derives the losses.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow::{self, Break, Continue};
 
 use memchr::memmem;
 
@@ -230,36 +231,26 @@ fn find_metadata(source: &Source) -> Result<Option<Vec<u8>>, Error> {
 pub fn walk(source: &Source, id: u32, meta: &Metadata) -> Result<Walked, Error> {
     let mut walk = Walk::new(source, id, 0);
     let end = walk.run(frame::FILE_HEADER)?;
-    let gaps = walk.gaps(meta);
-    let index_lies = walk.index_lies(&end);
     Ok(Walked {
-        index_lies,
+        gaps: walk.gaps(meta),
+        index_lies: walk.index_lies(&end),
         rows: walk.rows,
         damage: walk.damage,
-        gaps,
         end,
     })
 }
 
-/// A part of a file that is being written.
-#[derive(Debug)]
-pub struct Grown {
-    /// Its intact frames except index frames, in file order.
-    pub rows: Vec<Row>,
-    /// Its damaged parts, in file order.
-    pub damage: Vec<Damage>,
-    /// The end of the file.
-    pub end: End,
-}
-
-/// Walks on from the byte where the file ended before, with the number of its next frame.
-pub fn on(source: &Source, id: u32, (from, next): (u64, u64)) -> Result<Grown, Error> {
+/// Walks on from the byte where the file ended before, with the number of its next frame. The
+/// result is that of the new part, without losses.
+pub fn on(source: &Source, id: u32, (from, next): (u64, u64)) -> Result<Walked, Error> {
     let mut walk = Walk::new(source, id, next);
     let end = walk.run(from)?;
-    Ok(Grown {
+    Ok(Walked {
         rows: walk.rows,
         damage: walk.damage,
+        gaps: Vec::new(),
         end,
+        index_lies: None,
     })
 }
 
@@ -282,12 +273,6 @@ struct Walk<'a> {
     in_vain: u64,
 }
 
-/// The next step of the walk.
-enum Go {
-    To(u64),
-    End(End),
-}
-
 impl Walk<'_> {
     fn new(source: &Source, id: u32, next: u64) -> Walk<'_> {
         Walk {
@@ -307,8 +292,8 @@ impl Walk<'_> {
     fn run(&mut self, mut at: u64) -> Result<End, Error> {
         loop {
             match self.step(at)? {
-                Go::To(next) => at = next,
-                Go::End(end) => return Ok(end),
+                Continue(next) => at = next,
+                Break(end) => return Ok(end),
             }
             let (frames, damages) = (self.rows.len() as u64, self.damage.len() as u64);
             within("the number of frames", frames, limits::FRAMES)
@@ -317,16 +302,17 @@ impl Walk<'_> {
         }
     }
 
-    fn step(&mut self, at: u64) -> Result<Go, Error> {
+    /// The place of the next frame, or the end of the walk.
+    fn step(&mut self, at: u64) -> Result<ControlFlow<End, u64>, Error> {
         let left = self.source.len().saturating_sub(at);
         if left == frame::TRAILER {
             let bytes = self.source.at(at, left)?;
             if frame::read_trailer(&bytes, self.id).is_some() {
-                return Ok(Go::End(End::Complete));
+                return Ok(Break(End::Complete));
             }
         }
         if left == 0 {
-            return Ok(Go::End(self.cut(at, "there is no index".into())));
+            return Ok(Break(self.cut(at, "there is no index".into())));
         }
         let (header, len) = match header_at(self.source, at, self.id) {
             Ok(found) => found,
@@ -348,7 +334,7 @@ impl Walk<'_> {
         match payload_at(self.source, at + len, &header) {
             Ok(payload) => {
                 self.intact(at, header, len, &payload);
-                Ok(Go::To(end))
+                Ok(Continue(end))
             }
             Err(Fault::Read(why)) => Err(Fault::Read(why).at(header.number, at)),
             Err(fault @ Fault::Short { .. }) => self.recover(at, at + len, fault, Some(header)),
@@ -360,7 +346,7 @@ impl Walk<'_> {
                     return self.recover(at, at + len, fault, Some(header));
                 }
                 self.torn(at, len + header.payload, fault, header);
-                Ok(Go::To(end))
+                Ok(Continue(end))
             }
         }
     }
@@ -425,7 +411,7 @@ impl Walk<'_> {
         from: u64,
         fault: Fault,
         header: Option<Header>,
-    ) -> Result<Go, Error> {
+    ) -> Result<ControlFlow<End, u64>, Error> {
         let least = header.map_or(self.next, |header| header.number + 1);
         let found = search(self.source, from, self.id, |found| found.number >= least)?;
         let trailer = self.source.len().checked_sub(frame::TRAILER);
@@ -436,22 +422,15 @@ impl Walk<'_> {
                     .at(*trailer, frame::TRAILER)
                     .is_ok_and(|bytes| frame::read_trailer(&bytes, self.id).is_some())
         }));
-        match (found, header) {
-            (Some(next), Some(header)) => {
-                self.torn(at, next - at, fault, header);
-                Ok(Go::To(next))
-            }
-            (Some(next), None) => {
-                self.damaged(at, next - at, fault, None);
-                Ok(Go::To(next))
-            }
-            (None, header) => {
-                if let Some(header) = header {
-                    self.next = header.number;
-                }
-                Ok(Go::End(self.cut(at, fault.to_string())))
-            }
+        let Some(next) = found else {
+            self.next = header.map_or(self.next, |header| header.number);
+            return Ok(Break(self.cut(at, fault.to_string())));
+        };
+        match header {
+            Some(header) => self.torn(at, next - at, fault, header),
+            None => self.damaged(at, next - at, fault, None),
         }
+        Ok(Continue(next))
     }
 
     fn cut(&self, offset: u64, why: String) -> End {

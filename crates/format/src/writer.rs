@@ -61,7 +61,6 @@ pub struct Writer<W> {
     encoder: Encoder,
     packer: Packer,
     payload: Vec<u8>,
-    written: Written,
     counting: Counting,
 }
 
@@ -70,8 +69,7 @@ pub struct Writer<W> {
 struct Output<W> {
     file: W,
     id: u32,
-    bytes: u64,
-    frames: u64,
+    written: Written,
     seqs: HashMap<(u8, u16), u64>,
     index: Index,
     buffer: Vec<u8>,
@@ -80,13 +78,13 @@ struct Output<W> {
 impl<W: Write> Output<W> {
     /// Writes one frame. `header` has type, stream, events and times.
     fn frame(&mut self, mut header: Header, payload: &[u8]) -> Result<(), Error> {
-        let number = self.frames;
+        let number = self.written.frames;
         error::within(
             "the payload's length",
             payload.len() as u64,
             limits::PAYLOAD,
         )
-        .map_err(|fault| fault.at(number, self.bytes))?;
+        .map_err(|fault| fault.at(number, self.written.bytes))?;
         let seq = self.seqs.entry((header.kind, header.stream)).or_default();
         header.number = number;
         header.seq = *seq;
@@ -101,12 +99,12 @@ impl<W: Write> Output<W> {
         if header.kind != kind::INDEX {
             self.index.add(&Row {
                 header,
-                offset: self.bytes,
+                offset: self.written.bytes,
                 bytes,
             });
         }
-        self.bytes += bytes;
-        self.frames += 1;
+        self.written.bytes += bytes;
+        self.written.frames += 1;
         Ok(())
     }
 }
@@ -126,8 +124,10 @@ impl<W: Write> Writer<W> {
             out: Output {
                 file: out,
                 id: crc32fast::hash(&metadata),
-                bytes: frame::FILE_HEADER,
-                frames: 0,
+                written: Written {
+                    bytes: frame::FILE_HEADER,
+                    ..Written::default()
+                },
                 seqs: HashMap::new(),
                 index: Index::default(),
                 buffer: Vec::new(),
@@ -140,7 +140,6 @@ impl<W: Write> Writer<W> {
             encoder: Encoder::default(),
             packer,
             payload: Vec::new(),
-            written: Written::default(),
             counting: Counting::new(meta.start, meta.start_clock),
         };
         writer.out.file.write_all(&frame::file_header())?;
@@ -153,14 +152,7 @@ impl<W: Write> Writer<W> {
             kind: kind::METADATA,
             ..Header::default()
         };
-        self.out.frame(header, &self.metadata)?;
-        self.count();
-        Ok(())
-    }
-
-    fn count(&mut self) {
-        self.written.bytes = self.out.bytes;
-        self.written.frames = self.out.frames;
+        self.out.frame(header, &self.metadata)
     }
 
     /// Adds an event of one CPU's ring. Writes the block if it is full.
@@ -169,7 +161,7 @@ impl<W: Write> Writer<W> {
     /// If writing fails.
     #[inline]
     pub fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), Error> {
-        self.written.by_kind.sched(&event);
+        self.out.written.by_kind.sched(&event);
         if self
             .cpus
             .get(self.last)
@@ -216,7 +208,7 @@ impl<W: Write> Writer<W> {
         if open.bytes + weight > limits::BLOCK_BYTES && !open.events.is_empty() {
             self.close_life(stream)?;
         }
-        self.written.by_kind.life(&event);
+        self.out.written.by_kind.life(&event);
         let open = match stream {
             Stream::Lifecycle => &mut self.lifecycle,
             _ => &mut self.recorder,
@@ -247,9 +239,7 @@ impl<W: Write> Writer<W> {
         self.encoder
             .encode(block, min, &mut self.packer, &mut self.payload)?;
         block.clear();
-        self.out.frame(header, &self.payload)?;
-        self.count();
-        Ok(())
+        self.out.frame(header, &self.payload)
     }
 
     fn close_life(&mut self, stream: Stream) -> Result<(), Error> {
@@ -276,9 +266,7 @@ impl<W: Write> Writer<W> {
         life::encode(&mut open.events, min, &mut self.packer, &mut self.payload)?;
         open.events.clear();
         open.bytes = 0;
-        self.out.frame(header, &self.payload)?;
-        self.count();
-        Ok(())
+        self.out.frame(header, &self.payload)
     }
 
     /// Writes all open blocks, the recorder's last, and flushes the file.
@@ -297,7 +285,7 @@ impl<W: Write> Writer<W> {
 
     /// The counts so far.
     pub fn written(&self) -> &Written {
-        &self.written
+        &self.out.written
     }
 
     /// Completes the trace: open blocks, summary with the tally, index, trailer.
@@ -308,7 +296,7 @@ impl<W: Write> Writer<W> {
         self.flush()?;
         let none = Counting::new(summary.end, summary.end_clock);
         let counting = std::mem::replace(&mut self.counting, none);
-        let events = self.written.by_kind;
+        let events = self.out.written.by_kind;
         let tally = counting.finish(events, summary.end, summary.end_clock);
         let body = section::put_section(Summary {
             tally: Some(tally),
@@ -335,7 +323,8 @@ impl<W: Write> Writer<W> {
     }
 
     fn put_last(&mut self, kind: u8, time: u64, body: Result<Vec<u8>, Fault>) -> Result<(), Error> {
-        let body = body.map_err(|fault| fault.at(self.out.frames, self.out.bytes))?;
+        let body =
+            body.map_err(|fault| fault.at(self.out.written.frames, self.out.written.bytes))?;
         self.payload.clear();
         self.packer.pack(&[&body], LEVEL, &mut self.payload)?;
         // The time bounds the loss if the end of a stream is damaged.
@@ -351,15 +340,14 @@ impl<W: Write> Writer<W> {
     /// Writes the metadata's second copy, the index and the trailer.
     fn close(mut self) -> Result<(W, Written), Error> {
         self.put_metadata()?;
-        let offset = self.out.bytes;
+        let offset = self.out.written.bytes;
         for (header, payload) in self.out.index.frames(&mut self.packer)? {
             self.out.frame(header, &payload)?;
         }
         let trailer = frame::trailer(offset, self.out.id);
         self.out.file.write_all(&trailer)?;
-        self.out.bytes += trailer.len() as u64;
+        self.out.written.bytes += trailer.len() as u64;
         self.out.file.flush()?;
-        self.count();
-        Ok((self.out.file, self.written))
+        Ok((self.out.file, self.out.written))
     }
 }

@@ -103,12 +103,6 @@ pub struct Unpacker {
     buffer: Vec<u8>,
 }
 
-impl std::fmt::Debug for Unpacker {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Unpacker")
-    }
-}
-
 impl Unpacker {
     pub fn new() -> std::io::Result<Unpacker> {
         Ok(Unpacker {

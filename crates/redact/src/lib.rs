@@ -25,8 +25,6 @@ use words::Word;
 /// The replacement of a secret.
 pub const MASK: &[u8] = b"***";
 
-/// An error in the list of hints.
-pub use aho_corasick::BuildError as HintsError;
 /// An error in a regular expression.
 pub use regex::Error as PatternError;
 
@@ -48,15 +46,12 @@ pub struct Redactor {
 
 impl Redactor {
     /// With or without the rules, and with the user's patterns.
-    ///
-    /// # Errors
-    /// The list of hints is wrong.
-    pub fn new(rules: bool, patterns: Vec<Regex>) -> Result<Redactor, HintsError> {
-        Ok(Redactor {
-            rules: rules.then(Rules::new).transpose()?,
+    pub fn new(rules: bool, patterns: Vec<Regex>) -> Redactor {
+        Redactor {
+            rules: rules.then(Rules::new),
             patterns,
             masked: 0,
-        })
+        }
     }
 
     /// The number of values masked so far.
@@ -108,6 +103,7 @@ impl Redactor {
             }
             LifeKind::Fork(fork) => self.comm(&mut fork.comm),
             LifeKind::Rename(rename) => self.comm(&mut rename.comm),
+            LifeKind::Outsider(outsider) => self.comm(&mut outsider.comm),
             LifeKind::CgroupPath(cgroup) => self.name(&mut cgroup.path),
             LifeKind::DnsQuery(query) => self.name(&mut query.name),
             LifeKind::Mark(mark) => {
@@ -124,10 +120,8 @@ impl Redactor {
                 }
             }
             LifeKind::Container(container) => {
-                let container = container.as_mut();
-                for text in [&mut container.name, &mut container.image] {
-                    self.text(text);
-                }
+                self.text(&mut container.name);
+                self.text(&mut container.image);
             }
             LifeKind::SyncFile(file) => self.text(&mut file.name),
             _ => {}

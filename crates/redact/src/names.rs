@@ -57,9 +57,6 @@ const HARMLESS_PASS: [&str; 10] = [
     "debug", "render", "first", "second", "multi", "two", "single", "opt", "dump", "lto",
 ];
 
-/// `auth` after one of these is no secret: make gives its jobserver to each make that it runs.
-const HARMLESS_AUTH: [&str; 1] = ["jobserver"];
-
 /// These words at the end say only which secret it is, or how it is written.
 #[rustfmt::skip]
 const WHICH: [&str; 24] = [
@@ -189,11 +186,8 @@ pub fn secret(name: &[u8]) -> Sure {
     let of_secret = |key: &str| is(&SECRET_KEY, key);
     // `API_KEY_X`: a key of some use.
     let inner = || {
-        let pairs = parts.iter().zip(parts.iter().skip(1));
-        pairs
-            .into_iter()
-            .any(|(kind, key)| key == "key" && of_secret(kind))
-            && env_style
+        let mut pairs = parts.iter().zip(parts.iter().skip(1));
+        env_style && pairs.any(|(kind, key)| key == "key" && of_secret(kind))
     };
     // `NPM_TOKEN_X` is one of some use; `TOKEN_RING` is about tokens.
     let tokens = if env_style && parts.len() > 1 {
@@ -208,7 +202,8 @@ pub fn secret(name: &[u8]) -> Sure {
     } else if key.is_some_and(of_secret) || inner() {
         Sure::Strong
     } else if last == "pass" && before.iter().any(|part| is(&HARMLESS_PASS, part))
-        || last == "auth" && before.last().is_some_and(|part| is(&HARMLESS_AUTH, part))
+        // make gives its jobserver to each make that it runs.
+        || last == "auth" && before.last().is_some_and(|part| part == "jobserver")
     {
         Sure::No
     } else if last == "code" && before.last().is_some_and(|kind| is(&CODES, kind)) {
@@ -216,7 +211,7 @@ pub fn secret(name: &[u8]) -> Sure {
     } else if is(&SECRET_LAST, last)
         || name == b"--pin"
         || last == "key" && env_style
-        || is_login(name)
+        || name.ends_with(b"sonar.login")
     {
         Sure::Weak
     } else {
@@ -235,11 +230,6 @@ fn is_about(parts: &[String], last: &String, before: &[String]) -> bool {
     // `checksum/secret`; `secret.passwordKey`, the name of a field.
     let field = last == "key" && before.last().is_some_and(|kind| kind.ends_with("password"));
     first == "checksum" || field
-}
-
-/// Names of one tool.
-fn is_login(name: &[u8]) -> bool {
-    name.ends_with(b"sonar.login")
 }
 
 /// The name of a key of any kind: a secret, if the value looks like one.

@@ -324,20 +324,20 @@ impl<'a> Options<'a> {
             .is_some_and(|next| matches!(next.text, b"tee" | b"sudo"))
     }
 
+    /// The rules whose subcommands have all been read.
+    fn read(&self) -> impl Iterator<Item = &Active> {
+        let read = |active: &&Active| !active.failed && active.path == active.rule.path.len();
+        self.active.iter().filter(read)
+    }
+
     /// All words after a subcommand are text.
     pub fn is_text(&self) -> bool {
-        let read = |active: &Active| !active.failed && active.path == active.rule.path.len();
-        let active = self.active.iter().filter(|active| read(active));
-        active
-            .flat_map(|active| &active.rule.texts)
-            .any(|text| *text == "*")
+        self.announces_text(b"*")
     }
 
     /// The word after this option is text for people.
     pub fn announces_text(&self, option: &[u8]) -> bool {
-        let read = |active: &&Active| !active.failed && active.path == active.rule.path.len();
-        let active = self.active.iter().filter(read);
-        let mut texts = active.flat_map(|active| &active.rule.texts);
+        let mut texts = self.read().flat_map(|active| &active.rule.texts);
         texts.any(|text| text.as_bytes() == option)
     }
 
@@ -354,8 +354,8 @@ impl<'a> Options<'a> {
         let is_option = word.starts_with(b"-") && word.len() > 1 && word != b"--";
         let state = (is_option, self.option, self.value);
         let value = |active: &Active| {
-            let values = active.rule.values.iter();
-            values.into_iter().any(|option| option.as_bytes() == word)
+            let mut values = active.rule.values.iter();
+            values.any(|option| option.as_bytes() == word)
         };
         let (option, value) = (
             state.0 && !word.contains(&b'='),
@@ -444,28 +444,22 @@ impl<'a> Options<'a> {
     /// The option sounds like a secret's, but its value is none.
     pub fn takes_name(&self, option: &[u8]) -> bool {
         let name = option.split(|b| *b == b'=').next().unwrap_or_default();
-        let names = self.active.iter().flat_map(|active| &active.rule.names);
-        names.into_iter().any(|known| known.as_bytes() == name)
+        let mut names = self.active.iter().flat_map(|active| &active.rule.names);
+        names.any(|known| known.as_bytes() == name)
     }
 
     /// The table knows the positions of secrets after these words.
     pub fn counts(&self) -> bool {
         let position = |place: &Place| matches!(place, Place::Position { .. });
-        let counts = |active: &Active| {
-            let read = active.path > 0 && active.path == active.rule.path.len();
-            read && !active.failed && active.rule.places.iter().any(position)
-        };
-        self.active.iter().any(counts)
+        let counts = |it: &Active| it.path > 0 && it.rule.places.iter().any(position);
+        self.read().any(counts)
     }
 
     /// The last word is a secret.
     pub fn last_is_secret(&self) -> bool {
-        let last = |active: &Active| {
-            let places = &active.rule.places;
-            let armed = active.path == active.rule.path.len() && active.words.1 > 0;
-            armed && !active.failed && places.iter().any(|place| matches!(place, Place::Last))
-        };
-        !self.value && self.active.iter().any(last)
+        let place = |place: &Place| matches!(place, Place::Last);
+        let last = |it: &Active| it.words.1 > 0 && it.rule.places.iter().any(place);
+        !self.value && self.read().any(last)
     }
 }
 

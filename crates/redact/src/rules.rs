@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::{AhoCorasick, BuildError};
+use aho_corasick::AhoCorasick;
 use regex::bytes::{Captures, Match, Regex};
 
 use crate::names::{self, is_harmless, Sure};
@@ -131,7 +131,7 @@ static CALL: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Compiles a constant expression, when a command line first needs it: most builds never
 /// do, and all of them take a ms. Tests compile each.
-#[allow(clippy::expect_used)]
+#[allow(clippy::expect_used)] // of a constant
 pub fn compiled(text: &str) -> Regex {
     Regex::new(text).expect("a constant expression is a valid one")
 }
@@ -144,19 +144,17 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Compiles the searches.
-    ///
-    /// # Errors
-    /// The list of hints is too large.
-    pub fn new() -> Result<Rules, BuildError> {
+    #[allow(clippy::expect_used)] // of constants
+    pub fn new() -> Rules {
         let search = |words: &[&str]| {
             let mut builder = AhoCorasick::builder();
-            builder.ascii_case_insensitive(true).build(words)
+            let search = builder.ascii_case_insensitive(true).build(words);
+            search.expect("a list of 200 words is not too large")
         };
-        Ok(Rules {
-            hints: search(&[&HINTS[..], &forms::HINTS].concat())?,
-            forms: search(&forms::HINTS)?,
-        })
+        Rules {
+            hints: search(&[&HINTS[..], &forms::HINTS].concat()),
+            forms: search(&forms::HINTS),
+        }
     }
 
     /// A rule may apply to this command line.
@@ -249,42 +247,25 @@ impl Rules {
             let option = matches!(read.previous, b"-H" | b"--header") || read.options.sends();
             colons(word, option, how, masks);
         }
-        if (has(b':') || has(b'=')) && (has(b'"') || has(b'\'')) {
-            masks.extend(
-                word,
-                QUOTED
-                    .captures_iter(text)
-                    .filter_map(|found| of_quoted(&found)),
-            );
+        let mut search = |expression: &Regex, secret: Secret| {
+            let found = expression.captures_iter(text);
+            masks.extend(word, found.filter_map(|found| secret(&found)));
+        };
+        let (quotes, names) = (has(b'"') || has(b'\''), has(b':') || has(b'='));
+        if names && quotes {
+            search(&QUOTED, of_quoted);
         }
         if has(b' ') {
-            let first = |found: Captures<'_>| {
-                let group = found.iter().skip(1).flatten().next();
-                group
-                    .filter(|m| !is_harmless(m.as_bytes()))
-                    .map(|m| m.range())
-            };
-            masks.extend(word, STATEMENT.captures_iter(text).filter_map(first));
+            search(&STATEMENT, of_statement);
         }
-        if has(b',') && (has(b':') || has(b'=')) {
-            masks.extend(
-                word,
-                PAIR.captures_iter(text).filter_map(|found| of_pair(&found)),
-            );
+        if names && has(b',') {
+            search(&PAIR, of_pair);
         }
-        if has(b'\'') || has(b'"') {
-            masks.extend(
-                word,
-                CALL.captures_iter(text).filter_map(|found| of_call(&found)),
-            );
+        if quotes {
+            search(&CALL, of_call);
         }
         if has(b'|') || has(b'<') {
-            masks.extend(
-                word,
-                PIPED
-                    .captures_iter(text)
-                    .filter_map(|found| of_pipe(&found)),
-            );
+            search(&PIPED, of_pipe);
         }
     }
 }
@@ -461,15 +442,8 @@ impl Rules {
         // `-kdfopt secret:X`, among others with a digest, a salt.
         if previous == b"-kdfopt" {
             let name = text.split(|b| *b == b':').next().unwrap_or_default();
-            let secret = [
-                &b"pass"[..],
-                b"secret",
-                b"key",
-                b"hexpass",
-                b"hexsecret",
-                b"hexkey",
-            ]
-            .contains(&name);
+            let kind = name.strip_prefix(b"hex").unwrap_or(name);
+            let secret = matches!(kind, b"pass" | b"secret" | b"key");
             if secret && name.len() < text.len() {
                 masks.add(word, name.len() + 1..text.len());
             }
@@ -487,7 +461,9 @@ impl Rules {
     }
 }
 
-/// The first group that matched.
+/// The secret in a match of an expression.
+type Secret = fn(&Captures<'_>) -> Option<Range<usize>>;
+
 fn first_group<'t>(found: &Captures<'t>, groups: Range<usize>) -> Option<Match<'t>> {
     groups.into_iter().find_map(|n| found.get(n))
 }
@@ -511,6 +487,11 @@ fn of_url(found: &Captures<'_>) -> Option<Range<usize>> {
 
 fn of_quoted(found: &Captures<'_>) -> Option<Range<usize>> {
     of_named(found.get(1)?, first_group(found, 2..5)?)
+}
+
+fn of_statement(found: &Captures<'_>) -> Option<Range<usize>> {
+    let secret = first_group(found, 1..found.len())?;
+    (!is_harmless(secret.as_bytes())).then(|| secret.range())
 }
 
 fn of_pair(found: &Captures<'_>) -> Option<Range<usize>> {

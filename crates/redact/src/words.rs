@@ -13,7 +13,6 @@ pub struct Word<'a> {
     pub arg: usize,
     /// The part's position in the argument, in bytes.
     pub at: usize,
-    /// The part.
     pub text: &'a [u8],
     /// It is the first word of a command.
     pub first: bool,

@@ -1,11 +1,11 @@
 //! Masking of secrets in command lines.
 #![allow(clippy::unwrap_used)] // in a test
 
-use tr_format::event::{Argv, LifeKind, Mark, Point};
+use tr_format::event::{Argv, Comm, LifeKind, Mark, Outsider, Point};
 use tr_redact::{pattern, Redactor};
 
 fn redactor() -> Redactor {
-    Redactor::new(true, Vec::new()).unwrap()
+    Redactor::new(true, Vec::new())
 }
 
 /// The arguments, split at `|` so that spaces can stand in them.
@@ -200,14 +200,28 @@ fn a_cut_argv_stays_cut_and_its_last_url_keeps_no_password() {
 fn own_patterns_come_on_top_or_alone() {
     let argv = Argv::from_args(["deploy", "id-1234", "user=bob", "--token=x"]);
     let own = vec![pattern("id-[0-9]+").unwrap(), pattern("user=(.*)").unwrap()];
-    let kept = Redactor::new(true, own.clone()).unwrap().argv(argv.clone());
+    let kept = Redactor::new(true, own.clone()).argv(argv.clone());
     assert_eq!(&*kept.bytes, b"deploy\0***\0user=***\0--token=***\0");
-    let mut alone = Redactor::new(false, own).unwrap();
+    let mut alone = Redactor::new(false, own);
     let kept = alone.argv(argv.clone());
     assert_eq!(&*kept.bytes, b"deploy\0***\0user=***\0--token=x\0");
     assert_eq!(alone.masked(), 2);
-    let kept = Redactor::new(false, Vec::new()).unwrap().argv(argv.clone());
+    let kept = Redactor::new(false, Vec::new()).argv(argv.clone());
     assert_eq!(kept, argv);
+}
+
+#[test]
+fn names_of_tasks_that_are_not_recorded_are_masked() {
+    let outsider = Outsider {
+        comm: Comm::new(b"id-1234"),
+        ..Outsider::default()
+    };
+    let mut kind = LifeKind::Outsider(Box::new(outsider));
+    Redactor::new(false, vec![pattern("id-[0-9]+").unwrap()]).event(&mut kind);
+    let LifeKind::Outsider(outsider) = kind else {
+        panic!("{kind:?}")
+    };
+    assert_eq!(outsider.comm, Comm::new(b"***"));
 }
 
 #[test]

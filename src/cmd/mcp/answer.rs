@@ -19,9 +19,6 @@ pub struct Page {
 }
 
 /// The output from a byte on.
-///
-/// # Errors
-/// It cannot be read.
 pub fn page(mut output: impl Read, from: u64) -> io::Result<Page> {
     let skipped = io::copy(&mut output.by_ref().take(from), &mut io::sink())?;
     let mut bytes = Vec::new();

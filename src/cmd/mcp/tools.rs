@@ -28,7 +28,6 @@ const PIPE: usize = 64 << 10;
 /// The most characters of an agent's own words that an answer repeats.
 pub const REPEATED: usize = 200;
 
-/// A tool.
 pub struct Tool {
     name: &'static str,
     /// What it tells, for the agent's choice.
@@ -141,7 +140,6 @@ const TOOLS: [Tool; 7] = [
     },
 ];
 
-/// The tools on offer.
 fn offered(records: bool) -> impl Iterator<Item = &'static Tool> {
     TOOLS
         .iter()
@@ -317,9 +315,6 @@ fn new_below(root: &Path, name: &str) -> Result<PathBuf, String> {
 }
 
 /// Calls a tool; its result.
-///
-/// # Errors
-/// Why there is none.
 pub fn call(tool: &Tool, given: &Value, root: &Path) -> Result<Value, String> {
     let given = given.as_object().ok_or("the arguments are no object")?;
     let from = match given.get("cursor") {

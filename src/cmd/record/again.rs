@@ -26,6 +26,12 @@ pub fn arguments(args: &Args, redactor: &Redactor) -> String {
         let seconds = format!("{}s", duration.as_secs_f64());
         option("--duration", seconds.as_bytes());
     }
+    for pattern in &args.redact {
+        option("--redact", pattern.as_str().as_bytes());
+    }
+    if args.mask_addresses {
+        words.push(b"--mask-addresses".to_vec());
+    }
     if args.light {
         words.push(b"--light".to_vec());
     }
@@ -60,4 +66,22 @@ fn as_user(args: &Args) -> String {
     named
         .or_else(own)
         .map_or_else(String::new, |name| format!(" --user {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[test]
+    fn masks_stay() {
+        let words = ["--redact", "id-[0-9]+", "--mask-addresses", "--", "make"];
+        let cli = crate::Cli::parse_from(["tr", "record"].into_iter().chain(words));
+        let crate::Command::Record(args) = cli.command else {
+            panic!("another subcommand")
+        };
+        let again = arguments(&args, &Redactor::new(true, Vec::new()));
+        assert_eq!(again, " --redact 'id-[0-9]+' --mask-addresses -- make");
+    }
 }

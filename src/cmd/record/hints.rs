@@ -7,16 +7,12 @@ use nix::errno::Errno;
 use tr_report::called::TR;
 
 use super::Args;
-use crate::args;
+use crate::{args, errors};
 
 /// Says why COMMAND was not executed, and what was probably meant.
 pub fn say_not_executed(args: &Args, errno: Option<Errno>) {
     if let (Some(errno), Some(command)) = (errno, args.command.first()) {
-        eprintln!(
-            "tr: cannot execute {}: {}",
-            tr_report::escape::text(command.as_bytes()),
-            errno.desc()
-        );
+        errors::not_executed(command.as_bytes(), errno);
         if let Some(line) = meant(args).filter(|_| errno == Errno::ENOENT) {
             eprintln!("    did you mean: {line}");
         }

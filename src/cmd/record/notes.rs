@@ -18,6 +18,7 @@ use super::line;
 use super::refusal::shown;
 use super::Args;
 use crate::called::program;
+use crate::errors;
 
 /// Without COMMAND nothing else shows on a terminal that something is under way.
 pub fn say_begun(config: &Config) {
@@ -28,10 +29,7 @@ pub fn say_begun(config: &Config) {
     let what = match &config.follow {
         Follow::All => "the whole machine".to_owned(),
         Follow::Pids(pids) => plural(pids.len() as u64, "process", "processes"),
-        Follow::Cgroup(path) => {
-            let path = tr_report::escape::text(path.as_os_str().as_bytes());
-            format!("the cgroup {path}")
-        }
+        Follow::Cgroup(path) => format!("the cgroup {}", errors::shown(path)),
         Follow::Command => return,
     };
     let end = match (config.duration, &config.follow) {
@@ -70,7 +68,6 @@ pub fn say_waiting() {
     );
 }
 
-/// The recorder has panicked.
 pub fn say_panicked(what: &str, command: bool) {
     line::leave_at_once();
     let command = match command {
@@ -83,10 +80,10 @@ pub fn say_panicked(what: &str, command: bool) {
 /// Prints losses and limits, then the size of the trace. With `--quiet`, only that the trace
 /// lacks its end.
 pub fn tell(args: &Args, config: &Config, report: &Report) {
-    let name = |file: &Path| tr_report::escape::text(file.as_os_str().as_bytes());
-    let file = last_file(args, report).map_or_else(|| "standard output".into(), name);
+    let file = last_file(args, report);
+    let file = file.map_or_else(|| "standard output".into(), errors::shown);
     if let Some((Target::File(part), error)) = report.cut.as_ref().map(|it| (&it.file, &it.error)) {
-        let part = name(part);
+        let part = errors::shown(part);
         let why = match error {
             Some(error) => format!("writing failed: {error}"),
             None => "given up, as the output blocked".to_owned(),

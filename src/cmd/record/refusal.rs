@@ -1,7 +1,5 @@
 //! The errors that keep a recording from starting, and their remedies.
 
-use std::os::unix::ffi::OsStrExt;
-
 use tr_record::{Error, SudoRefusal};
 use tr_redact::Redactor;
 use tr_report::called::TR;
@@ -9,6 +7,7 @@ use tr_report::called::TR;
 use super::again::{arguments, record_again};
 use super::Args;
 use crate::called::program;
+use crate::errors;
 
 /// An error's words, which can hold a path or a user's name.
 pub fn shown(error: &Error) -> String {
@@ -20,11 +19,7 @@ pub fn explain(args: &Args, redactor: &Redactor, error: &Error) {
     let again = arguments(args, redactor);
     match error {
         Error::Output(cause) => {
-            let file = args.output().as_os_str().as_bytes();
-            eprintln!(
-                "tr: cannot write {}: {cause}",
-                tr_report::escape::text(file)
-            );
+            errors::unwritten(&errors::shown(args.output()), cause);
         }
         Error::Tracing(cause) => {
             eprintln!("tr: cannot trace: {cause}");

@@ -11,9 +11,7 @@ use crate::args;
 /// What ends a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// Its length.
     Length(Duration),
-    /// Its bytes.
     Size(u64),
 }
 

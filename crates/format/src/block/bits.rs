@@ -3,7 +3,6 @@
 
 use crate::Fault;
 
-/// Packs fields.
 #[derive(Debug, Default)]
 pub struct BitWriter {
     bytes: Vec<u8>,
@@ -48,7 +47,6 @@ impl BitWriter {
     }
 }
 
-/// Reads fields.
 #[derive(Clone, Debug)]
 pub struct BitReader<'a> {
     bytes: &'a [u8],

@@ -23,34 +23,19 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// Reads a payload of `events` events into `block`. `span` is their smallest and largest
-    /// time. After an error the block is empty.
+    /// Reads a payload of `events` events, of this smallest and largest time. After an error the
+    /// content of the block means nothing.
     pub fn decode(
         &mut self,
         payload: &[u8],
         events: u64,
-        span: (u64, u64),
-        unpacker: &mut Unpacker,
-        block: &mut SchedBlock,
-    ) -> Result<(), Fault> {
-        let read = within("the number of events", events, limits::SCHED_EVENTS)
-            .and_then(|()| self.events(payload, events as usize, span, unpacker, block));
-        if read.is_err() {
-            block.clear();
-        }
-        read
-    }
-
-    fn events(
-        &mut self,
-        payload: &[u8],
-        events: usize,
         (min, max): (u64, u64),
         unpacker: &mut Unpacker,
         block: &mut SchedBlock,
     ) -> Result<(), Fault> {
+        within("the number of events", events, limits::SCHED_EVENTS)?;
         let mut cursor = Cursor::new(payload);
-        let most = limits::SCHED_BODY + limits::SCHED_BODY_EVENT * events as u64;
+        let most = limits::SCHED_BODY + limits::SCHED_BODY_EVENT * events;
         let body = unpacker.unpack(&mut cursor, most)?;
         let mut low = BitReader::new(cursor.rest());
         let mut body = Cursor::new(body);
@@ -64,7 +49,7 @@ impl Decoder {
         if far_bits > 16 {
             return Err(Fault::Content("task index out of range"));
         }
-        block.resize(events);
+        block.resize(events as usize);
         let classes = classes(&mut body, block)?;
         self.tasks(&mut body, &mut low, (first, far_bits), &classes, block)?;
         let times = Times {
@@ -183,7 +168,6 @@ fn id(from: u32, given: &mut Cursor) -> Result<u32, Fault> {
 /// The lengths of a column's parts.
 type Lengths = [u64; PARTS];
 
-/// A column's parts.
 fn parts<'a>(body: &mut Cursor<'a>, lengths: Lengths) -> Result<[Iter<'a, u8>; PARTS], Fault> {
     let mut parts = [[].iter(), [].iter(), [].iter(), [].iter()];
     for (part, length) in parts.iter_mut().zip(lengths) {

@@ -29,39 +29,32 @@ pub struct Encoder {
     tasks: Tasks,
     /// The indices of tasks by their ids.
     indices: FxHashMap<u32, u16>,
-    classes: Column<1>,
+    /// The numbers of events' classes, and the given classes.
+    classes: Vec<u8>,
+    given: Vec<u8>,
     reasons: Vec<u8>,
-    symbols: Column<PARTS>,
-    steps: Column<PARTS>,
+    symbols: Column,
+    steps: Column,
     /// Tasks named by their index: part and position of the symbol, index.
     far: Vec<(usize, usize, u16)>,
     low: BitWriter,
 }
 
 /// A column of a block: its parts and its given values.
-#[derive(Debug)]
-struct Column<const N: usize> {
-    parts: [Vec<u8>; N],
+#[derive(Debug, Default)]
+struct Column {
+    parts: [Vec<u8>; PARTS],
     given: Vec<u8>,
 }
 
-impl<const N: usize> Default for Column<N> {
-    fn default() -> Column<N> {
-        Column {
-            parts: std::array::from_fn(|_| Vec::new()),
-            given: Vec::new(),
-        }
-    }
-}
-
-impl<const N: usize> Column<N> {
+impl Column {
     fn clear(&mut self) {
         self.parts.iter_mut().for_each(Vec::clear);
         self.given.clear();
     }
 
     #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // `part()` is below N.
+    #[allow(clippy::indexing_slicing)] // `part()` is below PARTS.
     fn push(&mut self, part: usize, symbol: u8) {
         self.parts[part].push(symbol);
     }
@@ -115,6 +108,7 @@ impl Encoder {
         out: &mut Vec<u8>,
     ) -> std::io::Result<()> {
         self.classes.clear();
+        self.given.clear();
         self.reasons.clear();
         self.symbols.clear();
         self.steps.clear();
@@ -122,14 +116,13 @@ impl Encoder {
         self.events(block, first);
         let far_bits = self.far_bits();
         let grid = self.clock.grid(&block.time, min);
-        let [classes] = &self.classes.parts;
-        let mut front = Vec::with_capacity(32 + classes.len());
+        let mut front = Vec::with_capacity(32 + self.classes.len());
         put(&mut front, grid.quantum - NANOSECOND);
         put(&mut front, u64::from(grid.phase));
         put(&mut front, u64::from(first));
         front.push(far_bits as u8);
-        front.extend_from_slice(classes);
-        front.extend_from_slice(&self.classes.given);
+        front.extend_from_slice(&self.classes);
+        front.extend_from_slice(&self.given);
         self.put_steps(block, min);
         let level = if block.len() >= BUSY {
             BUSY_LEVEL
@@ -170,10 +163,10 @@ impl Encoder {
             let class = class(event, current);
             let (flags, state) = class;
             let number = self.numbers.find(class);
-            self.classes.push(0, number.unwrap_or(OTHER));
+            self.classes.push(number.unwrap_or(OTHER));
             if number.is_none() {
-                self.classes.given.push(flags);
-                put(&mut self.classes.given, u64::from(state));
+                self.given.push(flags);
+                put(&mut self.given, u64::from(state));
             }
             if flags & GIVEN != 0 {
                 let given = i64::from(event.from) - i64::from(new_id);
@@ -264,7 +257,7 @@ impl Encoder {
 
     /// Fills the column of steps.
     fn put_steps(&mut self, block: &Open, min: u64) {
-        let grid = self.clock.last();
+        let grid = &self.clock.grid;
         let (mut last, mut last_k, mut before) = (min, 0, 0);
         let mut begins = grid.begins.iter().peekable();
         let events = block.rest.iter().zip(&block.time).zip(&grid.k);

@@ -14,7 +14,7 @@ use crate::codec::{refuse_if, Codec, Col, Step};
 use crate::event::{CpuId, Ktime, LifeEvent, LifeKind, Mark};
 use crate::Fault;
 
-pub use decode::{decode, Skipped};
+pub use decode::{decode, Unknown};
 pub(crate) use encode::{encode, weight};
 
 /// What every event has: its time, its CPU, the number of its kind.
@@ -30,7 +30,6 @@ fn head<C: Codec>(c: &mut C, time: &mut Ktime, cpu: &mut Option<CpuId>, number: 
     Ok(())
 }
 
-/// Writes an event.
 fn write<C: Codec>(c: &mut C, event: &mut LifeEvent) -> Step {
     let LifeEvent { time, cpu, kind } = event;
     let mut number = match &*kind {

@@ -92,7 +92,8 @@ const TRIES: u32 = 8;
 pub struct Clock {
     quantum: Option<f64>,
     searches: u32,
-    grid: Grid,
+    /// The times of the last block in quanta.
+    pub grid: Grid,
 }
 
 impl Clock {
@@ -114,11 +115,6 @@ impl Clock {
             }
         }
         self.grid.cut(times, min, NANOSECOND);
-        &self.grid
-    }
-
-    /// The times of the last block in quanta.
-    pub fn last(&self) -> &Grid {
         &self.grid
     }
 

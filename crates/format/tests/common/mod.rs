@@ -209,7 +209,7 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
                 nvcsw: dice.below(9),
                 nivcsw: dice.below(900),
                 min_flt: dice.below(9000),
-                maj_flt: 0,
+                maj_flt: 3,
                 max_rss: 4096 * dice.below(1 << 20),
                 read_bytes: Some(dice.below(1 << 40)),
                 write_bytes: (dice.below(2) == 0).then_some(4096),

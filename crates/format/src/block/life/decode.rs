@@ -6,7 +6,7 @@ use super::super::bits::BitReader;
 use super::{read, wide};
 use crate::codec::{ago, Bytes, Codec, Col, Known, Step, Text, COLUMNS, TEXTS};
 use crate::error::within;
-use crate::event::{Comm, LifeEvent};
+use crate::event::LifeEvent;
 use crate::limits;
 use crate::varint::Cursor;
 use crate::zip::Unpacker;
@@ -16,8 +16,6 @@ struct Dec<'a> {
     columns: [Cursor<'a>; COLUMNS],
     low: BitReader<'a>,
     known: Known,
-    /// The names so far, and their lengths.
-    comms: Vec<(Comm, usize)>,
     /// The texts so far.
     texts: [Vec<Arc<[u8]>>; TEXTS],
 }
@@ -82,90 +80,58 @@ impl Codec for Dec<'_> {
     /// Events with the same text share it.
     fn text<T: Bytes>(&mut self, of: Text, value: &mut T) -> Step {
         let [col, len, bytes] = of.columns();
-        let text = match self.column(col).int()? {
-            0 => {
-                let text: Arc<[u8]> = self.string(len, bytes, limits::NAME)?.into();
-                self.texts(of).push(Arc::clone(&text));
-                text
-            }
-            back => Arc::clone(ago(self.texts(of), back)?),
-        };
-        self.known.spend(text.len())?;
-        *value = T::of(&text);
-        Ok(())
-    }
-
-    /// Does not allocate.
-    fn comm(&mut self, value: &mut Comm) -> Step {
-        let (comm, len) = match self.column(Col::Comm).int()? {
-            0 => {
-                let name = self.string(Col::NewComm, Col::NewComm, 16)?;
-                let mut comm = Comm::default();
-                for (to, from) in comm.0.iter_mut().zip(name) {
-                    *to = *from;
-                }
-                self.comms.push((comm, name.len()));
-                (comm, name.len())
-            }
-            back => *ago(&self.comms, back)?,
-        };
-        self.known.spend(len)?;
-        *value = comm;
-        Ok(())
+        let mut back = self.column(col).int()?;
+        if back == 0 {
+            let text = self.string(len, bytes, of.limit())?;
+            self.texts(of).push(text.into());
+            back = 1;
+        }
+        let text = ago(self.texts(of), back)?;
+        *value = T::of(text);
+        let length = text.len();
+        self.known.spend(length)
     }
 }
 
-/// Counts of a block's skipped parts, which only a later version knows.
+/// Counts of skipped parts that only a later version knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Skipped {
-    /// Events of unknown kinds.
+pub struct Unknown {
+    /// Frames of unknown types.
+    pub frames: u64,
+    /// Unknown fields of metadata and summary, and unknown columns of the lifecycle frames
+    /// read so far.
+    pub fields: u64,
+    /// Events of unknown kinds in the lifecycle frames read so far.
     pub events: u64,
-    /// Unknown columns.
-    pub columns: u64,
 }
 
-/// Reads a payload of `events` events into `into`. `span` is their smallest and largest time.
-/// After an error `into` is empty.
+/// Reads a payload of `events` events, of this smallest and largest time. After an error `into` has
+/// those before it.
 pub fn decode(
-    payload: &[u8],
-    events: u64,
-    span: (u64, u64),
-    unpacker: &mut Unpacker,
-    into: &mut Vec<LifeEvent>,
-) -> Result<Skipped, Fault> {
-    into.clear();
-    let read = block(payload, events, span, unpacker, into);
-    if read.is_err() {
-        into.clear();
-    }
-    read
-}
-
-fn block(
     payload: &[u8],
     events: u64,
     (min, max): (u64, u64),
     unpacker: &mut Unpacker,
     into: &mut Vec<LifeEvent>,
-) -> Result<Skipped, Fault> {
+) -> Result<Unknown, Fault> {
     let mut cursor = Cursor::new(payload);
     let body = unpacker.unpack(&mut cursor, limits::BODY)?;
     let low = BitReader::new(cursor.rest());
     let mut body = Cursor::new(body);
     let count = body.int()?;
-    crate::error::within("the number of columns", count, limits::LIFE_COLUMNS)?;
+    within("the number of columns", count, limits::LIFE_COLUMNS)?;
     let mut lengths = Vec::with_capacity(count as usize);
     for _ in 0..count {
         lengths.push(body.int()?);
     }
-    let mut skipped = Skipped::default();
+    let mut unknown = Unknown::default();
     let mut columns: [Cursor; COLUMNS] = std::array::from_fn(|_| Cursor::new(&[]));
     for (at, len) in lengths.into_iter().enumerate() {
         let bytes = body.take(len)?;
         match columns.get_mut(at) {
             Some(column) => *column = Cursor::new(bytes),
             // An empty column counts as missing.
-            None => skipped.columns += u64::from(!bytes.is_empty()),
+            None => unknown.fields += u64::from(!bytes.is_empty()),
         }
     }
     if body.left() > 0 {
@@ -175,14 +141,13 @@ fn block(
         columns,
         low,
         known: Known::new(min),
-        comms: Vec::new(),
         texts: Default::default(),
     };
     let (mut smallest, mut largest) = (u64::MAX, 0);
     for _ in 0..events {
         match read(&mut dec)? {
             Some(event) => into.push(event),
-            None => skipped.events += 1,
+            None => unknown.events += 1,
         }
         smallest = smallest.min(dec.known.time);
         largest = largest.max(dec.known.time);
@@ -194,5 +159,5 @@ fn block(
     if (smallest, largest) != (min, max) {
         return Err(Fault::Content("event times differ from the frame header's"));
     }
-    Ok(skipped)
+    Ok(unknown)
 }

@@ -5,8 +5,7 @@ use std::collections::HashMap;
 use super::super::bits::BitWriter;
 use super::{wide, write};
 use crate::codec::{Bytes, Codec, Col, Known, Step, Text, COLUMNS, TEXTS};
-use crate::event::{Comm, LifeEvent};
-use crate::limits;
+use crate::event::LifeEvent;
 use crate::varint::put;
 use crate::zip::{Packer, LEVEL};
 
@@ -92,12 +91,7 @@ impl Codec for Enc {
 
     fn text<T: Bytes>(&mut self, of: Text, value: &mut T) -> Step {
         let value = value.bytes();
-        self.string(of, value.get(..limits::NAME).unwrap_or(value));
-        Ok(())
-    }
-
-    fn comm(&mut self, value: &mut Comm) -> Step {
-        self.string(Text::Comm, value.bytes());
+        self.string(of, value.get(..of.limit()).unwrap_or(value));
         Ok(())
     }
 }
