@@ -19,6 +19,7 @@ use crate::ci::Ci;
 use crate::facts::by_tr;
 use crate::facts::loads::{Load, Loads};
 use crate::facts::normal::{self, Paths};
+use crate::facts::parts::{Part, PartTimes};
 use crate::facts::path::groups;
 use crate::facts::step_sums::{self, add};
 use crate::kinds::COLUMNS;
@@ -200,8 +201,8 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
             spent_other_ns: spent("other"),
             spent_unknown_ns: spent("unknown"),
             held_back: sum.held_back,
-            had_cpu_ns: sum.had,
-            wanted_cpu_ns: sum.wanted,
+            had_cpu_ns: sum.parts.as_ref().map(|it| it.get(Part::Work)),
+            wanted_cpu_ns: sum.parts.as_ref().map(PartTimes::wanted),
             verdict,
             verdict_ns,
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::kinds::Kind;
+use tr_analyze::share;
 
 use crate::names::named;
 
@@ -96,6 +97,17 @@ impl PartTimes {
 
     pub fn add_all(&mut self, other: &PartTimes) {
         other.0.iter().for_each(|(part, ns)| self.add(*part, *ns));
+    }
+
+    /// The time in which it could run, with a CPU or without, in ns.
+    pub fn wanted(&self) -> u64 {
+        self.sum(|part| part == Part::Work || part.is_starved())
+    }
+
+    /// The part of that time on a CPU, in percent.
+    pub fn share(&self) -> Option<u64> {
+        let wanted = self.wanted();
+        (wanted > 0).then(|| share(100, self.get(Part::Work), wanted))
     }
 
     /// Moves time from a part to another one; returns what that part did not have.

@@ -30,9 +30,6 @@ pub struct StepSum {
     /// The wall time that was spent in run queues.
     pub starved: Option<u64>,
     pub path: Option<u64>,
-    /// The CPU time that they had, of that they wanted.
-    pub had: Option<u64>,
-    pub wanted: Option<u64>,
     /// The wall time by part; `None`: not known of one of them.
     pub parts: Option<PartTimes>,
     /// So many failed or were slow, and were held back.
@@ -53,8 +50,6 @@ impl StepSum {
             spent: Some(ByKind::default()),
             starved: Some(0),
             path: Some(0),
-            had: Some(0),
-            wanted: Some(0),
             parts: Some(PartTimes::default()),
             held_back: verdicts.then_some(0),
             ..StepSum::default()
@@ -96,8 +91,6 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
         });
         add(&mut sum.path, Some(times.on_path));
         let figures = verdicts.figures(at);
-        add(&mut sum.had, figures.map(|it| it.had));
-        add(&mut sum.wanted, figures.map(|it| it.wanted));
         sum.parts = sum.parts.take().zip(figures).map(|(mut sum, more)| {
             sum.add_all(&more.parts);
             sum

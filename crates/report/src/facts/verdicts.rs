@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use tr_analyze::contention::{Contention, Wait};
 use tr_analyze::critical_path::Paths;
 use tr_analyze::model::{Analysis, Basis};
-use tr_analyze::share;
 use tr_analyze::sort::Rows;
 use tr_analyze::status::ended_in_time;
 use tr_format::event::Comm;
@@ -51,10 +50,6 @@ pub struct Verdict {
     pub ns: u64,
     /// The wall time in ns.
     pub wall: u64,
-    /// Of the wall time, on a CPU, in ns.
-    pub had: u64,
-    /// Of the wall time, able to run, with a CPU or without, in ns.
-    pub wanted: u64,
     /// The median of the share of its `wanted` time that the suite's other tests had, in percent.
     pub median: Option<u64>,
     /// All parts of the wall time, in ns.
@@ -66,16 +61,6 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// The time in which it could run and had no CPU, in ns.
-    pub fn starved(&self) -> u64 {
-        self.wanted.saturating_sub(self.had)
-    }
-
-    /// The share of the CPU time that it wanted, in percent.
-    pub fn share(&self) -> Option<u64> {
-        (self.wanted > 0).then(|| share(100, self.had, self.wanted))
-    }
-
     /// Its own work, or its own sleep.
     pub fn is_own(&self) -> bool {
         matches!(self.part, Part::Work | Part::Sleep | Part::Other)
@@ -207,7 +192,6 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
         return None;
     }
     let starved = divided.times.sum(Part::is_starved);
-    let had = divided.times.get(Part::Work);
     let waits = Part::ALL.into_iter().filter(|part| !part.is_starved());
     let waits = waits.map(|part| (divided.times.get(part), part));
     let cpu = Part::ALL.into_iter().filter(|part| part.is_starved());
@@ -220,8 +204,6 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
         part,
         ns,
         wall,
-        had,
-        wanted: had.saturating_add(starved),
         median,
         parts: divided.times.clone(),
         by: Vec::new(),
@@ -234,7 +216,7 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
             ..held
         });
     }
-    let slow = median.zip(held.share());
+    let slow = median.zip(held.parts.share());
     let slow = slow.is_some_and(|(median, share)| share.saturating_mul(2) < median);
     let slow = slow && part.is_starved();
     let is_late = divided.timers >= LEAST || step.status.is_some_and(ended_in_time);
@@ -263,11 +245,8 @@ impl Medians {
             let Some(divided) = divided.as_ref().filter(|_| step.kind == StepKind::Test) else {
                 continue;
             };
-            let had = divided.times.get(Part::Work);
-            let wanted = had.saturating_add(divided.times.sum(Part::is_starved));
-            if wanted > 0 {
-                let suite = suites.entry(step.parent).or_default();
-                suite.push((share(100, had, wanted), at));
+            if let Some(share) = divided.times.share() {
+                suites.entry(step.parent).or_default().push((share, at));
             }
         }
         suites.values_mut().for_each(|it| it.sort_unstable());

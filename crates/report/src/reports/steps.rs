@@ -10,6 +10,7 @@ use tr_analyze::sort::Rows;
 use crate::called::TR;
 use crate::encode::{self, with, Seen};
 use crate::exit;
+use crate::facts::parts::Part;
 use crate::facts::path;
 use crate::facts::verdicts::{Verdict, Verdicts};
 use crate::query::Sort;
@@ -469,8 +470,12 @@ impl<'a> StepsReport<'a> {
             .json_data("verdict", move |line| of(line).map(Verdict::json))
             .csv_data("verdict", move |line| of(line).map(Verdict::name))
             .csv_data("verdict_ns", move |line| of(line).map(|it| it.ns))
-            .csv_data("had_cpu_ns", move |line| of(line).map(|it| it.had))
-            .csv_data("wanted_cpu_ns", move |line| of(line).map(|it| it.wanted))
+            .csv_data("had_cpu_ns", move |line| {
+                of(line).map(|it| it.parts.get(Part::Work))
+            })
+            .csv_data("wanted_cpu_ns", move |line| {
+                of(line).map(|it| it.parts.wanted())
+            })
             .csv_data("held_back", move |line| of(line).map(|it| it.told))
     }
 

@@ -14,17 +14,14 @@ fn a_step_beside_tasks_that_spin_has_little_of_what_it_wants() {
         let steps = Steps::new(analysis);
         let verdicts = Verdicts::new(analysis, &steps);
         let it = verdicts.figures(0).cloned().unwrap();
-        assert!(
-            it.wanted <= it.wall && it.had <= it.wanted && it.ns <= it.wall,
-            "{it:?}"
-        );
+        assert!(it.parts.wanted() <= it.wall && it.ns <= it.wall, "{it:?}");
         it
     };
     let (idle, busy) = (whole(&idle), whole(&busy));
     // This recording does not tell who had the CPUs.
     assert_eq!(busy.part, Part::Nobody, "{busy:?}");
     assert!(
-        busy.share() < Some(50) && idle.share() > busy.share(),
+        busy.parts.share() < Some(50) && idle.parts.share() > busy.parts.share(),
         "{busy:?}"
     );
     // Nothing failed.
@@ -199,5 +196,7 @@ fn a_short_step_has_figures() {
     let verdicts = Verdicts::new(&analysis, &steps);
     let list = steps.list().iter().enumerate();
     let mut short = list.filter(|(_, step)| (1..LEAST).contains(&step.wall()));
-    assert!(short.any(|(at, _)| verdicts.figures(at).is_some_and(|it| it.had > 0)));
+    assert!(short.any(|(at, _)| verdicts
+        .figures(at)
+        .is_some_and(|it| it.parts.get(Part::Work) > 0)));
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{json, Value};
 
-use super::Verdict;
+use super::{Part, Verdict};
 use crate::units;
 
 impl Verdict {
@@ -19,8 +19,8 @@ impl Verdict {
         json!({
             "is": self.name(),
             "ns": self.ns,
-            "had_cpu_ns": self.had,
-            "wanted_cpu_ns": self.wanted,
+            "had_cpu_ns": self.parts.get(Part::Work),
+            "wanted_cpu_ns": self.parts.wanted(),
             "suite_percent": self.median,
             "by": by,
             "held_back": self.told,
@@ -45,9 +45,10 @@ impl Verdict {
 
     /// What it had of the CPU time that it wanted.
     fn cpu(&self) -> String {
-        let (had, wanted) = (units::time(self.had), units::time(self.wanted));
+        let had = units::time(self.parts.get(Part::Work));
+        let wanted = units::time(self.parts.wanted());
         let mut text = format!("; wanted {wanted} of CPU, had {had}");
-        if let Some(share) = self.share() {
+        if let Some(share) = self.parts.share() {
             text += &format!(" ({share} %");
             if let Some(median) = self.median {
                 text += &format!("; its suite's median {median} %");
