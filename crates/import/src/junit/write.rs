@@ -6,6 +6,7 @@ use std::collections::{HashMap, VecDeque};
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::Reader;
 use tr_analyze::model::Analysis;
+use tr_report::facts::parts::Part;
 use tr_report::facts::verdicts::Verdicts;
 use tr_report::steps::{StepIx, StepKind, Steps};
 
@@ -94,9 +95,9 @@ fn properties(verdicts: &Verdicts, step: StepIx) -> String {
     };
     let seconds = |ns: u64| format!("{:.3}", ns as f64 / 1e9);
     let mut all = vec![
-        ("cpu_s", seconds(it.had)),
-        ("starved_s", seconds(it.starved())),
-        ("wanted_cpu_s", seconds(it.wanted)),
+        ("cpu_s", seconds(it.parts.get(Part::Work))),
+        ("starved_s", seconds(it.parts.sum(Part::is_starved))),
+        ("wanted_cpu_s", seconds(it.parts.wanted())),
     ];
     if verdicts.of(step).is_some() {
         all.push(("verdict", it.name()));
