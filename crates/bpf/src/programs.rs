@@ -14,24 +14,8 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, OpenObject};
 use crate::load::{self, opened, AllLoaded, Loaded, MemoryFile};
 use crate::messages::{keep, keep_messages};
 use crate::samplers::Samplers;
+use crate::skel::{OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 use crate::{names, syscalls, wire, Error, Extras, Kernel, Refusal};
-
-#[allow(unused_imports, clippy::all, clippy::pedantic, clippy::restriction)]
-pub(crate) mod skel {
-    include!(concat!(env!("OUT_DIR"), "/tracer.skel.rs"));
-
-    /// The programs' object, unpacked at the first call.
-    #[allow(clippy::expect_used)] // a constant
-    fn object() -> &'static [u8] {
-        static OBJECT: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
-            let packed = include_bytes!(concat!(env!("OUT_DIR"), "/tracer.bpf.o.zst"));
-            zstd::stream::decode_all(&packed[..]).expect("the build packed it")
-        });
-        &OBJECT
-    }
-}
-
-use skel::{OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 
 /// The traced tasks and CPUs, and the memory.
 #[derive(Clone, Debug, Default)]
