@@ -185,7 +185,7 @@ fn see_life(life: &mut BTreeMap<u16, Seen>, record: &[u8]) {
         .entry(u16::try_from(head.cpu).unwrap_or(u16::MAX))
         .or_default();
     match wire::LifeLost::read_from_bytes(record) {
-        Ok(lost) if head.kind == wire::LIFE_LOST => {
+        Ok(lost) if head.kind() == wire::Kind::LIFE_LOST => {
             seen.lost.push((head.time, lost.until, lost.count));
         }
         _ => seen.recorded += 1,
@@ -294,7 +294,7 @@ impl Receive for Samples {
             return;
         };
         if let Ok((head, _)) = wire::Head::read_from_prefix(record) {
-            if head.kind == wire::LIFE_SAMPLE {
+            if head.kind() == wire::Kind::LIFE_SAMPLE {
                 *self.0.borrow_mut().entry(head.cpu).or_default() += 1;
             }
         }

@@ -35,7 +35,7 @@ impl Maps {
         let Ok((head, _)) = wire::Head::read_from_prefix(record) else {
             return;
         };
-        if head.kind != wire::LIFE_SAMPLE {
+        if head.kind() != wire::Kind::LIFE_SAMPLE {
             return;
         }
         let Ok((sample, tail)) = wire::Sample::read_from_prefix(record) else {

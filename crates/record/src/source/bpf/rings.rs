@@ -153,25 +153,25 @@ impl Dropped {
 /// The exec of a container's runtime.
 fn is_runtime(record: &[u8]) -> bool {
     let exec = wire::Exec::read_from_prefix(record);
-    exec.is_ok_and(|(exec, _)| exec.head.kind == wire::LIFE_EXEC && exec.runtime != 0)
+    exec.is_ok_and(|(exec, _)| exec.head.kind() == wire::Kind::LIFE_EXEC && exec.runtime != 0)
 }
 
 /// A record without the unused end of its argv area.
 fn used_part(record: &[u8]) -> &[u8] {
-    let kind = wire::Head::read_from_prefix(record).map_or(0, |(head, _)| head.kind);
+    let kind = wire::Head::read_from_prefix(record).map_or(wire::Kind(0), |(head, _)| head.kind());
     let (tail, used) = match kind {
-        wire::LIFE_EXEC => match wire::Exec::read_from_prefix(record) {
+        wire::Kind::LIFE_EXEC => match wire::Exec::read_from_prefix(record) {
             Ok((exec, tail)) => (
                 tail,
                 u64::from(exec.filename_area) + u64::from(exec.argv_len),
             ),
             Err(_) => return record,
         },
-        wire::LIFE_JOIN => match wire::Join::read_from_prefix(record) {
+        wire::Kind::LIFE_JOIN => match wire::Join::read_from_prefix(record) {
             Ok((join, tail)) => (tail, u64::from(join.argv_len)),
             Err(_) => return record,
         },
-        wire::LIFE_SAMPLE => match wire::Sample::read_from_prefix(record) {
+        wire::Kind::LIFE_SAMPLE => match wire::Sample::read_from_prefix(record) {
             Ok((sample, tail)) => (tail, u64::try_from(sample.user_len).unwrap_or(0)),
             Err(_) => return record,
         },
@@ -213,30 +213,30 @@ impl RootWatch {
         let Ok((head, _)) = wire::Head::read_from_prefix(record) else {
             return;
         };
-        if head.kind == wire::LIFE_EXIT {
+        if head.kind() == wire::Kind::LIFE_EXIT {
             if let Ok((exit, _)) = wire::Exit::read_from_prefix(record) {
                 if exit.tgid == self.tgid {
                     self.exiting.insert(exit.tid);
                     self.group_dead |= exit.group_dead != 0;
                 }
             }
-        } else if head.kind == wire::LIFE_FINAL && !self.exiting.is_empty() {
+        } else if head.kind() == wire::Kind::LIFE_FINAL && !self.exiting.is_empty() {
             if let Ok((last, _)) = wire::Final::read_from_prefix(record) {
                 self.exiting.remove(&last.tid);
             }
-        } else if head.kind == wire::LIFE_END {
+        } else if head.kind() == wire::Kind::LIFE_END {
             if let Ok((end, _)) = wire::End::read_from_prefix(record) {
                 self.group_dead |= end.total.tgid == self.tgid && end.group_dead != 0;
                 self.ended.insert(end.total.tid, end);
             }
-        } else if head.kind == wire::LIFE_EXEC && !self.ended.is_empty() {
+        } else if head.kind() == wire::Kind::LIFE_EXEC && !self.ended.is_empty() {
             // An exec by another thread takes over the tid of a first thread that has ended.
             if let Ok((exec, _)) = wire::Exec::read_from_prefix(record) {
                 if exec.old_tid != exec.tid {
                     self.ended.remove(&exec.tid);
                 }
             }
-        } else if head.kind == wire::LIFE_LAST {
+        } else if head.kind() == wire::Kind::LIFE_LAST {
             if let Ok((last, _)) = wire::TotalLast::read_from_prefix(record) {
                 self.ended.remove(&last.total.tid);
             }
@@ -266,7 +266,7 @@ impl Reported {
     /// other record stays.
     fn counted<'a>(&mut self, record: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         match wire::LifeLost::read_from_bytes(record) {
-            Ok(lost) if lost.head.kind == wire::LIFE_LOST => {
+            Ok(lost) if lost.head.kind() == wire::Kind::LIFE_LOST => {
                 let count = self.add(lost.head.cpu, lost.count);
                 let lost = wire::LifeLost { count, ..lost };
                 (count > 0).then(|| lost.as_bytes().to_vec().into())
