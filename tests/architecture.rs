@@ -142,6 +142,28 @@ fn a_build_tool_is_in_two_files() {
     assert_eq!(files_with(&["Meson", "FastLinker"]), rows);
 }
 
+/// The recorder and the analysis, which know nothing of each other, have the same clients of
+/// daemons for containers.
+#[test]
+fn clients_of_daemons_have_the_same_names() {
+    let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
+    let sorted = |names: &str, by: char| {
+        let mut names: Vec<String> = names.split(by).map(str::to_owned).collect();
+        names.sort_unstable();
+        names
+    };
+    let tools = read("crates/analyze/src/tools.rs");
+    let rows = tools.split("\n    tool(\"").skip(1);
+    let asks = rows.filter(|row| row.contains(".asks_daemon()"));
+    let asks: Vec<&str> = asks.filter_map(|row| row.split('"').next()).collect();
+    let names = read("crates/bpf/src/names.rs");
+    let (_, clients) = names
+        .split_once("        Part::Client,\n        \"")
+        .unwrap();
+    let (clients, _) = clients.split_once('"').unwrap();
+    assert_eq!(sorted(&asks.join(" "), ' '), sorted(clients, ','));
+}
+
 /// The files that CONTRIBUTING.md names for a new report are all that know of one.
 #[test]
 fn a_report_is_in_five_files() {
