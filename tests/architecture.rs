@@ -59,6 +59,29 @@ fn the_files_of_the_way_exist() {
     assert!(found > 25, "{found}");
 }
 
+/// Each fact has one place, a file or a directory, in which the names stand that lead to it.
+#[test]
+fn each_fact_has_one_place() {
+    let (_, facts) = TEXT.split_once("## One fact, one place").unwrap();
+    let (facts, _) = facts.split_once("\n## ").unwrap();
+    let rows = facts.lines().filter(|line| line.starts_with("| "));
+    let mut found = 0;
+    for row in rows.skip(2) {
+        let place = row.trim_end_matches(" |").rsplit("| ").next().unwrap();
+        let (files, names): (Vec<&str>, Vec<&str>) = quoted(place).partition(|it| it.contains('/'));
+        assert_eq!(files.len(), 1, "{row}");
+        let path = root().join(files[0]);
+        assert!(path.exists(), "{row}");
+        for name in names {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+            assert!(words.any(|word| word == name), "{row}");
+        }
+        found += 1;
+    }
+    assert!(found > 30, "{found}");
+}
+
 /// All files below a directory.
 fn files(dir: &Path, into: &mut Vec<std::path::PathBuf>) {
     for entry in std::fs::read_dir(dir).unwrap() {
