@@ -59,6 +59,29 @@ fn the_files_of_the_way_exist() {
     assert!(found > 25, "{found}");
 }
 
+/// Each fact has one place, a file or a directory, in which the names stand that lead to it.
+#[test]
+fn each_fact_has_one_place() {
+    let (_, facts) = TEXT.split_once("## One fact, one place").unwrap();
+    let (facts, _) = facts.split_once("\n## ").unwrap();
+    let rows = facts.lines().filter(|line| line.starts_with("| "));
+    let mut found = 0;
+    for row in rows.skip(2) {
+        let place = row.trim_end_matches(" |").rsplit("| ").next().unwrap();
+        let (files, names): (Vec<&str>, Vec<&str>) = quoted(place).partition(|it| it.contains('/'));
+        assert_eq!(files.len(), 1, "{row}");
+        let path = root().join(files[0]);
+        assert!(path.exists(), "{row}");
+        for name in names {
+            let text = std::fs::read_to_string(&path).unwrap();
+            let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+            assert!(words.any(|word| word == name), "{row}");
+        }
+        found += 1;
+    }
+    assert!(found > 30, "{found}");
+}
+
 /// All files below a directory.
 fn files(dir: &Path, into: &mut Vec<std::path::PathBuf>) {
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -70,47 +93,104 @@ fn files(dir: &Path, into: &mut Vec<std::path::PathBuf>) {
     }
 }
 
-/// CONTRIBUTING.md names every file of the product that knows a small kind of events by its
-/// name, and there are at most ten: a kind is declared once.
-#[test]
-fn a_kind_of_events_is_in_few_files() {
-    const MOST: usize = 10;
-    let told = include_str!("../CONTRIBUTING.md");
-    let (_, told) = told.split_once("## Add an event kind").unwrap();
-    let (told, _) = told.split_once("\n## ").unwrap();
-    let rows = told.lines().filter(|line| line.starts_with("| "));
+/// A section of CONTRIBUTING.md.
+fn section(title: &str) -> &'static str {
+    let text = include_str!("../CONTRIBUTING.md");
+    let (_, section) = text.split_once(title).unwrap();
+    section.split_once("\n## ").unwrap().0
+}
+
+/// The files in the last column of a text's tables, sorted.
+fn places(text: &str) -> Vec<&str> {
+    let rows = text.lines().filter(|line| line.starts_with("| "));
     let cells = rows.filter_map(|row| row.trim_end_matches(" |").rsplit("| ").next());
-    let mut told: Vec<&str> = cells.flat_map(quoted).collect();
-    told.sort_unstable();
+    let mut places: Vec<&str> = cells.flat_map(quoted).collect();
+    places.sort_unstable();
+    places
+}
+
+/// The files of the product, without their tests, in which one of the words stands.
+fn files_with(words: &[&str]) -> Vec<String> {
     let mut all = vec![root().join("fixtures/read.py")];
     all.push(root().join("crates/format/FORMAT.md"));
     files(&root().join("src"), &mut all);
     for krate in std::fs::read_dir(root().join("crates")).unwrap() {
         files(&krate.unwrap().path().join("src"), &mut all);
     }
-    let names = |path: &Path| {
+    let has = |path: &Path| {
         let text = std::fs::read_to_string(path).unwrap_or_default();
-        let mut words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
-        words.any(|word| word == "Pinned" || word == "wire_pinned") || text.contains("def pinned(")
+        let code = text.split("\n#[cfg(test)]\nmod tests {").next().unwrap();
+        let mut found = code.split(|c: char| !c.is_alphanumeric() && c != '_');
+        found.any(|word| words.contains(&word))
     };
-    let found = all.iter().filter(|path| names(path));
-    let mut found: Vec<&str> = found
-        .map(|path| path.strip_prefix(root()).unwrap().to_str().unwrap())
-        .collect();
+    let tests = |path: &Path| path.iter().any(|part| part == "tests");
+    all.retain(|path| !tests(path.strip_prefix(root()).unwrap()) && has(path));
+    let path = |path: &std::path::PathBuf| path.strip_prefix(root()).unwrap().display().to_string();
+    let mut found: Vec<String> = all.iter().map(path).collect();
     found.sort_unstable();
-    assert_eq!(
-        found, told,
-        "the files with the kind, and those of CONTRIBUTING.md"
-    );
+    found
+}
+
+/// CONTRIBUTING.md names every file of the product that knows a small kind of events by its
+/// name, and there are at most ten: a kind is declared once.
+#[test]
+fn a_kind_of_events_is_in_few_files() {
+    const MOST: usize = 10;
+    let found = files_with(&["Pinned", "wire_pinned", "pinned_tid"]);
+    assert_eq!(found, places(section("## Add an event kind")));
     assert!(found.len() <= MOST, "{found:?}");
+    let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
+    let format = read("crates/format/FORMAT.md");
+    let (_, columns) = format.split_once("```columns\n").unwrap();
+    let (columns, _) = columns.split_once("```").unwrap();
+    let known = format!("\nCOLUMNS = {}\n", columns.split_whitespace().count());
+    assert!(read("fixtures/read.py").contains(&known), "{known}");
+}
+
+/// CONTRIBUTING.md names every file of the product that knows a build tool by its name, and there
+/// are at most two; and those in which a family of them can have a row.
+#[test]
+fn a_build_tool_is_in_two_files() {
+    const MOST: usize = 2;
+    let section = section("## Add a build tool");
+    let (tool, family) = section.split_once("A new family").unwrap();
+    // A compiler, and a linker whose version no path tells.
+    let found = files_with(&["f951", "ld64"]);
+    assert_eq!(found, places(tool));
+    assert!(found.len() <= MOST, "{found:?}");
+    let mut rows = places(family);
+    rows.push("crates/analyze/src/tools.rs");
+    rows.sort_unstable();
+    // A build tool, and a linker.
+    assert_eq!(files_with(&["Meson", "FastLinker"]), rows);
+}
+
+/// The recorder and the analysis, which know nothing of each other, have the same clients of
+/// daemons for containers.
+#[test]
+fn clients_of_daemons_have_the_same_names() {
+    let read = |file: &str| std::fs::read_to_string(root().join(file)).unwrap();
+    let sorted = |names: &str, by: char| {
+        let mut names: Vec<String> = names.split(by).map(str::to_owned).collect();
+        names.sort_unstable();
+        names
+    };
+    let tools = read("crates/analyze/src/tools.rs");
+    let rows = tools.split("\n    tool(\"").skip(1);
+    let asks = rows.filter(|row| row.contains(".asks_daemon()"));
+    let asks: Vec<&str> = asks.filter_map(|row| row.split('"').next()).collect();
+    let names = read("crates/bpf/src/names.rs");
+    let (_, clients) = names
+        .split_once("        Part::Client,\n        \"")
+        .unwrap();
+    let (clients, _) = clients.split_once('"').unwrap();
+    assert_eq!(sorted(&asks.join(" "), ' '), sorted(clients, ','));
 }
 
 /// The files that CONTRIBUTING.md names for a new report are all that know of one.
 #[test]
 fn a_report_is_in_five_files() {
-    let text = std::fs::read_to_string(root().join("CONTRIBUTING.md")).unwrap();
-    let (_, section) = text.split_once("## Add a report").unwrap();
-    let (section, _) = section.split_once("\n## ").unwrap();
+    let section = section("## Add a report");
     let rows = section.lines().filter(|line| line.starts_with("| `"));
     let told: Vec<&str> = rows.filter_map(|line| quoted(line).next()).collect();
     assert!((3..=5).contains(&told.len()), "{told:?}");

@@ -186,12 +186,13 @@ fn the_readme_is_short() -> Result<(), Failure> {
 }
 
 /// Words for facts that have another term, and that term (docs/glossary.md).
-const FOREIGN: [(&str, &str); 14] = [
+const FOREIGN: [(&str, &str); 15] = [
     ("wait cpu", "run queue"),
     ("starved", "run queue"),
     ("waiting for a cpu", "run-queue wait"),
     ("waited for a cpu", "run-queue wait"),
     ("waits for a cpu", "run-queue wait"),
+    ("wait for a cpu", "run-queue wait"),
     ("woken, waiting", "run queue"),
     ("runqueue", "run queue"),
     ("run-queue latency", "run-queue wait"),
@@ -213,7 +214,21 @@ fn foreign(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Every report of two recordings, every help and every page of the documents.
+/// The texts of a document in JSON without its keys, or of a schema the descriptions.
+fn values(value: &serde_json::Value, schema: bool, texts: &mut Vec<String>) {
+    match value {
+        serde_json::Value::String(text) if !schema => texts.push(text.clone()),
+        serde_json::Value::Array(all) => all.iter().for_each(|it| values(it, schema, texts)),
+        serde_json::Value::Object(all) => {
+            for (key, value) in all {
+                values(value, schema && key != "description", texts);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Every report of two recordings, every schema, every help and every page of the documents.
 #[test]
 fn each_fact_has_one_term() -> Result<(), Failure> {
     assert_eq!(foreign("1 s Starved").len(), 1);
@@ -254,6 +269,20 @@ fn each_fact_has_one_term() -> Result<(), Failure> {
             false => text,
         };
         texts.push((page.display().to_string(), text));
+    }
+    let documents = [
+        "tr schema analyze",
+        "tr schema diff",
+        "tr schema predict",
+        "tr schema summary",
+        "tr analyze fixtures/traces/demo.bin --report all --format json",
+    ];
+    for command in documents {
+        let document = serde_json::from_str(&output(command)?.join("\n"))?;
+        let mut said = Vec::new();
+        values(&document, command.starts_with("tr schema"), &mut said);
+        // A key of steps.
+        texts.push((command.into(), said.join("\n").replace("starved: ", "")));
     }
     let web = "crates/report/web/dist/report.js";
     let web = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(web))?;

@@ -1,8 +1,7 @@
 //! The programs of builds that `tr` knows: one row a program, with its names, its family and
 //! its role. Labels, steps, advice, reasons of waits and imports ask here.
 //!
-//! To add a program of a known family is one row. A new family needs what its arguments mean,
-//! too: `label.rs` and `steps/rules.rs` in the crate of the reports.
+//! To add a program of a known family is one row. CONTRIBUTING.md has the places of a new family.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;

@@ -102,36 +102,72 @@ impl Extras {
     }
 }
 
-/// Tracepoints that a kernel can lack, and the facts that need them.
-const OPTIONAL: [(&str, Extras); 13] = [
-    ("inet_sock_set_state", Extras::NETWORK),
-    ("block_rq_issue", Extras::BLOCK),
-    ("block_rq_complete", Extras::BLOCK),
-    ("block_bio_queue", Extras::DISK_WAITS),
-    ("mm_vmscan_direct_reclaim_begin", Extras::RECLAIM),
-    ("mm_vmscan_direct_reclaim_end", Extras::RECLAIM),
-    ("mm_vmscan_memcg_reclaim_begin", Extras::CGROUP_RECLAIM),
-    ("mm_vmscan_memcg_reclaim_end", Extras::CGROUP_RECLAIM),
-    ("mark_victim", Extras::OOM_KILLS),
-    ("net_dev_queue", Extras::DNS),
-    ("netif_receive_skb", Extras::DNS),
-    ("sys_enter", Extras::CALLS),
-    ("sys_exit", Extras::CALLS),
+/// The recordings that have a tracepoint's program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recordings {
+    All,
+    Full,
+    Light,
+}
+
+/// A tracepoint, which has one program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tracepoint {
+    pub name: &'static str,
+    pub of: Recordings,
+    /// The fact that a kernel without it lacks; `None`: the recorder requires it.
+    pub extra: Option<Extras>,
+}
+
+const fn needed(name: &'static str, of: Recordings) -> Tracepoint {
+    let extra = None;
+    Tracepoint { name, of, extra }
+}
+
+const fn optional(name: &'static str, extra: Extras) -> Tracepoint {
+    Tracepoint {
+        name,
+        of: Recordings::Full,
+        extra: Some(extra),
+    }
+}
+
+/// The tracepoints in the order in which their programs are attached; the last one is on signals.
+/// Lifecycle programs come first: no task has scheduling events without its fork.
+pub(crate) const TRACEPOINTS: [Tracepoint; 24] = [
+    needed("sched_process_fork", Recordings::All),
+    needed("sched_process_exec", Recordings::All),
+    needed("sched_process_exit", Recordings::All),
+    // Where the kernel drops a dead task.
+    needed("sched_process_free", Recordings::Light),
+    needed("task_rename", Recordings::Full),
+    needed("cgroup_attach_task", Recordings::All),
+    needed("cgroup_mkdir", Recordings::All),
+    needed("sched_wakeup_new", Recordings::Full),
+    needed("sched_waking", Recordings::Full),
+    needed("sched_switch", Recordings::Full),
+    optional("inet_sock_set_state", Extras::NETWORK),
+    // A query that is recorded has its answer recorded.
+    optional("netif_receive_skb", Extras::DNS),
+    optional("net_dev_queue", Extras::DNS),
+    // A request whose issue is recorded has its completion recorded.
+    optional("block_rq_complete", Extras::BLOCK),
+    optional("block_rq_issue", Extras::BLOCK),
+    optional("block_bio_queue", Extras::DISK_WAITS),
+    optional("mm_vmscan_direct_reclaim_begin", Extras::RECLAIM),
+    optional("mm_vmscan_direct_reclaim_end", Extras::RECLAIM),
+    optional("mm_vmscan_memcg_reclaim_begin", Extras::CGROUP_RECLAIM),
+    optional("mm_vmscan_memcg_reclaim_end", Extras::CGROUP_RECLAIM),
+    optional("mark_victim", Extras::OOM_KILLS),
+    optional("sys_exit", Extras::CALLS),
+    optional("sys_enter", Extras::CALLS),
+    needed("signal_generate", Recordings::All),
 ];
 
-/// The tracepoints that the recorder requires.
-const NEEDED: [&str; 10] = [
-    "sched_switch",
-    "sched_waking",
-    "sched_wakeup_new",
-    "sched_process_fork",
-    "sched_process_exec",
-    "sched_process_exit",
-    "task_rename",
-    "cgroup_attach_task",
-    "cgroup_mkdir",
-    "signal_generate",
-];
+/// The place of a tracepoint among them.
+pub(crate) fn place(tracepoint: &str) -> Option<usize> {
+    TRACEPOINTS.iter().position(|it| it.name == tracepoint)
+}
 
 impl Kernel {
     /// Reads the kernel's BTF.
@@ -154,8 +190,7 @@ impl Kernel {
             },
             Err(_) => refused(),
         })?;
-        let tracepoints = || NEEDED.into_iter().chain(OPTIONAL.map(|(name, _)| name));
-        let typedefs: Vec<String> = tracepoints().map(typedef).collect();
+        let typedefs = TRACEPOINTS.map(|it| typedef(it.name));
         let names = TYPES.iter().chain(&NAMES).copied();
         let names = names.chain(typedefs.iter().map(String::as_str));
         let unknown = || Error::Bpf {
@@ -163,14 +198,11 @@ impl Kernel {
             source: std::io::Error::other("its form is not known").into(),
         };
         let btf = Btf::find(bytes.get(), names.map(str::as_bytes)).ok_or_else(unknown)?;
-        Kernel::of(&btf, tracepoints())?.ok_or_else(unknown)
+        Kernel::of(&btf)?.ok_or_else(unknown)
     }
 
     /// `None`: the types are of no known form.
-    fn of(
-        btf: &Btf<'_>,
-        tracepoints: impl Iterator<Item = &'static str>,
-    ) -> Result<Option<Kernel>, Error> {
+    fn of(btf: &Btf<'_>) -> Result<Option<Kernel>, Error> {
         for (name, what) in [
             ("bpf_ringbuf", "BPF ring buffers"),
             ("bpf_iter__task", "BPF task iterators"),
@@ -182,8 +214,8 @@ impl Kernel {
                 });
             }
         }
-        for name in NEEDED {
-            if arguments(btf, name).is_none() {
+        for Tracepoint { name, extra, .. } in TRACEPOINTS {
+            if extra.is_none() && arguments(btf, name).is_none() {
                 return Err(Error::Missing {
                     what: format!("the tracepoint {name}"),
                     since: "5.8",
@@ -199,8 +231,8 @@ impl Kernel {
         let Some(types) = btf.extract(TYPES) else {
             return Ok(None);
         };
-        let target = |name| Some((name, btf.id(&typedef(name), kind::TYPEDEF)?));
-        let mut targets: HashMap<_, _> = tracepoints.filter_map(target).collect();
+        let target = |it: Tracepoint| Some((it.name, btf.id(&typedef(it.name), kind::TYPEDEF)?));
+        let mut targets: HashMap<_, _> = TRACEPOINTS.into_iter().filter_map(target).collect();
         targets.extend(btf.id(ITERATOR, kind::FUNC).map(|id| ("task", id)));
         Ok(Some(Kernel {
             switch_prev,
@@ -224,20 +256,17 @@ impl Kernel {
     pub fn knows_interrupts(&self) -> bool {
         self.preempt_count.is_some() || self.preempt_count_in_task
     }
-
-    /// Whether a tracepoint of the programs is there: [`Kernel::detect`] requires the others.
-    pub(crate) fn has(&self, tracepoint: &str) -> bool {
-        let optional = OPTIONAL.iter().find(|(name, _)| *name == tracepoint);
-        optional.is_none_or(|(_, extra)| self.extras.has(*extra))
-    }
 }
 
 /// The facts of which no tracepoint is missing.
 fn extras(btf: &Btf<'_>) -> Extras {
-    let bits = OPTIONAL.iter().fold(0, |bits, (_, extra)| bits | extra.0);
-    let missing = OPTIONAL
-        .iter()
-        .filter(|(name, _)| arguments(btf, name).is_none());
+    let optional = || {
+        TRACEPOINTS
+            .iter()
+            .filter_map(|it| Some((it.name, it.extra?)))
+    };
+    let bits = optional().fold(0, |bits, (_, extra)| bits | extra.0);
+    let missing = optional().filter(|(name, _)| arguments(btf, name).is_none());
     Extras(missing.fold(bits, |bits, (_, extra)| bits & !extra.0))
 }
 
@@ -346,6 +375,25 @@ impl Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_program_has_a_tracepoint_of_its_own() {
+        let object = include_bytes!(concat!(env!("OUT_DIR"), "/tracer.bpf.o"));
+        let object = libbpf_rs::ObjectBuilder::default().open_memory(object);
+        let mut object = object.unwrap();
+        let mut raw = Vec::new();
+        for program in object.progs_mut() {
+            let section = program.section().to_str().unwrap().to_owned();
+            if let Some(tracepoint) = section.strip_prefix("raw_tp/") {
+                raw.push(place(tracepoint).unwrap_or_else(|| panic!("no row of {tracepoint}")));
+            }
+        }
+        // Those on system calls know the types of their arguments.
+        let typed = ["sys_exit", "sys_enter"].map(|it| place(it).unwrap());
+        raw.extend(typed);
+        raw.sort_unstable();
+        assert_eq!(raw, (0..TRACEPOINTS.len()).collect::<Vec<_>>());
+    }
 
     #[test]
     fn every_published_form_of_sched_switch_is_known() {

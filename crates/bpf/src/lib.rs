@@ -13,6 +13,7 @@ mod programs;
 mod refusal;
 mod samplers;
 mod shared;
+mod skel;
 mod slots;
 mod syscalls;
 mod tracer;
@@ -24,7 +25,8 @@ pub use messages::log;
 pub use programs::{Containers, Parts, Programs, Sampling, Settings};
 pub use refusal::{Missing, Refusal};
 pub use shared::MEMORY;
-pub use tracer::{CpuAccount, Helper, Record, Tracer, Usage};
+pub use slots::Record;
+pub use tracer::{CpuAccount, Helper, Tracer, Usage};
 
 /// Why tracing cannot start.
 #[derive(Debug, thiserror::Error)]

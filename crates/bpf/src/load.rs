@@ -285,6 +285,11 @@ impl Loaded {
         self.fd.as_fd()
     }
 
+    /// What it is called for.
+    pub(crate) fn tracepoint(&self) -> &str {
+        self.section.split_once('/').unwrap_or_default().1
+    }
+
     /// Attaches the program to its tracepoint, or creates the iterator.
     pub(crate) fn attach(&self) -> io::Result<OwnedFd> {
         let program = self.fd.as_raw_fd();

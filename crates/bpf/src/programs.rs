@@ -11,27 +11,12 @@ use libbpf_rs::libbpf_sys::{bpf_iter_create, bpf_map_create_opts, bpf_map_freeze
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, MapType, OpenObject};
 
+use crate::kernel::{place, Recordings, TRACEPOINTS};
 use crate::load::{self, opened, AllLoaded, Loaded, MemoryFile};
 use crate::messages::{keep, keep_messages};
 use crate::samplers::Samplers;
+use crate::skel::{OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 use crate::{names, syscalls, wire, Error, Extras, Kernel, Refusal};
-
-#[allow(unused_imports, clippy::all, clippy::pedantic, clippy::restriction)]
-pub(crate) mod skel {
-    include!(concat!(env!("OUT_DIR"), "/tracer.skel.rs"));
-
-    /// The programs' object, unpacked at the first call.
-    #[allow(clippy::expect_used)] // a constant
-    fn object() -> &'static [u8] {
-        static OBJECT: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {
-            let packed = include_bytes!(concat!(env!("OUT_DIR"), "/tracer.bpf.o.zst"));
-            zstd::stream::decode_all(&packed[..]).expect("the build packed it")
-        });
-        &OBJECT
-    }
-}
-
-use skel::{OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 
 /// The traced tasks and CPUs, and the memory.
 #[derive(Clone, Debug, Default)]
@@ -142,7 +127,7 @@ pub struct Programs {
     pub(crate) calls: Option<OwnedFd>,
     /// The samplers of stacks, if they are recorded.
     pub(crate) samplers: Option<Samplers>,
-    /// A link for each program, in the order of [`ORDER`].
+    /// A link for each program, in the order of [`TRACEPOINTS`].
     pub(crate) links: Vec<OwnedFd>,
     /// The programs, in the same order; none if another process has loaded them.
     pub(crate) programs: Vec<OwnedFd>,
@@ -314,7 +299,7 @@ impl Programs {
         let (mut links, mut programs) = (Vec::new(), Vec::new());
         let in_order = loaded
             .iter()
-            .filter_map(|(name, it)| Some((turn(name)?, it)));
+            .filter_map(|(name, it)| Some((turn(name, it)?, it)));
         for program in in_order.collect::<BTreeMap<_, _>>().into_values() {
             links.push(attach(program)?);
             programs.push(own(program.fd())?);
@@ -376,8 +361,9 @@ impl Programs {
             None
         };
         let links: Vec<OwnedFd> = rest.collect();
-        // A kernel can lack tracepoints.
-        if !(REQUIRED..=PROGRAMS).contains(&links.len()) {
+        // A kernel can lack tracepoints. A light recording has the fewest.
+        let light = TRACEPOINTS.iter().filter(|it| it.of != Recordings::Full);
+        if !(light.count()..=TRACEPOINTS.len()).contains(&links.len()) {
             return None;
         }
         Some(Programs {
@@ -417,60 +403,13 @@ impl Programs {
     }
 }
 
-/// The number of programs without the iterator.
-const PROGRAMS: usize = 24;
-/// Of these, the ones that every kernel has the tracepoints for, and every recording needs.
-const REQUIRED: usize = 7;
-/// Where the kernel drops a dead task.
-const FREE: &str = "sched_process_free";
-/// The tracepoints of a light recording.
-const LIGHT: [&str; 7] = [
-    "sched_process_fork",
-    "sched_process_exec",
-    "sched_process_exit",
-    FREE,
-    "cgroup_attach_task",
-    "cgroup_mkdir",
-    "signal_generate",
-];
 /// The tracepoints whose programs exist as `tp_btf`, too.
 const TYPED: [&str; 2] = ["sched_waking", "sched_switch"];
 
-/// The programs in the order of their attachment; the last one is on signals. Lifecycle
-/// programs come first: no task has scheduling events without its fork.
-const ORDER: [&str; PROGRAMS] = [
-    "fork",
-    "exec",
-    "exit",
-    "free",
-    "rename",
-    "attach",
-    "mkdir",
-    "wakeup_new",
-    "waking",
-    "switch",
-    "socket_state",
-    // A query that is recorded has its answer recorded.
-    "packet_received",
-    "packet_sent",
-    // A request whose issue is recorded has its completion recorded.
-    "complete",
-    "issue",
-    "bio",
-    "reclaim",
-    "reclaimed",
-    "memcg",
-    "memcg_done",
-    "victim",
-    "sys_exit",
-    "sys_enter",
-    "signal",
-];
-
-/// The place of a program in [`ORDER`]; `None`: something else calls it.
-fn turn(name: &str) -> Option<usize> {
-    let (name, _) = name.rsplit_once('_')?;
-    ORDER.iter().position(|it| *it == name)
+/// The place of a program among those of [`TRACEPOINTS`]; `None`: something else calls it.
+fn turn(name: &str, program: &Loaded) -> Option<usize> {
+    let is_ours = name.ends_with("_raw") || name.ends_with("_btf");
+    place(program.tracepoint()).filter(|_| is_ours)
 }
 
 /// A program that should be there is not.
@@ -519,11 +458,15 @@ fn open<'a>(
             "waits" | "make_room" => stacks.is_some_and(|it| it.wait_least > 0),
             _ => true,
         };
-        let part = match settings.light {
-            true => section.starts_with("iter/") || LIGHT.contains(&tracepoint),
-            false => tracepoint != FREE,
+        let never = match settings.light {
+            true => Recordings::Full,
+            false => Recordings::Light,
         };
-        program.set_autoload(wanted && asked && needs && part && kernel.has(tracepoint));
+        let part = match TRACEPOINTS.iter().find(|it| it.name == tracepoint) {
+            Some(it) => it.of != never && it.extra.is_none_or(|fact| kernel.extras.has(fact)),
+            None => kind == "iter" || !settings.light,
+        };
+        program.set_autoload(wanted && asked && needs && part);
     }
     if let Some(rodata) = &mut skel.maps.rodata_data {
         rodata.switch_prev_arg = kernel.switch_prev;

@@ -9,8 +9,8 @@ use libbpf_rs::libbpf_sys::{
 };
 
 use crate::load::AllLoaded;
-use crate::programs::skel::TracerSkel;
 use crate::programs::{failed, missing, own, Sampling};
+use crate::skel::TracerSkel;
 use crate::Error;
 
 /// include/uapi/linux/perf_event.h: `_IO('$', 0)` and `_IOW('$', 8, __u32)`.

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 
 use memmap2::{MmapOptions, MmapRaw};
 
-use crate::programs::skel::types::{bss_asked, bss_told, progress};
+use crate::skel::types::{bss_asked, bss_told, progress};
 use crate::wire::MAX_CPUS;
 
 /// The sizes of both parts in bytes. Two processes of one version have the same.

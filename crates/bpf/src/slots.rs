@@ -9,14 +9,23 @@ use std::time::Duration;
 use memmap2::{MmapOptions, MmapRaw};
 use nix::time::{clock_gettime, ClockId};
 
-use crate::programs::Settings;
 use crate::shared::{self, Shared};
-use crate::tracer::Record;
 use crate::wire::{Lost, Slot, SCHED_LOST};
 
 /// The number of slots between two updates of the tail: often enough for a CPU whose slots
 /// are full, seldom enough to leave its cache line alone.
 const STEP: u64 = 256;
+
+/// A record of the programs.
+#[derive(Clone, Copy, Debug)]
+pub enum Record<'a> {
+    /// A scheduling event of this CPU.
+    Sched(u16, Slot),
+    /// Lost scheduling events of this CPU.
+    Lost(u16, Lost),
+    /// A lifecycle record, which begins with a [`Head`](crate::wire::Head).
+    Life(&'a [u8]),
+}
 
 /// The slots of all CPUs. The mapping keeps the memory after the programs are unloaded.
 #[derive(Debug)]
@@ -43,18 +52,23 @@ struct Cpu {
 }
 
 impl Slots {
-    /// Maps the slots of the CPUs in `settings`, in their order, and of those that come later.
-    pub(crate) fn map(fd: BorrowedFd<'_>, settings: &Settings) -> std::io::Result<Slots> {
-        let (count, regions) = (settings.slots(), settings.regions());
+    /// Maps the slots, `count` for each of `cpus` in this order and then, up to `regions` in
+    /// all, for CPUs that come later.
+    pub(crate) fn map(
+        fd: BorrowedFd<'_>,
+        (count, regions): (u32, u32),
+        cpus: &[u16],
+        possible_cpus: usize,
+    ) -> std::io::Result<Slots> {
         // The kernel refuses more than the map has.
         let bytes = size_of::<Slot>() * count as usize * regions as usize;
-        let cpus = settings.cpus.iter();
+        let cpus = cpus.iter().take(regions as usize);
         Ok(Slots {
             slots: MmapOptions::new().len(bytes).map_raw(fd.as_raw_fd())?,
             count: u64::from(count),
             cpus: cpus.map(|&number| Cpu { number, tail: 0 }).collect(),
             regions: regions as usize,
-            possible_cpus: settings.possible_cpus,
+            possible_cpus,
             newcomers: Vec::new(),
             near: now(),
         })

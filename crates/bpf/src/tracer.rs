@@ -10,22 +10,12 @@ use zerocopy::FromBytes;
 
 use crate::calls::Calls;
 use crate::life::LifeRing;
-use crate::programs::{failed, skel, Programs, Sampling, Settings};
+use crate::programs::{failed, Programs, Sampling, Settings};
 use crate::samplers::Samplers;
 use crate::shared::{now, Shared};
-use crate::slots::Slots;
+use crate::skel::types::bss_told;
+use crate::slots::{Record, Slots};
 use crate::{wire, Error, Extras};
-
-/// A record of the programs.
-#[derive(Clone, Copy, Debug)]
-pub enum Record<'a> {
-    /// A scheduling event of this CPU.
-    Sched(u16, wire::Slot),
-    /// Lost scheduling events of this CPU.
-    Lost(u16, wire::Lost),
-    /// A lifecycle record, which begins with a [`wire::Head`].
-    Life(&'a [u8]),
-}
 
 /// The account of a CPU's losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,11 +81,14 @@ impl Tracer {
         let ring = settings.stacks.map_or(0, |it| it.ring);
         let samples = samplers.map(|it| LifeRing::map(it.ring(), ring));
         let calls = programs.calls.as_ref().map(|map| Calls::map(map.as_fd()));
+        let size = (settings.slots(), settings.regions());
+        let possible = settings.possible_cpus;
+        let slots = programs.slots.as_fd();
         Ok(Tracer {
             shared: Shared::map(programs.told.as_fd(), programs.asked.as_fd())?,
             life: LifeRing::map(programs.life.as_fd(), settings.life_ring)?,
             samples: samples.transpose()?,
-            slots: Slots::map(programs.slots.as_fd(), settings)?,
+            slots: Slots::map(slots, size, &settings.cpus, possible)?,
             calls: calls.transpose()?,
             programs,
             stacks: settings.stacks,
@@ -443,7 +436,7 @@ impl Tracer {
     }
 
     /// Reads a field of what the programs tell.
-    fn read<T: Copy>(&self, field: impl FnOnce(&skel::types::bss_told) -> &T) -> T {
+    fn read<T: Copy>(&self, field: impl FnOnce(&bss_told) -> &T) -> T {
         now(field(self.shared.told()))
     }
 }

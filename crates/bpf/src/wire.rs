@@ -1,5 +1,5 @@
 //! Mirrors of the structs in `src/bpf/events.h`, the source. A test compares sizes and
-//! offsets with the BTF of the compiled programs.
+//! offsets with the BTF of the compiled programs. The kinds of records are those of its `enum life_kind`.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -83,43 +83,8 @@ pub const DELAY_BLOCK: u64 = 2;
 /// `delay_bit`: the time for pages from swap is known.
 pub const DELAY_SWAP: u64 = 4;
 
-// The kinds of lifecycle records (`life_kind`), each with the struct of its name, or with the one that is named.
-pub const LIFE_FORK: u32 = 1;
-pub const LIFE_EXEC: u32 = 2;
-pub const LIFE_EXIT: u32 = 3;
-pub const LIFE_FINAL: u32 = 4;
-pub const LIFE_RENAME: u32 = 5;
-/// `life_kind`: [`Cgroup`], a new cgroup.
-pub const LIFE_CGROUP_MKDIR: u32 = 6;
-/// `life_kind`: [`Cgroup`], a task moved.
-pub const LIFE_CGROUP_MOVE: u32 = 7;
-/// `life_kind`: [`LifeLost`].
-pub const LIFE_LOST: u32 = 8;
-pub const LIFE_JOIN: u32 = 9;
-/// `life_kind`: [`Connection`], begins to connect.
-pub const LIFE_CONNECT: u32 = 10;
-/// `life_kind`: [`Connection`], is established.
-pub const LIFE_CONNECTED: u32 = 11;
-/// `life_kind`: [`Connection`], a peer has connected.
-pub const LIFE_ACCEPTED: u32 = 12;
-/// `life_kind`: [`Connection`], is over.
-pub const LIFE_CLOSED: u32 = 13;
-pub const LIFE_RECLAIM: u32 = 15;
-pub const LIFE_OOM_KILL: u32 = 16;
-/// `life_kind`: [`Dns`], a query.
-pub const LIFE_DNS_QUERY: u32 = 17;
-/// `life_kind`: [`Dns`], an answer.
-pub const LIFE_DNS_ANSWER: u32 = 18;
-pub const LIFE_DISK_WAIT: u32 = 19;
-pub const LIFE_SAMPLE: u32 = 20;
-pub const LIFE_SYNC_FILE: u32 = 21;
-pub const LIFE_PINNED: u32 = 22;
-pub const LIFE_OUTSIDER: u32 = 23;
-pub const LIFE_CONTAINER: u32 = 24;
-pub const LIFE_SERVER: u32 = 25;
-pub const LIFE_END: u32 = 26;
-/// `life_kind`: [`TotalLast`].
-pub const LIFE_LAST: u32 = 27;
+/// The kind of a record in the lifecycle ring.
+pub use crate::skel::types::life_kind as Kind;
 
 /// `followed` of a [`Snapshot`]: the process is a server's.
 pub const FOLLOWED_SERVER: u32 = 2;
@@ -276,6 +241,13 @@ wire! {
     }
     /// Sums over one system call of a process.
     CallSum = "call_sum" { key: u64, count: u64, errors: u64, ns: u64, longest: u64 }
+}
+
+impl Head {
+    /// The kind of its record.
+    pub fn kind(&self) -> Kind {
+        Kind(self.kind)
+    }
 }
 
 /// The scheduling event in a [`Slot`].

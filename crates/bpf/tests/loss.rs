@@ -181,7 +181,7 @@ fn see_life(life: &mut BTreeMap<u16, Seen>, record: &[u8]) {
         .entry(u16::try_from(head.cpu).unwrap_or(u16::MAX))
         .or_default();
     match wire::LifeLost::read_from_bytes(record) {
-        Ok(lost) if head.kind == wire::LIFE_LOST => {
+        Ok(lost) if head.kind() == wire::Kind::LIFE_LOST => {
             seen.lost.push((head.time, lost.until, lost.count));
         }
         _ => seen.recorded += 1,
@@ -263,7 +263,7 @@ fn sampled() -> Result<(), Failed> {
                 return;
             };
             let head = wire::Head::read_from_prefix(record).map(|(head, _)| head);
-            let is = |it: wire::Head| it.kind == wire::LIFE_SAMPLE && it.cpu == u32::from(last);
+            let is = |it: wire::Head| it.kind() == wire::Kind::LIFE_SAMPLE && it.cpu == u32::from(last);
             samples += u64::from(head.is_ok_and(is));
         });
         Ok(samples)

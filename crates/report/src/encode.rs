@@ -10,7 +10,7 @@ use tr_format::event::Argv;
 
 use crate::escape;
 use crate::table::{Cell, Table};
-use crate::words::{RUN_QUEUE, SLEEP_OR_BLOCKED};
+use crate::words::{BLOCKED, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
 
 /// Defines an object: its members in their order, each with its type and its value,
 /// and the function that makes it.
@@ -80,12 +80,12 @@ pub(crate) fn times<'a, R: 'a>(
         "run_queue" => table
             .fact(RUN_QUEUE, "run_queue_ns", known(|it| it.run_queue_known()))
             .shown(seen.waits),
-        "sleep" => spare(table.fact("sleep", "sleep_ns", known(|it| it.sleep_known())))
+        "sleep" => spare(table.fact(SLEEP, "sleep_ns", known(|it| it.sleep_known())))
             .shown(seen.waits && events),
         "blocked" => table
-            .fact("blocked", "blocked_ns", known(|it| it.blocked_known()))
+            .fact(BLOCKED, "blocked_ns", known(|it| it.blocked_known()))
             .shown(seen.waits && events),
-        "unknown" => spare(table.fact("unknown", "unknown_ns", known(|it| Some(it.unknown))))
+        "unknown" => spare(table.fact(UNKNOWN, "unknown_ns", known(|it| Some(it.unknown))))
             .shown(seen.unknown),
         _ if events => table,
         _ => {

@@ -7,7 +7,7 @@ use tr_analyze::model::Basis;
 use tr_analyze::sort::Rows;
 
 use crate::units;
-use crate::words::{RUN_QUEUE, SLEEP_OR_BLOCKED};
+use crate::words::{self, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED};
 
 /// A kind's title in text.
 pub(crate) fn title(kind: Kind) -> &'static str {
@@ -17,7 +17,7 @@ pub(crate) fn title(kind: Kind) -> &'static str {
         Kind::Outside => "tasks not recorded",
         Kind::Others => "work of other steps",
         Kind::SleepOrBlocked => SLEEP_OR_BLOCKED,
-        Kind::Lived => "unknown",
+        Kind::Lived => words::UNKNOWN,
         Kind::Disk
         | Kind::Memory
         | Kind::Network
@@ -60,9 +60,9 @@ pub(crate) const COLUMNS: [Column; 7] = [
     column(RUN_QUEUE, &[Kind::RunQueue], "run_queue"),
     column("disk", &[Kind::Disk], "disk"),
     column("network", &[Kind::Network], "network"),
-    column("sleep", &[Kind::Sleep], "sleep"),
+    column(SLEEP, &[Kind::Sleep], "sleep"),
     column("other", OTHER, "other"),
-    column("unknown", UNKNOWN, "unknown"),
+    column(words::UNKNOWN, UNKNOWN, "unknown"),
 ];
 
 const OTHER: &[Kind] = &[

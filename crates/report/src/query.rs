@@ -128,7 +128,7 @@ named! {
         OffCpu = "off-cpu", "time off CPU";
         Wall = "wall", "wall time";
         RunQueue = "run-queue", crate::words::RUN_QUEUE_WAIT;
-        Sleep = "sleep", "sleep";
+        Sleep = "sleep", crate::words::SLEEP;
         Blocked = "blocked", "blocked time";
         Unknown = "unknown", "unknown time";
         Rss = "rss", "memory";

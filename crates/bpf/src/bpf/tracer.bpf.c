@@ -158,7 +158,7 @@ __u32 tell_totals ASKED;
 /* The number of the interval whose longest requests the block devices keep. */
 __u64 block_interval ASKED;
 
-/* Brings the wire structs into the object's BTF, for a test. */
+/* Brings the wire structs into the BTF of the object, for a test, and the kinds of records, for Rust. */
 union wire_types {
 	struct wire_slot slot;
 	struct account account;
@@ -190,6 +190,7 @@ union wire_types {
 	struct block_sums block_sums;
 	struct block_device block_device;
 	struct call_sum call_sum;
+	enum life_kind life_kind;
 	enum reason reason;
 } *wire_types;
 

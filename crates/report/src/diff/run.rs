@@ -22,12 +22,12 @@ named! {
         Wall = "wall", "wall time";
         OnCpu = "on-cpu", "on a CPU";
         RunQueue = "run-queue", crate::words::RUN_QUEUE_WAIT;
-        Blocked = "blocked", "blocked";
+        Blocked = "blocked", crate::words::BLOCKED;
         Sleep = "sleep", crate::words::SLEEP;
         /// The largest resident set (of any process), in bytes.
         Rss = "rss", "largest process's memory";
         CriticalPath = "critical-path", "critical path";
-        Unknown = "unknown", "unknown";
+        Unknown = "unknown", crate::words::UNKNOWN;
     }
 }
 

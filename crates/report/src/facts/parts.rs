@@ -6,6 +6,7 @@ use tr_analyze::kinds::Kind;
 use tr_analyze::share;
 
 use crate::names::named;
+use crate::words::{OTHER_WAITS, SLEEP, UNKNOWN};
 
 named! {
     /// A part of a wall time.
@@ -25,11 +26,11 @@ named! {
         Memory = "memory", "waits for memory";
         Network = "network", "waits for the network";
         /// Timers, and what is not known better.
-        Sleep = "sleep", "sleep";
+        Sleep = "sleep", SLEEP;
         Outside = "outside", "waits for tasks not recorded";
         /// A terminal, a stop, another wait in the kernel.
-        Other = "other", "other waits";
-        Unknown = "unknown", "unknown";
+        Other = "other", OTHER_WAITS;
+        Unknown = "unknown", UNKNOWN;
         /// Before COMMAND's exec and after its end.
         Around = "around", "before and after the command";
         /// Of a step: a lock that a task outside of it held.

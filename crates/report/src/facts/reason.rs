@@ -32,11 +32,11 @@ named! {
         File = "file", "a file";
         Io = "block-io", "block I/O";
         /// An interruptible sleep of another kind.
-        Sleep = "sleep", "sleep";
+        Sleep = "sleep", crate::words::SLEEP;
         Blocked = "blocked", "blocked in the kernel";
         Stopped = "stopped", "stopped";
         /// Unknown; it may have been on a CPU.
-        Unknown = "unknown", "unknown";
+        Unknown = "unknown", crate::words::UNKNOWN;
     }
 }
 

@@ -112,7 +112,7 @@ impl Predictor {
         if self.schedule.has_large() {
             let (least, likely, most) = COLD;
             other.push(format!(
-                "while tasks wait for a CPU, that of processes with more than 8 MiB takes {} % more ({} to {} %), for others' use of the caches",
+                "while tasks are in run queues, that of processes with more than 8 MiB takes {} % more ({} to {} %), for others' use of the caches",
                 likely / 10, least / 10, most / 10,
             ));
         }

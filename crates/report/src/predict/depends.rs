@@ -261,17 +261,19 @@ impl Files {
     fn add(&mut self, words: &[String]) {
         let path = words.first().map_or("", String::as_str);
         let program = path.rsplit('/').next().unwrap_or(path);
+        let family = tools::by_name(program).map(|tool| tool.family);
         let by_cargo = words.iter().any(|it| it == "--out-dir");
-        if matches!(program, "rustc" | "clippy-driver") && by_cargo {
+        if family == Some(Family::Rustc) && by_cargo {
             return self.add_crate(words);
         }
-        if matches!(program, "build-script-build" | "build-script-main") {
+        if family == Some(Family::BuildScript) {
             return self.add_build_script(path);
         }
         // go gives these the files of a package by names relative to its directory.
         let relative = !matches!(program, "compile" | "asm" | "link" | "cgo" | "pack");
         let makes_all = MAKERS.contains(&program);
-        let archives = program.ends_with("ar") && words.len() > 2;
+        let archiver = family == Some(Family::Archiver) || program.ends_with("tar");
+        let archives = archiver && words.len() > 2;
         let mut made = false;
         for (at, word) in words.iter().enumerate() {
             let glued = ["-o", ">>", ">"]
@@ -376,5 +378,14 @@ mod tests {
             "rustc -o main main.rs liba.rlib",
             "rustc --crate-name a -o liba.rlib a.rs"
         ));
+    }
+
+    #[test]
+    fn an_archive_is_made_by_any_archiver() {
+        for archiver in ["ar", "x86_64-linux-gnu-ar", "llvm-ar-15", "tar"] {
+            let archive = format!("{archiver} rcs liblua.a lapi.o");
+            assert!(needs("cc -o lua lua.o liblua.a", &archive), "{archiver}");
+        }
+        assert!(!needs("cc -o lua lua.o liblua.a", "nm -A liblua.a"));
     }
 }

@@ -7,6 +7,7 @@ use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::units;
 use crate::view::Report;
+use crate::words::{RUN_QUEUE, UNKNOWN};
 
 /// The words on a sum by the events, a part of which is unknown, and by the kernel.
 fn beside(events: u64, unknown: u64, kernel: u64) -> String {
@@ -60,7 +61,7 @@ impl Report for Audit {
         );
         if let Some(queue) = &self.run_queue {
             let queue = beside(queue.events_ns, queue.unknown_ns, queue.kernel_ns);
-            fact("run queue", &queue);
+            fact(RUN_QUEUE, &queue);
         }
         if let Some(impossible) = &self.impossible {
             fact("run_delay", &impossible.text());
@@ -99,9 +100,7 @@ fn table<'a>() -> Table<'a, &'a Worst> {
         worst.label.clone()
     })
     .fact("events", "on_cpu_ns", |worst| Cell::Time(worst.on_cpu_ns))
-    .fact("unknown", "unknown_ns", |worst| {
-        Cell::Time(worst.unknown_ns)
-    })
+    .fact(UNKNOWN, "unknown_ns", |worst| Cell::Time(worst.unknown_ns))
     .fact("kernel", "kernel_ns", |worst| Cell::Time(worst.kernel_ns))
     .fact("switches", "switches", |worst| Cell::Count(worst.switches))
     .fact("kernel", "kernel_switches", |worst| {

@@ -154,8 +154,8 @@ impl Cpus {
         let parts = parts.map(|(who, ns)| format!("{who} {}", units::time(ns)));
         style.line(
             out,
-            "During the run-queue wait of recorded tasks their CPU was that of (two that wait for a CPU at \
-             once count twice):",
+            "During the run-queue wait of recorded tasks their CPU was that of (two that wait at once \
+             count twice):",
         );
         style.items(out, "  ", &parts, " · ");
         let names = names.iter().take(self.shown).map(|(comm, ns)| {

@@ -17,6 +17,7 @@ use tr_analyze::waits::{self, Piece};
 use crate::style::Style;
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
+use crate::words::OFF_CPU;
 use crate::{label, units};
 
 const SECOND: u64 = 1_000_000_000;
@@ -94,7 +95,7 @@ impl<'a> MaxOffCpu<'a> {
             })
             .json_data("to_ns", move |row| from(row).saturating_add(interval))
             .fact("pid", "pid", |row| Cell::Id(row.process.pid.0))
-            .fact("off CPU", "max_off_cpu_ns", |row| {
+            .fact(OFF_CPU, "max_off_cpu_ns", |row| {
                 Cell::wait(row.piece.length(), row.piece.whole_wait())
             })
             .fact("from", "start_ns", |row| {

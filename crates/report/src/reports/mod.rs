@@ -79,29 +79,48 @@ named! {
     }
 }
 
+/// What a report is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// Sums, which every recording has.
+    Sums,
+    /// Sums that only scheduling events tell.
+    SumsOfEvents,
+    /// The timeline, which every recording has.
+    Timeline,
+    /// The timeline of scheduling events.
+    Events,
+}
+
 impl ReportKind {
-    pub fn topic(self) -> Topic {
+    fn about(self) -> (Topic, Source) {
         match self {
-            ReportKind::Top
-            | ReportKind::Advice
-            | ReportKind::CriticalPath
-            | ReportKind::Steps
-            | ReportKind::Parallelism
-            | ReportKind::Series => Topic::Time,
-            ReportKind::Tree
-            | ReportKind::Execs
-            | ReportKind::Histogram
-            | ReportKind::Syscalls
-            | ReportKind::Flame => Topic::Processes,
-            ReportKind::OffCpu
-            | ReportKind::MaxOffCpu
-            | ReportKind::RunQueue
-            | ReportKind::Disk
-            | ReportKind::Memory
-            | ReportKind::Network => Topic::Waits,
-            ReportKind::Machine | ReportKind::Cpus => Topic::Machine,
-            ReportKind::Quality | ReportKind::Audit => Topic::Trust,
+            ReportKind::Top => (Topic::Time, Source::Sums),
+            ReportKind::Advice => (Topic::Time, Source::Timeline),
+            ReportKind::CriticalPath => (Topic::Time, Source::Timeline),
+            ReportKind::Steps => (Topic::Time, Source::Timeline),
+            ReportKind::Tree => (Topic::Processes, Source::Sums),
+            ReportKind::Execs => (Topic::Processes, Source::Sums),
+            ReportKind::OffCpu => (Topic::Waits, Source::Events),
+            ReportKind::MaxOffCpu => (Topic::Waits, Source::Events),
+            ReportKind::RunQueue => (Topic::Waits, Source::Events),
+            ReportKind::Parallelism => (Topic::Time, Source::Events),
+            ReportKind::Histogram => (Topic::Processes, Source::Events),
+            ReportKind::Series => (Topic::Time, Source::Timeline),
+            ReportKind::Disk => (Topic::Waits, Source::Events),
+            ReportKind::Memory => (Topic::Waits, Source::Sums),
+            ReportKind::Network => (Topic::Waits, Source::Events),
+            ReportKind::Syscalls => (Topic::Processes, Source::Sums),
+            ReportKind::Flame => (Topic::Processes, Source::Sums),
+            ReportKind::Machine => (Topic::Machine, Source::Timeline),
+            ReportKind::Cpus => (Topic::Machine, Source::Events),
+            ReportKind::Quality => (Topic::Trust, Source::SumsOfEvents),
+            ReportKind::Audit => (Topic::Trust, Source::SumsOfEvents),
         }
+    }
+
+    pub fn topic(self) -> Topic {
+        self.about().0
     }
 
     pub fn by_topic() -> impl Iterator<Item = ReportKind> {
@@ -115,35 +134,12 @@ impl ReportKind {
 
     /// Whether the report needs the analysis's timeline.
     pub fn needs_timeline(self) -> bool {
-        !matches!(
-            self,
-            ReportKind::Top
-                | ReportKind::Audit
-                | ReportKind::Quality
-                | ReportKind::Tree
-                | ReportKind::Execs
-                | ReportKind::Syscalls
-                | ReportKind::Flame
-                | ReportKind::Memory
-        )
+        matches!(self.about().1, Source::Timeline | Source::Events)
     }
 
     /// Whether only scheduling events tell what the report shows.
     fn needs_events(self) -> bool {
-        !matches!(
-            self,
-            ReportKind::Top
-                | ReportKind::Advice
-                | ReportKind::Tree
-                | ReportKind::Execs
-                | ReportKind::Steps
-                | ReportKind::CriticalPath
-                | ReportKind::Series
-                | ReportKind::Machine
-                | ReportKind::Syscalls
-                | ReportKind::Flame
-                | ReportKind::Memory
-        )
+        matches!(self.about().1, Source::SumsOfEvents | Source::Events)
     }
 
     /// The fact that the recording lacks and the report shows, and the option that records it.

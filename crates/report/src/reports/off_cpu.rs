@@ -14,7 +14,7 @@ use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::who;
-use crate::words::RUN_QUEUE;
+use crate::words::{OFF_CPU, RUN_QUEUE};
 use crate::{label, units};
 
 fn column(reason: Reason) -> &'static str {
@@ -296,7 +296,7 @@ impl<'a> OffCpu<'a> {
         let shown = self.groups.iter().take(self.view.ask.top);
         let title = units::top(self.by.title(), shown.len(), self.groups.len());
         let mut table = members::table(self.by, |(group, _): &&(Members, ReasonSums)| Some(group))
-            .column("off CPU", |(_, sums)| Cell::Time(sums.total()));
+            .column(OFF_CPU, |(_, sums)| Cell::Time(sums.total()));
         let (columns, rest) = self.columns(style);
         for reason in columns {
             table = table.column(column(reason), move |(_, sums)| {

@@ -21,7 +21,7 @@ use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::warnings::{self, is_blank, lost, recorded};
-use crate::words::{RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED};
+use crate::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
 use crate::{escape, label, units, who};
 
 /// The lines of the first screen: one of a small terminal.
@@ -255,13 +255,13 @@ fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
         true => format!("All {} threads   ", units::count(analysis.totals.threads)),
         false => "All processes   ".to_owned(),
     };
-    let mut parts = vec![format!("on CPU {}", units::time(times.on_cpu))];
+    let mut parts = vec![format!("{ON_CPU} {}", units::time(times.on_cpu))];
     for (what, ns) in [
         (RUN_QUEUE, times.run_queue),
-        ("blocked", times.blocked),
+        (BLOCKED, times.blocked),
         (SLEEP, times.sleep),
         (SLEEP_OR_BLOCKED, times.asleep_or_blocked),
-        ("unknown", times.unknown),
+        (UNKNOWN, times.unknown),
     ] {
         if ns > 0 {
             parts.push(format!("{what} {}", units::time(ns)));

@@ -17,6 +17,7 @@ use crate::exit::{self, Exit};
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
+use crate::words::UNKNOWN;
 use crate::{label, units};
 
 /// The default number of lines.
@@ -550,7 +551,7 @@ impl Report for Tree<'_> {
             .column("wall", |line| line.wall.clone())
             .column("CPU", |line| Cell::Time(line.own))
             .column("with below", |line| line.below.clone())
-            .column("unknown", |line| Cell::Time(line.unknown))
+            .column(UNKNOWN, |line| Cell::Time(line.unknown))
             .shown(unknown)
             .column("threads", |line| line.threads.clone())
             .shown(threads)

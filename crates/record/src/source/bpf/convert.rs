@@ -81,16 +81,18 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
     let Some(head) = parse::<wire::Head>(record) else {
         return Vec::new();
     };
-    let kinds = match head.kind {
-        wire::LIFE_FORK => parse(record).map(fork),
-        wire::LIFE_EXEC => exec(record, page),
-        wire::LIFE_END => parse(record).map(|event| end(&event, page)),
-        wire::LIFE_LAST => parse(record).map(|event: wire::TotalLast| total(&event.total)),
-        wire::LIFE_EXIT => parse(record).map(|event| exit(event, page)),
-        wire::LIFE_FINAL => parse(record).map(last),
-        wire::LIFE_RENAME => parse(record).map(rename),
-        wire::LIFE_CGROUP_MKDIR => parse(record).map(|event: wire::Cgroup| cgroup_path(&event)),
-        wire::LIFE_CGROUP_MOVE => {
+    let kinds = match head.kind() {
+        wire::Kind::LIFE_FORK => parse(record).map(fork),
+        wire::Kind::LIFE_EXEC => exec(record, page),
+        wire::Kind::LIFE_END => parse(record).map(|event| end(&event, page)),
+        wire::Kind::LIFE_LAST => parse(record).map(|event: wire::TotalLast| total(&event.total)),
+        wire::Kind::LIFE_EXIT => parse(record).map(|event| exit(event, page)),
+        wire::Kind::LIFE_FINAL => parse(record).map(last),
+        wire::Kind::LIFE_RENAME => parse(record).map(rename),
+        wire::Kind::LIFE_CGROUP_MKDIR => {
+            parse(record).map(|event: wire::Cgroup| cgroup_path(&event))
+        }
+        wire::Kind::LIFE_CGROUP_MOVE => {
             let Some(event) = parse::<wire::Cgroup>(record) else {
                 return Vec::new();
             };
@@ -102,21 +104,24 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
             };
             return vec![path, at(&head, LifeKind::CgroupMove(moved))];
         }
-        wire::LIFE_CONNECT | wire::LIFE_CONNECTED | wire::LIFE_ACCEPTED | wire::LIFE_CLOSED => {
-            parse(record).and_then(|event| connection(head.kind, &event))
+        wire::Kind::LIFE_CONNECT
+        | wire::Kind::LIFE_CONNECTED
+        | wire::Kind::LIFE_ACCEPTED
+        | wire::Kind::LIFE_CLOSED => {
+            parse(record).and_then(|event| connection(head.kind(), &event))
         }
-        wire::LIFE_RECLAIM => parse(record).map(reclaim),
-        wire::LIFE_OOM_KILL => parse(record).map(|event| oom_kill(event, page)),
-        wire::LIFE_DNS_QUERY => parse(record).and_then(|event| dns_query(&event)),
-        wire::LIFE_DNS_ANSWER => parse(record).and_then(|event| dns_answer(&event)),
-        wire::LIFE_DISK_WAIT => parse(record).map(disk_wait),
-        wire::LIFE_PINNED => parse(record).map(pinned),
-        wire::LIFE_OUTSIDER => parse(record).map(outsider),
-        wire::LIFE_CONTAINER => parse(record).map(container),
-        wire::LIFE_SERVER => parse(record).map(server),
-        wire::LIFE_SYNC_FILE => parse(record).map(|event| sync_file(&event)),
-        wire::LIFE_JOIN => return join(record).into_iter().collect(),
-        wire::LIFE_LOST => {
+        wire::Kind::LIFE_RECLAIM => parse(record).map(reclaim),
+        wire::Kind::LIFE_OOM_KILL => parse(record).map(|event| oom_kill(event, page)),
+        wire::Kind::LIFE_DNS_QUERY => parse(record).and_then(|event| dns_query(&event)),
+        wire::Kind::LIFE_DNS_ANSWER => parse(record).and_then(|event| dns_answer(&event)),
+        wire::Kind::LIFE_DISK_WAIT => parse(record).map(disk_wait),
+        wire::Kind::LIFE_PINNED => parse(record).map(pinned),
+        wire::Kind::LIFE_OUTSIDER => parse(record).map(outsider),
+        wire::Kind::LIFE_CONTAINER => parse(record).map(container),
+        wire::Kind::LIFE_SERVER => parse(record).map(server),
+        wire::Kind::LIFE_SYNC_FILE => parse(record).map(|event| sync_file(&event)),
+        wire::Kind::LIFE_JOIN => return join(record).into_iter().collect(),
+        wire::Kind::LIFE_LOST => {
             let Some(event) = parse::<wire::LifeLost>(record) else {
                 return Vec::new();
             };
@@ -170,7 +175,7 @@ pub fn stack(record: &[u8]) -> Option<Stacked> {
 pub fn sample(
     record: &[u8],
 ) -> Option<(wire::Sample, impl Iterator<Item = wire::StackFrame> + '_)> {
-    parse::<wire::Head>(record).filter(|head| head.kind == wire::LIFE_SAMPLE)?;
+    parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_SAMPLE)?;
     let (sample, tail) = wire::Sample::read_from_prefix(record).ok()?;
     let used = usize::try_from(sample.user_len).unwrap_or(0);
     let frames = tail.get(..used).unwrap_or(tail);
@@ -389,7 +394,7 @@ fn oom_kill(event: wire::OomKill, page: u64) -> LifeKind {
 
 /// A change of a connection, by the programs' number. `None` for an address of an
 /// unknown family.
-fn connection(kind: u32, event: &wire::Connection) -> Option<LifeKind> {
+fn connection(kind: wire::Kind, event: &wire::Connection) -> Option<LifeKind> {
     let id = ConnectionId(event.socket);
     let end = |address: &[u8; 16], port| {
         let address = address_of(event.family, address)?;
@@ -399,17 +404,17 @@ fn connection(kind: u32, event: &wire::Connection) -> Option<LifeKind> {
     let remote = || end(&event.remote, event.remote_port);
     let task = (event.tgid != 0).then_some((Tid(event.tid), Tgid(event.tgid)));
     Some(match kind {
-        wire::LIFE_CONNECT => LifeKind::Connect(Connect {
+        wire::Kind::LIFE_CONNECT => LifeKind::Connect(Connect {
             id,
             tid: Tid(event.tid),
             tgid: Tgid(event.tgid),
             remote: remote()?,
         }),
-        wire::LIFE_CONNECTED => LifeKind::Connected(Connected {
+        wire::Kind::LIFE_CONNECTED => LifeKind::Connected(Connected {
             id,
             local: local()?,
         }),
-        wire::LIFE_ACCEPTED => LifeKind::Accepted(Accepted {
+        wire::Kind::LIFE_ACCEPTED => LifeKind::Accepted(Accepted {
             id,
             listener: task,
             local: local()?,

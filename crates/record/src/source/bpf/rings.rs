@@ -156,25 +156,25 @@ impl Dropped {
 /// The exec of a container's runtime.
 fn is_runtime(record: &[u8]) -> bool {
     let exec = convert::parse::<wire::Exec>(record);
-    exec.is_some_and(|exec| exec.head.kind == wire::LIFE_EXEC && exec.runtime != 0)
+    exec.is_some_and(|exec| exec.head.kind() == wire::Kind::LIFE_EXEC && exec.runtime != 0)
 }
 
 /// A record without the unused end of its argv area.
 fn used_part(record: &[u8]) -> &[u8] {
-    let kind = wire::Head::read_from_prefix(record).map_or(0, |(head, _)| head.kind);
+    let kind = wire::Head::read_from_prefix(record).map_or(wire::Kind(0), |(head, _)| head.kind());
     let (tail, used) = match kind {
-        wire::LIFE_EXEC => match wire::Exec::read_from_prefix(record) {
+        wire::Kind::LIFE_EXEC => match wire::Exec::read_from_prefix(record) {
             Ok((exec, tail)) => (
                 tail,
                 u64::from(exec.filename_area) + u64::from(exec.argv_len),
             ),
             Err(_) => return record,
         },
-        wire::LIFE_JOIN => match wire::Join::read_from_prefix(record) {
+        wire::Kind::LIFE_JOIN => match wire::Join::read_from_prefix(record) {
             Ok((join, tail)) => (tail, u64::from(join.argv_len)),
             Err(_) => return record,
         },
-        wire::LIFE_SAMPLE => match wire::Sample::read_from_prefix(record) {
+        wire::Kind::LIFE_SAMPLE => match wire::Sample::read_from_prefix(record) {
             Ok((sample, tail)) => (tail, u64::try_from(sample.user_len).unwrap_or(0)),
             Err(_) => return record,
         },
@@ -213,33 +213,33 @@ impl RootWatch {
     }
 
     fn see(&mut self, record: &[u8]) {
-        match convert::parse::<wire::Head>(record).map_or(0, |head| head.kind) {
-            wire::LIFE_EXIT => {
+        match convert::parse::<wire::Head>(record).map_or(wire::Kind(0), |head| head.kind()) {
+            wire::Kind::LIFE_EXIT => {
                 let exit = convert::parse::<wire::Exit>(record);
                 if let Some(exit) = exit.filter(|it| it.tgid == self.tgid) {
                     self.exiting.insert(exit.tid);
                     self.group_dead |= exit.group_dead != 0;
                 }
             }
-            wire::LIFE_FINAL if !self.exiting.is_empty() => {
+            wire::Kind::LIFE_FINAL if !self.exiting.is_empty() => {
                 if let Some(last) = convert::parse::<wire::Final>(record) {
                     self.exiting.remove(&last.tid);
                 }
             }
-            wire::LIFE_END => {
+            wire::Kind::LIFE_END => {
                 if let Some(end) = convert::parse::<wire::End>(record) {
                     self.group_dead |= end.total.tgid == self.tgid && end.group_dead != 0;
                     self.ended.insert(end.total.tid, end);
                 }
             }
-            wire::LIFE_EXEC if !self.ended.is_empty() => {
+            wire::Kind::LIFE_EXEC if !self.ended.is_empty() => {
                 // An exec by another thread takes over the tid of a first thread that has ended.
                 let exec = convert::parse::<wire::Exec>(record);
                 if let Some(exec) = exec.filter(|it| it.old_tid != it.tid) {
                     self.ended.remove(&exec.tid);
                 }
             }
-            wire::LIFE_LAST => {
+            wire::Kind::LIFE_LAST => {
                 if let Some(last) = convert::parse::<wire::TotalLast>(record) {
                     self.ended.remove(&last.total.tid);
                 }
@@ -275,7 +275,7 @@ impl Reported {
     /// other record stays.
     fn counted<'a>(&mut self, record: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         match wire::LifeLost::read_from_bytes(record) {
-            Ok(lost) if lost.head.kind == wire::LIFE_LOST => {
+            Ok(lost) if lost.head.kind() == wire::Kind::LIFE_LOST => {
                 let count = self.add(lost.head.cpu, lost.count);
                 let lost = wire::LifeLost { count, ..lost };
                 (count > 0).then(|| lost.as_bytes().to_vec().into())

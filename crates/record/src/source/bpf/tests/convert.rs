@@ -5,8 +5,8 @@ use super::*;
 const COMM: &[u8; 16] = b"sh\0\0\0\0\0\0\0\0\0\0\0\0\0\0";
 
 /// A record of this kind at time 7 on CPU 3: the words after its head, then `tail`.
-fn record(kind: u32, words: &[u32], tail: &[u8]) -> Vec<u8> {
-    let head = [7, 0, kind, 3];
+fn record(kind: wire::Kind, words: &[u32], tail: &[u8]) -> Vec<u8> {
+    let head = [7, 0, kind.0, 3];
     let words = head.iter().chain(words).flat_map(|w| w.to_ne_bytes());
     words.chain(tail.iter().copied()).collect()
 }
@@ -82,7 +82,7 @@ fn wakings_differ_by_kind_and_flags() {
 #[test]
 fn a_fork_keeps_parent_and_child() {
     let words = [1, 2, 3, 4, 50, 0, 60, 0, 7, 0];
-    let record = record(wire::LIFE_FORK, &words, COMM);
+    let record = record(wire::Kind::LIFE_FORK, &words, COMM);
     let want = Fork {
         parent_tid: Tid(1),
         parent_tgid: Tgid(2),
@@ -101,7 +101,7 @@ fn a_fork_keeps_parent_and_child() {
 fn exec_record(argv_len: u32, unknown: u32) -> Vec<u8> {
     let words = [9, 9, 8, 5, 8, argv_len, 6, 0, 60, 0, unknown, 0, 3, 0];
     let tail = [COMM, &b"/bin\0___cc\0-c\0___"[..]].concat();
-    record(wire::LIFE_EXEC, &words, &tail)
+    record(wire::Kind::LIFE_EXEC, &words, &tail)
 }
 
 #[test]
@@ -152,14 +152,14 @@ fn an_exit_counts_memory_in_bytes() {
             swap: Some(14),
         },
     };
-    let exit = one(&record(wire::LIFE_EXIT, &words, b""));
+    let exit = one(&record(wire::Kind::LIFE_EXIT, &words, b""));
     assert_eq!(exit, LifeKind::Exit(want));
 }
 
 #[test]
 fn final_rename_and_loss() {
     let words = [9, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 1, 0];
-    let last = one(&record(wire::LIFE_FINAL, &words, b""));
+    let last = one(&record(wire::Kind::LIFE_FINAL, &words, b""));
     let want = Final {
         tid: Tid(9),
         sum_exec_runtime: 1,
@@ -171,14 +171,14 @@ fn final_rename_and_loss() {
         },
     };
     assert_eq!(last, LifeKind::Final(want));
-    let rename = one(&record(wire::LIFE_RENAME, &[9, 8], COMM));
+    let rename = one(&record(wire::Kind::LIFE_RENAME, &[9, 8], COMM));
     let want = Rename {
         tid: Tid(9),
         tgid: Tgid(8),
         comm: Comm::new(b"sh"),
     };
     assert_eq!(rename, LifeKind::Rename(want));
-    let lost = life(&record(wire::LIFE_LOST, &[70, 0, 4, 0], b""), 4096);
+    let lost = life(&record(wire::Kind::LIFE_LOST, &[70, 0, 4, 0], b""), 4096);
     assert_eq!(lost, [ring_full(Stream::Lifecycle, 7, 70, 4)]);
 }
 
@@ -187,7 +187,7 @@ fn a_move_has_the_path_first() {
     let mut path = [0u8; 1024];
     path[..3].copy_from_slice(b"/a\0");
     let events = life(
-        &record(wire::LIFE_CGROUP_MOVE, &[9, 8, 77, 0, 3, 0], &path),
+        &record(wire::Kind::LIFE_CGROUP_MOVE, &[9, 8, 77, 0, 3, 0], &path),
         4096,
     );
     let kinds: Vec<_> = events.into_iter().map(|event| event.kind).collect();

@@ -27,7 +27,7 @@ fn a_loss_that_is_reported_twice_counts_once() {
     let lost = |count: u64| wire::LifeLost {
         head: wire::Head {
             time: 1,
-            kind: wire::LIFE_LOST,
+            kind: wire::Kind::LIFE_LOST.0,
             cpu: 1,
         },
         until: 2,
