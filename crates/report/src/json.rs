@@ -9,7 +9,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::ser::PrettyFormatter;
 use serde_json::Value;
-use tr_analyze::model::{self, Analysis, ExecSpan, LostSpan, Thread};
+use tr_analyze::model::{self, Analysis, ExecSpan, LostSpan, ProcessIx, Thread};
 use tr_analyze::servers;
 use tr_analyze::sort::Gather;
 use tr_format::event::{Ktime, Stream};
@@ -50,13 +50,12 @@ struct All<'a> {
 /// Some processes, each of which is made as it is written.
 struct Processes<'a> {
     analysis: &'a Analysis,
-    places: Vec<usize>,
+    chosen: Vec<ProcessIx>,
 }
 
 impl Processes<'_> {
     fn all(&self) -> impl Iterator<Item = Process> + '_ {
-        let processes = self.places.iter();
-        let processes = processes.filter_map(|at| self.analysis.processes.get(*at));
+        let processes = self.chosen.iter().map(|ix| self.analysis.process(*ix));
         processes.map(|process| Process::new(self.analysis, process))
     }
 }
@@ -250,7 +249,7 @@ fn rows(view: &View<'_>) -> Option<(By, Value)> {
 
 /// The chosen processes in the order of their start or of `--sort`. `--top` limits
 /// them, unless there are rows: then it limits those.
-fn processes(view: &View<'_>, has_rows: bool) -> Vec<usize> {
+fn processes(view: &View<'_>, has_rows: bool) -> Vec<ProcessIx> {
     let ask = view.ask;
     let most = if has_rows { usize::MAX } else { ask.most() };
     match (ask.sort, ask.limit) {
@@ -263,14 +262,14 @@ impl<'a> All<'a> {
     fn new(view: &View<'a>) -> All<'a> {
         let analysis = view.analysis;
         let rows = rows(view);
-        let places = processes(view, rows.is_some());
+        let chosen = processes(view, rows.is_some());
         All {
             totals: match is_blank(analysis) {
                 true => AllTotals::Unknown(untraced::no_totals()),
                 false => AllTotals::Known(Totals::new(&analysis.totals)),
             },
             audit: by_events(analysis, audit(analysis)).filter(|_| !is_blank(analysis)),
-            processes: Processes { analysis, places },
+            processes: Processes { analysis, chosen },
             by: rows.as_ref().map(|(by, _)| by.name()),
             rows: rows.map(|(_, rows)| rows),
         }
@@ -301,7 +300,7 @@ pub fn render<'a>(
 pub fn lines(view: &View<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let all = Processes {
         analysis: view.analysis,
-        places: processes(view, false),
+        chosen: processes(view, false),
     };
     for process in all.all() {
         encode::write_safe(&process, serde_json::ser::CompactFormatter, out)?;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use tr_analyze::model::ThreadIx;
 
 use crate::label;
-use crate::query::{By, Names};
+use crate::query::{names, By};
 use crate::table::{Cell, Table};
 use crate::view::View;
 
@@ -23,9 +23,9 @@ pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
     let analysis = view.analysis;
     let mut rows: Vec<Members> = Vec::new();
     let mut places = BTreeMap::<String, usize>::new();
-    let names = Names::new(analysis, by, &view.ask.groups);
-    let chosen = view.chosen.iter();
-    for (at, process) in chosen.filter_map(|at| Some((*at, analysis.processes.get(*at)?))) {
+    let name_of = names(analysis, by, &view.ask.groups);
+    for ix in view.chosen {
+        let process = analysis.process(*ix);
         match by {
             By::Process => rows.push(Members {
                 name: label::label(process),
@@ -38,7 +38,7 @@ pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
                 threads: vec![*ix],
             })),
             _ => {
-                let name = names.of(at, process);
+                let name = name_of(*ix);
                 let place = *places.entry(name.clone()).or_insert(rows.len());
                 match rows.get_mut(place) {
                     Some(row) => row.threads.extend_from_slice(&process.threads),

@@ -4,8 +4,9 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
+use tr_analyze::arena::Arena;
 use tr_analyze::containers::Called;
-use tr_analyze::model::{Analysis, Process, Thread, Times};
+use tr_analyze::model::{Analysis, Process, ProcessIx, Thread, Times};
 use tr_analyze::sort::Rows;
 use tr_format::event::Tgid;
 
@@ -190,21 +191,12 @@ pub struct GroupRow {
 }
 
 impl Filter {
-    /// The indexes of the processes that match.
-    pub fn apply(&self, analysis: &Analysis) -> Vec<usize> {
+    /// The processes that match.
+    pub fn apply(&self, analysis: &Analysis) -> Vec<ProcessIx> {
         let pid = self.pid;
         let below = pid.map(|pid| with_descendants(analysis, analysis.has_pid(pid)));
-        let below = |at: usize| {
-            let below = below.as_ref();
-            below.is_none_or(|below| below.get(at) == Some(&true))
-        };
-        let inside = self.step.as_ref();
-        let inside = inside.map(|name| Steps::new(analysis).processes_in(analysis, name));
-        let inside = |at: usize| {
-            inside
-                .as_ref()
-                .is_none_or(|inside| inside.get(at) == Some(&true))
-        };
+        let step = self.step.as_ref();
+        let inside = step.map(|name| Steps::new(analysis).processes_in(analysis, name));
         let pattern = self.container.as_ref();
         let contained = pattern.map(|pattern| {
             let is = |it: &Called| {
@@ -212,13 +204,10 @@ impl Filter {
                     .iter()
                     .any(|it| pattern.is_match(it))
             };
-            let all = containers(analysis).into_iter();
-            all.map(|it| it.is_some_and(is)).collect::<Vec<bool>>()
+            containers(analysis).map(|it| it.is_some_and(is))
         });
-        let contained = |at: usize| {
-            let contained = contained.as_ref();
-            contained.is_none_or(|it| it.get(at) == Some(&true))
-        };
+        let tables = [below, inside, contained];
+        let in_tables = |ix| tables.iter().flatten().all(|table| table[ix]);
         let is = |pattern: &Option<Regex>, text: &[u8]| {
             let pattern = pattern.as_ref();
             pattern.is_none_or(|pattern| pattern.is_match(text))
@@ -233,9 +222,8 @@ impl Filter {
                 && (!self.failed || exit::failed(process.status))
                 && process.wall() >= self.min
         };
-        let all = analysis.processes.iter().enumerate();
-        all.filter(|(at, process)| matches(process) && below(*at) && inside(*at) && contained(*at))
-            .map(|(at, _)| at)
+        let all = analysis.process_ids();
+        all.filter(|ix| matches(analysis.process(*ix)) && in_tables(*ix))
             .collect()
     }
 }
@@ -253,14 +241,14 @@ pub fn cgroup_path<'a>(analysis: &'a Analysis, process: &Process) -> Option<&'a 
 pub(crate) fn with_descendants(
     analysis: &Analysis,
     is_root: impl Fn(&Process) -> bool,
-) -> Vec<bool> {
+) -> Arena<ProcessIx, bool> {
     down(analysis, |ix, above: Option<&bool>| {
         above == Some(&true) || is_root(analysis.process(ix))
     })
 }
 
 /// The container that each process is in: its own, or that of the nearest ancestor that has one.
-pub fn containers(analysis: &Analysis) -> Vec<Option<&Called>> {
+pub fn containers(analysis: &Analysis) -> Arena<ProcessIx, Option<&Called>> {
     down(analysis, |ix, above: Option<&Option<_>>| {
         let own = analysis.process(ix).container.as_deref();
         own.or(above.copied().flatten())
@@ -268,77 +256,45 @@ pub fn containers(analysis: &Analysis) -> Vec<Option<&Called>> {
 }
 
 /// The number of recorded ancestors of each process.
-fn depths(analysis: &Analysis) -> Vec<usize> {
+fn depths(analysis: &Analysis) -> Arena<ProcessIx, usize> {
     down(analysis, |_, above| above.map_or(0, |depth| depth + 1))
 }
 
 /// The name of the container of each process.
-pub(crate) fn container_names(analysis: &Analysis) -> Vec<Option<String>> {
-    let name = |called: Option<&Called>| called.map(label::container);
-    containers(analysis).into_iter().map(name).collect()
+pub(crate) fn container_names(analysis: &Analysis) -> Arena<ProcessIx, Option<String>> {
+    containers(analysis).map(|called| called.map(label::container))
 }
 
-/// The names of the rows that processes belong to.
-pub struct Names<'a> {
+/// What names the row that a process belongs to; `groups` is for [`By::Group`].
+pub fn names<'a>(
     analysis: &'a Analysis,
     by: By,
     groups: &'a [Group],
-    /// The depth of each process, for [`By::Depth`].
-    depths: Vec<usize>,
-    /// The container of each process, for [`By::Container`].
-    containers: Vec<Option<String>>,
-    /// For [`By::Step`].
-    steps: Steps,
-}
-
-impl<'a> Names<'a> {
-    /// The names for a grouping; `groups` is for [`By::Group`].
-    pub fn new(analysis: &'a Analysis, by: By, groups: &'a [Group]) -> Names<'a> {
-        let depths = if by == By::Depth {
-            depths(analysis)
-        } else {
-            Vec::new()
-        };
-        let containers = if by == By::Container {
-            container_names(analysis)
-        } else {
-            Vec::new()
-        };
-        let steps = if by == By::Step {
-            Steps::new(analysis)
-        } else {
-            Steps::default()
-        };
-        Names {
-            analysis,
-            by,
-            groups,
-            depths,
-            containers,
-            steps,
-        }
-    }
-
-    /// The row of the process with this index.
-    pub fn of(&self, at: usize, process: &Process) -> String {
-        match self.by {
-            By::Process | By::Thread => label::label(process),
-            By::Program => label::program(process),
-            By::Comm => escape::text(process.comm.bytes()),
-            By::Cgroup => {
-                cgroup_path(self.analysis, process).map_or("unknown".into(), escape::text)
-            }
-            By::Group => group_of(self.analysis, process, self.groups).to_owned(),
-            By::Step => {
-                let step = self.steps.of_process(self.analysis, at);
-                let step = step.and_then(|step| self.steps.list().get(step));
+) -> Box<dyn Fn(ProcessIx) -> String + 'a> {
+    let process = |ix| analysis.process(ix);
+    match by {
+        By::Process | By::Thread => Box::new(move |ix| label::label(process(ix))),
+        By::Program => Box::new(move |ix| label::program(process(ix))),
+        By::Comm => Box::new(move |ix| escape::text(process(ix).comm.bytes())),
+        By::Cgroup => Box::new(move |ix| {
+            cgroup_path(analysis, process(ix)).map_or("unknown".into(), escape::text)
+        }),
+        By::Group => Box::new(move |ix| group_of(analysis, process(ix), groups).to_owned()),
+        By::Step => {
+            let steps = Steps::new(analysis);
+            Box::new(move |ix| {
+                let step = steps.of_process(analysis, ix);
+                let step = step.and_then(|step| steps.list().get(step));
                 step.map_or(NO_STEP, |step| &step.name).to_owned()
-            }
-            By::Container => {
-                let name = self.containers.get(at).cloned().flatten();
-                name.unwrap_or_else(|| NO_CONTAINER.to_owned())
-            }
-            By::Depth => format!("depth {}", self.depths.get(at).copied().unwrap_or(0)),
+            })
+        }
+        By::Container => {
+            let names = container_names(analysis);
+            Box::new(move |ix| names[ix].clone().unwrap_or_else(|| NO_CONTAINER.to_owned()))
+        }
+        By::Depth => {
+            let depths = depths(analysis);
+            Box::new(move |ix| format!("depth {}", depths[ix]))
         }
     }
 }
@@ -346,7 +302,7 @@ impl<'a> Names<'a> {
 /// The rows of a table over `processes`, sorted; `groups` is for [`By::Group`].
 pub fn rows(
     analysis: &Analysis,
-    processes: &[usize],
+    processes: &[ProcessIx],
     by: By,
     sort: Sort,
     groups: &[Group],
@@ -358,23 +314,23 @@ pub fn rows(
 /// get a label: there may be a million processes.
 pub fn first_rows(
     analysis: &Analysis,
-    processes: &[usize],
+    processes: &[ProcessIx],
     (by, sort, groups): (By, Sort, &[Group]),
     most: usize,
 ) -> (Vec<GroupRow>, usize) {
-    let process = |at: &usize| analysis.processes.get(*at);
     let mut rows: Vec<GroupRow> = match by {
         By::Process => {
-            let named = |process: &Process| of_process(analysis, process, label::label(process));
-            let name = |at: usize| process(&at).map(label::label);
-            let places = first_places(analysis, processes, sort, most, |a, b| {
-                name(a).cmp(&name(b))
-            });
-            let rows = places.iter().filter_map(process).map(named).collect();
-            return (rows, processes.iter().filter_map(process).count());
+            let named = |ix: ProcessIx| {
+                let process = analysis.process(ix);
+                of_process(analysis, process, label::label(process))
+            };
+            let name = |ix| label::label(analysis.process(ix));
+            let by_name = |a, b| name(a).cmp(&name(b));
+            let first = first_places(analysis, processes, sort, most, by_name);
+            return (first.into_iter().map(named).collect(), processes.len());
         }
         By::Thread => {
-            let chosen = processes.iter().filter_map(process);
+            let chosen = processes.iter().map(|ix| analysis.process(*ix));
             chosen
                 .flat_map(|process| of_threads(analysis, process))
                 .collect()
@@ -387,12 +343,16 @@ pub fn first_rows(
     (rows, all)
 }
 
-fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -> Vec<GroupRow> {
-    let names = Names::new(analysis, by, groups);
+fn grouped(
+    analysis: &Analysis,
+    processes: &[ProcessIx],
+    by: By,
+    groups: &[Group],
+) -> Vec<GroupRow> {
+    let name = names(analysis, by, groups);
     let mut named = BTreeMap::<String, GroupRow>::new();
-    let chosen = processes.iter();
-    for (at, process) in chosen.filter_map(|at| Some((*at, analysis.processes.get(*at)?))) {
-        let row = of_process(analysis, process, names.of(at, process));
+    for ix in processes {
+        let row = of_process(analysis, analysis.process(*ix), name(*ix));
         let Some(group) = named.get_mut(&row.name) else {
             named.insert(row.name.clone(), row);
             continue;
@@ -410,27 +370,31 @@ fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -
     named.into_values().collect()
 }
 
-/// The indexes of the first `most` of `processes`, in the order of their rows.
-pub fn sorted(analysis: &Analysis, processes: &[usize], sort: Sort, most: usize) -> Vec<usize> {
+/// The first `most` of `processes`, in the order of their rows.
+pub fn sorted(
+    analysis: &Analysis,
+    processes: &[ProcessIx],
+    sort: Sort,
+    most: usize,
+) -> Vec<ProcessIx> {
     first_places(analysis, processes, sort, most, |_, _| Ordering::Equal)
 }
 
 /// The same; `name` decides between equal rows.
 fn first_places(
     analysis: &Analysis,
-    processes: &[usize],
+    processes: &[ProcessIx],
     sort: Sort,
     most: usize,
-    name: impl Fn(usize, usize) -> Ordering,
-) -> Vec<usize> {
-    let keyed = |(nth, at): (usize, &usize)| {
-        let process = analysis.processes.get(*at)?;
-        let row = of_process(analysis, process, String::new());
-        Some((key(sort, &row), nth, *at))
+    name: impl Fn(ProcessIx, ProcessIx) -> Ordering,
+) -> Vec<ProcessIx> {
+    type Place = (Key, usize, ProcessIx);
+    let keyed = |(nth, ix): (usize, &ProcessIx)| {
+        let row = of_process(analysis, analysis.process(*ix), String::new());
+        (key(sort, &row), nth, *ix)
     };
-    let mut places: Vec<(Key, usize, usize)> =
-        processes.iter().enumerate().filter_map(keyed).collect();
-    let order = |(a, nth, at): &(Key, usize, usize), (b, other, bt): &(Key, usize, usize)| {
+    let mut places: Vec<Place> = processes.iter().enumerate().map(keyed).collect();
+    let order = |(a, nth, at): &Place, (b, other, bt): &Place| {
         let names = || name(*at, *bt);
         a.cmp(b).then_with(names).then_with(|| nth.cmp(other))
     };
@@ -439,7 +403,7 @@ fn first_places(
         places.truncate(most);
     }
     places.sort_unstable_by(order);
-    places.into_iter().map(|(.., at)| at).collect()
+    places.into_iter().map(|(.., ix)| ix).collect()
 }
 
 /// A row's place in the sort order: the sorted value, start, pid; or pid, start.

@@ -3,30 +3,27 @@
 use tr_format::meta::Scope;
 
 use super::critical_path;
-use crate::arena::Ix;
+use crate::arena::Arena;
 use crate::ids::ThreadIx;
 use crate::model::{Analysis, ProcessIx};
 
 /// The processes that came from COMMAND. In a recording of the whole machine the others are
 /// strangers; without COMMAND there are none.
 #[derive(Clone, Debug)]
-pub struct Own(Vec<bool>);
+pub struct Own(Arena<ProcessIx, bool>);
 
 impl Own {
     /// The processes that the recording is about.
     pub fn of(analysis: &Analysis) -> Own {
-        let all = analysis.processes.len();
+        let all = |own| analysis.process_ids().map(|_| own).collect();
         let root = critical_path::root(analysis).ok();
         let Some(root) = root.filter(|_| analysis.meta.scope == Scope::All) else {
-            return Own(vec![true; all]);
+            return Own(all(true));
         };
-        let mut own = vec![false; all];
+        let mut own: Arena<_, _> = all(false);
         let mut open = vec![root];
         while let Some(process) = open.pop() {
-            match own.get_mut(process.place()) {
-                Some(known) if !*known => *known = true,
-                _ => continue,
-            }
+            own[process] = true;
             open.extend(&analysis.process(process).children);
         }
         Own(own)
@@ -34,7 +31,7 @@ impl Own {
 
     /// Whether a process came from COMMAND.
     pub fn has(&self, process: ProcessIx) -> bool {
-        self.0.get(process.place()) == Some(&true)
+        self.0[process]
     }
 
     /// Whether a thread's process did.
@@ -44,11 +41,11 @@ impl Own {
 
     /// There are strangers.
     pub fn is_part(&self) -> bool {
-        self.0.contains(&false)
+        self.0.iter().any(|own| !own)
     }
 
     /// For each process, whether it came from COMMAND.
-    pub fn into_list(self) -> Vec<bool> {
+    pub fn into_table(self) -> Arena<ProcessIx, bool> {
         self.0
     }
 }

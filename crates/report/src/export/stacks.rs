@@ -1,6 +1,6 @@
 //! Processes as stacks: folded lines, and the file of speedscope.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde_json::json;
@@ -17,7 +17,6 @@ use crate::view::View;
 fn stacks(view: &View<'_>, weight: Weight) -> BTreeMap<Vec<String>, u64> {
     let analysis = view.analysis;
     let mut sums: BTreeMap<Vec<String>, u64> = BTreeMap::new();
-    let ids: Vec<_> = analysis.process_ids().collect();
     let doing = match weight {
         Weight::Stacks => Some(Doing::OnCpu),
         Weight::Waits => Some(Doing::OffCpu),
@@ -26,7 +25,7 @@ fn stacks(view: &View<'_>, weight: Weight) -> BTreeMap<Vec<String>, u64> {
     if let Some(doing) = doing {
         return of_functions(view, doing);
     }
-    for ix in view.chosen.iter().filter_map(|at| ids.get(*at)) {
+    for ix in view.chosen {
         let ns = of(analysis, analysis.process(*ix), weight);
         if ns > 0 {
             let line = lineage(analysis, *ix);
@@ -41,8 +40,7 @@ fn stacks(view: &View<'_>, weight: Weight) -> BTreeMap<Vec<String>, u64> {
 /// The sums of equal stacks of processes and, under them, of functions, in ns.
 fn of_functions(view: &View<'_>, doing: Doing) -> BTreeMap<Vec<String>, u64> {
     let analysis = view.analysis;
-    let ids: Vec<_> = analysis.process_ids().collect();
-    let chosen: HashSet<_> = view.chosen.iter().filter_map(|at| ids.get(*at)).collect();
+    let chosen = view.is_chosen();
     let mut names = Names::new(&analysis.stacks);
     let mut sums: BTreeMap<Vec<String>, u64> = BTreeMap::new();
     for it in analysis
@@ -52,7 +50,7 @@ fn of_functions(view: &View<'_>, doing: Doing) -> BTreeMap<Vec<String>, u64> {
         .filter(|it| it.doing == doing)
     {
         let process = analysis.thread(it.thread).process;
-        if !chosen.contains(&process) {
+        if !chosen[process] {
             continue;
         }
         let line = lineage(analysis, process).into_iter();

@@ -410,7 +410,7 @@ pub fn document(
     let mut threads = Threads::default();
     let mut execs = Execs::default();
     let steps = Chosen::new(analysis);
-    let everything: Vec<usize> = (0..analysis.processes.len()).collect();
+    let everything: Vec<ProcessIx> = analysis.process_ids().collect();
     let view = View {
         analysis,
         chosen: &everything,
@@ -427,9 +427,10 @@ pub fn document(
     let shown = advised.to_change().count();
     let mut before = 0;
     let containers = query::container_names(analysis);
-    for (at, process) in analysis.processes.iter().enumerate() {
-        let step = steps.row_of(analysis, at);
-        let container = containers.get(at).and_then(Option::as_deref);
+    for ix in &everything {
+        let process = analysis.process(*ix);
+        let step = steps.row_of(analysis, *ix);
+        let container = containers[*ix].as_deref();
         processes.push(analysis, process, (before, step, container), &mut strings);
         before = process.start.since(zero);
         let of = process.threads.iter().filter(|_| !alone(analysis, process));

@@ -23,7 +23,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::CompactFormatter;
-use tr_analyze::model::Process;
+use tr_analyze::arena::Arena;
+use tr_analyze::model::{Process, ProcessIx};
 use tr_format::event::CgroupId;
 
 use crate::encode;
@@ -99,7 +100,7 @@ struct Stream<'v, 'a> {
     view: &'v View<'a>,
     series: &'v Series<'a>,
     /// The index of each process among the lines.
-    lines: Vec<Option<usize>>,
+    lines: Arena<ProcessIx, Option<usize>>,
     next: usize,
     named: Vec<bool>,
     cgroups: BTreeSet<CgroupId>,
@@ -107,11 +108,10 @@ struct Stream<'v, 'a> {
 
 impl<'v, 'a> Stream<'v, 'a> {
     fn new(view: &'v View<'a>, series: &'v Series<'a>) -> Stream<'v, 'a> {
-        let mut lines = vec![None; view.analysis.processes.len()];
-        for (line, at) in view.chosen.iter().enumerate() {
-            if let Some(slot) = lines.get_mut(*at) {
-                *slot = Some(line);
-            }
+        let all = view.analysis.process_ids();
+        let mut lines: Arena<_, _> = all.map(|_| None).collect();
+        for (line, ix) in view.chosen.iter().enumerate() {
+            lines[*ix] = Some(line);
         }
         Stream {
             view,
@@ -141,7 +141,7 @@ impl<'v, 'a> Stream<'v, 'a> {
                 let process = self.series.lines.get(line).map(|line| line.process);
                 unnamed.extend(process);
                 let parent = process.and_then(|process| process.parent);
-                at = parent.and_then(|ix| self.lines.get(ix.0 as usize).copied().flatten());
+                at = parent.and_then(|ix| self.lines[ix]);
             }
             for process in unnamed.into_iter().rev() {
                 self.name(out, process)?;

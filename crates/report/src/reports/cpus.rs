@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{json, Value};
+use tr_analyze::arena::Arena;
 use tr_analyze::contention::{Contention, Division};
-use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_analyze::own::Own;
 use tr_analyze::sort::Rows;
 use tr_analyze::timeline::{Actor, Bucket};
@@ -173,17 +174,17 @@ impl Cpus {
 struct CpuSums<'a> {
     analysis: &'a Analysis,
     /// The processes of this build.
-    own: Vec<bool>,
+    own: Arena<ProcessIx, bool>,
     cpus: BTreeMap<Option<CpuId>, Cpu>,
     /// The time of each other process, in ns.
-    others: HashMap<usize, u64>,
+    others: HashMap<ProcessIx, u64>,
 }
 
 impl CpuSums<'_> {
     /// A thread's process, and whether it is one of this build.
-    fn process(&self, thread: ThreadIx) -> (usize, bool) {
-        let process = self.analysis.thread(thread).process.0 as usize;
-        (process, self.own.get(process) == Some(&true))
+    fn process(&self, thread: ThreadIx) -> (ProcessIx, bool) {
+        let process = self.analysis.thread(thread).process;
+        (process, self.own[process])
     }
 
     fn add(&mut self, thread: ThreadIx) {
@@ -225,8 +226,8 @@ impl CpuSums<'_> {
 
 /// The processes of this build, and their description: the chosen ones; of a
 /// recording of the whole machine COMMAND and its descendants; otherwise all.
-pub(super) fn own(view: &View) -> (Vec<bool>, &'static str) {
-    if view.chosen.len() < view.analysis.processes.len() {
+pub(super) fn own(view: &View) -> (Arena<ProcessIx, bool>, &'static str) {
+    if !view.has_all() {
         return (view.is_chosen(), "the chosen processes");
     }
     let own = Own::of(view.analysis);
@@ -234,15 +235,14 @@ pub(super) fn own(view: &View) -> (Vec<bool>, &'static str) {
         true => "COMMAND and its descendants",
         false => "the recorded tasks",
     };
-    (own.into_list(), build)
+    (own.into_table(), build)
 }
 
 /// The time of processes by program, the longest first.
-fn by_program(analysis: &Analysis, times: HashMap<usize, u64>) -> Vec<(String, u64)> {
+fn by_program(analysis: &Analysis, times: HashMap<ProcessIx, u64>) -> Vec<(String, u64)> {
     let mut programs: BTreeMap<String, u64> = BTreeMap::new();
-    for (at, ns) in times {
-        let process = analysis.processes.get(at);
-        let name = process.map(label::program).unwrap_or_default();
+    for (ix, ns) in times {
+        let name = label::program(analysis.process(ix));
         let sum: &mut u64 = programs.entry(name).or_default();
         *sum = sum.saturating_add(ns);
     }

@@ -1,7 +1,6 @@
 //! Memory: the largest resident sets, waits for memory, and kills for lack of it.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
 use std::fmt::Write;
 
 use serde_json::{json, Value};
@@ -82,8 +81,8 @@ impl<'a> Memory<'a> {
             .processes()
             .flat_map(|it| it.threads.iter().copied())
             .collect();
-        let chosen: HashSet<usize> = view.chosen.iter().copied().collect();
-        let is_chosen = |it: &Killed| chosen.contains(&(it.process.0 as usize));
+        let chosen = view.is_chosen();
+        let is_chosen = |it: &Killed| chosen[it.process];
         Memory {
             view: *view,
             by,

@@ -1,7 +1,7 @@
 //! TCP connections: by remote end, by process, and those that failed.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 use serde_json::{json, Value};
@@ -75,9 +75,8 @@ fn sums<'a, K: 'a>(
 impl<'a> Network<'a> {
     pub fn new(view: &View<'a>) -> Network<'a> {
         let analysis = view.analysis;
-        let chosen_processes: HashSet<usize> = view.chosen.iter().copied().collect();
-        let all = chosen_processes.len() == analysis.processes.len();
-        let is_chosen = |ix: ProcessIx| chosen_processes.contains(&(ix.0 as usize));
+        let (all, chosen) = (view.has_all(), view.is_chosen());
+        let is_chosen = |ix: ProcessIx| chosen[ix];
         let connections = analysis.connections.iter();
         let chosen = connections
             .filter(|it| process_of(analysis, it).map_or(all, is_chosen))

@@ -84,14 +84,9 @@ impl<'a> StepsReport<'a> {
     }
 
     fn keep(&mut self) {
-        let View {
-            analysis,
-            chosen,
-            ask,
-            ..
-        } = self.view;
+        let ask = self.view.ask;
         // A step without a process has no part in a choice of processes.
-        let everything = chosen.len() == analysis.processes.len() || ask.step.is_some();
+        let everything = self.view.has_all() || ask.step.is_some();
         let is_chosen = self.view.is_chosen();
         let list = self.steps.list();
         let is_named = |at: StepIx, name: &str| {
@@ -99,10 +94,7 @@ impl<'a> StepsReport<'a> {
             around.any(|step| step.name == name)
         };
         let wanted = |at: StepIx, step: &Step| {
-            let process = step
-                .process
-                .map(|ix| everything || is_chosen.get(ix.0 as usize) == Some(&true));
-            process.unwrap_or(everything)
+            (everything || step.process.is_some_and(|ix| is_chosen[ix]))
                 && ask.step.as_ref().is_none_or(|name| is_named(at, name))
                 && step.wall() >= ask.min
                 && (!ask.failed || step.failed())

@@ -47,12 +47,11 @@ impl<'a> SystemCalls<'a> {
             let processes = group.threads.iter().map(|ix| analysis.thread(*ix).process);
             place.extend(processes.map(|ix| (ix, at)));
         }
-        let everything = view.chosen.len() == analysis.processes.len();
         let mut sums: BTreeMap<(Option<usize>, bool, u32), CallSum> = BTreeMap::new();
         let mut all = CallSum::default();
         for call in &analysis.calls {
             let at = call.process.and_then(|ix| place.get(&ix)).copied();
-            if at.is_none() && !(everything && call.process.is_none()) {
+            if at.is_none() && !(view.has_all() && call.process.is_none()) {
                 continue;
             }
             let key = (

@@ -10,7 +10,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use serde_json::{json, Value};
-use tr_analyze::model::{Analysis, Process};
+use tr_analyze::arena::Arena;
+use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::sort::Rows;
 
 use crate::exit::{self, Exit};
@@ -145,27 +146,20 @@ impl<'a> Tree<'a> {
 
 /// The chosen processes and their ancestors, linked to their children; the names
 /// of their programs.
-fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> (Vec<Node<'a>>, Vec<String>) {
-    let processes = &analysis.processes;
-    let mut wanted = vec![None; processes.len()];
-    for at in chosen {
-        if let Some(slot) = wanted.get_mut(*at) {
-            *slot = Some(false);
-        }
-    }
-    for at in chosen {
-        let parent = |at: usize| processes.get(at)?.parent.map(|ix| ix.0 as usize);
-        let mut up = parent(*at);
-        // The ancestors of a known one are known.
-        while let Some(at) = up {
-            match wanted.get_mut(at) {
-                Some(slot @ None) => *slot = Some(true),
-                _ => break,
+fn nodes<'a>(analysis: &'a Analysis, chosen: &[ProcessIx]) -> (Vec<Node<'a>>, Vec<String>) {
+    // Those chosen, and their ancestors: these are context.
+    let all = analysis.process_ids();
+    let mut wanted: Arena<_, _> = all.map(|_| None).collect();
+    chosen.iter().for_each(|ix| wanted[*ix] = Some(false));
+    for ix in chosen {
+        for above in analysis.ancestors(*ix) {
+            if wanted[above].is_some() {
+                break; // its ancestors are known, too
             }
-            up = parent(at);
+            wanted[above] = Some(true);
         }
     }
-    let mut place = vec![None; processes.len()];
+    let mut place: Arena<ProcessIx, _> = wanted.map(|_| None);
     let mut nodes = Vec::with_capacity(wanted.iter().flatten().count());
     let mut programs = Vec::new();
     let mut known = HashMap::new();
@@ -178,13 +172,12 @@ fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> (Vec<Node<'a>>, Vec<St
                 next
             })
     };
-    for (at, process) in processes.iter().enumerate() {
-        let Some(context) = wanted.get(at).copied().flatten() else {
+    for ix in wanted.ids() {
+        let Some(context) = wanted[ix] else {
             continue;
         };
-        if let Some(place) = place.get_mut(at) {
-            *place = Some(nodes.len());
-        }
+        let process = analysis.process(ix);
+        place[ix] = Some(nodes.len());
         nodes.push(Node {
             process,
             context,
@@ -198,7 +191,7 @@ fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> (Vec<Node<'a>>, Vec<St
     }
     for at in 0..nodes.len() {
         let parent = nodes.get(at).and_then(|node| node.process.parent);
-        let parent = parent.and_then(|ix| place.get(ix.0 as usize).copied().flatten());
+        let parent = parent.and_then(|ix| place[ix]);
         if let Some(node) = nodes.get_mut(at) {
             node.parent = parent;
         }

@@ -1,16 +1,17 @@
 //! Spans between marks, spans of other tools' files, and overlaps of spans.
 
-use crate::ancestors::down;
 use std::cell::LazyCell;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
+use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, ImportedKind, ProcessIx, ThreadIx};
 use tr_analyze::sort::Rows;
 use tr_format::event::{self, Ktime, Point};
 
 use super::rules::Mark;
 use super::StepKind;
+use crate::ancestors::down;
 
 /// A span that marks begin and end, or a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -268,7 +269,7 @@ fn mark_of(mark: Mark<'_>) -> (Event, Vec<u8>) {
 struct Ancestors<'a> {
     analysis: &'a Analysis,
     /// For each process its depth, and the first process of its run with the depth of that.
-    runs: Vec<Option<(usize, ProcessIx, usize)>>,
+    runs: Arena<ProcessIx, Option<(usize, ProcessIx, usize)>>,
 }
 
 impl Ancestors<'_> {
@@ -280,14 +281,14 @@ impl Ancestors<'_> {
                 .max_by_key(|ix| analysis.process(*ix).tree.processes)
         };
         // For each process the child that continues its run.
-        let next: Vec<Option<ProcessIx>> = analysis.process_ids().map(largest).collect();
+        let next: Arena<ProcessIx, _> = analysis.process_ids().map(largest).collect();
         let runs = down(
             analysis,
             |ix, above: Option<&Option<(usize, ProcessIx, usize)>>| {
                 let above = above.and_then(Option::as_ref);
                 let depth = above.map_or(0, |(depth, ..)| depth + 1);
                 let parent = analysis.process(ix).parent;
-                let next = parent.and_then(|parent| *next.get(parent.0 as usize)?);
+                let next = parent.and_then(|parent| next[parent]);
                 Some(match above.filter(|_| next == Some(ix)) {
                     Some((_, first, at)) => (depth, *first, *at),
                     None => (depth, ix, depth),
@@ -299,9 +300,8 @@ impl Ancestors<'_> {
 
     /// The nearest process that is `a` or an ancestor of it, and `b` or an ancestor of it.
     fn common(&self, mut a: ProcessIx, mut b: ProcessIx) -> Option<ProcessIx> {
-        let run = |ix: ProcessIx| *self.runs.get(ix.0 as usize)?;
         loop {
-            let (in_a, in_b) = (run(a)?, run(b)?);
+            let (in_a, in_b) = (self.runs[a]?, self.runs[b]?);
             let ((depth_a, first_a, begin_a), (depth_b, first_b, begin_b)) = (in_a, in_b);
             if first_a == first_b {
                 return Some(if depth_a <= depth_b { a } else { b });

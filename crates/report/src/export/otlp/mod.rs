@@ -10,6 +10,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use serde_json::{json, Value};
+use tr_analyze::arena::Arena;
 use tr_analyze::containers::Called;
 use tr_analyze::model::{Analysis, Process, ProcessIx, Times};
 use tr_analyze::status;
@@ -109,16 +110,16 @@ struct Spans<'a> {
     /// The steps that are the execution of a process, by process.
     executions: HashMap<ProcessIx, StepIx>,
     /// The processes with spans of their own.
-    chosen: Vec<bool>,
+    chosen: Arena<ProcessIx, bool>,
     /// Each process's innermost span, and the process whose it is: its own or a parent's.
-    innermost: Vec<Option<(ProcessIx, Thing)>>,
+    innermost: Arena<ProcessIx, Option<(ProcessIx, Thing)>>,
     /// For each step the innermost one that is long: itself or one around it.
     innermost_step: Vec<Option<StepIx>>,
     /// The container that each process is in.
-    containers: Vec<Option<&'a Called>>,
+    containers: Arena<ProcessIx, Option<&'a Called>>,
     root: Option<ProcessIx>,
-    /// Known time on the critical path in ns, by the process's index.
-    path: Vec<u64>,
+    /// Known time on the critical path in ns.
+    path: Option<Arena<ProcessIx, u64>>,
 }
 
 impl<'a> Spans<'a> {
@@ -137,8 +138,8 @@ impl<'a> Spans<'a> {
                 executions.entry(process).or_insert(at);
             }
         }
-        let path = path::path_of(view);
-        let path = path.map_or(Vec::new(), |path| path.by_process(analysis));
+        let path = path::path_of(view).ok();
+        let path = path.map(|path| path.by_process(analysis));
         let root = analysis.process_ids().find(|ix| {
             let process = analysis.process(*ix);
             process.parent.is_none() && Some(process.pid) == analysis.meta.root
@@ -149,7 +150,7 @@ impl<'a> Spans<'a> {
             judged,
             executions,
             chosen: view.is_chosen(),
-            innermost: Vec::new(),
+            innermost: Arena::default(),
             innermost_step: Vec::new(),
             containers: query::containers(analysis),
             root,
@@ -188,15 +189,14 @@ impl<'a> Spans<'a> {
         if let Some(step) = self.executions.get(&process) {
             return Some(Thing::Step(*step));
         }
-        let chosen = self.chosen.get(process.0 as usize) == Some(&true);
-        chosen.then_some(Thing::Process(process))
+        self.chosen[process].then_some(Thing::Process(process))
     }
 
     /// The innermost span: that of the process or of one of its parents if that process is in
     /// the step, else that of the step.
     fn around(&self, process: Option<ProcessIx>, step: Option<StepIx>) -> Thing {
         let step = step.and_then(|step| *self.innermost_step.get(step)?);
-        let span = process.and_then(|process| *self.innermost.get(process.0 as usize)?);
+        let span = process.and_then(|process| self.innermost[process]);
         let Some(step) = step else {
             return span.map_or(Thing::Recording, |(_, thing)| thing);
         };
@@ -205,7 +205,7 @@ impl<'a> Spans<'a> {
             Thing::Step(own) => self.judged.steps.is_within(Some(own), step),
             Thing::Process(_) => {
                 let steps = &self.judged.steps;
-                let own = steps.of_process(self.view.analysis, ix.0 as usize);
+                let own = steps.of_process(self.view.analysis, ix);
                 steps.is_within(own, step)
             }
         };
@@ -363,17 +363,10 @@ impl<'a> Spans<'a> {
             facts.push(text("process.creation.time", &crate::units::rfc3339(unix)));
         }
         facts.extend(program(process));
-        facts.extend(
-            self.containers
-                .get(ix.0 as usize)
-                .copied()
-                .flatten()
-                .into_iter()
-                .flat_map(container),
-        );
+        facts.extend(self.containers[ix].into_iter().flat_map(container));
         facts.extend(times(&process.times));
-        if let Some(ns) = self.path.get(ix.0 as usize).filter(|ns| **ns > 0) {
-            facts.push(int("tr.critical_path_ns", *ns));
+        if let Some(ns @ 1..) = self.path.as_ref().map(|path| path[ix]) {
+            facts.push(int("tr.critical_path_ns", ns));
         }
         if let Some(code) = process.status.and_then(exit::code) {
             facts.push(int("process.exit.code", u64::from(code)));
