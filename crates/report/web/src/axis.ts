@@ -19,6 +19,15 @@ export function clock(s: number, digits: number): string {
   return minutes < 60 ? `${minutes}:${seconds}` : `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${seconds}`;
 }
 
+/** Between moments of the shown span and places on a lane after the gutter, CSS pixels. */
+export function scale({ t0, t1 }: { t0: number; t1: number }, width: number, gutter: number) {
+  const span = t1 - t0;
+  return {
+    x: (t: number) => gutter + ((Math.min(Math.max(t, t0), t1) - t0) / span) * (width - gutter),
+    t: (x: number) => t0 + ((x - gutter) / (width - gutter)) * span,
+  };
+}
+
 const SVG = "http://www.w3.org/2000/svg";
 
 function node(name: string, attributes: Record<string, string | number>): SVGElement {
