@@ -226,10 +226,8 @@ fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> 
     let reports = kinds.iter().map(|kind| (kind.key(), kind.make(&view)));
     let reports: Vec<_> = reports.collect();
     let text = matches!(args.format, FormatArg::Text);
-    for (_, report) in reports.iter().filter(|(_, it)| !(text && it.text_warns())) {
-        if let Some(warning) = report.warning() {
-            eprintln!("tr: {warning}");
-        }
+    for warning in reports.iter().filter_map(|(_, it)| it.warning(text)) {
+        eprintln!("tr: {warning}");
     }
     match args.format {
         FormatArg::Text => {

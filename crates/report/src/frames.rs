@@ -62,8 +62,7 @@ impl<'a> Names<'a> {
         let mut frames = stacks.frames(stack);
         let user = |frame: &u32| !matches!(stacks.place(*frame), Some(Place::Kernel(_)));
         let frame = frames.find(user)?;
-        self.of_stack(stack);
-        self.frames.get(&frame)?.first().copied()
+        self.of_frame(frame).first().copied()
     }
 
     /// The name of a number.

@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::facts::audit::{audit, Audit};
 use crate::facts::{by_events, by_tr};
 use crate::query::{self, By};
-use crate::reports::top;
+use crate::reports::top::Top;
 use crate::untraced;
 use crate::view::{Report, View};
 use crate::warnings::{is_blank, is_cut, warnings};
@@ -237,14 +237,8 @@ pub fn clocks(quality: &model::Quality) -> Option<impl Serialize> {
 
 /// The rows of `--by`, except for processes.
 fn rows(view: &View<'_>) -> Option<(By, Value)> {
-    let ask = view.ask;
-    let by = ask.by.filter(|by| *by != By::Process)?;
-    let sort = ask.sort.unwrap_or_default();
-    let kind = (by, sort, ask.groups.as_slice());
-    let (rows, _) = query::first_rows(view.analysis, view.chosen, kind, ask.most());
-    let table = top::columns(view, (by, sort), &rows);
-    let rows = table.rows(&rows);
-    Some((by, rows))
+    let by = view.ask.by.filter(|by| *by != By::Process)?;
+    Some((by, Top::new(view).json_rows()))
 }
 
 /// The chosen processes in the order of their start or of `--sort`. `--top` limits

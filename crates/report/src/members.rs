@@ -63,13 +63,12 @@ pub fn places(rows: &[Members]) -> HashMap<ThreadIx, usize> {
 
 /// The columns of a table whose rows are those of members: their name, and the pid (tid) where a row
 /// is one process (thread).
-pub fn table<'a, R: 'a>(by: By, of: impl Fn(&R) -> Option<&Members> + Copy + 'a) -> Table<'a, R> {
+pub fn table<'a, R: 'a>(by: By, of: fn(&R) -> &Members) -> Table<'a, R> {
     let id = if by == By::Thread { "tid" } else { "pid" };
-    let name = move |row: &R| of(row).map_or_else(String::new, |it| it.name.clone());
-    Table::new(by.title(), name)
-        .data("name", move |row| of(row).map(|it| it.name.clone()))
+    Table::new(by.title(), move |row| of(row).name.clone())
+        .data("name", move |row| of(row).name.clone())
         .fact(id, "pid", move |row| {
-            of(row).and_then(|it| it.pid).map_or(Cell::Empty, Cell::Id)
+            of(row).pid.map_or(Cell::Empty, Cell::Id)
         })
         .shown(matches!(by, By::Process | By::Thread))
         .last("pid")

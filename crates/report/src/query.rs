@@ -156,6 +156,24 @@ named! {
     }
 }
 
+impl Sort {
+    /// The figure whose largest value comes first; no figure decides the order of start and pid.
+    pub(crate) fn figure(self, times: &Times, wall: u64, rss: Option<u64>, tree_cpu: u64) -> u64 {
+        match self {
+            Sort::OnCpu => times.on_cpu,
+            Sort::OffCpu => times.off_cpu(),
+            Sort::Wall => wall,
+            Sort::RunQueue => times.run_queue,
+            Sort::Sleep => times.sleep,
+            Sort::Blocked => times.blocked,
+            Sort::Unknown => times.unknown,
+            Sort::Rss => rss.unwrap_or(0),
+            Sort::TreeCpu => tree_cpu,
+            Sort::Start | Sort::Pid => 0,
+        }
+    }
+}
+
 impl By {
     /// For figures that the kernel has of whole processes: no rows of threads.
     pub fn of_processes(self) -> By {
@@ -182,7 +200,7 @@ pub struct GroupRow {
     pub max_rss: Option<u64>,
     /// CPU time with descendants.
     pub tree_cpu: u64,
-    /// The first start, in ns since the analysis's start.
+    /// The first start, in ns since the start of the recording.
     pub start: u64,
     /// The raw status of a row of one process that has exited.
     pub status: Option<u32>,
@@ -411,23 +429,11 @@ fn first_places(
 type Key = (u64, u64, Option<u32>);
 
 fn key(sort: Sort, row: &GroupRow) -> Key {
-    let most_first = match sort {
-        Sort::OnCpu => row.times.on_cpu,
-        Sort::OffCpu => row.times.off_cpu(),
-        Sort::Wall => row.wall,
-        Sort::RunQueue => row.times.run_queue,
-        Sort::Sleep => row.times.sleep,
-        Sort::Blocked => row.times.blocked,
-        Sort::Unknown => row.times.unknown,
-        Sort::Rss => row.max_rss.unwrap_or(0),
-        Sort::TreeCpu => row.tree_cpu,
-        Sort::Start => 0,
-        Sort::Pid => {
-            let pid = row.pid.map_or(0, |pid| u64::from(pid) + 1);
-            return (pid, row.start, row.pid);
-        }
+    let first = match sort {
+        Sort::Pid => row.pid.map_or(0, |pid| u64::from(pid) + 1),
+        _ => u64::MAX - sort.figure(&row.times, row.wall, row.max_rss, row.tree_cpu),
     };
-    (u64::MAX - most_first, row.start, row.pid)
+    (first, row.start, row.pid)
 }
 
 fn of_process(analysis: &Analysis, process: &Process, name: String) -> GroupRow {
@@ -440,7 +446,7 @@ fn of_process(analysis: &Analysis, process: &Process, name: String) -> GroupRow 
         wall: process.wall(),
         max_rss: process.max_rss,
         tree_cpu: process.tree.times.on_cpu,
-        start: process.start.since(analysis.start),
+        start: process.start.since(analysis.meta.start),
         status: process.status,
         alive: process.alive,
     }
@@ -457,7 +463,7 @@ fn of_threads(analysis: &Analysis, process: &Process) -> Vec<GroupRow> {
         wall: thread.wall(),
         max_rss: None,
         tree_cpu: thread.times.on_cpu,
-        start: thread.start.since(analysis.start),
+        start: thread.start.since(analysis.meta.start),
         status: thread.status,
         alive: thread.alive,
     };

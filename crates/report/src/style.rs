@@ -131,29 +131,22 @@ impl Style {
 
     /// Writes items after a lead, in as many lines as they need.
     pub fn items(&self, out: &mut String, lead: &str, items: &[String], between: &str) {
-        let indent = units::width(lead);
-        let mut text = lead.to_owned();
-        let mut start = lead.len();
-        let mut empty = true;
-        let line = |out: &mut String, text: &str, start: usize| {
-            let (lead, rest) = text.split_at_checked(start).unwrap_or(("", text));
-            self.wrapped(out, Paint::Plain, lead, rest.trim_end());
-        };
+        let indent = " ".repeat(units::width(lead));
+        let mut lead = lead;
+        let mut text = String::new();
         for item in items {
-            let more = units::width(&text) + units::width(between) + units::width(item);
-            if !empty && more > self.width {
-                line(out, &text, start);
-                text = " ".repeat(indent);
-                start = indent;
-                empty = true;
+            let used = [lead, &text, between, item].map(units::width);
+            if !text.is_empty() && used.into_iter().sum::<usize>() > self.width {
+                self.wrapped(out, Paint::Plain, lead, text.trim_end());
+                lead = &indent;
+                text.clear();
             }
-            if !empty {
+            if !text.is_empty() {
                 text.push_str(between);
             }
             text.push_str(item);
-            empty = false;
         }
-        line(out, &text, start);
+        self.wrapped(out, Paint::Plain, lead, text.trim_end());
     }
 
     /// Writes a bar, the time and the count for each name. `columns`: the widest

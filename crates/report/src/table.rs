@@ -627,6 +627,14 @@ impl<R> Column<'_, R> {
     }
 }
 
+impl<'a, R> Table<'a, &'a R> {
+    /// The first of these rows as text, below a title with their number.
+    pub fn first(self, what: &str, rows: &'a [R], most: usize, style: &Style) -> String {
+        let title = units::top(what, most, rows.len());
+        self.titled(title).text(rows.iter().take(most), style, 0)
+    }
+}
+
 /// The columns with a title or a content, and their places.
 fn used<'t, 'a, R>(
     seen: &[&'t Column<'a, R>],

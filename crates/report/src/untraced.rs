@@ -33,9 +33,8 @@ pub fn usage(analysis: &Analysis) -> Option<Usage> {
 
 /// Exit status, wall time and CPU time, as far as they are known.
 pub fn facts(analysis: &Analysis) -> Vec<String> {
-    let status = analysis.summary.as_ref().map(|summary| summary.status);
     let facts = [
-        status.map_or(Some("no end".into()), |status| status.map(exit::words)),
+        exit::of_command(analysis),
         wall(analysis).map(units::time),
         usage(analysis).map(|usage| {
             let cpu = usage.user_ns.saturating_add(usage.system_ns);
@@ -48,11 +47,10 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
 /// The file, the date and the kernel.
 pub fn origin(analysis: &Analysis, file: &str) -> [String; 4] {
     let meta = &analysis.meta;
-    let kernel: Vec<&str> = meta.kernel.split(' ').take(2).collect();
     [
         escape::text(file.as_bytes()),
         units::date(meta.start_unix()),
-        escape::text(kernel.join(" ").as_bytes()),
+        who::kernel(meta),
         "not traced".into(),
     ]
 }

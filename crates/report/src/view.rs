@@ -56,6 +56,11 @@ impl<'a> View<'a> {
         self.chosen.iter().map(|ix| analysis.process(*ix))
     }
 
+    /// The rows that CSV and JSON have.
+    pub fn asked<'r, T>(&self, rows: &'r [T]) -> impl Iterator<Item = &'r T> + use<'r, T> {
+        rows.iter().take(self.ask.most())
+    }
+
     /// Every process matches them.
     pub fn has_all(&self) -> bool {
         self.chosen.len() == self.analysis.processes.len()
@@ -86,13 +91,8 @@ pub trait Report {
     /// One table as CSV.
     fn csv(&self) -> Result<Vec<u8>, csv::Error>;
 
-    /// A limit that changed what was asked for.
-    fn warning(&self) -> Option<String> {
+    /// A limit that changed what was asked for; `text`: unless the text says it.
+    fn warning(&self, _text: bool) -> Option<String> {
         None
-    }
-
-    /// The text says what the warning says.
-    fn text_warns(&self) -> bool {
-        false
     }
 }

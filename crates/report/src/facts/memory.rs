@@ -1,9 +1,10 @@
 //! The memory of processes, and their waits for it.
 
+use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
 use tr_analyze::memory::{killed, waits, MemoryKind};
-use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
+use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
 use tr_format::counters::{Counter, Counters};
 use tr_format::event::Ktime;
 use tr_format::meta::Extra;
@@ -129,6 +130,14 @@ impl Resident {
         let least = self.read?.max(self.inside);
         Some(least).filter(|least| *least > 0)
     }
+}
+
+/// The process with the largest resident set, and that in bytes; of equal ones the first.
+pub(crate) fn largest<'a>(
+    processes: impl Iterator<Item = &'a Process>,
+) -> Option<(u64, &'a Process)> {
+    let known = processes.filter_map(|it| Some((it.max_rss.filter(|rss| *rss > 0)?, it)));
+    known.max_by_key(|(rss, it)| (*rss, Reverse((it.start, it.pid))))
 }
 
 /// The figures of a whole recording.

@@ -10,7 +10,7 @@ use tr_analyze::sort::Rows;
 use tr_format::counters::{Counter, Counters};
 use tr_format::meta::Known;
 
-use crate::facts::memory::{facts, limit, samples, sum, MemorySum, Resident};
+use crate::facts::memory::{facts, largest, limit, samples, sum, MemorySum, Resident};
 use crate::members::{self, members, Members};
 use crate::query::By;
 use crate::style::{Paint, Style};
@@ -111,24 +111,20 @@ impl<'a> Memory<'a> {
     }
 
     fn head(&self) -> String {
-        let peak = self.rows.iter().max_by_key(|(_, sum)| sum.peak);
-        let peak = peak.and_then(|(group, sum)| Some((group, sum.peak?)));
-        match peak {
-            Some((group, peak)) if self.by == By::Process => {
-                format!("Peak memory: {}, {}", units::bytes(peak), group.name)
-            }
-            Some((_, peak)) => format!("Peak memory of a process: {}", units::bytes(peak)),
-            None => {
-                let meta = &self.view.analysis.meta;
-                let absent = meta.facts().memory == Known::Absent;
-                match absent {
-                    true => format!(
-                        "Peak memory: not known of a recording by {}",
-                        escape::text(meta.recorded_by().as_bytes())
-                    ),
-                    false => "Peak memory: not known before the processes' exits".to_owned(),
-                }
-            }
+        if let Some((peak, process)) = largest(self.view.processes()) {
+            let peak = units::bytes(peak);
+            return match self.by {
+                By::Process => format!("Peak memory: {peak}, {}", label::label(process)),
+                _ => format!("Peak memory of a process: {peak}"),
+            };
+        }
+        let meta = &self.view.analysis.meta;
+        match meta.facts().memory {
+            Known::Absent => format!(
+                "Peak memory: not known of a recording by {}",
+                escape::text(meta.recorded_by().as_bytes())
+            ),
+            _ => "Peak memory: not known before the processes' exits".to_owned(),
         }
     }
 
@@ -168,12 +164,8 @@ impl<'a> Memory<'a> {
             let mut values = self.rows.iter().map(|(_, sum)| of(sum));
             values.any(|value| value.is_some_and(|it| it > 0))
         };
-        let table = members::table(self.by, |row: &&(Members, MemorySum)| Some(&row.0));
+        let table = members::table(self.by, |row: &&(Members, MemorySum)| &row.0);
         figures(table, |row| &row.1, any)
-    }
-
-    fn rows(&self) -> impl Iterator<Item = &(Members, MemorySum)> {
-        self.rows.iter().take(self.view.ask.most())
     }
 }
 
@@ -201,12 +193,9 @@ impl Report for Memory<'_> {
         if self.rows.is_empty() {
             return out;
         }
-        let shown = self.rows.iter().take(self.view.ask.top);
-        let title = units::top(self.by.title(), shown.len(), self.rows.len());
-        let table = self.table().titled(title);
+        let (title, most) = (self.by.title(), self.view.ask.top);
         out.push('\n');
-        out.push_str(&table.text(shown, style, 0));
-        out
+        out + &self.table().first(title, &self.rows, most, style)
     }
 
     fn json(&self) -> Option<Value> {
@@ -220,8 +209,7 @@ impl Report for Memory<'_> {
                 "resident_bytes": it.resident,
             })
         });
-        let samples = self.samples.iter().take(self.view.ask.most());
-        let samples = samples.map(|(at, counters)| {
+        let samples = self.view.asked(&self.samples).map(|(at, counters)| {
             json!({
                 "at_ns": at,
                 "resident_bytes": counters.get(Counter::Resident),
@@ -235,7 +223,7 @@ impl Report for Memory<'_> {
             "cgroup_peak_bytes": self.cgroup_peak(),
             "cgroup_limit_bytes": limit(self.view.analysis),
             "kills": kills.collect::<Vec<_>>(),
-            "rows": self.table().rows(self.rows()),
+            "rows": self.table().rows(self.view.asked(&self.rows)),
             "samples": samples.collect::<Vec<_>>(),
         });
         let all = figures(
@@ -247,6 +235,6 @@ impl Report for Memory<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.table().csv(self.rows())
+        self.table().csv(self.view.asked(&self.rows))
     }
 }

@@ -272,10 +272,6 @@ impl<'a> Network<'a> {
                 it.bytes.map(|(_, received)| received)
             })
     }
-
-    fn asked(&self) -> impl Iterator<Item = &Connection> {
-        self.chosen.iter().copied().take(self.view.ask.most())
-    }
 }
 
 /// In the order of the waits on the path, then of the bytes.
@@ -346,14 +342,13 @@ impl Report for Network<'_> {
     }
 
     fn json(&self) -> Option<Value> {
-        let most = self.view.ask.most();
-        let hosts = self.hosts.iter().take(most);
-        let processes = self.processes.iter().take(most);
+        let hosts = self.view.asked(&self.hosts);
+        let processes = self.view.asked(&self.processes);
         Some(json!({
             "path_wait_ns": self.path_wait,
             "hosts": self.hosts(Host::text).rows(hosts),
             "processes": self.by_process().rows(processes),
-            "connections": self.connections().rows(self.asked()),
+            "connections": self.connections().rows(self.view.asked(&self.chosen).copied()),
             "lookups": self.lookups.json(),
         }))
     }
@@ -361,8 +356,8 @@ impl Report for Network<'_> {
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let (connections, lookups) = (self.connections(), self.lookups.table());
         let mut sheet = Sheet::new([connections.keys(), lookups.keys()])?;
-        for it in self.asked() {
-            sheet.add(&connections, &it)?;
+        for it in self.view.asked(&self.chosen) {
+            sheet.add(&connections, it)?;
         }
         for it in self.lookups.asked() {
             sheet.add(&lookups, &it)?;

@@ -1,6 +1,7 @@
 //! Steps, targets, tests and marks: for each the use of its time.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use serde_json::{json, Value};
 use tr_analyze::kinds::{ByKind, Kind};
@@ -50,8 +51,8 @@ pub struct StepsReport<'a> {
     verdicts: Verdicts,
     /// The steps that the filters leave, and those around them.
     kept: Vec<bool>,
-    /// The kept steps inside each step, in order; the last list has the outermost.
-    inside: Vec<Vec<StepIx>>,
+    /// The kept steps inside each step, and the outermost, in order.
+    inside: HashMap<Option<StepIx>, Vec<StepIx>>,
 }
 
 impl<'a> StepsReport<'a> {
@@ -64,7 +65,7 @@ impl<'a> StepsReport<'a> {
         let mut report = StepsReport {
             view: *view,
             kept: Vec::new(),
-            inside: vec![Vec::new(); steps.list().len() + 1],
+            inside: HashMap::new(),
             verdicts: Verdicts::new(analysis, &steps),
             steps,
             times,
@@ -133,26 +134,20 @@ impl<'a> StepsReport<'a> {
     fn arrange(&mut self) {
         let by_start = matches!(self.view.ask.sort, None | Some(Sort::Start | Sort::Pid));
         let kept = self.all().filter(|(at, ..)| self.is_kept(*at));
-        let mut order: Vec<(Reverse<u64>, _, StepIx, usize)> = kept
+        let mut order: Vec<(Reverse<u64>, _, StepIx, _)> = kept
             .map(|(at, step, _)| {
                 let key = if by_start { 0 } else { self.key(at) };
-                let last = self.inside.len() - 1;
-                (Reverse(key), step.from, at, step.parent.unwrap_or(last))
+                (Reverse(key), step.from, at, step.parent)
             })
             .collect();
         order.sort_unstable();
         for (.., at, parent) in order {
-            self.inside
-                .get_mut(parent)
-                .into_iter()
-                .for_each(|list| list.push(at));
+            self.inside.entry(parent).or_default().push(at);
         }
     }
 
     fn inside(&self, at: Option<StepIx>) -> &[StepIx] {
-        let outermost = self.inside.len() - 1;
-        let list = self.inside.get(at.unwrap_or(outermost));
-        list.map(Vec::as_slice).unwrap_or_default()
+        self.inside.get(&at).map_or(&[], Vec::as_slice)
     }
 
     /// All kept steps, depth first.

@@ -94,10 +94,6 @@ impl<'a> SystemCalls<'a> {
         self.groups.get(row.group?)
     }
 
-    fn asked(&self) -> impl Iterator<Item = &CallRow> {
-        self.rows.iter().take(self.view.ask.most())
-    }
-
     fn table(&self) -> Table<'_, &CallRow> {
         let (whole, grouped) = (self.all.ns, self.by.is_some());
         let last = move |row: &&CallRow| match self.group(row) {
@@ -181,11 +177,11 @@ impl Report for SystemCalls<'_> {
             "errors": known(self.all.errors),
             "ns": known(self.all.ns),
             "by": self.by.map(By::name),
-            "rows": self.table().rows(self.asked()),
+            "rows": self.table().rows(self.view.asked(&self.rows)),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.table().csv(self.asked())
+        self.table().csv(self.view.asked(&self.rows))
     }
 }
