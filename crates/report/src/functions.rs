@@ -269,10 +269,10 @@ impl Functions {
             Doing::OffCpu => format!("Functions that waited: {samples}, {time}"),
         };
         style.painted(out, Paint::Bold, &head);
-        if doing == Doing::OffCpu && !self.reasons.is_empty() {
+        if doing == Doing::OffCpu {
             let sums = self.by_reason().into_iter();
             let sums = sums.map(|(why, sum)| format!("{} {}", why.title(), units::time(sum.ns)));
-            style.items(out, "for ", &sums.collect::<Vec<_>>(), " · ");
+            style.items(out, "for ", sums);
         }
         let rows: Vec<&FunctionRow> = self.rows.iter().filter(|row| row.doing == doing).collect();
         let shown = limit.unwrap_or(ROWS);

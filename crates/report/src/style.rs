@@ -129,24 +129,33 @@ impl Style {
         }
     }
 
-    /// Writes items after a lead, in as many lines as they need.
-    pub fn items(&self, out: &mut String, lead: &str, items: &[String], between: &str) {
+    /// Writes items after a lead, in as many lines as they need; nothing if there are none.
+    pub fn items(
+        &self,
+        out: &mut String,
+        lead: &str,
+        items: impl IntoIterator<Item = impl AsRef<str>>,
+    ) {
+        const BETWEEN: &str = " · ";
         let indent = " ".repeat(units::width(lead));
         let mut lead = lead;
         let mut text = String::new();
         for item in items {
-            let used = [lead, &text, between, item].map(units::width);
+            let item = item.as_ref();
+            let used = [lead, &text, BETWEEN, item].map(units::width);
             if !text.is_empty() && used.into_iter().sum::<usize>() > self.width {
                 self.wrapped(out, Paint::Plain, lead, text.trim_end());
                 lead = &indent;
                 text.clear();
             }
             if !text.is_empty() {
-                text.push_str(between);
+                text.push_str(BETWEEN);
             }
             text.push_str(item);
         }
-        self.wrapped(out, Paint::Plain, lead, text.trim_end());
+        if !text.is_empty() {
+            self.wrapped(out, Paint::Plain, lead, text.trim_end());
+        }
     }
 
     /// Writes a bar, the time and the count for each name. `columns`: the widest

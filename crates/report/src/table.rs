@@ -232,6 +232,11 @@ impl<'a, R> Table<'a, R> {
         }
     }
 
+    /// A table without names, for programs.
+    pub fn unnamed() -> Table<'a, R> {
+        Table::new("", |_| String::new())
+    }
+
     /// A table of which people see the rows with another title.
     #[must_use]
     pub fn titled(mut self, title: impl Into<String>) -> Table<'a, R> {

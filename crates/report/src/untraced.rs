@@ -61,13 +61,10 @@ pub fn text(analysis: &Analysis, file: &str, style: &Style) -> String {
     let mut out = String::new();
     let command = units::shorten(&who::recorded(&analysis.meta), style.width);
     let _ = writeln!(out, "{}", style.paint(Paint::Bold, &command));
-    style.items(&mut out, "", &facts(analysis), " · ");
-    style.items(&mut out, "", &origin(analysis, file), " · ");
+    style.items(&mut out, "", &facts(analysis));
+    style.items(&mut out, "", &origin(analysis, file));
     let reason = reason(analysis).unwrap_or_default();
-    let ci = Ci::new(&analysis.meta).words();
-    if !ci.is_empty() {
-        style.items(&mut out, "CI   ", &ci, " · ");
-    }
+    style.items(&mut out, "CI   ", Ci::new(&analysis.meta).words());
     out.push('\n');
     style.wrapped(&mut out, Paint::Bad, "Not traced   ", &reason);
     if usage.is_some() {

@@ -381,7 +381,7 @@ impl<'a> PathReport<'a> {
         machines.push(format!("any number {}", least_time(limits.span)));
         let what = "With CPUs to itself it would take at least (no timed waits counted):";
         style.line(out, what);
-        style.items(out, "  ", &machines, " · ");
+        style.items(out, "  ", &machines);
     }
 
     /// The columns of legs in JSON and CSV.

@@ -143,13 +143,9 @@ impl DiskRequests<'_> {
 
     /// The groups of requests, and the samples.
     fn parts(&self, most: usize) -> Value {
-        let table = requests(
-            Table::new("", |_| String::new()),
-            |it: &&Requests| *it,
-            |table| table,
-        )
-        .data("bytes", |it| it.bytes)
-        .data("buckets", |it| it.buckets.to_vec());
+        let table = requests(Table::unnamed(), |it: &&Requests| *it, |table| table)
+            .data("bytes", |it| it.bytes)
+            .data("buckets", |it| it.buckets.to_vec());
         let groups = GROUPS.iter().zip(&self.groups);
         let groups = groups.map(|(name, group)| ((*name).to_owned(), table.json(&group)));
         let samples = self.samples.iter().take(most);

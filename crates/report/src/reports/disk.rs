@@ -157,11 +157,7 @@ impl Report for Disk<'_> {
     }
 
     fn json(&self) -> Option<Value> {
-        let all = figures(
-            Table::new("", |_| String::new()),
-            |it: &&DiskSum| *it,
-            |_| true,
-        );
+        let all = figures(Table::unnamed(), |it: &&DiskSum| *it, |_| true);
         let none = Members::default();
         let disks = |waited: &[Waited<_>]| {
             let waited = waited.iter().map(|it| (&none, it));

@@ -117,7 +117,7 @@ const IN_CSV: [Counter; 18] = {
 
 /// The columns of intervals; those of the whole span have no current values.
 fn table<'t>(view: &'t View<'t>, whole: bool) -> Table<'t, &'t Interval<'t>> {
-    let mut table = Table::new("", |_: &&Interval<'_>| String::new());
+    let mut table: Table<'t, &'t Interval<'t>> = Table::unnamed();
     if !whole {
         table = table.data("from_ns", |it| view.since(it.span.0));
     }

@@ -226,11 +226,7 @@ impl Report for Memory<'_> {
             "rows": self.table().rows(self.view.asked(&self.rows)),
             "samples": samples.collect::<Vec<_>>(),
         });
-        let all = figures(
-            Table::new("", |_| String::new()),
-            |it: &&MemorySum| *it,
-            |_| true,
-        );
+        let all = figures(Table::unnamed(), |it: &&MemorySum| *it, |_| true);
         Some(crate::encode::with(all.json(&&self.all), more))
     }
 

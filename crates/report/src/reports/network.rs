@@ -246,7 +246,7 @@ impl<'a> Network<'a> {
         let process = move |it: &&Connection| process_of(analysis, it);
         let pid = move |ix: Option<ProcessIx>| ix.map(|ix| analysis.process(ix).pid.0);
         let since = |at| self.view.since(at);
-        Table::new("", |_| String::new())
+        Table::unnamed()
             .data("pid", move |it| pid(process(it)))
             .data("tid", |it| it.thread.map(|ix| analysis.thread(ix).tid.0))
             .data("process", move |it| {

@@ -95,7 +95,7 @@ impl<'a> ParallelismReport<'a> {
         let machines = machines.map(|n| format!("{:.2} of {}", busy(n), units::cpus(n)));
         let text = format!("On average that many could have been used at once{when}:");
         style.line(out, &text);
-        style.items(out, "  ", &machines.collect::<Vec<_>>(), " · ");
+        style.items(out, "  ", machines);
     }
 
     /// The label of the program that a process was then.
@@ -139,7 +139,7 @@ impl<'a> ParallelismReport<'a> {
             style.line(out, &text);
             let sums = sums.iter().filter(|(_, sum)| sum.serial > 0).take(8);
             let parts = sums.map(|(name, sum)| format!("{name} {}", units::time(sum.serial)));
-            style.items(out, "  ", &parts.collect::<Vec<_>>(), " · ");
+            style.items(out, "  ", parts);
         }
         let starved = sums.iter();
         let starved = starved.map(|(_, sum)| sum.ran.saturating_sub(sum.serial));
@@ -171,7 +171,7 @@ impl<'a> ParallelismReport<'a> {
         let parts = parts.map(|(ns, name)| format!("{name} {}", units::time(ns.0)));
         let text = format!("No task ran for {}, waiting for:", units::time(none));
         style.line(out, &text);
-        style.items(out, "  ", &parts.collect::<Vec<_>>(), " · ");
+        style.items(out, "  ", parts);
     }
 
     /// The groups that ran alone; the one with the longest serial time first.
@@ -277,7 +277,7 @@ impl Report for ParallelismReport<'_> {
             let levels = found.running.len().max(found.demand.len());
             (0..levels).map(move |n| (n, time(&found.running, n), time(&found.demand, n)))
         });
-        let table = Table::new("", |_: &(usize, u64, u64)| String::new())
+        let table = Table::<(usize, u64, u64)>::unnamed()
             .data("tasks", |(n, ..)| *n)
             .data("running_ns", |(_, running, _)| *running)
             .data("wanted_ns", |(.., wanted)| *wanted);

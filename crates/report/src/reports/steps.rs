@@ -249,12 +249,8 @@ impl<'a> StepsReport<'a> {
             (outside.on_path, " of the critical path"),
         ];
         let parts = parts.into_iter().filter(|(ns, _)| *ns > 0);
-        let parts: Vec<String> = parts
-            .map(|(ns, what)| format!("{}{what}", units::time(ns)))
-            .collect();
-        if !parts.is_empty() {
-            style.items(out, "Outside any step   ", &parts, " · ");
-        }
+        let parts = parts.map(|(ns, what)| format!("{}{what}", units::time(ns)));
+        style.items(out, "Outside any step   ", parts);
     }
 
     /// A sentence for each of the slowest tests that hold no others.
@@ -585,7 +581,7 @@ impl Report for StepsReport<'_> {
             "processes": outside.processes,
             "critical_path_ns": outside.on_path,
         });
-        let sums = Table::new("", |_: &Times| String::new());
+        let sums: Table<'_, Times> = Table::unnamed();
         let sums = summed(sums, |times| Some(times), self.view.analysis.basis());
         Some(json!({
             "steps": self.table(true).rows(self.asked()),

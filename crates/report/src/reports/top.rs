@@ -97,11 +97,10 @@ impl Report for Top<'_> {
         let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu, &[]);
         let mut middle = String::new();
         all_processes(&mut middle, analysis, style);
-        shares(&mut middle, analysis, style);
+        let shares = CpuShares::of(analysis).words(analysis);
+        style.items(&mut middle, "CPUs   ", shares);
         let served = servers::words(analysis, path.as_ref());
-        if !served.is_empty() {
-            style.items(&mut middle, "Servers   ", &served, " · ");
-        }
+        style.items(&mut middle, "Servers   ", served);
         let mut below = String::new();
         // The bars of the path name the programs already.
         if self.by != By::Program && path.is_none() {
@@ -177,7 +176,7 @@ fn header(out: &mut String, view: &View, style: &Style) {
     } else {
         style.painted(out, Paint::Bold, &units::shorten(&what, style.width));
         let mut lines = String::new();
-        style.items(&mut lines, "", &facts, " · ");
+        style.items(&mut lines, "", &facts);
         out.push_str(&colored(lines));
     }
     if analysis.is_part() {
@@ -207,18 +206,15 @@ fn trace(out: &mut String, view: &View, style: &Style) {
         format!("{events} events, {}", lost(analysis)),
     ];
     let mut text = String::new();
-    style.items(&mut text, "Trace   ", &facts, " · ");
+    style.items(&mut text, "Trace   ", &facts);
     for line in text.lines() {
         style.painted(out, Paint::Dim, line);
     }
     // BPF's facts are the kernel's own: nothing is to be said of them.
     if analysis.meta.origin.is_some() {
-        style.items(out, "Recorded   ", &recorded(analysis), " · ");
+        style.items(out, "Recorded   ", &recorded(analysis));
     }
-    let ci = Ci::new(meta).words();
-    if !ci.is_empty() {
-        style.items(out, "CI   ", &ci, " · ");
-    }
+    style.items(out, "CI   ", Ci::new(meta).words());
 }
 
 fn bars(out: &mut String, programs: &[GroupRow], style: &Style) {
@@ -257,14 +253,7 @@ fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
             parts.push(format!("{what} {}", units::time(ns)));
         }
     }
-    style.items(out, &lead, &parts, " · ");
-}
-
-fn shares(out: &mut String, analysis: &Analysis, style: &Style) {
-    let words = CpuShares::of(analysis).words(analysis);
-    if !words.is_empty() {
-        style.items(out, "CPUs   ", &words, " · ");
-    }
+    style.items(out, &lead, &parts);
 }
 
 impl Top<'_> {
@@ -338,9 +327,7 @@ fn by_program(out: &mut String, programs: &[GroupRow], style: &Style) {
         let time = units::time(row.times.on_cpu);
         format!("{} {} × {time}", row.name, units::count(row.count))
     });
-    if !programs.is_empty() {
-        style.items(out, "by program   ", &parts.collect::<Vec<_>>(), " · ");
-    }
+    style.items(out, "by program   ", parts);
 }
 
 fn peak(out: &mut String, view: &View, style: &Style) {
