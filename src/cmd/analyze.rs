@@ -274,7 +274,7 @@ fn untraced(args: &Args, analysis: &Analysis, name: &str) -> Option<ExitCode> {
             let text = untraced::text(analysis, name, &args.layout.markdown());
             Some(open::print_text(&document("Not traced", &text)))
         }
-        FormatArg::Json => Some(open::print_report(untraced::json(analysis))),
+        FormatArg::Json => Some(open::print_by(|out| json::untraced(analysis, out))),
         FormatArg::Csv | FormatArg::Ndjson | FormatArg::CiTracer => {
             eprintln!(
                 "tr: {}: not traced: {reason}",

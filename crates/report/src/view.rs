@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use tr_analyze::arena::Arena;
-use tr_analyze::model::{Analysis, Process, ProcessIx};
+use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
 use tr_format::event::{CpuId, Ktime, Tgid};
 
 use crate::query::{By, Group, Sort};
@@ -54,6 +54,11 @@ impl<'a> View<'a> {
     pub fn processes(&self) -> impl Iterator<Item = &'a Process> + 'a {
         let analysis = self.analysis;
         self.chosen.iter().map(|ix| analysis.process(*ix))
+    }
+
+    /// Their threads.
+    pub fn threads(&self) -> impl Iterator<Item = ThreadIx> + 'a {
+        self.processes().flat_map(|it| it.threads.iter().copied())
     }
 
     /// The rows that CSV and JSON have.

@@ -100,10 +100,7 @@ impl<'a> Disk<'a> {
             let (read, written) = row.sum.io.unwrap_or_default();
             Reverse((row.sum.waited, read.saturating_add(written)))
         });
-        let processes = view.processes();
-        let threads: Vec<ThreadIx> = processes
-            .flat_map(|it| it.threads.iter().copied())
-            .collect();
+        let threads: Vec<ThreadIx> = view.threads().collect();
         Disk {
             view: *view,
             waited: by_disk(analysis, &threads),

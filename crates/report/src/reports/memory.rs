@@ -77,10 +77,7 @@ impl<'a> Memory<'a> {
             .collect();
         // Waits for memory say more than the size of a small process.
         rows.order_by_key(|(_, sum)| Reverse((sum.killed, sum.waited_ms(), sum.peak)));
-        let threads: Vec<ThreadIx> = view
-            .processes()
-            .flat_map(|it| it.threads.iter().copied())
-            .collect();
+        let threads: Vec<ThreadIx> = view.threads().collect();
         let chosen = view.is_chosen();
         let is_chosen = |it: &Killed| chosen[it.process];
         Memory {

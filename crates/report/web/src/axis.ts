@@ -1,7 +1,7 @@
 // Axes of time.
 
 /** Round times that divide a span into about `count` parts, in ns, and the digits of seconds that tell them apart. */
-export function ticks(from: number, to: number, count: number): { at: number[]; digits: number } {
+function ticks(from: number, to: number, count: number): { at: number[]; digits: number } {
   const span = Math.max(1, to - from);
   const rough = span / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -12,7 +12,7 @@ export function ticks(from: number, to: number, count: number): { at: number[]; 
 }
 
 /** Seconds, as minutes and hours where there are. */
-export function clock(s: number, digits: number): string {
+function clock(s: number, digits: number): string {
   if (s < 60) return `${s.toFixed(digits)} s`;
   const seconds = (s % 60).toFixed(digits).padStart(digits > 0 ? digits + 3 : 2, "0");
   const minutes = Math.floor(s / 60);

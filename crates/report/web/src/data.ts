@@ -106,7 +106,7 @@ export interface Doc {
 }
 
 /** The pieces of all threads: those of thread t are first[t] .. first[t + 1]. */
-export interface Pieces {
+interface Pieces {
   first: Uint32Array;
   /** When each begins, ns; it ends where the next one begins, or with its thread. */
   start: Float64Array;

@@ -12,13 +12,13 @@ export function viewsOf(data: Data): View[] {
 /** What rows, roots and frames stand for: `--by` of `tr analyze`. */
 export const ROWS = ["process", "thread", "program", "step", "cgroup", "container"] as const;
 export type Rows = (typeof ROWS)[number];
-export const METRICS = ["cpu", "wall", "wait"] as const;
+const METRICS = ["cpu", "wall", "wait"] as const;
 export type Metric = (typeof METRICS)[number];
 export const MEASURES = ["all", "on", "waiting", "blocked", "asleep"] as const;
 export type Measure = (typeof MEASURES)[number];
 /** The least wall times that steps are filtered by, ns. */
 export const LEAST = [0, 1e6, 1e7, 1e8, 1e9, 1e10, 6e10];
-export const COLORS = ["state", "program", "step"] as const;
+const COLORS = ["state", "program", "step"] as const;
 export type Color = (typeof COLORS)[number];
 
 export interface State {

@@ -256,7 +256,7 @@ function segmentColor(rank: number, state: number, { css, programs }: Theme): st
 }
 
 /** Who the critical path is with at a time; -1: nobody. */
-export function pathAt(data: Data, time: number): number {
+function pathAt(data: Data, time: number): number {
   const { path } = data.doc;
   if (!path || time < path.from) return -1;
   let t = path.from;
