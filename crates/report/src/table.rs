@@ -57,15 +57,6 @@ impl Cell {
         value.map_or(Cell::Unknown, known)
     }
 
-    /// `Empty` for 0.
-    pub fn few(number: u64, cell: impl Fn(u64) -> Cell) -> Cell {
-        if number > 0 {
-            cell(number)
-        } else {
-            Cell::Empty
-        }
-    }
-
     /// The length of a wait; a lower bound unless both its ends are known.
     pub fn wait(ns: u64, whole: bool) -> Cell {
         if whole {
@@ -135,7 +126,10 @@ impl Cell {
     }
 
     fn is_zero(&self) -> bool {
-        matches!(self, Cell::Time(0) | Cell::Count(0) | Cell::Bytes(0))
+        matches!(
+            self,
+            Cell::Time(0) | Cell::Count(0) | Cell::Bytes(0) | Cell::Share(0, _)
+        )
     }
 }
 

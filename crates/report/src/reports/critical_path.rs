@@ -278,10 +278,8 @@ impl<'a> PathReport<'a> {
         }
         columns.order_by_key(|(at, _)| *at);
         for (_, column) in columns {
-            table = table.column(column.title, |row| match column.of(&row.spent) {
-                0 => Cell::Empty,
-                ns => Cell::Time(ns),
-            });
+            let time = |row: &LegRow| Cell::Time(column.of(&row.spent));
+            table = table.column(column.title, time).few();
         }
         let sum = || LegRow {
             from: Cell::from("sum"),

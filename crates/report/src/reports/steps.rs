@@ -373,10 +373,8 @@ impl<'a> StepsReport<'a> {
                 spent(Kind::Unknown, |it| Cell::Time(it.of(Kind::Unknown))),
             )
             .shown(wide && unknown)
-            .column("path", move |line| match line.on_path {
-                0 => Cell::Empty,
-                path => Cell::Share(path, whole),
-            })
+            .column("path", move |line| Cell::Share(line.on_path, whole))
+            .few()
             .column("exit", |line| {
                 let status = line.step.and_then(|(_, step, _)| step.status);
                 match status {
