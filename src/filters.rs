@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use regex::bytes::Regex;
-use tr_analyze::Analysis;
+use tr_analyze::model::{Analysis, ProcessIx};
 use tr_format::event::Tgid;
 use tr_report::query::Filter;
 
@@ -54,7 +54,7 @@ impl Filters {
     }
 
     /// The processes that a filter chooses. Standard error has a line if there are none.
-    pub fn chosen(filter: &Filter, analysis: &Analysis) -> Vec<usize> {
+    pub fn chosen(filter: &Filter, analysis: &Analysis) -> Vec<ProcessIx> {
         let chosen = filter.apply(analysis);
         if chosen.is_empty() && !analysis.processes.is_empty() {
             let all = analysis.processes.len();

@@ -190,7 +190,7 @@ fn ten_lines(view: &View<'_>, style: &Style) {
     summary.markdown(links);
     if untraced::reason(view.analysis).is_some() {
         untraced::text(view.analysis, "x", style);
-        untraced::json(view.analysis).unwrap();
+        json::untraced(view.analysis, &mut std::io::sink()).unwrap();
     }
 }
 

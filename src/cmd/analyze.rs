@@ -223,10 +223,8 @@ fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> 
     let reports = kinds.iter().map(|kind| (kind.key(), kind.make(&view)));
     let reports: Vec<_> = reports.collect();
     let text = matches!(args.format, FormatArg::Text);
-    for (_, report) in reports.iter().filter(|(_, it)| !(text && it.text_warns())) {
-        if let Some(warning) = report.warning() {
-            eprintln!("tr: {warning}");
-        }
+    for warning in reports.iter().filter_map(|(_, it)| it.warning(text)) {
+        eprintln!("tr: {warning}");
     }
     match args.format {
         FormatArg::Text => {
@@ -273,7 +271,7 @@ fn untraced(args: &Args, analysis: &Analysis, name: &str) -> Option<ExitCode> {
             let text = untraced::text(analysis, name, &args.layout.markdown());
             Some(open::print_text(&document("Not traced", &text)))
         }
-        FormatArg::Json => Some(open::print_report(untraced::json(analysis))),
+        FormatArg::Json => Some(open::print_by(|out| json::untraced(analysis, out))),
         FormatArg::Csv | FormatArg::Ndjson | FormatArg::CiTracer => {
             eprintln!(
                 "tr: {}: not traced: {reason}",

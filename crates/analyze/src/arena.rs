@@ -36,6 +36,7 @@ impl<I, T> FromIterator<T> for Arena<I, T> {
 }
 
 impl<I: Ix, T> Arena<I, T> {
+    /// Adds an item, and makes its index.
     pub fn push(&mut self, item: T) -> I {
         self.items.push(item);
         I::new(self.items.len() - 1)
@@ -53,6 +54,10 @@ impl<I: Ix, T> Arena<I, T> {
 
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + use<I, T> {
         (0..self.items.len()).map(I::new)
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.items.iter()
     }
 
     /// A table with the same indices.

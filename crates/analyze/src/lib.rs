@@ -8,7 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod allowed;
-mod arena;
+pub mod arena;
 mod build;
 mod clock_check;
 mod collect;

@@ -463,7 +463,7 @@ fn a_serial_chain_is_the_path() {
         is.groups.find("step").unwrap()
     );
     about(is.parallelism.alone[0].length(), 10 * MS);
-    about(is.parallelism.wanted(2), 0);
+    about(is.parallelism.starved(1), 0);
 }
 
 /// Four jobs on four CPUs, one a little longer: it is the path, and when it is free the
@@ -517,7 +517,7 @@ fn one_cpu_for_all_is_waited_for() {
         "{:?}",
         is.limits
     );
-    assert!(is.parallelism.wanted(2) > 40 * MS);
+    assert!(is.parallelism.starved(1) > 40 * MS);
     about(is.parallelism.running[1], 44 * MS);
 }
 
@@ -537,7 +537,7 @@ fn a_jobserver_without_tokens_holds_up_the_driver() {
     about(is.limits.span, 30 * MS);
     about(is.limits.work, 60 * MS);
     about(is.parallelism.running[2], 30 * MS);
-    about(is.parallelism.wanted(3), 0);
+    about(is.parallelism.starved(2), 0);
 }
 
 /// Three builds on four CPUs take turns with one job slot: clients of a job server, which

@@ -1,5 +1,6 @@
 //! What a process has from its ancestors.
 
+use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, ProcessIx};
 
 /// All processes; a parent comes before its children, and these in order of start.
@@ -18,17 +19,14 @@ pub(crate) fn from_parents_to_children(analysis: &Analysis) -> Vec<ProcessIx> {
 
 /// A value for each process, which `of` makes of its parent's: each is made once, in chains of
 /// any length.
-pub(crate) fn down<T: Clone + Default>(
+pub(crate) fn down<T: Default>(
     analysis: &Analysis,
     mut of: impl FnMut(ProcessIx, Option<&T>) -> T,
-) -> Vec<T> {
-    let mut values = vec![T::default(); analysis.processes.len()];
+) -> Arena<ProcessIx, T> {
+    let mut values: Arena<_, _> = analysis.process_ids().map(|_| T::default()).collect();
     for ix in from_parents_to_children(analysis) {
         let parent = analysis.process(ix).parent;
-        let value = of(ix, parent.and_then(|parent| values.get(parent.0 as usize)));
-        if let Some(known) = values.get_mut(ix.0 as usize) {
-            *known = value;
-        }
+        values[ix] = of(ix, parent.map(|parent| &values[parent]));
     }
     values
 }

@@ -160,7 +160,6 @@ impl<F: Formatter> Formatter for Safe<F> {
         begin_object(),
         end_object(),
         begin_object_key(first: bool),
-        end_object_key(),
         begin_object_value(),
         end_object_value(),
     );

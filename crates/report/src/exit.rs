@@ -37,6 +37,17 @@ pub fn words(status: u32) -> String {
     format!("killed by {}{core}", name(signal))
 }
 
+/// COMMAND's end in words; `None`: it is not known, or there is no COMMAND.
+pub(crate) fn of_command(analysis: &Analysis) -> Option<String> {
+    match &analysis.summary {
+        Some(summary) => summary.status.map(words),
+        None => Some(NO_END.to_owned()),
+    }
+}
+
+/// In place of the end.
+pub(crate) const NO_END: &str = "no end";
+
 /// What a recording did that [`is_unfinished`].
 pub(crate) const UNFINISHED: &str = "ended before its command did";
 

@@ -66,7 +66,7 @@ impl Sampled {
 
 /// A function of all samples, or of those of a group.
 #[derive(Debug)]
-pub struct FunctionRow {
+struct FunctionRow {
     /// The number of the group.
     group: Option<usize>,
     name: Name,
@@ -147,13 +147,12 @@ impl Functions {
         self.all.is_empty()
     }
 
-    /// The first `most` rows.
-    pub fn rows(&self, most: usize) -> impl Iterator<Item = &FunctionRow> {
+    fn rows(&self, most: usize) -> impl Iterator<Item = &FunctionRow> {
         self.rows.iter().take(most)
     }
 
     /// The columns. `by`: the kind of the groups.
-    pub fn table<'a>(
+    fn table<'a>(
         &self,
         (by, groups): (Option<By>, &'a [Members]),
         doing: Doing,
@@ -204,13 +203,30 @@ impl Functions {
             .last(&format!("pid, reason, in, {title}"))
     }
 
-    /// The waits by reason in JSON, the longest first.
-    pub fn reasons(&self) -> Value {
-        let sums = self.by_reason().into_iter();
-        let sums = sums.map(|(reason, sum)| {
+    /// The sums of the samples, those of waits by reason, and the first `most` rows in JSON.
+    pub fn json(&self, groups: (Option<By>, &[Members]), most: usize) -> Value {
+        let (on, off) = (self.sum(Doing::OnCpu), self.sum(Doing::OffCpu));
+        let reasons = self.by_reason().into_iter();
+        let reasons = reasons.map(|(reason, sum)| {
             json!({ "reason": reason.name(), "samples": sum.samples, "ns": sum.ns })
         });
-        sums.collect()
+        json!({
+            "samples": on.samples,
+            "ns": on.ns,
+            "off_cpu_samples": off.samples,
+            "off_cpu_ns": off.ns,
+            "off_cpu_reasons": reasons.collect::<Value>(),
+            "rows": self.table(groups, Doing::OnCpu, 0).rows(self.rows(most)),
+        })
+    }
+
+    /// The first `most` rows as CSV.
+    pub fn csv(
+        &self,
+        groups: (Option<By>, &[Members]),
+        most: usize,
+    ) -> Result<Vec<u8>, csv::Error> {
+        self.table(groups, Doing::OnCpu, 0).csv(self.rows(most))
     }
 
     fn by_reason(&self) -> Vec<(Reason, SampleSum)> {

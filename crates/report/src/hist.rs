@@ -192,7 +192,7 @@ pub fn csv<'a>(
     of: bool,
 ) -> Result<Vec<u8>, csv::Error> {
     type BinRow<'r> = (HistRow<'r>, Bin);
-    let mut table = Table::new("", |_: &BinRow<'_>| String::new());
+    let mut table: Table<'_, BinRow<'_>> = Table::unnamed();
     if of {
         table = table.data("of", |((of, ..), _)| *of);
     }
@@ -236,7 +236,7 @@ impl Groups<'_> {
             let name = units::shorten(&group.name, room) + &pid;
             out.push('\n');
             style.painted(out, Paint::Bold, &name);
-            style.items(out, "", &hist.summary(self.what), " · ");
+            style.items(out, "", &hist.summary(self.what));
             out.push_str(&hist.draw(style));
         }
     }

@@ -8,8 +8,8 @@ use std::io;
 
 use serde::Serialize;
 use serde_json::ser::PrettyFormatter;
-use serde_json::Value;
-use tr_analyze::model::{self, Analysis, ExecSpan, LostSpan, Thread};
+use serde_json::{json, Value};
+use tr_analyze::model::{self, Analysis, ExecSpan, LostSpan, ProcessIx, Thread};
 use tr_analyze::servers;
 use tr_analyze::sort::Gather;
 use tr_format::event::{Ktime, Stream};
@@ -20,9 +20,9 @@ use crate::exit::Exit;
 use crate::facts::audit::{audit, Audit};
 use crate::facts::{by_events, by_tr};
 use crate::query::{self, By};
-use crate::reports::top;
-use crate::untraced;
-use crate::view::{Report, View};
+use crate::reports::top::Top;
+use crate::untraced::{self, usage, usage_json};
+use crate::view::{Ask, Report, View};
 use crate::warnings::{is_blank, is_cut, warnings};
 
 #[derive(Serialize)]
@@ -50,13 +50,12 @@ struct All<'a> {
 /// Some processes, each of which is made as it is written.
 struct Processes<'a> {
     analysis: &'a Analysis,
-    places: Vec<usize>,
+    chosen: Vec<ProcessIx>,
 }
 
 impl Processes<'_> {
     fn all(&self) -> impl Iterator<Item = Process> + '_ {
-        let processes = self.places.iter();
-        let processes = processes.filter_map(|at| self.analysis.processes.get(*at));
+        let processes = self.chosen.iter().map(|ix| self.analysis.process(*ix));
         processes.map(|process| Process::new(self.analysis, process))
     }
 }
@@ -75,22 +74,49 @@ enum AllTotals {
     Unknown(Value),
 }
 
-// `not_traced` and `usage`: see `crate::untraced`.
+/// The sums over all processes where none is known.
+fn no_totals() -> Value {
+    json!({
+        "processes": null,
+        "threads": null,
+        "execs": null,
+        "forks": null,
+        "exits": null,
+        "on_cpu_ns": null,
+        "run_queue_ns": null,
+        "sleep_ns": null,
+        "blocked_ns": null,
+        "unknown_ns": null,
+    })
+}
+
+/// A value that the recording tells: it was traced.
+fn traced<T>(analysis: &Analysis, value: T) -> Option<T> {
+    analysis.meta.not_traced.is_none().then_some(value)
+}
+
+/// Times and processes are known.
+fn is_known(analysis: &Analysis) -> bool {
+    analysis.meta.not_traced.is_none() && !is_blank(analysis)
+}
+
 object! {
     Trace(analysis: &Analysis) {
         command: Vec<String> = analysis.meta.command.iter().map(|arg| text(arg)).collect(),
         exit: Option<Exit> = analysis.summary.as_ref().and_then(|s| s.status).map(Exit::from),
         start_unix_ns: Option<u64> = analysis.meta.start_unix(),
-        duration_ns: Option<u64> =
-            (!is_blank(analysis)).then(|| analysis.wall()),
+        duration_ns: Option<u64> = match analysis.meta.not_traced {
+            Some(_) => untraced::wall(analysis),
+            None => (!is_blank(analysis)).then(|| analysis.wall()),
+        },
         cpus: usize = analysis.meta.cpus.len(),
         // Those that the build could use, if these are fewer.
         #[serde(skip_serializing_if = "Option::is_none")]
         cpus_of_build: Option<u64> = analysis.limited_to,
         kernel: String = analysis.meta.kernel.clone(),
-        events: u64 = analysis.events.total(),
-        lost_events: Option<u64> = (!analysis.quality.lost_unknown && !is_cut(analysis))
-            .then_some(analysis.quality.lost_events),
+        events: Option<u64> = traced(analysis, analysis.events.total()),
+        lost_events: Option<u64> = traced(analysis, analysis.quality.lost_events)
+            .filter(|_| !analysis.quality.lost_unknown && !is_cut(analysis)),
         warnings: Vec<String> = warnings(analysis),
         truncated: bool = analysis.quality.truncated.is_some(),
         // How the facts are known, unless the kernel stamped all of them.
@@ -99,13 +125,15 @@ object! {
             analysis.meta.origin.map(|_| analysis.meta.recorded_by().to_owned()),
         #[serde(skip_serializing_if = "Option::is_none")]
         ci: Option<Value> = Ci::new(&analysis.meta).json(),
-        not_traced: Option<String> = None,
-        usage: Option<Value> = None,
-        quality: Quality = Quality::new(&analysis.quality, analysis.meta.start),
+        not_traced: Option<String> = analysis.meta.not_traced.clone(),
+        // What `wait` told of COMMAND, in place of events.
+        usage: Option<Value> = analysis.meta.not_traced.as_ref().map(|_| usage_json(usage(analysis))),
+        quality: Option<Quality> =
+            traced(analysis, Quality::new(&analysis.quality, analysis.meta.start)),
         concurrency_ns: Option<Vec<u64>> =
-            by_events(analysis, analysis.concurrency.clone()).filter(|_| !is_blank(analysis)),
+            by_events(analysis, analysis.concurrency.clone()).filter(|_| is_known(analysis)),
         concurrency_unknown_ns: Option<u64> =
-            (!is_blank(analysis)).then_some(analysis.concurrency_unknown),
+            is_known(analysis).then_some(analysis.concurrency_unknown),
     }
 
     Quality(quality: &model::Quality, zero: Ktime) {
@@ -238,19 +266,13 @@ pub fn clocks(quality: &model::Quality) -> Option<impl Serialize> {
 
 /// The rows of `--by`, except for processes.
 fn rows(view: &View<'_>) -> Option<(By, Value)> {
-    let ask = view.ask;
-    let by = ask.by.filter(|by| *by != By::Process)?;
-    let sort = ask.sort.unwrap_or_default();
-    let kind = (by, sort, ask.groups.as_slice());
-    let (rows, _) = query::first_rows(view.analysis, view.chosen, kind, ask.most());
-    let table = top::columns(view, (by, sort), &rows);
-    let rows = table.rows(&rows);
-    Some((by, rows))
+    let by = view.ask.by.filter(|by| *by != By::Process)?;
+    Some((by, Top::new(view).json_rows()))
 }
 
 /// The chosen processes in the order of their start or of `--sort`. `--top` limits
 /// them, unless there are rows: then it limits those.
-fn processes(view: &View<'_>, has_rows: bool) -> Vec<usize> {
+fn processes(view: &View<'_>, has_rows: bool) -> Vec<ProcessIx> {
     let ask = view.ask;
     let most = if has_rows { usize::MAX } else { ask.most() };
     match (ask.sort, ask.limit) {
@@ -263,14 +285,14 @@ impl<'a> All<'a> {
     fn new(view: &View<'a>) -> All<'a> {
         let analysis = view.analysis;
         let rows = rows(view);
-        let places = processes(view, rows.is_some());
+        let chosen = processes(view, rows.is_some());
         All {
-            totals: match is_blank(analysis) {
-                true => AllTotals::Unknown(untraced::no_totals()),
-                false => AllTotals::Known(Totals::new(&analysis.totals)),
+            totals: match is_known(analysis) {
+                true => AllTotals::Known(Totals::new(&analysis.totals)),
+                false => AllTotals::Unknown(no_totals()),
             },
-            audit: by_events(analysis, audit(analysis)).filter(|_| !is_blank(analysis)),
-            processes: Processes { analysis, places },
+            audit: by_events(analysis, audit(analysis)).filter(|_| is_known(analysis)),
+            processes: Processes { analysis, chosen },
             by: rows.as_ref().map(|(by, _)| by.name()),
             rows: rows.map(|(_, rows)| rows),
         }
@@ -297,11 +319,23 @@ pub fn render<'a>(
     out.write_all(b"\n")
 }
 
+/// Writes the document of a recording that was not traced: no report is known.
+pub fn untraced(analysis: &Analysis, out: &mut dyn io::Write) -> io::Result<()> {
+    let ask = Ask::default();
+    let view = View {
+        analysis,
+        chosen: &[],
+        file: "",
+        ask: &ask,
+    };
+    render(&view, &[], true, out)
+}
+
 /// Writes the chosen processes, a line each: the members of the document's `processes`.
 pub fn lines(view: &View<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let all = Processes {
         analysis: view.analysis,
-        places: processes(view, false),
+        chosen: processes(view, false),
     };
     for process in all.all() {
         encode::write_safe(&process, serde_json::ser::CompactFormatter, out)?;

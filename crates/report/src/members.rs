@@ -24,8 +24,8 @@ pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
     let mut rows: Vec<Members> = Vec::new();
     let mut places = BTreeMap::<String, usize>::new();
     let name = names(analysis, by, &view.ask.groups);
-    let chosen = view.chosen.iter();
-    for (at, process) in chosen.filter_map(|at| Some((*at, analysis.processes.get(*at)?))) {
+    for ix in view.chosen {
+        let process = analysis.process(*ix);
         match by {
             By::Process => rows.push(Members {
                 name: label::label(process),
@@ -38,7 +38,7 @@ pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
                 threads: vec![*ix],
             })),
             _ => {
-                let name = name(at, process);
+                let name = name(*ix);
                 let place = *places.entry(name.clone()).or_insert(rows.len());
                 match rows.get_mut(place) {
                     Some(row) => row.threads.extend_from_slice(&process.threads),
@@ -63,13 +63,12 @@ pub fn places(rows: &[Members]) -> HashMap<ThreadIx, usize> {
 
 /// The columns of a table whose rows are those of members: their name, and the pid (tid) where a row
 /// is one process (thread).
-pub fn table<'a, R: 'a>(by: By, of: impl Fn(&R) -> Option<&Members> + Copy + 'a) -> Table<'a, R> {
+pub fn table<'a, R: 'a>(by: By, of: fn(&R) -> &Members) -> Table<'a, R> {
     let id = if by == By::Thread { "tid" } else { "pid" };
-    let name = move |row: &R| of(row).map_or_else(String::new, |it| it.name.clone());
-    Table::new(by.title(), name)
-        .data("name", move |row| of(row).map(|it| it.name.clone()))
+    Table::new(by.title(), move |row| of(row).name.clone())
+        .data("name", move |row| of(row).name.clone())
         .fact(id, "pid", move |row| {
-            of(row).and_then(|it| it.pid).map_or(Cell::Empty, Cell::Id)
+            of(row).pid.map_or(Cell::Empty, Cell::Id)
         })
         .shown(matches!(by, By::Process | By::Thread))
         .last("pid")

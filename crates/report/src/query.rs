@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
+use tr_analyze::arena::Arena;
 use tr_analyze::containers::Called;
-use tr_analyze::model::{Analysis, Process, Thread, Times};
+use tr_analyze::model::{Analysis, Process, ProcessIx, Thread, Times};
 use tr_analyze::sort::Rows;
 use tr_format::event::Tgid;
 
@@ -154,6 +155,24 @@ named! {
     }
 }
 
+impl Sort {
+    /// The figure whose largest value comes first; no figure decides the order of start and pid.
+    pub(crate) fn figure(self, times: &Times, wall: u64, rss: Option<u64>, tree_cpu: u64) -> u64 {
+        match self {
+            Sort::OnCpu => times.on_cpu,
+            Sort::OffCpu => times.off_cpu(),
+            Sort::Wall => wall,
+            Sort::RunQueue => times.run_queue,
+            Sort::Sleep => times.sleep,
+            Sort::Blocked => times.blocked,
+            Sort::Unknown => times.unknown,
+            Sort::Rss => rss.unwrap_or(0),
+            Sort::TreeCpu => tree_cpu,
+            Sort::Start | Sort::Pid => 0,
+        }
+    }
+}
+
 impl By {
     /// For figures that the kernel has of whole processes: no rows of threads.
     pub fn of_processes(self) -> By {
@@ -179,7 +198,7 @@ pub struct GroupRow {
     /// The largest resident set of any.
     pub max_rss: Option<u64>,
     pub tree_cpu: u64,
-    /// The first start, in ns since the analysis's start.
+    /// The first start, in ns since the start of the recording.
     pub start: u64,
     /// The raw status of a row of one process that has exited.
     pub status: Option<u32>,
@@ -188,24 +207,22 @@ pub struct GroupRow {
 }
 
 impl Filter {
-    /// The indexes of the processes that match.
-    pub fn apply(&self, analysis: &Analysis) -> Vec<usize> {
-        // For each condition that others of a process decide about, the processes that meet it.
-        let mut sets: Vec<Vec<bool>> = Vec::new();
-        sets.extend(
-            self.pid
-                .map(|pid| with_descendants(analysis, analysis.has_pid(pid))),
-        );
+    /// The processes that match.
+    pub fn apply(&self, analysis: &Analysis) -> Vec<ProcessIx> {
+        let pid = self.pid;
+        let below = pid.map(|pid| with_descendants(analysis, analysis.has_pid(pid)));
         let step = self.step.as_ref();
-        sets.extend(step.map(|name| Steps::new(analysis).processes_in(analysis, name)));
-        sets.extend(self.container.as_ref().map(|pattern| {
+        let inside = step.map(|name| Steps::new(analysis).processes_in(analysis, name));
+        let pattern = self.container.as_ref();
+        let contained = pattern.map(|pattern| {
             let is = |it: &Called| {
                 let mut texts = [&it.name, &it.image, &it.id].into_iter();
                 texts.any(|it| pattern.is_match(it))
             };
-            let all = containers(analysis).into_iter();
-            all.map(|it| it.is_some_and(is)).collect()
-        }));
+            containers(analysis).map(|it| it.is_some_and(is))
+        });
+        let tables = [below, inside, contained];
+        let in_tables = |ix| tables.iter().flatten().all(|table| table[ix]);
         let is = |pattern: &Option<Regex>, text: &[u8]| {
             let pattern = pattern.as_ref();
             pattern.is_none_or(|pattern| pattern.is_match(text))
@@ -220,10 +237,8 @@ impl Filter {
                 && (!self.failed || exit::failed(process.status))
                 && process.wall() >= self.min
         };
-        let all = analysis.processes.iter().enumerate();
-        let is_in = |at: usize| sets.iter().all(|set| set.get(at) == Some(&true));
-        all.filter(|(at, process)| matches(process) && is_in(*at))
-            .map(|(at, _)| at)
+        let all = analysis.process_ids();
+        all.filter(|ix| matches(analysis.process(*ix)) && in_tables(*ix))
             .collect()
     }
 }
@@ -241,14 +256,14 @@ pub fn cgroup_path<'a>(analysis: &'a Analysis, process: &Process) -> Option<&'a 
 pub(crate) fn with_descendants(
     analysis: &Analysis,
     is_root: impl Fn(&Process) -> bool,
-) -> Vec<bool> {
+) -> Arena<ProcessIx, bool> {
     down(analysis, |ix, above: Option<&bool>| {
         above == Some(&true) || is_root(analysis.process(ix))
     })
 }
 
 /// The container that each process is in: its own, or that of the nearest ancestor that has one.
-pub fn containers(analysis: &Analysis) -> Vec<Option<&Called>> {
+pub fn containers(analysis: &Analysis) -> Arena<ProcessIx, Option<&Called>> {
     down(analysis, |ix, above: Option<&Option<_>>| {
         let own = analysis.process(ix).container.as_deref();
         own.or(above.copied().flatten())
@@ -256,47 +271,45 @@ pub fn containers(analysis: &Analysis) -> Vec<Option<&Called>> {
 }
 
 /// The number of recorded ancestors of each process.
-fn depths(analysis: &Analysis) -> Vec<usize> {
+fn depths(analysis: &Analysis) -> Arena<ProcessIx, usize> {
     down(analysis, |_, above| above.map_or(0, |depth| depth + 1))
 }
 
 /// The name of the container of each process.
-pub(crate) fn container_names(analysis: &Analysis) -> Vec<Option<String>> {
-    let name = |called: Option<&Called>| called.map(label::container);
-    containers(analysis).into_iter().map(name).collect()
+pub(crate) fn container_names(analysis: &Analysis) -> Arena<ProcessIx, Option<String>> {
+    containers(analysis).map(|called| called.map(label::container))
 }
 
-/// The name of a row, by the process's place.
-pub(crate) type Name<'a> = Box<dyn Fn(usize, &Process) -> String + 'a>;
-
-/// The names of the rows that processes belong to; `groups` is for [`By::Group`].
-pub(crate) fn names<'a>(analysis: &'a Analysis, by: By, groups: &'a [Group]) -> Name<'a> {
+/// What names the row that a process belongs to; `groups` is for [`By::Group`].
+pub fn names<'a>(
+    analysis: &'a Analysis,
+    by: By,
+    groups: &'a [Group],
+) -> Box<dyn Fn(ProcessIx) -> String + 'a> {
+    let process = |ix| analysis.process(ix);
     match by {
-        By::Process | By::Thread => Box::new(|_, process| label::label(process)),
-        By::Program => Box::new(|_, process| label::program(process)),
-        By::Comm => Box::new(|_, process| escape::text(process.comm.bytes())),
-        By::Cgroup => Box::new(move |_, process| {
-            cgroup_path(analysis, process).map_or("unknown".into(), escape::text)
+        By::Process | By::Thread => Box::new(move |ix| label::label(process(ix))),
+        By::Program => Box::new(move |ix| label::program(process(ix))),
+        By::Comm => Box::new(move |ix| escape::text(process(ix).comm.bytes())),
+        By::Cgroup => Box::new(move |ix| {
+            cgroup_path(analysis, process(ix)).map_or("unknown".into(), escape::text)
         }),
-        By::Group => Box::new(move |_, process| group_of(analysis, process, groups).to_owned()),
+        By::Group => Box::new(move |ix| group_of(analysis, process(ix), groups).to_owned()),
         By::Step => {
             let steps = Steps::new(analysis);
-            Box::new(move |at, _| {
-                let step = steps.of_process(analysis, at);
+            Box::new(move |ix| {
+                let step = steps.of_process(analysis, ix);
                 let step = step.and_then(|step| steps.list().get(step));
                 step.map_or(NO_STEP, |step| &step.name).to_owned()
             })
         }
         By::Container => {
-            let containers = container_names(analysis);
-            Box::new(move |at, _| {
-                let name = containers.get(at).cloned().flatten();
-                name.unwrap_or_else(|| NO_CONTAINER.to_owned())
-            })
+            let names = container_names(analysis);
+            Box::new(move |ix| names[ix].clone().unwrap_or_else(|| NO_CONTAINER.to_owned()))
         }
         By::Depth => {
             let depths = depths(analysis);
-            Box::new(move |at, _| format!("depth {}", depths.get(at).copied().unwrap_or(0)))
+            Box::new(move |ix| format!("depth {}", depths[ix]))
         }
     }
 }
@@ -304,7 +317,7 @@ pub(crate) fn names<'a>(analysis: &'a Analysis, by: By, groups: &'a [Group]) -> 
 /// The rows of a table over `processes`, sorted; `groups` is for [`By::Group`].
 pub fn rows(
     analysis: &Analysis,
-    processes: &[usize],
+    processes: &[ProcessIx],
     by: By,
     sort: Sort,
     groups: &[Group],
@@ -316,20 +329,21 @@ pub fn rows(
 /// get a label: there may be a million processes.
 pub fn first_rows(
     analysis: &Analysis,
-    processes: &[usize],
+    processes: &[ProcessIx],
     (by, sort, groups): (By, Sort, &[Group]),
     most: usize,
 ) -> (Vec<GroupRow>, usize) {
-    let process = |at: &usize| analysis.processes.get(*at);
     let mut rows: Vec<GroupRow> = match by {
         By::Process => {
-            let named = |process: &Process| of_process(analysis, process, label::label(process));
-            let places = sorted(analysis, processes, sort, most);
-            let rows = places.iter().filter_map(process).map(named).collect();
-            return (rows, processes.iter().filter_map(process).count());
+            let named = |ix: &ProcessIx| {
+                let process = analysis.process(*ix);
+                of_process(analysis, process, label::label(process))
+            };
+            let first = sorted(analysis, processes, sort, most);
+            return (first.iter().map(named).collect(), processes.len());
         }
         By::Thread => {
-            let chosen = processes.iter().filter_map(process);
+            let chosen = processes.iter().map(|ix| analysis.process(*ix));
             chosen
                 .flat_map(|process| of_threads(analysis, process))
                 .collect()
@@ -342,12 +356,16 @@ pub fn first_rows(
     (rows, all)
 }
 
-fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -> Vec<GroupRow> {
+fn grouped(
+    analysis: &Analysis,
+    processes: &[ProcessIx],
+    by: By,
+    groups: &[Group],
+) -> Vec<GroupRow> {
     let name = names(analysis, by, groups);
     let mut named = BTreeMap::<String, GroupRow>::new();
-    let chosen = processes.iter();
-    for (at, process) in chosen.filter_map(|at| Some((*at, analysis.processes.get(*at)?))) {
-        let row = of_process(analysis, process, name(at, process));
+    for ix in processes {
+        let row = of_process(analysis, analysis.process(*ix), name(*ix));
         let Some(group) = named.get_mut(&row.name) else {
             named.insert(row.name.clone(), row);
             continue;
@@ -365,21 +383,24 @@ fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -
     named.into_values().collect()
 }
 
-/// The indexes of the first `most` of `processes`, in the order of their rows.
-pub fn sorted(analysis: &Analysis, processes: &[usize], sort: Sort, most: usize) -> Vec<usize> {
-    let keyed = |(nth, at): (usize, &usize)| {
-        let process = analysis.processes.get(*at)?;
-        let row = of_process(analysis, process, String::new());
-        Some((key(sort, &row), nth, *at))
+/// The first `most` of `processes`, in the order of their rows.
+pub fn sorted(
+    analysis: &Analysis,
+    processes: &[ProcessIx],
+    sort: Sort,
+    most: usize,
+) -> Vec<ProcessIx> {
+    let keyed = |(nth, ix): (usize, &ProcessIx)| {
+        let row = of_process(analysis, analysis.process(*ix), String::new());
+        (key(sort, &row), nth, *ix)
     };
-    let mut places: Vec<(Key, usize, usize)> =
-        processes.iter().enumerate().filter_map(keyed).collect();
+    let mut places: Vec<(Key, usize, ProcessIx)> =
+        processes.iter().enumerate().map(keyed).collect();
     if most < places.len() {
         places.select_nth_unstable(most);
         places.truncate(most);
     }
-    places.sort_unstable();
-    places.into_iter().map(|(.., at)| at).collect()
+    places.into_iter().map(|(.., ix)| ix).collect()
 }
 
 /// A row's place in the sort order: the sorted value, start, pid; or pid, start.
@@ -387,23 +408,11 @@ pub fn sorted(analysis: &Analysis, processes: &[usize], sort: Sort, most: usize)
 type Key = (u64, u64, Option<u32>);
 
 fn key(sort: Sort, row: &GroupRow) -> Key {
-    let most_first = match sort {
-        Sort::OnCpu => row.times.on_cpu,
-        Sort::OffCpu => row.times.off_cpu(),
-        Sort::Wall => row.wall,
-        Sort::RunQueue => row.times.run_queue,
-        Sort::Sleep => row.times.sleep,
-        Sort::Blocked => row.times.blocked,
-        Sort::Unknown => row.times.unknown,
-        Sort::Rss => row.max_rss.unwrap_or(0),
-        Sort::TreeCpu => row.tree_cpu,
-        Sort::Start => 0,
-        Sort::Pid => {
-            let pid = row.pid.map_or(0, |pid| u64::from(pid) + 1);
-            return (pid, row.start, row.pid);
-        }
+    let first = match sort {
+        Sort::Pid => row.pid.map_or(0, |pid| u64::from(pid) + 1),
+        _ => u64::MAX - sort.figure(&row.times, row.wall, row.max_rss, row.tree_cpu),
     };
-    (u64::MAX - most_first, row.start, row.pid)
+    (first, row.start, row.pid)
 }
 
 fn of_process(analysis: &Analysis, process: &Process, name: String) -> GroupRow {
@@ -416,7 +425,7 @@ fn of_process(analysis: &Analysis, process: &Process, name: String) -> GroupRow 
         wall: process.wall(),
         max_rss: process.max_rss,
         tree_cpu: process.tree.times.on_cpu,
-        start: process.start.since(analysis.start),
+        start: process.start.since(analysis.meta.start),
         status: process.status,
         alive: process.alive,
     }
@@ -433,7 +442,7 @@ fn of_threads(analysis: &Analysis, process: &Process) -> Vec<GroupRow> {
         wall: thread.wall(),
         max_rss: None,
         tree_cpu: thread.times.on_cpu,
-        start: thread.start.since(analysis.start),
+        start: thread.start.since(analysis.meta.start),
         status: thread.status,
         alive: thread.alive,
     };

@@ -129,31 +129,33 @@ impl Style {
         }
     }
 
-    /// Writes items after a lead, in as many lines as they need.
-    pub fn items(&self, out: &mut String, lead: &str, items: &[String], between: &str) {
-        let indent = units::width(lead);
-        let mut text = lead.to_owned();
-        let mut start = lead.len();
-        let mut empty = true;
-        let line = |out: &mut String, text: &str, start: usize| {
-            let (lead, rest) = text.split_at_checked(start).unwrap_or(("", text));
-            self.wrapped(out, Paint::Plain, lead, rest.trim_end());
-        };
+    /// Writes items after a lead, in as many lines as they need; nothing if there are none.
+    pub fn items(
+        &self,
+        out: &mut String,
+        lead: &str,
+        items: impl IntoIterator<Item = impl AsRef<str>>,
+    ) {
+        const BETWEEN: &str = " · ";
+        let indent = " ".repeat(units::width(lead));
+        let mut lead = lead;
+        let mut text = String::new();
         for item in items {
-            let more = units::width(&text) + units::width(between) + units::width(item);
-            if !empty && more > self.width {
-                line(out, &text, start);
-                text = " ".repeat(indent);
-                start = indent;
-                empty = true;
+            let item = item.as_ref();
+            let used = [lead, &text, BETWEEN, item].map(units::width);
+            if !text.is_empty() && used.into_iter().sum::<usize>() > self.width {
+                self.wrapped(out, Paint::Plain, lead, text.trim_end());
+                lead = &indent;
+                text.clear();
             }
-            if !empty {
-                text.push_str(between);
+            if !text.is_empty() {
+                text.push_str(BETWEEN);
             }
             text.push_str(item);
-            empty = false;
         }
-        line(out, &text, start);
+        if !text.is_empty() {
+            self.wrapped(out, Paint::Plain, lead, text.trim_end());
+        }
     }
 
     /// Writes a bar, the time and the count for each name. `columns`: the widest

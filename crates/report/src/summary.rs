@@ -156,7 +156,7 @@ impl Summary {
         let head = format!("{command}: {}", self.outcome);
         style.wrapped(&mut out, Paint::Bold, "", &head);
         if !self.facts.is_empty() {
-            style.items(&mut out, "", &self.facts, " · ");
+            style.items(&mut out, "", &self.facts);
         }
         for failure in self.failed(|name| name.to_owned(), |text| text.to_owned()) {
             style.wrapped(&mut out, Paint::Bad, "Failed: ", &failure);
@@ -176,10 +176,10 @@ impl Summary {
             style.wrapped(&mut out, Paint::Plain, "        ", combined);
         }
         if let Some(path) = &self.path {
-            style.items(&mut out, &format!("{}: ", path.title), &path.words(), " · ");
+            style.items(&mut out, &format!("{}: ", path.title), &path.words());
         }
         if !self.steps.is_empty() {
-            style.items(&mut out, "Longest steps: ", &self.longest(), " · ");
+            style.items(&mut out, "Longest steps: ", &self.longest());
         }
         for (name, link) in links.named() {
             let _ = writeln!(out, "{name}: {}", escape::text(link.as_bytes()));

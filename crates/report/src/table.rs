@@ -57,15 +57,6 @@ impl Cell {
         value.map_or(Cell::Unknown, known)
     }
 
-    /// `Empty` for 0.
-    pub fn few(number: u64, cell: impl Fn(u64) -> Cell) -> Cell {
-        if number > 0 {
-            cell(number)
-        } else {
-            Cell::Empty
-        }
-    }
-
     /// The length of a wait; a lower bound unless both its ends are known.
     pub fn wait(ns: u64, whole: bool) -> Cell {
         if whole {
@@ -135,7 +126,10 @@ impl Cell {
     }
 
     fn is_zero(&self) -> bool {
-        matches!(self, Cell::Time(0) | Cell::Count(0) | Cell::Bytes(0))
+        matches!(
+            self,
+            Cell::Time(0) | Cell::Count(0) | Cell::Bytes(0) | Cell::Share(0, _)
+        )
     }
 }
 
@@ -230,6 +224,11 @@ impl<'a, R> Table<'a, R> {
             plain: false,
             last: Vec::new(),
         }
+    }
+
+    /// A table without names, for programs.
+    pub fn unnamed() -> Table<'a, R> {
+        Table::new("", |_| String::new())
     }
 
     /// A table of which people see the rows with another title.
@@ -624,6 +623,14 @@ impl<R> Column<'_, R> {
             true => escape::markdown(cell),
             false => escape::code(cell),
         }
+    }
+}
+
+impl<'a, R> Table<'a, &'a R> {
+    /// The first of these rows as text, below a title with their number.
+    pub fn first(self, what: &str, rows: &'a [R], most: usize, style: &Style) -> String {
+        let title = units::top(what, most, rows.len());
+        self.titled(title).text(rows.iter().take(most), style, 0)
     }
 }
 

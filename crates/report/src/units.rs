@@ -51,17 +51,13 @@ pub fn range(least: u64, most: u64) -> String {
 /// A duration and its bounds: `7.1 s (6.8 to 7.5)`.
 pub fn interval(ns: u64, (least, most): (u64, u64)) -> String {
     let value = time(ns);
-    let unit = |text: &str| text.split_once(' ').map(|(_, unit)| unit.to_owned());
-    let range = range(least, most);
-    let (low, high) = (time(least), time(most));
+    let (range, low, high) = (range(least, most), time(least), time(most));
     if low == high {
         return value;
     }
-    let same = unit(&value) == unit(&low) && unit(&value) == unit(&high);
-    let end = unit(&value).map(|unit| format!(" {unit}"));
-    let shown = end
-        .filter(|_| same)
-        .and_then(|end| range.strip_suffix(&end));
+    let unit = value.find(' ').and_then(|at| value.get(at..));
+    let unit = unit.filter(|unit| low.ends_with(unit) && high.ends_with(unit));
+    let shown = unit.and_then(|unit| range.strip_suffix(unit));
     format!("{value} ({})", shown.unwrap_or(&range))
 }
 

@@ -3,16 +3,14 @@
 
 use std::fmt::Write;
 
-use serde_json::ser::PrettyFormatter;
 use serde_json::{json, Value};
 use tr_analyze::model::Analysis;
 use tr_format::meta::Usage;
 
 use crate::ci::Ci;
-use crate::encode::{self, text as string};
-use crate::exit::{self, Exit};
+use crate::exit;
 use crate::style::{Paint, Style};
-use crate::{escape, units, warnings, who};
+use crate::{escape, units, who};
 
 /// One line for people: why nothing was traced. `None` of a trace.
 pub fn reason(analysis: &Analysis) -> Option<String> {
@@ -21,7 +19,7 @@ pub fn reason(analysis: &Analysis) -> Option<String> {
 }
 
 /// Wall time of COMMAND in ns; unknown without an end.
-fn wall(analysis: &Analysis) -> Option<u64> {
+pub(crate) fn wall(analysis: &Analysis) -> Option<u64> {
     let summary = analysis.summary.as_ref()?;
     Some(summary.end.since(analysis.meta.start))
 }
@@ -33,9 +31,8 @@ pub fn usage(analysis: &Analysis) -> Option<Usage> {
 
 /// Exit status, wall time and CPU time, as far as they are known.
 pub fn facts(analysis: &Analysis) -> Vec<String> {
-    let status = analysis.summary.as_ref().map(|summary| summary.status);
     let facts = [
-        status.map_or(Some("no end".into()), |status| status.map(exit::words)),
+        exit::of_command(analysis),
         wall(analysis).map(units::time),
         usage(analysis).map(|usage| {
             let cpu = usage.user_ns.saturating_add(usage.system_ns);
@@ -48,11 +45,10 @@ pub fn facts(analysis: &Analysis) -> Vec<String> {
 /// The file, the date and the kernel.
 pub fn origin(analysis: &Analysis, file: &str) -> [String; 4] {
     let meta = &analysis.meta;
-    let kernel: Vec<&str> = meta.kernel.split(' ').take(2).collect();
     [
         escape::text(file.as_bytes()),
         units::date(meta.start_unix()),
-        escape::text(kernel.join(" ").as_bytes()),
+        who::kernel(meta),
         "not traced".into(),
     ]
 }
@@ -63,13 +59,10 @@ pub fn text(analysis: &Analysis, file: &str, style: &Style) -> String {
     let mut out = String::new();
     let command = units::shorten(&who::recorded(&analysis.meta), style.width);
     let _ = writeln!(out, "{}", style.paint(Paint::Bold, &command));
-    style.items(&mut out, "", &facts(analysis), " · ");
-    style.items(&mut out, "", &origin(analysis, file), " · ");
+    style.items(&mut out, "", &facts(analysis));
+    style.items(&mut out, "", &origin(analysis, file));
     let reason = reason(analysis).unwrap_or_default();
-    let ci = Ci::new(&analysis.meta).words();
-    if !ci.is_empty() {
-        style.items(&mut out, "CI   ", &ci, " · ");
-    }
+    style.items(&mut out, "CI   ", Ci::new(&analysis.meta).words());
     out.push('\n');
     style.wrapped(&mut out, Paint::Bad, "Not traced   ", &reason);
     if usage.is_some() {
@@ -118,55 +111,4 @@ pub fn usage_json(usage: Option<Usage>) -> Value {
             "involuntary_switches": usage.involuntary_switches,
         })
     })
-}
-
-/// The sums over all processes where none is known.
-pub(crate) fn no_totals() -> Value {
-    json!({
-        "processes": null,
-        "threads": null,
-        "execs": null,
-        "forks": null,
-        "exits": null,
-        "on_cpu_ns": null,
-        "run_queue_ns": null,
-        "sleep_ns": null,
-        "blocked_ns": null,
-        "unknown_ns": null,
-    })
-}
-
-/// In place of the document of `tr analyze --format json`, by the same schema.
-pub fn json(analysis: &Analysis) -> serde_json::Result<String> {
-    let meta = &analysis.meta;
-    let status = analysis.summary.as_ref().and_then(|summary| summary.status);
-    let mut document = json!({
-        "schema": "tr.analysis/1",
-        "trace": {
-            "command": meta.command.iter().map(|arg| string(arg)).collect::<Vec<_>>(),
-            "exit": status.map(Exit::from),
-            "start_unix_ns": meta.start_unix(),
-            "duration_ns": wall(analysis),
-            "cpus": meta.cpus.len(),
-            "kernel": meta.kernel,
-            "events": null,
-            "lost_events": null,
-            "warnings": warnings::warnings(analysis),
-            "truncated": analysis.quality.truncated.is_some(),
-            "not_traced": meta.not_traced,
-            "usage": usage_json(usage(analysis)),
-            "quality": null,
-            "concurrency_ns": null,
-            "concurrency_unknown_ns": null,
-        },
-        "totals": no_totals(),
-        "audit": null,
-        "processes": [],
-    });
-    if let Some(ci) = Ci::new(meta).json() {
-        let trace = document.get_mut("trace").and_then(Value::as_object_mut);
-        trace.map(|trace| trace.insert("ci".to_owned(), ci));
-    }
-    let json = encode::safe(&document, PrettyFormatter::new()).map_err(serde_json::Error::io)?;
-    Ok(json + "\n")
 }

@@ -1,7 +1,8 @@
 //! The input of a report and its output formats.
 
 use serde_json::Value;
-use tr_analyze::model::{Analysis, Process};
+use tr_analyze::arena::Arena;
+use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
 use tr_format::event::{CpuId, Ktime, Tgid};
 
 use crate::query::{By, Group, Sort};
@@ -42,8 +43,8 @@ impl Ask {
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
     pub analysis: &'a Analysis,
-    /// The indexes of the processes that match the user's filters.
-    pub chosen: &'a [usize],
+    /// The processes that match the user's filters.
+    pub chosen: &'a [ProcessIx],
     pub file: &'a str,
     pub ask: &'a Ask,
 }
@@ -51,17 +52,30 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     /// The processes that match the user's filters.
     pub fn processes(&self) -> impl Iterator<Item = &'a Process> + 'a {
-        let processes = &self.analysis.processes;
-        let chosen = self.chosen.iter();
-        chosen.filter_map(|at| processes.get(*at))
+        let analysis = self.analysis;
+        self.chosen.iter().map(|ix| analysis.process(*ix))
+    }
+
+    /// Their threads.
+    pub fn threads(&self) -> impl Iterator<Item = ThreadIx> + 'a {
+        self.processes().flat_map(|it| it.threads.iter().copied())
+    }
+
+    /// The rows that CSV and JSON have.
+    pub fn asked<'r, T>(&self, rows: &'r [T]) -> impl Iterator<Item = &'r T> + use<'r, T> {
+        rows.iter().take(self.ask.most())
+    }
+
+    /// Every process matches them.
+    pub fn has_all(&self) -> bool {
+        self.chosen.len() == self.analysis.processes.len()
     }
 
     /// For each process, whether it matches the user's filters.
-    pub fn is_chosen(&self) -> Vec<bool> {
-        let mut all = vec![false; self.analysis.processes.len()];
-        for at in self.chosen {
-            all.get_mut(*at).into_iter().for_each(|it| *it = true);
-        }
+    pub fn is_chosen(&self) -> Arena<ProcessIx, bool> {
+        let all = self.analysis.process_ids();
+        let mut all: Arena<_, _> = all.map(|_| false).collect();
+        self.chosen.iter().for_each(|ix| all[*ix] = true);
         all
     }
 
@@ -82,13 +96,8 @@ pub trait Report {
     /// One table as CSV.
     fn csv(&self) -> Result<Vec<u8>, csv::Error>;
 
-    /// A limit that changed what was asked for.
-    fn warning(&self) -> Option<String> {
+    /// A limit that changed what was asked for; `text`: unless the text says it.
+    fn warning(&self, _text: bool) -> Option<String> {
         None
-    }
-
-    /// The text says what the warning says.
-    fn text_warns(&self) -> bool {
-        false
     }
 }

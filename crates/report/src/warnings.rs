@@ -47,10 +47,6 @@ pub fn warnings(analysis: &Analysis) -> Vec<String> {
     said
 }
 
-fn at(analysis: &Analysis, time: Ktime) -> String {
-    seconds(analysis.meta.start, time)
-}
-
 fn seconds(start: Ktime, time: Ktime) -> String {
     format!("{:.3} s", time.since(start) as f64 / 1e9)
 }
@@ -65,7 +61,7 @@ fn cut(analysis: &Analysis) -> Option<String> {
         return Some(format!("{why}; the rest of the recording is unknown"));
     }
     if quality.under_way {
-        let until = at(analysis, analysis.end);
+        let until = seconds(analysis.meta.start, analysis.end);
         return Some(format!(
             "the recording is under way: its events up to {until} are shown; {}",
             now::of(analysis).unwrap_or_else(|| "nothing is known yet".into())
@@ -82,7 +78,7 @@ fn cut(analysis: &Analysis) -> Option<String> {
         ),
         false => format!(
             "the trace is truncated ({why}): {CUT}; the events up to {} are shown",
-            at(analysis, analysis.end)
+            seconds(analysis.meta.start, analysis.end)
         ),
     })
 }

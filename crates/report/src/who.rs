@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde_json::{json, Value};
 use tr_analyze::dns::Lookup;
 use tr_analyze::model::{Analysis, Process, Thread, ThreadIx};
 use tr_analyze::timeline::Actor;
@@ -92,21 +92,8 @@ pub fn comm(comm: &Comm) -> String {
     escape::text(comm.bytes())
 }
 
-/// A task's name in JSON.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Named {
-    /// `thread`, `interrupt`, `outside` or `unknown`.
-    pub kind: &'static str,
-    /// The pid of a recorded thread.
-    pub pid: Option<u32>,
-    /// The tid, if it is known.
-    pub tid: Option<u32>,
-    /// The process's label of a recorded thread.
-    pub label: Option<String>,
-}
-
-/// A task's name in JSON.
-pub fn named(analysis: &Analysis, who: Actor) -> Named {
+/// A task in JSON: what it is, the tid if that is known, pid and label of a recorded one.
+pub fn named(analysis: &Analysis, who: Actor) -> Value {
     let (kind, tid, found) = match who {
         Actor::Unknown => ("unknown", None, None),
         Actor::Interrupt | Actor::SoftIrq => ("interrupt", None, None),
@@ -116,12 +103,12 @@ pub fn named(analysis: &Analysis, who: Actor) -> Named {
             ("thread", Some(thread.tid.0), Some(process))
         }
     };
-    Named {
-        kind,
-        pid: found.map(|process| process.pid.0),
-        tid,
-        label: found.map(label::label),
-    }
+    json!({
+        "kind": kind,
+        "pid": found.map(|process| process.pid.0),
+        "tid": tid,
+        "label": found.map(label::label),
+    })
 }
 
 pub(crate) fn asked_name(it: &Lookup) -> String {

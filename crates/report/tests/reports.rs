@@ -64,7 +64,7 @@ fn ask() -> Ask {
 }
 
 fn with<T>(analysis: &Analysis, ask: &Ask, run: impl FnOnce(&View) -> T) -> T {
-    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    let chosen: Vec<_> = analysis.process_ids().collect();
     run(&View {
         analysis,
         chosen: &chosen,
@@ -476,7 +476,7 @@ fn large_trees_are_fast_and_few_lines() {
             ReportKind::Tree.make(view).csv().unwrap()
         });
         assert_eq!(csv.iter().filter(|b| **b == b'\n').count() as u32, many + 1);
-        let all: Vec<usize> = (0..analysis.processes.len()).collect();
+        let all: Vec<_> = analysis.process_ids().collect();
         let rows = query::rows(&analysis, &all, By::Depth, Sort::OnCpu, &[]);
         assert_eq!(
             rows.iter().map(|row| row.count).sum::<u64>(),
@@ -662,7 +662,7 @@ fn the_first_rows_are_those_of_the_whole_table() {
     }
     worlds.push(("alike", alike));
     for (name, analysis) in &worlds {
-        let all: Vec<usize> = (0..analysis.processes.len()).collect();
+        let all: Vec<_> = analysis.process_ids().collect();
         for by in By::ALL {
             for sort in Sort::ALL {
                 let rows = query::rows(analysis, &all, by, sort, &[]);
@@ -685,7 +685,7 @@ fn the_first_rows_are_those_of_the_whole_table() {
         }
     }
     let (_, alike) = worlds.pop().unwrap();
-    let all: Vec<usize> = (0..alike.processes.len()).collect();
+    let all: Vec<_> = alike.process_ids().collect();
     let (rows, _) = query::first_rows(&alike, &all, (By::Process, Sort::Start, &[]), 20);
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
     assert!(names.is_sorted() && names[13] == "p0 (forked)" && names[14] == "p1 (forked)");

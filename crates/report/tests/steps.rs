@@ -164,8 +164,8 @@ target make all 0-900
     assert_eq!(tree(&analysis), want);
     // The compiler's programs belong to what they make, the shell before its exec to make.
     let steps = Steps::new(&analysis);
-    let name = |at: usize| {
-        let step = steps.of_process(&analysis, at).unwrap();
+    let name = |at: u32| {
+        let step = steps.of_process(&analysis, ProcessIx(at)).unwrap();
         steps.list()[step].name.clone()
     };
     assert_eq!([name(2), name(3), name(7)], ["a.o", "a.o", "x --fast"]);
@@ -177,8 +177,8 @@ target make all 0-900
         step: Some("a.o".into()),
         ..Filter::default()
     };
-    assert_eq!(filter.apply(&analysis), [1, 2, 3]);
-    let all: Vec<usize> = (0..9).collect();
+    assert_eq!(filter.apply(&analysis), [1, 2, 3].map(ProcessIx));
+    let all: Vec<_> = (0..9).map(ProcessIx).collect();
     let mut rows = query::rows(&analysis, &all, By::Step, Sort::Start, &[]);
     rows.sort_by_key(|row| row.start);
     let rows: Vec<(&str, u64)> = rows.iter().map(|row| (&*row.name, row.count)).collect();
@@ -449,7 +449,7 @@ fn the_text_tells_what_a_slow_test_waited_for() {
             }
         }
     }
-    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    let chosen: Vec<_> = analysis.process_ids().collect();
     let ask = Ask {
         limit: Some(4),
         ..Ask::default()
@@ -501,7 +501,7 @@ fn screen(lines: &[Line], statuses: &[u32]) -> String {
 }
 
 fn first_screen(analysis: &Analysis) -> String {
-    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    let chosen: Vec<_> = analysis.process_ids().collect();
     let view = View {
         analysis,
         chosen: &chosen,

@@ -9,11 +9,12 @@ use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::network::Connection;
 use tr_analyze::{analyze, Options};
 use tr_format::counters::{Counter, Counters};
-use tr_format::event::{CpuId, Ktime};
+use tr_format::event::{Argv, CpuId, Ktime};
 use tr_format::meta::{Extra, Facts, Known, Method, Origin};
 use tr_format::network::{Address, Ending, Endpoint};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
+use tr_report::query::{self, By, Sort};
 use tr_report::reports::ReportKind;
 use tr_sim::config::Config;
 use tr_sim::scenario;
@@ -279,6 +280,59 @@ fn averages_name_the_time_that_they_are_of() {
     );
     let (text, _) = report(&analysis, ReportKind::RunQueue);
     assert!(text.contains("the table leaves that time out"), "{text}");
+}
+
+/// No report tells of another machine of twice the size than the others.
+#[test]
+fn reports_tell_of_the_same_machines() {
+    let analysis = whole();
+    let (_, json) = report(&analysis, ReportKind::RunQueue);
+    let machines = json["wanted"]["machines"].as_array().unwrap().iter();
+    let machines: Vec<u64> = machines.map(|it| it["cpus"].as_u64().unwrap()).collect();
+    assert_eq!(machines[..2], [3, 4], "{json}");
+    let (text, _) = report(&analysis, ReportKind::Parallelism);
+    for cpus in machines {
+        assert!(text.contains(&format!(" of {cpus} CPUs")), "{cpus}: {text}");
+    }
+}
+
+/// Of several processes with the largest resident set, all reports name the first.
+#[test]
+fn reports_name_the_same_largest_process() {
+    let mut analysis = whole();
+    for (at, name) in [(1, "one"), (2, "two")] {
+        let process = &mut analysis.processes[at];
+        process.max_rss = Some(30 * MIB);
+        process.argv = Argv::from_args([name]);
+    }
+    let (text, _) = report(&analysis, ReportKind::Memory);
+    assert!(text.starts_with("Peak memory: 30 MiB, one"), "{text}");
+    let (text, _) = report(&analysis, ReportKind::Top);
+    assert!(text.contains("Peak memory   30 MiB in one"), "{text}");
+}
+
+/// As all other times, the starts of a span's processes are those since the recording's start.
+#[test]
+fn starts_are_those_in_the_recording() {
+    let analysis = build(&Options {
+        from: Some(20_000_000),
+        ..Options::default()
+    });
+    let chosen: Vec<_> = analysis.process_ids().collect();
+    let rows = query::rows(&analysis, &chosen, By::Process, Sort::Pid, &[]);
+    let mut rows: Vec<_> = rows.iter().map(|row| (row.pid, row.start)).collect();
+    rows.sort_unstable();
+    let processes = analysis.processes.iter();
+    let since = |start: Ktime| start.since(analysis.meta.start);
+    let mut want: Vec<_> = processes
+        .map(|it| (Some(it.pid.0), since(it.start)))
+        .collect();
+    want.sort_unstable();
+    assert_eq!(rows, want);
+    assert!(
+        want.iter().any(|(_, start)| *start > 20_000_000),
+        "{want:?}"
+    );
 }
 
 /// The path of a span begins and ends with it, not with an exec and the recording.

@@ -159,15 +159,12 @@ impl CriticalPath {
         self.segments.chunk_by(same)
     }
 
-    /// The known time of each process on the path, in ns and in the order of
-    /// [`Analysis::processes`]. Unknown time is no process's.
-    pub fn by_process(&self, analysis: &Analysis) -> Vec<u64> {
-        let mut sums: Vec<u64> = vec![0; analysis.processes.len()];
+    /// The known time of each process on the path, in ns. Unknown time is no process's.
+    pub fn by_process(&self, analysis: &Analysis) -> Arena<ProcessIx, u64> {
+        let mut sums: Arena<_, u64> = analysis.process_ids().map(|_| 0).collect();
         for segment in self.segments.iter().filter(|it| it.kind != Kind::Unknown) {
-            let process = analysis.thread(segment.thread).process;
-            if let Some(sum) = sums.get_mut(process.0 as usize) {
-                *sum = sum.saturating_add(segment.length());
-            }
+            let sum = &mut sums[analysis.thread(segment.thread).process];
+            *sum = sum.saturating_add(segment.length());
         }
         sums
     }

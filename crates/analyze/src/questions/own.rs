@@ -3,14 +3,14 @@
 use tr_format::meta::Scope;
 
 use super::critical_path;
-use crate::arena::Ix;
+use crate::arena::Arena;
 use crate::ids::ThreadIx;
 use crate::model::{Analysis, ProcessIx};
 
 /// The processes that came from COMMAND. In a recording of the whole machine the others are
 /// strangers; without COMMAND there are none.
 #[derive(Clone, Debug)]
-pub struct Own(Vec<bool>);
+pub struct Own(Arena<ProcessIx, bool>);
 
 impl Own {
     /// The processes that the recording is about.
@@ -18,24 +18,22 @@ impl Own {
         let root = critical_path::root(analysis).ok();
         match root.filter(|_| analysis.meta.scope == Scope::All) {
             Some(root) => Own::below(analysis, root),
-            None => Own(vec![true; analysis.processes.len()]),
+            None => Own(analysis.process_ids().map(|_| true).collect()),
         }
     }
 
     /// A process and its descendants.
     pub(super) fn below(analysis: &Analysis, root: ProcessIx) -> Own {
-        let mut own = vec![false; analysis.processes.len()];
+        let mut own: Arena<_, _> = analysis.process_ids().map(|_| false).collect();
         for process in analysis.below(root) {
-            if let Some(own) = own.get_mut(process.place()) {
-                *own = true;
-            }
+            own[process] = true;
         }
         Own(own)
     }
 
     /// Whether a process came from COMMAND.
     pub fn has(&self, process: ProcessIx) -> bool {
-        self.0.get(process.place()) == Some(&true)
+        self.0[process]
     }
 
     /// Whether a thread's process did.
@@ -45,11 +43,11 @@ impl Own {
 
     /// There are strangers.
     pub fn is_part(&self) -> bool {
-        self.0.contains(&false)
+        self.0.iter().any(|own| !own)
     }
 
     /// For each process, whether it came from COMMAND.
-    pub fn into_list(self) -> Vec<bool> {
+    pub fn into_table(self) -> Arena<ProcessIx, bool> {
         self.0
     }
 }

@@ -78,16 +78,17 @@ pub struct Parallelism {
 
 impl Parallelism {
     /// The CPU time in ns that so many CPUs would have given to the tasks that wanted one.
-    pub fn could_use(&self, cpus: usize) -> u64 {
-        let levels = self.demand.iter().enumerate();
+    pub fn could_use(&self, cpus: u64) -> u64 {
+        let levels = (0u64..).zip(&self.demand);
         levels.fold(0, |sum: u64, (n, ns)| {
-            sum.saturating_add(ns.saturating_mul(n.min(cpus) as u64))
+            sum.saturating_add(ns.saturating_mul(n.min(cpus)))
         })
     }
 
-    /// The time in which at least n tasks were on a CPU or waiting for one.
-    pub fn wanted(&self, n: usize) -> u64 {
-        self.demand.iter().skip(n).sum()
+    /// The time in which more tasks than so many CPUs were on one or waiting for one.
+    pub fn starved(&self, cpus: u64) -> u64 {
+        let levels = (0u64..).zip(&self.demand);
+        levels.filter(|(n, _)| *n > cpus).map(|(_, ns)| ns).sum()
     }
 }
 

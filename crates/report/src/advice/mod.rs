@@ -210,7 +210,7 @@ impl Advised {
 
 /// The changes. None without a critical path, and with filters: they speak about the whole.
 pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> Advised {
-    if view.chosen.len() < view.analysis.processes.len() {
+    if !view.has_all() {
         return Advised::default();
     }
     let facts = Facts::new(view, path);

@@ -15,7 +15,7 @@ mod thrift;
 use std::io;
 
 use sha2::{Digest, Sha256};
-use tr_analyze::model::Analysis;
+use tr_analyze::model::{Analysis, ProcessIx};
 use tr_format::meta::Metadata;
 
 use crate::ci::Ci;
@@ -112,7 +112,7 @@ fn day(unix: u64) -> String {
 
 /// The tables of a run, [`MARKER`] last. The analysis has a timeline; `chosen` are the processes
 /// that may have rows of their own.
-pub fn tables(analysis: &Analysis, chosen: &[usize], place: &Place) -> Vec<Table> {
+pub fn tables(analysis: &Analysis, chosen: &[ProcessIx], place: &Place) -> Vec<Table> {
     reduce::tables(analysis, chosen, place)
 }
 

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use tr_analyze::critical_path::{self, CriticalPath};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::machine::Samples;
-use tr_analyze::model::{self, Analysis};
+use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::sort::Rows;
 use tr_format::ci::QUEUED_AT;
 use tr_format::counters::Counter;
@@ -34,7 +34,7 @@ const PROCESSES: usize = 400;
 const COMMAND: usize = 200;
 
 /// The tables of a run, that of the runs last.
-pub fn tables(analysis: &Analysis, chosen: &[usize], place: &Place) -> Vec<Table> {
+pub fn tables(analysis: &Analysis, chosen: &[ProcessIx], place: &Place) -> Vec<Table> {
     let path = critical_path::of(analysis).ok();
     let (steps, steps_left_out) = steps(analysis, path.as_ref(), &place.run);
     let (processes, processes_left_out) = processes(analysis, chosen, path.as_ref(), &place.run);
@@ -264,22 +264,20 @@ fn programs(analysis: &Analysis, run: &str) -> Vec<Program> {
 /// The longest of the chosen processes, and the number of those that the limit leaves out.
 fn processes(
     analysis: &Analysis,
-    chosen: &[usize],
+    chosen: &[ProcessIx],
     path: Option<&CriticalPath>,
     run: &str,
 ) -> (Vec<Process>, u64) {
     let on_path = path.map(|path| path.by_process(analysis));
-    let all = chosen
-        .iter()
-        .filter_map(|at| Some((*at, analysis.processes.get(*at)?)));
-    let mut all: Vec<(usize, &model::Process)> = all.collect();
-    all.order_by_key(|(at, process)| (Reverse(process.wall()), *at));
+    let mut all = chosen.to_vec();
+    all.order_by_key(|ix| (Reverse(analysis.process(*ix).wall()), *ix));
     let left_out = all.len().saturating_sub(PROCESSES);
     all.truncate(PROCESSES);
-    all.sort_unstable_by_key(|(at, _)| *at);
+    all.sort_unstable();
     let cwd = cwd(analysis);
     let containers = query::containers(analysis);
-    let rows = all.into_iter().map(|(at, process)| {
+    let rows = all.into_iter().map(|ix| {
+        let process = analysis.process(ix);
         let (exit_code, exit_signal) = ended(process.status);
         let pids = normal::pids(analysis, process);
         let times = &process.times;
@@ -296,11 +294,11 @@ fn processes(
             sleep_ns: times.sleep_known(),
             blocked_ns: times.blocked_known(),
             unknown_ns: times.unknown,
-            path_ns: on_path.as_ref().and_then(|sums| sums.get(at).copied()),
+            path_ns: on_path.as_ref().map(|sums| sums[ix]),
             max_rss_bytes: process.max_rss,
             exit_code,
             exit_signal,
-            container: containers.get(at).copied().flatten().map(label::container),
+            container: containers[ix].map(label::container),
         }
     });
     (rows.collect(), left_out as u64)

@@ -69,7 +69,7 @@ impl Diff {
         style.line(out, &self.title(style.width));
         for (lead, runs) in [("base  ", &self.base), ("new   ", &self.new)] {
             let files: Vec<String> = runs.iter().map(|run| run.file.clone()).collect();
-            style.items(out, lead, &files, " · ");
+            style.items(out, lead, &files);
         }
         style.wrapped(out, Paint::Dim, "", &self.statistic());
     }

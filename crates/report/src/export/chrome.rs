@@ -16,9 +16,8 @@ pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"[\n")?;
     let mut first = true;
     let programs = Programs::new(view.analysis);
-    let chosen = view.chosen.iter();
-    for process in chosen.filter_map(|at| u32::try_from(*at).ok()) {
-        for event in events(view, ProcessIx(process), &programs) {
+    for process in view.chosen {
+        for event in events(view, *process, &programs) {
             if !std::mem::take(&mut first) {
                 out.write_all(b",\n")?;
             }

@@ -11,7 +11,6 @@ mod stacks;
 
 use std::io::{self, Write};
 
-use tr_analyze::model::{Analysis, ProcessIx};
 use tr_format::reader::Trace;
 
 use crate::names::named;
@@ -86,15 +85,4 @@ impl Format {
     pub fn is_otlp(self) -> bool {
         matches!(self, Format::Otlp | Format::OtlpJson)
     }
-}
-
-/// The most processes of a stack: those of a chain of 50,000, each with a stack of its own, would
-/// take 30 GB.
-const DEEPEST: usize = 256;
-
-/// A process and its parents, the outermost one first; of many the nearest ones.
-fn lineage(analysis: &Analysis, process: ProcessIx) -> Vec<ProcessIx> {
-    let mut line: Vec<ProcessIx> = analysis.lineage(process).take(DEEPEST).collect();
-    line.reverse();
-    line
 }

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use tr_analyze::kinds::Kind;
-use tr_analyze::model::{Analysis, Basis, ThreadIx};
+use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
 use tr_format::counters::{Counter, Unit};
 use tr_format::event::{Ktime, Tgid, Tid};
 use tr_format::reader::Trace;
@@ -58,13 +58,8 @@ pub fn write(view: &View<'_>, trace: &Trace, shown: Shown, out: &mut dyn Write) 
         first: true,
     };
     let analysis = view.analysis;
-    let long = |at: &&usize| {
-        analysis
-            .processes
-            .get(**at)
-            .is_some_and(|it| it.wall() >= shown.detail)
-    };
-    let long: Vec<usize> = view.chosen.iter().filter(long).copied().collect();
+    let long = |ix: &&ProcessIx| analysis.process(**ix).wall() >= shown.detail;
+    let long: Vec<ProcessIx> = view.chosen.iter().filter(long).copied().collect();
     let long = View {
         chosen: &long,
         ..*view

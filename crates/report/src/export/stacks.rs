@@ -1,62 +1,61 @@
 //! Processes as stacks: folded lines, and the file of speedscope.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use serde_json::json;
-use tr_analyze::model::{Analysis, Process};
+use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_format::stack::Doing;
 
-use super::{lineage, Weight};
+use super::Weight;
 use crate::frames::Names;
 use crate::label;
 use crate::units;
 use crate::view::View;
 
+/// The most processes of a stack: those of a chain of 50,000, each with a stack of its own, would
+/// take 30 GB.
+const DEEPEST: usize = 256;
+
 /// The sums of equal stacks of names, in ns.
-fn stacks(view: &View<'_>, weight: Weight) -> BTreeMap<Vec<String>, u64> {
-    let analysis = view.analysis;
-    let mut sums: BTreeMap<Vec<String>, u64> = BTreeMap::new();
-    let ids: Vec<_> = analysis.process_ids().collect();
-    let doing = match weight {
-        Weight::Stacks => Some(Doing::OnCpu),
-        Weight::Waits => Some(Doing::OffCpu),
-        Weight::Cpu | Weight::Wall | Weight::Waiting => None,
-    };
-    if let Some(doing) = doing {
-        return of_functions(view, doing);
+type Sums = BTreeMap<Vec<String>, u64>;
+
+fn stacks(view: &View<'_>, weight: Weight) -> Sums {
+    match weight {
+        Weight::Cpu => of_processes(view, |process| process.times.on_cpu),
+        Weight::Wall => of_processes(view, |process| own_wall(view.analysis, process)),
+        Weight::Waiting => of_processes(view, |process| process.times.off_cpu()),
+        Weight::Stacks => of_functions(view, Doing::OnCpu),
+        Weight::Waits => of_functions(view, Doing::OffCpu),
     }
-    for ix in view.chosen.iter().filter_map(|at| ids.get(*at)) {
-        let ns = of(analysis, analysis.process(*ix), weight);
+}
+
+/// Of processes under their parents.
+fn of_processes(view: &View<'_>, weight: impl Fn(&Process) -> u64) -> Sums {
+    let mut sums = Sums::new();
+    for ix in view.chosen {
+        let ns = weight(view.analysis.process(*ix));
         if ns > 0 {
-            let line = lineage(analysis, *ix);
-            let names = line.iter().map(|ix| name(analysis.process(*ix)));
-            let sum = sums.entry(names.collect()).or_default();
+            let sum = sums.entry(lineage(view.analysis, *ix)).or_default();
             *sum = sum.saturating_add(ns);
         }
     }
     sums
 }
 
-/// The sums of equal stacks of processes and, under them, of functions, in ns.
-fn of_functions(view: &View<'_>, doing: Doing) -> BTreeMap<Vec<String>, u64> {
+/// Of functions under their processes.
+fn of_functions(view: &View<'_>, doing: Doing) -> Sums {
     let analysis = view.analysis;
-    let ids: Vec<_> = analysis.process_ids().collect();
-    let chosen: HashSet<_> = view.chosen.iter().filter_map(|at| ids.get(*at)).collect();
+    let chosen = view.is_chosen();
     let mut names = Names::new(&analysis.stacks);
-    let mut sums: BTreeMap<Vec<String>, u64> = BTreeMap::new();
-    for it in analysis
-        .stacks
-        .samples
-        .iter()
-        .filter(|it| it.doing == doing)
-    {
+    let mut sums = Sums::new();
+    let samples = analysis.stacks.samples.iter();
+    for it in samples.filter(|it| it.doing == doing) {
         let process = analysis.thread(it.thread).process;
-        if !chosen.contains(&process) {
+        if !chosen[process] {
             continue;
         }
-        let line = lineage(analysis, process).into_iter();
-        let mut stack: Vec<String> = line.map(|ix| name(analysis.process(ix))).collect();
+        let mut stack = lineage(analysis, process);
         if it.cut {
             stack.push("[cut]".to_owned());
         }
@@ -69,30 +68,28 @@ fn of_functions(view: &View<'_>, doing: Doing) -> BTreeMap<Vec<String>, u64> {
     sums
 }
 
-/// A process's name as a frame. Semicolons separate frames.
-fn name(process: &Process) -> String {
-    units::shorten(&label::label(process), 200).replace(';', ",")
+/// The frames of a process and its parents, the outermost one first; of many the nearest ones.
+/// Semicolons separate frames.
+fn lineage(analysis: &Analysis, process: ProcessIx) -> Vec<String> {
+    let label = |ix| units::shorten(&label::label(analysis.process(ix)), 200);
+    let line = analysis.lineage(process).take(DEEPEST);
+    let mut line: Vec<String> = line.map(|ix| label(ix).replace(';', ",")).collect();
+    line.reverse();
+    line
 }
 
-fn of(analysis: &Analysis, process: &Process, weight: Weight) -> u64 {
-    let times = &process.times;
-    match weight {
-        Weight::Cpu => times.on_cpu,
-        Weight::Waiting => times.off_cpu(),
-        Weight::Wall => {
-            let mut covered = 0;
-            let mut until = process.start;
-            // In order of start.
-            for child in &process.children {
-                let child = analysis.process(*child);
-                let (from, to) = (child.start.max(until), child.end.min(process.end));
-                covered += to.since(from);
-                until = until.max(to);
-            }
-            process.wall().saturating_sub(covered)
-        }
-        Weight::Stacks | Weight::Waits => 0,
+/// A process's wall time without that of its children.
+fn own_wall(analysis: &Analysis, process: &Process) -> u64 {
+    let mut covered = 0;
+    let mut until = process.start;
+    // In order of start.
+    for child in &process.children {
+        let child = analysis.process(*child);
+        let (from, to) = (child.start.max(until), child.end.min(process.end));
+        covered += to.since(from);
+        until = until.max(to);
     }
+    process.wall().saturating_sub(covered)
 }
 
 /// A line for each stack: frames with semicolons between, a blank, the weight in µs.

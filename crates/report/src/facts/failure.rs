@@ -8,6 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use tr_analyze::arena::Arena;
 use tr_analyze::containers::Called;
 use tr_analyze::critical_path;
 use tr_analyze::memory::killed;
@@ -107,15 +108,14 @@ enum Rank {
 }
 
 impl Failures {
-    /// The failures of these processes, by their places: of a recording of the whole machine those
+    /// The failures of these processes: of a recording of the whole machine those
     /// of COMMAND's. `judged`: the recording's steps, where they are known already.
-    pub fn new(analysis: &Analysis, chosen: &[usize], judged: Option<&Judged<'_>>) -> Failures {
+    pub fn new(analysis: &Analysis, chosen: &[ProcessIx], judged: Option<&Judged<'_>>) -> Failures {
         let root = critical_path::root(analysis).ok();
         let sure = Sure::new(analysis);
         let is_any =
             |ix: &ProcessIx| fails(analysis.process(*ix)) || sure.out_of_memory.contains_key(ix);
-        let chosen = chosen.iter().map(|at| ProcessIx(*at as u32));
-        let failed: Vec<ProcessIx> = chosen.filter(is_any).collect();
+        let failed: Vec<ProcessIx> = chosen.iter().copied().filter(is_any).collect();
         let marked = analysis.marks.len() + analysis.imported.len() > 0;
         if failed.is_empty() && !marked {
             return Failures::default();
@@ -134,7 +134,7 @@ struct Sure<'a> {
     /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
     out_of_memory: BTreeMap<ProcessIx, Option<u64>>,
     /// The container that each process is in, if any was killed.
-    containers: Vec<Option<&'a Called>>,
+    containers: Option<Arena<ProcessIx, Option<&'a Called>>>,
     /// The recording tells such kills: another one is on purpose.
     kills_told: bool,
     /// The limit of the memory of COMMAND's cgroup, in bytes.
@@ -146,10 +146,7 @@ impl<'a> Sure<'a> {
     fn new(analysis: &'a Analysis) -> Sure<'a> {
         let killed = killed(analysis).map(|it| (it.process, it.resident));
         let out_of_memory: BTreeMap<_, _> = killed.gather();
-        let containers = match out_of_memory.is_empty() {
-            true => Vec::new(),
-            false => query::containers(analysis),
-        };
+        let containers = (!out_of_memory.is_empty()).then(|| query::containers(analysis));
         Sure {
             out_of_memory,
             containers,
@@ -168,7 +165,7 @@ impl<'a> Sure<'a> {
                 false => end,
             };
         };
-        let container = self.containers.get(ix.0 as usize).copied().flatten();
+        let container = self.containers.as_ref().and_then(|it| it[ix]);
         let limit = self
             .limit
             .filter(|limit| container.is_none() && resident.is_none_or(|it| it <= *limit));
@@ -229,8 +226,7 @@ impl Tests {
             let inside = above(&within) || is_test(step);
             within.extend(Some(at).filter(|_| inside));
             // One that a program reports is as it says.
-            let expected = step.process.and_then(|ix| expected.get(ix.0 as usize));
-            let tolerated = around || expected == Some(&true);
+            let tolerated = around || step.process.is_some_and(|ix| expected[ix]);
             let counts = step.failed() && (!tolerated || step.result.is_some());
             if counts && (is_test(step) || step.result.is_some()) {
                 failed.push(at);
@@ -245,18 +241,15 @@ impl Tests {
             above == Some(&true) || configures && !fails(process)
         });
         let is_in = |ix: &ProcessIx, of: &HashSet<StepIx>| {
-            let step = steps.of_process(analysis, ix.0 as usize);
+            let step = steps.of_process(analysis, *ix);
             step.is_some_and(|step| of.contains(&step))
         };
-        let is_below = |ix: &ProcessIx| below.get(ix.0 as usize) == Some(&true);
         let all = || analysis.process_ids();
         failed.retain(|at| !has_inner.contains(at));
         Tests {
             failed,
             is_failed,
-            is_asked: all()
-                .filter(|ix| is_in(ix, &asked) || is_below(ix))
-                .collect(),
+            is_asked: all().filter(|ix| is_in(ix, &asked) || below[*ix]).collect(),
             is_within: all().filter(|ix| is_in(ix, &within)).collect(),
         }
     }
@@ -272,9 +265,9 @@ struct Finder<'a> {
     /// The processes whose children that failed are tries of one command line, or one job beside others.
     alike: BTreeSet<ProcessIx>,
     /// For each process, whether its failure leads to the root's.
-    leads: Vec<bool>,
+    leads: Arena<ProcessIx, bool>,
     /// For each process, whether the signal that killed it was sent to what is above it, too.
-    with: Vec<bool>,
+    with: Arena<ProcessIx, bool>,
 }
 
 impl<'a> Finder<'a> {
@@ -320,8 +313,8 @@ impl<'a> Finder<'a> {
             root,
             failures,
             alike,
-            leads: Vec::new(),
-            with: Vec::new(),
+            leads: Arena::default(),
+            with: Arena::default(),
         };
         finder.with = down(analysis, |ix, above: Option<&bool>| {
             let process = analysis.process(ix);
@@ -363,7 +356,6 @@ impl<'a> Finder<'a> {
             let parent = self.analysis.process(ix).parent;
             above == Some(&true) || parent.is_some_and(|ix| timed_out(self.analysis.process(ix)))
         });
-        let is_killed = |ix: ProcessIx| killed.get(ix.0 as usize) == Some(&true);
         let answered = down(self.analysis, |ix, above: Option<&bool>| {
             let process = self.analysis.process(ix);
             let parent = process.parent.map(|ix| self.analysis.process(ix));
@@ -373,16 +365,16 @@ impl<'a> Finder<'a> {
         for ix in failed.iter().filter(|ix| !in_chain.contains(ix)) {
             match self.rank(*ix) {
                 _ if self.is_with(*ix) => calm.push(*ix),
-                Some(Rank::Reason) if is_killed(*ix) => calm.push(*ix),
+                Some(Rank::Reason) if killed[*ix] => calm.push(*ix),
                 Some(rank) => found.push((rank, self.uppermost(*ix))),
                 // A failed test has a line by its step.
                 None if self.tests.is_failed.contains(ix) => {}
                 None => {
                     calm.push(*ix);
-                    match answered.get(ix.0 as usize) {
-                        _ if !self.sure.own.has(*ix) || is_killed(*ix) => {}
-                        Some(true) => tolerated += 1,
-                        _ => unclear.push(*ix),
+                    match answered[*ix] {
+                        _ if !self.sure.own.has(*ix) || killed[*ix] => {}
+                        true => tolerated += 1,
+                        false => unclear.push(*ix),
                     }
                 }
             }
@@ -604,7 +596,7 @@ impl<'a> Finder<'a> {
                 let longest = inside.max_by_key(|(step, _)| (step.wall(), Reverse(step.from)));
                 // Of a process that a suite started, whose tests the recording does not tell: the suite.
                 let around = it.process.and_then(|ix| {
-                    let step = judged.steps.of_process(self.analysis, ix.0 as usize);
+                    let step = judged.steps.of_process(self.analysis, ix);
                     let mut around = judged.steps.around(step);
                     around.find(|at| verdicts.told(*at).is_some() && !shown.contains(at))
                 });
@@ -654,7 +646,8 @@ impl<'a> Finder<'a> {
                 false => rank,
             });
         }
-        (self.leads(ix) && !self.tests.is_failed.contains(&ix)).then_some(Rank::Reason)
+        let leads = self.leads[ix] && !self.tests.is_failed.contains(&ix);
+        leads.then_some(Rank::Reason)
     }
 
     /// A process, which may have been killed with what was below it.
@@ -739,7 +732,7 @@ impl<'a> Finder<'a> {
     }
 
     fn is_with(&self, ix: ProcessIx) -> bool {
-        self.with.get(ix.0 as usize) == Some(&true)
+        self.with[ix]
     }
 
     fn fails(&self, ix: ProcessIx) -> bool {
@@ -891,7 +884,7 @@ fn is_killed_itself(process: &Process) -> bool {
 
 /// For each process whether the test runner above it passed: a test that failed there was to fail (`WILL_FAIL` of
 /// ctest, `should_fail` of meson), or has passed since.
-fn expected(analysis: &Analysis) -> Vec<bool> {
+fn expected(analysis: &Analysis) -> Arena<ProcessIx, bool> {
     let passes = down(analysis, |ix, above: Option<&bool>| {
         let process = analysis.process(ix);
         match role(process) {
@@ -900,8 +893,7 @@ fn expected(analysis: &Analysis) -> Vec<bool> {
         }
     });
     let parents = analysis.processes.iter().map(|it| it.parent);
-    let above = parents.map(|ix| passes.get(ix?.0 as usize).copied());
-    above.map(Option::unwrap_or_default).collect()
+    parents.map(|ix| ix.is_some_and(|ix| passes[ix])).collect()
 }
 
 /// A tool whose failure is that of a job or a test: nobody asks by it.

@@ -133,6 +133,14 @@ impl Resident {
     }
 }
 
+/// The process with the largest resident set, and that in bytes; of equal ones the first.
+pub(crate) fn largest<'a>(
+    processes: impl Iterator<Item = &'a Process>,
+) -> Option<(u64, &'a Process)> {
+    let known = processes.filter_map(|it| Some((it.max_rss.filter(|rss| *rss > 0)?, it)));
+    known.max_by_key(|(rss, it)| (*rss, Reverse((it.start, it.pid))))
+}
+
 /// The figures of a whole recording.
 pub(crate) fn totals(analysis: &Analysis, threads: &[ThreadIx]) -> MemorySum {
     sum(analysis, threads, &facts(analysis))

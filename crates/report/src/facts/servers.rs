@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use tr_analyze::arena::Arena;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::servers::Server;
@@ -36,8 +37,7 @@ pub(crate) fn words(analysis: &Analysis, path: Option<&CriticalPath>) -> Vec<Str
     let of = owners(analysis);
     for segment in path.iter().flat_map(|path| &path.segments) {
         let process = analysis.thread(segment.thread).process;
-        let server = of.get(process.0 as usize).copied().flatten();
-        let name = server.map(|ix| label::server(analysis.process(ix)));
+        let name = of[process].map(|ix| label::server(analysis.process(ix)));
         if let Some(sum) = name.and_then(|name| sums.get_mut(&name)) {
             sum.path = sum.path.saturating_add(segment.length());
         }
@@ -75,7 +75,7 @@ pub(crate) fn other(analysis: &Analysis, server: &Server) -> Option<String> {
 }
 
 /// The server that a process is, or a descendant of, the next one above; by process.
-fn owners(analysis: &Analysis) -> Vec<Option<ProcessIx>> {
+fn owners(analysis: &Analysis) -> Arena<ProcessIx, Option<ProcessIx>> {
     let servers: HashSet<ProcessIx> = analysis.servers.iter().map(|it| it.process).collect();
     down(analysis, |ix, above: Option<&Option<ProcessIx>>| {
         let own = Some(ix).filter(|ix| servers.contains(ix));

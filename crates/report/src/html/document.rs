@@ -97,10 +97,7 @@ object! {
         file: String = escape::text(file.as_bytes()),
         command: String = who::recorded(&analysis.meta),
         // COMMAND's status in words; `None` without COMMAND.
-        result: Option<String> = match &analysis.summary {
-            Some(summary) => summary.status.map(exit::words),
-            None => Some("no end".into()),
-        },
+        result: Option<String> = exit::of_command(analysis),
         failed: bool = analysis.summary.as_ref().is_none_or(|s| exit::failed(s.status)),
         date: String = units::date(analysis.meta.start_unix()),
         host: String = escape::text(analysis.meta.host.as_bytes()),
@@ -381,20 +378,25 @@ fn counters(analysis: &Analysis) -> Counters {
     columns
 }
 
+columns!(Pieces(step: &Step) {
+    thread: u32 = step.thread,
+    length: u64 = step.length,
+    // The places in `shares`.
+    share: u32 = step.share,
+    // The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of
+    // a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's
+    // end, 7 a job slot.
+    then: u8 = step.then,
+    // 1: no event shows the segment, or its transition to the next one.
+    inferred: u8 = step.inferred.into(),
+});
+
 /// The critical path: consecutive segments.
-#[derive(Default, Serialize)]
+#[derive(Serialize)]
 struct Path {
     from: u64,
-    thread: Vec<u32>,
-    length: Vec<u64>,
-    /// The places in `shares`.
-    share: Vec<u32>,
-    /// The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of
-    /// a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's
-    /// end, 7 a job slot.
-    then: Vec<u8>,
-    /// 1: no event shows the segment, or its transition to the next one.
-    inferred: Vec<u8>,
+    #[serde(flatten)]
+    pieces: Pieces,
     /// The name, the time, the number of stays, and the place in `states`.
     shares: Vec<(String, u64, u64, usize)>,
 }
@@ -410,7 +412,7 @@ pub fn document(
     let mut threads = Threads::default();
     let mut execs = Execs::default();
     let steps = Chosen::new(analysis);
-    let everything: Vec<usize> = (0..analysis.processes.len()).collect();
+    let everything: Vec<ProcessIx> = analysis.process_ids().collect();
     let view = View {
         analysis,
         chosen: &everything,
@@ -427,9 +429,10 @@ pub fn document(
     let shown = advised.to_change().count();
     let mut before = 0;
     let containers = query::container_names(analysis);
-    for (at, process) in analysis.processes.iter().enumerate() {
-        let step = steps.row_of(analysis, at);
-        let container = containers.get(at).and_then(Option::as_deref);
+    for ix in &everything {
+        let process = analysis.process(*ix);
+        let step = steps.row_of(analysis, *ix);
+        let container = containers[*ix].as_deref();
         processes.push(analysis, process, (before, step, container), &mut strings);
         before = process.start.since(zero);
         let of = process.threads.iter().filter(|_| !alone(analysis, process));
@@ -512,23 +515,15 @@ fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
     let (shares, parts) = path::with_parts(analysis, &groups, path);
     let of: BTreeMap<Part, u32> = shares.iter().map(|it| it.part).zip(0..).collect();
     let of = parts.iter().map(|part| of.get(part).copied().unwrap_or(0));
-    let all = steps(path, of);
-    let mut columns = Path {
+    let mut pieces = Pieces::default();
+    steps(path, of).iter().for_each(|step| pieces.push(step));
+    let shares = shares.into_iter();
+    let shares = shares.map(|it| (it.name, it.time, it.count, kinds::state(it.part.kind)));
+    Path {
         from: path.from.since(analysis.meta.start),
-        shares: shares
-            .into_iter()
-            .map(|it| (it.name, it.time, it.count, kinds::state(it.part.kind)))
-            .collect(),
-        ..Path::default()
-    };
-    for step in all {
-        columns.thread.push(step.thread);
-        columns.length.push(step.length);
-        columns.share.push(step.share);
-        columns.then.push(step.then);
-        columns.inferred.push(step.inferred.into());
+        pieces,
+        shares: shares.collect(),
     }
-    columns
 }
 
 /// A segment of the path in the page.

@@ -23,15 +23,11 @@ pub fn ticks(out: &mut String, whole: u64) {
         true => 1_000,
         false => fits.unwrap_or(longest),
     };
-    for factor in [2, 5, 10].into_iter().cycle() {
+    for (times, part) in [(2, 1), (5, 2), (2, 1)].into_iter().cycle() {
         if whole / step <= 10 {
             break;
         }
-        step = match factor {
-            2 => step * 2,
-            5 => step / 2 * 5,
-            _ => step * 2,
-        };
+        step = step / part * times;
     }
     out.push_str("<svg class=\"ticks\" height=\"18\" aria-hidden=\"true\">");
     let mut at = 0;

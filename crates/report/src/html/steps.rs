@@ -120,7 +120,7 @@ impl<'a> Chosen<'a> {
     }
 
     /// The row of the innermost step that a process was in at its end.
-    pub fn row_of(&self, analysis: &Analysis, process: usize) -> Option<u32> {
+    pub fn row_of(&self, analysis: &Analysis, process: ProcessIx) -> Option<u32> {
         let step = self.judged.steps.of_process(analysis, process)?;
         *self.row_of.get(step)?
     }
@@ -132,7 +132,7 @@ impl<'a> Chosen<'a> {
         analysis: &Analysis,
         needs: &[(ProcessIx, Vec<ProcessIx>)],
     ) -> BTreeMap<u32, BTreeSet<u32>> {
-        let row = |process: &ProcessIx| self.row_of(analysis, process.0 as usize);
+        let row = |process: &ProcessIx| self.row_of(analysis, *process);
         let list = self.judged.steps.list();
         let around = |at: &usize| *self.row_of.get(list.get(*at)?.parent?)?;
         let holds: BTreeSet<u32> = self.rows.iter().filter_map(around).gather();

@@ -167,8 +167,9 @@ impl Pipeline {
         })
         .column("wait before", |link| Cell::Time(link.wait))
         .column("for a runner", |link| {
-            Cell::few(job(link).map_or(0, |job| job.queued), Cell::Time)
+            Cell::Time(job(link).map_or(0, |job| job.queued))
         })
+        .few()
         .shown(self.jobs.iter().any(|job| job.queued > 0))
         .column("length", |link| {
             job(link).map_or(Cell::Unknown, |job| Cell::Time(job.length()))

@@ -31,7 +31,7 @@ impl<'a> AdviceReport<'a> {
 
     fn table(&self) -> Table<'_, &Advice> {
         let pid = |ix: &ProcessIx| self.view.analysis.process(*ix).pid.0;
-        Table::new("", |_| String::new())
+        Table::unnamed()
             .data("kind", |advice: &&Advice| advice.kind.name())
             .data("gain_at_least_ns", |advice| advice.at_least)
             .data("gain_at_most_ns", |advice| advice.gain)

@@ -23,7 +23,8 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::ser::CompactFormatter;
-use tr_analyze::model::Process;
+use tr_analyze::arena::Arena;
+use tr_analyze::model::{Process, ProcessIx};
 use tr_format::event::CgroupId;
 
 use crate::encode;
@@ -64,7 +65,7 @@ pub fn render(view: &View, series: &Series) -> io::Result<Vec<u8>> {
     }
     values.sort_unstable();
     let mut values = values.into_iter().peekable();
-    let mut stream = Stream::new(view, series);
+    let mut stream = Stream::new(view);
     // The end of the last interval that was written.
     let mut open = None;
     let ts = |out: &mut Vec<u8>, ns| writeln!(out, "{{\"ts\": {}}},", decimal(ns, 9));
@@ -97,51 +98,38 @@ pub fn render(view: &View, series: &Series) -> io::Result<Vec<u8>> {
 /// The processes and cgroups that the stream has named.
 struct Stream<'v, 'a> {
     view: &'v View<'a>,
-    series: &'v Series<'a>,
-    /// The index of each process among the lines.
-    lines: Vec<Option<usize>>,
+    /// The number of chosen processes that were come to.
     next: usize,
-    named: Vec<bool>,
+    /// The chosen processes that have no name yet.
+    unnamed: Arena<ProcessIx, bool>,
     cgroups: BTreeSet<CgroupId>,
 }
 
 impl<'v, 'a> Stream<'v, 'a> {
-    fn new(view: &'v View<'a>, series: &'v Series<'a>) -> Stream<'v, 'a> {
-        let mut lines = vec![None; view.analysis.processes.len()];
-        for (line, at) in view.chosen.iter().enumerate() {
-            if let Some(slot) = lines.get_mut(*at) {
-                *slot = Some(line);
-            }
-        }
+    fn new(view: &'v View<'a>) -> Stream<'v, 'a> {
         Stream {
             view,
-            series,
-            lines,
             next: 0,
-            named: vec![false; series.lines.len()],
+            unnamed: view.is_chosen(),
             cgroups: BTreeSet::new(),
         }
     }
 
     /// Names the processes that started before `end`, in ns of the recording.
     fn until(&mut self, out: &mut Vec<u8>, end: u64) -> io::Result<()> {
-        let zero = self.view.analysis.meta.start;
-        while let Some(line) = self.series.lines.get(self.next) {
-            if line.process.start.since(zero) >= end {
+        let analysis = self.view.analysis;
+        while let Some(ix) = self.view.chosen.get(self.next) {
+            if self.view.since(analysis.process(*ix).start) >= end {
                 break;
             }
             // Its unnamed ancestors come before it.
             let mut unnamed = Vec::new();
-            let mut at = Some(self.next);
-            while let Some(line) = at {
-                match self.named.get_mut(line) {
-                    Some(named) if !*named => *named = true,
-                    _ => break,
-                }
-                let process = self.series.lines.get(line).map(|line| line.process);
-                unnamed.extend(process);
-                let parent = process.and_then(|process| process.parent);
-                at = parent.and_then(|ix| self.lines.get(ix.0 as usize).copied().flatten());
+            let mut at = Some(*ix);
+            while let Some(ix) = at.filter(|ix| self.unnamed[*ix]) {
+                self.unnamed[ix] = false;
+                let process = analysis.process(ix);
+                unnamed.push(process);
+                at = process.parent;
             }
             for process in unnamed.into_iter().rev() {
                 self.name(out, process)?;

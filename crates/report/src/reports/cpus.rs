@@ -7,8 +7,9 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{json, Value};
+use tr_analyze::arena::Arena;
 use tr_analyze::contention::{Contention, Division};
-use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_analyze::own::Own;
 use tr_analyze::sort::Rows;
 use tr_analyze::timeline::{Actor, Bucket};
@@ -112,27 +113,23 @@ impl Cpus {
     }
 
     fn sum(&self) -> Cpu {
-        let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
-        let zero = Cpu {
-            others_ns: Some(0),
-            idle_ns: Some(0),
-            ..Cpu::default()
-        };
-        self.cpus.iter().fold(zero, |sum, cpu| Cpu {
+        let sum = |of: fn(&Cpu) -> u64| self.cpus.iter().map(of).fold(0, u64::saturating_add);
+        let known = |sum: u64, ns: Option<u64>| Some(sum.saturating_add(ns?));
+        let mut others = self.cpus.iter().map(|it| it.others_ns);
+        let numbered = self.cpus.iter().filter(|it| it.cpu.is_some());
+        let mut idle = numbered.map(|it| it.idle_ns);
+        Cpu {
             cpu: None,
-            build_ns: sum.build_ns.saturating_add(cpu.build_ns),
-            others_ns: add(sum.others_ns, cpu.others_ns),
-            idle_ns: match cpu.cpu {
-                Some(_) => add(sum.idle_ns, cpu.idle_ns),
-                None => sum.idle_ns,
-            },
-            unknown_ns: sum.unknown_ns.saturating_add(cpu.unknown_ns),
-            switches: sum.switches.saturating_add(cpu.switches),
-            involuntary: sum.involuntary.saturating_add(cpu.involuntary),
-            migrations: sum.migrations.saturating_add(cpu.migrations),
-            preempted: sum.preempted.saturating_add(cpu.preempted),
-            preempted_wait_ns: sum.preempted_wait_ns.saturating_add(cpu.preempted_wait_ns),
-        })
+            build_ns: sum(|it| it.build_ns),
+            others_ns: others.try_fold(0, known),
+            idle_ns: idle.try_fold(0, known),
+            unknown_ns: sum(|it| it.unknown_ns),
+            switches: sum(|it| it.switches),
+            involuntary: sum(|it| it.involuntary),
+            migrations: sum(|it| it.migrations),
+            preempted: sum(|it| it.preempted),
+            preempted_wait_ns: sum(|it| it.preempted_wait_ns),
+        }
     }
 }
 
@@ -157,7 +154,7 @@ impl Cpus {
             "During the run-queue wait of recorded tasks their CPU was that of (two that wait at once \
              count twice):",
         );
-        style.items(out, "  ", &parts, " · ");
+        style.items(out, "  ", &parts);
         let names = names.iter().take(self.shown).map(|(comm, ns)| {
             let name = match comm.bytes() {
                 b"" => "?".to_owned(),
@@ -165,7 +162,7 @@ impl Cpus {
             };
             format!("{name} {}", units::time(*ns))
         });
-        style.items(out, "  other tasks   ", &names.collect::<Vec<_>>(), " · ");
+        style.items(out, "  other tasks   ", names);
     }
 }
 
@@ -173,17 +170,17 @@ impl Cpus {
 struct CpuSums<'a> {
     analysis: &'a Analysis,
     /// The processes of this build.
-    own: Vec<bool>,
+    own: Arena<ProcessIx, bool>,
     cpus: BTreeMap<Option<CpuId>, Cpu>,
     /// The time of each other process, in ns.
-    others: HashMap<usize, u64>,
+    others: HashMap<ProcessIx, u64>,
 }
 
 impl CpuSums<'_> {
     /// A thread's process, and whether it is one of this build.
-    fn process(&self, thread: ThreadIx) -> (usize, bool) {
-        let process = self.analysis.thread(thread).process.0 as usize;
-        (process, self.own.get(process) == Some(&true))
+    fn process(&self, thread: ThreadIx) -> (ProcessIx, bool) {
+        let process = self.analysis.thread(thread).process;
+        (process, self.own[process])
     }
 
     fn add(&mut self, thread: ThreadIx) {
@@ -225,8 +222,8 @@ impl CpuSums<'_> {
 
 /// The processes of this build, and their description: the chosen ones; of a
 /// recording of the whole machine COMMAND and its descendants; otherwise all.
-pub(super) fn own(view: &View) -> (Vec<bool>, &'static str) {
-    if view.chosen.len() < view.analysis.processes.len() {
+pub(super) fn own(view: &View) -> (Arena<ProcessIx, bool>, &'static str) {
+    if !view.has_all() {
         return (view.is_chosen(), "the chosen processes");
     }
     let own = Own::of(view.analysis);
@@ -234,15 +231,14 @@ pub(super) fn own(view: &View) -> (Vec<bool>, &'static str) {
         true => "COMMAND and its descendants",
         false => "the recorded tasks",
     };
-    (own.into_list(), build)
+    (own.into_table(), build)
 }
 
 /// The time of processes by program, the longest first.
-fn by_program(analysis: &Analysis, times: HashMap<usize, u64>) -> Vec<(String, u64)> {
+fn by_program(analysis: &Analysis, times: HashMap<ProcessIx, u64>) -> Vec<(String, u64)> {
     let mut programs: BTreeMap<String, u64> = BTreeMap::new();
-    for (at, ns) in times {
-        let process = analysis.processes.get(at);
-        let name = process.map(label::program).unwrap_or_default();
+    for (ix, ns) in times {
+        let name = label::program(analysis.process(ix));
         let sum: &mut u64 = programs.entry(name).or_default();
         *sum = sum.saturating_add(ns);
     }
@@ -272,10 +268,10 @@ impl Report for Cpus {
             let hint = format!("Only {TR} record -a tells idle time from the time of others.");
             style.line(&mut out, &hint);
             self.who_had_the_cpu(&mut out, style);
-        } else if !self.others.is_empty() {
+        } else {
             let others = self.others.iter().take(self.shown);
             let parts = others.map(|(name, ns)| format!("{name} {}", units::time(*ns)));
-            style.items(&mut out, "others   ", &parts.collect::<Vec<_>>(), " · ");
+            style.items(&mut out, "others   ", parts);
         }
         out
     }

@@ -13,7 +13,6 @@ use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::{self, Free, Limits};
 use tr_format::event::Ktime;
-use tr_format::stack::Doing;
 
 use super::path_functions::PathFunctions;
 use crate::called::TR;
@@ -279,10 +278,8 @@ impl<'a> PathReport<'a> {
         }
         columns.order_by_key(|(at, _)| *at);
         for (_, column) in columns {
-            table = table.column(column.title, |row| match column.of(&row.spent) {
-                0 => Cell::Empty,
-                ns => Cell::Time(ns),
-            });
+            let time = |row: &LegRow| Cell::Time(column.of(&row.spent));
+            table = table.column(column.title, time).few();
         }
         let sum = || LegRow {
             from: Cell::from("sum"),
@@ -382,7 +379,7 @@ impl<'a> PathReport<'a> {
         machines.push(format!("any number {}", least_time(limits.span)));
         let what = "With CPUs to itself it would take at least (no timed waits counted):";
         style.line(out, what);
-        style.items(out, "  ", &machines, " · ");
+        style.items(out, "  ", &machines);
     }
 
     /// The columns of legs in JSON and CSV.
@@ -555,18 +552,17 @@ impl Report for PathReport<'_> {
         }))
     }
 
-    fn warning(&self) -> Option<String> {
+    fn warning(&self, _text: bool) -> Option<String> {
         let asked = self.view.ask.functions && self.found.is_ok();
         (asked && self.functions.is_none()).then(no_stacks)
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         if self.view.ask.functions {
+            let most = self.view.ask.most();
             return match &self.functions {
-                Some(it) => it.table().csv(it.rows(self.view.ask.most())),
-                None => Functions::default()
-                    .table((None, &[]), Doing::OnCpu, 0)
-                    .csv([]),
+                Some(functions) => functions.csv(most),
+                None => Functions::default().csv((None, &[]), most),
             };
         }
         let legs = self.found.iter().flat_map(|found| &found.legs);

@@ -108,8 +108,8 @@ fn disks<'a>(view: &View<'a>, analysis: &'a Analysis) -> Vec<DiskRequests<'a>> {
         });
         disk.busy = disk.busy.saturating_add(block.busy);
         for (sum, group) in disk.groups.iter_mut().zip(&block.groups) {
-            sum.add(group);
-            disk.all.add(group);
+            add(sum, group);
+            add(&mut disk.all, group);
         }
         disk.samples.push((view.since(*time), block));
     }
@@ -143,13 +143,9 @@ impl DiskRequests<'_> {
 
     /// The groups of requests, and the samples.
     fn parts(&self, most: usize) -> Value {
-        let table = requests(
-            Table::new("", |_| String::new()),
-            |it: &&Requests| *it,
-            |table| table,
-        )
-        .data("bytes", |it| it.bytes)
-        .data("buckets", |it| it.buckets.to_vec());
+        let table = requests(Table::unnamed(), |it: &&Requests| *it, |table| table)
+            .data("bytes", |it| it.bytes)
+            .data("buckets", |it| it.buckets.to_vec());
         let groups = GROUPS.iter().zip(&self.groups);
         let groups = groups.map(|(name, group)| ((*name).to_owned(), table.json(&group)));
         let samples = self.samples.iter().take(most);
@@ -166,7 +162,7 @@ fn requests<'a, R: 'a>(
     of: fn(&R) -> &Requests,
     busy: impl FnOnce(Table<'a, R>) -> Table<'a, R>,
 ) -> Table<'a, R> {
-    let bound = |part| move |row: &R| Cell::known(of(row).percentile(part), Cell::Time);
+    let bound = |part| move |row: &R| Cell::known(percentile(of(row), part), Cell::Time);
     let table = table.fact("requests", "requests", move |row| {
         Cell::Count(of(row).count)
     });
@@ -181,7 +177,7 @@ fn requests<'a, R: 'a>(
 
 fn sample(at: u64, block: &Block) -> Value {
     let mut all = Requests::default();
-    block.groups.iter().for_each(|group| all.add(group));
+    block.groups.iter().for_each(|group| add(&mut all, group));
     let bytes = |at: usize| block.groups.get(at).map_or(0, |group| group.bytes);
     json!({
         "at_ns": at,
@@ -194,38 +190,30 @@ fn sample(at: u64, block: &Block) -> Value {
     })
 }
 
-/// Sums and bounds over requests.
-trait Figures {
-    fn add(&mut self, other: &Requests);
-    fn percentile(&self, part: u64) -> Option<u64>;
+fn add(sum: &mut Requests, more: &Requests) {
+    let sums = [
+        (&mut sum.count, more.count),
+        (&mut sum.bytes, more.bytes),
+        (&mut sum.latency, more.latency),
+    ];
+    let buckets = sum.buckets.iter_mut().zip(more.buckets);
+    for (sum, more) in sums.into_iter().chain(buckets) {
+        *sum = sum.saturating_add(more);
+    }
+    sum.longest = sum.longest.max(more.longest);
 }
 
-impl Figures for Requests {
-    fn add(&mut self, other: &Requests) {
-        let sums = [
-            (&mut self.count, other.count),
-            (&mut self.bytes, other.bytes),
-            (&mut self.latency, other.latency),
-        ];
-        let buckets = self.buckets.iter_mut().zip(other.buckets);
-        for (sum, more) in sums.into_iter().chain(buckets) {
-            *sum = sum.saturating_add(more);
-        }
-        self.longest = self.longest.max(other.longest);
-    }
-
-    /// A latency that at least so many percent of the requests do not exceed: the end of their
-    /// bucket, or the longest latency.
-    fn percentile(&self, part: u64) -> Option<u64> {
-        let add = |sum: u128, count: &u64| sum + u128::from(*count);
-        let all = self.buckets.iter().fold(0, add);
-        let mut sum = 0;
-        let bucket = (0..BUCKETS).zip(&self.buckets).find(|(_, count)| {
-            sum = add(sum, count);
-            all > 0 && sum * 100 >= all * u128::from(part)
-        });
-        bucket.map(|(bucket, _)| bucket_end(bucket).min(self.longest))
-    }
+/// A latency that at least so many percent of the requests do not exceed: the end of their bucket,
+/// or the longest latency.
+fn percentile(of: &Requests, part: u64) -> Option<u64> {
+    let add = |sum: u128, count: &u64| sum + u128::from(*count);
+    let all = of.buckets.iter().fold(0, add);
+    let mut sum = 0;
+    let bucket = (0..BUCKETS).zip(&of.buckets).find(|(_, count)| {
+        sum = add(sum, count);
+        all > 0 && sum * 100 >= all * u128::from(part)
+    });
+    bucket.map(|(bucket, _)| bucket_end(bucket).min(of.longest))
 }
 
 #[cfg(test)]
@@ -238,16 +226,16 @@ mod tests {
             longest: 5_000_000,
             ..Requests::default()
         };
-        assert_eq!(sums.percentile(50), None);
+        assert_eq!(percentile(&sums, 50), None);
         sums.buckets[0] = 50;
         sums.buckets[2] = 49;
         sums.buckets[12] = 1;
-        assert_eq!(sums.percentile(50), Some(2048));
-        assert_eq!(sums.percentile(51), Some(8192));
-        assert_eq!(sums.percentile(99), Some(8192));
+        assert_eq!(percentile(&sums, 50), Some(2048));
+        assert_eq!(percentile(&sums, 51), Some(8192));
+        assert_eq!(percentile(&sums, 99), Some(8192));
         // Not 2^23.
-        assert_eq!(sums.percentile(100), Some(5_000_000));
+        assert_eq!(percentile(&sums, 100), Some(5_000_000));
         sums.buckets = [u64::MAX; BUCKETS];
-        assert_eq!(sums.percentile(100), Some(5_000_000));
+        assert_eq!(percentile(&sums, 100), Some(5_000_000));
     }
 }

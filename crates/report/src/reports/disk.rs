@@ -25,13 +25,19 @@ pub struct Disk<'a> {
     by: By,
     all: DiskSum,
     /// Those with the longest waits first.
-    rows: Vec<(Members, DiskSum)>,
+    rows: Vec<DiskRow<'a>>,
     devices: Devices<'a>,
-    /// Waits for block I/O by disk: of all, and of each of `rows`; `None`: not recorded.
+    /// All waits for block I/O by disk; `None`: not recorded.
     waited: Option<Vec<Waited<&'a disks::Disk>>>,
-    waited_of: Vec<Vec<Waited<&'a disks::Disk>>>,
-    /// Waits in fsync by file, of each of `rows`.
-    synced_of: Vec<Vec<Waited<&'a [u8]>>>,
+}
+
+struct DiskRow<'a> {
+    group: Members,
+    sum: DiskSum,
+    /// Waits for block I/O by disk.
+    waited: Vec<Waited<&'a disks::Disk>>,
+    /// Waits in fsync by file.
+    synced: Vec<Waited<&'a [u8]>>,
 }
 
 /// Adds the columns of figures; those without `any` value are not seen.
@@ -80,31 +86,24 @@ impl<'a> Disk<'a> {
         let on_path = path.as_ref().map(path_waits);
         // The kernel's figures are of whole processes.
         let by = view.ask.by.unwrap_or_default().of_processes();
-        let rows = members(view, by).into_iter();
-        let mut rows: Vec<(Members, DiskSum)> = rows
-            .map(|group| {
-                let sum = sum(analysis, &group.threads, on_path.as_ref());
-                (group, sum)
+        let rows = members(view, by).into_iter().filter_map(|group| {
+            let sum = sum(analysis, &group.threads, on_path.as_ref());
+            (!sum.is_empty()).then(|| DiskRow {
+                sum,
+                waited: by_disk(analysis, &group.threads).unwrap_or_default(),
+                synced: by_file(analysis, &group.threads),
+                group,
             })
-            .filter(|(_, sum)| !sum.is_empty())
-            .collect();
-        rows.order_by_key(|(_, sum)| {
-            let (read, written) = sum.io.unwrap_or_default();
-            Reverse((sum.waited, read.saturating_add(written)))
         });
-        let processes = view.processes();
-        let threads: Vec<ThreadIx> = processes
-            .flat_map(|it| it.threads.iter().copied())
-            .collect();
-        let of = |(group, _): &(Members, DiskSum)| by_disk(analysis, &group.threads);
-        let waited_of = rows.iter().map(|row| of(row).unwrap_or_default()).collect();
-        let files = |(group, _): &(Members, DiskSum)| by_file(analysis, &group.threads);
-        let synced_of = rows.iter().map(files).collect();
+        let mut rows: Vec<DiskRow<'a>> = rows.collect();
+        rows.order_by_key(|row| {
+            let (read, written) = row.sum.io.unwrap_or_default();
+            Reverse((row.sum.waited, read.saturating_add(written)))
+        });
+        let threads: Vec<ThreadIx> = view.threads().collect();
         Disk {
             view: *view,
-            synced_of,
             waited: by_disk(analysis, &threads),
-            waited_of,
             by,
             all: sum(analysis, &threads, on_path.as_ref()),
             rows,
@@ -136,43 +135,36 @@ impl Report for Disk<'_> {
             self.devices.text(&mut out, style);
             return out;
         }
-        let shown = self.rows.iter().take(self.view.ask.top);
-        let title = units::top(self.by.title(), shown.len(), self.rows.len());
-        let table = self.table().titled(title);
+        let (title, most) = (self.by.title(), self.view.ask.top);
         out.push('\n');
-        out.push_str(&table.text(shown, style, 0));
+        out += &self.table().first(title, &self.rows, most, style);
         // Who waited for which disk, if there were several; in fsync for which file, if one is known.
         let disks = self.waited.iter().flatten();
         if disks.filter(|it| it.what.is_some()).count() >= 2 {
-            let title = "waits for block I/O";
-            self.waits(&mut out, style, (title, waited::disks()), &self.waited_of);
+            let table = ("waits for block I/O", waited::disks());
+            self.waits(&mut out, style, table, |row| &row.waited);
         }
-        if self.synced_of.iter().flatten().any(|it| it.what.is_some()) {
-            let title = "waits in fsync";
-            self.waits(&mut out, style, (title, waited::files()), &self.synced_of);
+        let mut synced = self.rows.iter().flat_map(|row| &row.synced);
+        if synced.any(|it| it.what.is_some()) {
+            let table = ("waits in fsync", waited::files());
+            self.waits(&mut out, style, table, |row| &row.synced);
         }
         self.devices.text(&mut out, style);
         out
     }
 
     fn json(&self) -> Option<Value> {
-        let all = figures(
-            Table::new("", |_| String::new()),
-            |it: &&DiskSum| *it,
-            |_| true,
-        );
-        let threads = Members::default();
+        let all = figures(Table::unnamed(), |it: &&DiskSum| *it, |_| true);
+        let none = Members::default();
         let disks = |waited: &[Waited<_>]| {
-            let waited = waited.iter().map(|it| (&threads, it));
+            let waited = waited.iter().map(|it| (&none, it));
             waited::disks().rows(waited)
         };
-        let parts = self.waited_of.iter().zip(&self.synced_of);
-        let rows = self.rows.iter().zip(parts).take(self.view.ask.most());
         let table = self.table();
-        let rows = rows.map(|(row, (waited, synced))| {
+        let rows = self.view.asked(&self.rows).map(|row| {
             let known = |of: Value| self.waited.as_ref().map(|_| of);
-            let files = waited::files().rows(synced.iter().map(|it| (&threads, it)));
-            let parts = json!({ "disks": known(disks(waited)), "synced": known(files) });
+            let files = waited::files().rows(row.synced.iter().map(|it| (&none, it)));
+            let parts = json!({ "disks": known(disks(&row.waited)), "synced": known(files) });
             with(table.json(&row), parts)
         });
         let parts = json!({
@@ -187,11 +179,10 @@ impl Report for Disk<'_> {
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let (table, disks, devices) = (self.table(), waited::disks(), self.devices.table());
         let mut sheet = Sheet::new([table.keys(), disks.keys(), devices.keys()])?;
-        let rows = self.rows.iter().zip(&self.waited_of);
-        for (row, waited) in rows.take(self.view.ask.most()) {
+        for row in self.view.asked(&self.rows) {
             sheet.add(&table, &row)?;
-            for it in waited {
-                sheet.add(&disks, &(&row.0, it))?;
+            for it in &row.waited {
+                sheet.add(&disks, &(&row.group, it))?;
             }
         }
         for device in self.devices.asked() {
@@ -201,11 +192,11 @@ impl Report for Disk<'_> {
     }
 }
 
-impl Disk<'_> {
-    fn table(&self) -> Table<'_, &(Members, DiskSum)> {
-        let any = |of: fn(&DiskSum) -> u64| self.rows.iter().any(|(_, sum)| of(sum) > 0);
-        let table = members::table(self.by, |row: &&(Members, DiskSum)| Some(&row.0));
-        figures(table, |row| &row.1, any)
+impl<'a> Disk<'a> {
+    fn table(&self) -> Table<'_, &DiskRow<'a>> {
+        let any = |of: fn(&DiskSum) -> u64| self.rows.iter().any(|row| of(&row.sum) > 0);
+        let table = members::table(self.by, |row: &&DiskRow<'a>| &row.group);
+        figures(table, |row| &row.sum, any)
     }
 
     /// The waits of each row, the longest ones first.
@@ -214,20 +205,19 @@ impl Disk<'_> {
         out: &mut String,
         style: &Style,
         (title, table): (&str, Table<'r, waited::WaitedRow<'r, T>>),
-        waits: &'r [Vec<Waited<T>>],
+        of: fn(&'r DiskRow<'a>) -> &'r [Waited<T>],
     ) {
-        let rows = self.rows.iter().zip(waits);
-        let mut waits: Vec<waited::WaitedRow<'r, T>> = rows
-            .flat_map(|((group, _), waits)| waits.iter().map(move |it| (group, it)))
-            .collect();
+        let rows = self.rows.iter();
+        let waits = rows.flat_map(|row| of(row).iter().map(|it| (&row.group, it)));
+        let mut waits: Vec<waited::WaitedRow<'r, T>> = waits.collect();
         waits.order_by_key(|(_, it)| Reverse((it.ns, it.count)));
-        let shown = waits.len().min(self.view.ask.top);
-        let title = units::top(title, shown, waits.len());
+        let most = self.view.ask.top;
+        let title = units::top(title, most, waits.len());
         out.push('\n');
         out.push_str(
             &table
                 .titled(title)
-                .text(waits.into_iter().take(shown), style, 0),
+                .text(waits.into_iter().take(most), style, 0),
         );
     }
 }

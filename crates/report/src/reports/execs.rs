@@ -3,6 +3,8 @@
 //! The report has all executions unless `--top` is given: a user who looks for one
 //! run of a program must not wonder whether it was left out.
 
+use std::cmp::Reverse;
+
 use serde_json::{json, Value};
 use tr_analyze::model::{ExecSpan, Process};
 use tr_analyze::sort::Rows;
@@ -85,10 +87,6 @@ impl<'a> Execs<'a> {
         Execs { view: *view, rows }
     }
 
-    fn asked(&self) -> impl Iterator<Item = &Execution<'a>> {
-        self.rows.iter().take(self.view.ask.most())
-    }
-
     /// The columns, of which a `wide` table has more, and whole command lines.
     fn table(&self, wide: bool) -> Table<'_, &Execution<'a>> {
         let seen = Seen {
@@ -167,25 +165,13 @@ fn executions(process: &Process) -> impl Iterator<Item = Execution<'_>> {
 /// Sorts in descending order, but by start and pid in ascending order; equal
 /// executions by start.
 fn sort(rows: &mut [Execution], by: Sort) {
-    let key = |row: &Execution| {
-        let times = &row.exec.times;
-        match by {
-            Sort::OnCpu => times.on_cpu,
-            Sort::OffCpu => row.exec.times.off_cpu(),
-            Sort::Wall => row.exec.wall(),
-            Sort::RunQueue => times.run_queue,
-            Sort::Sleep => times.sleep,
-            Sort::Blocked => times.blocked,
-            Sort::Unknown => times.unknown,
-            Sort::Rss => row.exec.max_rss.unwrap_or(0),
-            Sort::TreeCpu => row.process.tree.times.on_cpu,
-            Sort::Start => 0,
-            Sort::Pid => u64::MAX - u64::from(row.process.pid.0),
-        }
-    };
-    rows.order_by_key(|row| {
-        let key = u64::MAX - key(row);
-        (key, row.exec.start, row.process.pid, row.process.start)
+    rows.order_by_key(|Execution { process, exec, .. }| {
+        let tree = process.tree.times.on_cpu;
+        let figure = match by {
+            Sort::Pid => u64::MAX - u64::from(process.pid.0),
+            _ => by.figure(&exec.times, exec.wall(), exec.max_rss, tree),
+        };
+        (Reverse(figure), exec.start, process.pid, process.start)
     });
 }
 
@@ -196,17 +182,17 @@ impl Report for Execs<'_> {
     fn text(&self, style: &Style) -> String {
         let wide = style.width >= WIDE;
         let most = self.view.ask.most();
-        let rows = self.rows.iter().take(most);
+        let rows = self.view.asked(&self.rows);
         let mut out = self.table(wide).text(rows, style, 0);
         style.more(&mut out, self.rows.len(), most, " executions");
         out
     }
 
     fn json(&self) -> Option<Value> {
-        Some(self.table(true).rows(self.asked()))
+        Some(self.table(true).rows(self.view.asked(&self.rows)))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.table(true).csv(self.asked())
+        self.table(true).csv(self.view.asked(&self.rows))
     }
 }

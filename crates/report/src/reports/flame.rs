@@ -5,11 +5,11 @@ use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::sort::Rows;
 use tr_format::stack::{Doing, Place};
 
-use crate::functions::{FunctionRow, Functions, SampleSum, Sampled};
+use crate::encode::with;
+use crate::functions::{Functions, SampleSum, Sampled};
 use crate::members::{members, places, Members};
 use crate::query::By;
 use crate::style::Style;
-use crate::table::Table;
 use crate::units;
 use crate::view::{Report, View};
 
@@ -78,13 +78,8 @@ impl<'a> Flame<'a> {
         (missing as f64 > chance).then_some(missing)
     }
 
-    fn table(&self) -> Table<'_, &FunctionRow> {
-        let groups = (self.by, self.groups.as_slice());
-        self.functions.table(groups, Doing::OnCpu, 0)
-    }
-
-    fn rows(&self) -> impl Iterator<Item = &FunctionRow> {
-        self.functions.rows(self.view.ask.most())
+    fn groups(&self) -> (Option<By>, &[Members]) {
+        (self.by, &self.groups)
     }
 }
 
@@ -139,8 +134,8 @@ fn programs(view: &View<'_>, groups: &[Members]) -> Vec<SampledProgram> {
 
 impl Report for Flame<'_> {
     fn text(&self, style: &Style) -> String {
-        let groups = (self.by, self.groups.as_slice());
-        let mut out = self.functions.text(style, groups, self.view.ask.limit);
+        let (groups, limit) = (self.groups(), self.view.ask.limit);
+        let mut out = self.functions.text(style, groups, limit);
         if self.functions.is_empty() {
             style.line(&mut out, "No stack was sampled.");
         }
@@ -182,22 +177,16 @@ impl Report for Flame<'_> {
                 "cut": it.cut,
             })
         });
-        let functions = &self.functions;
-        let (on, off) = (functions.sum(Doing::OnCpu), functions.sum(Doing::OffCpu));
-        Some(json!({
-            "samples": on.samples,
-            "ns": on.ns,
+        let own = json!({
             "unsampled_ns": self.unsampled(),
-            "off_cpu_samples": off.samples,
-            "off_cpu_ns": off.ns,
-            "off_cpu_reasons": functions.reasons(),
             "by": self.by.map(By::name),
             "programs": programs.collect::<Vec<_>>(),
-            "rows": self.table().rows(self.rows()),
-        }))
+        });
+        let most = self.view.ask.most();
+        Some(with(own, self.functions.json(self.groups(), most)))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.table().csv(self.rows())
+        self.functions.csv(self.groups(), self.view.ask.most())
     }
 }

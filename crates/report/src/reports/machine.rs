@@ -1,7 +1,9 @@
 //! The machine: the CPU time of the build and of others, pressure, memory, frequency.
 
 use serde_json::{json, Value};
+use tr_analyze::arena::Arena;
 use tr_analyze::machine::{samples_are_of_recorded_cpus, throttled_containers, Range, Samples};
+use tr_analyze::model::ProcessIx;
 use tr_format::counters::{Counter, Unit};
 use tr_format::event::Ktime;
 
@@ -115,7 +117,7 @@ const IN_CSV: [Counter; 18] = {
 
 /// The columns of intervals; those of the whole span have no current values.
 fn table<'t>(view: &'t View<'t>, whole: bool) -> Table<'t, &'t Interval<'t>> {
-    let mut table = Table::new("", |_: &&Interval<'_>| String::new());
+    let mut table: Table<'t, &'t Interval<'t>> = Table::unnamed();
     if !whole {
         table = table.data("from_ns", |it| view.since(it.span.0));
     }
@@ -281,11 +283,11 @@ impl<'a> MachineReport<'a> {
 }
 
 /// CPU time of the processes of the build in each interval between two edges, in ns.
-fn on_cpu(view: &View<'_>, own: &[bool], edges: &[Ktime]) -> Vec<u64> {
+fn on_cpu(view: &View<'_>, own: &Arena<ProcessIx, bool>, edges: &[Ktime]) -> Vec<u64> {
     let edges: Vec<u64> = edges.iter().map(|edge| view.since(*edge)).collect();
     let mut sums = vec![0u64; edges.len().saturating_sub(1)];
-    let processes = view.analysis.processes.iter().zip(own);
-    for (process, _) in processes.filter(|(_, own)| **own) {
+    for ix in own.ids().filter(|ix| own[*ix]) {
+        let process = view.analysis.process(ix);
         let by_events = series::on_cpu(view.analysis, process);
         for ran in by_events.chain(series::on_cpu_by_kernel(view.analysis, process)) {
             let first = edges.partition_point(|edge| *edge <= ran.from);

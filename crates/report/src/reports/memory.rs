@@ -1,7 +1,6 @@
 //! Memory: the largest resident sets, waits for memory, and kills for lack of it.
 
 use std::cmp::Reverse;
-use std::collections::HashSet;
 use std::fmt::Write;
 
 use serde_json::{json, Value};
@@ -11,7 +10,7 @@ use tr_analyze::sort::Rows;
 use tr_format::counters::{Counter, Counters};
 use tr_format::meta::Known;
 
-use crate::facts::memory::{facts, limit, samples, sum, MemorySum, Resident};
+use crate::facts::memory::{facts, largest, limit, samples, sum, MemorySum, Resident};
 use crate::members::{self, members, Members};
 use crate::query::By;
 use crate::style::{Paint, Style};
@@ -78,12 +77,9 @@ impl<'a> Memory<'a> {
             .collect();
         // Waits for memory say more than the size of a small process.
         rows.order_by_key(|(_, sum)| Reverse((sum.killed, sum.waited_ms(), sum.peak)));
-        let threads: Vec<ThreadIx> = view
-            .processes()
-            .flat_map(|it| it.threads.iter().copied())
-            .collect();
-        let chosen: HashSet<usize> = view.chosen.iter().copied().collect();
-        let is_chosen = |it: &Killed| chosen.contains(&(it.process.0 as usize));
+        let threads: Vec<ThreadIx> = view.threads().collect();
+        let chosen = view.is_chosen();
+        let is_chosen = |it: &Killed| chosen[it.process];
         Memory {
             view: *view,
             by,
@@ -112,24 +108,20 @@ impl<'a> Memory<'a> {
     }
 
     fn head(&self) -> String {
-        let peak = self.rows.iter().max_by_key(|(_, sum)| sum.peak);
-        let peak = peak.and_then(|(group, sum)| Some((group, sum.peak?)));
-        match peak {
-            Some((group, peak)) if self.by == By::Process => {
-                format!("Peak memory: {}, {}", units::bytes(peak), group.name)
-            }
-            Some((_, peak)) => format!("Peak memory of a process: {}", units::bytes(peak)),
-            None => {
-                let meta = &self.view.analysis.meta;
-                let absent = meta.facts().memory == Known::Absent;
-                match absent {
-                    true => format!(
-                        "Peak memory: not known of a recording by {}",
-                        escape::text(meta.recorded_by().as_bytes())
-                    ),
-                    false => "Peak memory: not known before the processes' exits".to_owned(),
-                }
-            }
+        if let Some((peak, process)) = largest(self.view.processes()) {
+            let peak = units::bytes(peak);
+            return match self.by {
+                By::Process => format!("Peak memory: {peak}, {}", label::label(process)),
+                _ => format!("Peak memory of a process: {peak}"),
+            };
+        }
+        let meta = &self.view.analysis.meta;
+        match meta.facts().memory {
+            Known::Absent => format!(
+                "Peak memory: not known of a recording by {}",
+                escape::text(meta.recorded_by().as_bytes())
+            ),
+            _ => "Peak memory: not known before the processes' exits".to_owned(),
         }
     }
 
@@ -169,12 +161,8 @@ impl<'a> Memory<'a> {
             let mut values = self.rows.iter().map(|(_, sum)| of(sum));
             values.any(|value| value.is_some_and(|it| it > 0))
         };
-        let table = members::table(self.by, |row: &&(Members, MemorySum)| Some(&row.0));
+        let table = members::table(self.by, |row: &&(Members, MemorySum)| &row.0);
         figures(table, |row| &row.1, any)
-    }
-
-    fn rows(&self) -> impl Iterator<Item = &(Members, MemorySum)> {
-        self.rows.iter().take(self.view.ask.most())
     }
 }
 
@@ -202,12 +190,9 @@ impl Report for Memory<'_> {
         if self.rows.is_empty() {
             return out;
         }
-        let shown = self.rows.iter().take(self.view.ask.top);
-        let title = units::top(self.by.title(), shown.len(), self.rows.len());
-        let table = self.table().titled(title);
+        let (title, most) = (self.by.title(), self.view.ask.top);
         out.push('\n');
-        out.push_str(&table.text(shown, style, 0));
-        out
+        out + &self.table().first(title, &self.rows, most, style)
     }
 
     fn json(&self) -> Option<Value> {
@@ -221,8 +206,7 @@ impl Report for Memory<'_> {
                 "resident_bytes": it.resident,
             })
         });
-        let samples = self.samples.iter().take(self.view.ask.most());
-        let samples = samples.map(|(at, counters)| {
+        let samples = self.view.asked(&self.samples).map(|(at, counters)| {
             json!({
                 "at_ns": at,
                 "resident_bytes": counters.get(Counter::Resident),
@@ -236,18 +220,14 @@ impl Report for Memory<'_> {
             "cgroup_peak_bytes": self.cgroup_peak(),
             "cgroup_limit_bytes": limit(self.view.analysis),
             "kills": kills.collect::<Vec<_>>(),
-            "rows": self.table().rows(self.rows()),
+            "rows": self.table().rows(self.view.asked(&self.rows)),
             "samples": samples.collect::<Vec<_>>(),
         });
-        let all = figures(
-            Table::new("", |_| String::new()),
-            |it: &&MemorySum| *it,
-            |_| true,
-        );
+        let all = figures(Table::unnamed(), |it: &&MemorySum| *it, |_| true);
         Some(crate::encode::with(all.json(&&self.all), more))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.table().csv(self.rows())
+        self.table().csv(self.view.asked(&self.rows))
     }
 }

@@ -30,15 +30,23 @@ pub mod tree;
 mod waited;
 
 use tr_analyze::model::Basis;
+use tr_analyze::parallelism::Parallelism;
 use tr_format::meta::Extra;
 
+use self::not_known::NotKnown;
 use crate::names::named;
 pub use crate::view::{Ask, Report, View};
 
 /// The machines of which a report tells what they would do: that of the recording, and larger ones.
 fn machines(cpus: u64) -> impl Iterator<Item = u64> {
-    let larger = (1..=8).map(|power| 1 << power);
+    let larger = (1..=16).map(|power| 1 << power);
     std::iter::once(cpus).chain(larger.filter(move |it| *it > cpus))
+}
+
+/// Those of them that the tasks which wanted a CPU at once could have used.
+fn machines_of_use(found: &Parallelism, cpus: u64) -> impl Iterator<Item = u64> + '_ {
+    let used = |cpus| found.could_use(cpus);
+    machines(cpus).filter(move |n| *n == cpus || used(cpus.max(n / 2)) < used(*n))
 }
 
 named! {
@@ -142,21 +150,23 @@ impl ReportKind {
         matches!(self.about().1, Source::SumsOfEvents | Source::Events)
     }
 
-    /// The fact that the recording lacks and the report shows, and the option that records it.
-    fn lacking(self, view: &View<'_>) -> Option<(Extra, Option<&'static str>)> {
-        let meta = &view.analysis.meta;
-        match self {
+    /// Why the recording does not tell what the report shows.
+    fn unknown(self, view: &View<'_>) -> Option<String> {
+        let analysis = view.analysis;
+        let meta = &analysis.meta;
+        if self.needs_events() && analysis.basis() != Basis::Events {
+            return Some(not_known::without_events(meta));
+        }
+        let lacking = match self {
             ReportKind::Syscalls => Some((Extra::SystemCalls, Some("--syscalls"))),
             ReportKind::Flame if !meta.has_stacks() => Some((Extra::Stacks, Some("--stacks"))),
             ReportKind::Network => Some((Extra::Network, None)),
             _ => None,
+        };
+        if let Some((fact, option)) = lacking.filter(|(fact, _)| !meta.has(*fact)) {
+            return Some(not_known::without(meta, fact, option));
         }
-        .filter(|(fact, _)| !meta.has(*fact))
-    }
-
-    /// The reason why there is no timeline, of which the report would be.
-    fn left_out<'a>(self, view: &View<'a>) -> Option<&'a str> {
-        // What these have beside it is of use.
+        // What these have beside a timeline is of use.
         let more = [
             ReportKind::Steps,
             ReportKind::Disk,
@@ -164,19 +174,14 @@ impl ReportKind {
             ReportKind::Machine,
         ];
         let needs = self.needs_timeline() && !more.contains(&self);
-        let why = view.analysis.quality.left_out.as_deref();
-        why.filter(|_| needs && view.analysis.timeline.is_none())
+        let left_out = analysis.quality.left_out.clone();
+        left_out.filter(|_| needs && analysis.timeline.is_none())
     }
 
     pub fn make<'a>(self, view: &View<'a>) -> Box<dyn Report + 'a> {
-        if self.needs_events() && view.analysis.basis() != Basis::Events {
-            return Box::new(not_known::NotKnown::new(self, view));
-        }
-        if let Some(lacking) = self.lacking(view) {
-            return Box::new(not_known::NotKnown::of(self, view, lacking));
-        }
-        if let Some(why) = self.left_out(view) {
-            return Box::new(not_known::NotKnown::left_out(self, why));
+        let not_known = |why| Box::new(NotKnown { kind: self, why });
+        if let Some(why) = self.unknown(view) {
+            return not_known(why);
         }
         match self {
             ReportKind::Top => Box::new(top::Top::new(view)),
@@ -198,7 +203,10 @@ impl ReportKind {
             ReportKind::Flame => Box::new(flame::Flame::new(view)),
             ReportKind::Machine => match machine::MachineReport::new(view) {
                 Some(machine) => Box::new(machine),
-                None => Box::new(not_known::NotKnown::of_machine()),
+                // An older trace, or one of a single moment.
+                None => not_known(
+                    "not known: the trace has no samples of the machine's counters".into(),
+                ),
             },
             ReportKind::Cpus => Box::new(cpus::Cpus::new(view)),
             ReportKind::CriticalPath => Box::new(critical_path::PathReport::new(view)),

@@ -1,7 +1,7 @@
 //! TCP connections: by remote end, by process, and those that failed.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 use serde_json::{json, Value};
@@ -75,9 +75,8 @@ fn sums<'a, K: 'a>(
 impl<'a> Network<'a> {
     pub fn new(view: &View<'a>) -> Network<'a> {
         let analysis = view.analysis;
-        let chosen_processes: HashSet<usize> = view.chosen.iter().copied().collect();
-        let all = chosen_processes.len() == analysis.processes.len();
-        let is_chosen = |ix: ProcessIx| chosen_processes.contains(&(ix.0 as usize));
+        let (all, chosen) = (view.has_all(), view.is_chosen());
+        let is_chosen = |ix: ProcessIx| chosen[ix];
         let connections = analysis.connections.iter();
         let chosen = connections
             .filter(|it| process_of(analysis, it).map_or(all, is_chosen))
@@ -247,7 +246,7 @@ impl<'a> Network<'a> {
         let process = move |it: &&Connection| process_of(analysis, it);
         let pid = move |ix: Option<ProcessIx>| ix.map(|ix| analysis.process(ix).pid.0);
         let since = |at| self.view.since(at);
-        Table::new("", |_| String::new())
+        Table::unnamed()
             .data("pid", move |it| pid(process(it)))
             .data("tid", |it| it.thread.map(|ix| analysis.thread(ix).tid.0))
             .data("process", move |it| {
@@ -272,10 +271,6 @@ impl<'a> Network<'a> {
             .data("received_bytes", |it| {
                 it.bytes.map(|(_, received)| received)
             })
-    }
-
-    fn asked(&self) -> impl Iterator<Item = &Connection> {
-        self.chosen.iter().copied().take(self.view.ask.most())
     }
 }
 
@@ -347,14 +342,13 @@ impl Report for Network<'_> {
     }
 
     fn json(&self) -> Option<Value> {
-        let most = self.view.ask.most();
-        let hosts = self.hosts.iter().take(most);
-        let processes = self.processes.iter().take(most);
+        let hosts = self.view.asked(&self.hosts);
+        let processes = self.view.asked(&self.processes);
         Some(json!({
             "path_wait_ns": self.path_wait,
             "hosts": self.hosts(Host::text).rows(hosts),
             "processes": self.by_process().rows(processes),
-            "connections": self.connections().rows(self.asked()),
+            "connections": self.connections().rows(self.view.asked(&self.chosen).copied()),
             "lookups": self.lookups.json(),
         }))
     }
@@ -362,8 +356,8 @@ impl Report for Network<'_> {
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let (connections, lookups) = (self.connections(), self.lookups.table());
         let mut sheet = Sheet::new([connections.keys(), lookups.keys()])?;
-        for it in self.asked() {
-            sheet.add(&connections, &it)?;
+        for it in self.view.asked(&self.chosen) {
+            sheet.add(&connections, it)?;
         }
         for it in self.lookups.asked() {
             sheet.add(&lookups, &it)?;

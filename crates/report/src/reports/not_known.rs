@@ -7,60 +7,31 @@ use super::ReportKind;
 use crate::called::TR;
 use crate::escape;
 use crate::style::{Paint, Style};
-use crate::view::{Report, View};
+use crate::view::Report;
 
-/// The title of the report, and the method of the recording.
 pub struct NotKnown {
-    title: &'static str,
-    why: String,
+    pub kind: ReportKind,
+    pub why: String,
 }
 
-impl NotKnown {
-    /// In place of a report of this kind.
-    pub fn new(kind: ReportKind, view: &View<'_>) -> NotKnown {
-        let meta = &view.analysis.meta;
-        let why = match meta.is_light() {
-            true => format!("not known with --light: {TR} record without it records the switches"),
-            false => format!(
-                "not known with --method {}: it records no scheduling events ({TR} doctor tells \
-                 what this machine allows)",
-                escape::text(meta.recorded_by().as_bytes())
-            ),
-        };
-        let title = kind.title();
-        NotKnown { title, why }
+/// Why a recording without scheduling events does not tell what they do.
+pub(super) fn without_events(meta: &Metadata) -> String {
+    match meta.is_light() {
+        true => format!("not known with --light: {TR} record without it records the switches"),
+        false => format!(
+            "not known with --method {}: it records no scheduling events ({TR} doctor tells what \
+             this machine allows)",
+            escape::text(meta.recorded_by().as_bytes())
+        ),
     }
+}
 
-    /// In place of a report of facts that the recording lacks: asked for in vain, or not asked for
-    /// with this option of `tr record`.
-    pub fn of(
-        kind: ReportKind,
-        view: &View<'_>,
-        (fact, option): (Extra, Option<&str>),
-    ) -> NotKnown {
-        let title = kind.title();
-        let why = why(&view.analysis.meta, fact).unwrap_or_else(|| match option {
-            Some(option) => format!("not recorded: {TR} record {option} does"),
-            None => format!("not known: the trace has no {}' events", fact.name()),
-        });
-        NotKnown { title, why }
-    }
-
-    /// In place of a report of the events' order, which was left out.
-    pub fn left_out(kind: ReportKind, why: &str) -> NotKnown {
-        NotKnown {
-            title: kind.title(),
-            why: why.to_owned(),
-        }
-    }
-
-    /// In place of the report of the machine: an older trace, or one of a single moment.
-    pub fn of_machine() -> NotKnown {
-        NotKnown {
-            title: ReportKind::Machine.title(),
-            why: "not known: the trace has no samples of the machine's counters".into(),
-        }
-    }
+/// Why a recording lacks a fact: asked for in vain, or not asked for with this option of `tr record`.
+pub(super) fn without(meta: &Metadata, fact: Extra, option: Option<&str>) -> String {
+    why(meta, fact).unwrap_or_else(|| match option {
+        Some(option) => format!("not recorded: {TR} record {option} does"),
+        None => format!("not known: the trace has no {}' events", fact.name()),
+    })
 }
 
 /// The recorder's words on a fact that it could not record.
@@ -72,7 +43,7 @@ pub(super) fn why(meta: &Metadata, fact: Extra) -> Option<String> {
 impl Report for NotKnown {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
-        style.painted(&mut out, Paint::Bold, self.title);
+        style.painted(&mut out, Paint::Bold, self.kind.title());
         style.line(&mut out, &self.why);
         out
     }
@@ -85,11 +56,7 @@ impl Report for NotKnown {
         Ok(Vec::new())
     }
 
-    fn warning(&self) -> Option<String> {
-        Some(format!("{}: {}", self.title, self.why))
-    }
-
-    fn text_warns(&self) -> bool {
-        true
+    fn warning(&self, text: bool) -> Option<String> {
+        (!text).then(|| format!("{}: {}", self.kind.title(), self.why))
     }
 }

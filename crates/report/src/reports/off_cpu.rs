@@ -157,7 +157,7 @@ impl<'a> OffCpu<'a> {
         };
         let actor = move |waited: &&ThreadWait, preempted: bool| {
             let is = (waited.reason == Reason::Preempted) == preempted;
-            json!(is.then(|| who::named(analysis, waited.stretch.actor)))
+            is.then(|| who::named(analysis, waited.stretch.actor))
         };
         Table::new("ended, or CPU taken, by", by)
             .data("pid", move |waited| found(waited).1.pid.0)
@@ -293,9 +293,7 @@ impl<'a> OffCpu<'a> {
     }
 
     fn by(&self, style: &Style) -> String {
-        let shown = self.groups.iter().take(self.view.ask.top);
-        let title = units::top(self.by.title(), shown.len(), self.groups.len());
-        let mut table = members::table(self.by, |(group, _): &&(Members, ReasonSums)| Some(group))
+        let mut table = members::table(self.by, |row: &&(Members, ReasonSums)| &row.0)
             .column(OFF_CPU, |(_, sums)| Cell::Time(sums.total()));
         let (columns, rest) = self.columns(style);
         for reason in columns {
@@ -305,7 +303,10 @@ impl<'a> OffCpu<'a> {
         }
         let has_rest = !rest.is_empty();
         let table = table.column("other", move |(_, sums)| Cell::Time(sums.of(&rest)));
-        table.shown(has_rest).titled(title).text(shown, style, 0)
+        let (title, most) = (self.by.title(), self.view.ask.top);
+        table
+            .shown(has_rest)
+            .first(title, &self.groups, most, style)
     }
 }
 

@@ -1,11 +1,12 @@
 //! The number of tasks that ran or wanted to run at once; tasks that ran alone.
 
+use std::cmp::Reverse;
 use std::fmt::Write;
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path::NoPath;
 use tr_analyze::kinds::Kind;
-use tr_analyze::parallelism::{self, Alone, Idle, Parallelism};
+use tr_analyze::parallelism::{self, Alone, AloneSum, Idle, Parallelism};
 use tr_analyze::programs::Groups;
 use tr_analyze::sort::Rows;
 
@@ -21,14 +22,6 @@ pub struct ParallelismReport<'a> {
     found: Result<Parallelism, NoPath>,
 }
 
-/// The time in which one task of a group ran alone.
-struct AloneSum {
-    name: String,
-    ran: u64,
-    /// Its part in which no other task waited for a CPU.
-    serial: u64,
-}
-
 impl<'a> ParallelismReport<'a> {
     pub fn new(view: &View<'a>) -> ParallelismReport<'a> {
         let groups = path::groups(view.analysis);
@@ -42,13 +35,9 @@ impl<'a> ParallelismReport<'a> {
         }
     }
 
-    fn cpus(&self) -> usize {
-        usize::try_from(self.view.analysis.cpus_of_build()).unwrap_or(usize::MAX)
-    }
-
     /// The time by the number of tasks that ran, and that wanted to.
     fn at_once(&self, out: &mut String, found: &Parallelism, style: &Style) {
-        let rows = levels(found, self.cpus());
+        let rows = levels(found, self.view.analysis.cpus_of_build());
         let known: u64 = found.running.iter().sum();
         let whole = known.saturating_add(found.unknown);
         let columns = style.width.saturating_sub(44).clamp(8, 60) / 2;
@@ -83,33 +72,30 @@ impl<'a> ParallelismReport<'a> {
     fn more(&self, out: &mut String, found: &Parallelism, style: &Style) {
         let known: u64 = found.demand.iter().sum();
         let whole = known.saturating_add(found.unknown);
-        let cpus = self.cpus();
-        let used = |cpus: u64| found.could_use(usize::try_from(cpus).unwrap_or(usize::MAX));
-        let busy = |cpus: u64| used(cpus) as f64 / known.max(1) as f64;
+        let busy = |cpus| found.could_use(cpus) as f64 / known.max(1) as f64;
         let (least, when) = match found.unknown {
             0 => ("", String::new()),
             _ => ("at least ", format!(" in the known {}", units::time(known))),
         };
         let analysis = self.view.analysis;
+        let cpus = analysis.cpus_of_build();
         let allowed = match analysis.limited_to {
             Some(_) => format!("{cpus} of {} allowed", analysis.meta.cpus.len()),
             None => cpus.to_string(),
         };
         let text = format!(
             "More tasks wanted to run than there are CPUs ({allowed}) for {least}{} of the time.",
-            units::share(found.wanted(cpus + 1), whole)
+            units::share(found.starved(cpus), whole)
         );
         style.line(out, &text);
         if known == 0 {
             return;
         }
-        let cpus = cpus as u64;
-        let is_used = |n: &u64| *n == cpus || used(cpus.max(n / 2)) < used(*n);
-        let machines = super::machines(cpus).filter(is_used);
+        let machines = super::machines_of_use(found, cpus);
         let machines = machines.map(|n| format!("{:.2} of {}", busy(n), units::cpus(n)));
         let text = format!("On average that many could have been used at once{when}:");
         style.line(out, &text);
-        style.items(out, "  ", &machines.collect::<Vec<_>>(), " · ");
+        style.items(out, "  ", machines);
     }
 
     /// The label of the program that a process was then.
@@ -143,24 +129,21 @@ impl<'a> ParallelismReport<'a> {
         }
         out.push_str(&self.alone_table().text(&found.alone, style, 2));
         let sums = self.sums(found);
-        let serial: u64 = sums
-            .iter()
-            .map(|sum| sum.serial)
-            .fold(0, u64::saturating_add);
+        let serial = sums.iter().map(|(_, sum)| sum.serial);
+        let serial = serial.fold(0, u64::saturating_add);
         if serial > 0 {
             let text = format!(
                 "Ran alone, no other task runnable, for {}:",
                 units::time(serial)
             );
             style.line(out, &text);
-            let sums = sums.iter().filter(|sum| sum.serial > 0).take(8);
-            let parts = sums.map(|sum| format!("{} {}", sum.name, units::time(sum.serial)));
-            style.items(out, "  ", &parts.collect::<Vec<_>>(), " · ");
+            let sums = sums.iter().filter(|(_, sum)| sum.serial > 0).take(8);
+            let parts = sums.map(|(name, sum)| format!("{name} {}", units::time(sum.serial)));
+            style.items(out, "  ", parts);
         }
-        let starved: u64 = sums
-            .iter()
-            .map(|sum| sum.ran.saturating_sub(sum.serial))
-            .fold(0, u64::saturating_add);
+        let starved = sums.iter();
+        let starved = starved.map(|(_, sum)| sum.ran.saturating_sub(sum.serial));
+        let starved = starved.fold(0, u64::saturating_add);
         if starved > 0 {
             let text = format!(
                 "For {} more one task ran while others were in a run queue.",
@@ -180,7 +163,7 @@ impl<'a> ParallelismReport<'a> {
                 Some(group) => format!("{} in {}", idle_names(*idle).1, self.groups.name(*group)),
                 None => idle_names(*idle).1.to_owned(),
             };
-            (std::cmp::Reverse(*ns), name)
+            (Reverse(*ns), name)
         });
         let mut named: Vec<_> = named.collect();
         named.sort_unstable();
@@ -188,31 +171,22 @@ impl<'a> ParallelismReport<'a> {
         let parts = parts.map(|(ns, name)| format!("{name} {}", units::time(ns.0)));
         let text = format!("No task ran for {}, waiting for:", units::time(none));
         style.line(out, &text);
-        style.items(out, "  ", &parts.collect::<Vec<_>>(), " · ");
+        style.items(out, "  ", parts);
     }
 
     /// The groups that ran alone; the one with the longest serial time first.
-    fn sums(&self, found: &Parallelism) -> Vec<AloneSum> {
+    fn sums(&self, found: &Parallelism) -> Vec<(&str, AloneSum)> {
         let groups = found.alone_by_group.iter();
-        let mut sums: Vec<AloneSum> = groups
-            .map(|(group, sum)| AloneSum {
-                name: self.groups.name(*group).to_owned(),
-                ran: sum.ran,
-                serial: sum.serial,
-            })
-            .collect();
-        sums.order_by(|a, b| {
-            let order = (b.serial, b.ran).cmp(&(a.serial, a.ran));
-            order.then_with(|| a.name.cmp(&b.name))
-        });
+        let named = groups.map(|(group, sum)| (self.groups.name(*group), *sum));
+        let mut sums: Vec<_> = named.collect();
+        sums.order_by_key(|(name, sum)| (Reverse((sum.serial, sum.ran)), *name));
         sums
     }
 
     fn document(&self, found: &Parallelism) -> Value {
-        let sums = self
-            .sums(found)
-            .into_iter()
-            .map(|sum| json!({"program": sum.name, "ran_ns": sum.ran, "serial_ns": sum.serial}));
+        let sums = self.sums(found).into_iter().map(
+            |(name, sum)| json!({"program": name, "ran_ns": sum.ran, "serial_ns": sum.serial}),
+        );
         let idle = found.idle.iter().map(|((idle, group), ns)| {
             json!({
                 "what": idle_names(*idle).0,
@@ -248,9 +222,9 @@ fn idle_names(idle: Idle) -> (&'static str, &'static str) {
 
 /// Rows of the distribution: each number of tasks up to the number of CPUs, but at
 /// least 8 and at most 16; then powers of two.
-fn levels(found: &Parallelism, cpus: usize) -> Vec<(String, u64, u64)> {
+fn levels(found: &Parallelism, cpus: u64) -> Vec<(String, u64, u64)> {
     let count = found.running.len().max(found.demand.len());
-    let single = cpus.clamp(8, 16);
+    let single = cpus.clamp(8, 16) as usize;
     let of = |times: &[u64], from: usize, to: usize| -> u64 {
         times.iter().take(to + 1).skip(from).sum()
     };
@@ -303,7 +277,7 @@ impl Report for ParallelismReport<'_> {
             let levels = found.running.len().max(found.demand.len());
             (0..levels).map(move |n| (n, time(&found.running, n), time(&found.demand, n)))
         });
-        let table = Table::new("", |_: &(usize, u64, u64)| String::new())
+        let table = Table::<(usize, u64, u64)>::unnamed()
             .data("tasks", |(n, ..)| *n)
             .data("running_ns", |(_, running, _)| *running)
             .data("wanted_ns", |(.., wanted)| *wanted);

@@ -7,9 +7,9 @@ use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
 use crate::called::TR;
-use crate::functions::{FunctionRow, Functions, Sampled};
+use crate::encode::with;
+use crate::functions::{Functions, Sampled};
 use crate::style::Style;
-use crate::table::Table;
 use crate::units;
 
 pub struct PathFunctions {
@@ -80,27 +80,16 @@ impl PathFunctions {
 
     /// In JSON, the first `most` rows.
     pub fn json(&self, most: usize) -> Value {
-        let functions = &self.functions;
-        let (on, off) = (functions.sum(Doing::OnCpu), functions.sum(Doing::OffCpu));
-        json!({
-            "samples": on.samples,
-            "ns": on.ns,
+        let own = json!({
             "sampled_on_cpu_ns": self.found.sampled,
             "other_on_cpu_ns": self.found.not_sampled,
-            "off_cpu_samples": off.samples,
-            "off_cpu_ns": off.ns,
             "waited_ns": self.found.waited,
-            "off_cpu_reasons": functions.reasons(),
-            "rows": self.table().rows(self.rows(most)),
-        })
+        });
+        with(own, self.functions.json((None, &[]), most))
     }
 
-    pub fn table(&self) -> Table<'_, &FunctionRow> {
-        self.functions.table((None, &[]), Doing::OnCpu, 0)
-    }
-
-    /// The first `most` functions in CSV and JSON.
-    pub fn rows(&self, most: usize) -> impl Iterator<Item = &FunctionRow> {
-        self.functions.rows(most)
+    /// In CSV, the first `most` rows.
+    pub fn csv(&self, most: usize) -> Result<Vec<u8>, csv::Error> {
+        self.functions.csv((None, &[]), most)
     }
 }

@@ -132,9 +132,7 @@ impl Report for QualityReport<'_> {
             );
         }
         let found = anomalies(&self.view.analysis.quality);
-        if !found.is_empty() {
-            style.items(&mut out, "Anomalies   ", &found, " · ");
-        }
+        style.items(&mut out, "Anomalies   ", found);
         out
     }
 
@@ -155,7 +153,7 @@ impl Report for QualityReport<'_> {
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         type Fact = (&'static str, String);
-        let table = Table::new("", |_: &Fact| String::new())
+        let table = Table::<Fact>::unnamed()
             .data("fact", |(what, _)| *what)
             .data("value", |(_, value)| value.clone());
         table.csv(self.facts())

@@ -40,7 +40,7 @@ struct Wanted {
     this: &'static str,
     /// The time with more such tasks than CPUs.
     starved_ns: u64,
-    /// The time in which their number is known.
+    /// The time in which their number is known, and the rest.
     known_ns: u64,
     unknown_ns: u64,
     machines: Vec<MachineSize>,
@@ -107,33 +107,26 @@ fn wanted(view: &View<'_>) -> Option<Wanted> {
     let found = parallelism::parallelism(analysis, &groups, None, 0).ok()?;
     let path = path::path_of(view).ok();
     let limits = path.and_then(|path| what_if::limits(analysis, &path, &groups, &[]).ok());
-    let cpus = usize::try_from(analysis.cpus_of_build()).unwrap_or(usize::MAX);
+    let cpus = analysis.cpus_of_build();
     let known: u64 = found.demand.iter().sum();
     if known == 0 {
         return None;
     }
-    let machine = |n: usize| MachineSize {
-        cpus: n as u64,
-        could_use_ns: found.could_use(n),
-        at_least_ns: limits.as_ref().map(|limits| limits.on(n as u64)),
-    };
-    // This one, and those of twice the size as long as that is of use.
-    let mut machines = vec![machine(cpus)];
-    let mut n = cpus.max(1);
-    while found.could_use(n) < found.could_use(n.saturating_mul(2)) {
-        n = n.saturating_mul(2);
-        machines.push(machine(n));
-    }
+    let machines = super::machines_of_use(&found, cpus).map(|cpus| MachineSize {
+        cpus,
+        could_use_ns: found.could_use(cpus),
+        at_least_ns: limits.as_ref().map(|limits| limits.on(cpus)),
+    });
     Some(Wanted {
-        cpus: cpus as u64,
+        cpus,
         this: match analysis.limited_to {
             Some(_) => "as recorded",
             None => "this machine",
         },
-        starved_ns: found.wanted(cpus + 1),
+        starved_ns: found.starved(cpus),
         known_ns: known,
         unknown_ns: found.unknown,
-        machines,
+        machines: machines.collect(),
     })
 }
 
@@ -195,7 +188,7 @@ impl Report for RunQueue<'_> {
             Some(cpu) => format!("Run-queue waits that ended on CPU {}   ", cpu.0),
             None => "Run-queue waits   ".into(),
         };
-        style.items(&mut out, &on, &self.all.summary("waits"), " · ");
+        style.items(&mut out, &on, &self.all.summary("waits"));
         out.push_str(&self.all.draw(style));
         if let Some(wanted) = &self.wanted {
             out.push('\n');

@@ -299,7 +299,7 @@ impl Report for Series<'_> {
         out
     }
 
-    fn warning(&self) -> Option<String> {
+    fn warning(&self, _text: bool) -> Option<String> {
         (self.interval != self.asked).then(|| {
             format!(
                 "--interval {} would make more than {} rows: {} is used",

@@ -1,6 +1,7 @@
 //! Steps, targets, tests and marks: for each the use of its time.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use serde_json::{json, Value};
 use tr_analyze::kinds::{ByKind, Kind};
@@ -51,8 +52,8 @@ pub struct StepsReport<'a> {
     verdicts: Verdicts,
     /// The steps that the filters leave, and those around them.
     kept: Vec<bool>,
-    /// The kept steps inside each step, in order; the last list has the outermost.
-    inside: Vec<Vec<StepIx>>,
+    /// The kept steps inside each step, and the outermost, in order.
+    inside: HashMap<Option<StepIx>, Vec<StepIx>>,
 }
 
 impl<'a> StepsReport<'a> {
@@ -65,7 +66,7 @@ impl<'a> StepsReport<'a> {
         let mut report = StepsReport {
             view: *view,
             kept: Vec::new(),
-            inside: vec![Vec::new(); steps.list().len() + 1],
+            inside: HashMap::new(),
             verdicts: Verdicts::new(analysis, &steps),
             steps,
             times,
@@ -85,14 +86,9 @@ impl<'a> StepsReport<'a> {
     }
 
     fn keep(&mut self) {
-        let View {
-            analysis,
-            chosen,
-            ask,
-            ..
-        } = self.view;
+        let ask = self.view.ask;
         // A step without a process has no part in a choice of processes.
-        let everything = chosen.len() == analysis.processes.len() || ask.step.is_some();
+        let everything = self.view.has_all() || ask.step.is_some();
         let is_chosen = self.view.is_chosen();
         let list = self.steps.list();
         let is_named = |at: StepIx, name: &str| {
@@ -100,10 +96,7 @@ impl<'a> StepsReport<'a> {
             around.any(|step| step.name == name)
         };
         let wanted = |at: StepIx, step: &Step| {
-            let process = step
-                .process
-                .map(|ix| everything || is_chosen.get(ix.0 as usize) == Some(&true));
-            process.unwrap_or(everything)
+            (everything || step.process.is_some_and(|ix| is_chosen[ix]))
                 && ask.step.as_ref().is_none_or(|name| is_named(at, name))
                 && step.wall() >= ask.min
                 && (!ask.failed || step.failed())
@@ -142,26 +135,20 @@ impl<'a> StepsReport<'a> {
     fn arrange(&mut self) {
         let by_start = matches!(self.view.ask.sort, None | Some(Sort::Start | Sort::Pid));
         let kept = self.all().filter(|(at, ..)| self.is_kept(*at));
-        let mut order: Vec<(Reverse<u64>, _, StepIx, usize)> = kept
+        let mut order: Vec<(Reverse<u64>, _, StepIx, _)> = kept
             .map(|(at, step, _)| {
                 let key = if by_start { 0 } else { self.key(at) };
-                let last = self.inside.len() - 1;
-                (Reverse(key), step.from, at, step.parent.unwrap_or(last))
+                (Reverse(key), step.from, at, step.parent)
             })
             .collect();
         order.sort_unstable();
         for (.., at, parent) in order {
-            self.inside
-                .get_mut(parent)
-                .into_iter()
-                .for_each(|list| list.push(at));
+            self.inside.entry(parent).or_default().push(at);
         }
     }
 
     fn inside(&self, at: Option<StepIx>) -> &[StepIx] {
-        let outermost = self.inside.len() - 1;
-        let list = self.inside.get(at.unwrap_or(outermost));
-        list.map(Vec::as_slice).unwrap_or_default()
+        self.inside.get(&at).map_or(&[], Vec::as_slice)
     }
 
     /// All kept steps, depth first.
@@ -263,12 +250,8 @@ impl<'a> StepsReport<'a> {
             (outside.on_path, " of the critical path"),
         ];
         let parts = parts.into_iter().filter(|(ns, _)| *ns > 0);
-        let parts: Vec<String> = parts
-            .map(|(ns, what)| format!("{}{what}", units::time(ns)))
-            .collect();
-        if !parts.is_empty() {
-            style.items(out, "Outside any step   ", &parts, " · ");
-        }
+        let parts = parts.map(|(ns, what)| format!("{}{what}", units::time(ns)));
+        style.items(out, "Outside any step   ", parts);
     }
 
     /// A sentence for each of the slowest tests that hold no others.
@@ -391,10 +374,8 @@ impl<'a> StepsReport<'a> {
                 spent(Kind::Unknown, |it| Cell::Time(it.of(Kind::Unknown))),
             )
             .shown(wide && unknown)
-            .column("path", move |line| match line.on_path {
-                0 => Cell::Empty,
-                path => Cell::Share(path, whole),
-            })
+            .column("path", move |line| Cell::Share(line.on_path, whole))
+            .few()
             .column("exit", |line| {
                 let status = line.step.and_then(|(_, step, _)| step.status);
                 match status {
@@ -603,7 +584,7 @@ impl Report for StepsReport<'_> {
             "processes": outside.processes,
             "critical_path_ns": outside.on_path,
         });
-        let sums = Table::new("", |_: &Times| String::new());
+        let sums: Table<'_, Times> = Table::unnamed();
         let sums = summed(sums, |times| Some(times), self.view.analysis.basis());
         Some(json!({
             "steps": self.table(true).rows(self.asked()),

@@ -47,12 +47,11 @@ impl<'a> SystemCalls<'a> {
             let processes = group.threads.iter().map(|ix| analysis.thread(*ix).process);
             place.extend(processes.map(|ix| (ix, at)));
         }
-        let everything = view.chosen.len() == analysis.processes.len();
         let mut sums: BTreeMap<(Option<usize>, bool, u32), CallSum> = BTreeMap::new();
         let mut all = CallSum::default();
         for call in &analysis.calls {
             let at = call.process.and_then(|ix| place.get(&ix)).copied();
-            if at.is_none() && !(everything && call.process.is_none()) {
+            if at.is_none() && !(view.has_all() && call.process.is_none()) {
                 continue;
             }
             let key = (
@@ -93,10 +92,6 @@ impl<'a> SystemCalls<'a> {
 
     fn group(&self, row: &CallRow) -> Option<&Members> {
         self.groups.get(row.group?)
-    }
-
-    fn asked(&self) -> impl Iterator<Item = &CallRow> {
-        self.rows.iter().take(self.view.ask.most())
     }
 
     fn table(&self) -> Table<'_, &CallRow> {
@@ -182,11 +177,11 @@ impl Report for SystemCalls<'_> {
             "errors": known(self.all.errors),
             "ns": known(self.all.ns),
             "by": self.by.map(By::name),
-            "rows": self.table().rows(self.asked()),
+            "rows": self.table().rows(self.view.asked(&self.rows)),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.table().csv(self.asked())
+        self.table().csv(self.view.asked(&self.rows))
     }
 }

@@ -5,13 +5,14 @@ use std::fmt::Write;
 
 use serde_json::Value;
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::model::{Analysis, Process};
+use tr_analyze::model::Analysis;
 
 use crate::advice::advise;
 use crate::called::TR;
 use crate::ci::Ci;
 use crate::encode::{self, Seen};
 use crate::exit;
+use crate::facts::memory;
 use crate::facts::path;
 use crate::facts::servers;
 use crate::facts::shares::CpuShares;
@@ -52,12 +53,8 @@ impl<'a> Top<'a> {
     /// The critical path, unless processes are left out.
     fn path(&self) -> Option<CriticalPath> {
         let analysis = self.view.analysis;
-        if analysis.events.total() > path::PATH_UP_TO
-            || self.view.chosen.len() < analysis.processes.len()
-        {
-            return None;
-        }
-        path::path_of(&self.view).ok()
+        let few = analysis.events.total() <= path::PATH_UP_TO && self.view.has_all();
+        few.then(|| path::path_of(&self.view).ok())?
     }
 
     /// The first `most` rows, and the number of all.
@@ -100,11 +97,10 @@ impl Report for Top<'_> {
         let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu, &[]);
         let mut middle = String::new();
         all_processes(&mut middle, analysis, style);
-        shares(&mut middle, analysis, style);
+        let shares = CpuShares::of(analysis).words(analysis);
+        style.items(&mut middle, "CPUs   ", shares);
         let served = servers::words(analysis, path.as_ref());
-        if !served.is_empty() {
-            style.items(&mut middle, "Servers   ", &served, " · ");
-        }
+        style.items(&mut middle, "Servers   ", served);
         let mut below = String::new();
         // The bars of the path name the programs already.
         if self.by != By::Program && path.is_none() {
@@ -158,19 +154,12 @@ impl Report for Top<'_> {
 fn header(out: &mut String, view: &View, style: &Style) {
     let analysis = view.analysis;
     let meta = &analysis.meta;
-    let wall = analysis.wall();
     let what = who::recorded_where(meta);
-    let mut facts = Vec::new();
-    match analysis.summary.as_ref().map(|summary| summary.status) {
-        _ if is_blank(analysis) => facts.push("no end".into()),
-        Some(Some(raw)) => facts.push(exit::words(raw)),
-        Some(None) => {}
-        None => facts.push("no end".into()),
-    }
-    facts.push(match is_blank(analysis) {
-        true => "?".into(),
-        false => units::time(wall),
-    });
+    let (end, wall) = match is_blank(analysis) {
+        true => (Some(exit::NO_END.into()), "?".into()),
+        false => (exit::of_command(analysis), units::time(analysis.wall())),
+    };
+    let mut facts: Vec<String> = end.into_iter().chain([wall]).collect();
     facts.extend(CpuShares::of(analysis).used(analysis));
     let status = analysis.summary.as_ref().and_then(|it| it.status);
     let failed = exit::failed(status);
@@ -187,7 +176,7 @@ fn header(out: &mut String, view: &View, style: &Style) {
     } else {
         style.painted(out, Paint::Bold, &units::shorten(&what, style.width));
         let mut lines = String::new();
-        style.items(&mut lines, "", &facts, " · ");
+        style.items(&mut lines, "", &facts);
         out.push_str(&colored(lines));
     }
     if analysis.is_part() {
@@ -217,18 +206,15 @@ fn trace(out: &mut String, view: &View, style: &Style) {
         format!("{events} events, {}", lost(analysis)),
     ];
     let mut text = String::new();
-    style.items(&mut text, "Trace   ", &facts, " · ");
+    style.items(&mut text, "Trace   ", &facts);
     for line in text.lines() {
         style.painted(out, Paint::Dim, line);
     }
     // BPF's facts are the kernel's own: nothing is to be said of them.
     if analysis.meta.origin.is_some() {
-        style.items(out, "Recorded   ", &recorded(analysis), " · ");
+        style.items(out, "Recorded   ", &recorded(analysis));
     }
-    let ci = Ci::new(meta).words();
-    if !ci.is_empty() {
-        style.items(out, "CI   ", &ci, " · ");
-    }
+    style.items(out, "CI   ", Ci::new(meta).words());
 }
 
 fn bars(out: &mut String, programs: &[GroupRow], style: &Style) {
@@ -267,14 +253,7 @@ fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
             parts.push(format!("{what} {}", units::time(ns)));
         }
     }
-    style.items(out, &lead, &parts, " · ");
-}
-
-fn shares(out: &mut String, analysis: &Analysis, style: &Style) {
-    let words = CpuShares::of(analysis).words(analysis);
-    if !words.is_empty() {
-        style.items(out, "CPUs   ", &words, " · ");
-    }
+    style.items(out, &lead, &parts);
 }
 
 impl Top<'_> {
@@ -295,53 +274,52 @@ impl Top<'_> {
         out.push_str(&self.columns(&shown).titled(title).text(&shown, style, 0));
     }
 
-    fn columns<'t>(&self, rows: &'t [GroupRow]) -> Table<'t, &'t GroupRow> {
-        columns(&self.view, (self.by, self.sort), rows)
+    /// The rows of `--by` in JSON.
+    pub(crate) fn json_rows(&self) -> Value {
+        let (rows, _) = self.rows(self.view.ask.most());
+        let table = self.columns(&rows);
+        table.rows(&rows)
     }
-}
 
-/// The columns of rows of `--by`, in the order of `--sort`.
-pub(crate) fn columns<'t>(
-    view: &View<'_>,
-    (by, sort): (By, Sort),
-    rows: &'t [GroupRow],
-) -> Table<'t, &'t GroupRow> {
-    let single = matches!(by, By::Process | By::Thread);
-    // A sum over threads may exceed the wall time.
-    let parallel = |row: &GroupRow| row.threads > row.count && row.times.sum() > row.wall;
-    let threads = by != By::Thread && rows.iter().any(parallel);
-    let seen = Seen {
-        basis: view.analysis.basis(),
-        on_cpu: true,
-        waits: true,
-        unknown: view.processes().any(|p| p.times.unknown > 0),
-        spare: true,
-    };
-    let table = Table::new("", |row: &&GroupRow| row.name.clone())
-        .named("name")
-        .fact("count", "count", |row| Cell::Count(row.count))
-        .shown(!single)
-        .fact("pid", "pid", |row| Cell::known(row.pid, Cell::Id))
-        .shown(single)
-        .data("start_ns", |row| row.start)
-        .fact("wall", "wall_ns", |row| Cell::Time(row.wall));
-    let keys = "on_cpu run_queue sleep blocked unknown asleep";
-    let table = encode::times(table, |row| Some(&row.times), seen, keys)
-        .fact("CPU tree", "tree_on_cpu_ns", |row| Cell::Time(row.tree_cpu))
-        .shown(sort == Sort::TreeCpu)
-        .fact("memory", "max_rss_bytes", |row| {
-            Cell::known(row.max_rss, Cell::Bytes)
-        })
-        .shown(sort == Sort::Rss)
-        .column("threads", |row| Cell::Count(row.threads))
-        .shown(threads);
-    exit::columns(table, "exit", |row| (row.status, row.alive))
-        .shown(single)
-        .last(
-            "on_cpu_ns, wall_ns, run_queue_ns, blocked_ns, sleep_ns, asleep_or_blocked_ns, unknown_ns, \
-             threads, max_rss_bytes, tree_on_cpu_ns, exit, pid, count",
-        )
-        .paint(move |row| Paint::bad_if(single && exit::failed(row.status)))
+    fn columns<'t>(&self, rows: &'t [GroupRow]) -> Table<'t, &'t GroupRow> {
+        let Top { view, by, sort } = *self;
+        let single = matches!(by, By::Process | By::Thread);
+        // A sum over threads may exceed the wall time.
+        let parallel = |row: &GroupRow| row.threads > row.count && row.times.sum() > row.wall;
+        let threads = by != By::Thread && rows.iter().any(parallel);
+        let seen = Seen {
+            basis: view.analysis.basis(),
+            on_cpu: true,
+            waits: true,
+            unknown: view.processes().any(|p| p.times.unknown > 0),
+            spare: true,
+        };
+        let table = Table::new("", |row: &&GroupRow| row.name.clone())
+            .named("name")
+            .fact("count", "count", |row| Cell::Count(row.count))
+            .shown(!single)
+            .fact("pid", "pid", |row| Cell::known(row.pid, Cell::Id))
+            .shown(single)
+            .data("start_ns", |row| row.start)
+            .fact("wall", "wall_ns", |row| Cell::Time(row.wall));
+        let keys = "on_cpu run_queue sleep blocked unknown asleep";
+        let table = encode::times(table, |row| Some(&row.times), seen, keys)
+            .fact("CPU tree", "tree_on_cpu_ns", |row| Cell::Time(row.tree_cpu))
+            .shown(sort == Sort::TreeCpu)
+            .fact("memory", "max_rss_bytes", |row| {
+                Cell::known(row.max_rss, Cell::Bytes)
+            })
+            .shown(sort == Sort::Rss)
+            .column("threads", |row| Cell::Count(row.threads))
+            .shown(threads);
+        exit::columns(table, "exit", |row| (row.status, row.alive))
+            .shown(single)
+            .last(
+                "on_cpu_ns, wall_ns, run_queue_ns, blocked_ns, sleep_ns, asleep_or_blocked_ns, unknown_ns, \
+                 threads, max_rss_bytes, tree_on_cpu_ns, exit, pid, count",
+            )
+            .paint(move |row| Paint::bad_if(single && exit::failed(row.status)))
+    }
 }
 
 fn by_program(out: &mut String, programs: &[GroupRow], style: &Style) {
@@ -349,16 +327,11 @@ fn by_program(out: &mut String, programs: &[GroupRow], style: &Style) {
         let time = units::time(row.times.on_cpu);
         format!("{} {} × {time}", row.name, units::count(row.count))
     });
-    if !programs.is_empty() {
-        style.items(out, "by program   ", &parts.collect::<Vec<_>>(), " · ");
-    }
+    style.items(out, "by program   ", parts);
 }
 
 fn peak(out: &mut String, view: &View, style: &Style) {
-    let known = view.processes().filter_map(|p| Some((p.max_rss?, p)));
-    let earlier = |process: &Process| std::cmp::Reverse((process.start, process.pid));
-    let largest = known.max_by_key(|(rss, process)| (*rss, earlier(process)));
-    if let Some((rss, process)) = largest {
+    if let Some((rss, process)) = memory::largest(view.processes()) {
         let lead = format!("Peak memory   {} in ", units::bytes(rss));
         let room = style.width.saturating_sub(units::width(&lead)).max(20);
         let text = lead + &units::shorten(&label::label(process), room);

@@ -10,7 +10,8 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use serde_json::{json, Value};
-use tr_analyze::model::{Analysis, Process};
+use tr_analyze::arena::Arena;
+use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::sort::Rows;
 
 use crate::exit::{self, Exit};
@@ -28,23 +29,19 @@ const ALONE: u64 = 20;
 
 pub struct Tree<'a> {
     view: View<'a>,
-    nodes: Vec<Node<'a>>,
-    /// The programs' names, each once.
-    programs: Vec<String>,
+    /// Those of the chosen processes and of their ancestors.
+    nodes: Arena<ProcessIx, Option<Node>>,
     /// Depth first: parents before children, siblings by start.
-    order: Vec<usize>,
-    roots: Vec<usize>,
+    order: Vec<ProcessIx>,
+    roots: Vec<ProcessIx>,
 }
 
 /// A chosen process, or an ancestor of one.
-struct Node<'a> {
-    process: &'a Process,
+#[derive(Default)]
+struct Node {
     /// An ancestor that was not chosen.
     context: bool,
-    parent: Option<usize>,
-    children: Vec<usize>,
     depth: usize,
-    program: u32,
     /// Equal for nodes with the same program and children of the same shapes.
     shape: u32,
     /// The sum over it and its descendants.
@@ -65,51 +62,74 @@ struct SubtreeSum {
 impl<'a> Tree<'a> {
     /// The tree of the chosen processes and their ancestors.
     pub fn new(view: &View<'a>) -> Tree<'a> {
-        let (nodes, programs) = nodes(view.analysis, view.chosen);
+        let all = view.analysis.process_ids();
         let mut tree = Tree {
             view: *view,
-            nodes,
-            programs,
+            nodes: all.map(|_| None).collect(),
             order: Vec::new(),
             roots: Vec::new(),
         };
+        for ix in view.chosen {
+            tree.nodes[*ix] = Some(Node::default());
+        }
+        for ix in view.chosen {
+            for above in view.analysis.ancestors(*ix) {
+                if tree.nodes[above].is_some() {
+                    break; // its ancestors are known, too
+                }
+                tree.nodes[above] = Some(Node {
+                    context: true,
+                    ..Node::default()
+                });
+            }
+        }
         tree.arrange();
         tree.sum();
         tree
     }
 
-    fn node(&self, at: usize) -> Option<&Node<'a>> {
-        self.nodes.get(at)
+    fn process(&self, ix: ProcessIx) -> &'a Process {
+        self.view.analysis.process(ix)
     }
 
-    fn program(&self, node: &Node) -> &str {
-        let program = self.programs.get(node.program as usize);
-        program.map_or("", String::as_str)
+    /// The nodes, depth first.
+    fn ordered(&self) -> impl Iterator<Item = TreeRow<'_>> {
+        let nodes = self.order.iter();
+        nodes.filter_map(|ix| Some((*ix, self.nodes[*ix].as_ref()?)))
+    }
+
+    fn children(&self, ix: ProcessIx) -> impl DoubleEndedIterator<Item = ProcessIx> + '_ {
+        let children = self.process(ix).children.iter().copied();
+        children.filter(|ix| self.nodes[*ix].is_some())
+    }
+
+    fn sum_of(&self, ix: ProcessIx) -> SubtreeSum {
+        let node = self.nodes[ix].as_ref();
+        node.map_or_else(SubtreeSum::default, |node| node.sum)
     }
 
     fn arrange(&mut self) {
-        let roots = 0..self.nodes.len();
-        let roots = roots.filter(|at| self.node(*at).is_some_and(|node| node.parent.is_none()));
+        let roots = self.nodes.ids().filter(|ix| self.nodes[*ix].is_some());
+        let roots = roots.filter(|ix| self.process(*ix).parent.is_none());
         self.roots = roots.collect();
-        for start in self.roots.clone() {
-            let mut open = vec![(start, 0)];
-            while let Some((at, depth)) = open.pop() {
-                self.order.push(at);
-                let Some(node) = self.nodes.get_mut(at) else {
-                    continue;
-                };
+        let roots = self.roots.iter().rev();
+        let mut open: Vec<(ProcessIx, usize)> = roots.map(|ix| (*ix, 0)).collect();
+        while let Some((ix, depth)) = open.pop() {
+            self.order.push(ix);
+            open.extend(self.children(ix).rev().map(|child| (child, depth + 1)));
+            if let Some(node) = &mut self.nodes[ix] {
                 node.depth = depth;
-                open.extend(node.children.iter().rev().map(|child| (*child, depth + 1)));
             }
         }
     }
 
     /// Sums and shapes, children first.
     fn sum(&mut self) {
+        let mut programs: HashMap<String, u32> = HashMap::new();
         let mut shapes: HashMap<(u32, Vec<u32>), u32> = HashMap::new();
-        for at in self.order.clone().into_iter().rev() {
-            let Some(node) = self.node(at) else { continue };
-            let process = node.process;
+        let next = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+        for ix in self.order.clone().into_iter().rev() {
+            let process = self.process(ix);
             let own = process.times.on_cpu;
             let mut sum = SubtreeSum {
                 processes: 1,
@@ -122,99 +142,40 @@ impl<'a> Tree<'a> {
             };
             let mut below = Vec::new();
             let mut last = process.end;
-            for child in node.children.iter().filter_map(|child| self.node(*child)) {
-                sum.processes += child.sum.processes;
-                sum.cpu = sum.cpu.saturating_add(child.sum.cpu);
-                sum.unknown = sum.unknown.saturating_add(child.sum.unknown);
-                sum.failed += child.sum.failed;
-                last = last.max(child.process.tree.end);
-                below.push(child.shape);
+            for child in &process.children {
+                let Some(node) = &self.nodes[*child] else {
+                    continue;
+                };
+                sum.processes += node.sum.processes;
+                sum.cpu = sum.cpu.saturating_add(node.sum.cpu);
+                sum.unknown = sum.unknown.saturating_add(node.sum.unknown);
+                sum.failed += node.sum.failed;
+                last = last.max(self.process(*child).tree.end);
+                below.push(node.shape);
             }
             // The number of equal children does not matter.
             below.sort_unstable();
             below.dedup();
             sum.weight = sum.cpu.saturating_add(last.since(process.start));
-            let key = (node.program, below);
-            let next = u32::try_from(shapes.len()).unwrap_or(u32::MAX);
-            let shape = *shapes.entry(key).or_insert(next);
-            if let Some(node) = self.nodes.get_mut(at) {
-                (node.sum, node.shape) = (sum, shape);
+            let new = next(programs.len());
+            let program = *programs.entry(label::program(process)).or_insert(new);
+            let new = next(shapes.len());
+            if let Some(node) = &mut self.nodes[ix] {
+                node.shape = *shapes.entry((program, below)).or_insert(new);
+                node.sum = sum;
             }
         }
     }
 }
 
-/// The chosen processes and their ancestors, linked to their children; the names
-/// of their programs.
-fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> (Vec<Node<'a>>, Vec<String>) {
-    let processes = &analysis.processes;
-    let mut wanted = vec![None; processes.len()];
-    for at in chosen {
-        if let Some(slot) = wanted.get_mut(*at) {
-            *slot = Some(false);
-        }
-    }
-    for at in chosen {
-        let parent = |at: usize| processes.get(at)?.parent.map(|ix| ix.0 as usize);
-        let mut up = parent(*at);
-        // The ancestors of a known one are known.
-        while let Some(at) = up {
-            match wanted.get_mut(at) {
-                Some(slot @ None) => *slot = Some(true),
-                _ => break,
-            }
-            up = parent(at);
-        }
-    }
-    let mut place = vec![None; processes.len()];
-    let mut nodes = Vec::with_capacity(wanted.iter().flatten().count());
-    let mut programs = Vec::new();
-    let mut known = HashMap::new();
-    let mut program_of = |process: &Process| {
-        let next = u32::try_from(programs.len()).unwrap_or(u32::MAX);
-        *known
-            .entry(label::program(process))
-            .or_insert_with_key(|name: &String| {
-                programs.push(name.clone());
-                next
-            })
-    };
-    for (at, process) in processes.iter().enumerate() {
-        let Some(context) = wanted.get(at).copied().flatten() else {
-            continue;
-        };
-        if let Some(place) = place.get_mut(at) {
-            *place = Some(nodes.len());
-        }
-        nodes.push(Node {
-            process,
-            context,
-            parent: None,
-            children: Vec::new(),
-            depth: 0,
-            program: program_of(process),
-            shape: 0,
-            sum: SubtreeSum::default(),
-        });
-    }
-    for at in 0..nodes.len() {
-        let parent = nodes.get(at).and_then(|node| node.process.parent);
-        let parent = parent.and_then(|ix| place.get(ix.0 as usize).copied().flatten());
-        if let Some(node) = nodes.get_mut(at) {
-            node.parent = parent;
-        }
-        if let Some(parent) = parent.and_then(|parent| nodes.get_mut(parent)) {
-            parent.children.push(at);
-        }
-    }
-    (nodes, programs)
-}
+/// A process and its node.
+type TreeRow<'t> = (ProcessIx, &'t Node);
 
 #[derive(Clone, Debug)]
 enum TreeItem {
     /// One process; whether its children have lines of their own.
     One {
-        node: usize,
+        ix: ProcessIx,
         open: bool,
     },
     Folded {
@@ -226,21 +187,26 @@ enum TreeItem {
 impl Tree<'_> {
     /// The lines below a node (or of the roots), at most `room`: single processes
     /// by wall time, then kinds of small ones, then the rest.
-    fn items(&self, children: &[usize], least: u64, room: usize) -> Vec<TreeItem> {
-        let mut kinds: HashMap<u32, Vec<usize>> = HashMap::new();
+    fn items(
+        &self,
+        children: impl IntoIterator<Item = ProcessIx>,
+        least: u64,
+        room: usize,
+    ) -> Vec<TreeItem> {
+        let mut kinds: HashMap<u32, Vec<ProcessIx>> = HashMap::new();
         for child in children {
-            if let Some(node) = self.node(*child) {
-                kinds.entry(node.shape).or_default().push(*child);
+            if let Some(node) = &self.nodes[child] {
+                kinds.entry(node.shape).or_default().push(child);
             }
         }
-        let weight = |at: &usize| self.node(*at).map_or(0, |node| node.sum.weight);
-        // With its weight and its index among the siblings.
-        let mut items: Vec<(u64, usize, TreeItem)> = Vec::new();
-        let one = |node: usize| (weight(&node), node, TreeItem::One { node, open: false });
+        let weight = |ix: &ProcessIx| self.sum_of(*ix).weight;
+        // With its weight and its first process.
+        let mut items: Vec<(u64, ProcessIx, TreeItem)> = Vec::new();
+        let one = |ix: ProcessIx| (weight(&ix), ix, TreeItem::One { ix, open: false });
         for mut kind in kinds.into_values() {
             // The heaviest first; equal ones by start.
-            kind.order_by_key(|at| (Reverse(weight(at)), *at));
-            let small = kind.partition_point(|at| weight(at) >= least.max(1));
+            kind.order_by_key(|ix| (Reverse(weight(ix)), *ix));
+            let small = kind.partition_point(|ix| weight(ix) >= least.max(1));
             // The slowest of a kind stands for the others.
             let alone = match kind.len() - small {
                 0 | 1 => kind.len(),
@@ -251,7 +217,7 @@ impl Tree<'_> {
             items.extend(single.iter().copied().map(one));
             if let Some(first) = folded.first() {
                 let sum = self.over(folded);
-                let program = self.node(*first).map_or("", |node| self.program(node));
+                let program = label::program(self.process(*first));
                 let count = units::count(folded.len() as u64);
                 let longest = units::time(sum.longest);
                 let name = format!("× {count} {program}, longest {longest}");
@@ -265,7 +231,7 @@ impl Tree<'_> {
             Vec::new()
         };
         let wall = |item: &TreeItem| match item {
-            TreeItem::One { node, .. } => self.node(*node).map_or(0, |node| node.sum.longest),
+            TreeItem::One { ix, .. } => self.sum_of(*ix).longest,
             TreeItem::Folded { .. } => 0,
         };
         items.order_by_key(|(_, at, item)| {
@@ -280,7 +246,7 @@ impl Tree<'_> {
             let mut sum = SubtreeSum::default();
             for (.., item) in &rest {
                 match item {
-                    TreeItem::One { node, .. } => sum.add(&self.over(&[*node])),
+                    TreeItem::One { ix, .. } => sum.add(&self.sum_of(*ix)),
                     TreeItem::Folded { sum: folded, .. } => sum.add(folded),
                 }
             }
@@ -290,11 +256,9 @@ impl Tree<'_> {
         items
     }
 
-    fn over(&self, nodes: &[usize]) -> SubtreeSum {
+    fn over(&self, nodes: &[ProcessIx]) -> SubtreeSum {
         let mut sum = SubtreeSum::default();
-        for node in nodes.iter().filter_map(|at| self.node(*at)) {
-            sum.add(&node.sum);
-        }
+        nodes.iter().for_each(|ix| sum.add(&self.sum_of(*ix)));
         sum
     }
 
@@ -304,31 +268,31 @@ impl Tree<'_> {
         let room = room.max(1);
         let all = self.over(&self.roots);
         let least = all.weight / ALONE;
-        let mut below: HashMap<Option<usize>, Vec<TreeItem>> = HashMap::new();
-        let top = self.items(&self.roots, least, room);
+        let mut below: HashMap<Option<ProcessIx>, Vec<TreeItem>> = HashMap::new();
+        let top = self.items(self.roots.iter().copied(), least, room);
         let mut used = top.len();
         let mut open = BinaryHeap::new();
-        let push = |open: &mut BinaryHeap<(u64, Reverse<usize>)>, items: &[TreeItem]| {
+        let push = |open: &mut BinaryHeap<(u64, Reverse<ProcessIx>)>, items: &[TreeItem]| {
             for item in items {
-                let TreeItem::One { node: at, .. } = item else {
+                let TreeItem::One { ix, .. } = item else {
                     continue;
                 };
-                if let Some(node) = self.node(*at).filter(|node| !node.children.is_empty()) {
-                    open.push((node.sum.weight, Reverse(*at)));
+                let sum = self.sum_of(*ix);
+                if sum.processes > 1 {
+                    open.push((sum.weight, Reverse(*ix)));
                 }
             }
         };
         push(&mut open, &top);
         below.insert(None, top);
-        while let Some((_, Reverse(at))) = open.pop() {
+        while let Some((_, Reverse(ix))) = open.pop() {
             if used >= room {
                 break;
             }
-            let Some(node) = self.node(at) else { continue };
-            let items = self.items(&node.children, least, room - used);
+            let items = self.items(self.children(ix), least, room - used);
             used += items.len();
             push(&mut open, &items);
-            below.insert(Some(at), items);
+            below.insert(Some(ix), items);
         }
         // Depth first.
         let mut out = Vec::new();
@@ -342,8 +306,8 @@ impl Tree<'_> {
             };
             let levels = above.below(items.len() > 0);
             let mut more = None;
-            if let TreeItem::One { node, open } = &mut item {
-                more = below.remove(&Some(*node));
+            if let TreeItem::One { ix, open } = &mut item {
+                more = below.remove(&Some(*ix));
                 *open = more.is_some();
             }
             out.push((item, levels.clone()));
@@ -441,11 +405,11 @@ struct TreeLine {
 
 impl Tree<'_> {
     fn line(&self, item: &TreeItem) -> Option<TreeLine> {
-        let (node, open) = match item {
+        let (ix, open) = match item {
             TreeItem::Folded { sum, name } => return Some(TreeLine::folded(sum, name)),
-            TreeItem::One { node, open } => (self.node(*node)?, *open),
+            TreeItem::One { ix, open } => (*ix, *open),
         };
-        let process = node.process;
+        let (node, process) = (self.nodes[ix].as_ref()?, self.process(ix));
         let mut name = label::label(process);
         let hidden = node.sum.processes - 1;
         if !open && hidden > 0 {
@@ -472,42 +436,46 @@ impl Tree<'_> {
         })
     }
 
-    /// The columns of nodes in JSON and CSV; `places` are the nodes' indexes in the document.
-    fn rows<'t>(&'t self, places: &'t [usize]) -> Table<'t, &'t Node<'t>> {
+    /// The columns of nodes in JSON and CSV.
+    fn rows(&self) -> Table<'_, TreeRow<'_>> {
+        // Their places in the document.
+        let mut places: Arena<ProcessIx, usize> = self.nodes.map(|_| 0);
+        for (place, ix) in self.order.iter().enumerate() {
+            places[*ix] = place;
+        }
         let since = |time| self.view.since(time);
-        Table::new("", |node: &&Node<'_>| label::label(node.process))
-            .data("depth", |node| node.depth)
-            .data("pid", |node| node.process.pid.0)
-            .data("ppid", |node| node.process.ppid.map(|ppid| ppid.0))
-            .json_data("parent", |node| {
-                node.parent.and_then(|at| places.get(at)).copied()
+        let process = |(ix, _): &TreeRow<'_>| self.process(*ix);
+        Table::new("", move |row| label::label(process(row)))
+            .data("depth", |(_, node)| node.depth)
+            .data("pid", move |row| process(row).pid.0)
+            .data("ppid", move |row| process(row).ppid.map(|ppid| ppid.0))
+            .json_data("parent", move |row| {
+                process(row).parent.map(|parent| places[parent])
             })
-            .json_data("context", |node| node.context)
-            .json_data("start_ns", move |node| since(node.process.start))
-            .json_data("started_before", |node| node.process.started_before)
-            .csv_data("start_ns", move |node| {
-                (!node.process.started_before).then(|| since(node.process.start))
+            .json_data("context", |(_, node)| node.context)
+            .json_data("start_ns", move |row| since(process(row).start))
+            .json_data("started_before", move |row| process(row).started_before)
+            .csv_data("start_ns", move |row| {
+                (!process(row).started_before).then(|| since(process(row).start))
             })
-            .json_data("end_ns", move |node| {
-                (!node.process.alive).then(|| since(node.process.end))
+            .json_data("end_ns", move |row| {
+                (!process(row).alive).then(|| since(process(row).end))
             })
-            .data("wall_ns", |node| node.process.wall())
-            .data("on_cpu_ns", |node| node.process.times.on_cpu)
-            .data("tree_on_cpu_ns", |node| node.sum.cpu)
-            .data("tree_unknown_ns", |node| node.sum.unknown)
-            .data("tree_processes", |node| node.sum.processes)
-            .data("threads", |node| node.process.threads.len())
-            .csv_data("exit", |node| {
-                let alive = node.process.alive.then(|| "alive".to_owned());
-                node.process.status.map(exit::words).or(alive)
+            .data("wall_ns", move |row| process(row).wall())
+            .data("on_cpu_ns", move |row| process(row).times.on_cpu)
+            .data("tree_on_cpu_ns", |(_, node)| node.sum.cpu)
+            .data("tree_unknown_ns", |(_, node)| node.sum.unknown)
+            .data("tree_processes", |(_, node)| node.sum.processes)
+            .data("threads", move |row| process(row).threads.len())
+            .csv_data("exit", move |row| {
+                let alive = process(row).alive.then(|| "alive".to_owned());
+                process(row).status.map(exit::words).or(alive)
             })
-            .json_data("exit", |node| json!(node.process.status.map(Exit::from)))
-            .data("program", |node| self.program(node))
+            .json_data("exit", move |row| {
+                json!(process(row).status.map(Exit::from))
+            })
+            .data("program", move |row| label::program(process(row)))
             .named("label")
-    }
-
-    fn ordered(&self) -> impl Iterator<Item = &Node<'_>> {
-        self.order.iter().filter_map(|at| self.node(*at))
     }
 }
 
@@ -537,8 +505,12 @@ impl TreeLine {
 
 impl Report for Tree<'_> {
     fn text(&self, style: &Style) -> String {
-        let threads = self.nodes.iter().any(|node| node.process.threads.len() > 1);
-        let unknown = style.width >= 100 && self.nodes.iter().any(|n| n.sum.unknown > 0);
+        let threads = self
+            .order
+            .iter()
+            .any(|ix| self.process(*ix).threads.len() > 1);
+        let unknown = self.ordered().any(|(_, node)| node.sum.unknown > 0);
+        let unknown = style.width >= 100 && unknown;
         let room = style.width.saturating_sub(50) / 2;
         let lines = self.lines(self.view.ask.limit.unwrap_or(LINES)).into_iter();
         let lines = lines.filter_map(|(item, levels)| {
@@ -546,7 +518,7 @@ impl Report for Tree<'_> {
             let name = levels.joints(room, style) + &line.name;
             Some(TreeLine { name, ..line })
         });
-        let title = units::plural(self.nodes.len() as u64, "process", "processes");
+        let title = units::plural(self.order.len() as u64, "process", "processes");
         Table::new(title, |line: &TreeLine| line.name.clone())
             .column("wall", |line| line.wall.clone())
             .column("CPU", |line| Cell::Time(line.own))
@@ -562,17 +534,10 @@ impl Report for Tree<'_> {
     }
 
     fn json(&self) -> Option<Value> {
-        let mut places = vec![0; self.nodes.len()];
-        for (new, old) in self.order.iter().enumerate() {
-            if let Some(place) = places.get_mut(*old) {
-                *place = new;
-            }
-        }
-        let table = self.rows(&places);
-        Some(table.rows(self.ordered()))
+        Some(self.rows().rows(self.ordered()))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.rows(&[]).csv(self.ordered())
+        self.rows().csv(self.ordered())
     }
 }

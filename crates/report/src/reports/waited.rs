@@ -7,6 +7,7 @@ use tr_analyze::awaited::Awaited;
 use tr_analyze::disks::Disk;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::sort::Rows;
+use tr_analyze::timeline::Stretch;
 use tr_format::event::Reason;
 use tr_format::meta::Extra;
 
@@ -26,57 +27,53 @@ pub struct Waited<T> {
     pub ns: u64,
 }
 
-/// The sums of waits: their number and ns.
-type WaitSums<T> = BTreeMap<Option<T>, (u64, u64)>;
-
-/// Those for the longest time first.
-fn longest_first<T: Ord>(sums: WaitSums<T>) -> Vec<Waited<T>> {
+/// The waits of these threads of which it tells for what they are, those for the longest time first;
+/// `None` if the recording does not tell the disks.
+fn sums<T: Ord>(
+    analysis: &Analysis,
+    threads: &[ThreadIx],
+    what: impl Fn(ThreadIx, &Stretch) -> Option<Option<T>>,
+) -> Option<Vec<Waited<T>>> {
+    let timeline = analysis.timeline.as_ref();
+    let timeline = timeline.filter(|_| analysis.meta.has(Extra::DiskWaits))?;
+    let mut sums: BTreeMap<Option<T>, (u64, u64)> = BTreeMap::new();
+    for thread in threads {
+        for stretch in timeline.of(*thread) {
+            if let Some(what) = what(*thread, &stretch) {
+                let (count, ns) = sums.entry(what).or_default();
+                *count = count.saturating_add(1);
+                *ns = ns.saturating_add(stretch.length());
+            }
+        }
+    }
     let waited = |(what, (count, ns))| Waited { what, count, ns };
     let mut waited: Vec<_> = sums.into_iter().map(waited).collect();
     waited.order_by_key(|it| Reverse((it.ns, it.count)));
-    waited
-}
-
-fn add<T: Ord>(sums: &mut WaitSums<T>, what: Option<T>, length: u64) {
-    let (count, ns) = sums.entry(what).or_default();
-    *count = count.saturating_add(1);
-    *ns = ns.saturating_add(length);
+    Some(waited)
 }
 
 /// The waits of these threads; `None` if the recording does not tell the disks.
 pub fn by_disk<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Option<Vec<Waited<&'a Disk>>> {
-    let timeline = analysis.timeline.as_ref();
-    let timeline = timeline.filter(|_| analysis.meta.has(Extra::DiskWaits))?;
-    let mut disks = WaitSums::new();
-    for thread in threads {
-        for stretch in timeline.of(*thread) {
-            if analysis.awaited(*thread, &stretch) == Some(Awaited::Disk) {
-                let disk = analysis.waited_disks.of(*thread, stretch.from);
-                add(&mut disks, disk, stretch.length());
-            }
-        }
-    }
-    Some(longest_first(disks))
+    sums(analysis, threads, |thread, stretch| {
+        let awaited = analysis.awaited(thread, stretch);
+        let disk = || analysis.waited_disks.of(thread, stretch.from);
+        (awaited == Some(Awaited::Disk)).then(disk)
+    })
 }
 
 /// The waits of these threads in fsync and its relatives, by the last component of the file's path.
 pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<Waited<&'a [u8]>> {
-    let timeline = analysis.timeline.as_ref();
-    let timeline = timeline.filter(|_| analysis.meta.has(Extra::DiskWaits));
-    let mut files = WaitSums::new();
-    for (timeline, thread) in timeline
-        .into_iter()
-        .flat_map(|it| threads.iter().map(move |ix| (it, *ix)))
-    {
-        for stretch in timeline.of(thread).filter(|it| it.reason == Reason::Sync) {
-            let awaited = analysis.awaited(thread, &stretch);
-            if matches!(awaited, Some(Awaited::Disk | Awaited::File)) {
-                let file = analysis.waited_disks.file(thread, stretch.from);
-                add(&mut files, file, stretch.length());
-            }
-        }
-    }
-    longest_first(files)
+    let all = sums(analysis, threads, |thread, stretch| {
+        let sync = || {
+            matches!(
+                analysis.awaited(thread, stretch),
+                Some(Awaited::Disk | Awaited::File)
+            )
+        };
+        let file = || analysis.waited_disks.file(thread, stretch.from);
+        (stretch.reason == Reason::Sync && sync()).then(file)
+    });
+    all.unwrap_or_default()
 }
 
 /// The waits of a group: its name and pid, and the waits.

@@ -11,6 +11,7 @@ mod rules;
 mod spans;
 pub mod times;
 
+use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
 
@@ -112,8 +113,8 @@ impl Steps {
     }
 
     /// The innermost step of a process at its end.
-    pub fn of_process(&self, analysis: &Analysis, at: usize) -> Option<StepIx> {
-        let leader = analysis.processes.get(at)?.threads.first()?;
+    pub fn of_process(&self, analysis: &Analysis, ix: ProcessIx) -> Option<StepIx> {
+        let leader = analysis.process(ix).threads.first()?;
         self.threads.get(leader.0 as usize)?.last()?.1
     }
 
@@ -152,7 +153,7 @@ impl Steps {
     }
 
     /// For each process, whether one of its threads was in a step of this name.
-    pub fn processes_in(&self, analysis: &Analysis, name: &str) -> Vec<bool> {
+    pub fn processes_in(&self, analysis: &Analysis, name: &str) -> Arena<ProcessIx, bool> {
         // Parents come first.
         let mut inside = vec![false; self.list.len()];
         for (at, step) in self.list.iter().enumerate() {

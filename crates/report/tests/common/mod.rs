@@ -14,7 +14,7 @@ const STYLE: Style = Style {
 
 /// The report as text, and as JSON.
 pub fn report(analysis: &Analysis, kind: ReportKind) -> (String, Value) {
-    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    let chosen: Vec<_> = analysis.process_ids().collect();
     let ask = Ask {
         top: 100,
         ..Ask::default()

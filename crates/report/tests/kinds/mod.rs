@@ -98,7 +98,7 @@ fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
     let rows = rows
         .iter()
         .flat_map(|row| COLUMNS.map(|column| (column, number(row, &format!("{column}_ns")))));
-    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    let chosen: Vec<_> = analysis.process_ids().collect();
     let place = Place::of(&analysis.meta, None, None);
     let tables = dataset::tables(analysis, &chosen, &place);
     let table = |name: &str| tables.iter().find(|it| it.name == name).unwrap();

@@ -1,7 +1,7 @@
 // Axes of time.
 
 /** Round times that divide a span into about `count` parts, in ns, and the digits of seconds that tell them apart. */
-export function ticks(from: number, to: number, count: number): { at: number[]; digits: number } {
+function ticks(from: number, to: number, count: number): { at: number[]; digits: number } {
   const span = Math.max(1, to - from);
   const rough = span / Math.max(1, count);
   const power = 10 ** Math.floor(Math.log10(rough));
@@ -12,11 +12,20 @@ export function ticks(from: number, to: number, count: number): { at: number[]; 
 }
 
 /** Seconds, as minutes and hours where there are. */
-export function clock(s: number, digits: number): string {
+function clock(s: number, digits: number): string {
   if (s < 60) return `${s.toFixed(digits)} s`;
   const seconds = (s % 60).toFixed(digits).padStart(digits > 0 ? digits + 3 : 2, "0");
   const minutes = Math.floor(s / 60);
   return minutes < 60 ? `${minutes}:${seconds}` : `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${seconds}`;
+}
+
+/** Between moments of the shown span and places on a lane after the gutter, CSS pixels. */
+export function scale({ t0, t1 }: { t0: number; t1: number }, width: number, gutter: number) {
+  const span = t1 - t0;
+  return {
+    x: (t: number) => gutter + ((Math.min(Math.max(t, t0), t1) - t0) / span) * (width - gutter),
+    t: (x: number) => t0 + ((x - gutter) / (width - gutter)) * span,
+  };
 }
 
 const SVG = "http://www.w3.org/2000/svg";

@@ -1,7 +1,8 @@
 // Lanes of the CPUs above the timeline.
 
+import { scale } from "./axis";
 import { hue } from "./colors";
-import { runs } from "./data";
+import { first, runs } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { fit, hatch, sized, type Theme } from "./paint";
@@ -24,7 +25,7 @@ export class CpuLanes {
   private all: Cpu[] | null = null;
   /** Each piece's thread. */
   private threadOf = new Uint32Array(0);
-  private place = { gutter: 0, width: 1 };
+  private scale = scale({ t0: 0, t1: 1 }, 1, 0);
 
   constructor(private context: Context, private ranks: Map<string, number>) {
     const { store } = context;
@@ -46,11 +47,11 @@ export class CpuLanes {
   private sort(): Cpu[] {
     if (this.all) return this.all;
     const { data } = this.context;
-    const { first, kind, by, start } = data.pieces;
+    const { kind, by, start } = data.pieces;
     this.threadOf = new Uint32Array(kind.length);
     const of = new Map<number, number[]>();
     for (let t = 0; t < data.processOf.length; t++) {
-      for (let piece = first[t]; piece < first[t + 1]; piece++) {
+      for (let piece = data.pieces.first[t]; piece < data.pieces.first[t + 1]; piece++) {
         this.threadOf[piece] = t;
         if (!runs(kind[piece]) || by[piece] === 0) continue;
         const cpu = by[piece] - 1;
@@ -68,7 +69,7 @@ export class CpuLanes {
     const shown = store.state.cpus && this.known;
     this.element.hidden = !shown;
     if (!shown) return;
-    this.place = { gutter, width };
+    this.scale = scale(store.state, width, gutter);
     const all = this.sort();
     const height = Math.max(1, all.length) * ROW;
     this.element.style.maxHeight = `${SIGHT * ROW}px`;
@@ -77,7 +78,7 @@ export class CpuLanes {
     ctx.font = FONT;
     const { t0, t1 } = store.state;
     const { start, end } = data.pieces;
-    const x = (t: number) => gutter + ((Math.min(Math.max(t, t0), t1) - t0) / (t1 - t0)) * (width - gutter);
+    const { x } = this.scale;
     const unknown = hatch(ctx, theme.css.line);
     all.forEach(({ pieces }, row) => {
       const y = row * ROW;
@@ -116,22 +117,14 @@ export class CpuLanes {
   /** The first piece that ends after a time. */
   private from(pieces: Uint32Array, t: number): number {
     const { end } = this.context.data.pieces;
-    let [lo, hi] = [0, pieces.length];
-    while (lo < hi) {
-      const mid = (lo + hi) >> 1;
-      if (end[pieces[mid]] <= t) lo = mid + 1;
-      else hi = mid;
-    }
-    return lo;
+    return first(0, pieces.length, (n) => end[pieces[n]] > t);
   }
 
   private find(event: MouseEvent): { cpu: number; t: number; piece: number } | null {
     const box = this.canvas.getBoundingClientRect();
-    const { gutter, width } = this.place;
-    const { t0, t1 } = this.context.store.state;
     const lane = this.sort()[Math.floor((event.clientY - box.top) / ROW)];
     if (!lane) return null;
-    const t = t0 + ((event.clientX - box.left - gutter) / (width - gutter)) * (t1 - t0);
+    const t = this.scale.t(event.clientX - box.left);
     const piece = lane.pieces[this.from(lane.pieces, t)];
     const there = piece !== undefined && this.context.data.pieces.start[piece] <= t;
     return { cpu: lane.cpu, t, piece: there ? piece : -1 };

@@ -106,7 +106,7 @@ export interface Doc {
 }
 
 /** The pieces of all threads: those of thread t are first[t] .. first[t + 1]. */
-export interface Pieces {
+interface Pieces {
   first: Uint32Array;
   /** When each begins, ns; it ends where the next one begins, or with its thread. */
   start: Float64Array;
@@ -144,6 +144,16 @@ async function unpack(text: string): Promise<Uint8Array> {
   for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** The first number from `lo` on of which `is` holds, as of all after it; `hi`: of none below that. */
+export function first(lo: number, hi: number, is: (at: number) => boolean): number {
+  while (lo < hi) {
+    const mid = (lo + hi) >> 1;
+    if (is(mid)) hi = mid;
+    else lo = mid + 1;
+  }
+  return lo;
 }
 
 /** Everything the views ask for. */
@@ -329,17 +339,10 @@ export class Data {
 
   /** Adds to `sums[state * n + column]` how long (ns × weight) a thread was in each state in each column. */
   integrate(thread: number, t0: number, dt: number, n: number, sums: Float64Array, weight = 1) {
-    const { first, start, end, kind, share, shares } = this.pieces;
-    const last = first[thread + 1];
+    const { start, end, kind, share, shares } = this.pieces;
+    const last = this.pieces.first[thread + 1];
     const t1 = t0 + dt * n;
-    let lo = first[thread];
-    let hi = last;
-    while (lo < hi) {
-      const mid = (lo + hi) >> 1;
-      if (end[mid] <= t0) lo = mid + 1;
-      else hi = mid;
-    }
-    for (let at = lo; at < last; at++) {
+    for (let at = first(this.pieces.first[thread], last, (at) => end[at] > t0); at < last; at++) {
       const begin = start[at];
       if (begin >= t1) break;
       const from = begin < t0 ? t0 : begin;
@@ -375,15 +378,10 @@ export class Data {
 
   /** The piece of a thread in which a time lies; -1: none. */
   pieceAt(thread: number, t: number): number {
-    const { first, start, end } = this.pieces;
-    let lo = first[thread];
-    let hi = first[thread + 1];
-    while (lo < hi) {
-      const mid = (lo + hi) >> 1;
-      if (end[mid] <= t) lo = mid + 1;
-      else hi = mid;
-    }
-    return lo < first[thread + 1] && start[lo] <= t ? lo : -1;
+    const { start, end } = this.pieces;
+    const last = this.pieces.first[thread + 1];
+    const at = first(this.pieces.first[thread], last, (at) => end[at] > t);
+    return at < last && start[at] <= t ? at : -1;
   }
 }
 
@@ -405,13 +403,8 @@ function atOnce({ from, to, parent }: Doc["steps"]): number[] {
     running[n] = now += by;
   });
   const until = (t: number): number => {
-    let [lo, hi] = [0, times.length];
-    while (lo < hi) {
-      const mid = (lo + hi) >> 1;
-      if (times[mid] <= t) lo = mid + 1;
-      else hi = mid;
-    }
-    return lo === 0 ? 0 : sums[lo - 1] + running[lo - 1] * (t - times[lo - 1]);
+    const last = first(0, times.length, (n) => times[n] > t) - 1;
+    return last < 0 ? 0 : sums[last] + running[last] * (t - times[last]);
   };
   // One that holds others is at work itself where none of them is.
   return from.map((begin, row) => Math.max(1, (until(to[row]) - until(begin)) / Math.max(1, to[row] - begin)));

@@ -74,6 +74,13 @@ export function lives(data: Data, part: Part, ix: number): boolean {
   return !part.zoomed || (start[ix] < part.state.t1 && end[ix] > part.state.t0);
 }
 
+/** The shown processes that live in the range. */
+export function living(data: Data, part: Part): number[] {
+  const all: number[] = [];
+  for (let ix = 0; ix < data.n; ix++) if (part.shown(ix) && lives(data, part, ix)) all.push(ix);
+  return all;
+}
+
 /** The sums over the shown processes. */
 export function sums(data: Data, part: Part): Sums {
   const { times } = figures(data, part);
@@ -81,8 +88,7 @@ export function sums(data: Data, part: Part): Sums {
   const { execs, threads } = data.doc;
   const { t0, t1 } = part.state;
   const inside = (from: number, to: number) => !part.zoomed || (from < t1 && to > t0);
-  for (let ix = 0; ix < data.n; ix++) {
-    if (!part.shown(ix) || !lives(data, part, ix)) continue;
+  for (const ix of living(data, part)) {
     out.processes++;
     for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) if (inside(threads.start[t], threads.end[t])) out.threads++;
     for (let e = data.execsFrom[ix]; e < data.execsFrom[ix + 1]; e++) if (!part.zoomed || (execs.start[e] >= t0 && execs.start[e] < t1)) out.execs++;
@@ -121,8 +127,7 @@ export function programs(data: Data, part: Part): { all: [name: string, cpu: num
   const { times } = figures(data, part);
   const groups = new Map<string, [string, number, number]>();
   let whole = 0;
-  for (let ix = 0; ix < data.n; ix++) {
-    if (!part.shown(ix) || !lives(data, part, ix)) continue;
+  for (const ix of living(data, part)) {
     const name = data.program(ix);
     let group = groups.get(name);
     if (!group) groups.set(name, (group = [name, 0, 0]));

@@ -1,5 +1,6 @@
 // Steps, tests and marks above the timeline, over the same time axis.
 
+import { scale } from "./axis";
 import { HUES } from "./colors";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
@@ -60,7 +61,7 @@ export class Lane {
     const { data, store } = this.context;
     const { t0, t1 } = store.state;
     const { from, to, name, failed } = data.doc.steps;
-    const x = (t: number) => gutter + ((Math.min(Math.max(t, t0), t1) - t0) / (t1 - t0)) * (width - gutter);
+    const { x } = scale(store.state, width, gutter);
     this.boxes = [];
     const until: number[] = [];
     const rows = innerHeight < LOW.height ? LOW.rows : ROWS;

@@ -1,10 +1,11 @@
 // The first screen: what ran, how it ended, where the time went. A range of time, a
 // subtree, a cgroup or a search narrows every figure.
 
+import { HUES } from "./colors";
 import { ON, type Data, type Failure } from "./data";
 import { h } from "./dom";
 import { inline } from "./grid";
-import { busy, figures, lives, pathInside, programs, reasons, sums } from "./figures";
+import { busy, figures, living, pathInside, programs, reasons, sums } from "./figures";
 import { steps } from "./path";
 import { hottest, weigh } from "./stacks";
 import type { Store } from "./state";
@@ -212,7 +213,7 @@ export class Overview {
   }
 
   private color(program: string): string {
-    return `p${Math.min(8, this.ranks.get(program) ?? 8)}`;
+    return `p${Math.min(HUES, this.ranks.get(program) ?? HUES)}`;
   }
 
   /** The critical path; of a part of the recording the part of it there. */
@@ -287,8 +288,7 @@ export class Overview {
     const { data, store } = this;
     const p = data.doc.processes;
     const [cpu] = figures(data, store).times;
-    const all = Array.from({ length: data.n }, (_, ix) => ix).filter((ix) => store.shown(ix) && lives(data, store, ix));
-    const order = all.sort((a, b) => (cpu[b] || 0) - (cpu[a] || 0) || a - b).slice(0, 8);
+    const order = living(data, store).sort((a, b) => (cpu[b] || 0) - (cpu[a] || 0) || a - b).slice(0, 8);
     return this.card("Processes with the most CPU time", "", ...order.map((ix) =>
       this.bar(data.label(ix), cpu[ix] || 0, cpu[order[0]], time(cpu[ix]), `pid ${p.pid[ix]}`, this.color(data.program(ix)),
         () => store.set({ sel: ix, view: "timeline" }))));
@@ -323,8 +323,7 @@ export class Overview {
 
   private failedInside(): HTMLElement | null {
     const { data, store } = this;
-    const all: number[] = [];
-    for (let ix = 0; ix < data.n; ix++) if (data.failed(ix) && store.shown(ix) && lives(data, store, ix)) all.push(ix);
+    const all = living(data, store).filter((ix) => data.failed(ix));
     if (all.length === 0) return null;
     const rows = all.slice(0, 8).map((ix) => h("button", { type: "button", class: "row failed", onclick: () => store.set({ sel: ix, view: "timeline" }) },
       h("span", { class: "bar-name", title: data.argv(ix) }, `✕ ${data.label(ix)}`),

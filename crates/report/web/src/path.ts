@@ -1,5 +1,6 @@
 // The critical path as a lane of steps, each with the step before and after it.
 
+import { scale } from "./axis";
 import { STATES, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
@@ -44,9 +45,8 @@ const CAUSES = new Set([1, 2, 3, 4, 7]);
 
 let kept: { data: Data; steps: Step[] } | null = null;
 
-/** The steps of the path: segments of the same process together, short ones too. */
-export function steps(data: Data): Step[] {
-  if (kept?.data === data) return kept.steps;
+/** The path by process: consecutive segments of the same one together. */
+export function stays(data: Data): Step[] {
   const all: Step[] = [];
   const { path } = data.doc;
   if (path) {
@@ -65,6 +65,13 @@ export function steps(data: Data): Step[] {
       t = to;
     });
   }
+  return all;
+}
+
+/** The steps of the path: its stays, short ones together. */
+export function steps(data: Data): Step[] {
+  if (kept?.data === data) return kept.steps;
+  const all = stays(data);
   const whole = all.reduce((sum, step) => sum + step.to - step.from, 0);
   const out: Step[] = [];
   let longest = 0;
@@ -97,7 +104,7 @@ export class PathLane {
   readonly element: HTMLElement;
   private canvas = h("canvas", { role: "img", "aria-label": "The path over time, step by step" });
   private all: Step[];
-  private place = { gutter: 0, width: 1 };
+  private scale = scale({ t0: 0, t1: 1 }, 1, 0);
 
   /** Null: the recording has no path. */
   static of(context: Context): PathLane | null {
@@ -116,13 +123,13 @@ export class PathLane {
   }
 
   draw(width: number, gutter: number, theme: Theme) {
-    this.place = { gutter, width };
+    this.scale = scale(this.context.store.state, width, gutter);
     const ctx = sized(this.canvas, width, ROW);
     if (!ctx) return;
     ctx.font = FONT;
     const { data, store } = this.context;
     const { t0, t1, step: chosen } = store.state;
-    const x = (t: number) => gutter + ((Math.min(Math.max(t, t0), t1) - t0) / (t1 - t0)) * (width - gutter);
+    const { x } = this.scale;
     const states = [theme.css.on, theme.css.wait, theme.css.blocked, theme.css.asleep, theme.css.unknown];
     this.all.forEach((step, n) => {
       if (step.to <= t0 || step.from >= t1) return;
@@ -167,9 +174,7 @@ export class PathLane {
 
   private find(event: MouseEvent): number {
     const box = this.canvas.getBoundingClientRect();
-    const { gutter, width } = this.place;
-    const { t0, t1 } = this.context.store.state;
-    const t = t0 + ((event.clientX - box.left - gutter) / (width - gutter)) * (t1 - t0);
+    const t = this.scale.t(event.clientX - box.left);
     return this.all.findIndex((step) => t >= step.from && t < step.to);
   }
 

@@ -1,5 +1,6 @@
 // Processes that stay in sight, above the lanes of the timeline; the link keeps them.
 
+import { scale } from "./axis";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { fit, Pixels, sized, density, type Theme } from "./paint";
@@ -63,7 +64,7 @@ export class Pins {
     ctx.putImageData(pixels.image, Math.round(gutter * ratio), 0);
     ctx.font = FONT;
     const { start, end } = data.doc.processes;
-    const x = (t: number) => gutter + ((Math.min(Math.max(t, t0), t1) - t0) / (t1 - t0)) * (width - gutter);
+    const { x } = scale(store.state, width, gutter);
     all.forEach((ix, row) => {
       const left = Math.min(x(start[ix]), width * 0.8);
       ctx.fillStyle = data.failed(ix) ? theme.css.bad : theme.css.ink;

@@ -1,6 +1,7 @@
 // Lanes above the timeline: network connections and DNS queries, waits for disks, counters of the machine.
 
-import { KINDS, ON, runs, type Data } from "./data";
+import { scale } from "./axis";
+import { first, KINDS, ON, runs, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { fit, sized, type Theme } from "./paint";
@@ -42,16 +43,16 @@ export class Resources {
   readonly element: HTMLElement;
   private canvas = h("canvas", { role: "img", "aria-label": "Network connections, waits for disks, and the machine over time" });
   private boxes: Box[] = [];
-  private place = { gutter: 0, width: 1 };
+  private scale = scale({ t0: 0, t1: 1 }, 1, 0);
   private waits: Waits;
   private series: Series[];
 
   constructor(private context: Context) {
     const { data, store, tip } = context;
     this.waits = storage(data);
-    const [first, last] = store.whole;
+    const [from, to] = store.whole;
     const waited = this.waits.piece.reduce((sum, p) => sum + data.pieces.end[p] - data.pieces.start[p], 0);
-    if (waited * SEEN < last - first) this.waits = { piece: new Uint32Array(0), thread: new Uint32Array(0) };
+    if (waited * SEEN < to - from) this.waits = { piece: new Uint32Array(0), thread: new Uint32Array(0) };
     this.series = machine(data);
     this.element = h("div", { class: "lane resources", hidden: true }, this.canvas);
     this.canvas.addEventListener("pointermove", (event) => {
@@ -76,10 +77,9 @@ export class Resources {
     const { store, data } = this.context;
     this.element.hidden = !(store.state.resources && this.known);
     if (this.element.hidden) return;
-    this.place = { gutter, width };
+    this.scale = scale(store.state, width, gutter);
     this.boxes = [];
-    const { t0, t1 } = store.state;
-    const x = (t: number) => gutter + ((Math.min(Math.max(t, t0), t1) - t0) / (t1 - t0)) * (width - gutter);
+    const { x } = this.scale;
     const connections = this.connections(x, width);
     const rows = connections.rows + (this.waits.piece.length > 0 ? 1 : 0) + this.series.length;
     const ctx = sized(this.canvas, width, Math.max(1, rows * ROW));
@@ -88,7 +88,7 @@ export class Resources {
     for (const draw of connections.draw) draw(ctx, theme);
     if (connections.rows > 0) this.label(ctx, "Network", 0, theme);
     let row = connections.rows;
-    if (this.waits.piece.length > 0) this.drawWaits(ctx, row++, theme);
+    if (this.waits.piece.length > 0) this.drawWaits(ctx, row++, [gutter, width], theme);
     for (const series of this.series) {
       const top = row++ * ROW;
       ctx.fillStyle = theme.css.accent;
@@ -159,11 +159,10 @@ export class Resources {
   }
 
   /** Threads that wait for a disk or a file, by column. */
-  private drawWaits(ctx: CanvasRenderingContext2D, row: number, theme: Theme) {
+  private drawWaits(ctx: CanvasRenderingContext2D, row: number, [gutter, width]: [number, number], theme: Theme) {
     const { data, store } = this.context;
     const { start, end, kind } = data.pieces;
     const { t0, t1 } = store.state;
-    const { gutter, width } = this.place;
     const { piece, thread } = this.waits;
     const n = Math.max(1, Math.floor(width - gutter));
     const dt = (t1 - t0) / n;
@@ -206,20 +205,17 @@ export class Resources {
 
   private find(event: MouseEvent): [Box | undefined, number] {
     const box = this.canvas.getBoundingClientRect();
-    const { gutter, width } = this.place;
-    const { t0, t1 } = this.context.store.state;
     const [px, py] = [event.clientX - box.left, event.clientY - box.top];
-    const t = t0 + ((px - gutter) / (width - gutter)) * (t1 - t0);
-    return [this.boxes.find((b) => py >= b.top && py < b.top + ROW && px >= b.left - 2 && px <= b.right + 2), t];
+    return [this.boxes.find((b) => py >= b.top && py < b.top + ROW && px >= b.left - 2 && px <= b.right + 2), this.scale.t(px)];
   }
 }
 
 function storage(data: Data): Waits {
-  const { first, start, kind } = data.pieces;
+  const { start, kind } = data.pieces;
   const all: number[] = [];
   const of = new Map<number, number>();
   for (let t = 0; t < data.processOf.length; t++) {
-    for (let piece = first[t]; piece < first[t + 1]; piece++) {
+    for (let piece = data.pieces.first[t]; piece < data.pieces.first[t + 1]; piece++) {
       if (KINDS[kind[piece]][2] === null) continue;
       all.push(piece);
       of.set(piece, t);
@@ -263,13 +259,7 @@ function recorded(data: Data, times: number[]): number[] {
   for (let piece = 0; piece < kind.length; piece++) {
     const part = share[piece] >= 0 ? shares[share[piece] + ON] : runs(kind[piece]) ? 1 : 0;
     if (part === 0) continue;
-    let [lo, hi] = [0, out.length];
-    while (lo < hi) {
-      const mid = (lo + hi) >> 1;
-      if (times[mid + 1] <= start[piece]) lo = mid + 1;
-      else hi = mid;
-    }
-    for (let n = lo; n < out.length && times[n] < end[piece]; n++) out[n] += (Math.min(end[piece], times[n + 1]) - Math.max(start[piece], times[n])) * part;
+    for (let n = first(0, out.length, (n) => times[n + 1] > start[piece]); n < out.length && times[n] < end[piece]; n++) out[n] += (Math.min(end[piece], times[n + 1]) - Math.max(start[piece], times[n])) * part;
   }
   return out;
 }

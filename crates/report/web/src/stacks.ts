@@ -61,15 +61,9 @@ export function readStacks(doc: Doc, read: Reader): Stacks | null {
   const d = doc.stacks;
   if (!d) return null;
   const n = d.stacks + 1;
-  const fresh = () => new Uint32Array(n);
-  const [caller, fn, user, child, next] = [fresh(), fresh(), fresh(), fresh(), fresh()];
+  const [caller, fn] = [new Uint32Array(n), new Uint32Array(n)];
   for (let at = 1; at < n; at++) caller[at] = at - read.varint();
   for (let at = 1; at < n; at++) fn[at] = read.varint();
-  for (let at = 1; at < n; at++) user[at] = d.kernel[fn[at]] ? user[caller[at]] : at;
-  for (let at = n - 1; at > 0; at--) {
-    next[at] = child[caller[at]];
-    child[caller[at]] = at;
-  }
   const first = new Uint32Array(doc.threads.tid.length + 1);
   for (let t = 0; t + 1 < first.length; t++) first[t + 1] = first[t] + read.varint();
   const kind = read.take(d.samples).slice();
@@ -83,8 +77,7 @@ export function readStacks(doc: Doc, read: Reader): Stacks | null {
   const [count, ns] = [column(), column()];
   const text = (all: number[]) => all.map((ix) => doc.strings[ix] ?? "");
   return {
-    caller, fn, user, child, next, outermost: outermost(fn, caller, child, next, d.functions.length),
-    names: text(d.functions), binaries: text(d.binaries), kernel: d.kernel,
+    ...linked(caller, fn, d.kernel), names: text(d.functions), binaries: text(d.binaries), kernel: d.kernel,
     first, kind, at, stack, count, ns, runs: kind.some(runs), waits: kind.some((k) => !runs(k)),
   };
 }
@@ -120,6 +113,11 @@ export function grouped(stacks: Stacks, data: Data, by: string): Stacks {
       stack[s] = now;
     }
   }
+  return { ...stacks, ...linked(Uint32Array.from(caller), Uint32Array.from(fn), kernel), names, binaries, kernel, stack };
+}
+
+/** What follows from the callers and the functions of stacks. */
+function linked(caller: Uint32Array, fn: Uint32Array, kernel: number[]) {
   const n = fn.length;
   const [user, child, next] = [new Uint32Array(n), new Uint32Array(n), new Uint32Array(n)];
   for (let at = 1; at < n; at++) user[at] = kernel[fn[at]] ? user[caller[at]] : at;
@@ -127,8 +125,7 @@ export function grouped(stacks: Stacks, data: Data, by: string): Stacks {
     next[at] = child[caller[at]];
     child[caller[at]] = at;
   }
-  const columns = { caller: Uint32Array.from(caller), fn: Uint32Array.from(fn) };
-  return { ...stacks, ...columns, names, binaries, kernel, user, child, next, stack, outermost: outermost(columns.fn, columns.caller, child, next, names.length) };
+  return { caller, fn, user, child, next, outermost: outermost(fn, caller, child, next, kernel.length) };
 }
 
 /** Goes through all stacks, callers first, and counts the functions around each. */

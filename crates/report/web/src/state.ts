@@ -12,13 +12,13 @@ export function viewsOf(data: Data): View[] {
 /** What rows, roots and frames stand for: `--by` of `tr analyze`. */
 export const ROWS = ["process", "thread", "program", "step", "cgroup", "container"] as const;
 export type Rows = (typeof ROWS)[number];
-export const METRICS = ["cpu", "wall", "wait"] as const;
+const METRICS = ["cpu", "wall", "wait"] as const;
 export type Metric = (typeof METRICS)[number];
 export const MEASURES = ["all", "on", "waiting", "blocked", "asleep"] as const;
 export type Measure = (typeof MEASURES)[number];
 /** The least wall times that steps are filtered by, ns. */
 export const LEAST = [0, 1e6, 1e7, 1e8, 1e9, 1e10, 6e10];
-export const COLORS = ["state", "program", "step"] as const;
+const COLORS = ["state", "program", "step"] as const;
 export type Color = (typeof COLORS)[number];
 
 export interface State {
@@ -297,8 +297,7 @@ export class Store {
 
   private read() {
     const s: State = { ...this.initial };
-    const word = <T extends string>(all: readonly T[], value: string, otherwise: T): T =>
-      (all as readonly string[]).includes(value) ? (value as T) : otherwise;
+    const words = new Map<string, readonly string[]>([["view", viewsOf(this.data)], ["rows", ROWS], ["measure", MEASURES], ["metric", METRICS], ["color", COLORS], ["doing", DOINGS]]);
     for (const part of location.hash.slice(1).split("&")) {
       const at = part.indexOf("=");
       if (at < 0) continue;
@@ -309,47 +308,22 @@ export class Store {
       } catch {
         continue;
       }
-      const process = () => {
-        const ix = Number(value);
-        return Number.isInteger(ix) && ix >= 0 && ix < this.data.n ? ix : -1;
-      };
-      const below = (length: number, none: number) => (/^\d+$/.test(value) && Number(value) < length ? Number(value) : none);
+      const below = (length: number, none: number, text = value) => (/^\d+$/.test(text) && Number(text) < length ? Number(text) : none);
+      // Of all others: one of some words, a text, or yes and no.
+      const type = typeof this.initial[key as keyof State];
       if (key === "t") {
         const [a, b] = value.split("-").map(Number);
         const [from, to] = this.whole;
         if (a >= 0 && b > a) [s.t0, s.t1] = [Math.min(from + a, to - 1000), Math.min(from + b, to)];
-      } else if (key === "view") s.view = word(viewsOf(this.data), value, "overview");
-      else if (key === "rows") s.rows = word(ROWS, value, "process");
-      else if (key === "measure") s.measure = word(MEASURES, value, "all");
-      else if (key === "metric") s.metric = word(METRICS, value, "cpu");
-      else if (key === "color") s.color = word(COLORS, value, "state");
-      else if (key === "sel") s.sel = process();
-      else if (key === "root") s.root = process();
-      else if (key === "cgroup") s.cgroup = value;
-      else if (key === "ruler") s.ruler = value;
-      else if (key === "notes") s.notes = value;
-      else if (key === "pins") s.pins = value.split(",").filter((ix) => /^\d+$/.test(ix) && Number(ix) < this.data.n).join();
-      else if (key === "sort") s.sort = value;
-      else if (key === "q") s.q = value;
-      else if (key === "step") s.step = Number.isInteger(Number(value)) && Number(value) >= 0 ? Number(value) : -1;
-      else if (key === "descending") s.descending = value === "1";
-      else if (key === "order") s.order = value;
-      else if (key === "falling") s.falling = value === "1";
-      else if (key === "kind") s.kind = value;
+      } else if (key === "sel") s.sel = below(this.data.n, -1);
+      else if (key === "root") s.root = below(this.data.n, -1);
+      else if (key === "pins") s.pins = value.split(",").filter((ix) => below(this.data.n, -1, ix) >= 0).join();
+      else if (key === "step") s.step = below(Infinity, -1);
       else if (key === "least") s.least = LEAST.includes(Number(value)) ? Number(value) : 0;
-      else if (key === "chart") s.chart = value === "1";
-      else if (key === "bad") s.bad = value === "1";
-      else if (key === "cpus") s.cpus = value === "1";
-      else if (key === "resources") s.resources = value === "1";
-      else if (key === "sums") s.sums = value === "1";
-      else if (key === "fold") s.fold = value === "1";
-      else if (key === "wakeups") s.wakeups = value === "1";
-      else if (key === "doing") s.doing = word(DOINGS, value, s.doing);
-      else if (key === "reason") s.reason = value;
       else if (key === "frame") s.frame = below(this.data.stacks?.fn.length ?? 0, 0);
       else if (key === "fn") s.fn = below(this.data.stacks?.names.length ?? 0, -1);
-      else if (key === "find") s.find = value;
-      else if (key === "machine") s.machine = value;
+      else if (type === "boolean") Object.assign(s, { [key]: value === "1" });
+      else if (words.get(key)?.includes(value) ?? type === "string") Object.assign(s, { [key]: value });
     }
     Object.assign(this.state, s);
     this.written = location.hash;

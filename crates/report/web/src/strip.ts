@@ -2,6 +2,7 @@
 // the critical path, and the span that the views show, to be dragged.
 
 import { Axis } from "./axis";
+import { HUES } from "./colors";
 import { BLOCKED, ON, STATES, UNKNOWN, WAIT, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
@@ -251,11 +252,11 @@ export class Strip {
 
 /** The colour of a segment of the path: its program's, or that of how it waited. */
 function segmentColor(rank: number, state: number, { css, programs }: Theme): string {
-  return [rank < 8 ? programs[rank] : css.dim, css.wait, css.blocked, css.asleep, css.unknown][state];
+  return [rank < HUES ? programs[rank] : css.dim, css.wait, css.blocked, css.asleep, css.unknown][state];
 }
 
 /** Who the critical path is with at a time; -1: nobody. */
-export function pathAt(data: Data, time: number): number {
+function pathAt(data: Data, time: number): number {
   const { path } = data.doc;
   if (!path || time < path.from) return -1;
   let t = path.from;

@@ -2,7 +2,7 @@
 
 import type { Data } from "./data";
 import { h } from "./dom";
-import { figures, lives } from "./figures";
+import { figures, living } from "./figures";
 import { Grid, inline, type Column as Of } from "./grid";
 import { groupBy } from "./heatmap";
 import type { Store } from "./state";
@@ -110,12 +110,11 @@ export class Table {
     });
     const by = groupBy(context);
     const tools = h("span", { class: "tools" }, ...this.grid.tools);
-    const sorted = (): [string, boolean] => [store.state.sort, store.state.descending];
     this.groups = new Grid(groupColumns(data, () => this.most), {
       name: "Groups of processes",
       empty: "No process matches here.",
       otherwise: "on_cpu",
-      sorted,
+      sorted: () => [store.state.sort, store.state.descending],
       sort: (sort, descending) => store.set({ sort, descending }),
       pick: ({ name }) => store.set({ q: `${store.state.rows}:${name}`, rows: "process" }),
       selected: () => false,
@@ -162,8 +161,7 @@ export class Table {
     const key = [state.rows, state.root, state.cgroup, state.q, state.sort, state.descending, state.t0, state.t1].join("\n");
     if (key === this.key) return this.grouped ? this.groups.draw() : this.grid.draw();
     this.key = key;
-    const rows: number[] = [];
-    for (let ix = 0; ix < data.n; ix++) if (store.shown(ix) && lives(data, store, ix)) rows.push(ix);
+    const rows = living(data, store);
     if (this.grouped) {
       const groups = this.sum(rows);
       this.most = Math.max(1, ...groups.map(({ times }) => times[0] ?? 0));

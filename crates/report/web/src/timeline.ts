@@ -3,12 +3,12 @@
 
 import { HUES, hue } from "./colors";
 import { CpuLanes } from "./cpus";
-import { KINDS, NOTHING, ON, STATES, WAIT, waits } from "./data";
+import { first, KINDS, NOTHING, ON, STATES, WAIT, waits } from "./data";
 import { choice, h } from "./dom";
 import { clip, FONT } from "./heatmap";
 import { Lane } from "./lane";
 import { fit } from "./paint";
-import { PathLane } from "./path";
+import { PathLane, stays, type Step } from "./path";
 import { Pins } from "./pins";
 import { Resources } from "./resources";
 import { alike, type Group } from "./siblings";
@@ -73,7 +73,7 @@ export class Timeline extends TimeView {
         data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), data.pathName) : null), [Lane.of(context), PathLane.of(context), lanes, resources, new Pins(context)]);
     this.element.querySelector(".toolbar")!.append(this.note, key);
     this.quiet = quiet(data);
-    this.path = steps(data);
+    this.path = stays(data);
     this.groupOf = new Int32Array(data.n).fill(-1);
     this.bunch();
     const programs = [...ranks.keys()].slice(0, HUES);
@@ -257,16 +257,10 @@ export class Timeline extends TimeView {
     const begin = (item: number) => (item < data.n ? start[item] : start[groups[item - data.n].shown[0]]);
     const until = (item: number) => (item < data.n ? end[item] : groups[item - data.n].until);
     const all = this.lanes[lane];
-    let lo = 0;
-    let hi = all.length;
-    while (lo < hi) {
-      const mid = (lo + hi) >> 1;
-      if (until(all[mid]) < t0) lo = mid + 1;
-      else hi = mid;
-    }
-    let last = lo;
+    const from = first(0, all.length, (at) => until(all[at]) >= t0);
+    let last = from;
     while (last < all.length && begin(all[last]) <= t1) last++;
-    return all.slice(lo, last);
+    return all.slice(from, last);
   }
 
   protected paint(frame: Frame) {
@@ -660,25 +654,3 @@ interface Wake {
   to: number;
 }
 
-interface Step {
-  from: number;
-  to: number;
-  process: number;
-}
-
-/** The critical path by process: segments of the same one together. */
-function steps(data: Context["data"]): Step[] {
-  const { path } = data.doc;
-  const all: Step[] = [];
-  if (!path) return all;
-  let t = path.from;
-  path.thread.forEach((thread, at) => {
-    const to = t + path.length[at];
-    const process = data.processOf[thread];
-    const last = all[all.length - 1];
-    if (last && last.process === process && last.to === t) last.to = to;
-    else all.push({ from: t, to, process });
-    t = to;
-  });
-  return all;
-}

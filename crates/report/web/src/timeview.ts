@@ -9,7 +9,7 @@ import { density, Pixels, theme, type Theme } from "./paint";
 import type { State, Store } from "./state";
 
 /** A lane above the rows, over the same time axis. */
-export interface Above {
+interface Above {
   readonly element: HTMLElement;
   draw(width: number, gutter: number, theme: Theme): void;
 }

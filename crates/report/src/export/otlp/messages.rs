@@ -1,9 +1,16 @@
 //! The messages of OTLP traces, as far as the export writes them: names and numbers of
-//! opentelemetry/proto/{collector/trace,trace,common,resource}/v1.
+//! opentelemetry/proto/{collector/trace,trace,common,resource}/v1. In OTLP's JSON ids are hexadecimal
+//! digits, 64-bit integers strings.
+
+use std::fmt::Display;
 
 use prost::Message;
+use serde::{Serialize, Serializer};
 
-#[derive(Clone, PartialEq, Message)]
+use crate::encode;
+
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ResourceSpans {
     #[prost(message, optional, tag = "1")]
     pub resource: Option<Resource>,
@@ -13,13 +20,14 @@ pub struct ResourceSpans {
     pub schema_url: String,
 }
 
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Serialize)]
 pub struct Resource {
     #[prost(message, repeated, tag = "1")]
     pub attributes: Vec<KeyValue>,
 }
 
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ScopeSpans {
     #[prost(message, optional, tag = "1")]
     pub scope: Option<Scope>,
@@ -29,7 +37,7 @@ pub struct ScopeSpans {
     pub schema_url: String,
 }
 
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Serialize)]
 pub struct Scope {
     #[prost(string, tag = "1")]
     pub name: String,
@@ -37,13 +45,17 @@ pub struct Scope {
     pub version: String,
 }
 
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Span {
     #[prost(bytes = "vec", tag = "1")]
+    #[serde(serialize_with = "hex")]
     pub trace_id: Vec<u8>,
     #[prost(bytes = "vec", tag = "2")]
+    #[serde(serialize_with = "hex")]
     pub span_id: Vec<u8>,
     #[prost(bytes = "vec", tag = "4")]
+    #[serde(serialize_with = "hex")]
     pub parent_span_id: Vec<u8>,
     #[prost(string, tag = "5")]
     pub name: String,
@@ -51,16 +63,20 @@ pub struct Span {
     pub kind: i32,
     /// In ns since 1970.
     #[prost(fixed64, tag = "7")]
+    #[serde(serialize_with = "decimal")]
     pub start_time_unix_nano: u64,
     #[prost(fixed64, tag = "8")]
+    #[serde(serialize_with = "decimal")]
     pub end_time_unix_nano: u64,
     #[prost(message, repeated, tag = "9")]
     pub attributes: Vec<KeyValue>,
     #[prost(message, optional, tag = "15")]
+    // Absent, as in protobuf: an empty one is another message.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
 }
 
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Serialize)]
 pub struct Status {
     #[prost(string, tag = "2")]
     pub message: String,
@@ -68,7 +84,7 @@ pub struct Status {
     pub code: i32,
 }
 
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Serialize)]
 pub struct KeyValue {
     #[prost(string, tag = "1")]
     pub key: String,
@@ -76,26 +92,38 @@ pub struct KeyValue {
     pub value: Option<AnyValue>,
 }
 
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Serialize)]
+#[serde(transparent)]
 pub struct AnyValue {
     #[prost(oneof = "Any", tags = "1, 3, 5")]
     pub value: Option<Any>,
 }
 
-#[derive(Clone, PartialEq, prost::Oneof)]
+#[derive(Clone, PartialEq, prost::Oneof, Serialize)]
 pub enum Any {
     #[prost(string, tag = "1")]
+    #[serde(rename = "stringValue")]
     String(String),
     #[prost(int64, tag = "3")]
+    #[serde(rename = "intValue", serialize_with = "decimal")]
     Int(i64),
     #[prost(message, tag = "5")]
+    #[serde(rename = "arrayValue")]
     Array(ArrayValue),
 }
 
-#[derive(Clone, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message, Serialize)]
 pub struct ArrayValue {
     #[prost(message, repeated, tag = "1")]
     pub values: Vec<AnyValue>,
+}
+
+fn hex<S: Serializer>(id: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&encode::hex(id))
+}
+
+fn decimal<S: Serializer>(number: &impl Display, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(number)
 }
 
 /// The spans as a field of a request. Consecutive requests are one request: a repeated

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use serde_json::{json, Value};
+use tr_analyze::arena::Arena;
 use tr_analyze::containers::Called;
 use tr_analyze::model::{Analysis, Process, ProcessIx, Times};
 use tr_analyze::status;
@@ -81,7 +81,7 @@ pub fn write(
                 out.write_all(&bytes)?;
             }
             Encoding::Json => {
-                serde_json::to_writer(&mut *out, &resource_json(&part))?;
+                serde_json::to_writer(&mut *out, &part)?;
                 if all.peek().is_some() {
                     out.write_all(b",")?;
                 }
@@ -109,16 +109,16 @@ struct Spans<'a> {
     /// The steps that are the execution of a process, by process.
     executions: HashMap<ProcessIx, StepIx>,
     /// The processes with spans of their own.
-    chosen: Vec<bool>,
+    chosen: Arena<ProcessIx, bool>,
     /// Each process's innermost span, and the process whose it is: its own or a parent's.
-    innermost: Vec<Option<(ProcessIx, Thing)>>,
+    innermost: Arena<ProcessIx, Option<(ProcessIx, Thing)>>,
     /// For each step the innermost one that is long: itself or one around it.
     innermost_step: Vec<Option<StepIx>>,
     /// The container that each process is in.
-    containers: Vec<Option<&'a Called>>,
+    containers: Arena<ProcessIx, Option<&'a Called>>,
     root: Option<ProcessIx>,
-    /// Known time on the critical path in ns, by the process's index.
-    path: Vec<u64>,
+    /// Known time on the critical path in ns.
+    path: Option<Arena<ProcessIx, u64>>,
 }
 
 impl<'a> Spans<'a> {
@@ -137,8 +137,8 @@ impl<'a> Spans<'a> {
                 executions.entry(process).or_insert(at);
             }
         }
-        let path = path::path_of(view);
-        let path = path.map_or(Vec::new(), |path| path.by_process(analysis));
+        let path = path::path_of(view).ok();
+        let path = path.map(|path| path.by_process(analysis));
         let root = analysis.process_ids().find(|ix| {
             let process = analysis.process(*ix);
             process.parent.is_none() && Some(process.pid) == analysis.meta.root
@@ -149,7 +149,7 @@ impl<'a> Spans<'a> {
             judged,
             executions,
             chosen: view.is_chosen(),
-            innermost: Vec::new(),
+            innermost: Arena::default(),
             innermost_step: Vec::new(),
             containers: query::containers(analysis),
             root,
@@ -188,15 +188,14 @@ impl<'a> Spans<'a> {
         if let Some(step) = self.executions.get(&process) {
             return Some(Thing::Step(*step));
         }
-        let chosen = self.chosen.get(process.0 as usize) == Some(&true);
-        chosen.then_some(Thing::Process(process))
+        self.chosen[process].then_some(Thing::Process(process))
     }
 
     /// The innermost span: that of the process or of one of its parents if that process is in
     /// the step, else that of the step.
     fn around(&self, process: Option<ProcessIx>, step: Option<StepIx>) -> Thing {
         let step = step.and_then(|step| *self.innermost_step.get(step)?);
-        let span = process.and_then(|process| *self.innermost.get(process.0 as usize)?);
+        let span = process.and_then(|process| self.innermost[process]);
         let Some(step) = step else {
             return span.map_or(Thing::Recording, |(_, thing)| thing);
         };
@@ -205,7 +204,7 @@ impl<'a> Spans<'a> {
             Thing::Step(own) => self.judged.steps.is_within(Some(own), step),
             Thing::Process(_) => {
                 let steps = &self.judged.steps;
-                let own = steps.of_process(self.view.analysis, ix.0 as usize);
+                let own = steps.of_process(self.view.analysis, ix);
                 steps.is_within(own, step)
             }
         };
@@ -227,6 +226,12 @@ impl<'a> Spans<'a> {
         self.ids.span(&self.view.analysis.meta, &name).to_vec()
     }
 
+    /// A moment in ns since 1970.
+    fn unix(&self, time: Ktime) -> u64 {
+        let meta = &self.view.analysis.meta;
+        meta.start_clock.real.saturating_add(time.since(meta.start))
+    }
+
     fn span(
         &self,
         thing: Thing,
@@ -234,16 +239,14 @@ impl<'a> Spans<'a> {
         name: String,
         times: (Ktime, Ktime),
     ) -> Span {
-        let meta = &self.view.analysis.meta;
-        let unix = |time: Ktime| meta.start_clock.real.saturating_add(time.since(meta.start));
         Span {
             trace_id: self.ids.trace.to_vec(),
             span_id: self.id(thing),
             parent_span_id: parent.map_or_else(|| self.ids.parent.clone(), |it| self.id(it)),
             name,
             kind: INTERNAL,
-            start_time_unix_nano: unix(times.0),
-            end_time_unix_nano: unix(times.1),
+            start_time_unix_nano: self.unix(times.0),
+            end_time_unix_nano: self.unix(times.1),
             attributes: Vec::new(),
             status: None,
         }
@@ -355,25 +358,14 @@ impl<'a> Spans<'a> {
         );
         // That of a process that was there before is not known.
         if process.start > self.view.analysis.start || Some(ix) == self.root {
-            let meta = &self.view.analysis.meta;
-            let unix = meta
-                .start_clock
-                .real
-                .saturating_add(process.start.since(meta.start));
-            facts.push(text("process.creation.time", &crate::units::rfc3339(unix)));
+            let time = crate::units::rfc3339(self.unix(process.start));
+            facts.push(text("process.creation.time", &time));
         }
         facts.extend(program(process));
-        facts.extend(
-            self.containers
-                .get(ix.0 as usize)
-                .copied()
-                .flatten()
-                .into_iter()
-                .flat_map(container),
-        );
+        facts.extend(self.containers[ix].into_iter().flat_map(container));
         facts.extend(times(&process.times));
-        if let Some(ns) = self.path.get(ix.0 as usize).filter(|ns| **ns > 0) {
-            facts.push(int("tr.critical_path_ns", *ns));
+        if let Some(ns @ 1..) = self.path.as_ref().map(|path| path[ix]) {
+            facts.push(int("tr.critical_path_ns", ns));
         }
         if let Some(code) = process.status.and_then(exit::code) {
             facts.push(int("process.exit.code", u64::from(code)));
@@ -520,58 +512,4 @@ fn text(key: &str, value: &str) -> KeyValue {
 
 fn int(key: &str, value: u64) -> KeyValue {
     fact(key, Any::Int(i64::try_from(value).unwrap_or(i64::MAX)))
-}
-
-/// OTLP's JSON: ids in hexadecimal digits, 64-bit integers as strings.
-fn resource_json(part: &ResourceSpans) -> Value {
-    let attributes = part.resource.iter().flat_map(|it| &it.attributes);
-    let scopes = part.scope_spans.iter().map(|scope| {
-        let of = scope.scope.as_ref();
-        json!({
-            "scope": of.map(|it| json!({ "name": it.name, "version": it.version })),
-            "spans": scope.spans.iter().map(span_json).collect::<Vec<_>>(),
-            "schemaUrl": scope.schema_url,
-        })
-    });
-    json!({
-        "resource": { "attributes": attributes.map(fact_json).collect::<Vec<_>>() },
-        "scopeSpans": scopes.collect::<Vec<_>>(),
-        "schemaUrl": part.schema_url,
-    })
-}
-
-fn span_json(span: &Span) -> Value {
-    let mut json = json!({
-        "traceId": hex(&span.trace_id),
-        "spanId": hex(&span.span_id),
-        "parentSpanId": hex(&span.parent_span_id),
-        "name": span.name,
-        "kind": span.kind,
-        "startTimeUnixNano": span.start_time_unix_nano.to_string(),
-        "endTimeUnixNano": span.end_time_unix_nano.to_string(),
-        "attributes": span.attributes.iter().map(fact_json).collect::<Vec<_>>(),
-    });
-    // Absent, as in protobuf: an empty one is another message.
-    if let (Some(status), Some(members)) = (&span.status, json.as_object_mut()) {
-        let status = json!({ "message": status.message, "code": status.code });
-        members.insert("status".to_owned(), status);
-    }
-    json
-}
-
-fn fact_json(fact: &KeyValue) -> Value {
-    let value = fact.value.as_ref().map_or(Value::Null, any_json);
-    json!({ "key": fact.key, "value": value })
-}
-
-fn any_json(value: &AnyValue) -> Value {
-    match &value.value {
-        None => json!({}),
-        Some(Any::String(text)) => json!({ "stringValue": text }),
-        Some(Any::Int(number)) => json!({ "intValue": number.to_string() }),
-        Some(Any::Array(all)) => {
-            let values = all.values.iter().map(any_json);
-            json!({ "arrayValue": { "values": values.collect::<Vec<_>>() } })
-        }
-    }
 }

@@ -34,10 +34,9 @@ pub struct Lives<'a> {
 impl<'a> Lives<'a> {
     pub fn new(view: &View<'a>, shown: Shown) -> Lives<'a> {
         let analysis = view.analysis;
-        let threads = view.processes().flat_map(|process| &process.threads);
         Lives {
             analysis,
-            chosen: threads.map(|ix| analysis.thread(*ix).tid).collect(),
+            chosen: view.threads().map(|ix| analysis.thread(ix).tid).collect(),
             cpus: BTreeMap::new(),
             comms: HashMap::new(),
             parents: HashMap::new(),

@@ -98,14 +98,12 @@ pub fn write(
     let analysis = view.analysis;
     let none = Timeline::default();
     let timeline = analysis.timeline.as_ref().unwrap_or(&none);
-    let threads = view.processes().flat_map(|process| &process.threads);
-    let mut all: Vec<Stays> = threads
-        .map(|ix| Stays {
-            thread: *ix,
-            tid: analysis.thread(*ix).tid,
-            next: 0,
-        })
-        .collect();
+    let stays = view.threads().map(|thread| Stays {
+        thread,
+        tid: analysis.thread(thread).tid,
+        next: 0,
+    });
+    let mut all: Vec<Stays> = stays.collect();
     let mut waits = Waits {
         cpu: Cpu::default(),
         shown: detail == 0,
@@ -139,8 +137,8 @@ pub fn by_events(
     packets: &mut Packets<'_>,
 ) -> io::Result<()> {
     let analysis = view.analysis;
-    let threads = view.processes().flat_map(|process| &process.threads);
-    let chosen: HashSet<Tid> = threads.map(|ix| analysis.thread(*ix).tid).collect();
+    let threads = view.threads();
+    let chosen: HashSet<Tid> = threads.map(|ix| analysis.thread(ix).tid).collect();
     let mut all_cpus = Cpus::new(view, detail, comms);
     // Who runs on each CPU, and since when.
     let mut running: HashMap<CpuId, (Tid, Ktime)> = HashMap::new();

@@ -67,7 +67,7 @@ fn sum(all: &Stacks, waited: bool) -> SampleSum {
 fn functions_have_the_times_of_the_report() {
     let analysis = analysis();
     let all = stacks(&analysis, &Room::default()).unwrap();
-    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    let chosen: Vec<_> = analysis.process_ids().collect();
     let view = View {
         analysis: &analysis,
         chosen: &chosen,
