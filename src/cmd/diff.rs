@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use tr_format::meta::Metadata;
 use tr_report::diff::benchmarks::Service;
 use tr_report::diff::{Ask, Diff, Figure, Run};
-use tr_report::identity;
+use tr_report::{escape, identity};
 
 use crate::budget::{Budget, Use};
 use crate::errors::{self, Done};
@@ -163,11 +163,7 @@ pub fn run(args: &Args) -> Done {
     };
     let diff = Diff::new(base, new, ask);
     let printed = match args.format {
-        FormatArg::Text if args.only_reads() => open::print_text(&diff.text(&args.layout.style())),
-        FormatArg::Text => write(
-            args,
-            &tr_report::escape::page(&diff.text(&args.layout.style())),
-        ),
+        FormatArg::Text => write(args, &escape::page(&diff.text(&args.layout.style()))),
         FormatArg::Markdown => write(args, &diff.markdown()),
         FormatArg::Html => write(args, &diff.html()),
         FormatArg::BenchmarkAction => write(args, &diff.benchmarks(Service::Action)),
@@ -232,14 +228,14 @@ fn proposal(files: &[PathBuf]) -> String {
     let words = words
         .chain([b"--new".as_slice()])
         .chain(new.iter().map(Vec::as_slice));
-    tr_report::escape::command(words)
+    escape::command(words)
 }
 
 /// One of some recordings, reduced to the figures that are compared.
 fn load(file: &Path, files: usize, budget: Budget) -> Result<(Metadata, Run), ExitCode> {
     let trace = open::trace(file)?;
     if let Some(reason) = &trace.meta().not_traced {
-        let reason = tr_report::escape::text(reason.as_bytes());
+        let reason = escape::text(reason.as_bytes());
         let name = errors::shown(file);
         return Err(errors::refused(format!("{name}: not traced: {reason}")));
     }

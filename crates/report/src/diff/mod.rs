@@ -2,7 +2,6 @@
 //! it before and several after.
 
 mod align;
-mod ask;
 pub mod benchmarks;
 mod causes;
 mod commands;
@@ -34,10 +33,10 @@ use tr_analyze::sort::{Gather, Rows};
 
 use crate::facts::demands::Demand;
 use crate::facts::loads::Load;
+use crate::facts::step_sums::add;
 use crate::names::named;
 use crate::units;
 use align::Slot;
-pub use ask::Ask;
 use causes::Causes;
 use functions::FunctionChange;
 pub use gate::Gate;
@@ -46,6 +45,19 @@ pub use run::{Figure, Figures, Run};
 use spread::{percent, signed};
 pub use spread::{Judged, Verdict};
 use steps::StepChange;
+
+/// What a user asks of a comparison.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    /// Rows of each table to show as text.
+    pub top: usize,
+    /// The least difference of a process's time, in ns.
+    pub least: u64,
+    /// A figure, and the most percent by which it may grow.
+    pub gate: Option<(Figure, f64)>,
+    /// The gate judges the figure, whoever had the CPUs.
+    pub strict: bool,
+}
 
 #[derive(Clone, Debug)]
 pub struct Diff {
@@ -164,8 +176,7 @@ impl Diff {
             Some((figure, judged))
         });
         let whole: Vec<(Figure, Judged)> = whole.collect();
-        let mut walls = whole.iter().filter(|(figure, _)| *figure == Figure::Wall);
-        let loads = machine::loads_of(&base, &new, walls.next().map(|(_, wall)| wall));
+        let loads = machine::loads_of(&base, &new);
         let demands = demands::changes(&base, &new, ask.least);
         let calls = machine::calls_of(&base, &new, ask.least);
         let functions = functions::changes(&base, &new, &ask);
@@ -402,65 +413,54 @@ fn above(slots: &[Slot], at: usize) -> Vec<String> {
     above
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct ProgramSum {
     processes: u64,
-    on_cpu: u64,
-    /// That of a process is not known.
-    unknown: bool,
-    path: u64,
+    /// `None`: that of a process is not known.
+    on_cpu: Option<u64>,
+    /// `None`: the run has no path.
+    path: Option<u64>,
 }
 
 /// The sums by program, where they differ.
 fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChange> {
-    let mut sums = BTreeMap::<&str, Vec<ProgramSum>>::new();
     let runs = slots.first().map_or(0, |slot| slot.runs.len());
-    // A run has a path if any of its processes has a time on it.
-    let mut has_path = vec![false; runs];
+    let none = (0..runs).map(|run| {
+        let path = |slot: &Slot| slot.runs.get(run)?.as_ref()?.get(Figure::CriticalPath);
+        ProgramSum {
+            processes: 0,
+            on_cpu: Some(0),
+            // A run has a path if any of its processes has a time on it.
+            path: slots.iter().find_map(path).map(|_| 0),
+        }
+    });
+    let none: Vec<ProgramSum> = none.collect();
+    let mut sums = BTreeMap::<&str, Vec<ProgramSum>>::new();
     for slot in slots {
-        let of = sums
-            .entry(&slot.program)
-            .or_insert_with(|| vec![ProgramSum::default(); runs]);
-        for ((sum, figures), path) in of.iter_mut().zip(&slot.runs).zip(&mut has_path) {
+        let of = sums.entry(&slot.program).or_insert_with(|| none.clone());
+        for (sum, figures) in of.iter_mut().zip(&slot.runs) {
             let Some(figures) = figures else { continue };
             sum.processes += 1;
-            match figures.get(Figure::OnCpu) {
-                Some(ns) => sum.on_cpu = sum.on_cpu.saturating_add(ns),
-                None => sum.unknown = true,
-            }
-            if let Some(ns) = figures.get(Figure::CriticalPath) {
-                *path = true;
-                sum.path = sum.path.saturating_add(ns);
-            }
+            add(&mut sum.on_cpu, figures.get(Figure::OnCpu));
+            let path = figures.get(Figure::CriticalPath);
+            add(&mut sum.path, Some(path.unwrap_or(0)));
         }
     }
-    let mut programs: Vec<ProgramChange> = sums
-        .into_iter()
-        .filter_map(|(name, sums)| {
-            let judge = |of: &dyn Fn(usize, &ProgramSum) -> Option<u64>| {
-                let all: Vec<Option<u64>> = sums
-                    .iter()
-                    .enumerate()
-                    .map(|(at, sum)| of(at, sum))
-                    .collect();
-                let (base, new) = all.split_at(base.min(all.len()));
-                let known =
-                    |side: &[Option<u64>]| side.iter().flatten().copied().collect::<Vec<_>>();
-                Judged::new(&known(base), &known(new))
-            };
-            let count = judge(&|_, sum| Some(sum.processes))?;
-            Some(ProgramChange {
-                name: name.to_owned(),
-                count: (count.base, count.new),
-                on_cpu: judge(&|_, sum| (!sum.unknown).then_some(sum.on_cpu))?,
-                // In a run without the program, its time on the path is 0.
-                path: judge(&|at, sum| {
-                    has_path.get(at).filter(|has| **has)?;
-                    Some(sum.path)
-                }),
-            })
+    let change = |(name, sums): (&str, Vec<ProgramSum>)| {
+        let judge = |of: fn(&ProgramSum) -> Option<u64>| {
+            let (base, new) = sums.split_at(base.min(sums.len()));
+            let known = |side: &[ProgramSum]| side.iter().filter_map(of).collect::<Vec<_>>();
+            Judged::new(&known(base), &known(new))
+        };
+        let count = judge(|sum| Some(sum.processes))?;
+        Some(ProgramChange {
+            name: name.to_owned(),
+            count: (count.base, count.new),
+            on_cpu: judge(|sum| sum.on_cpu)?,
+            path: judge(|sum| sum.path),
         })
-        .collect();
+    };
+    let mut programs: Vec<ProgramChange> = sums.into_iter().filter_map(change).collect();
     let size = |judged: &Judged| match judged.verdict {
         Verdict::Inside => 0,
         _ => judged.difference().unsigned_abs(),

@@ -1,7 +1,9 @@
 //! One recording, reduced to the compared figures.
 
+use std::collections::HashMap;
+
 use tr_analyze::critical_path::{self, CriticalPath, Segment};
-use tr_analyze::model::{Analysis, Basis, Process, Times};
+use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, Times};
 use tr_analyze::sort::Rows;
 use tr_format::event::Ktime;
 
@@ -148,25 +150,23 @@ impl Run {
         let path = critical_path::of(analysis).ok();
         let on_path = path.as_ref().map(|path| path.by_process(analysis));
         let cwd = String::from_utf8_lossy(&meta.cwd).into_owned();
-        let order = parents_first(analysis);
-        let mut place = vec![None; analysis.processes.len()];
+        let mut place: HashMap<ProcessIx, usize> = HashMap::new();
         let mut processes: Vec<Proc> = Vec::new();
-        for at in order {
-            let Some(process) = analysis.processes.get(at) else {
-                continue;
-            };
-            let parent = process.parent.map(|parent| parent.0 as usize);
-            let path = on_path.as_ref().and_then(|path| path.get(at).copied());
-            let wall = process.wall();
-            if let Some(slot) = place.get_mut(at) {
-                *slot = Some(processes.len());
-            }
+        for ix in parents_first(analysis) {
+            let process = analysis.process(ix);
+            let path = on_path.as_ref().and_then(|path| path.get(ix.0 as usize));
+            place.insert(ix, processes.len());
             processes.push(Proc {
-                parent: parent.and_then(|at| place.get(at).copied().flatten()),
+                parent: process.parent.and_then(|it| place.get(&it).copied()),
                 keys: keys(process, &cwd, &pids(analysis, process)),
                 program: label::program(process),
                 label: label::label(process),
-                figures: Figures::new(wall, &process.times, process.max_rss, path),
+                figures: Figures::new(
+                    process.wall(),
+                    &process.times,
+                    process.max_rss,
+                    path.copied(),
+                ),
             });
         }
         let root = critical_path::root(analysis).ok();
@@ -191,7 +191,7 @@ impl Run {
             lost: !analysis.quality.lost.is_empty(),
             figures: Figures::new(wall, &analysis.totals.times, rss, None),
             processes,
-            root: root.and_then(|root| place.get(root.0 as usize).copied().flatten()),
+            root: root.and_then(|root| place.get(&root).copied()),
             steps: step_sums::sums(analysis, path.as_ref().map_or(&[], |path| &path.segments)),
             path: path
                 .as_ref()
@@ -266,21 +266,14 @@ fn states_of(segments: &[Segment]) -> [u64; 5] {
     times
 }
 
-fn parents_first(analysis: &Analysis) -> Vec<usize> {
-    let count = analysis.processes.len();
-    let mut order: Vec<usize> = (0..count)
-        .filter(|at| {
-            analysis
-                .processes
-                .get(*at)
-                .is_some_and(|p| p.parent.is_none())
-        })
-        .collect();
+fn parents_first(analysis: &Analysis) -> Vec<ProcessIx> {
+    let roots = analysis.process_ids();
+    let roots = roots.filter(|ix| analysis.process(*ix).parent.is_none());
+    let mut order: Vec<ProcessIx> = roots.collect();
     let mut next = 0;
-    while let Some(at) = order.get(next).copied() {
+    while let Some(ix) = order.get(next).copied() {
         next += 1;
-        let children = analysis.processes.get(at).map(|p| p.children.as_slice());
-        order.extend(children.into_iter().flatten().map(|child| child.0 as usize));
+        order.extend(&analysis.process(ix).children);
     }
     order
 }
