@@ -16,7 +16,6 @@ use tr_analyze::what_if::{self, Limits, Without};
 use tr_format::event::{Ktime, Reason};
 
 use super::{programs, Advice, Candidate};
-use crate::view::View;
 use crate::{exit, label, units};
 
 /// The longest name in a finding.
@@ -60,8 +59,7 @@ pub(crate) struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// `None`: there is no path.
-    pub fn new(view: &View<'a>, path: &'a CriticalPath) -> Option<Facts<'a>> {
-        let analysis = view.analysis;
+    pub fn new(analysis: &'a Analysis, path: &'a CriticalPath) -> Option<Facts<'a>> {
         let own = Own::of(analysis);
         let mut number = 0u32;
         let groups = Groups::new(analysis, |_, _| {
