@@ -40,7 +40,7 @@ pub fn tables(analysis: &Analysis, chosen: &[usize], place: &Place) -> Vec<Table
     let (processes, processes_left_out) = processes(analysis, chosen, path.as_ref(), &place.run);
     let loads = Loads::of(analysis);
     let run = Run {
-        work_ns: loads.work(),
+        work_ns: loads.work,
         steps_left_out,
         processes_left_out,
         ..run(analysis, path.as_ref(), place)

@@ -16,7 +16,6 @@ use tr_analyze::model::{Analysis, Basis};
 use tr_analyze::share;
 use tr_analyze::sort::Rows;
 use tr_analyze::status::ended_in_time;
-use tr_format::event::Comm;
 
 use self::division::{Divided, Divider};
 use super::parts::{Part, PartTimes};
@@ -149,7 +148,7 @@ impl Verdicts {
                 Some(contention) if verdict.part == Part::Others => {
                     let path = own_path(&paths, steps, at).unwrap_or_default();
                     let waits = divider.waits(at, &path);
-                    others(contention, analysis, waits)
+                    named(others(contention, analysis, waits).collect())
                 }
                 _ => divided.map_or_else(Vec::new, |it| named(it.by(verdict.part))),
             };
@@ -286,13 +285,16 @@ impl Medians {
     }
 }
 
-/// Those that had the CPUs while a step waited for one.
-fn others(contention: &Contention, analysis: &Analysis, waits: Vec<Wait>) -> Vec<(String, u64)> {
+/// The names of those that had the CPUs during some waits, with their times in ns.
+pub(crate) fn others(
+    contention: &Contention,
+    analysis: &Analysis,
+    waits: Vec<Wait>,
+) -> impl Iterator<Item = (String, u64)> {
     let (_, names) = contention.by_name(analysis, waits.into_iter());
-    let names = names
-        .into_iter()
-        .filter(|(comm, _): &(Comm, u64)| !comm.bytes().is_empty());
-    named(names.map(|(comm, ns)| (who::comm(&comm), ns)).collect())
+    let names = names.into_iter();
+    let names = names.filter(|(comm, _)| !comm.bytes().is_empty());
+    names.map(|(comm, ns)| (who::comm(&comm), ns))
 }
 
 /// The names with the longest times.
