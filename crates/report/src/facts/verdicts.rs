@@ -56,7 +56,7 @@ pub struct Verdict {
     pub wanted: u64,
     /// The median of the share of its `wanted` time that the suite's other tests had, in percent.
     pub median: Option<u64>,
-    /// All parts of the wall time, in ns.
+    /// All parts of the wall time, in ns: `Work` is the time on a CPU alone.
     pub parts: PartTimes,
     /// Who had the CPUs, or was waited for, by name with their times in ns.
     pub by: Vec<(String, u64)>,
@@ -222,7 +222,7 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
         had,
         wanted: had.saturating_add(starved),
         median,
-        parts: divided.times.clone(),
+        parts: divided.parts(),
         by: Vec::new(),
         told: false,
     };

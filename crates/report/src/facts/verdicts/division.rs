@@ -40,6 +40,8 @@ pub(super) struct Divided {
     pub(super) by: BTreeMap<(Part, String), u64>,
     /// Of `Other`, in uninterruptible waits.
     pub(super) blocked: u64,
+    /// Of `Work`, in run queues while the step's own tasks had the CPUs.
+    pub(super) queued: u64,
     /// Of `Disk`, for pages that were not in memory.
     pub(super) faults: u64,
     /// Of waits that a timer of the step's own ended: another thread of it had no CPU or waited for
@@ -48,6 +50,13 @@ pub(super) struct Divided {
 }
 
 impl Divided {
+    /// The parts, with all time in run queues apart from that on a CPU.
+    pub fn parts(&self) -> PartTimes {
+        let mut parts = self.times.clone();
+        parts.take(Part::Work, self.queued, Part::Own);
+        parts
+    }
+
     /// Who was waited for.
     pub fn by(&self, part: Part) -> Vec<(String, u64)> {
         let by = self.by.iter().filter(|((of, _), _)| *of == part);
@@ -205,8 +214,8 @@ impl<'a> Divider<'a> {
         let on_cpu = stretches.filter(|it| matches!(it.doing, Bucket::OnCpu(_)));
         let on_cpu = on_cpu.map(|it| it.length());
         let had = on_cpu.fold(0, u64::saturating_add).min(all);
-        let own = share(waited, had, all);
-        divided.times.take(Part::Own, own, Part::Work);
+        divided.queued = share(waited, had, all);
+        divided.times.take(Part::Own, divided.queued, Part::Work);
     }
 
     /// The waits for a CPU of a step's own critical path.
