@@ -23,7 +23,7 @@ use crate::query::{self, By};
 use crate::reports::top;
 use crate::untraced;
 use crate::view::{Report, View};
-use crate::warnings::{is_blank, is_cut, warnings};
+use crate::warnings::{is_blank, lost_events, warnings};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -89,8 +89,7 @@ object! {
         cpus_of_build: Option<u64> = analysis.limited_to,
         kernel: String = analysis.meta.kernel.clone(),
         events: u64 = analysis.events.total(),
-        lost_events: Option<u64> = (!analysis.quality.lost_unknown && !is_cut(analysis))
-            .then_some(analysis.quality.lost_events),
+        lost_events: Option<u64> = lost_events(analysis),
         warnings: Vec<String> = warnings(analysis),
         truncated: bool = analysis.quality.truncated.is_some(),
         // How the facts are known, unless the kernel stamped all of them.

@@ -23,6 +23,7 @@ use crate::facts::path::groups;
 use crate::facts::step_sums::{self, add};
 use crate::kinds::COLUMNS;
 use crate::query;
+use crate::warnings::lost_events;
 use crate::{escape, exit, label, units};
 
 /// The most rows of steps, and of processes: a run of 10,000 processes has less than 100 KiB.
@@ -107,7 +108,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         path_other_ns: on_path("other"),
         path_unknown_ns: on_path("unknown"),
         incomplete: summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty(),
-        lost_events: Some(quality.lost_events).filter(|_| !quality.lost_unknown),
+        lost_events: lost_events(analysis),
         page: known("job_page").or_else(|| known("page")),
         runner: known("runner"),
         label: known("label"),
