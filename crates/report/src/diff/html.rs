@@ -92,7 +92,7 @@ impl Diff {
             return;
         };
         let axis = Axis::new([base, new]);
-        if axis.is_empty() {
+        if axis.whole == 0 {
             return;
         }
         out.push_str("<section class=\"card\"><h2>Timelines <small>of the first run of each side, over one time axis: the critical path, then all processes that did not only wait for others</small></h2>\n");
@@ -108,18 +108,18 @@ impl Diff {
             let wall = run.figures.get(Figure::Wall).unwrap_or(0);
             let _ = writeln!(
                 out,
-                "<p><b>{name}</b> {} · {} processes</p>",
+                "<p><b>{name}</b> {} · {}</p>",
                 units::time(wall),
-                units::count(run.processes.len() as u64)
+                units::plural(run.processes.len() as u64, "process", "processes")
             );
             axis.path(out, name, run);
             let left_out = axis.timeline(out, name, run);
-            ticks(out, axis.whole());
+            ticks(out, axis.whole);
             if left_out > 0 {
-                let left_out = units::count(left_out as u64);
+                let left_out = units::plural(left_out as u64, "process", "processes");
                 let _ = writeln!(
                     out,
-                    "<p class=\"dim\">{left_out} processes more at once than there are lanes</p>"
+                    "<p class=\"dim\">{left_out} more at once than there are lanes</p>"
                 );
             }
         }

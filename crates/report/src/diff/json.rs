@@ -11,7 +11,7 @@ use super::parts::Part;
 use super::spread::Statistic;
 use super::{
     CallChange, Change, Demand, Diff, Figure, FunctionChange, Gate, Judged, Load, ProgramChange,
-    Run, StepChange, Verdict,
+    Run, StepChange,
 };
 use crate::encode::object;
 use crate::exit::Exit;
@@ -74,11 +74,7 @@ object! {
         spread: Option<u64> = judged.and_then(|judged| judged.spread),
         limit: Option<u64> = judged.and_then(|judged| judged.limit),
         p: Option<f64> = judged.and_then(|judged| judged.p),
-        verdict: Option<&'static str> = judged.and_then(|judged| match judged.verdict {
-            Verdict::Unknown => None,
-            Verdict::Inside => Some("inside"),
-            Verdict::Outside => Some("outside"),
-        }),
+        verdict: Option<&'static str> = judged.and_then(|judged| judged.verdict.word()),
     }
 
     OneChange(change: &Change) {

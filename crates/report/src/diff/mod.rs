@@ -244,36 +244,27 @@ impl Diff {
         for run in runs().filter(|run| run.lost) {
             said.push(format!("{}: events were lost", run.file));
         }
-        let all = |of: fn(&Run) -> String| -> Vec<String> {
-            let mut all: Vec<String> = runs().map(of).collect();
-            all.sort_unstable();
-            all.dedup();
-            all
-        };
         said.extend(self.methods().map(|methods| {
             format!("{methods}: waits for CPUs, disks and the network, the critical path and causes are not compared")
         }));
         said.extend(self.pathless());
         said.extend(self.other_commands());
-        let kernels = all(|run| run.kernel.clone());
-        if kernels.len() > 1 {
-            said.push(format!("not the same kernel: {}", kernels.join("; ")));
-        }
-        let mut models = all(|run| run.cpu.clone());
-        models.retain(|it| !it.is_empty());
-        if models.len() > 1 {
-            said.push(format!("not the same CPU model: {}", models.join("; ")));
-        }
-        let cpus = all(|run| match run.allowed {
+        let mut same = |what: &str, of: fn(&Run) -> String, between: &str| {
+            let known = runs().map(of).filter(|it| !it.is_empty());
+            let mut all: Vec<String> = known.collect();
+            all.sort_unstable();
+            all.dedup();
+            if all.len() > 1 {
+                said.push(format!("not the same {what}: {}", all.join(between)));
+            }
+        };
+        same("kernel", |run| run.kernel.clone(), "; ");
+        same("CPU model", |run| run.cpu.clone(), "; ");
+        let cpus = |run: &Run| match run.allowed {
             Some(allowed) => format!("{allowed} of {}", run.cpus),
             None => run.cpus.to_string(),
-        });
-        if cpus.len() > 1 {
-            said.push(format!(
-                "not the same number of CPUs: {}",
-                cpus.join(" and ")
-            ));
-        }
+        };
+        same("number of CPUs", cpus, " and ");
         for run in &self.left_out {
             let end = run.status.map_or("?".into(), crate::exit::words);
             said.push(format!(
