@@ -195,6 +195,9 @@ fn sides(args: &Args) -> Result<[&[PathBuf]; 2], String> {
 /// beginning of the first are the base, as in `main-1.bin main-2.bin pr-1.bin`; if all do, the
 /// first half is.
 fn proposal(files: &[PathBuf]) -> String {
+    fn names(files: &[PathBuf]) -> impl Iterator<Item = &[u8]> {
+        files.iter().map(|file| file.as_os_str().as_encoded_bytes())
+    }
     let stem = |file: &PathBuf| {
         let name = file.to_string_lossy().into_owned();
         let name = name.strip_suffix(".bin").unwrap_or(&name);
@@ -205,9 +208,6 @@ fn proposal(files: &[PathBuf]) -> String {
     let same = files.iter().take_while(|file| Some(stem(file)) == first);
     let at = Some(same.count()).filter(|at| *at < files.len());
     let (base, new) = files.split_at(at.unwrap_or(files.len() / 2));
-    fn names(files: &[PathBuf]) -> impl Iterator<Item = &[u8]> {
-        files.iter().map(|file| file.as_os_str().as_encoded_bytes())
-    }
     let words = [TR.name(), "diff", "--base"].into_iter().map(str::as_bytes);
     let words = words.chain(names(base)).chain([b"--new".as_slice()]);
     escape::command(words.chain(names(new)))

@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 
 use tr_analyze::sort::{Gather, Rows};
 
+use super::ask::Ask;
 use super::profile::Profile;
 use super::run::Run;
 use super::spread::{Judged, Verdict};
-use super::Ask;
 use crate::frames::Name;
 
 const DEVIATIONS: f64 = 3.0;

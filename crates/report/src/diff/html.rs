@@ -9,27 +9,22 @@ use super::lanes::Axis;
 use super::tables::{Frame, Medium};
 use super::{Diff, Figure, Run};
 use crate::escape::html;
-use crate::html::pictures::ticks;
-use crate::html::static_page;
+use crate::html::pictures::{card, ticks};
+use crate::html::verdict_page;
 use crate::table::Table;
 use crate::units;
 use crate::words::STATES;
-
-const PAGE: &str = include_str!("../../web/src/diff.html");
 
 struct Page<'a>(&'a mut String);
 
 impl Medium for Page<'_> {
     fn show<R>(&mut self, frame: Frame, table: Table<'_, R>, rows: Vec<R>) {
-        let title = html(&units::sentence(&frame.counted()));
+        let title = units::sentence(&frame.counted());
         let table = table.titled(frame.noun.unwrap_or("figure")).html(rows);
         let note = frame.note.map_or(String::new(), |note| {
             format!("<p class=\"dim\">{}</p>", html(note))
         });
-        let _ = writeln!(
-            self.0,
-            "<section class=\"card diff\"><h2>{title}</h2>{table}{note}</section>"
-        );
+        card(self.0, &title, &(table + &note));
     }
 }
 
@@ -51,7 +46,7 @@ impl Diff {
         self.show_functions(&mut Page(&mut body));
         let title = html(&self.title(usize::MAX));
         let verdict = html(&self.conclusion());
-        static_page(&title, PAGE, &[("verdict", &verdict), ("body", &body)])
+        verdict_page(&title, &verdict, &body)
     }
 
     fn page_head(&self, out: &mut String) {

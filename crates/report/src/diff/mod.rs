@@ -2,6 +2,7 @@
 //! it before and several after.
 
 mod align;
+mod ask;
 pub mod benchmarks;
 mod causes;
 mod commands;
@@ -37,6 +38,7 @@ use crate::facts::step_sums::add;
 use crate::names::named;
 use crate::units;
 use align::Slot;
+pub use ask::Ask;
 use causes::Causes;
 use functions::FunctionChange;
 pub use gate::Gate;
@@ -45,19 +47,6 @@ pub use run::{Figure, Figures, Run};
 use spread::{percent, signed};
 pub use spread::{Judged, Verdict};
 use steps::StepChange;
-
-/// What a user asks of a comparison.
-#[derive(Clone, Copy, Debug)]
-pub struct Ask {
-    /// Rows of each table to show as text.
-    pub top: usize,
-    /// The least difference of a process's time, in ns.
-    pub least: u64,
-    /// A figure, and the most percent by which it may grow.
-    pub gate: Option<(Figure, f64)>,
-    /// The gate judges the figure, whoever had the CPUs.
-    pub strict: bool,
-}
 
 #[derive(Clone, Debug)]
 pub struct Diff {

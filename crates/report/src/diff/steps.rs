@@ -4,10 +4,10 @@ use std::cmp::Reverse;
 
 use tr_analyze::sort::Rows;
 
+use super::ask::Ask;
 use super::machine::{judge, Sides};
 use super::run::Run;
 use super::spread::{median, Judged, Verdict};
-use super::Ask;
 use crate::facts::parts::Part;
 use crate::facts::step_sums::StepSum;
 use crate::steps::StepKind;

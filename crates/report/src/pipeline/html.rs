@@ -5,12 +5,11 @@ use std::fmt::Write;
 
 use super::{Job, Pipeline, SHOWN};
 use crate::escape::html;
-use crate::html::pictures::ticks;
-use crate::html::static_page;
+use crate::html::pictures::{card, ticks};
+use crate::html::verdict_page;
 use crate::table::{Cell, Table};
 use crate::units;
 
-const PAGE: &str = include_str!("../../web/src/diff.html");
 /// The height of a job's row and of its bar, in CSS pixels.
 const ROW: usize = 26;
 const BAR: usize = 18;
@@ -37,7 +36,7 @@ impl Pipeline {
         self.gains_table(&mut body);
         self.jobs_table(&mut body);
         let verdict = html(&self.verdict());
-        static_page("pipeline", PAGE, &[("verdict", &verdict), ("body", &body)])
+        verdict_page("pipeline", &verdict, &body)
     }
 
     fn verdict(&self) -> String {
@@ -165,7 +164,7 @@ impl Pipeline {
                 Cell::from(steps.collect::<Vec<_>>().join(" · "))
             })
             .shown(self.jobs.iter().any(|job| !job.steps.is_empty()));
-        section(out, "The path that set the time", &table.html(self.path()));
+        card(out, "The path that set the time", &table.html(self.path()));
     }
 
     fn gains_table(&self, out: &mut String) {
@@ -175,7 +174,7 @@ impl Pipeline {
         }
         let table = Table::new("if", |(_, what): &(u64, String)| what.clone())
             .column("saves", |(saved, _)| Cell::Time(*saved));
-        section(out, "What would save time", &table.html(gains));
+        card(out, "What would save time", &table.html(gains));
     }
 
     fn jobs_table(&self, out: &mut String) {
@@ -192,7 +191,7 @@ impl Pipeline {
             .words("after", |job| {
                 Cell::from(self.needs(job).collect::<Vec<_>>().join(", "))
             });
-        section(out, "All jobs", &table.html(&self.jobs));
+        card(out, "All jobs", &table.html(&self.jobs));
     }
 }
 
@@ -211,13 +210,5 @@ fn name(out: &mut String, job: &Job, (x, width): (f64, f64), y: usize) {
         out,
         "<text x=\"{at:.3}%\" dx=\"{shift}\" y=\"{y}\" text-anchor=\"{anchor}\">{}</text>",
         html(&job.name)
-    );
-}
-
-fn section(out: &mut String, title: &str, table: &str) {
-    let title = html(title);
-    let _ = writeln!(
-        out,
-        "<section class=\"card diff\"><h2>{title}</h2>{table}</section>"
     );
 }

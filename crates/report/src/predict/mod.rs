@@ -25,14 +25,10 @@ use tr_format::event::{CpuId, Ktime};
 use crate::advice::facts::Facts;
 use crate::facts::shares::CpuShares;
 use crate::{exit, label, units, warnings, who};
+pub(crate) use depends::needs;
 pub use page::page;
 pub(crate) use page::WhatIf;
 pub use render::Row;
-
-/// The jobs of a recording that name a file which others make, and those others.
-pub(crate) fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
-    depends::certain(facts)
-}
 
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
