@@ -9,8 +9,7 @@ use tr_output::{Destination, Kind, Settings, Target};
 use tr_report::diff::benchmarks::Service;
 use tr_report::export::Format;
 
-use crate::errors;
-use crate::inherited;
+use crate::{errors, inherited, open};
 
 /// Recordings, by their magic.
 pub const RECORDING: Kind = Kind {
@@ -141,8 +140,11 @@ pub fn whole<T, E: From<io::Error>>(
     tr_output::whole(&Target::of(output), &settings, write)
 }
 
-/// Writes a whole text; the exit status, after what is wrong.
-pub fn text(output: &Path, trace: &Path, kind: Kind, force: Force, text: &str) -> ExitCode {
+/// Writes a whole text to a file, or to standard output; the exit status, after what is wrong.
+pub fn text((output, force): (&Path, Force), files: &[&Path], kind: Kind, text: &str) -> ExitCode {
+    let Some(trace) = files.first().filter(|_| output.as_os_str() != "-") else {
+        return open::print(text.as_bytes());
+    };
     let written = whole(output, trace, (kind, false), force, |file| {
         file.write_all(text.as_bytes())
     });

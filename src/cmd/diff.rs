@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use tr_format::meta::Metadata;
 use tr_report::diff::benchmarks::Service;
 use tr_report::diff::{Ask, Diff, Figure, Run};
-use tr_report::identity;
+use tr_report::{escape, identity};
 
 use crate::budget::{Budget, Use};
 use crate::errors::{self, Done};
@@ -125,18 +125,6 @@ impl Args {
     }
 }
 
-/// Writes the comparison to the file or to standard output.
-fn write(args: &Args, text: &str) -> ExitCode {
-    if args.only_reads() {
-        return open::print(text.as_bytes());
-    }
-    let files = args.files();
-    let Some(trace) = files.first() else {
-        return ExitCode::from(errors::UNREADABLE);
-    };
-    output::text(&args.output, trace, output::COMPARISON, args.force, text)
-}
-
 pub fn run(args: &Args) -> Done {
     let [base, new] = sides(args).map_err(errors::refused)?;
     let all = base.len() + new.len();
@@ -150,8 +138,7 @@ pub fn run(args: &Args) -> Done {
         files.iter().map(one).collect()
     };
     let (base, new) = (load(base)?, load(new)?);
-    let all = metas.iter().map(|(meta, file)| (meta, file.as_str()));
-    identity::once(all).map_err(errors::refused)?;
+    identity::once(&metas).map_err(errors::refused)?;
     let ask = Ask {
         top: args.top.unwrap_or(match args.format {
             FormatArg::Html => 1000,
@@ -162,19 +149,17 @@ pub fn run(args: &Args) -> Done {
         strict: args.strict,
     };
     let diff = Diff::new(base, new, ask);
-    let printed = match args.format {
-        FormatArg::Text if args.only_reads() => open::print_text(&diff.text(&args.layout.style())),
-        FormatArg::Text => write(
-            args,
-            &tr_report::escape::page(&diff.text(&args.layout.style())),
-        ),
-        FormatArg::Markdown => write(args, &diff.markdown()),
-        FormatArg::Html => write(args, &diff.html()),
-        FormatArg::BenchmarkAction => write(args, &diff.benchmarks(Service::Action)),
-        FormatArg::Bencher => write(args, &diff.benchmarks(Service::Bencher)),
-        FormatArg::Folded => write(args, &diff.folded().map_err(errors::refused)?),
-        FormatArg::Json => write(args, &diff.json().map_err(errors::refused)?),
+    let text = match args.format {
+        FormatArg::Text => escape::page(&diff.text(&args.layout.style())).into_owned(),
+        FormatArg::Markdown => diff.markdown(),
+        FormatArg::Html => diff.html(),
+        FormatArg::BenchmarkAction => diff.benchmarks(Service::Action),
+        FormatArg::Bencher => diff.benchmarks(Service::Bencher),
+        FormatArg::Folded => diff.folded().map_err(errors::refused)?,
+        FormatArg::Json => diff.json().map_err(errors::refused)?,
     };
+    let to = (args.output.as_path(), args.force);
+    let printed = output::text(to, &args.files(), output::COMPARISON, &text);
     match diff.gate() {
         Some(Ok(gate)) if gate.failed() => Ok(ExitCode::from(1)),
         Some(Err(why)) => Err(errors::refused(why)),
@@ -210,6 +195,9 @@ fn sides(args: &Args) -> Result<[&[PathBuf]; 2], String> {
 /// beginning of the first are the base, as in `main-1.bin main-2.bin pr-1.bin`; if all do, the
 /// first half is.
 fn proposal(files: &[PathBuf]) -> String {
+    fn names(files: &[PathBuf]) -> impl Iterator<Item = &[u8]> {
+        files.iter().map(|file| file.as_os_str().as_encoded_bytes())
+    }
     let stem = |file: &PathBuf| {
         let name = file.to_string_lossy().into_owned();
         let name = name.strip_suffix(".bin").unwrap_or(&name);
@@ -221,25 +209,15 @@ fn proposal(files: &[PathBuf]) -> String {
     let at = Some(same.count()).filter(|at| *at < files.len());
     let (base, new) = files.split_at(at.unwrap_or(files.len() / 2));
     let words = [TR.name(), "diff", "--base"].into_iter().map(str::as_bytes);
-    let names = |files: &'_ [PathBuf]| -> Vec<Vec<u8>> {
-        let names = files
-            .iter()
-            .map(|file| file.as_os_str().as_encoded_bytes().to_vec());
-        names.collect()
-    };
-    let (base, new) = (names(base), names(new));
-    let words = words.chain(base.iter().map(Vec::as_slice));
-    let words = words
-        .chain([b"--new".as_slice()])
-        .chain(new.iter().map(Vec::as_slice));
-    tr_report::escape::command(words)
+    let words = words.chain(names(base)).chain([b"--new".as_slice()]);
+    escape::command(words.chain(names(new)))
 }
 
 /// One of some recordings, reduced to the figures that are compared.
 fn load(file: &Path, files: usize, budget: Budget) -> Result<(Metadata, Run), ExitCode> {
     let trace = open::trace(file)?;
     if let Some(reason) = &trace.meta().not_traced {
-        let reason = tr_report::escape::text(reason.as_bytes());
+        let reason = escape::text(reason.as_bytes());
         let name = errors::shown(file);
         return Err(errors::refused(format!("{name}: not traced: {reason}")));
     }

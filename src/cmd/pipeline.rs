@@ -100,7 +100,15 @@ pub(super) fn read<T>(
 }
 
 pub fn run(args: &Args) -> Done {
-    Ok(write(args, &pipeline(args)?))
+    let pipeline = pipeline(args)?;
+    let text = match args.format {
+        FormatArg::Text => escape::page(&pipeline.text()).into_owned(),
+        FormatArg::Html => pipeline.html(),
+        FormatArg::Json => tr_report::json::document(&pipeline.json(), true)
+            .map_err(|error| open::printed(Err(error)))?,
+    };
+    let to = (args.output.as_path(), args.force);
+    Ok(output::text(to, &args.files(), output::PIPELINE, &text))
 }
 
 /// Reads all files.
@@ -130,23 +138,6 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
         })?;
         jobs.push(job);
     }
-    let all = metas.iter().map(|(meta, file)| (meta, file.as_str()));
-    identity::once(all).map_err(errors::refused)?;
+    identity::once(&metas).map_err(errors::refused)?;
     Pipeline::new(jobs, graph.as_ref(), &told).map_err(errors::refused)
-}
-
-/// Writes it to the file or to standard output.
-fn write(args: &Args, pipeline: &Pipeline) -> ExitCode {
-    let text = match args.format {
-        FormatArg::Text => escape::page(&pipeline.text()).into_owned(),
-        FormatArg::Html => pipeline.html(),
-        FormatArg::Json => match tr_report::json::document(&pipeline.json(), true) {
-            Ok(text) => text,
-            Err(error) => return open::printed(Err(error)),
-        },
-    };
-    let Some(first) = args.files.first().filter(|_| !args.only_reads()) else {
-        return open::print(text.as_bytes());
-    };
-    output::text(&args.output, first, output::PIPELINE, args.force, &text)
 }

@@ -4,9 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use regex::bytes::Regex;
-use tr_report::predict::{cheapest, page, table, Costs, Predictor, Wanted};
-use tr_report::query::Filter;
-use tr_report::reports::{Ask, View};
+use tr_report::predict::{page, Predictor, Wanted};
 
 use crate::budget::{Budget, Use};
 use crate::errors::{self, Done};
@@ -104,6 +102,8 @@ impl Args {
             alone: self.alone,
             longest_first: self.longest_first,
             shards: self.shards,
+            table: self.table,
+            price: self.price,
         }
     }
 }
@@ -142,34 +142,13 @@ fn cached(text: &str) -> Result<(Regex, f64), String> {
 
 pub fn run(args: &Args) -> Done {
     let trace = open::warned(&args.file)?;
-    let name = args.file.to_string_lossy();
     let analysis = progress::whole(1, &trace, (args.budget, Use::Schedule));
-    let chosen = Filter::default().apply(&analysis);
-    let ask = Ask::default();
-    let view = View {
-        analysis: &analysis,
-        chosen: &chosen,
-        file: &name,
-        ask: &ask,
-    };
-    let predictor = Predictor::new(&view, args.wanted()).map_err(errors::refused)?;
+    let predictor = Predictor::new(&analysis, args.wanted()).map_err(errors::refused)?;
     let forecast = predictor.forecast(&analysis);
-    let mut rows = match args.table || args.price.is_some() {
-        true => table(&predictor, &analysis, (args.jobs, args.price)),
-        false => Vec::new(),
-    };
-    let cheapest = cheapest(&rows);
-    if !args.table {
-        rows.clear();
-    }
-    let costs = Costs {
-        price: args.price,
-        cheapest,
-    };
     Ok(match args.format {
-        FormatArg::Text => open::print_text(&forecast.text(&rows, &costs, &args.layout.style())),
-        FormatArg::Json => open::print_json(&forecast.json(&rows, &costs)),
+        FormatArg::Text => open::print_text(&forecast.text(&args.layout.style())),
+        FormatArg::Json => open::print_json(&forecast.json()),
         FormatArg::Html => open::print_report(page(&predictor, &analysis, &forecast)),
-        FormatArg::Csv => open::print_report(forecast.csv(&rows, &costs)),
+        FormatArg::Csv => open::print_report(forecast.csv()),
     })
 }

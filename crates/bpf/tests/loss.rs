@@ -263,7 +263,8 @@ fn sampled() -> Result<(), Failed> {
                 return;
             };
             let head = wire::Head::read_from_prefix(record).map(|(head, _)| head);
-            let is = |it: wire::Head| it.kind() == wire::Kind::LIFE_SAMPLE && it.cpu == u32::from(last);
+            let is =
+                |it: wire::Head| it.kind() == wire::Kind::LIFE_SAMPLE && it.cpu == u32::from(last);
             samples += u64::from(head.is_ok_and(is));
         });
         Ok(samples)

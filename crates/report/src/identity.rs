@@ -27,7 +27,7 @@ pub fn id(meta: &Metadata) -> String {
 ///
 /// # Errors
 /// The two, in words.
-pub fn once<'a>(all: impl IntoIterator<Item = (&'a Metadata, &'a str)>) -> Result<(), String> {
+pub fn once(all: &[(Metadata, String)]) -> Result<(), String> {
     let mut names = BTreeSet::new();
     let mut ids: BTreeMap<String, &str> = BTreeMap::new();
     for (meta, name) in all {

@@ -23,7 +23,7 @@ use crate::query::{self, By};
 use crate::reports::top::Top;
 use crate::untraced::{self, usage, usage_json};
 use crate::view::{Ask, Report, View};
-use crate::warnings::{is_blank, is_cut, warnings};
+use crate::warnings::{is_blank, lost_events, warnings};
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -115,8 +115,7 @@ object! {
         cpus_of_build: Option<u64> = analysis.limited_to,
         kernel: String = analysis.meta.kernel.clone(),
         events: Option<u64> = traced(analysis, analysis.events.total()),
-        lost_events: Option<u64> = traced(analysis, analysis.quality.lost_events)
-            .filter(|_| !analysis.quality.lost_unknown && !is_cut(analysis)),
+        lost_events: Option<u64> = lost_events(analysis).and_then(|lost| traced(analysis, lost)),
         warnings: Vec<String> = warnings(analysis),
         truncated: bool = analysis.quality.truncated.is_some(),
         // How the facts are known, unless the kernel stamped all of them.

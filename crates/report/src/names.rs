@@ -17,6 +17,7 @@ macro_rules! named {
         }
 
         impl $enum {
+            #[allow(dead_code)] // not every enum is listed
             pub const ALL: [$enum; [$($name),*].len()] = [$($enum::$variant),*];
 
             /// The name on the command line, in CSV and in JSON.

@@ -12,12 +12,13 @@ mod told;
 use std::collections::BTreeMap;
 
 use serde_json::{json, Value};
+use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
 use tr_analyze::sort::Rows;
 
 use crate::ci::Ci;
-use crate::dataset::{self, StepOnPath};
-use crate::{escape, units};
+use crate::facts::step_sums;
+use crate::{escape, exit, units};
 pub use told::{of as told_of, Told};
 
 /// The difference of clocks that network time leaves between two machines, in ns.
@@ -26,6 +27,30 @@ const CLOCKS: u64 = 100_000_000;
 const SHOWN: usize = 3;
 /// The most jobs of a pipeline.
 pub const MOST: usize = 1_000;
+
+/// The steps of a kind and name, and the critical path in them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepOnPath {
+    kind: &'static str,
+    /// Without the parts that differ between runs.
+    name: String,
+    /// The time on the path, in ns.
+    ns: u64,
+}
+
+/// The steps on the critical path of an analysis with a timeline, the longest first.
+fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
+    let path = critical_path::of(analysis).ok();
+    let path = path.as_ref().map_or(&[][..], |path| &path.segments);
+    let sums = step_sums::sums(analysis, path).into_iter();
+    let steps = sums.filter_map(|((kind, name), sum)| {
+        let (kind, ns) = (kind.name(), sum.path.filter(|ns| *ns > 0)?);
+        Some(StepOnPath { kind, name, ns })
+    });
+    let mut steps: Vec<StepOnPath> = steps.collect();
+    steps.order_by(|a, b| (b.ns, a.kind, &a.name).cmp(&(a.ns, b.kind, &b.name)));
+    steps
+}
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Job {
@@ -47,6 +72,19 @@ pub struct Job {
     pub queued: u64,
     /// By how much the CI system's times and the recording's may be apart, in ns; 0: it tells none.
     pub apart: u64,
+    /// The places of the jobs that it waited for: they stand before it.
+    needs: Vec<usize>,
+    /// It is on the path that set the pipeline's time.
+    saved: Option<Saved>,
+}
+
+/// What a pipeline would take less, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Saved {
+    /// If the job did not wait for others.
+    alone: u64,
+    /// If it took no time.
+    gone: u64,
 }
 
 impl Job {
@@ -64,7 +102,7 @@ impl Job {
             clock => clock.abs_diff(start.saturating_add(passed)),
         };
         // A step of the job's own length says nothing more: make.
-        let mut steps = dataset::steps_on_path(analysis);
+        let mut steps = steps_on_path(analysis);
         if steps.iter().any(|step| step.ns < length / 10 * 9) {
             steps.retain(|step| step.ns < length / 10 * 9);
         }
@@ -73,9 +111,7 @@ impl Job {
             name: name.unwrap_or_else(|| escape::text(file.as_bytes())),
             start,
             end,
-            failed: summary
-                .and_then(|it| it.status)
-                .is_some_and(|status| status != 0),
+            failed: exit::failed(summary.and_then(|it| it.status)),
             steps,
             set,
             recorded: Some((start, end)),
@@ -140,29 +176,18 @@ pub fn graph(text: &str) -> Result<Graph, String> {
 #[derive(Debug)]
 pub struct Pipeline {
     jobs: Vec<Job>,
-    /// Indices of the jobs that each waited for, all of them smaller than its own.
-    needs: Vec<Vec<usize>>,
     /// The graph was given; else the times are all that is known.
     given: bool,
     /// The jobs lie where the CI system's clock has them.
     told: bool,
     /// By how much a clock may be wrong, in ns.
     uncertain: u64,
-    /// From the first job's start to the last one's end, in ns.
+    /// The first job's start, in ns since 1970.
+    start: u64,
+    /// From there to the last one's end, in ns.
     length: u64,
     /// Where the graph and the recordings do not fit together, in words.
     warnings: Vec<String>,
-}
-
-/// A job on the path that set the pipeline's time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Link {
-    job: usize,
-    /// The wait before it, in ns.
-    wait: u64,
-    /// What the pipeline would take less if the job did not wait for others, and if it took no time.
-    alone: u64,
-    gone: u64,
 }
 
 impl Pipeline {
@@ -174,96 +199,94 @@ impl Pipeline {
         let (mut jobs, needed) = told::place(jobs, told);
         jobs.order_by(|a, b| (a.start, a.end, &a.name).cmp(&(b.start, b.end, &b.name)));
         number(&mut jobs);
-        let mut warnings = Vec::new();
-        let mut overlap = 0;
         let needs = match (graph, &needed) {
-            (Some(graph), _) => {
-                warnings.extend(order::strangers(&jobs, graph));
-                let needs = order::given(&jobs, graph)?;
-                let followed = order::follow(jobs, needs);
-                jobs = followed.jobs;
-                if let Some((by, words)) = followed.apart {
-                    overlap = by;
-                    warnings.extend((by > CLOCKS).then_some(words));
-                }
-                followed.needs
-            }
+            (Some(graph), _) => order::given(&jobs, graph)?,
             // The CI system's clock has no job before one that it needs.
             (None, Some(graph)) => order::earlier(&jobs, graph),
             (None, None) => (0..jobs.len()).map(|at| guessed(&jobs, at)).collect(),
         };
+        for (job, needs) in jobs.iter_mut().zip(needs) {
+            job.needs = needs;
+        }
+        let mut warnings = Vec::new();
+        let mut overlap = 0;
+        if let Some(graph) = graph {
+            warnings.extend(order::strangers(&jobs, graph));
+            if let Some((by, words)) = order::follow(&mut jobs) {
+                overlap = by;
+                warnings.extend((by > CLOCKS).then_some(words));
+            }
+        }
         let set = jobs.iter().map(|job| job.set).max().unwrap_or(0);
         let apart = jobs.iter().map(|job| job.apart).max().unwrap_or(0);
-        let uncertain = CLOCKS.max(set).max(apart).max(overlap);
-        let told = !jobs.is_empty() && jobs.iter().all(|job| job.apart > 0);
         let start = jobs.iter().map(|job| job.start).min().unwrap_or(0);
         let end = jobs.iter().map(|job| job.end).max().unwrap_or(0);
-        Ok(Pipeline {
-            jobs,
-            needs,
+        let mut pipeline = Pipeline {
             given: graph.is_some() || needed.is_some(),
-            told,
-            uncertain,
+            told: !jobs.is_empty() && jobs.iter().all(|job| job.apart > 0),
+            uncertain: CLOCKS.max(set).max(apart).max(overlap),
+            start,
             length: end.saturating_sub(start),
             warnings,
-        })
-    }
-
-    fn start(&self) -> u64 {
-        self.jobs.iter().map(|job| job.start).min().unwrap_or(0)
+            jobs,
+        };
+        pipeline.find_path();
+        Ok(pipeline)
     }
 
     /// The job that a job waited for last.
-    fn before(&self, at: usize) -> Option<usize> {
-        let needs = self.needs.get(at)?.iter().copied();
+    fn before(&self, job: &Job) -> Option<usize> {
+        let needs = job.needs.iter().copied();
         needs.max_by_key(|need| (self.jobs.get(*need).map(|job| job.end), *need))
     }
 
     /// The wait of a job from the end of the last one that it needs, or from the pipeline's start.
-    fn wait(&self, at: usize) -> u64 {
-        let since = self
-            .before(at)
-            .and_then(|it| self.jobs.get(it))
-            .map_or(self.start(), |job| job.end);
-        self.jobs
-            .get(at)
-            .map_or(0, |job| job.start.saturating_sub(since))
+    fn wait(&self, job: &Job) -> u64 {
+        let last = self.before(job).and_then(|at| self.jobs.get(at));
+        job.start
+            .saturating_sub(last.map_or(self.start, |job| job.end))
+    }
+
+    /// The names of the jobs that a job waited for.
+    fn needs<'a>(&'a self, job: &'a Job) -> impl Iterator<Item = &'a str> {
+        let needs = job.needs.iter();
+        needs.filter_map(|need| Some(self.jobs.get(*need)?.name.as_str()))
     }
 
     /// The pipeline's length if one job needs nobody, and if one takes no time.
     fn without(&self, alone: Option<usize>, gone: Option<usize>) -> u64 {
         let mut ends: Vec<u64> = Vec::with_capacity(self.jobs.len());
         for (at, job) in self.jobs.iter().enumerate() {
-            let needs = self.needs.get(at).into_iter().flatten();
-            let needs = needs.filter_map(|need| ends.get(*need));
-            let start = needs
-                .max()
-                .filter(|_| alone != Some(at))
-                .copied()
-                .unwrap_or(0);
+            let needs = job.needs.iter().filter_map(|need| ends.get(*need));
+            let last = needs.max().filter(|_| alone != Some(at));
+            let start = last.copied().unwrap_or(0);
             let length = if gone == Some(at) { 0 } else { job.length() };
-            ends.push(start.saturating_add(self.wait(at)).saturating_add(length));
+            ends.push(start.saturating_add(self.wait(job)).saturating_add(length));
         }
         ends.into_iter().max().unwrap_or(0)
     }
 
-    /// The jobs that set the pipeline's time, in their order.
-    fn path(&self) -> Vec<Link> {
+    /// Finds the jobs that set the pipeline's time, the last one first.
+    fn find_path(&mut self) {
         let all = self.without(None, None);
-        let mut path = Vec::new();
-        let mut next =
-            (0..self.jobs.len()).max_by_key(|at| (self.jobs.get(*at).map(|job| job.end), *at));
-        while let Some(job) = next {
-            path.push(Link {
-                job,
-                wait: self.wait(job),
-                alone: all.saturating_sub(self.without(Some(job), None)),
-                gone: all.saturating_sub(self.without(None, Some(job))),
-            });
-            next = self.before(job);
+        let jobs = self.jobs.iter().enumerate();
+        let last = jobs.max_by_key(|(at, job)| (job.end, *at));
+        let mut next = last.map(|(at, _)| at);
+        while let Some(at) = next {
+            let saved = Saved {
+                alone: all.saturating_sub(self.without(Some(at), None)),
+                gone: all.saturating_sub(self.without(None, Some(at))),
+            };
+            if let Some(job) = self.jobs.get_mut(at) {
+                job.saved = Some(saved);
+            }
+            next = self.jobs.get(at).and_then(|job| self.before(job));
         }
-        path.reverse();
-        path
+    }
+
+    /// The jobs that set the pipeline's time, in their order.
+    fn path(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.iter().filter(|job| job.saved.is_some())
     }
 
     /// How many jobs, how long, and how exact that is.
@@ -290,7 +313,6 @@ impl Pipeline {
 
     /// For people.
     pub fn text(&self) -> String {
-        let path = self.path();
         let mut out = format!("{}\n{}\n", self.sum(), self.basis());
         out.extend(self.warnings.iter().map(|text| format!("! {text}\n")));
         out.push('\n');
@@ -298,14 +320,11 @@ impl Pipeline {
             "{:>10} {:>10} {:>6}  the path that set the time\n",
             "wait", "job", "of all"
         );
-        for link in &path {
-            let Some(job) = self.jobs.get(link.job) else {
-                continue;
-            };
+        for job in self.path() {
             let share = units::share(job.length(), self.length);
             out += &format!(
                 "{:>10} {:>10} {share:>6}  {}{}\n",
-                units::time(link.wait),
+                units::time(self.wait(job)),
                 units::time(job.length()),
                 job.name,
                 job.notes(),
@@ -321,33 +340,32 @@ impl Pipeline {
                 );
             }
         }
-        let others = self.jobs.len().saturating_sub(path.len());
+        let others = self.jobs.len() - self.path().count();
         if others > 0 {
             out += &format!(
                 "\n{} beside the path\n",
                 units::plural(others as u64, "job", "jobs")
             );
         }
-        out + &self.savings(&path)
+        for (at, (saved, what)) in self.gains().iter().enumerate() {
+            out += if at == 0 { "\nsaves\n" } else { "" };
+            out += &format!("{:>10}  if {what}\n", units::time(*saved));
+        }
+        out
     }
 
     /// What to change first: what it saves in ns, and the change.
-    fn gains(&self, path: &[Link]) -> Vec<(u64, String)> {
+    fn gains(&self) -> Vec<(u64, String)> {
         let mut rows: Vec<(u64, String)> = Vec::new();
-        for link in path {
-            let Some(job) = self.jobs.get(link.job) else {
+        for job in &self.jobs {
+            let (name, Some(saved)) = (&job.name, job.saved) else {
                 continue;
             };
-            if self.before(link.job).is_some() {
-                rows.push((link.alone, format!("{} waits for no other job", job.name)));
+            if !job.needs.is_empty() {
+                rows.push((saved.alone, format!("{name} waits for no other job")));
             }
-            rows.push((
-                link.gone,
-                format!(
-                    "{} takes no time: the most that speeding it up gains",
-                    job.name
-                ),
-            ));
+            let gone = format!("{name} takes no time: the most that speeding it up gains");
+            rows.push((saved.gone, gone));
         }
         rows.retain(|(saved, _)| *saved > self.uncertain);
         rows.order_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
@@ -355,55 +373,36 @@ impl Pipeline {
         rows
     }
 
-    fn savings(&self, path: &[Link]) -> String {
-        let mut out = String::new();
-        for (saved, what) in &self.gains(path) {
-            out += if out.is_empty() { "\nsaves\n" } else { "" };
-            out += &format!("{:>10}  if {what}\n", units::time(*saved));
-        }
-        out
-    }
-
     /// The document in JSON; times in ns from the pipeline's start.
     pub fn json(&self) -> Value {
-        let (start, path) = (self.start(), self.path());
-        let name = |at: &usize| self.jobs.get(*at).map(|job| job.name.clone());
-        let jobs = self.jobs.iter().enumerate().map(|(at, job)| {
-            let needs: Vec<_> = self
-                .needs
-                .get(at)
-                .into_iter()
-                .flatten()
-                .filter_map(name)
-                .collect();
-            let link = path.iter().find(|link| link.job == at);
+        let jobs = self.jobs.iter().map(|job| {
             let steps = job.steps.iter().take(10);
             let steps =
                 steps.map(|step| json!({"kind": step.kind, "name": step.name, "path_ns": step.ns}));
             json!({
                 "name": job.name,
-                "start_ns": job.start.saturating_sub(start),
-                "end_ns": job.end.saturating_sub(start),
-                "wait_ns": self.wait(at),
+                "start_ns": job.start.saturating_sub(self.start),
+                "end_ns": job.end.saturating_sub(self.start),
+                "wait_ns": self.wait(job),
                 "queued_ns": job.queued,
                 "recorded": job.recorded.is_some(),
                 "failed": job.failed,
-                "needs": needs,
-                "on_path": link.is_some(),
-                "saved_without_waiting_ns": link.map(|link| link.alone),
-                "saved_without_it_ns": link.map(|link| link.gone),
+                "needs": self.needs(job).collect::<Vec<_>>(),
+                "on_path": job.saved.is_some(),
+                "saved_without_waiting_ns": job.saved.map(|saved| saved.alone),
+                "saved_without_it_ns": job.saved.map(|saved| saved.gone),
                 "steps": steps.collect::<Vec<_>>(),
             })
         });
         json!({
             "schema": "tr.pipeline/1",
-            "start_unix_ns": start,
+            "start_unix_ns": self.start,
             "duration_ns": self.length,
             "clock_uncertainty_ns": self.uncertain,
             "clock": if self.told { "ci" } else { "machines" },
             "warnings": self.warnings,
             "graph": if self.given { "given" } else { "times" },
-            "path": path.iter().filter_map(|link| name(&link.job)).collect::<Vec<_>>(),
+            "path": self.path().map(|job| &job.name).collect::<Vec<_>>(),
             "jobs": jobs.collect::<Vec<_>>(),
         })
     }

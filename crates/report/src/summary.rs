@@ -3,6 +3,7 @@
 mod ci;
 mod json;
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::fmt::Write;
 
@@ -36,6 +37,7 @@ pub struct Links<'a> {
 }
 
 /// The summary. The text of each fact is escaped for a terminal, not yet for Markdown.
+#[derive(Default)]
 pub struct Summary {
     command: String,
     outcome: String,
@@ -95,25 +97,15 @@ impl Summary {
     pub fn new(view: &View<'_>) -> Summary {
         let analysis = view.analysis;
         let command = units::shorten(&who::recorded_where(&analysis.meta), 2 * NAME);
-        let path = path::path_of(view).ok();
         if let Some(reason) = untraced::reason(analysis) {
             return Summary {
                 command,
                 outcome: untraced::facts(analysis).join(" · "),
-                facts: Vec::new(),
                 warnings: vec![format!("not traced: {reason}")],
-                verdict: None,
-                blame: None,
-                advice: Vec::new(),
-                combined: None,
-                machine: Vec::new(),
-                failures: Failures::default(),
-                slow: Vec::new(),
-                path: None,
-                steps: Vec::new(),
-                tests: (0, 0),
+                ..Summary::default()
             };
         }
+        let path = path::path_of(view).ok();
         let advised = path.as_ref().map(|path| advise(view, path));
         let advised = advised.unwrap_or_default();
         let advice: Vec<Advice> = advised.to_change().take(MOST).cloned().collect();
@@ -140,7 +132,7 @@ impl Summary {
             failures: Failures::new(analysis, view.chosen, Some(&all)),
             slow: slow(&all),
             path: path.as_ref().map(|path| parts(analysis, path)),
-            steps: steps(analysis, &all.steps),
+            steps: longest(analysis.wall(), all.steps.list()),
             tests: tests(&all.steps),
         }
     }
@@ -359,7 +351,7 @@ fn slow(judged: &Judged<'_>) -> Vec<(String, String)> {
         .enumerate()
         .filter(|(_, step)| !step.failed());
     let mut slow: Vec<_> = passed
-        .filter_map(|(at, step)| Some((std::cmp::Reverse(step.wall()), at, verdicts.told(at)?)))
+        .filter_map(|(at, step)| Some((Reverse(step.wall()), at, verdicts.told(at)?)))
         .collect();
     slow.order_by_key(|(wall, at, _)| (*wall, *at));
     let named = slow
@@ -368,31 +360,109 @@ fn slow(judged: &Judged<'_>) -> Vec<(String, String)> {
     named.collect()
 }
 
-/// The longest steps of the first level on which no step takes nearly all of the time.
-fn steps(analysis: &Analysis, steps: &Steps) -> Vec<Timed> {
-    let list = steps.list();
-    let mut children: HashMap<Option<usize>, Vec<(usize, &Step)>> = HashMap::new();
+/// The longest steps, and of the others those that failed. In place of one that takes nearly all of the
+/// time stand those in it, if they explain half of it, and its failure.
+fn longest(wall: u64, list: &[Step]) -> Vec<Timed> {
+    let mut inside: HashMap<Option<usize>, Vec<(usize, &Step)>> = HashMap::new();
     for (at, step) in list.iter().enumerate().filter(|(_, it)| !it.is_moment()) {
-        children.entry(step.parent).or_default().push((at, step));
+        inside.entry(step.parent).or_default().push((at, step));
     }
-    let mut inside = |around: Option<usize>| {
-        let mut found = children.remove(&around).unwrap_or_default();
-        found.order_by_key(|(at, step)| (std::cmp::Reverse(step.wall()), *at));
-        found
+    let by_length = |found: &mut Vec<(usize, &Step)>| {
+        found.order_by_key(|(at, step)| (Reverse(step.wall()), *at));
     };
-    let wall = analysis.wall();
-    let mut found = inside(None);
-    while let Some((at, step)) = found.first() {
-        let below = inside(Some(*at));
-        if below.is_empty() || step.wall() < wall / 5 * 4 {
+    let mut found = inside.remove(&None).unwrap_or_default();
+    let mut failed = Vec::new();
+    loop {
+        by_length(&mut found);
+        let others = found.split_off(MOST.min(found.len()));
+        failed.extend(others.into_iter().filter(|(_, step)| step.failed()));
+        let Some((at, whole)) = found.first().copied() else {
+            break;
+        };
+        let parts = inside.remove(&Some(at)).unwrap_or_default();
+        let walls = parts.iter().map(|(_, step)| step.wall());
+        let explained = walls.fold(0, u64::saturating_add);
+        let fails_itself = whole.failed() && !parts.iter().any(|(_, step)| step.failed());
+        let is_most = whole.wall() >= wall / 5 * 4 && explained >= whole.wall().div_ceil(2);
+        if parts.is_empty() || !is_most || fails_itself {
             break;
         }
-        found = below;
+        found.remove(0);
+        found.extend(parts);
     }
-    let longest = found.into_iter().take(MOST).map(|(_, step)| Timed {
+    by_length(&mut failed);
+    let shown = found.into_iter().chain(failed.into_iter().take(MOST));
+    let shown = shown.map(|(_, step)| Timed {
         name: units::shorten(&step.name, NAME),
         ns: step.wall(),
         failed: step.failed(),
     });
-    longest.collect()
+    shown.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use tr_format::event::Ktime;
+
+    use super::*;
+
+    fn step(name: &str, parent: Option<usize>, ms: u64, failed: bool) -> Step {
+        Step {
+            name: name.to_owned(),
+            kind: StepKind::Test,
+            parent,
+            depth: 0,
+            from: Ktime(0),
+            to: Ktime(ms * 1_000_000),
+            started_before: false,
+            ended: true,
+            process: None,
+            thread: None,
+            has_work: true,
+            status: Some(u32::from(failed) << 8),
+            result: None,
+        }
+    }
+
+    fn shown(list: &[Step]) -> Vec<String> {
+        longest(10_000_000_000, list)
+            .iter()
+            .map(Timed::words)
+            .collect()
+    }
+
+    #[test]
+    fn a_step_of_nearly_all_time_is_what_is_in_it() {
+        let mut list = vec![
+            step("make", None, 9500, false),
+            step("a.o", Some(0), 4000, false),
+            step("b.o", Some(0), 3000, false),
+            step("lint", None, 400, false),
+        ];
+        assert_eq!(shown(&list), ["a.o 4.00 s", "b.o 3.00 s", "lint 400 ms"]);
+        // What explains little of it stands for none of it.
+        list.truncate(1);
+        list.push(step("test", Some(0), 1, false));
+        assert_eq!(shown(&list), ["make 9.50 s"]);
+    }
+
+    #[test]
+    fn no_failure_is_left_out() {
+        let list = [
+            step("make", None, 9500, true),
+            step("a", Some(0), 9000, false),
+            step("lint", None, 1, true),
+        ];
+        assert_eq!(shown(&list), ["make 9.50 s, failed", "lint 1.0 ms, failed"]);
+        let list = [
+            step("make", None, 9500, true),
+            step("a", Some(0), 4000, false),
+            step("b", Some(0), 3000, false),
+            step("c", Some(0), 2000, false),
+            step("d", Some(0), 20, false),
+            step("e", Some(0), 10, true),
+        ];
+        let all = ["a 4.00 s", "b 3.00 s", "c 2.00 s", "e 10 ms, failed"];
+        assert_eq!(shown(&list), all);
+    }
 }

@@ -130,7 +130,13 @@ pub(crate) fn is_blank(analysis: &Analysis) -> bool {
     is_cut(analysis) && analysis.end == analysis.start && analysis.processes.is_empty()
 }
 
-/// The number of lost events, as far as it is known.
+/// The number of lost events, if it is known.
+pub(crate) fn lost_events(analysis: &Analysis) -> Option<u64> {
+    let known = !analysis.quality.lost_unknown && !is_cut(analysis);
+    known.then_some(analysis.quality.lost_events)
+}
+
+/// The same in words, as far as it is known.
 pub(crate) fn lost(analysis: &Analysis) -> String {
     let quality = &analysis.quality;
     let lost = match (quality.lost.is_empty(), quality.lost_unknown) {

@@ -17,7 +17,6 @@ use tr_format::event::{Ktime, Reason};
 
 use super::{Advice, Candidate};
 use crate::ancestors::from_parents_to_children;
-use crate::view::View;
 use crate::{exit, label, units};
 
 /// The longest name in a finding.
@@ -60,8 +59,7 @@ pub(crate) struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// `None`: there is no path.
-    pub fn new(view: &View<'a>, path: &'a CriticalPath) -> Option<Facts<'a>> {
-        let analysis = view.analysis;
+    pub fn new(analysis: &'a Analysis, path: &'a CriticalPath) -> Option<Facts<'a>> {
         let own = Own::of(analysis);
         let works = path.segments.iter().filter(|it| it.kind != Time::RunQueue);
         let mut number = 0u32;

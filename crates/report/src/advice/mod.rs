@@ -213,7 +213,7 @@ pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> Advised {
     if !view.has_all() {
         return Advised::default();
     }
-    let facts = Facts::new(view, path);
+    let facts = Facts::new(view.analysis, path);
     advise_by(view, path, facts.as_ref())
 }
 

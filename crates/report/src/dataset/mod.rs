@@ -15,12 +15,12 @@ mod thrift;
 use std::io;
 
 use sha2::{Digest, Sha256};
-use tr_analyze::model::{Analysis, ProcessIx};
 use tr_format::meta::Metadata;
 
 use crate::ci::Ci;
 use crate::encode::hex;
 use crate::{identity, units};
+pub use reduce::tables;
 use table::Row;
 pub use table::{Column, Kind, Table, Value};
 
@@ -108,27 +108,6 @@ fn directory(value: &str) -> String {
 fn day(unix: u64) -> String {
     let date = units::date(Some(unix));
     date.split(' ').next().unwrap_or_default().to_owned()
-}
-
-/// The tables of a run, [`MARKER`] last. The analysis has a timeline; `chosen` are the processes
-/// that may have rows of their own.
-pub fn tables(analysis: &Analysis, chosen: &[ProcessIx], place: &Place) -> Vec<Table> {
-    reduce::tables(analysis, chosen, place)
-}
-
-/// The steps of a kind and name, and the critical path in them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StepOnPath {
-    pub kind: String,
-    /// Without the parts that differ between runs.
-    pub name: String,
-    /// The time on the path, in ns.
-    pub ns: u64,
-}
-
-/// The steps on the critical path of an analysis with a timeline, the longest first.
-pub fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
-    reduce::steps_on_path(analysis)
 }
 
 pub fn columns() -> Vec<(&'static str, &'static [Column])> {

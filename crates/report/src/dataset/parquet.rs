@@ -9,7 +9,7 @@
 use std::io;
 
 use super::table::{Column, Kind, Table, Value};
-use super::thrift::{List, Struct};
+use super::thrift::{varint, Struct};
 
 const MAGIC: &[u8] = b"PAR1";
 
@@ -50,7 +50,7 @@ pub fn file(table: &Table, facts: &[(&str, &str)]) -> io::Result<Vec<u8>> {
     let mut out = MAGIC.to_vec();
     let mut chunks = Vec::new();
     for (place, column) in table.columns.iter().enumerate() {
-        let values = table.rows.iter().map(|row| row.get(place));
+        let values = table.rows.iter().map(|row| row.get(place)?.as_ref());
         let values: Vec<Option<&Value>> = values.collect();
         let (offset, plain) = (out.len(), page(&mut out, column.1, &values)?);
         chunks.push(Chunk {
@@ -73,21 +73,18 @@ fn number(size: usize) -> io::Result<i32> {
 
 /// Appends a page with its header; returns their size before compression.
 fn page(out: &mut Vec<u8>, kind: Kind, values: &[Option<&Value>]) -> io::Result<usize> {
-    let mut present = Vec::with_capacity(values.len());
+    let present: Vec<bool> = values.iter().map(Option::is_some).collect();
     let mut plain = Vec::new();
     let mut bits = Vec::new();
-    for value in values {
-        let before = plain.len() + bits.len();
+    for value in values.iter().flatten() {
         match value {
-            Some(Value::Int(Some(value))) => plain.extend(value.to_le_bytes()),
-            Some(Value::Text(Some(text))) => {
+            Value::Int(value) => plain.extend(value.to_le_bytes()),
+            Value::Text(text) => {
                 plain.extend(number(text.len())?.to_le_bytes());
                 plain.extend_from_slice(text.as_bytes());
             }
-            Some(Value::Bool(Some(value))) => bits.push(*value),
-            _ => {}
+            Value::Bool(value) => bits.push(*value),
         }
-        present.push(plain.len() + bits.len() > before);
     }
     if kind == Kind::Bool {
         plain = packed(&bits);
@@ -129,21 +126,20 @@ fn levels(present: &[bool]) -> Vec<u8> {
     let mut out = Vec::new();
     let first = present.first().copied().unwrap_or(false);
     if present.iter().all(|it| *it == first) {
-        super::thrift::varint(&mut out, (present.len() as u64) << 1);
+        varint(&mut out, (present.len() as u64) << 1);
         out.push(u8::from(first));
         return out;
     }
     let groups = present.len().div_ceil(8) as u64;
-    super::thrift::varint(&mut out, groups << 1 | 1);
+    varint(&mut out, groups << 1 | 1);
     out.extend(packed(present));
     out
 }
 
 fn footer(table: &Table, chunks: &[Chunk], facts: &[(&str, &str)]) -> Vec<u8> {
-    let mut schema = List::of_structs();
     let mut root = Struct::new();
     root.text(4, table.name).i32(5, chunks.len() as i32);
-    schema.message(root);
+    let mut schema = vec![root];
     for (name, kind) in table.columns {
         let mut element = Struct::new();
         element
@@ -156,39 +152,35 @@ fn footer(table: &Table, chunks: &[Chunk], facts: &[(&str, &str)]) -> Vec<u8> {
             logical.message(1, Struct::new());
             element.i32(6, CONVERTED_UTF8).message(10, logical);
         }
-        schema.message(element);
+        schema.push(element);
     }
-    let mut groups = List::of_structs();
-    if !table.rows.is_empty() {
-        groups.message(row_group(table, chunks));
-    }
-    let mut pairs = List::of_structs();
-    for (name, value) in facts {
+    let groups = match table.rows.is_empty() {
+        true => Vec::new(),
+        false => vec![row_group(table, chunks)],
+    };
+    let pairs = facts.iter().map(|(name, value)| {
         let mut pair = Struct::new();
         pair.text(1, name).text(2, value);
-        pairs.message(pair);
-    }
+        pair
+    });
     let mut file = Struct::new();
     file.i32(1, 1)
-        .list(2, schema)
+        .messages(2, schema)
         .i64(3, table.rows.len() as i64)
-        .list(4, groups)
-        .list(5, pairs)
+        .messages(4, groups)
+        .messages(5, pairs.collect())
         .text(6, concat!("tr version ", env!("CARGO_PKG_VERSION")));
     file.end()
 }
 
 fn row_group(table: &Table, chunks: &[Chunk]) -> Struct {
     let rows = table.rows.len() as i64;
-    let mut columns = List::of_structs();
+    let mut columns = Vec::new();
     for chunk in chunks {
-        let (mut encodings, mut path) = (List::of_i32(), List::of_texts());
-        encodings.i32(ENCODING_PLAIN).i32(ENCODING_RLE);
-        path.text(chunk.column.0);
         let mut meta = Struct::new();
         meta.i32(1, physical(chunk.column.1))
-            .list(2, encodings)
-            .list(3, path)
+            .i32s(2, &[ENCODING_PLAIN, ENCODING_RLE])
+            .texts(3, &[chunk.column.0])
             .i32(4, CODEC_ZSTD)
             .i64(5, rows)
             .i64(6, chunk.plain as i64)
@@ -196,10 +188,10 @@ fn row_group(table: &Table, chunks: &[Chunk]) -> Struct {
             .i64(9, chunk.offset as i64);
         let mut column = Struct::new();
         column.i64(2, chunk.offset as i64).message(3, meta);
-        columns.message(column);
+        columns.push(column);
     }
     let plain: usize = chunks.iter().map(|chunk| chunk.plain).sum();
     let mut group = Struct::new();
-    group.list(1, columns).i64(2, plain as i64).i64(3, rows);
+    group.messages(1, columns).i64(2, plain as i64).i64(3, rows);
     group
 }

@@ -14,7 +14,7 @@ use tr_format::counters::Counter;
 use tr_format::meta::{Hardware, Metadata};
 
 use super::rows::{Machine, Path, Process, Program, Run, Step};
-use super::{hex, Place, StepOnPath, Table};
+use super::{hex, Place, Table};
 use crate::ci::Ci;
 use crate::facts::by_tr;
 use crate::facts::loads::{Load, Loads};
@@ -24,6 +24,7 @@ use crate::facts::path::groups;
 use crate::facts::step_sums::{self, add};
 use crate::kinds::COLUMNS;
 use crate::query;
+use crate::warnings::lost_events;
 use crate::{escape, exit, label, units};
 
 /// The most rows of steps, and of processes: a run of 10,000 processes has less than 100 KiB.
@@ -33,7 +34,8 @@ const PROCESSES: usize = 400;
 /// The longest text of a command.
 const COMMAND: usize = 200;
 
-/// The tables of a run, that of the runs last.
+/// The tables of a run, [`super::MARKER`] last. The analysis has a timeline; `chosen` are the processes
+/// that may have rows of their own.
 pub fn tables(analysis: &Analysis, chosen: &[ProcessIx], place: &Place) -> Vec<Table> {
     let path = critical_path::of(analysis).ok();
     let (steps, steps_left_out) = steps(analysis, path.as_ref(), &place.run);
@@ -69,6 +71,8 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
     let quality = &analysis.quality;
     let on_path = path.map(|path| critical_path::by_kind(&path.segments));
     let on_path = |column: &str| told(analysis, &on_path?, column);
+    let processes = analysis.processes.iter();
+    let failed = processes.filter(|it| exit::failed(it.status));
     Run {
         run: place.run.clone(),
         tool: escape::text(meta.tool_version.as_bytes()),
@@ -89,7 +93,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         processes: analysis.totals.processes,
         threads: analysis.totals.threads,
         execs: analysis.totals.execs,
-        failed: count(analysis.processes.iter(), |it| exit::failed(it.status)),
+        failed: failed.count() as u64,
         on_cpu_ns: times.on_cpu_known(),
         run_queue_ns: times.run_queue_known(),
         sleep_ns: times.sleep_known(),
@@ -105,7 +109,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         path_other_ns: on_path("other"),
         path_unknown_ns: on_path("unknown"),
         incomplete: summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty(),
-        lost_events: Some(quality.lost_events).filter(|_| !quality.lost_unknown),
+        lost_events: lost_events(analysis),
         page: known("job_page").or_else(|| known("page")),
         runner: known("runner"),
         label: known("label"),
@@ -139,10 +143,6 @@ fn column_of(kind: Kind) -> &'static str {
 fn ended(status: Option<u32>) -> (Option<u64>, Option<u64>) {
     let code = status.and_then(exit::code);
     (code.map(u64::from), exit::killed_by(status).map(u64::from))
-}
-
-fn count<'a, T: 'a>(all: impl Iterator<Item = &'a T>, is: impl Fn(&T) -> bool) -> u64 {
-    all.filter(|it| is(it)).count() as u64
 }
 
 fn cwd(analysis: &Analysis) -> String {
@@ -213,24 +213,6 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
     rows.truncate(STEPS);
     rows.order_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
     (rows, left_out as u64)
-}
-
-/// See [`super::steps_on_path`].
-pub fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
-    let (rows, _) = steps(analysis, critical_path::of(analysis).ok().as_ref(), "");
-    let rows = rows.into_iter().filter(|step| step.path_ns > 0);
-    let mut out: Vec<StepOnPath> = rows
-        .map(|step| StepOnPath {
-            kind: step.kind,
-            name: step.name,
-            ns: step.path_ns,
-        })
-        .collect();
-    out.order_by(|a, b| {
-        b.ns.cmp(&a.ns)
-            .then_with(|| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)))
-    });
-    out
 }
 
 fn programs(analysis: &Analysis, run: &str) -> Vec<Program> {

@@ -22,63 +22,52 @@ impl Kind {
 /// A column: its name and its type.
 pub type Column = (&'static str, Kind);
 
-/// A value; `None` in every type is null.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Of a [`Kind::Int`].
-    Int(Option<i64>),
-    /// Of a [`Kind::Text`].
-    Text(Option<String>),
-    /// Of a [`Kind::Bool`].
-    Bool(Option<bool>),
+    Int(i64),
+    Text(String),
+    Bool(bool),
 }
 
-/// A type of a row's field.
+/// A type of a row's field; `None` is null.
 pub(super) trait Field {
     const KIND: Kind;
-    fn value(self) -> Value;
+    fn value(self) -> Option<Value>;
 }
 
 impl Field for u64 {
     const KIND: Kind = Kind::Int;
-    fn value(self) -> Value {
-        Some(self).value()
-    }
-}
-
-impl Field for Option<u64> {
-    const KIND: Kind = Kind::Int;
-    fn value(self) -> Value {
+    fn value(self) -> Option<Value> {
         // A time beyond 292 years is a damaged trace's.
-        Value::Int(self.map(|value| i64::try_from(value).unwrap_or(i64::MAX)))
+        Some(Value::Int(i64::try_from(self).unwrap_or(i64::MAX)))
     }
 }
 
 impl Field for String {
     const KIND: Kind = Kind::Text;
-    fn value(self) -> Value {
-        Some(self).value()
-    }
-}
-
-impl Field for Option<String> {
-    const KIND: Kind = Kind::Text;
-    fn value(self) -> Value {
-        Value::Text(self)
+    fn value(self) -> Option<Value> {
+        Some(Value::Text(self))
     }
 }
 
 impl Field for bool {
     const KIND: Kind = Kind::Bool;
-    fn value(self) -> Value {
-        Value::Bool(Some(self))
+    fn value(self) -> Option<Value> {
+        Some(Value::Bool(self))
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    const KIND: Kind = T::KIND;
+    fn value(self) -> Option<Value> {
+        self.and_then(T::value)
     }
 }
 
 pub(super) trait Row {
     const NAME: &'static str;
     const COLUMNS: &'static [Column];
-    fn values(self) -> Vec<Value>;
+    fn values(self) -> Vec<Option<Value>>;
 }
 
 /// Defines the rows of a table: a field for each column.
@@ -97,7 +86,7 @@ macro_rules! rows {
                 <$type as $crate::dataset::table::Field>::KIND,
             ),)*];
 
-            fn values(self) -> Vec<$crate::dataset::table::Value> {
+            fn values(self) -> Vec<Option<$crate::dataset::table::Value>> {
                 vec![$($crate::dataset::table::Field::value(self.$field),)*]
             }
         }
@@ -110,8 +99,8 @@ pub struct Table {
     /// Its name, and that of its directory.
     pub name: &'static str,
     pub columns: &'static [Column],
-    /// Its rows, each with a value for every column.
-    pub rows: Vec<Vec<Value>>,
+    /// Its rows, each with a value for every column; `None` is null.
+    pub rows: Vec<Vec<Option<Value>>>,
 }
 
 impl Table {

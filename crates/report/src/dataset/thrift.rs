@@ -61,8 +61,8 @@ impl Struct {
         self
     }
 
-    pub fn list(&mut self, number: u8, list: List) -> &mut Struct {
-        let List { kind, count, bytes } = list;
+    fn list(&mut self, number: u8, kind: u8, values: &[Vec<u8>]) -> &mut Struct {
+        let count = values.len() as u64;
         let out = self.field(number, LIST);
         match u8::try_from(count).ok().filter(|count| *count < 15) {
             Some(count) => out.push(count << 4 | kind),
@@ -71,8 +71,31 @@ impl Struct {
                 varint(out, count);
             }
         }
-        out.extend(bytes);
+        out.extend(values.iter().flatten());
         self
+    }
+
+    pub fn i32s(&mut self, number: u8, values: &[i32]) -> &mut Struct {
+        let packed = values.iter().map(|value| {
+            let mut out = Vec::new();
+            zigzag(&mut out, (*value).into());
+            out
+        });
+        self.list(number, I32, &packed.collect::<Vec<_>>())
+    }
+
+    pub fn texts(&mut self, number: u8, values: &[&str]) -> &mut Struct {
+        let packed = values.iter().map(|value| {
+            let mut out = Vec::new();
+            binary(&mut out, value);
+            out
+        });
+        self.list(number, BINARY, &packed.collect::<Vec<_>>())
+    }
+
+    pub fn messages(&mut self, number: u8, values: Vec<Struct>) -> &mut Struct {
+        let packed = values.into_iter().map(Struct::end);
+        self.list(number, STRUCT, &packed.collect::<Vec<_>>())
     }
 
     pub fn message(&mut self, number: u8, value: Struct) -> &mut Struct {
@@ -83,52 +106,5 @@ impl Struct {
     pub fn end(mut self) -> Vec<u8> {
         self.bytes.push(0);
         self.bytes
-    }
-}
-
-/// A list of values of one type.
-pub struct List {
-    kind: u8,
-    count: u64,
-    bytes: Vec<u8>,
-}
-
-impl List {
-    fn of(kind: u8) -> List {
-        List {
-            kind,
-            count: 0,
-            bytes: Vec::new(),
-        }
-    }
-
-    pub fn of_structs() -> List {
-        List::of(STRUCT)
-    }
-
-    pub fn of_i32() -> List {
-        List::of(I32)
-    }
-
-    pub fn of_texts() -> List {
-        List::of(BINARY)
-    }
-
-    pub fn message(&mut self, value: Struct) -> &mut List {
-        self.bytes.extend(value.end());
-        self.count += 1;
-        self
-    }
-
-    pub fn i32(&mut self, value: i32) -> &mut List {
-        zigzag(&mut self.bytes, value.into());
-        self.count += 1;
-        self
-    }
-
-    pub fn text(&mut self, value: &str) -> &mut List {
-        binary(&mut self.bytes, value);
-        self.count += 1;
-        self
     }
 }

@@ -90,12 +90,8 @@ impl Search<'_> {
             return;
         };
         while let Some(place) = queue.pop_front() {
-            if let Some(taken) = self.taken.get_mut(place).filter(|taken| !**taken) {
-                *taken = true;
-                if let Some(found) = self.found.get_mut(at) {
-                    *found = Some(place);
-                }
-                return;
+            if self.taken.get(place) == Some(&false) {
+                return self.pair(at, place);
             }
         }
     }
@@ -134,17 +130,15 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
     };
     let mut below: Queues<(Option<usize>, usize, u64)> = HashMap::new();
     let mut anywhere: Queues<(usize, u64)> = HashMap::new();
+    let mut programs: HashMap<(Option<usize>, &str), Vec<usize>> = HashMap::new();
     for (place, slot) in slots.iter().enumerate() {
+        let of = programs.entry((slot.parent, &slot.program)).or_default();
+        of.push(place);
         for (way, key) in slot.keys.into_iter().enumerate() {
             let queue = below.entry((slot.parent, way, key)).or_default();
             queue.push_back(place);
             anywhere.entry((way, key)).or_default().push_back(place);
         }
-    }
-    let mut programs: HashMap<(Option<usize>, &str), Vec<usize>> = HashMap::new();
-    for (place, slot) in slots.iter().enumerate() {
-        let of = programs.entry((slot.parent, &slot.program)).or_default();
-        of.push(place);
     }
     // Parents are matched before their children.
     let generations = generations(search.processes);

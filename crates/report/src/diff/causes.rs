@@ -4,70 +4,38 @@
 //! before for each second of its work. So the machine counts only with what it took beyond that.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use tr_analyze::share;
 
-use super::machine::judge;
+use super::machine::{judge, Sides};
 use super::parts::Part;
 use super::run::{Figure, Run};
 use super::spread::{median, Judged, Statistic, Verdict};
 use crate::facts::demands::Demand;
 use crate::facts::loads::Load;
+use crate::names::named;
 use crate::units;
 use tr_analyze::sort::{Gather, Rows};
 
-/// The cause of a part of a difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// The build's tasks need more or less CPU time.
-    Work,
-    /// They need as much; less or more of it runs at once.
-    Order,
-    Others,
-    Quota,
-    Hypervisor,
-    Disk,
-    Memory,
-    Network,
-    Sleep,
-    /// Waits for tasks that are not recorded.
-    Outside,
-    Other,
-}
-
-impl Cause {
-    /// Of a part that somebody or something else than the build's work makes longer.
-    fn of(part: Part) -> Cause {
-        match part {
-            Part::Others => Cause::Others,
-            Part::Quota => Cause::Quota,
-            Part::Hypervisor => Cause::Hypervisor,
-            Part::Disk => Cause::Disk,
-            Part::Memory => Cause::Memory,
-            Part::Network => Cause::Network,
-            Part::Sleep => Cause::Sleep,
-            Part::Outside => Cause::Outside,
-            _ => Cause::Other,
-        }
-    }
-
-    pub fn title(self) -> &'static str {
-        match self {
-            Cause::Work => "CPU time of its own",
-            Cause::Order => "work that runs one after the other",
-            Cause::Others => "other tasks",
-            Cause::Quota => "the CPU quota",
-            Cause::Hypervisor => Part::Hypervisor.title(),
-            Cause::Disk => Part::Disk.title(),
-            Cause::Memory => Part::Memory.title(),
-            Cause::Network => Part::Network.title(),
-            Cause::Sleep => Part::Sleep.title(),
-            Cause::Outside => Part::Outside.title(),
-            Cause::Other => Part::Other.title(),
-        }
+named! {
+    /// The cause of a part of a difference.
+    pub enum Cause {
+        /// The build's tasks need more or less CPU time.
+        Work = "work", "CPU time of its own";
+        /// They need as much; less or more of it runs at once.
+        Order = "order", "work that runs one after the other";
+        Others = "others", "other tasks";
+        Quota = "quota", "the CPU quota";
+        Hypervisor = "hypervisor", Part::Hypervisor.title();
+        Disk = "disk", Part::Disk.title();
+        Memory = "memory", Part::Memory.title();
+        Network = "network", Part::Network.title();
+        Sleep = "sleep", Part::Sleep.title();
+        /// Waits for tasks that are not recorded.
+        Outside = "outside", Part::Outside.title();
+        Other = "other", Part::Other.title();
     }
 }
 
@@ -119,12 +87,6 @@ pub struct Share {
     pub whose: Whose,
 }
 
-impl Share {
-    pub fn is_machine(&self) -> bool {
-        self.whose == Whose::Machine
-    }
-}
-
 /// The difference of two sides by its parts.
 #[derive(Clone, Debug, Default)]
 pub struct Causes {
@@ -163,8 +125,6 @@ fn within(judged: &Judged, (most, of): (u128, u128)) -> bool {
     let (few, many) = (judged.base.min(judged.new), judged.most());
     u128::from(many) * of <= u128::from(few) * most
 }
-
-type Sides<'a> = (&'a [Run], &'a [Run]);
 
 /// The run's CPU time, if hardly any of its time is unknown.
 pub fn work(run: &Run) -> Option<u64> {
@@ -271,7 +231,8 @@ impl Causes {
             };
             with && size > 0 && (of_wall || of_own)
         };
-        let waits = WAITS.into_iter().filter_map(|part| self.waits(sides, part));
+        let waits = WAITS.into_iter();
+        let waits = waits.filter_map(|(part, cause)| self.waits(sides, part, cause));
         let mut all: Vec<Share> = waits.collect();
         let waited = all.iter().map(|share| share.ns).sum::<i128>();
         // Nor did the build run before COMMAND and after it, or as far as is known.
@@ -326,7 +287,7 @@ impl Causes {
         })
     }
 
-    fn waits(&self, sides: Sides<'_>, part: Part) -> Option<Share> {
+    fn waits(&self, sides: Sides<'_>, part: Part, cause: Cause) -> Option<Share> {
         let judged = self.part(part)?;
         let count = judge(sides, |run| Some(run.parts.as_ref()?.waits(part)))?;
         let moved = match part {
@@ -346,7 +307,7 @@ impl Causes {
             _ => !more && many.saturating_mul(5) <= few.saturating_mul(6),
         };
         (judged.verdict != Verdict::Inside).then_some(Share {
-            cause: Cause::of(part),
+            cause,
             ns: judged.difference(),
             as_many,
             whose: match part {
@@ -440,23 +401,28 @@ fn is_elsewhere(sides: Sides<'_>, network: &Judged) -> bool {
 }
 
 /// Waits of the build for something else than a CPU.
-const WAITS: [Part; 6] = [
-    Part::Disk,
-    Part::Memory,
-    Part::Network,
-    Part::Sleep,
-    Part::Outside,
-    Part::Other,
+const WAITS: [(Part, Cause); 6] = [
+    (Part::Disk, Cause::Disk),
+    (Part::Memory, Cause::Memory),
+    (Part::Network, Cause::Network),
+    (Part::Sleep, Cause::Sleep),
+    (Part::Outside, Cause::Outside),
+    (Part::Other, Cause::Other),
 ];
 
 /// What the machine took beyond what it took before.
 fn withheld(sides: Sides<'_>) -> impl Iterator<Item = Share> + '_ {
-    let all = [Part::Others, Part::Quota, Part::Hypervisor].into_iter();
-    all.filter_map(move |part| withheld_by(sides, part))
+    let all = [
+        (Part::Others, Cause::Others),
+        (Part::Quota, Cause::Quota),
+        (Part::Hypervisor, Cause::Hypervisor),
+    ];
+    let all = all.into_iter();
+    all.filter_map(move |(part, cause)| withheld_by(sides, part, cause))
 }
 
 /// What the machine took beyond what it took before for each second of the build's work.
-fn withheld_by(sides: Sides<'_>, part: Part) -> Option<Share> {
+fn withheld_by(sides: Sides<'_>, part: Part, cause: Cause) -> Option<Share> {
     const SCALE: u64 = 1_000_000;
     let get = |run: &Run| Some(run.parts.as_ref()?.times.get(part));
     let need = |run: &Run| match part {
@@ -475,7 +441,7 @@ fn withheld_by(sides: Sides<'_>, part: Part) -> Option<Share> {
     let whole = part_of.difference();
     let ns = beyond.clamp(whole.min(0), whole.max(0));
     (ns != 0).then_some(Share {
-        cause: Cause::of(part),
+        cause,
         ns,
         as_many: false,
         whose: Whose::Machine,
@@ -484,33 +450,21 @@ fn withheld_by(sides: Sides<'_>, part: Part) -> Option<Share> {
 
 /// The other tasks' names, with the differences of the medians of their times, the largest first.
 fn names((base, new): Sides<'_>) -> Vec<(String, i128)> {
-    let side = |runs: &[Run]| -> BTreeMap<String, u64> {
-        let all = runs.iter().filter_map(|run| run.parts.as_ref());
-        let known = all.clone().flat_map(|it| it.names.keys().cloned());
-        let known: std::collections::BTreeSet<String> = known.gather();
-        let of = |name: &String| {
-            let times = all
-                .clone()
-                .map(|it| it.names.get(name).copied().unwrap_or(0));
-            median(&times.collect::<Vec<_>>())
+    fn all(runs: &[Run]) -> impl Iterator<Item = &BTreeMap<String, u64>> {
+        runs.iter()
+            .filter_map(|run| Some(&run.parts.as_ref()?.names))
+    }
+    let known = all(base).chain(all(new)).flat_map(BTreeMap::keys);
+    let known: BTreeSet<&String> = known.gather();
+    let names = known.into_iter().map(|name| {
+        let side = |runs| {
+            let times = all(runs).map(|names| names.get(name).copied().unwrap_or(0));
+            i128::from(median(&times.collect::<Vec<_>>()).unwrap_or(0))
         };
-        known
-            .into_iter()
-            .filter_map(|name| Some((name.clone(), of(&name)?)))
-            .gather()
-    };
-    let (base, new) = (side(base), side(new));
-    let mut names: BTreeMap<String, i128> = BTreeMap::new();
-    for (name, ns) in new {
-        *names.entry(name).or_default() += i128::from(ns);
-    }
-    for (name, ns) in base {
-        *names.entry(name).or_default() -= i128::from(ns);
-    }
-    let mut names: Vec<_> = names.into_iter().collect();
-    names.order_by(|a, b| {
-        (Reverse(a.1.unsigned_abs()), &a.0).cmp(&(Reverse(b.1.unsigned_abs()), &b.0))
+        (name.clone(), side(new) - side(base))
     });
+    let mut names: Vec<(String, i128)> = names.collect();
+    names.order_by_key(|(name, ns)| (Reverse(ns.unsigned_abs()), name.clone()));
     names
 }
 

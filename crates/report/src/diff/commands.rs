@@ -1,6 +1,6 @@
 //! The commands of the two sides.
 
-use super::run::{Proc, Run};
+use super::run::Run;
 use super::Diff;
 use crate::units;
 
@@ -21,10 +21,12 @@ pub(super) fn command(runs: &[Run]) -> String {
 impl Run {
     /// The runs are of one command, by the keys by which processes match.
     fn has_command_of(&self, other: &Run) -> bool {
-        let root = |run: &'_ Run| run.root.and_then(|at| run.processes.get(at).cloned());
-        let same = |(own, its): (Proc, Proc)| own.keys.iter().zip(its.keys).any(|(a, b)| *a == b);
+        let keys = |run: &Run| Some(run.processes.get(run.root?)?.keys);
         // Of a recording without a command, or without its process, nothing is known.
-        self.command == other.command || root(self).zip(root(other)).is_none_or(same)
+        let (Some(own), Some(its)) = (keys(self), keys(other)) else {
+            return true;
+        };
+        self.command == other.command || own.iter().zip(its).any(|(a, b)| *a == b)
     }
 }
 

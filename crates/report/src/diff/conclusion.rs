@@ -210,7 +210,7 @@ impl Diff {
         doubt.map_or(String::new(), Doubt::words)
     }
 
-    /// The largest change of a process. The command's own is that of the wall time.
+    /// The largest change of a process's wall time. The command's own is that of all.
     fn most(&self, what: What) -> String {
         let several = self.matched > 1;
         let only = match what {
@@ -224,10 +224,11 @@ impl Diff {
         });
         most.map_or(String::new(), |most| {
             let by = signed(most.value(Figure::Wall), units::time);
-            match most.what == only {
-                true => format!("; most of all {} ({}) {by}", most.label, only.title()),
-                false => format!("; most of all {} {by}", most.label),
-            }
+            let only = match most.what == only {
+                true => format!(" ({})", only.title()),
+                false => String::new(),
+            };
+            format!("; most of all {}{only} {by} of wall time", most.label)
         })
     }
 

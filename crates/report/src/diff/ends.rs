@@ -37,12 +37,9 @@ pub(super) fn sorted_out(base: Vec<Run>) -> (Vec<Run>, Vec<Run>) {
 }
 
 /// The ends of some runs, each once, in words.
-pub(super) fn ends(runs: &[Run]) -> Vec<String> {
-    let mut all: Vec<String> = runs
-        .iter()
-        .filter_map(|run| run.status)
-        .map(exit::words)
-        .collect();
+pub(super) fn ends<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
+    let known = runs.into_iter().filter_map(|run| run.status);
+    let mut all: Vec<String> = known.map(exit::words).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -50,21 +47,18 @@ pub(super) fn ends(runs: &[Run]) -> Vec<String> {
 
 /// `the new build failed: exit 2`, `2 of 5 new builds failed: exit 2`; `None` if none did.
 fn failure(side: &str, runs: &[Run]) -> Option<String> {
-    let failed: Vec<Run> = runs.iter().filter(|run| run.failed()).cloned().collect();
-    let ends = ends(&failed).join(", ");
+    let failed: Vec<&Run> = runs.iter().filter(|run| run.failed()).collect();
+    let ends = ends(failed.iter().copied()).join(", ");
     let (count, all) = (failed.len(), runs.len());
     match (count, all) {
         (0, _) => None,
         (1, 1) => Some(format!("the {side} build failed: {ends}")),
-        _ => Some(format!(
-            "{} of {} failed: {ends}",
-            units::count(count as u64),
-            units::plural(
-                all as u64,
-                &format!("{side} build"),
-                &format!("{side} builds")
-            )
-        )),
+        _ => {
+            let count = units::count(count as u64);
+            let [one, more] = ["build", "builds"].map(|noun| format!("{side} {noun}"));
+            let all = units::plural(all as u64, &one, &more);
+            Some(format!("{count} of {all} failed: {ends}"))
+        }
     }
 }
 

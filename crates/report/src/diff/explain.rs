@@ -42,11 +42,6 @@ impl Diff {
         })
     }
 
-    /// The stacks of both sides; `None` if a run has none.
-    pub(super) fn stacks(&self) -> Option<Both> {
-        Both::new([&self.base, &self.new])
-    }
-
     /// Folded stacks with the µs of both sides, as difffolded.pl writes them: for flamegraph.pl and
     /// inferno.
     ///
@@ -54,12 +49,13 @@ impl Diff {
     /// The file of a run without stacks.
     pub fn folded(&self) -> Result<String, String> {
         let mut runs = self.base.iter().chain(&self.new);
-        match (runs.find(|run| run.profile.is_none()), self.stacks()) {
-            (None, Some(stacks)) => Ok(stacks.folded()),
-            (lacking, _) => Err(format!(
-                "{}: no stacks were recorded: {TR} record --stacks records them",
-                lacking.map_or("", |run| run.file.as_str())
-            )),
-        }
+        let Some(stacks) = Both::new([&self.base, &self.new]) else {
+            let lacking = runs.find(|run| run.profile.is_none());
+            let file = lacking.map_or("", |run| run.file.as_str());
+            return Err(format!(
+                "{file}: no stacks were recorded: {TR} record --stacks records them"
+            ));
+        };
+        Ok(stacks.folded())
     }
 }

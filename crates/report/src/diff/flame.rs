@@ -33,10 +33,10 @@ struct Graph<'a> {
 impl Diff {
     /// The graph, if both sides have samples.
     pub(super) fn page_flame(&self, out: &mut String) {
-        let Some(both) = self.stacks() else {
+        let sides = [&self.base, &self.new];
+        let Some(both) = Both::new(sides.map(Vec::as_slice)) else {
             return;
         };
-        let sides = [&self.base, &self.new];
         let periods = sides.map(|runs| period(runs.iter().filter_map(|run| run.profile.as_ref())));
         let totals = both.own.each_ref().map(|own| both.tree.totals(own));
         let (children, programs) = both.tree.children();

@@ -9,27 +9,22 @@ use super::lanes::Axis;
 use super::tables::{Frame, Medium};
 use super::{Diff, Figure, Run};
 use crate::escape::html;
-use crate::html::pictures::ticks;
-use crate::html::static_page;
+use crate::html::pictures::{card, ticks};
+use crate::html::verdict_page;
 use crate::table::Table;
 use crate::units;
 use crate::words::STATES;
-
-const PAGE: &str = include_str!("../../web/src/diff.html");
 
 struct Page<'a>(&'a mut String);
 
 impl Medium for Page<'_> {
     fn show<R>(&mut self, frame: Frame, table: Table<'_, R>, rows: Vec<R>) {
-        let title = html(&units::sentence(&frame.counted()));
+        let title = units::sentence(&frame.counted());
         let table = table.titled(frame.noun.unwrap_or("figure")).html(rows);
         let note = frame.note.map_or(String::new(), |note| {
             format!("<p class=\"dim\">{}</p>", html(note))
         });
-        let _ = writeln!(
-            self.0,
-            "<section class=\"card diff\"><h2>{title}</h2>{table}{note}</section>"
-        );
+        card(self.0, &title, &(table + &note));
     }
 }
 
@@ -51,7 +46,7 @@ impl Diff {
         self.show_functions(&mut Page(&mut body));
         let title = html(&self.title(usize::MAX));
         let verdict = html(&self.conclusion());
-        static_page(&title, PAGE, &[("verdict", &verdict), ("body", &body)])
+        verdict_page(&title, &verdict, &body)
     }
 
     fn page_head(&self, out: &mut String) {
@@ -92,7 +87,7 @@ impl Diff {
             return;
         };
         let axis = Axis::new([base, new]);
-        if axis.is_empty() {
+        if axis.whole == 0 {
             return;
         }
         out.push_str("<section class=\"card\"><h2>Timelines <small>of the first run of each side, over one time axis: the critical path, then all processes that did not only wait for others</small></h2>\n");
@@ -108,18 +103,18 @@ impl Diff {
             let wall = run.figures.get(Figure::Wall).unwrap_or(0);
             let _ = writeln!(
                 out,
-                "<p><b>{name}</b> {} · {} processes</p>",
+                "<p><b>{name}</b> {} · {}</p>",
                 units::time(wall),
-                units::count(run.processes.len() as u64)
+                units::plural(run.processes.len() as u64, "process", "processes")
             );
             axis.path(out, name, run);
             let left_out = axis.timeline(out, name, run);
-            ticks(out, axis.whole());
+            ticks(out, axis.whole);
             if left_out > 0 {
-                let left_out = units::count(left_out as u64);
+                let left_out = units::plural(left_out as u64, "process", "processes");
                 let _ = writeln!(
                     out,
-                    "<p class=\"dim\">{left_out} processes more at once than there are lanes</p>"
+                    "<p class=\"dim\">{left_out} more at once than there are lanes</p>"
                 );
             }
         }

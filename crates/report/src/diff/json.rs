@@ -4,48 +4,55 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use tr_analyze::sort::Gather;
 
-use super::causes::{Cause, Share, Whose};
+use super::causes::{Share, Whose};
+use super::parts::Part;
 use super::spread::Statistic;
 use super::{
-    CallChange, Change, Diff, Figure, FunctionChange, Gate, Judged, ProgramChange, Run, StepChange,
-    Verdict,
+    CallChange, Change, Demand, Diff, Figure, FunctionChange, Gate, Judged, Load, ProgramChange,
+    Run, StepChange,
 };
 use crate::encode::object;
 use crate::exit::Exit;
 
-#[derive(Serialize)]
-struct Document {
-    schema: &'static str,
-    base: Vec<OneRun>,
-    new: Vec<OneRun>,
-    left_out: Vec<OneRun>,
-    conclusion: String,
-    failure: Option<String>,
-    statistic: Statistic,
-    warnings: Vec<String>,
-    figures: BTreeMap<String, Value>,
-    matched: usize,
-    changes: Vec<OneChange>,
-    programs: Vec<OneProgram>,
-    steps: Vec<OneStep>,
-    explanation: Option<String>,
-    runner: Option<String>,
-    whose: Option<Whose>,
-    causes: Vec<OneCause>,
-    parts: BTreeMap<String, Value>,
-    alone: Option<Value>,
-    machine: BTreeMap<String, Value>,
-    demands: BTreeMap<String, Value>,
-    syscalls: Vec<OneCall>,
-    functions: Option<Vec<OneFunction>>,
-    gate: Option<OneGate>,
-}
-
 object! {
+    Document(diff: &Diff) {
+        schema: &'static str = "tr.diff/1",
+        base: Vec<OneRun> = diff.base.iter().map(OneRun::new).collect(),
+        new: Vec<OneRun> = diff.new.iter().map(OneRun::new).collect(),
+        left_out: Vec<OneRun> = diff.left_out.iter().map(OneRun::new).collect(),
+        conclusion: String = diff.conclusion(),
+        failure: Option<String> = diff.failure(),
+        statistic: Statistic = Statistic::of(diff.base.len(), diff.new.len()),
+        warnings: Vec<String> = diff.warnings(),
+        figures: Values = values(&diff.whole, Figure::key),
+        matched: usize = diff.matched,
+        changes: Vec<OneChange> = diff.changes.iter().map(OneChange::new).collect(),
+        programs: Vec<OneProgram> = diff.programs.iter().map(OneProgram::new).collect(),
+        steps: Vec<OneStep> = diff.steps.iter().map(OneStep::new).collect(),
+        explanation: Option<String> = diff.explanation(),
+        runner: Option<String> = diff
+            .explanation()
+            .filter(|_| diff.whose() == Some(Whose::Machine)),
+        whose: Option<Whose> = diff.whose(),
+        causes: Vec<OneCause> = diff.causes.shares.iter().map(OneCause::new).collect(),
+        parts: Values = values(&diff.causes.parts, Part::key),
+        alone: Option<Value> = diff.causes.alone.as_ref().map(value),
+        machine: Values = values(&diff.loads, Load::key),
+        demands: Values = values(&diff.demands, Demand::key),
+        syscalls: Vec<OneCall> = diff.calls.iter().map(OneCall::new).collect(),
+        functions: Option<Vec<OneFunction>> = diff
+            .functions
+            .as_ref()
+            .map(|all| all.iter().map(OneFunction::new).collect()),
+        gate: Option<OneGate> = diff
+            .ask
+            .gate
+            .zip(diff.gate())
+            .map(|((figure, most), gate)| OneGate::new(figure, most, gate)),
+    }
+
     OneRun(run: &Run) {
         file: String = run.file.clone(),
         command: String = run.command.clone(),
@@ -67,11 +74,7 @@ object! {
         spread: Option<u64> = judged.and_then(|judged| judged.spread),
         limit: Option<u64> = judged.and_then(|judged| judged.limit),
         p: Option<f64> = judged.and_then(|judged| judged.p),
-        verdict: Option<&'static str> = judged.and_then(|judged| match judged.verdict {
-            Verdict::Unknown => None,
-            Verdict::Inside => Some("inside"),
-            Verdict::Outside => Some("outside"),
-        }),
+        verdict: Option<&'static str> = judged.and_then(|judged| judged.verdict.word()),
     }
 
     OneChange(change: &Change) {
@@ -133,9 +136,9 @@ object! {
     }
 
     OneCause(share: &Share) {
-        cause: Cause = share.cause,
+        cause: &'static str = share.cause.name(),
         ns: i64 = small(share.ns),
-        machine: bool = share.is_machine(),
+        machine: bool = share.whose == Whose::Machine,
         whose: Whose = share.whose,
     }
 
@@ -157,53 +160,16 @@ fn value(judged: &Judged) -> Value {
     Value::new(Some(judged.base), Some(judged.new), Some(judged))
 }
 
+type Values = BTreeMap<String, Value>;
+
+fn values<T: Copy>(all: &[(T, Judged)], key: fn(T) -> String) -> Values {
+    let all = all.iter();
+    all.map(|(it, judged)| (key(*it), value(judged))).gather()
+}
+
 impl Diff {
     /// The JSON document.
     pub fn json(&self) -> serde_json::Result<String> {
-        let gate = self.ask.gate.zip(self.gate());
-        let whole = self.whole.iter();
-        let document = Document {
-            schema: "tr.diff/1",
-            base: self.base.iter().map(OneRun::new).collect(),
-            new: self.new.iter().map(OneRun::new).collect(),
-            left_out: self.left_out.iter().map(OneRun::new).collect(),
-            conclusion: self.conclusion(),
-            failure: self.failure(),
-            statistic: Statistic::of(self.base.len(), self.new.len()),
-            warnings: self.warnings(),
-            figures: whole
-                .map(|(figure, judged)| (figure.key(), value(judged)))
-                .gather(),
-            matched: self.matched,
-            changes: self.changes.iter().map(OneChange::new).collect(),
-            programs: self.programs.iter().map(OneProgram::new).collect(),
-            steps: self.steps.iter().map(OneStep::new).collect(),
-            explanation: self.explanation(),
-            runner: self
-                .explanation()
-                .filter(|_| self.whose() == Some(Whose::Machine)),
-            whose: self.whose(),
-            causes: self.causes.shares.iter().map(OneCause::new).collect(),
-            parts: {
-                let parts = self.causes.parts.iter();
-                parts.map(|(part, it)| (part.key(), value(it))).gather()
-            },
-            alone: self.causes.alone.as_ref().map(value),
-            machine: {
-                let loads = self.loads.iter();
-                loads.map(|(load, it)| (load.key(), value(it))).gather()
-            },
-            demands: {
-                let demands = self.demands.iter();
-                demands.map(|(it, by)| (it.key(), value(by))).gather()
-            },
-            syscalls: self.calls.iter().map(OneCall::new).collect(),
-            functions: self.functions.as_ref().map(|all| {
-                let all = all.iter().map(OneFunction::new);
-                all.collect()
-            }),
-            gate: gate.map(|((figure, most), gate)| OneGate::new(figure, most, gate)),
-        };
-        serde_json::to_string_pretty(&document).map(|json| json + "\n")
+        serde_json::to_string_pretty(&Document::new(self)).map(|json| json + "\n")
     }
 }

@@ -50,7 +50,8 @@ impl Drawn<'_> {
 
 /// The time axis and the colours of both runs.
 pub(super) struct Axis<'a> {
-    whole: u64,
+    /// In ns; without length there is nothing to draw.
+    pub whole: u64,
     ranks: BTreeMap<&'a str, usize>,
 }
 
@@ -73,16 +74,6 @@ impl<'a> Axis<'a> {
             whole: bars().map(|bar| bar.to).max().unwrap_or(0),
             ranks: ranked.map(|(rank, (name, _))| (name, rank)).gather(),
         }
-    }
-
-    /// In ns.
-    pub fn whole(&self) -> u64 {
-        self.whole
-    }
-
-    /// Without length there is nothing to draw.
-    pub fn is_empty(&self) -> bool {
-        self.whole == 0
     }
 
     fn percent(&self, ns: u64) -> f64 {

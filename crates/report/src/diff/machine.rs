@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tr_analyze::sort::{Gather, Rows};
 
-use super::run::Run;
+use super::run::{Figure, Run};
 use super::spread::Judged;
 use crate::facts::loads::Load;
 
@@ -18,23 +18,22 @@ pub struct CallChange {
     pub time: Judged,
 }
 
+/// The runs of base and new.
+pub type Sides<'a> = (&'a [Run], &'a [Run]);
+
 /// Compares values that a run may lack.
-pub fn judge<'a>(
-    (base, new): (&'a [Run], &'a [Run]),
-    of: impl Fn(&'a Run) -> Option<u64>,
-) -> Option<Judged> {
+pub fn judge<'a>((base, new): Sides<'a>, of: impl Fn(&'a Run) -> Option<u64>) -> Option<Judged> {
     let side = |runs: &'a [Run]| runs.iter().filter_map(&of).collect::<Vec<_>>();
     Judged::new(&side(base), &side(new))
 }
 
 /// The loads that differ by a twentieth of the wall time or more.
-pub fn loads_of(base: &[Run], new: &[Run], wall: Option<&Judged>) -> Vec<(Load, Judged)> {
-    let wall = wall.map_or(u64::MAX, Judged::most);
+pub fn loads_of(base: &[Run], new: &[Run]) -> Vec<(Load, Judged)> {
+    let wall = judge((base, new), |run| run.figures.get(Figure::Wall));
+    let wall = wall.map_or(u64::MAX, |it| it.most());
     let all = Load::ALL.into_iter();
-    let all = all.filter_map(|load| {
-        let of = |run: &Run| run.machine.loads.get(&load).copied();
-        Some((load, judge((base, new), of)?))
-    });
+    let all =
+        all.filter_map(|load| Some((load, judge((base, new), |run| run.machine.load(load))?)));
     all.filter(|(_, judged)| judged.is_noticeable_in(wall))
         .collect()
 }

@@ -34,6 +34,7 @@ use tr_analyze::sort::{Gather, Rows};
 
 use crate::facts::demands::Demand;
 use crate::facts::loads::Load;
+use crate::facts::step_sums::add;
 use crate::names::named;
 use crate::units;
 use align::Slot;
@@ -164,8 +165,7 @@ impl Diff {
             Some((figure, judged))
         });
         let whole: Vec<(Figure, Judged)> = whole.collect();
-        let mut walls = whole.iter().filter(|(figure, _)| *figure == Figure::Wall);
-        let loads = machine::loads_of(&base, &new, walls.next().map(|(_, wall)| wall));
+        let loads = machine::loads_of(&base, &new);
         let demands = demands::changes(&base, &new, ask.least);
         let calls = machine::calls_of(&base, &new, ask.least);
         let functions = functions::changes(&base, &new, &ask);
@@ -233,36 +233,27 @@ impl Diff {
         for run in runs().filter(|run| run.lost) {
             said.push(format!("{}: events were lost", run.file));
         }
-        let all = |of: fn(&Run) -> String| -> Vec<String> {
-            let mut all: Vec<String> = runs().map(of).collect();
-            all.sort_unstable();
-            all.dedup();
-            all
-        };
         said.extend(self.methods().map(|methods| {
             format!("{methods}: waits for CPUs, disks and the network, the critical path and causes are not compared")
         }));
         said.extend(self.pathless());
         said.extend(self.other_commands());
-        let kernels = all(|run| run.kernel.clone());
-        if kernels.len() > 1 {
-            said.push(format!("not the same kernel: {}", kernels.join("; ")));
-        }
-        let mut models = all(|run| run.cpu.clone());
-        models.retain(|it| !it.is_empty());
-        if models.len() > 1 {
-            said.push(format!("not the same CPU model: {}", models.join("; ")));
-        }
-        let cpus = all(|run| match run.allowed {
+        let mut same = |what: &str, of: fn(&Run) -> String, between: &str| {
+            let known = runs().map(of).filter(|it| !it.is_empty());
+            let mut all: Vec<String> = known.collect();
+            all.sort_unstable();
+            all.dedup();
+            if all.len() > 1 {
+                said.push(format!("not the same {what}: {}", all.join(between)));
+            }
+        };
+        same("kernel", |run| run.kernel.clone(), "; ");
+        same("CPU model", |run| run.cpu.clone(), "; ");
+        let cpus = |run: &Run| match run.allowed {
             Some(allowed) => format!("{allowed} of {}", run.cpus),
             None => run.cpus.to_string(),
-        });
-        if cpus.len() > 1 {
-            said.push(format!(
-                "not the same number of CPUs: {}",
-                cpus.join(" and ")
-            ));
-        }
+        };
+        same("number of CPUs", cpus, " and ");
         for run in &self.left_out {
             let end = run.status.map_or("?".into(), crate::exit::words);
             said.push(format!(
@@ -402,65 +393,54 @@ fn above(slots: &[Slot], at: usize) -> Vec<String> {
     above
 }
 
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct ProgramSum {
     processes: u64,
-    on_cpu: u64,
-    /// That of a process is not known.
-    unknown: bool,
-    path: u64,
+    /// `None`: that of a process is not known.
+    on_cpu: Option<u64>,
+    /// `None`: the run has no path.
+    path: Option<u64>,
 }
 
 /// The sums by program, where they differ.
 fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChange> {
-    let mut sums = BTreeMap::<&str, Vec<ProgramSum>>::new();
     let runs = slots.first().map_or(0, |slot| slot.runs.len());
-    // A run has a path if any of its processes has a time on it.
-    let mut has_path = vec![false; runs];
+    let none = (0..runs).map(|run| {
+        let path = |slot: &Slot| slot.runs.get(run)?.as_ref()?.get(Figure::CriticalPath);
+        ProgramSum {
+            processes: 0,
+            on_cpu: Some(0),
+            // A run has a path if any of its processes has a time on it.
+            path: slots.iter().find_map(path).map(|_| 0),
+        }
+    });
+    let none: Vec<ProgramSum> = none.collect();
+    let mut sums = BTreeMap::<&str, Vec<ProgramSum>>::new();
     for slot in slots {
-        let of = sums
-            .entry(&slot.program)
-            .or_insert_with(|| vec![ProgramSum::default(); runs]);
-        for ((sum, figures), path) in of.iter_mut().zip(&slot.runs).zip(&mut has_path) {
+        let of = sums.entry(&slot.program).or_insert_with(|| none.clone());
+        for (sum, figures) in of.iter_mut().zip(&slot.runs) {
             let Some(figures) = figures else { continue };
             sum.processes += 1;
-            match figures.get(Figure::OnCpu) {
-                Some(ns) => sum.on_cpu = sum.on_cpu.saturating_add(ns),
-                None => sum.unknown = true,
-            }
-            if let Some(ns) = figures.get(Figure::CriticalPath) {
-                *path = true;
-                sum.path = sum.path.saturating_add(ns);
-            }
+            add(&mut sum.on_cpu, figures.get(Figure::OnCpu));
+            let path = figures.get(Figure::CriticalPath);
+            add(&mut sum.path, Some(path.unwrap_or(0)));
         }
     }
-    let mut programs: Vec<ProgramChange> = sums
-        .into_iter()
-        .filter_map(|(name, sums)| {
-            let judge = |of: &dyn Fn(usize, &ProgramSum) -> Option<u64>| {
-                let all: Vec<Option<u64>> = sums
-                    .iter()
-                    .enumerate()
-                    .map(|(at, sum)| of(at, sum))
-                    .collect();
-                let (base, new) = all.split_at(base.min(all.len()));
-                let known =
-                    |side: &[Option<u64>]| side.iter().flatten().copied().collect::<Vec<_>>();
-                Judged::new(&known(base), &known(new))
-            };
-            let count = judge(&|_, sum| Some(sum.processes))?;
-            Some(ProgramChange {
-                name: name.to_owned(),
-                count: (count.base, count.new),
-                on_cpu: judge(&|_, sum| (!sum.unknown).then_some(sum.on_cpu))?,
-                // In a run without the program, its time on the path is 0.
-                path: judge(&|at, sum| {
-                    has_path.get(at).filter(|has| **has)?;
-                    Some(sum.path)
-                }),
-            })
+    let change = |(name, sums): (&str, Vec<ProgramSum>)| {
+        let judge = |of: fn(&ProgramSum) -> Option<u64>| {
+            let (base, new) = sums.split_at(base.min(sums.len()));
+            let known = |side: &[ProgramSum]| side.iter().filter_map(of).collect::<Vec<_>>();
+            Judged::new(&known(base), &known(new))
+        };
+        let count = judge(|sum| Some(sum.processes))?;
+        Some(ProgramChange {
+            name: name.to_owned(),
+            count: (count.base, count.new),
+            on_cpu: judge(|sum| sum.on_cpu)?,
+            path: judge(|sum| sum.path),
         })
-        .collect();
+    };
+    let mut programs: Vec<ProgramChange> = sums.into_iter().filter_map(change).collect();
     let size = |judged: &Judged| match judged.verdict {
         Verdict::Inside => 0,
         _ => judged.difference().unsigned_abs(),

@@ -15,9 +15,8 @@ use tr_analyze::programs::Groups;
 use tr_analyze::schedule::{Effect, Schedule};
 use tr_analyze::sort::Gather;
 
-use crate::facts::loads;
 pub use crate::facts::parts::{Part, PartTimes};
-use crate::who;
+use crate::facts::verdicts::others;
 
 /// One run's parts, in ns: they add up to its wall time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,13 +47,8 @@ impl Parts {
             let wait = Contention::within(analysis, segment.thread, segment.from, segment.to);
             match (part, &contention) {
                 (Part::Nobody, Some(contention)) => {
-                    let own = wait.map_or_else(Default::default, |wait| contention.divide(wait));
-                    parts.times.add(Part::Own, own.own);
-                    parts.times.add(Part::Others, own.others);
-                    parts.times.add(
-                        Part::Nobody,
-                        ns.saturating_sub(own.own.saturating_add(own.others)),
-                    );
+                    let had = wait.map(|wait| contention.divide(wait));
+                    parts.times.add_run_queue(ns, had.unwrap_or_default());
                     waits.extend(wait);
                 }
                 (Part::Nobody, None) => undivided = undivided.saturating_add(ns),
@@ -67,12 +61,8 @@ impl Parts {
                 }
             }
         }
-        if let Some(contention) = contention {
-            let (_, names) = contention.by_name(analysis, waits.into_iter());
-            let names = names
-                .into_iter()
-                .filter(|(comm, _)| !comm.bytes().is_empty());
-            parts.names = names.map(|(comm, ns)| (who::comm(&comm), ns)).gather();
+        if let Some(contention) = &contention {
+            parts.names = others(contention, analysis, waits).gather();
         }
         let groups = Groups::new(analysis, |_, _| String::new());
         let schedule = Schedule::new(analysis, path, &groups, &[]).ok()?;
@@ -88,21 +78,12 @@ impl Parts {
         let others = path.length().saturating_sub(alone).min(undivided);
         parts.times.add(Part::Others, others);
         parts.times.add(Part::Own, undivided - others);
-        parts.withhold(analysis);
-        Some(parts)
-    }
-
-    /// The parts of the hypervisor and of the quota, as the machine's counters tell them.
-    fn withhold(&mut self, analysis: &Analysis) {
-        let work = self.times.get(Part::Work);
-        let run = loads::run(analysis, work).unwrap_or(work);
-        self.times
-            .take(Part::Work, work.saturating_sub(run), Part::Hypervisor);
-        // Throttled tasks wait for a CPU that is idle or has others, which do not keep them from it.
         let throttled = machine::withheld(analysis).throttled_ns.unwrap_or(0);
-        let idle = throttled.min(self.times.get(Part::Nobody));
-        self.times.take(Part::Nobody, idle, Part::Quota);
-        self.times.take(Part::Others, throttled - idle, Part::Quota);
+        let whole = (analysis.start, analysis.end);
+        parts
+            .times
+            .withhold(analysis, whole, (throttled, throttled));
+        Some(parts)
     }
 
     pub fn waits(&self, part: Part) -> u64 {

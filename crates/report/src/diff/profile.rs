@@ -146,33 +146,26 @@ impl Profile {
     /// The times of each function in each program. One that calls itself counts once.
     pub fn functions(&self) -> BTreeMap<(String, Name), Times> {
         let mut sums: BTreeMap<(String, Name), Times> = BTreeMap::new();
+        let nodes = &self.tree.nodes;
         let totals = self.tree.totals(&self.own);
-        let (children, programs) = self.tree.children();
-        for program in programs {
-            let name = self.tree.name(program).cloned().unwrap_or_default();
-            let callees = |node: u32| children.get(node as usize).into_iter().flatten();
-            // How often each name is among the callers.
-            let mut callers: HashMap<&Name, u32> = HashMap::new();
-            let mut open: Vec<(u32, bool)> = callees(program).map(|it| (*it, false)).collect();
-            while let Some((node, done)) = open.pop() {
-                let Some(function) = self.tree.name(node) else {
-                    continue;
-                };
-                let above = callers.entry(function).or_default();
-                if done {
-                    *above -= 1;
-                    continue;
-                }
-                let value = |all: &[u64]| all.get(node as usize).copied().unwrap_or(0);
-                let key = (name.function.clone(), function.clone());
-                let (own, total) = sums.entry(key).or_default();
-                *own = own.saturating_add(value(&self.own));
-                if *above == 0 {
-                    *total = total.saturating_add(value(&totals));
-                }
-                *above += 1;
-                open.push((node, true));
-                open.extend(callees(node).map(|it| (*it, false)));
+        for (node, (caller, name)) in (0..).zip(nodes) {
+            let caller_of = |node: &u32| nodes.get(*node as usize)?.0;
+            let mut callers: Vec<u32> = std::iter::successors(*caller, caller_of).collect();
+            // The outermost one is the program.
+            let program = callers.pop().and_then(|program| self.tree.name(program));
+            let (Some(program), Some(function)) = (program, self.tree.name(node)) else {
+                continue;
+            };
+            let is_same = |caller: &u32| {
+                let caller = nodes.get(*caller as usize);
+                caller.is_some_and(|(_, of_caller)| of_caller == name)
+            };
+            let value = |all: &[u64]| all.get(node as usize).copied().unwrap_or(0);
+            let key = (program.function.clone(), function.clone());
+            let (own, total) = sums.entry(key).or_default();
+            *own = own.saturating_add(value(&self.own));
+            if !callers.iter().any(is_same) {
+                *total = total.saturating_add(value(&totals));
             }
         }
         sums

@@ -142,6 +142,18 @@ pub struct Bar {
     pub states: [u64; 5],
 }
 
+impl Bar {
+    fn new(process: &Process, (from, to): (u64, u64), states: [u64; 5]) -> Bar {
+        Bar {
+            from,
+            to,
+            program: label::program(process),
+            label: label::label(process),
+            states,
+        }
+    }
+}
+
 impl Run {
     /// Reduces an analysis. The critical path needs its timeline.
     pub fn new(file: &str, analysis: &Analysis) -> Run {
@@ -162,7 +174,12 @@ impl Run {
                 keys: keys(process, &cwd, &pids(analysis, process)),
                 program: label::program(process),
                 label: label::label(process),
-                figures: Figures::new(wall, &process.times, process.max_rss, path),
+                figures: Figures::new(
+                    process.wall(),
+                    &process.times,
+                    process.max_rss,
+                    path.copied(),
+                ),
             });
         }
         let root = critical_path::root(analysis).ok();
@@ -210,12 +227,9 @@ fn timeline(analysis: &Analysis) -> Vec<Bar> {
         let on_cpu = process.times.on_cpu_known().unwrap_or(wall);
         process.children.is_empty() || on_cpu.saturating_mul(10) >= wall
     });
-    let bars = worked.map(|process| Bar {
-        from: since(process.start),
-        to: since(process.end),
-        program: label::program(process),
-        label: label::label(process),
-        states: states(process),
+    let bars = worked.map(|process| {
+        let span = (since(process.start), since(process.end));
+        Bar::new(process, span, states(process))
     });
     let mut bars: Vec<Bar> = bars.collect();
     bars.order_by_key(|bar| (bar.from, bar.to));
@@ -229,13 +243,8 @@ fn bars(analysis: &Analysis, path: &CriticalPath) -> Vec<Bar> {
     let bars = stretches.filter_map(|segments| {
         let (first, last) = (segments.first()?, segments.last()?);
         let process = analysis.process(process(first));
-        Some(Bar {
-            from: since(first.from),
-            to: since(last.to),
-            program: label::program(process),
-            label: label::label(process),
-            states: states_of(segments),
-        })
+        let span = (since(first.from), since(last.to));
+        Some(Bar::new(process, span, states_of(segments)))
     });
     bars.collect()
 }

@@ -20,6 +20,16 @@ pub enum Verdict {
     Outside,
 }
 
+impl Verdict {
+    pub(super) fn word(self) -> Option<&'static str> {
+        match self {
+            Verdict::Unknown => None,
+            Verdict::Inside => Some("inside"),
+            Verdict::Outside => Some("outside"),
+        }
+    }
+}
+
 /// What a difference is judged by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]

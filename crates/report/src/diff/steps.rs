@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use tr_analyze::sort::Rows;
 
 use super::ask::Ask;
+use super::machine::{judge, Sides};
 use super::run::Run;
 use super::spread::{median, Judged, Verdict};
 use crate::facts::parts::Part;
@@ -50,8 +51,8 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Vec<StepChange> {
     let mut keys: Vec<&Key> = runs.flat_map(|run| run.steps.keys()).collect();
     keys.sort_unstable();
     keys.dedup();
-    let sides = Sides { base, new };
-    let changes = keys.into_iter().filter_map(|key| sides.change(key, ask));
+    let changes = keys.into_iter();
+    let changes = changes.filter_map(|key| change((base, new), key, ask));
     let mut changes: Vec<StepChange> = changes.collect();
     let size = |it: &StepChange| (it.fails_now(), it.wall.difference().unsigned_abs());
     changes.order_by(|a, b| (Reverse(size(a)), &a.name).cmp(&(Reverse(size(b)), &b.name)));
@@ -60,71 +61,53 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Vec<StepChange> {
 
 type Key = (StepKind, String);
 
-struct Sides<'a> {
-    base: &'a [Run],
-    new: &'a [Run],
-}
-
-impl Sides<'_> {
-    fn change(&self, key: &Key, ask: &Ask) -> Option<StepChange> {
-        let judged = |of: &dyn Fn(&StepSum) -> Option<u64>| {
-            Judged::new(&values(self.base, key, of), &values(self.new, key, of))
-        };
-        let (count, wall) = (
-            judged(&|sum| Some(sum.count))?,
-            judged(&|sum| Some(sum.wall))?,
-        );
-        let on_cpu = judged(&|sum| sum.on_cpu);
-        let failed = |runs: &[Run]| {
-            let failed = values(runs, key, &|sum| Some(sum.failed));
-            failed.into_iter().fold(0, u64::saturating_add)
-        };
-        let failed = (failed(self.base), failed(self.new));
-        let least = u128::from(ask.least.max(1));
-        let large = |judged: &Judged| {
-            judged.verdict != Verdict::Inside && judged.difference().unsigned_abs() >= least
-        };
-        if !large(&wall) && !on_cpu.as_ref().is_some_and(large) && !fails_now(failed) {
-            return None;
-        }
-        let is_slower = count.base > 0 && large(&wall) && wall.difference() > 0;
-        let more = is_slower.then(|| self.more(key, &wall)).flatten();
-        let mut sums = self.new.iter().filter_map(|run| run.steps.get(key));
-        Some(StepChange {
-            kind: key.0,
-            name: key.1.clone(),
-            count: (count.base, count.new),
-            wall,
-            on_cpu,
-            starved: judged(&|sum| sum.starved),
-            path: judged(&|sum| sum.path),
-            failed,
-            more: more.and_then(|part| Some((part, judged(&|sum| sum.part(part))?))),
-            held: sums.find_map(|sum| sum.held.clone()),
-        })
+fn change(sides: Sides<'_>, key: &Key, ask: &Ask) -> Option<StepChange> {
+    let told =
+        |run: &Run, of: &dyn Fn(&StepSum) -> Option<u64>| run.steps.get(key).map_or(Some(0), of);
+    let judged = |of: &dyn Fn(&StepSum) -> Option<u64>| judge(sides, |run| told(run, of));
+    let (count, wall) = (
+        judged(&|sum| Some(sum.count))?,
+        judged(&|sum| Some(sum.wall))?,
+    );
+    let on_cpu = judged(&|sum| sum.on_cpu);
+    let sums = |runs| <[Run]>::iter(runs).filter_map(|run| run.steps.get(key));
+    let failed = |runs| sums(runs).fold(0u64, |failed, sum| failed.saturating_add(sum.failed));
+    let failed = (failed(sides.0), failed(sides.1));
+    let least = u128::from(ask.least.max(1));
+    let large = |judged: &Judged| {
+        judged.verdict != Verdict::Inside && judged.difference().unsigned_abs() >= least
+    };
+    if !large(&wall) && !on_cpu.as_ref().is_some_and(large) && !fails_now(failed) {
+        return None;
     }
-
-    /// The part that grew most, if that is at least half of what the wall time grew by.
-    fn more(&self, key: &Key, wall: &Judged) -> Option<Part> {
-        let grown = |part: Part| {
-            let of = |runs| {
-                Some(i128::from(median(&values(runs, key, &|sum| {
-                    sum.part(part)
-                }))?))
-            };
-            Some((of(self.new)? - of(self.base)?, part))
+    let is_slower = count.base > 0 && large(&wall) && wall.difference() > 0;
+    let grown = |part: Part| {
+        let median = |runs: &[Run]| {
+            let times = runs
+                .iter()
+                .filter_map(|run| told(run, &|sum| sum.part(part)));
+            median(&times.collect::<Vec<_>>()).map(i128::from)
         };
-        let (grown, part) = Part::ALL.into_iter().filter_map(grown).max()?;
-        let most = grown.saturating_mul(2) >= wall.difference();
-        (most && part != Part::Unknown).then_some(part)
-    }
-}
-
-/// A figure of the steps of a key in each run that tells it.
-fn values(runs: &[Run], key: &Key, of: &dyn Fn(&StepSum) -> Option<u64>) -> Vec<u64> {
-    let sums = runs.iter().map(|run| run.steps.get(key));
-    let values = sums.filter_map(|sum| sum.map_or(Some(0), of));
-    values.collect()
+        Some((median(sides.1)? - median(sides.0)?, part))
+    };
+    // The part that grew most, if that is at least half of what the wall time grew by.
+    let parts = Part::ALL.into_iter().filter(|_| is_slower);
+    let more = parts
+        .filter_map(grown)
+        .max()
+        .filter(|(ns, part)| *part != Part::Unknown && ns.saturating_mul(2) >= wall.difference());
+    Some(StepChange {
+        kind: key.0,
+        name: key.1.clone(),
+        count: (count.base, count.new),
+        wall,
+        on_cpu,
+        starved: judged(&|sum| sum.starved),
+        path: judged(&|sum| sum.path),
+        failed,
+        more: more.and_then(|(_, part)| Some((part, judged(&|sum| sum.part(part))?))),
+        held: sums(sides.1).find_map(|sum| sum.held.clone()),
+    })
 }
 
 #[cfg(test)]

@@ -58,10 +58,8 @@ pub(super) fn difference(figure: Figure, judged: &Judged) -> String {
 
 /// Whether a difference is one, in words: `outside, p = 0.029`.
 fn verdict(judged: &Judged, show: impl Fn(u64) -> String) -> Cell {
-    let word = match judged.verdict {
-        Verdict::Unknown => return Cell::Empty,
-        Verdict::Outside => "outside",
-        Verdict::Inside => "inside",
+    let Some(word) = judged.verdict.word() else {
+        return Cell::Empty;
     };
     let limit = judged.limit.filter(|limit| *limit > 0);
     let text = match (judged.verdict, judged.p, limit) {
@@ -101,6 +99,33 @@ fn time(judged: Option<&Judged>) -> Cell {
 }
 
 impl Diff {
+    /// Shows rows, unless there are none: all of figures, of names as many as are asked for.
+    fn show<R>(
+        &self,
+        to: &mut impl Medium,
+        frame: Frame,
+        table: Table<'_, R>,
+        rows: impl IntoIterator<Item = R>,
+    ) {
+        let mut rows: Vec<R> = rows.into_iter().collect();
+        let all = rows.len();
+        let table = match frame.noun {
+            Some(_) => {
+                rows.truncate(self.ask.top);
+                table
+            }
+            None => table.plain(),
+        };
+        if !rows.is_empty() {
+            let rows_of = (rows.len(), all);
+            let frame = Frame {
+                rows: rows_of,
+                ..frame
+            };
+            to.show(frame, table, rows);
+        }
+    }
+
     /// The differences of the whole, of processes, steps and programs.
     pub(super) fn show_changes(&self, to: &mut impl Medium) {
         self.show_figures(to);
@@ -120,27 +145,21 @@ impl Diff {
             .column("base", |(_, it)| Cell::Time(it.base))
             .column("new", |(_, it)| Cell::Time(it.new))
             .column("difference", |(_, it)| time(Some(it)));
-        show(
-            to,
-            frame("the machine", None),
-            table,
-            &self.loads,
-            usize::MAX,
-        );
+        self.show(to, frame("the machine", None), table, &self.loads);
         type DemandRow<'a> = &'a (Demand, Judged);
         let table = Table::new("", |(demand, _): &DemandRow<'_>| demand.title().to_owned())
             .column("base", |(demand, it)| demand.show(it.base).into())
             .column("new", |(demand, it)| demand.show(it.new).into())
             .column("difference", |(demand, it)| demand.change(it).into());
         let title = frame("disks, network, memory", None);
-        show(to, title, table, &self.demands, usize::MAX);
+        self.show(to, title, table, &self.demands);
         let table = Table::new("", |call: &&CallChange| call.name.clone())
             .column("base", |call| Cell::Time(call.time.base))
             .column("new", |call| Cell::Time(call.time.new))
             .column("time", |call| time(Some(&call.time)))
             .column("calls", |call| count((call.count.base, call.count.new)));
         let title = frame("system calls", Some("system call"));
-        show(to, title, table, &self.calls, self.ask.top);
+        self.show(to, title, table, &self.calls);
     }
 
     fn show_figures(&self, to: &mut impl Medium) {
@@ -154,7 +173,7 @@ impl Diff {
             .shown(self.has_spread());
         let rows = self.whole.iter();
         let rows = rows.filter(|(_, judged)| judged.difference() != 0);
-        show(to, frame("the whole", None), table, rows, usize::MAX);
+        self.show(to, frame("the whole", None), table, rows);
     }
 
     /// The parts of the wall time that differ, and the rest: the differences add up to the wall time's.
@@ -191,13 +210,7 @@ impl Diff {
                 it.map_or(Cell::Empty, |it| verdict(&it, units::time))
             })
             .shown(self.has_spread());
-        show(
-            to,
-            frame("the critical path", None),
-            table,
-            rows,
-            usize::MAX,
-        );
+        self.show(to, frame("the critical path", None), table, rows);
     }
 
     fn several(&self) -> bool {
@@ -253,7 +266,7 @@ impl Diff {
             folded: !both,
             ..frame(what.name(), Some("process"))
         };
-        show(to, title, table, self.of_kind(what), self.ask.top);
+        self.show(to, title, table, self.of_kind(what));
     }
 
     fn show_steps(&self, to: &mut impl Medium) {
@@ -265,23 +278,17 @@ impl Diff {
             .column(RUN_QUEUE, |step| time(step.starved.as_ref()))
             .column("path", |step| time(step.path.as_ref()))
             .column("count", |step| count(step.count));
-        show(
-            to,
-            frame("by step", Some("step")),
-            table,
-            &self.steps,
-            self.ask.top,
-        );
+        self.show(to, frame("by step", Some("step")), table, &self.steps);
     }
 
     /// The steps that fail or are slower now, and what that came from.
     fn show_verdicts(&self, to: &mut impl Medium) {
         let told = |it: &&StepChange| it.fails_now() || it.more.is_some();
-        let rows: Vec<&StepChange> = self.steps.iter().filter(told).collect();
+        let rows = self.steps.iter().filter(told);
         let name = |step: &&StepChange| format!("{}: {}", step.name, verdict_of(step));
         let table = Table::new("", name).column("wall", |step| time(Some(&step.wall)));
         let title = frame("failed or slower now", Some("step"));
-        show(to, title, table, rows, self.ask.top);
+        self.show(to, title, table, rows);
     }
 
     fn show_programs(&self, to: &mut impl Medium) {
@@ -299,7 +306,7 @@ impl Diff {
             .column("path", |program| time(program.path.as_ref()))
             .column("count", |program| count(program.count));
         let title = frame("by program", Some("program"));
-        show(to, title, table, &self.programs, self.ask.top);
+        self.show(to, title, table, &self.programs);
     }
 
     pub(super) fn show_functions(&self, to: &mut impl Medium) {
@@ -324,13 +331,7 @@ impl Diff {
             note: Some(RULE),
             ..frame("functions on a CPU", Some("function"))
         };
-        show(
-            to,
-            title,
-            table,
-            self.functions.iter().flatten(),
-            self.ask.top,
-        );
+        self.show(to, title, table, self.functions.iter().flatten());
     }
 }
 
@@ -341,30 +342,5 @@ fn frame(title: &'static str, noun: Option<&'static str>) -> Frame {
         rows: (0, 0),
         folded: noun.is_some_and(|noun| noun != "process"),
         note: None,
-    }
-}
-
-/// Shows the first rows, unless there are none.
-fn show<R>(
-    to: &mut impl Medium,
-    frame: Frame,
-    table: Table<'_, R>,
-    rows: impl IntoIterator<Item = R>,
-    top: usize,
-) {
-    let mut rows: Vec<R> = rows.into_iter().collect();
-    let all = rows.len();
-    rows.truncate(top);
-    if !rows.is_empty() {
-        let rows_of = (rows.len(), all);
-        let frame = Frame {
-            rows: rows_of,
-            ..frame
-        };
-        let table = match frame.noun {
-            Some(_) => table,
-            None => table.plain(),
-        };
-        to.show(frame, table, rows);
     }
 }

@@ -82,17 +82,13 @@ fn loads(analysis: &Analysis) -> BTreeMap<Load, u64> {
 }
 
 fn work(analysis: &Analysis) -> Option<u64> {
-    run(analysis, analysis.totals.times.on_cpu_known()?)
-}
-
-/// Of a time on a CPU the part in which the hypervisor ran that CPU. A task keeps the CPU while it
-/// does not: of the stolen time it has the part that it has of the CPUs.
-pub(crate) fn run(analysis: &Analysis, on_cpu: u64) -> Option<u64> {
+    let on_cpu = analysis.totals.times.on_cpu_known()?;
     run_within(analysis, (analysis.start, analysis.end), on_cpu)
 }
 
-/// [`run`] of a time in that span.
-pub(crate) fn run_within(analysis: &Analysis, span: (Ktime, Ktime), on_cpu: u64) -> Option<u64> {
+/// Of a time on a CPU in a span the part in which the hypervisor ran that CPU. A task keeps the CPU while
+/// it does not: of the stolen time it has the part that it has of the CPUs.
+pub(super) fn run_within(analysis: &Analysis, span: (Ktime, Ktime), on_cpu: u64) -> Option<u64> {
     let samples = Samples::of(analysis);
     let total = |counter| samples.increase(counter, span);
     let (busy, stolen) = (total(Counter::Busy)?, total(Counter::Stolen)?);

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use tr_analyze::contention::Division;
 use tr_analyze::kinds::Kind;
+use tr_analyze::model::Analysis;
 use tr_analyze::share;
+use tr_format::event::Ktime;
 
+use super::loads::run_within;
 use crate::names::named;
 use crate::words::{OTHER_WAITS, SLEEP, UNKNOWN};
 
@@ -109,6 +113,32 @@ impl PartTimes {
     pub fn share(&self) -> Option<u64> {
         let wanted = self.wanted();
         (wanted > 0).then(|| share(100, self.get(Part::Work), wanted))
+    }
+
+    /// Adds a wait for a CPU, by who had that CPU meanwhile.
+    pub fn add_run_queue(&mut self, ns: u64, had: Division) {
+        self.add(Part::Own, had.own);
+        self.add(Part::Others, had.others);
+        let known = had.own.saturating_add(had.others);
+        self.add(Part::Nobody, ns.saturating_sub(known));
+    }
+
+    /// Moves what the hypervisor and a quota took in a span. `throttled`: by the quota, in the time between the
+    /// samples around the span, and in the span.
+    pub(crate) fn withhold(
+        &mut self,
+        analysis: &Analysis,
+        span: (Ktime, Ktime),
+        throttled: (u64, u64),
+    ) {
+        let work = self.get(Part::Work);
+        let run = run_within(analysis, span, work).unwrap_or(work);
+        self.take(Part::Work, work.saturating_sub(run), Part::Hypervisor);
+        // Throttled tasks wait for a CPU that is idle or has others, which do not keep them from it.
+        let (around, inside) = throttled;
+        let idle = around.min(self.get(Part::Nobody));
+        self.take(Part::Nobody, idle, Part::Quota);
+        self.take(Part::Others, inside.saturating_sub(idle), Part::Quota);
     }
 
     /// Moves time from a part to another one; returns what that part did not have.

@@ -15,7 +15,6 @@ use tr_analyze::critical_path::Paths;
 use tr_analyze::model::{Analysis, Basis};
 use tr_analyze::sort::Rows;
 use tr_analyze::status::ended_in_time;
-use tr_format::event::Comm;
 
 use self::division::{Divided, Divider};
 use super::parts::{Part, PartTimes};
@@ -52,7 +51,7 @@ pub struct Verdict {
     pub wall: u64,
     /// The median of the share of its `wanted` time that the suite's other tests had, in percent.
     pub median: Option<u64>,
-    /// All parts of the wall time, in ns.
+    /// All parts of the wall time, in ns: `Work` is the time on a CPU alone.
     pub parts: PartTimes,
     /// Who had the CPUs, or was waited for, by name with their times in ns.
     pub by: Vec<(String, u64)>,
@@ -134,7 +133,7 @@ impl Verdicts {
                 Some(contention) if verdict.part == Part::Others => {
                     let path = own_path(&paths, steps, at).unwrap_or_default();
                     let waits = divider.waits(at, &path);
-                    others(contention, analysis, waits)
+                    named(others(contention, analysis, waits).collect())
                 }
                 _ => divided.map_or_else(Vec::new, |it| named(it.by(verdict.part))),
             };
@@ -205,7 +204,7 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
         ns,
         wall,
         median,
-        parts: divided.times.clone(),
+        parts: divided.parts(),
         by: Vec::new(),
         told: false,
     };
@@ -265,13 +264,16 @@ impl Medians {
     }
 }
 
-/// Those that had the CPUs while a step waited for one.
-fn others(contention: &Contention, analysis: &Analysis, waits: Vec<Wait>) -> Vec<(String, u64)> {
+/// The names of those that had the CPUs during some waits, with their times in ns.
+pub(crate) fn others(
+    contention: &Contention,
+    analysis: &Analysis,
+    waits: Vec<Wait>,
+) -> impl Iterator<Item = (String, u64)> {
     let (_, names) = contention.by_name(analysis, waits.into_iter());
-    let names = names
-        .into_iter()
-        .filter(|(comm, _): &(Comm, u64)| !comm.bytes().is_empty());
-    named(names.map(|(comm, ns)| (who::comm(&comm), ns)).collect())
+    let names = names.into_iter();
+    let names = names.filter(|(comm, _)| !comm.bytes().is_empty());
+    names.map(|(comm, ns)| (who::comm(&comm), ns))
 }
 
 /// The names with the longest times.

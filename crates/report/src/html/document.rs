@@ -421,7 +421,7 @@ pub fn document(
     };
     let few = analysis.events.total() <= path::PATH_UP_TO;
     let asked = path.filter(|_| few);
-    let facts = asked.and_then(|path| Facts::new(&view, path));
+    let facts = asked.and_then(|path| Facts::new(analysis, path));
     let advised = asked.map(|path| advise_by(&view, path, facts.as_ref()));
     let advised = advised.unwrap_or_default();
     let needs = facts.as_ref().map(needs).unwrap_or_default();

@@ -31,6 +31,8 @@ const HEAD: &str = include_str!("../../web/src/head.html");
 const PAGE: &str = include_str!("../../web/src/page.html");
 /// The page of an untraced run. It has no script.
 const UNTRACED: &str = include_str!("../../web/src/untraced.html");
+/// The page of a verdict. It has no script.
+const VERDICT: &str = include_str!("../../web/src/diff.html");
 /// Unpacks the script: it is half of a small page otherwise.
 const LOADER: &str = include_str!("../../web/src/loader.js");
 
@@ -78,9 +80,9 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     Ok(page(&policy, &escape::html(&title), PAGE, &parts))
 }
 
-/// A page without a script. `title` is markup.
-pub(crate) fn static_page(title: &str, body: &str, parts: &[(&str, &str)]) -> String {
-    page("", title, body, parts)
+/// A page of a verdict and of cards, without a script. All of it is markup.
+pub(crate) fn verdict_page(title: &str, verdict: &str, cards: &str) -> String {
+    page("", title, VERDICT, &[("verdict", verdict), ("body", cards)])
 }
 
 /// A page with a script of its own. `title` and the parts are markup.
@@ -124,7 +126,7 @@ fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
             &escape::html(&untraced::origin(analysis, file).join(" · ")),
         ),
     ];
-    static_page(&command, UNTRACED, &parts)
+    page("", &command, UNTRACED, &parts)
 }
 
 /// The hash of an inline script or style, for the Content-Security-Policy.

@@ -43,6 +43,15 @@ pub fn ticks(out: &mut String, whole: u64) {
     out.push_str("</svg>\n");
 }
 
+/// A card with a table, and what follows it, in markup.
+pub fn card(out: &mut String, title: &str, table: &str) {
+    let title = html(title);
+    let _ = writeln!(
+        out,
+        "<section class=\"card diff\"><h2>{title}</h2>{table}</section>"
+    );
+}
+
 /// A bar's name, in markup: what has no room ends in an ellipsis, which SVG's own text cannot.
 pub fn name(name: &str, height: usize) -> String {
     let name = html(name);

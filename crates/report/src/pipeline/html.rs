@@ -3,14 +3,13 @@
 
 use std::fmt::Write;
 
-use super::{Job, Link, Pipeline, SHOWN};
+use super::{Job, Pipeline, SHOWN};
 use crate::escape::html;
-use crate::html::pictures::ticks;
-use crate::html::static_page;
+use crate::html::pictures::{card, ticks};
+use crate::html::verdict_page;
 use crate::table::{Cell, Table};
 use crate::units;
 
-const PAGE: &str = include_str!("../../web/src/diff.html");
 /// The height of a job's row and of its bar, in CSS pixels.
 const ROW: usize = 26;
 const BAR: usize = 18;
@@ -22,7 +21,6 @@ const NAMED: f64 = 18.0;
 impl Pipeline {
     /// One HTML file that needs nothing else.
     pub fn html(&self) -> String {
-        let path = self.path();
         let mut body = String::new();
         let _ = writeln!(
             body,
@@ -33,19 +31,17 @@ impl Pipeline {
         for text in &self.warnings {
             let _ = writeln!(body, "<p class=\"bad\">{}</p>", html(text));
         }
-        self.picture(&mut body, &path);
-        self.path_table(&mut body, &path);
-        self.gains_table(&mut body, &path);
-        self.jobs_table(&mut body, &path);
-        let verdict = self.verdict(&path);
-        let (title, verdict) = (html("pipeline"), html(&verdict));
-        static_page(&title, PAGE, &[("verdict", &verdict), ("body", &body)])
+        self.picture(&mut body);
+        self.path_table(&mut body);
+        self.gains_table(&mut body);
+        self.jobs_table(&mut body);
+        let verdict = html(&self.verdict());
+        verdict_page("pipeline", &verdict, &body)
     }
 
-    fn verdict(&self, path: &[Link]) -> String {
-        let names = path.iter().filter_map(|link| self.jobs.get(link.job));
-        let names: Vec<&str> = names.map(|job| job.name.as_str()).collect();
-        let waits = path.iter().map(|link| link.wait);
+    fn verdict(&self) -> String {
+        let names: Vec<&str> = self.path().map(|job| job.name.as_str()).collect();
+        let waits = self.path().map(|job| self.wait(job));
         let waits = waits.fold(0, u64::saturating_add);
         let waited = match waits > self.uncertain {
             true => format!("; {} of it between and before them", units::time(waits)),
@@ -62,7 +58,7 @@ impl Pipeline {
         ns as f64 * 100.0 / self.length.max(1) as f64
     }
 
-    fn picture(&self, out: &mut String, path: &[Link]) {
+    fn picture(&self, out: &mut String) {
         out.push_str("<section class=\"card\"><h2>Jobs over wall time <small>coloured: on the path; hollow: waits from the end of the last job that it needs</small></h2>\n<p class=\"legend\">");
         for (class, name) in [
             ("p0", "on the path"),
@@ -80,11 +76,14 @@ impl Pipeline {
             "</p>\n<svg class=\"path-bar jobs\" height=\"{}\" role=\"img\" aria-label=\"Jobs over wall time\">",
             self.jobs.len() * ROW
         );
-        for (link, next) in path.iter().zip(path.iter().skip(1)) {
-            self.arrow(out, link.job, next.job);
+        let jobs = || self.jobs.iter().enumerate();
+        let path = || jobs().filter(|(_, job)| job.saved.is_some());
+        for (from, to) in path().zip(path().skip(1)) {
+            self.arrow(out, from, to);
         }
-        for at in 0..self.jobs.len() {
-            self.row(out, at, path);
+        for (at, job) in jobs() {
+            let rank = path().position(|(on_path, _)| on_path == at);
+            self.row(out, at * ROW, job, rank);
         }
         out.push_str("</svg>\n");
         ticks(out, self.length);
@@ -92,17 +91,12 @@ impl Pipeline {
     }
 
     /// A job: its wait, its bar, what its clock leaves in doubt, its name.
-    fn row(&self, out: &mut String, at: usize, path: &[Link]) {
-        let Some(job) = self.jobs.get(at) else { return };
-        let top = at * ROW + (ROW - BAR) / 2;
-        let from = job.start.saturating_sub(self.start());
-        let wait = self.wait(at);
-        let rank = path.iter().position(|link| link.job == at);
+    fn row(&self, out: &mut String, top: usize, job: &Job, rank: Option<usize>) {
+        let top = top + (ROW - BAR) / 2;
+        let from = job.start.saturating_sub(self.start);
+        let wait = self.wait(job);
         let class = rank.map_or(COLORS, |rank| rank % COLORS);
-        let needs = self.needs.get(at).into_iter().flatten();
-        let needs: Vec<&str> = needs
-            .filter_map(|need| Some(self.jobs.get(*need)?.name.as_str()))
-            .collect();
+        let needs: Vec<&str> = self.needs(job).collect();
         let needs = match needs.is_empty() {
             true => String::new(),
             false => format!(", after {}", needs.join(", ")),
@@ -145,11 +139,8 @@ impl Pipeline {
     }
 
     /// From the end of a job on the path to the beginning of the next one.
-    fn arrow(&self, out: &mut String, from: usize, to: usize) {
-        let (Some(before), Some(after)) = (self.jobs.get(from), self.jobs.get(to)) else {
-            return;
-        };
-        let place = |time: u64| self.percent(time.saturating_sub(self.start()));
+    fn arrow(&self, out: &mut String, (from, before): (usize, &Job), (to, after): (usize, &Job)) {
+        let place = |time: u64| self.percent(time.saturating_sub(self.start));
         let middle = |at: usize| at * ROW + ROW / 2;
         let (x, y) = (place(before.end), middle(from));
         let (x2, y2) = (place(after.start), middle(to));
@@ -160,79 +151,53 @@ impl Pipeline {
         );
     }
 
-    fn path_table(&self, out: &mut String, path: &[Link]) {
-        let job = |link: &Link| self.jobs.get(link.job);
-        let table = Table::new("job", |link: &Link| {
-            job(link).map_or(String::new(), |job| job.name.clone() + &job.notes())
-        })
-        .column("wait before", |link| Cell::Time(link.wait))
-        .column("for a runner", |link| {
-            Cell::Time(job(link).map_or(0, |job| job.queued))
-        })
-        .few()
-        .shown(self.jobs.iter().any(|job| job.queued > 0))
-        .column("length", |link| {
-            job(link).map_or(Cell::Unknown, |job| Cell::Time(job.length()))
-        })
-        .column("of all", |link| {
-            Cell::Share(job(link).map_or(0, Job::length), self.length)
-        })
-        .words("its longest steps", |link| {
-            let steps = job(link).map_or(&[][..], |job| job.steps.as_slice());
-            let steps = steps.iter().take(SHOWN);
-            let steps = steps.map(|it| format!("{} {}", units::time(it.ns), it.name));
-            Cell::from(steps.collect::<Vec<_>>().join(" · "))
-        })
-        .shown(self.jobs.iter().any(|job| !job.steps.is_empty()));
-        section(
-            out,
-            "The path that set the time",
-            &table.html(path.iter().copied()),
-        );
+    fn path_table(&self, out: &mut String) {
+        let table = Table::new("job", named)
+            .column("wait before", |job| Cell::Time(self.wait(job)))
+            .column("for a runner", |job| Cell::Time(job.queued))
+            .few()
+            .shown(self.jobs.iter().any(|job| job.queued > 0))
+            .column("length", |job| Cell::Time(job.length()))
+            .column("of all", |job| Cell::Share(job.length(), self.length))
+            .words("its longest steps", |job| {
+                let steps = job.steps.iter().take(SHOWN);
+                let steps = steps.map(|it| format!("{} {}", units::time(it.ns), it.name));
+                Cell::from(steps.collect::<Vec<_>>().join(" · "))
+            })
+            .shown(self.jobs.iter().any(|job| !job.steps.is_empty()));
+        card(out, "The path that set the time", &table.html(self.path()));
     }
 
-    fn gains_table(&self, out: &mut String, path: &[Link]) {
-        let gains = self.gains(path);
+    fn gains_table(&self, out: &mut String) {
+        let gains = self.gains();
         if gains.is_empty() {
             return;
         }
         let table = Table::new("if", |(_, what): &(u64, String)| what.clone())
             .column("saves", |(saved, _)| Cell::Time(*saved));
-        section(out, "What would save time", &table.html(gains));
+        card(out, "What would save time", &table.html(gains));
     }
 
-    fn jobs_table(&self, out: &mut String, path: &[Link]) {
-        let job = |at: &usize| self.jobs.get(*at);
-        let table = Table::new("job", |at: &usize| {
-            job(at).map_or(String::new(), |job| job.name.clone() + &job.notes())
-        })
-        .column("from", |at| {
-            job(at).map_or(Cell::Unknown, |it| {
-                Cell::At(it.start.saturating_sub(self.start()))
+    fn jobs_table(&self, out: &mut String) {
+        let at = |time: u64| Cell::At(time.saturating_sub(self.start));
+        let table = Table::new("job", named)
+            .column("from", |job| at(job.start))
+            .column("to", |job| at(job.end))
+            .column("wait before", |job| Cell::Time(self.wait(job)))
+            .column("length", |job| Cell::Time(job.length()))
+            .words("on the path", |job| match job.saved {
+                Some(_) => Cell::from("yes"),
+                None => Cell::Empty,
             })
-        })
-        .column("to", |at| {
-            job(at).map_or(Cell::Unknown, |it| {
-                Cell::At(it.end.saturating_sub(self.start()))
-            })
-        })
-        .column("wait before", |at| Cell::Time(self.wait(*at)))
-        .column("length", |at| {
-            job(at).map_or(Cell::Unknown, |it| Cell::Time(it.length()))
-        })
-        .words("on the path", |at| {
-            match path.iter().any(|link| link.job == *at) {
-                true => Cell::from("yes"),
-                false => Cell::Empty,
-            }
-        })
-        .words("after", |at| {
-            let needs = self.needs.get(*at).into_iter().flatten();
-            let needs = needs.filter_map(|need| Some(job(need)?.name.as_str()));
-            Cell::from(needs.collect::<Vec<_>>().join(", "))
-        });
-        section(out, "All jobs", &table.html(0..self.jobs.len()));
+            .words("after", |job| {
+                Cell::from(self.needs(job).collect::<Vec<_>>().join(", "))
+            });
+        card(out, "All jobs", &table.html(&self.jobs));
     }
+}
+
+fn named(job: &&Job) -> String {
+    job.name.clone() + &job.notes()
 }
 
 /// A job's name: in its bar, or beside it where there is more room.
@@ -246,13 +211,5 @@ fn name(out: &mut String, job: &Job, (x, width): (f64, f64), y: usize) {
         out,
         "<text x=\"{at:.3}%\" dx=\"{shift}\" y=\"{y}\" text-anchor=\"{anchor}\">{}</text>",
         html(&job.name)
-    );
-}
-
-fn section(out: &mut String, title: &str, table: &str) {
-    let title = html(title);
-    let _ = writeln!(
-        out,
-        "<section class=\"card diff\"><h2>{title}</h2>{table}</section>"
     );
 }

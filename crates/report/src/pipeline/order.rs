@@ -86,6 +86,7 @@ pub(super) fn given(jobs: &[Job], graph: &Graph) -> Result<Vec<Vec<usize>>, Stri
     let needs = graph.values().map(|needs| needs.iter().filter_map(place));
     let needs: Vec<BTreeSet<usize>> = needs.map(Iterator::collect).collect();
     let needs: Vec<Vec<usize>> = needs.into_iter().map(Vec::from_iter).collect();
+    let needs: Vec<&[usize]> = needs.iter().map(Vec::as_slice).collect();
     if let Err(cycle) = sorted(&needs) {
         let cycle = cycle.iter().filter_map(|at| graph.keys().nth(*at));
         let cycle: Vec<&str> = cycle.map(String::as_str).collect();
@@ -154,16 +155,16 @@ fn begun(jobs: &[Job], at: usize, all: &[usize]) -> Vec<usize> {
 ///
 /// # Errors
 /// A cycle, which begins and ends with the same one.
-fn sorted(needs: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
+fn sorted(needs: &[&[usize]]) -> Result<Vec<usize>, Vec<usize>> {
     let mut users = vec![Vec::new(); needs.len()];
     for (at, needs) in needs.iter().enumerate() {
-        for need in needs {
+        for need in *needs {
             if let Some(users) = users.get_mut(*need) {
                 users.push(at);
             }
         }
     }
-    let mut left: Vec<usize> = needs.iter().map(Vec::len).collect();
+    let mut left: Vec<usize> = needs.iter().map(|needs| needs.len()).collect();
     let free = left.iter().enumerate().filter(|(_, left)| **left == 0);
     let mut free: BTreeSet<usize> = free.map(|(at, _)| at).collect();
     let mut order = Vec::with_capacity(needs.len());
@@ -198,63 +199,49 @@ fn sorted(needs: &[Vec<usize>]) -> Result<Vec<usize>, Vec<usize>> {
     Err(cycle)
 }
 
-/// Jobs in the order of the graph, with the indices of those that each needs, and by how much the clocks
-/// are apart at least, in ns, with the words for it.
-pub(super) struct Followed {
-    pub jobs: Vec<Job>,
-    pub needs: Vec<Vec<usize>>,
-    pub apart: Option<(u64, String)>,
-}
-
-/// Puts jobs into the order of the graph. One that began before the end of one that it needs begins at that end.
-pub(super) fn follow(mut jobs: Vec<Job>, mut needs: Vec<Vec<usize>>) -> Followed {
+/// Puts jobs into the order of the graph. One that began before the end of one that it needs begins at that
+/// end. Returns by how much the clocks are apart at least, in ns, with the words for it.
+pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
+    let needs: Vec<&[usize]> = jobs.iter().map(|job| job.needs.as_slice()).collect();
     let order = sorted(&needs).unwrap_or_else(|_| {
         // Legs of a matrix that need one another.
-        for (at, needs) in needs.iter_mut().enumerate() {
-            needs.retain(|need| *need < at);
+        for (at, job) in jobs.iter_mut().enumerate() {
+            job.needs.retain(|need| *need < at);
         }
         (0..jobs.len()).collect()
     });
     let place: BTreeMap<usize, usize> = order.iter().copied().zip(0..).gather();
     let mut old: Vec<Option<Job>> = jobs.drain(..).map(Some).collect();
-    let mut followed = Followed {
-        jobs: Vec::with_capacity(old.len()),
-        needs: Vec::with_capacity(old.len()),
-        apart: None,
-    };
+    let mut apart: Option<(u64, String)> = None;
     // The ends by the clocks.
-    let mut ends = Vec::with_capacity(old.len());
+    let mut ends: Vec<u64> = Vec::with_capacity(old.len());
     for at in &order {
         let Some(mut job) = old.get_mut(*at).and_then(Option::take) else {
             continue;
         };
-        let needs = needs.get(*at).into_iter().flatten();
-        let needs: Vec<usize> = needs.filter_map(|need| place.get(need).copied()).collect();
-        let last = needs
-            .iter()
-            .filter_map(|need| Some((*ends.get(*need)?, *need)))
-            .max();
+        let needs = job.needs.iter();
+        job.needs = needs.filter_map(|need| place.get(need).copied()).collect();
+        let needs = job.needs.iter();
+        let last = needs.filter_map(|need| Some((*ends.get(*need)?, *need)));
+        let last = last.max();
         let by = last.map_or(0, |(end, _): (u64, usize)| end.saturating_sub(job.start));
-        let before = last.and_then(|(_, need)| followed.jobs.get(need));
-        if let Some(before) = before.filter(|_| by > followed.apart.as_ref().map_or(0, |it| it.0)) {
+        let before = last.and_then(|(_, need)| jobs.get(need));
+        if let Some(before) = before.filter(|_| by > apart.as_ref().map_or(0, |it| it.0)) {
             let words = format!(
                 "{} began {} before the end of {}, which it needs, by their clocks: it stands at that end",
                 job.name,
                 units::time(by),
                 before.name
             );
-            followed.apart = Some((by, words));
+            apart = Some((by, words));
         }
         ends.push(job.end);
-        let least = needs
-            .iter()
-            .filter_map(|need| Some(followed.jobs.get(*need)?.end))
-            .max();
+        let needs = job.needs.iter();
+        let least = needs.filter_map(|need| Some(jobs.get(*need)?.end)).max();
         let later = least.unwrap_or(0).saturating_sub(job.start);
         job.start = job.start.saturating_add(later);
         job.end = job.end.saturating_add(later);
-        followed.jobs.push(job);
-        followed.needs.push(needs);
+        jobs.push(job);
     }
-    followed
+    apart
 }

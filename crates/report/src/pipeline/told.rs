@@ -35,16 +35,11 @@ const SLACK: u64 = 5_000_000_000;
 const SECOND: u64 = 1_000_000_000;
 
 /// A recording lies between the times of the CI system.
-fn lies_in(job: &Job, started: u64, ended: u64) -> bool {
+fn lies_in(job: &Job, (started, ended): (u64, u64)) -> bool {
     job.start.saturating_add(SLACK) >= started && job.end <= ended.saturating_add(SLACK)
 }
 
 impl Job {
-    /// A recording lies in this job, which has the CI system's times.
-    fn holds(&self, other: &Job) -> bool {
-        lies_in(other, self.start, self.end)
-    }
-
     /// Takes a further recording of the same job.
     fn add(&mut self, other: Job) {
         self.steps.extend(other.steps);
@@ -61,7 +56,7 @@ impl Job {
 impl Told {
     /// The recording lies in the job.
     fn holds(&self, job: &Job) -> bool {
-        lies_in(job, self.started, self.ended)
+        lies_in(job, (self.started, self.ended))
     }
 
     /// A CI system shows `build (ubuntu)` or `ci / build` for its job `build`.
@@ -88,7 +83,7 @@ pub(super) fn place(recordings: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Gr
         let found = find(&fits, &job).and_then(|at| fits.get(at).copied());
         let Some(one) = found else {
             let mut placed = jobs.iter_mut().filter(|it| named && it.apart > 0);
-            match placed.find(|it| it.name == job.name && it.holds(&job)) {
+            match placed.find(|it| it.name == job.name && lies_in(&job, (it.start, it.end))) {
                 Some(first) => first.add(job),
                 None => jobs.push(job),
             }

@@ -4,16 +4,10 @@ use super::{Predictor, COLD};
 
 impl Predictor {
     pub(super) fn assumed(&self) -> Vec<String> {
-        let mut assumed = vec![self.others()];
-        assumed.extend(self.jobs());
-        assumed.extend(self.other_than_jobs());
-        assumed
-    }
-
-    /// The same for any number of jobs.
-    pub(super) fn assumed_of_all(&self) -> Vec<String> {
-        let mut assumed = vec![self.others()];
-        assumed.extend(self.other_than_jobs());
+        let mut assumed = self.assumed_of_all();
+        if let Some(jobs) = self.jobs() {
+            assumed.insert(1, jobs);
+        }
         assumed
     }
 
@@ -55,8 +49,9 @@ impl Predictor {
         })
     }
 
-    fn other_than_jobs(&self) -> Vec<String> {
-        let mut assumed = Vec::new();
+    /// The same for any number of jobs.
+    pub(super) fn assumed_of_all(&self) -> Vec<String> {
+        let mut assumed = vec![self.others()];
         if self.wanted.longest_first {
             let first = "of the jobs that can start, the longest recorded one starts first";
             assumed.push(first.to_owned());

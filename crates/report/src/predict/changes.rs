@@ -142,7 +142,7 @@ pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<Made, NoFore
         let count = (of.len() as f64 * share).round() as usize;
         let every = spread(&of, count);
         // The longest ones at best, the shortest at worst.
-        of.order_by_key(|group| Reverse(length(facts, *group)));
+        of.order_by_key(|group| Reverse(facts.process(*group).map_or(0, |it| it.wall())));
         let longest = of.get(..count).unwrap_or(&of);
         let shortest = of.get(of.len().saturating_sub(count)..).unwrap_or(&of);
         made.add(whole(facts.below(longest)), 0, &[0]);
@@ -178,10 +178,6 @@ fn whole(of: Box<[bool]>) -> Without {
         waits: |_, _| true,
         of: Some(of),
     }
-}
-
-fn length(facts: &Facts<'_>, group: Group) -> u64 {
-    facts.process(group).map_or(0, |it| it.wall())
 }
 
 /// The executions whose command line matches, but for those below others of them. An error where there

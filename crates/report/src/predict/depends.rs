@@ -75,12 +75,12 @@ const DEEP: usize = 64;
 /// For each job that it needs: with certainty, likely, at worst.
 type After = [BTreeSet<ProcessIx>; 3];
 
-/// The jobs that need others with certainty, and those that they need.
-pub(super) fn certain(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
+/// The jobs of a recording that name a file which others make, and those others.
+pub(crate) fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
     let tools = tools(facts);
     let jobs = tools.jobs.iter().zip(after(facts, &tools));
     let jobs = jobs.map(|(job, [certain, ..])| (job.process, certain.into_iter().collect()));
-    jobs.filter(|(_, needs): &(_, Vec<_>)| !needs.is_empty())
+    jobs.filter(|(_, others): &(_, Vec<_>)| !others.is_empty())
         .collect()
 }
 

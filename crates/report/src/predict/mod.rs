@@ -24,16 +24,11 @@ use tr_format::event::{CpuId, Ktime};
 
 use crate::advice::facts::Facts;
 use crate::facts::shares::CpuShares;
-use crate::view::View;
 use crate::{exit, label, units, warnings, who};
+pub(crate) use depends::needs;
 pub use page::page;
 pub(crate) use page::WhatIf;
-pub use render::{cheapest, table, Costs, Row};
-
-/// The jobs of a recording that name a file which others make, and those others.
-pub(crate) fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
-    depends::certain(facts)
-}
+pub use render::Row;
 
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
@@ -55,6 +50,10 @@ pub struct Wanted {
     pub longest_first: bool,
     /// The machines among which the tests are split.
     pub shards: Option<u64>,
+    /// A table of machines.
+    pub table: bool,
+    /// The price of a minute of a CPU.
+    pub price: Option<f64>,
 }
 
 /// A time with its bounds, in ns.
@@ -98,6 +97,10 @@ pub struct Forecast {
     pub on_cpu: u64,
     pub path: Vec<Part>,
     pub knee: Option<Knee>,
+    /// What it costs, and the machine that costs least.
+    pub cost: Option<f64>,
+    pub cheapest: Option<Row>,
+    pub table: Vec<Row>,
     /// What it assumes, and what it does not know.
     pub assumed: Vec<String>,
     /// What makes it doubtful, or of another run than a whole one that ended well.
@@ -161,14 +164,13 @@ impl Predictor {
     ///
     /// # Errors
     /// No events, no path, or nothing matches what is wanted.
-    pub fn new(view: &View<'_>, wanted: Wanted) -> Result<Predictor, NoForecast> {
-        let analysis = view.analysis;
+    pub fn new(analysis: &Analysis, wanted: Wanted) -> Result<Predictor, NoForecast> {
         if analysis.basis() != Basis::Events {
             return Err(totals(analysis, &wanted));
         }
         let path = critical_path::of(analysis).map_err(NoForecast::Path)?;
-        let facts = Facts::new(view, &path).ok_or(NoForecast::Path(NoPath::NoTimeline))?;
-        Predictor::by(&facts, wanted)
+        let facts = Facts::new(analysis, &path);
+        Predictor::by(&facts.ok_or(NoForecast::Path(NoPath::NoTimeline))?, wanted)
     }
 
     /// The same, by facts that several ask.
@@ -186,26 +188,9 @@ impl Predictor {
         let plan = depends::plan(facts, &tools);
         let schedule = Schedule::planned(analysis, path, &facts.groups, (&list, plan));
         let schedule = schedule.map_err(NoForecast::Path)?;
-        Ok(Predictor::of(
-            schedule,
-            tools,
-            (facts, path),
-            (wanted, variants, tests),
-        ))
-    }
-
-    fn of(
-        schedule: Schedule,
-        tools: Tools,
-        (facts, path): (&Facts<'_>, &CriticalPath),
-        (wanted, variants, tests): (Wanted, Vec<[Changes; 3]>, usize),
-    ) -> Predictor {
         let recorded = path.length();
-        let analysis = facts.analysis;
-        let own: BTreeSet<ProcessIx> = analysis
-            .process_ids()
-            .filter(|ix| facts.own.has(*ix))
-            .gather();
+        let own = analysis.process_ids().filter(|ix| facts.own.has(*ix));
+        let own: BTreeSet<ProcessIx> = own.gather();
         let same = Machine {
             cold: COLD.1,
             ..Machine::of(facts.cpus)
@@ -218,16 +203,13 @@ impl Predictor {
                 others(&schedule, (same, most), (recorded, replay.wall))
             }
         };
-        Predictor {
+        let beside = Machine { others, ..same };
+        Ok(Predictor {
             taken: recorded.saturating_sub(replay.wall).saturating_mul(1000) / recorded.max(1),
             occupancy: replay.on_cpu.saturating_mul(1000) / recorded.max(1),
             replayed: match others {
                 0 => replay.wall,
-                others => {
-                    schedule
-                        .run(Machine { others, ..same }, 0, Effect::Likely)
-                        .wall
-                }
+                _ => schedule.run(beside, 0, Effect::Likely).wall,
             },
             recorded_cpus: facts.cpus,
             from: path.from,
@@ -244,7 +226,7 @@ impl Predictor {
             variants,
             tests,
             others,
-        }
+        })
     }
 
     /// Whether the jobs of its tools are known.
@@ -479,20 +461,38 @@ impl Predictor {
         let (wall, done) = self.interval(cpus, self.wanted.jobs);
         let mut said = warnings(analysis);
         said.extend(self.off_words());
+        let wanted = &self.wanted;
+        let mut table = match wanted.table || wanted.price.is_some() {
+            true => render::table(self, analysis),
+            false => Vec::new(),
+        };
+        let cheapest = render::cheapest(&table);
+        if !wanted.table {
+            table.clear();
+        }
         Forecast {
             recorded: self.recorded,
             unchanged: self.off().map(|(_, forecast)| forecast),
             wall,
             cpus,
             recorded_cpus: self.recorded_cpus,
-            jobs: self.wanted.jobs,
-            shards: self.wanted.shards,
+            jobs: wanted.jobs,
+            shards: wanted.shards,
+            cost: self.cost(wall.likely, cpus),
+            cheapest,
+            table,
             on_cpu: done.on_cpu,
             path: parts(analysis, &done),
             knee: self.knee(analysis),
             assumed: self.assumed(),
             warnings: said,
         }
+    }
+
+    /// What a time in ns on so many CPUs costs, on each of the machines.
+    fn cost(&self, ns: u64, cpus: u64) -> Option<f64> {
+        let one = ns as f64 / 60e9 * cpus as f64 * self.wanted.price?;
+        Some(self.wanted.shards.unwrap_or(1) as f64 * one)
     }
 
     /// More CPUs than these gain less than a fiftieth.

@@ -9,8 +9,8 @@ use tr_analyze::schedule::Done;
 use tr_analyze::share;
 use tr_analyze::sort::{Gather, Rows};
 
-use super::render::told;
-use super::{Forecast, Predictor, Wanted, MOST_CPUS};
+use super::render::{powers, told};
+use super::{Forecast, Predictor, Wanted};
 use crate::advice::facts::Facts;
 use crate::{escape, html, label, units, who};
 
@@ -176,7 +176,6 @@ fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<Process
 
 /// The CPUs and the jobs of the schedules.
 fn grid(predictor: &Predictor, (chosen, wanted): (u64, Option<u64>)) -> Vec<(u64, Option<u64>)> {
-    let powers = || (0..).map(|it| 1u64 << it).take_while(|it| *it <= MOST_CPUS);
     let more = [chosen, predictor.recorded_cpus];
     let cpus: BTreeSet<u64> = powers().chain(more).gather();
     let mut jobs = BTreeSet::new();

@@ -20,16 +20,16 @@ pub struct Row {
     pub decides: String,
 }
 
-/// Forecasts for 1 to [`MOST_CPUS`] CPUs and as many jobs. `price`: of a CPU's minute.
-pub fn table(
-    predictor: &Predictor,
-    analysis: &Analysis,
-    (jobs, price): (Option<u64>, Option<f64>),
-) -> Vec<Row> {
-    let powers = || (0..).map(|it| 1u64 << it).take_while(|it| *it <= MOST_CPUS);
+/// 1 to [`MOST_CPUS`].
+pub(super) fn powers() -> impl Iterator<Item = u64> {
+    (0..).map(|it| 1u64 << it).take_while(|it| *it <= MOST_CPUS)
+}
+
+/// Forecasts for 1 to [`MOST_CPUS`] CPUs and as many jobs.
+pub(super) fn table(predictor: &Predictor, analysis: &Analysis) -> Vec<Row> {
     let all = powers().flat_map(|cpus| {
         // More jobs than twice the CPUs gain nothing but what waits.
-        let counts: Vec<Option<u64>> = match (jobs, predictor.has_jobs()) {
+        let counts: Vec<Option<u64>> = match (predictor.wanted.jobs, predictor.has_jobs()) {
             (Some(jobs), true) => vec![Some(jobs)],
             (None, true) => powers().filter(|it| *it <= cpus * 2).map(Some).collect(),
             (_, false) => vec![None],
@@ -45,33 +45,20 @@ pub fn table(
                 cpus,
                 jobs,
                 wall,
-                cost: price.map(|price| cost(wall.likely, (cpus, predictor.wanted.shards), price)),
+                cost: predictor.cost(wall.likely, cpus),
                 decides: told(&parts, 1),
             }
         })
         .collect()
 }
 
-/// The price of a minute of a CPU, and the machine that costs least.
-#[derive(Clone, Debug, Default)]
-pub struct Costs {
-    pub price: Option<f64>,
-    pub cheapest: Option<Row>,
-}
-
 /// The row that costs least, of those the fastest.
-pub fn cheapest(rows: &[Row]) -> Option<Row> {
+pub(super) fn cheapest(rows: &[Row]) -> Option<Row> {
     let costs = rows.iter().filter_map(|row| Some((row.cost?, row)));
     let least = costs.min_by(|(a, row), (b, other)| {
         a.total_cmp(b).then(row.wall.likely.cmp(&other.wall.likely))
     });
     least.map(|(_, row)| row.clone())
-}
-
-/// What a time on so many CPUs costs, on each of so many machines.
-fn cost(ns: u64, (cpus, machines): (u64, Option<u64>), price: f64) -> f64 {
-    let one = ns as f64 / 60e9 * cpus as f64 * price;
-    machines.unwrap_or(1) as f64 * one
 }
 
 impl Row {
@@ -121,9 +108,9 @@ pub(super) fn told(parts: &[Part], most: usize) -> String {
 }
 
 impl Forecast {
-    pub fn json(&self, rows: &[Row], costs: &Costs) -> Value {
+    pub fn json(&self) -> Value {
         let knee = self.knee.as_ref();
-        let cheapest = costs.cheapest.as_ref().map(|row| {
+        let cheapest = self.cheapest.as_ref().map(|row| {
             json!({"cpus": row.cpus, "jobs": row.jobs, "wall": interval(row.wall), "cost": row.cost})
         });
         json!({
@@ -135,17 +122,17 @@ impl Forecast {
             "wall": interval(self.wall),
             "on_cpu_ns": self.on_cpu,
             "shards": self.shards,
-            "cost": self.cost(costs),
+            "cost": self.cost,
             "cheapest": cheapest,
             "path": self.path,
             "knee": knee.map(|knee| json!({"cpus": knee.cpus, "path": knee.because})),
             "assumed": self.assumed,
             "warnings": self.warnings,
-            "table": columns().rows(rows.iter().cloned()),
+            "table": columns().rows(self.table.iter().cloned()),
         })
     }
 
-    pub fn text(&self, rows: &[Row], costs: &Costs, style: &Style) -> String {
+    pub fn text(&self, style: &Style) -> String {
         let mut out = String::new();
         let wall = units::interval(self.wall.likely, (self.wall.low, self.wall.high));
         let from = match self.unchanged {
@@ -176,48 +163,35 @@ impl Forecast {
             );
             line(&mut out, "  ", &more);
         }
-        if let Some(cost) = self.cost(costs) {
-            let cheapest = costs.cheapest.as_ref().and_then(Row::costs);
+        if let Some(cost) = self.cost {
+            let cheapest = self.cheapest.as_ref().and_then(Row::costs);
             let cheapest = cheapest.map_or(String::new(), |it| format!("; cheapest: {it}"));
             line(&mut out, "  cost: ", &format!("{cost:.4}{cheapest}"));
         }
         for assumed in &self.assumed {
             style.wrapped(&mut out, Paint::Dim, "  assumed: ", assumed);
         }
-        if !rows.is_empty() {
+        if !self.table.is_empty() {
             out.push('\n');
-            self.table_text(&mut out, rows, style);
+            let table = columns().column("COST", |row| {
+                row.cost.map_or(Cell::Empty, |it| format!("{it:.4}").into())
+            });
+            let table = table.shown(self.cost.is_some());
+            out += &table.text(self.table.iter().cloned(), style, 0);
         }
         out
     }
 
-    fn table_text(&self, out: &mut String, rows: &[Row], style: &Style) {
-        let mut table = columns();
-        if rows.iter().any(|row| row.cost.is_some()) {
-            table = table.column("COST", |row| {
-                row.cost.map_or(Cell::Empty, |it| format!("{it:.4}").into())
-            });
-        }
-        *out += &table.text(rows.iter().cloned(), style, 0);
-    }
-
-    fn cost(&self, costs: &Costs) -> Option<f64> {
-        let machines = (self.cpus, self.shards);
-        costs
-            .price
-            .map(|price| cost(self.wall.likely, machines, price))
-    }
-
-    /// The rows as CSV; without a table the forecast itself.
-    pub fn csv(&self, rows: &[Row], costs: &Costs) -> Result<Vec<u8>, csv::Error> {
+    /// The table as CSV; without one the forecast itself.
+    pub fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let own = Row {
             cpus: self.cpus,
             jobs: self.jobs,
             wall: self.wall,
-            cost: self.cost(costs),
+            cost: self.cost,
             decides: told(&self.path, 1),
         };
-        let rows = match rows {
+        let rows = match self.table.as_slice() {
             [] => std::slice::from_ref(&own),
             rows => rows,
         };

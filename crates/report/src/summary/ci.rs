@@ -87,24 +87,11 @@ fn property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::failure::Failures;
 
     fn summary(name: &str) -> Summary {
         Summary {
-            command: String::new(),
-            outcome: String::new(),
-            facts: Vec::new(),
-            warnings: Vec::new(),
-            verdict: None,
-            blame: None,
-            advice: Vec::new(),
-            combined: None,
-            machine: Vec::new(),
-            failures: Failures::default(),
             slow: vec![(name.to_owned(), "50 %\n::error::x".to_owned())],
-            path: None,
-            steps: Vec::new(),
-            tests: (0, 0),
+            ..Summary::default()
         }
     }
 

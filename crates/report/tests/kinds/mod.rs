@@ -106,8 +106,9 @@ fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
         let columns = table(name).columns.iter();
         columns.map(|it| it.0).position(|it| it == column).unwrap()
     };
-    let int = |value: &dataset::Value| match value {
-        dataset::Value::Int(ns) => u64::try_from(ns.unwrap_or(0)).unwrap(),
+    let int = |value: &Option<dataset::Value>| match value {
+        Some(dataset::Value::Int(ns)) => u64::try_from(*ns).unwrap(),
+        None => 0,
         other => panic!("{other:?}"),
     };
     let run = COLUMNS.map(|column| {
@@ -116,7 +117,7 @@ fn told(analysis: &Analysis) -> Vec<(&'static str, Times)> {
     });
     let (kind, ns) = (at("path", "kind"), at("path", "ns"));
     let paths = table("path").rows.iter().map(|row| match &row[kind] {
-        dataset::Value::Text(Some(kind)) => (kind.as_str(), int(&row[ns])),
+        Some(dataset::Value::Text(kind)) => (kind.as_str(), int(&row[ns])),
         other => panic!("{other:?}"),
     });
     vec![

@@ -29,3 +29,19 @@ fn days_are_those_of_the_calendar() {
     assert_eq!(at(4_107_542_400), "2100-03-01");
     assert_eq!(day(u64::MAX), "2554-07-21");
 }
+
+/// As in JSON: of a trace without an end the rest is missing.
+#[test]
+fn the_losses_of_a_cut_trace_are_not_known() {
+    let analysis = tr_analyze::model::Analysis::default();
+    let place = Place::of(&analysis.meta, None, None);
+    let tables = tables(&analysis, &[], &place);
+    let runs = tables.iter().find(|it| it.name == MARKER).unwrap();
+    let columns = runs.columns.iter();
+    let value = |name: &str| {
+        let at = columns.clone().position(|it| it.0 == name).unwrap();
+        runs.rows[0][at].clone()
+    };
+    assert_eq!(value("incomplete"), Some(Value::Bool(true)));
+    assert_eq!(value("lost_events"), None);
+}

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::diff::machine::tests;
+use crate::diff::run::Proc;
 use crate::diff::run::{Figure, Figures};
 use crate::diff::Ask;
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use tr_analyze::model::ProcessIx;
 
 use super::*;
-use crate::diff::run::tests::beside;
+use crate::diff::run::tests::{analyzed, beside};
 
 #[test]
 fn a_step_beside_tasks_that_spin_has_little_of_what_it_wants() {
@@ -26,6 +26,23 @@ fn a_step_beside_tasks_that_spin_has_little_of_what_it_wants() {
     );
     // Nothing failed.
     assert!(!busy.told && busy.by.is_empty(), "{busy:?}");
+}
+
+/// In run queues while the step's own tasks have the CPUs, it is not on one.
+#[test]
+fn the_time_on_a_cpu_is_that_of_the_path() {
+    let world = tr_sim::scenario::make(8, 40);
+    let config = tr_sim::config::Config::new(world, 2, 2_000_000_000).all();
+    let (recording, _) = tr_sim::recording::Recording::record(&config);
+    let analysis = analyzed(&recording);
+    let sums = crate::facts::step_sums::sums(&analysis, &[]);
+    let mut queued = 0;
+    for sum in sums.values() {
+        let on_cpu = sum.spent.unwrap().of(tr_analyze::kinds::Kind::OnCpu);
+        assert!(sum.part(Part::Work) <= Some(on_cpu), "{sum:?}");
+        queued += sum.had.unwrap_or(0).saturating_sub(on_cpu);
+    }
+    assert!(queued > 0, "a step's tasks wait for each other");
 }
 
 fn step(kind: StepKind, status: u32) -> Step {

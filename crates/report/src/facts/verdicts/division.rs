@@ -16,7 +16,6 @@ use tr_format::counters::Counter;
 use tr_format::event::{Ktime, Reason};
 
 use crate::exit;
-use crate::facts::loads;
 use crate::facts::memory::evicts;
 use crate::facts::network::Host;
 use crate::facts::parts::{Part, PartTimes};
@@ -41,6 +40,8 @@ pub(super) struct Divided {
     pub(super) by: BTreeMap<(Part, String), u64>,
     /// Of `Other`, in uninterruptible waits.
     pub(super) blocked: u64,
+    /// Of `Work`, in run queues while the step's own tasks had the CPUs.
+    pub(super) queued: u64,
     /// Of `Disk`, for pages that were not in memory.
     pub(super) faults: u64,
     /// Of waits that a timer of the step's own ended: another thread of it had no CPU or waited for
@@ -49,6 +50,13 @@ pub(super) struct Divided {
 }
 
 impl Divided {
+    /// The parts, with all time in run queues apart from that on a CPU.
+    pub fn parts(&self) -> PartTimes {
+        let mut parts = self.times.clone();
+        parts.take(Part::Work, self.queued, Part::Own);
+        parts
+    }
+
     /// Who was waited for.
     pub fn by(&self, part: Part) -> Vec<(String, u64)> {
         let by = self.by.iter().filter(|((of, _), _)| *of == part);
@@ -206,8 +214,8 @@ impl<'a> Divider<'a> {
         let on_cpu = stretches.filter(|it| matches!(it.doing, Bucket::OnCpu(_)));
         let on_cpu = on_cpu.map(|it| it.length());
         let had = on_cpu.fold(0, u64::saturating_add).min(all);
-        let own = share(waited, had, all);
-        divided.times.take(Part::Own, own, Part::Work);
+        divided.queued = share(waited, had, all);
+        divided.times.take(Part::Own, divided.queued, Part::Work);
     }
 
     /// The waits for a CPU of a step's own critical path.
@@ -313,12 +321,8 @@ impl<'a> Divider<'a> {
 
     /// A wait for a CPU, by who had it.
     fn run_queue(&self, wait: Option<Wait>, ns: u64, divided: &mut Divided) {
-        let known = wait.zip(self.contention).map(|(wait, it)| it.divide(wait));
-        let known = known.unwrap_or_default();
-        divided.times.add(Part::Own, known.own);
-        divided.times.add(Part::Others, known.others);
-        let rest = ns.saturating_sub(known.own.saturating_add(known.others));
-        divided.times.add(Part::Nobody, rest);
+        let had = wait.zip(self.contention).map(|(wait, it)| it.divide(wait));
+        divided.times.add_run_queue(ns, had.unwrap_or_default());
     }
 
     /// A time until a timer: what another thread of the step did meanwhile explains it better, as of
@@ -435,18 +439,9 @@ impl<'a> Divider<'a> {
             return;
         };
         let span = (step.from, step.to);
-        let work = divided.times.get(Part::Work);
-        let run = loads::run_within(self.analysis, span, work).unwrap_or(work);
-        divided
-            .times
-            .take(Part::Work, work.saturating_sub(run), Part::Hypervisor);
         // Between two samples a quota may have throttled at any time; waits for an idle CPU tell when.
-        let (around, inside) = self.throttled(span);
-        let idle = around.min(divided.times.get(Part::Nobody));
-        divided.times.take(Part::Nobody, idle, Part::Quota);
-        divided
-            .times
-            .take(Part::Others, inside.saturating_sub(idle), Part::Quota);
+        let throttled = self.throttled(span);
+        divided.times.withhold(self.analysis, span, throttled);
         let memory = self.memory.get(&at).copied().unwrap_or_default();
         if memory.ns > 0 {
             // A task above `memory.high` is made to wait, too.
