@@ -2,14 +2,14 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use libtest_mimic::{Arguments, Failed};
 use serde_json::Value;
 
 mod common;
 
-use common::{int, lacks, list, why_not, TR};
+use common::{int, lacks, list, said, why_not, TR};
 
 fn main() {
     let args = Arguments::from_args();
@@ -21,7 +21,7 @@ fn main() {
         recorded("clang", lacks("clang++"), clang),
         recorded("ninja", lacks("ninja").or(lacks("cc")), ninja),
         recorded("cargo", lacks("cargo").or(lacks("cc")), cargo),
-        recorded("pytest", lacks_pytest(), pytest),
+        recorded("pytest", common::lacks_module("pytest"), pytest),
         common::trial("stored", None, stored),
         common::trial("junit_out", None, junit_out),
         common::trial("paths", None, paths),
@@ -29,14 +29,6 @@ fn main() {
         common::trial("hostile_names", None, hostile),
     ];
     libtest_mimic::run(&args, trials).exit();
-}
-
-fn lacks_pytest() -> Option<String> {
-    let found = Command::new("python3")
-        .args(["-c", "import pytest"])
-        .output();
-    let found = found.is_ok_and(|found| found.status.success());
-    (!found).then(|| "python3 has no pytest".to_owned())
 }
 
 fn fixtures() -> PathBuf {
@@ -105,10 +97,6 @@ fn scratch(name: &str) -> std::io::Result<PathBuf> {
 
 fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
     Ok(common::ensure(good, what)?)
-}
-
-fn said(out: &Output) -> String {
-    String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
 }
 
 /// The analysis of a trace with files: the steps, the files' numbers and standard error.
