@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use libtest_mimic::Arguments;
+use libtest_mimic::{Arguments, Trial};
 use serde_json::Value;
 use tr_sim::config::{Config, Follow};
 use tr_sim::scenario;
@@ -15,74 +15,47 @@ use tr_sim::scenario;
 use common::{ensure, lacks, python, target, trial, Failure, TR};
 
 fn main() {
-    let reason = trace_processor().err();
+    let reason = || trace_processor().err();
     let tests = vec![
-        trial(
-            "perfetto_has_the_analysis_of_builds",
-            reason.clone(),
-            || {
-                for trace in ["demo", "build", "signals"] {
-                    perfetto(trace, &[]).map_err(|e| format!("{trace}: {e}"))?;
-                }
-                Ok(())
-            },
-        ),
-        trial(
-            "perfetto_has_the_analysis_of_a_machine",
-            reason.clone(),
-            || perfetto("linux-6.12-all", &[]).map_err(|e| e.to_string().into()),
-        ),
-        trial("perfetto_has_the_chosen_processes", reason.clone(), || {
-            perfetto("build", &["--comm", "^cc1$"]).map_err(|e| e.to_string().into())
+        test("perfetto_has_the_analysis_of_builds", reason(), || {
+            ["demo", "build", "signals"].iter().try_for_each(|trace| {
+                perfetto(trace, &[]).map_err(|e| format!("{trace}: {e}").into())
+            })
         }),
-        trial("perfetto_has_steps_path_and_wakers", reason.clone(), || {
-            tracks().map_err(|e| e.to_string().into())
+        test("perfetto_has_the_analysis_of_a_machine", reason(), || {
+            perfetto("linux-6.12-all", &[])
         }),
-        trial("perfetto_has_the_span_alone", reason.clone(), || {
-            span().map_err(|e| e.to_string().into())
+        test("perfetto_has_the_chosen_processes", reason(), || {
+            perfetto("build", &["--comm", "^cc1$"])
         }),
-        trial("perfetto_merges_what_is_short", reason.clone(), || {
-            merged().map_err(|e| e.to_string().into())
-        }),
-        trial("a_large_recording_keeps_its_totals", None, || {
-            large().map_err(|e| e.to_string().into())
-        }),
-        trial("perfetto_has_a_flow_for_each_wakeup", reason, || {
-            flows().map_err(|e| e.to_string().into())
-        }),
-        trial("otlp_has_processes_and_steps", python().err(), || {
-            spans().map_err(|e| e.to_string().into())
-        }),
-        trial(
+        test("perfetto_has_steps_path_and_wakers", reason(), tracks),
+        test("perfetto_has_the_span_alone", reason(), span),
+        test("perfetto_merges_what_is_short", reason(), merged),
+        test("a_large_recording_keeps_its_totals", None, large),
+        test("perfetto_has_a_flow_for_each_wakeup", reason(), flows),
+        test("otlp_has_processes_and_steps", python().err(), spans),
+        test(
             "otlp_is_sent_again_to_a_busy_receiver",
             python().err(),
-            || sent().map_err(|e| e.to_string().into()),
+            sent,
         ),
-        trial("a_receiver_that_is_away_is_an_error", lacks("curl"), || {
-            away().map_err(|e| e.to_string().into())
-        }),
-        trial("otlp_follows_the_conventions", python().err(), || {
-            conventions().map_err(|e| e.to_string().into())
-        }),
-        trial(
+        test("a_receiver_that_is_away_is_an_error", lacks("curl"), away),
+        test("otlp_follows_the_conventions", python().err(), conventions),
+        test(
             "otlp_is_sent_where_variables_say",
             python().err().or(lacks("curl")),
-            || by_variables().map_err(|e| e.to_string().into()),
+            by_variables,
         ),
-        trial("otlp_continues_the_trace_around_it", None, || {
-            continued().map_err(|e| e.to_string().into())
-        }),
-        trial("stacks_have_all_of_the_time", None, || {
-            stacks().map_err(|e| e.to_string().into())
-        }),
-        trial("options_without_effect_are_refused", None, || {
-            refused().map_err(|e| e.to_string().into())
-        }),
-        trial("chrome_has_every_program", None, || {
-            chrome().map_err(|e| e.to_string().into())
-        }),
+        test("otlp_continues_the_trace_around_it", None, continued),
+        test("stacks_have_all_of_the_time", None, stacks),
+        test("options_without_effect_are_refused", None, refused),
+        test("chrome_has_every_program", None, chrome),
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit();
+}
+
+fn test(name: &str, reason: Option<String>, run: fn() -> Result<(), Failure>) -> Trial {
+    trial(name, reason, move || Ok(run()?))
 }
 
 fn fixture(trace: &str) -> String {

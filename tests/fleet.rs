@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::OnceLock;
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Trial};
 use serde_json::{json, Map, Value};
 use tr_sim::fleet::{FleetRun, Plant, BROKEN};
 
@@ -21,41 +21,36 @@ fn main() {
     let python = python().err();
     let spark = python.clone().or_else(no_spark);
     let tests = vec![
-        trial("the_runner_knows_every_column", None, || Ok(columns()?)),
-        trial("a_run_is_added_once", None, || Ok(once()?)),
-        trial("the_ci_system_tells_waits_and_legs", python.clone(), || {
-            Ok(told()?)
-        }),
-        trial("spans_of_other_tools_are_steps", None, || Ok(imported()?)),
-        trial("names_stay_inside_the_dataset", None, || Ok(hostile()?)),
-        trial("a_large_run_is_small", None, || Ok(small()?)),
+        test("the_runner_knows_every_column", None, columns),
+        test("a_run_is_added_once", None, once),
+        test("the_ci_system_tells_waits_and_legs", python.clone(), told),
+        test("spans_of_other_tools_are_steps", None, imported),
+        test("names_stay_inside_the_dataset", None, hostile),
+        test("a_large_run_is_small", None, small),
         without_limit(
             "planted_changes_are_found_and_named",
             python.clone(),
-            || Ok(planted()?),
+            planted,
         ),
-        trial("iceberg_and_delta_take_our_files", lakes(), || Ok(lake()?)),
-        without_limit("spark_gives_the_rows_of_duckdb", spark, || {
-            Ok(spark_equals()?)
-        }),
-        trial("texts_are_no_markup", python.clone(), || Ok(page()?)),
-        trial("files_that_do_not_belong_are_named", python.clone(), || {
-            Ok(damaged()?)
-        }),
-        trial(
+        test("iceberg_and_delta_take_our_files", lakes(), lake),
+        without_limit("spark_gives_the_rows_of_duckdb", spark, spark_equals),
+        test("texts_are_no_markup", python.clone(), page),
+        test(
+            "files_that_do_not_belong_are_named",
+            python.clone(),
+            damaged,
+        ),
+        test(
             "a_compacted_dataset_gives_the_same_answers",
             python.clone(),
-            || Ok(compacted()?),
+            compacted,
         ),
-        trial("the_code_is_accused_by_hosts_alone", python.clone(), || {
+        test("the_code_is_accused_by_hosts_alone", python.clone(), || {
             script("tests/verdict.py", &[])?;
-            script("tests/changes.py", &[])?;
-            Ok(())
+            script("tests/changes.py", &[]).map(drop)
         }),
-        trial("noise_is_no_change", python.clone(), || Ok(noise()?)),
-        trial("pages_alerts_and_the_gate_say_the_same", python, || {
-            Ok(published()?)
-        }),
+        test("noise_is_no_change", python.clone(), noise),
+        test("pages_alerts_and_the_gate_say_the_same", python, published),
     ];
     libtest_mimic::run(&Arguments::from_args(), tests).exit();
 }
@@ -88,11 +83,16 @@ fn lakes() -> Option<String> {
 }
 
 /// A test that takes minutes on a busy machine.
-fn without_limit(name: &str, reason: Option<String>, test: fn() -> Result<(), Failed>) -> Trial {
+fn without_limit(name: &str, reason: Option<String>, run: fn() -> Result<(), Failure>) -> Trial {
+    let test = move || Ok(run()?);
     match reason {
         None => Trial::test(name, test),
         Some(why) => Trial::test(format!("{name} (skipped: {why})"), test).with_ignored_flag(true),
     }
+}
+
+fn test(name: &str, reason: Option<String>, run: fn() -> Result<(), Failure>) -> Trial {
+    trial(name, reason, move || Ok(run()?))
 }
 
 fn root() -> &'static Path {

@@ -2,14 +2,14 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use libtest_mimic::{Arguments, Failed};
 use serde_json::Value;
 
 mod common;
 
-use common::{int, lacks, list, why_not, TR};
+use common::{int, lacks, list, said, why_not, TR};
 
 fn main() {
     let args = Arguments::from_args();
@@ -21,7 +21,7 @@ fn main() {
         recorded("clang", lacks("clang++"), clang),
         recorded("ninja", lacks("ninja").or(lacks("cc")), ninja),
         recorded("cargo", lacks("cargo").or(lacks("cc")), cargo),
-        recorded("pytest", lacks_pytest(), pytest),
+        recorded("pytest", common::lacks_module("pytest"), pytest),
         common::trial("stored", None, stored),
         common::trial("junit_out", None, junit_out),
         common::trial("paths", None, paths),
@@ -29,14 +29,6 @@ fn main() {
         common::trial("hostile_names", None, hostile),
     ];
     libtest_mimic::run(&args, trials).exit();
-}
-
-fn lacks_pytest() -> Option<String> {
-    let found = Command::new("python3")
-        .args(["-c", "import pytest"])
-        .output();
-    let found = found.is_ok_and(|found| found.status.success());
-    (!found).then(|| "python3 has no pytest".to_owned())
 }
 
 fn fixtures() -> PathBuf {
@@ -107,10 +99,6 @@ fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
     Ok(common::ensure(good, what)?)
 }
 
-fn said(out: &Output) -> String {
-    String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
-}
-
 /// The analysis of a trace with files: the steps, the files' numbers and standard error.
 struct Analyzed {
     steps: Vec<Value>,
@@ -173,6 +161,9 @@ fn all_placed(analyzed: &Analyzed, at_least: u64) -> Result<(), Failed> {
     ensure(spans == placed && spans >= at_least, || format!("{import}"))
 }
 
+/// Cargo rounds its times to hundredths of a second, ninja to thousandths.
+const GRAIN: u64 = 10_000_000;
+
 /// A step is inside another one, by its times and by the tree.
 fn inside(steps: &[Value], inner: &Value, outer: &Value) -> Result<(), Failed> {
     let times = |step: &Value| {
@@ -189,9 +180,8 @@ fn inside(steps: &[Value], inner: &Value, outer: &Value) -> Result<(), Failed> {
         around = parent.ok_or("no parent")?;
         is_below |= around == outer;
     }
-    ensure(is_below && start <= from && to <= end, || {
-        format!("{inner:#}\nis not inside of\n{outer:#}")
-    })
+    let good = is_below && start <= from + GRAIN && to <= end + GRAIN;
+    ensure(good, || format!("{inner:#}\nis not inside of\n{outer:#}"))
 }
 
 /// clang's spans are in the process that has its pid.

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 mod common;
 
-use common::{int, lacks, list, why_not, TR};
+use common::{int, lacks, lacks_module, list, said, why_not, TR};
 
 fn main() {
     let args = Arguments::from_args();
@@ -44,14 +44,6 @@ fn main() {
         trial("node_test", lacks("node"), node),
     ];
     libtest_mimic::run(&args, trials).exit();
-}
-
-fn lacks_module(name: &str) -> Option<String> {
-    let found = Command::new("python3")
-        .args(["-c", &format!("import {name}")])
-        .output();
-    let found = found.is_ok_and(|found| found.status.success());
-    (!found).then(|| format!("python3 has no {name}"))
 }
 
 fn root() -> &'static Path {
@@ -89,10 +81,6 @@ fn record(directory: &Path, command: &[&str]) -> Result<Output, Failed> {
     let left: Vec<_> = left.collect();
     ensure(left.is_empty(), || format!("left: {left:?}"))?;
     Ok(out)
-}
-
-fn said(out: &Output) -> String {
-    String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
 }
 
 fn steps(directory: &Path) -> Result<Vec<Value>, Failed> {

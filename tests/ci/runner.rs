@@ -10,6 +10,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use crate::common::said;
 use crate::common::{analyze, ensure, list, Failure, TR};
 use crate::forge::Forge;
 
@@ -158,10 +159,6 @@ impl Job {
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
         file
     }
-}
-
-pub fn said(out: &Output) -> String {
-    String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
 }
 
 /// The recording is whole, and has one `sleep` of this length.

@@ -6,7 +6,7 @@ pub mod schema;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
@@ -43,6 +43,19 @@ pub fn lacks(program: &str) -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
     (!found).then(|| format!("{program} is not installed"))
+}
+
+/// The reason to skip a test whose module of Python is not there.
+pub fn lacks_module(name: &str) -> Option<String> {
+    let import = format!("import {name}");
+    let found = Command::new("python3").args(["-c", &import]).output();
+    let found = found.is_ok_and(|found| found.status.success());
+    (!found).then(|| format!("python3 has no {name}"))
+}
+
+/// What a program has printed.
+pub fn said(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
 }
 
 /// Whether `make test-long` runs this: all rounds and cases; `make test` has one of each kind.
