@@ -51,7 +51,7 @@ impl<I: Ix, T> Arena<I, T> {
     }
 
     /// The number of items.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
 
@@ -59,6 +59,7 @@ impl<I: Ix, T> Arena<I, T> {
         (0..self.items.len()).map(I::new)
     }
 
+    /// The items, in the order of their indices.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.items.iter()
     }
