@@ -202,7 +202,7 @@ impl Map {
             if words == 0 || at + words >= self.len {
                 break;
             }
-            let is_sample = self.word(at + 2) as u32 == wire::LIFE_SAMPLE;
+            let is_sample = self.word(at + 2) as u32 == wire::Kind::LIFE_SAMPLE.0;
             let used = if is_sample {
                 size_of::<wire::Sample>() / size_of::<u64>()
             } else {

@@ -48,7 +48,8 @@ impl<I: Ix, T> Arena<I, T> {
         let _ = self.items.try_reserve_exact(items);
     }
 
-    pub fn len(&self) -> usize {
+    /// The number of items.
+    pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
 
@@ -56,6 +57,7 @@ impl<I: Ix, T> Arena<I, T> {
         (0..self.items.len()).map(I::new)
     }
 
+    /// The items, in the order of their indices.
     pub fn iter(&self) -> std::slice::Iter<'_, T> {
         self.items.iter()
     }

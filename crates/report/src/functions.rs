@@ -261,7 +261,7 @@ impl Functions {
                 let sums = self.by_reason().into_iter();
                 let sums =
                     sums.map(|(why, sum)| format!("{} {}", why.title(), units::time(sum.ns)));
-                style.items(&mut out, "for ", &sums.collect::<Vec<_>>(), " · ");
+                style.items(&mut out, "for ", sums);
             }
             let rows: Vec<&FunctionRow> =
                 self.rows.iter().filter(|row| row.doing == doing).collect();

@@ -236,7 +236,7 @@ impl Groups<'_> {
             let name = units::shorten(&group.name, room) + &pid;
             out.push('\n');
             style.painted(out, Paint::Bold, &name);
-            style.items(out, "", &hist.summary(self.what));
+            style.items(out, "", hist.summary(self.what));
             out.push_str(&hist.draw(style));
         }
     }

@@ -168,10 +168,10 @@ impl Summary {
             style.wrapped(&mut out, Paint::Plain, "        ", combined);
         }
         if let Some(path) = &self.path {
-            style.items(&mut out, &format!("{}: ", path.title), &path.words());
+            style.items(&mut out, &format!("{}: ", path.title), path.words());
         }
         if !self.steps.is_empty() {
-            style.items(&mut out, "Longest steps: ", &self.longest());
+            style.items(&mut out, "Longest steps: ", self.longest());
         }
         for (name, link) in links.named() {
             let _ = writeln!(out, "{name}: {}", escape::text(link.as_bytes()));

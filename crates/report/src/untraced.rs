@@ -59,8 +59,8 @@ pub fn text(analysis: &Analysis, file: &str, style: &Style) -> String {
     let mut out = String::new();
     let command = units::shorten(&who::recorded(&analysis.meta), style.width);
     let _ = writeln!(out, "{}", style.paint(Paint::Bold, &command));
-    style.items(&mut out, "", &facts(analysis));
-    style.items(&mut out, "", &origin(analysis, file));
+    style.items(&mut out, "", facts(analysis));
+    style.items(&mut out, "", origin(analysis, file));
     let reason = reason(analysis).unwrap_or_default();
     style.items(&mut out, "CI   ", Ci::new(&analysis.meta).words());
     out.push('\n');

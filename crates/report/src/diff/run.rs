@@ -167,19 +167,13 @@ impl Run {
         for ix in order {
             let process = analysis.process(ix);
             let path = on_path.as_ref().map(|path| path[ix]);
-            let wall = process.wall();
             place[ix] = Some(processes.len());
             processes.push(Proc {
                 parent: process.parent.and_then(|parent| place[parent]),
                 keys: keys(process, &cwd, &pids(analysis, process)),
                 program: label::program(process),
                 label: label::label(process),
-                figures: Figures::new(
-                    process.wall(),
-                    &process.times,
-                    process.max_rss,
-                    path.copied(),
-                ),
+                figures: Figures::new(process.wall(), &process.times, process.max_rss, path),
             });
         }
         let root = critical_path::root(analysis).ok();

@@ -492,7 +492,7 @@ impl<'a> Finder<'a> {
     }
 
     fn leads(&self, ix: ProcessIx) -> bool {
-        self.leads.get(ix.0 as usize) == Some(&true)
+        self.leads[ix]
     }
 
     /// Whether a process is a build tool or a test runner whose output another process read to its end, in a shell

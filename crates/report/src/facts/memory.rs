@@ -1,9 +1,10 @@
 //! The memory of processes, and their waits for it.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use tr_analyze::memory::{killed, waits, MemoryKind};
-use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::model::{Analysis, Process, ThreadIx};
 use tr_format::counters::{Counter, Counters};
 use tr_format::event::Ktime;
 use tr_format::meta::Extra;

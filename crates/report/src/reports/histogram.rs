@@ -49,7 +49,7 @@ impl Report for Histogram<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
         let lead = "Slices on a CPU   ";
-        style.items(&mut out, lead, &self.all.summary("slices"));
+        style.items(&mut out, lead, self.all.summary("slices"));
         let ask = self.groups.view.ask;
         if ask.by.is_none() {
             out.push_str(&self.all.draw(style));

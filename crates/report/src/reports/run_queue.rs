@@ -188,7 +188,7 @@ impl Report for RunQueue<'_> {
             Some(cpu) => format!("Run-queue waits that ended on CPU {}   ", cpu.0),
             None => "Run-queue waits   ".into(),
         };
-        style.items(&mut out, &on, &self.all.summary("waits"));
+        style.items(&mut out, &on, self.all.summary("waits"));
         out.push_str(&self.all.draw(style));
         if let Some(wanted) = &self.wanted {
             out.push('\n');

@@ -212,7 +212,7 @@ fn trace(out: &mut String, view: &View, style: &Style) {
     }
     // BPF's facts are the kernel's own: nothing is to be said of them.
     if analysis.meta.origin.is_some() {
-        style.items(out, "Recorded   ", &recorded(analysis));
+        style.items(out, "Recorded   ", recorded(analysis));
     }
     style.items(out, "CI   ", Ci::new(meta).words());
 }

@@ -9,7 +9,6 @@ use tr_format::event::{self, Ktime, Point};
 
 use super::rules::Mark;
 use super::StepKind;
-use crate::ancestors::down;
 
 /// A span that marks begin and end, or a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
