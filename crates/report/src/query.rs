@@ -1,5 +1,6 @@
 //! Filters, sort orders and groups of processes.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
@@ -335,12 +336,14 @@ pub fn first_rows(
 ) -> (Vec<GroupRow>, usize) {
     let mut rows: Vec<GroupRow> = match by {
         By::Process => {
-            let named = |ix: &ProcessIx| {
-                let process = analysis.process(*ix);
+            let named = |ix: ProcessIx| {
+                let process = analysis.process(ix);
                 of_process(analysis, process, label::label(process))
             };
-            let first = sorted(analysis, processes, sort, most);
-            return (first.iter().map(named).collect(), processes.len());
+            let name = |ix| label::label(analysis.process(ix));
+            let by_name = |a, b| name(a).cmp(&name(b));
+            let first = first_places(analysis, processes, sort, most, by_name);
+            return (first.into_iter().map(named).collect(), processes.len());
         }
         By::Thread => {
             let chosen = processes.iter().map(|ix| analysis.process(*ix));
@@ -390,16 +393,32 @@ pub fn sorted(
     sort: Sort,
     most: usize,
 ) -> Vec<ProcessIx> {
+    first_places(analysis, processes, sort, most, |_, _| Ordering::Equal)
+}
+
+/// The same; `name` decides between equal rows.
+fn first_places(
+    analysis: &Analysis,
+    processes: &[ProcessIx],
+    sort: Sort,
+    most: usize,
+    name: impl Fn(ProcessIx, ProcessIx) -> Ordering,
+) -> Vec<ProcessIx> {
+    type Place = (Key, usize, ProcessIx);
     let keyed = |(nth, ix): (usize, &ProcessIx)| {
         let row = of_process(analysis, analysis.process(*ix), String::new());
         (key(sort, &row), nth, *ix)
     };
-    let mut places: Vec<(Key, usize, ProcessIx)> =
-        processes.iter().enumerate().map(keyed).collect();
+    let mut places: Vec<Place> = processes.iter().enumerate().map(keyed).collect();
+    let order = |(a, nth, at): &Place, (b, other, bt): &Place| {
+        let names = || name(*at, *bt);
+        a.cmp(b).then_with(names).then_with(|| nth.cmp(other))
+    };
     if most < places.len() {
-        places.select_nth_unstable(most);
+        places.select_nth_unstable_by(most, order);
         places.truncate(most);
     }
+    places.sort_unstable_by(order);
     places.into_iter().map(|(.., ix)| ix).collect()
 }
 

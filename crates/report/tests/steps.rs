@@ -192,7 +192,6 @@ target make all 0-900
     assert_eq!(rows, want);
 }
 
-/// The runner of GitHub gives each script a random name: the first program in it names the step.
 /// A daemon that a step starts lives on: what it and its children do after that is no work of the step.
 #[test]
 fn a_daemon_outlives_the_step_that_started_it() {
@@ -211,7 +210,7 @@ fn a_daemon_outlives_the_step_that_started_it() {
     let in_step = |thread, time| steps.at(ThreadIx(thread), Ktime(time));
     assert_eq!(in_step(2, 299), Some(1));
     assert_eq!(in_step(2, 300), Some(0));
-    let of = |process| steps.of_process(&analysis, process);
+    let of = |process| steps.of_process(&analysis, ProcessIx(process));
     assert_eq!((of(2), of(3), of(4)), (Some(0), Some(1), Some(0)));
 }
 
