@@ -6,6 +6,7 @@ use crate::meta::{
     Cost, EndReason, Extra, Facts, Known, Machine, Method, Missing, Options, Origin, Scope,
     StateName, Usage,
 };
+use crate::tally::{Suspend, Tally};
 
 fn full() -> Metadata {
     Metadata {

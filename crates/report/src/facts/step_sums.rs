@@ -32,6 +32,8 @@ pub struct StepSum {
     pub path: Option<u64>,
     /// The wall time by part; `None`: not known of one of them.
     pub parts: Option<PartTimes>,
+    /// Of `Work` of these, in run queues while the step's own tasks had the CPUs.
+    pub queued: u64,
     /// So many failed or were slow, and were held back.
     pub held_back: Option<u64>,
     /// What held back the first of those, with the evidence.
@@ -56,8 +58,11 @@ impl StepSum {
         }
     }
 
+    /// A part, with all time in run queues apart from that on a CPU.
     pub fn part(&self, part: Part) -> Option<u64> {
-        Some(self.parts.as_ref()?.get(part))
+        let mut parts = self.parts.clone()?;
+        parts.take(Part::Work, self.queued, Part::Own);
+        Some(parts.get(part))
     }
 }
 
@@ -91,6 +96,8 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
         });
         add(&mut sum.path, Some(times.on_path));
         let figures = verdicts.figures(at);
+        let queued = figures.map_or(0, |it| it.queued);
+        sum.queued = sum.queued.saturating_add(queued);
         sum.parts = sum.parts.take().zip(figures).map(|(mut sum, more)| {
             sum.add_all(&more.parts);
             sum

@@ -51,8 +51,10 @@ pub struct Verdict {
     pub wall: u64,
     /// The median of the share of its `wanted` time that the suite's other tests had, in percent.
     pub median: Option<u64>,
-    /// All parts of the wall time, in ns: `Work` is the time on a CPU alone.
+    /// All parts of the wall time, in ns.
     pub parts: PartTimes,
+    /// Of `Work`, in run queues while the step's own tasks had the CPUs.
+    pub queued: u64,
     /// Who had the CPUs, or was waited for, by name with their times in ns.
     pub by: Vec<(String, u64)>,
     /// It failed or was slow, and that was not its own work or sleep.
@@ -204,7 +206,8 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
         ns,
         wall,
         median,
-        parts: divided.parts(),
+        parts: divided.times.clone(),
+        queued: divided.queued,
         by: Vec::new(),
         told: false,
     };

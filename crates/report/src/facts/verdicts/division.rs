@@ -50,13 +50,6 @@ pub(super) struct Divided {
 }
 
 impl Divided {
-    /// The parts, with all time in run queues apart from that on a CPU.
-    pub fn parts(&self) -> PartTimes {
-        let mut parts = self.times.clone();
-        parts.take(Part::Work, self.queued, Part::Own);
-        parts
-    }
-
     /// Who was waited for.
     pub fn by(&self, part: Part) -> Vec<(String, u64)> {
         let by = self.by.iter().filter(|((of, _), _)| *of == part);
