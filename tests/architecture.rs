@@ -210,7 +210,7 @@ fn a_report_is_in_five_files() {
         assert!(value.is_some() || document, "{}", kind.name());
     }
     // Beside a stream, which is another form of a series, and the rows of --by.
-    let known = ["series::Series", "ci_tracer", "top"];
+    let known = ["series::Series", "ci_tracer", "top::Top"];
     let mut others = Vec::new();
     for dir in ["src", "crates/report/src"] {
         files(&root().join(dir), &mut others);
