@@ -57,15 +57,15 @@ impl WaitedDisks {
 
 #[derive(Debug, Default)]
 pub(crate) struct Disks {
-    disks: Vec<(Ktime, TaskIx, Option<Disk>)>,
-    files: Vec<(Ktime, TaskIx, Option<Arc<[u8]>>)>,
+    disks: Told<Disk>,
+    files: Told<Arc<[u8]>>,
     unknown: Vec<(Ktime, Ktime)>,
 }
 
-fn by_thread<T>(
-    all: Vec<(Ktime, TaskIx, Option<T>)>,
-    thread: impl Fn(TaskIx) -> Option<ThreadIx>,
-) -> Changes<T> {
+/// The same of all tasks, in the order of time.
+type Told<T> = Vec<(Ktime, TaskIx, Option<T>)>;
+
+fn by_thread<T>(all: Told<T>, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> Changes<T> {
     let mut changes = Changes::new();
     for (time, task, of) in all {
         if let Some(thread) = thread(task) {

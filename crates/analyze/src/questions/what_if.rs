@@ -169,7 +169,7 @@ pub fn limits(
     let cpus = analysis.cpus_of_build().max(1);
     // The clocks of the path's end.
     let ends = replay.scenarios.iter().map(|it| it.clocks[path.thread]);
-    let free = ends.clone().zip(free).map(|(clock, group)| {
+    let free = ends.zip(free).map(|(clock, group)| {
         // The least time that the CPUs need for the rest of the work.
         let own = needed.get(*group as usize).copied().unwrap_or(0);
         let rest = work.saturating_sub(own).div_ceil(cpus);
@@ -181,11 +181,12 @@ pub fn limits(
             decides: clock.longest_stay(),
         }
     });
-    let slots = ends.last().filter(|_| replay.waited_for_slot);
+    let slots = replay.scenarios.last();
+    let slots = slots.filter(|_| replay.waited_for_slot);
     let recorded = replay.recorded[path.thread];
     Ok(Limits {
         recorded: recorded.same_waits,
-        more_slots: slots.map(|clock| clock.same_waits),
+        more_slots: slots.map(|it| it.clocks[path.thread].same_waits),
         span: recorded.no_waits,
         work,
         cpus,
