@@ -83,7 +83,7 @@ enum Sent {
 pub struct Tally {
     pub written: Written,
     pub processes: u64,
-    /// The first [`LOSSES`] losses: stream, count, first and last time.
+    /// The first `LOSSES` losses: stream, count, first and last time.
     pub lost: Vec<LifeEvent>,
     /// The number of all losses.
     pub losses: u64,
