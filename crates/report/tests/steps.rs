@@ -192,28 +192,7 @@ target make all 0-900
     assert_eq!(rows, want);
 }
 
-/// A daemon that a step starts lives on: what it and its children do after that is no work of the step.
-#[test]
-fn a_daemon_outlives_the_step_that_started_it() {
-    let analysis = built(&[
-        (None, 0, 900, &[(0, "make all")]),
-        (Some(0), 10, 300, &[(11, "meson setup build")]),
-        (Some(1), 20, 890, &[(21, "sccache")]),
-        (Some(2), 200, 250, &[(201, "cat x")]),
-        (Some(2), 400, 500, &[(401, "cc1 -quiet a.c -o a.s")]),
-    ]);
-    assert_eq!(
-        tree(&analysis),
-        "target make all 0-900\n  target meson setup 11-300\n"
-    );
-    let steps = Steps::new(&analysis);
-    let in_step = |thread, time| steps.at(ThreadIx(thread), Ktime(time));
-    assert_eq!(in_step(2, 299), Some(1));
-    assert_eq!(in_step(2, 300), Some(0));
-    let of = |process| steps.of_process(&analysis, ProcessIx(process));
-    assert_eq!((of(2), of(3), of(4)), (Some(0), Some(1), Some(0)));
-}
-
+/// The runner of GitHub gives each script a random name: the first program in it names the step.
 #[test]
 fn a_script_is_named_after_its_first_program() {
     let analysis = built(&[

@@ -120,25 +120,9 @@ impl Build<'_> {
         }
     }
 
-    /// Sets a thread's steps. What it does after the end of one, such as a daemon that the step started, is the work of
-    /// the step around that.
     fn set(&mut self, thread: ThreadIx, since: Vec<Since>) {
-        let end = self.analysis.thread(thread).end;
-        let ends = since.iter().skip(1).map(|(time, _)| *time).chain([end]);
-        let mut cut = Vec::with_capacity(since.len());
-        for ((mut from, mut step), to) in since.iter().copied().zip(ends) {
-            let of = |step: Option<StepIx>| self.list.get(step?);
-            while let Some(ended) = of(step).filter(|it| it.to < to) {
-                if from < ended.to {
-                    cut.push((from, step));
-                    from = ended.to;
-                }
-                step = ended.parent;
-            }
-            cut.push((from, step));
-        }
         if let Some(threads) = self.threads.get_mut(thread.0 as usize) {
-            *threads = cut;
+            *threads = since;
         }
     }
 
