@@ -6,6 +6,7 @@ use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
 use crate::allowed;
 use crate::arena::{Arena, Ix};
 use crate::collect::network::Online;
+use crate::collect::Collectors;
 use crate::containers;
 use crate::model::{
     Analysis, Basis, ByKernel, Causes, Process, ProcessIx, Switches, Thread, ThreadIx, Times,
@@ -34,6 +35,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let anomalies = std::mem::take(&mut tracker.anomalies);
     analysis.quality.anomalies = anomalies.into_iter().collect();
     let collected = std::mem::take(&mut tracker.collectors);
+    analysis.quality.anomalies.extend(left_out(&collected));
     let cgroups = collected.cgroups.into_iter();
     analysis.cgroups = cgroups.filter(|(id, _)| *id != CgroupId(0)).collect();
 
@@ -48,26 +50,6 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
             thread_of(task, *process, (end, basis), thread_ix)
         })
         .collect();
-    let beyond = [
-        (
-            "TCP connections beyond the analysis's limit",
-            collected.connections.left_out,
-        ),
-        (
-            "DNS queries beyond the analysis's limit",
-            collected.lookups.left_out,
-        ),
-        (
-            "system calls beyond the analysis's limit",
-            collected.calls.left_out,
-        ),
-        (
-            "samples of stacks beyond the analysis's limit",
-            collected.stacks.left_out,
-        ),
-    ];
-    let beyond = beyond.into_iter().filter(|(_, count)| *count > 0);
-    analysis.quality.anomalies.extend(beyond);
     analysis.quality.degraded = collected.degraded;
     analysis.marks = collected.marks;
     analysis.counters = collected.counters;
@@ -102,6 +84,29 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
         let what = "times that add up to more than 584 years (the trace is damaged)";
         analysis.quality.anomalies.push((what, 1));
     }
+}
+
+/// What was beyond a limit, and how often.
+fn left_out(collected: &Collectors) -> impl Iterator<Item = (&'static str, u64)> {
+    let beyond = [
+        (
+            "TCP connections beyond the analysis's limit",
+            collected.connections.left_out,
+        ),
+        (
+            "DNS queries beyond the analysis's limit",
+            collected.lookups.left_out,
+        ),
+        (
+            "system calls beyond the analysis's limit",
+            collected.calls.left_out,
+        ),
+        (
+            "samples of stacks beyond the analysis's limit",
+            collected.stacks.left_out,
+        ),
+    ];
+    beyond.into_iter().filter(|(_, count)| *count > 0)
 }
 
 /// What the threads did over time.

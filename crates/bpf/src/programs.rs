@@ -458,13 +458,9 @@ fn open<'a>(
             "waits" | "make_room" => stacks.is_some_and(|it| it.wait_least > 0),
             _ => true,
         };
-        let never = match settings.light {
-            true => Recordings::Full,
-            false => Recordings::Light,
-        };
-        let part = match TRACEPOINTS.iter().find(|it| it.name == tracepoint) {
-            Some(it) => it.of != never && it.extra.is_none_or(|fact| kernel.extras.has(fact)),
-            None => kind == "iter" || !settings.light,
+        let part = match kind {
+            "iter" => true,
+            _ => has_tracepoint(kernel, settings.light, tracepoint),
         };
         program.set_autoload(wanted && asked && needs && part);
     }
@@ -510,6 +506,18 @@ fn open<'a>(
     let calls = settings.syscalls && !raw && kernel.extras.has(Extras::CALLS);
     size_maps(&mut skel, settings, large, (calls, stacks)).map_err(failed(action))?;
     Ok(skel)
+}
+
+/// Whether the kernel has this tracepoint, and such a recording asks for it.
+fn has_tracepoint(kernel: &Kernel, light: bool, tracepoint: &str) -> bool {
+    let never = match light {
+        true => Recordings::Full,
+        false => Recordings::Light,
+    };
+    match TRACEPOINTS.iter().find(|it| it.name == tracepoint) {
+        Some(it) => it.of != never && it.extra.is_none_or(|fact| kernel.extras.has(fact)),
+        None => !light,
+    }
 }
 
 /// Creates the maps that are needed, at their sizes: `calls` and `stacks` are recorded.

@@ -324,6 +324,22 @@ fn texts<'a>(args: impl IntoIterator<Item = &'a &'a [u8]>) -> Vec<String> {
     args.into_iter().map(|arg| escape::text(arg)).collect()
 }
 
+/// A program with its first argument if that is a known command, and otherwise with the other name; `None`: it only
+/// says something.
+fn command(name: &str, rest: &[&[u8]], (known, other): (&str, &str), ask: Ask) -> Option<Said> {
+    let (first, after) = rest.split_first()?;
+    if has(known, first) {
+        return Some(Said {
+            program: format!("{name} {}", escape::text(first)),
+            what: ask.what(|| texts(after)),
+        });
+    }
+    (!has("--internal --version --help -h", first)).then(|| Said {
+        program: format!("{name} {other}"),
+        what: ask.what(|| texts(rest)),
+    })
+}
+
 /// Reads a command line; `nested` is the number of interpreters before it.
 fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
     let (first, rest) = match args.split_first() {
@@ -397,17 +413,9 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
             },
             None => all(),
         },
-        Some(Tool::Commands(known, other)) => match rest.split_first() {
-            Some((first, after)) if has(known, first) => Said {
-                program: format!("{name} {}", escape::text(first)),
-                what: ask.what(|| texts(after)),
-            },
-            Some((first, _)) if !has("--internal --version --help -h", first) => Said {
-                program: format!("{name} {other}"),
-                what: ask.what(|| texts(rest)),
-            },
-            _ => all(),
-        },
+        Some(Tool::Commands(known, other)) => {
+            command(&name, rest, (known, other), ask).unwrap_or_else(all)
+        }
         Some(Tool::Interpreter(script)) => interpreted(&name, rest, &script, nested, ask),
         None => all(),
     }

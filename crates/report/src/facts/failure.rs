@@ -337,7 +337,6 @@ impl<'a> Finder<'a> {
     }
 
     fn all(&self, failed: &[ProcessIx], judged: &Judged<'_>) -> Failures {
-        let steps = &judged.steps;
         let chosen: BTreeSet<ProcessIx> = failed.iter().copied().gather();
         let mut chain: Vec<ProcessIx> = self
             .chain(self.root)
@@ -385,22 +384,8 @@ impl<'a> Finder<'a> {
             Some(cause) if self.runs_others(*cause) => Rank::Cause,
             _ => Rank::Test,
         };
-        for at in &self.tests.failed {
-            let Some(step) = steps.list().get(*at) else {
-                continue;
-            };
-            let reported = step.result.is_some();
-            let ix = step.process.filter(|_| !reported);
-            let is_chosen = step.process.is_none_or(|ix| {
-                let chosen = reported
-                    || step.status != self.analysis.process(ix).status
-                    || chosen.contains(&ix);
-                self.sure.own.has(ix) && chosen
-            });
-            if is_chosen && !ix.is_some_and(is_told) {
-                found.push((test, self.step(*at, step)));
-            }
-        }
+        let tests = self.failed_tests(judged, &chosen, is_told);
+        found.extend(tests.into_iter().map(|it| (test, it)));
         found.extend(self.cause(&chain).map(|cause| (Rank::Command, cause)));
         let hidden = hidden.iter().filter_map(|it| self.cause(it));
         found.extend(hidden.map(|cause| (Rank::Reason, cause)));
@@ -418,6 +403,33 @@ impl<'a> Finder<'a> {
             unclear: unclear.len(),
             calm,
         }
+    }
+
+    /// The failed tests of chosen processes that have no line by their process.
+    fn failed_tests(
+        &self,
+        judged: &Judged<'_>,
+        chosen: &BTreeSet<ProcessIx>,
+        is_told: impl Fn(ProcessIx) -> bool,
+    ) -> Vec<Failed> {
+        let mut tests = Vec::new();
+        for at in &self.tests.failed {
+            let Some(step) = judged.steps.list().get(*at) else {
+                continue;
+            };
+            let reported = step.result.is_some();
+            let ix = step.process.filter(|_| !reported);
+            let is_chosen = step.process.is_none_or(|ix| {
+                let chosen = reported
+                    || step.status != self.analysis.process(ix).status
+                    || chosen.contains(&ix);
+                self.sure.own.has(ix) && chosen
+            });
+            if is_chosen && !ix.is_some_and(&is_told) {
+                tests.push(self.step(*at, step));
+            }
+        }
+        tests
     }
 
     /// The failures that a pipeline hid (`make | tee log`) from COMMAND, which succeeded: each from what explains it up to
