@@ -6,7 +6,6 @@ use tr_analyze::model::Process;
 use tr_analyze::status::{self, KILL};
 use tr_format::event::Argv;
 
-use super::failure::ran;
 use crate::{exit, label};
 
 /// Whether a process is `timeout`, and ended what it ran. It exits with a status of its own then; but where it sends
@@ -18,6 +17,14 @@ pub(crate) fn timed_out(process: &Process) -> bool {
     let late = || limit(&process.argv).is_some_and(|it| u128::from(ran(process)) >= it.as_nanos());
     process.status.is_some_and(status::is_timeout)
         || exit::killed_by(process.status) == Some(KILL) && late()
+}
+
+/// How long a process's last program ran, in ns: from the process's start, where it is the only one.
+pub(crate) fn ran(process: &Process) -> u64 {
+    match &*process.execs {
+        [] | [_] => process.wall(),
+        [.., last] => process.end.since(last.start),
+    }
 }
 
 /// The time that `timeout` was told.

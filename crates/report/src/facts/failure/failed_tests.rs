@@ -1,0 +1,83 @@
+//! Steps that are failed tests.
+
+use std::collections::HashSet;
+
+use tr_analyze::arena::Arena;
+use tr_analyze::model::{Analysis, ProcessIx};
+use tr_analyze::tools::Role;
+
+use super::passes::{fails, role};
+use crate::ancestors::down;
+use crate::steps::{Step, StepIx, StepKind, Steps};
+
+/// The steps that are failed tests.
+pub(super) struct Tests {
+    /// The failed tests without another failed one inside them, by their numbers.
+    pub(super) failed: Vec<StepIx>,
+    /// The processes whose execution is a failed test.
+    pub(super) is_failed: HashSet<ProcessIx>,
+    /// Those inside a test that did not fail, or below a configuration that succeeded.
+    pub(super) is_asked: HashSet<ProcessIx>,
+    /// Those inside a test.
+    pub(super) is_within: HashSet<ProcessIx>,
+}
+
+impl Tests {
+    pub(super) fn new(analysis: &Analysis, steps: &Steps) -> Tests {
+        let list = steps.list();
+        let is_test = |step: &Step| step.kind == StepKind::Test;
+        let passed = |step: &Step| is_test(step) && step.ended && !step.failed();
+        let (mut has_inner, mut asked, mut within) =
+            (HashSet::new(), HashSet::new(), HashSet::new());
+        let mut failed: Vec<StepIx> = Vec::new();
+        let expected = expected(analysis);
+        for (at, step) in list.iter().enumerate() {
+            // Parents come first.
+            let above = |of: &HashSet<StepIx>| step.parent.is_some_and(|it| of.contains(&it));
+            let around = above(&asked);
+            asked.extend(Some(at).filter(|_| around || passed(step)));
+            let inside = above(&within) || is_test(step);
+            within.extend(Some(at).filter(|_| inside));
+            // One that a program reports is as it says.
+            let tolerated = around || step.process.is_some_and(|ix| expected[ix]);
+            let counts = step.failed() && (!tolerated || step.result.is_some());
+            if counts && (is_test(step) || step.result.is_some()) {
+                failed.push(at);
+                has_inner.extend(steps.around(step.parent));
+            }
+        }
+        let is_failed = failed.iter().filter_map(|at| list.get(*at)?.process);
+        let is_failed = is_failed.collect();
+        let below = down(analysis, |ix, above: Option<&bool>| {
+            let process = analysis.process(ix);
+            let configures = role(process) == Some(Role::Configure);
+            above == Some(&true) || configures && !fails(process)
+        });
+        let is_in = |ix: &ProcessIx, of: &HashSet<StepIx>| {
+            let step = steps.of_process(analysis, *ix);
+            step.is_some_and(|step| of.contains(&step))
+        };
+        let all = || analysis.process_ids();
+        failed.retain(|at| !has_inner.contains(at));
+        Tests {
+            failed,
+            is_failed,
+            is_asked: all().filter(|ix| is_in(ix, &asked) || below[*ix]).collect(),
+            is_within: all().filter(|ix| is_in(ix, &within)).collect(),
+        }
+    }
+}
+
+/// For each process whether the test runner above it passed: a test that failed there was to fail (`WILL_FAIL` of
+/// ctest, `should_fail` of meson), or has passed since.
+pub(super) fn expected(analysis: &Analysis) -> Arena<ProcessIx, bool> {
+    let passes = down(analysis, |ix, above: Option<&bool>| {
+        let process = analysis.process(ix);
+        match role(process) {
+            Some(Role::Tests) => process.status == Some(0),
+            _ => above == Some(&true),
+        }
+    });
+    let parents = analysis.processes.iter().map(|it| it.parent);
+    parents.map(|ix| ix.is_some_and(|ix| passes[ix])).collect()
+}
