@@ -40,7 +40,7 @@ pub use crate::collect::{disks, dns, outside, stacks, syscalls, workers};
 pub use crate::model::Analysis;
 pub use crate::questions::{
     awaited, contention, critical_path, jobs, killed, load, machine, own, parallelism, programs,
-    schedule, waits, what_if,
+    schedule, stopped, waits, what_if,
 };
 pub use crate::reading::{analyze_watched, Watch};
 pub use crate::share::share;

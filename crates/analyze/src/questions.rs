@@ -14,5 +14,6 @@ pub mod parallelism;
 pub mod programs;
 pub mod schedule;
 pub(crate) mod shortage;
+pub mod stopped;
 pub mod waits;
 pub mod what_if;

@@ -6,11 +6,12 @@
 use tr_format::event::{Ktime, Reason};
 
 use super::graph::Graph;
+use super::stopped::last_wait;
 use crate::model::{Analysis, Process, ProcessIx, ThreadIx};
 use crate::status::{ended_by, failed, is_for, killed_by, Purpose, ALARM};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
 
-/// The most stretches between such a wait and the thread's end, and between a time-out and its signal.
+/// The most stretches between such a wait and the thread's end.
 const NEAR: usize = 64;
 
 /// The most processes among which the one is sought that worked.
@@ -183,12 +184,7 @@ impl Graph<'_> {
 
     /// A task's last wait was for a child or a signal, and its timer ended it.
     fn timed_out(&self, task: ThreadIx, at: Ktime) -> bool {
-        let Some(number) = self.timeline.number_before(task, at) else {
-            return false;
-        };
-        let before = (number.saturating_sub(NEAR)..=number).rev();
-        let mut before = before.filter_map(|it| self.timeline.get(task, it));
-        let wait = before.find(|it| matches!(it.doing, Bucket::Wait(_)));
+        let wait = last_wait(self.timeline, task, at);
         wait.is_some_and(|it| {
             (is_for_child(&it) || it.reason == Reason::Poll) && it.waker() == Actor::Interrupt
         })

@@ -1,0 +1,181 @@
+//! The process that ended another one by a signal, and whether it did so because that took too long.
+//!
+//! No event shows a signal's sender. But a signal wakes a process that waits, and the recording has the task
+//! that woke it. Of a process that ran when the signal came, the sender is not known.
+
+use tr_format::event::{Ktime, Reason};
+
+use crate::model::{Analysis, ProcessIx, ThreadIx};
+use crate::status::killed_by;
+use crate::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
+
+/// The most stretches of a thread that are looked at before a moment.
+const NEAR: usize = 64;
+
+/// The most threads of a process that are looked at.
+const THREADS: usize = 64;
+
+/// A thread that a signal kills works for at most this long before it begins to exit, in ns.
+const PROMPT: u64 = 100_000;
+
+/// A thread that has worked for longer than this since it was woken, in ns, was woken for its work.
+const WORKED: u64 = 20_000_000;
+
+/// A program that looks again and again whether a process has ended sleeps so often at least, and for at most this
+/// long each, in ns.
+const LOOKS: usize = 5;
+const NAP: u64 = 100_000_000;
+
+/// The sender of the signal that killed a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sender {
+    pub process: ProcessIx,
+    /// The signal is the only reason for which this process can have woken the other one in that moment.
+    pub is_proven: bool,
+    /// The sender sent the signal after a time-out.
+    pub time_out: TimeOut,
+}
+
+/// Whether a time-out preceded a signal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeOut {
+    /// Nothing shows one.
+    No,
+    /// The sender waited for many things, or looked again and again, until a timer ended that.
+    Perhaps,
+    /// The sender waited for its child until a timer ended the wait.
+    Proven,
+}
+
+/// The sender of the signal that killed a process; `None` if no signal did, or if the recording does not show who sent it.
+pub fn sender(analysis: &Analysis, process: ProcessIx) -> Option<Sender> {
+    let timeline = analysis.timeline.as_ref()?;
+    let process = analysis.process(process);
+    killed_by(process.status)?;
+    let threads = process.threads.iter().copied().take(THREADS);
+    threads
+        .filter_map(|thread| woken_to_exit(analysis, timeline, thread))
+        .max_by_key(|sender| sender.is_proven)
+}
+
+/// The sender of the signal by which a thread was woken for the last time, if it did not work afterwards.
+fn woken_to_exit(analysis: &Analysis, timeline: &Timeline, ix: ThreadIx) -> Option<Sender> {
+    let thread = analysis.thread(ix);
+    let end = thread.exited.unwrap_or(thread.end);
+    let mut worked = 0u64;
+    for stretch in backwards(timeline, ix, end) {
+        match stretch.doing {
+            Bucket::OnCpu(_) => {
+                let to = stretch.to.min(end);
+                worked = worked.saturating_add(to.since(stretch.from.min(to)));
+            }
+            Bucket::RunQueue { .. } => {}
+            Bucket::Unknown => return None,
+            // A debugger ends the stop of what it traces, whoever sent the signal.
+            Bucket::Wait(wait) if wait != Wait::Sleep => return None,
+            Bucket::Wait(_) => {
+                let Actor::Thread(by) = stretch.waker() else {
+                    return None;
+                };
+                let sender = analysis.thread(by);
+                // A process that ends wakes its parent, and the readers of its pipes.
+                let ends = sender.exited.is_some_and(|exited| exited <= stretch.to);
+                if ends || sender.process == thread.process || worked > WORKED {
+                    return None;
+                }
+                let by_signal = matches!(
+                    stretch.reason,
+                    Reason::Child | Reason::Signal | Reason::Timer
+                );
+                return Some(Sender {
+                    process: sender.process,
+                    is_proven: by_signal || worked <= PROMPT,
+                    time_out: time_out(timeline, by, stretch.to),
+                });
+            }
+        }
+    }
+    None
+}
+
+/// Whether a process can have sent the signal that killed another one: it ran while the signal can have come. A task
+/// that runs or waits for a CPU has taken all earlier ones.
+pub fn may_have_sent(analysis: &Analysis, killed: ProcessIx, by: ProcessIx) -> bool {
+    let Some(timeline) = analysis.timeline.as_ref() else {
+        return true;
+    };
+    let threads = analysis.process(killed).threads.iter().take(THREADS);
+    let spans = threads.map(|ix| {
+        let thread = analysis.thread(*ix);
+        let end = thread.exited.unwrap_or(thread.end);
+        let last = backwards(timeline, *ix, end)
+            .take_while(|stretch| !matches!(stretch.doing, Bucket::Wait(_)))
+            .last();
+        (last.map_or(end, |stretch| stretch.from), end)
+    });
+    let (Some(from), Some(to)) = (
+        spans.clone().map(|(from, _)| from).min(),
+        spans.map(|(_, to)| to).max(),
+    ) else {
+        return true;
+    };
+    let mut senders = analysis.process(by).threads.iter().take(THREADS);
+    senders.any(|ix| {
+        let stretches = backwards(timeline, *ix, to);
+        let mut stretches = stretches.take_while(|stretch| stretch.to >= from);
+        stretches.any(|stretch| !matches!(stretch.doing, Bucket::Wait(_)))
+    })
+}
+
+/// Whether a time-out preceded what a thread did at a moment.
+fn time_out(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> TimeOut {
+    let Some(wait) = last_wait(timeline, thread, at) else {
+        return TimeOut::No;
+    };
+    if wait.waker() != Actor::Interrupt {
+        return TimeOut::No;
+    }
+    match wait.reason {
+        Reason::Child | Reason::Signal => TimeOut::Proven,
+        Reason::Poll | Reason::Lock => TimeOut::Perhaps,
+        Reason::Timer if looks_again(timeline, thread, at) => TimeOut::Perhaps,
+        _ => TimeOut::No,
+    }
+}
+
+/// Whether the last waits of a thread before a moment were many short sleeps.
+fn looks_again(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> bool {
+    let waits = waits_before(timeline, thread, at);
+    let naps = waits.take_while(|wait| {
+        let is_sleep = wait.reason == Reason::Timer && wait.waker() == Actor::Interrupt;
+        is_sleep && wait.length() <= NAP
+    });
+    naps.take(LOOKS).count() == LOOKS
+}
+
+/// The last wait of a thread before a moment.
+pub(crate) fn last_wait(timeline: &Timeline, thread: ThreadIx, at: Ktime) -> Option<Stretch> {
+    waits_before(timeline, thread, at).next()
+}
+
+/// The waits of a thread before a moment, the last one first.
+fn waits_before(
+    timeline: &Timeline,
+    thread: ThreadIx,
+    at: Ktime,
+) -> impl Iterator<Item = Stretch> + '_ {
+    let stretches = backwards(timeline, thread, at);
+    stretches.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)))
+}
+
+/// The stretches of a thread that begin before a moment, the last one first.
+fn backwards(
+    timeline: &Timeline,
+    thread: ThreadIx,
+    at: Ktime,
+) -> impl Iterator<Item = Stretch> + '_ {
+    let last = timeline.number_before(thread, at);
+    let numbers = last.map(|last| last.saturating_sub(NEAR)..=last);
+    let numbers = numbers.into_iter().flatten().rev();
+    numbers.filter_map(move |number| timeline.get(thread, number))
+}
