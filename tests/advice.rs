@@ -306,6 +306,15 @@ fn a_failure_is_not_the_machines() {
     );
 }
 
+/// A lack of CPU explains a failure only if its time was limited: an assertion fails on a quiet machine, too.
+#[test]
+fn what_held_a_failure_back_is_shown_only_where_it_can_be_the_reason() {
+    let trace = folder().with_file_name("imports").join("all.bin");
+    let text = analyze(&trace, &[]);
+    assert!(text.contains("Failed   pytest   exit 1 after"), "{text}");
+    assert!(!text.contains("went to run-queue wait"), "{text}");
+}
+
 /// One line says whether the code or the machine took the time, with seconds for each.
 #[test]
 fn the_verdict_tells_the_code_from_the_machine() {

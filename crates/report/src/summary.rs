@@ -245,7 +245,10 @@ impl Summary {
             let mut words = vec![format!("{} {}", label(it), text(&it.fact()))];
             let above = it.above.iter();
             words.extend(above.map(|it| format!("{}{} {}", it.lead(), label(it), text(&it.end))));
-            let held = it.held.iter().map(|held| format!(": {}", text(held)));
+            let held = it
+                .held_by()
+                .into_iter()
+                .map(|held| format!(": {}", text(held)));
             words.join(" → ") + &held.collect::<String>()
         });
         let mut lines: Vec<String> = lines.collect();

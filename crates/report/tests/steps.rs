@@ -572,7 +572,7 @@ fn the_cause_of_a_failure_comes_first() {
     assert!(text.contains("  1 more failed: tr analyze"), "{text}");
 }
 
-/// Each of several jobs that failed is told with what it led to.
+/// Each of several jobs that failed is told with what it led to, in the order of time.
 #[test]
 fn jobs_that_fail_at_once_are_told_alike() {
     let lines: &[Line] = &[
@@ -586,10 +586,10 @@ fn jobs_that_fail_at_once_are_told_alike() {
     let text = screen(lines, &[2 << 8, 1 << 8, 1 << 8, 2 << 8, 1 << 8, 1 << 8]);
     assert_eq!(
         text,
-        "Failed   cc1 a.c   exit 1 after 770 ns (pid 2)\n         \
-         → gcc a.c exit 1 → the command exit 2\n\
-         Failed   cc1 b.c   exit 1 after 530 ns (pid 5)\n         \
-         → gcc b.c exit 1 → make -C sub exit 2 → the command exit 2"
+        "Failed   cc1 b.c   exit 1 after 530 ns (pid 5)\n         \
+         → gcc b.c exit 1 → make -C sub exit 2 → the command exit 2\n\
+         Failed   cc1 a.c   exit 1 after 770 ns (pid 2)\n         \
+         → gcc a.c exit 1 → the command exit 2"
     );
 }
 
@@ -612,6 +612,195 @@ fn a_failed_check_is_no_cause_of_a_failed_configuration() {
         let text = first_screen(&analysis);
         assert!(text.starts_with("Failed   c"), "{configure}: {text}");
     }
+}
+
+/// A check of a configuration explains its failure only if the configuration started nothing else afterwards, and then
+/// perhaps. What a configuration ends with, whatever it ends for, is nothing else.
+#[test]
+fn a_probe_explains_only_what_started_nothing_after_it() {
+    const END: u64 = 900_000_000;
+    const MIDDLE: u64 = 450_000_000;
+    for (configure, probe) in [
+        ("cmake -S . -B b", "gmake -f Makefile cmTC_1/fast"),
+        ("cmake -S . -B b", "git describe --tags"),
+        ("meson setup b", "pkg-config --exists foo"),
+        ("/bin/sh ./configure", "gcc -o conftest conftest.c"),
+        ("python3 ci.py", "pkg-config --exists foo"),
+        ("make all", "pkg-config --exists foo"),
+    ] {
+        let of = |then: Option<&'static str>| {
+            let mut analysis = built(&[
+                (None, 0, END, &[(0, "x")]),
+                (Some(0), 10, MIDDLE, &[(11, "x")]),
+                (Some(0), MIDDLE + 10, MIDDLE + 20, &[(MIDDLE + 11, "x")]),
+            ]);
+            let lines = [configure, probe, then.unwrap_or("rm -f conftest.c")];
+            for (process, line) in analysis.processes.iter_mut().zip(lines) {
+                process.argv = Argv::from_args(line.split(' '));
+                process.execs[0].argv = process.argv.clone();
+            }
+            if then.is_none() && !configure.contains("./configure") {
+                analysis.processes.truncate(2);
+                analysis.processes[0].children.truncate(1);
+            }
+            for (process, status) in analysis.processes.iter_mut().zip([2 << 8, 1 << 8, 0]) {
+                process.status = Some(status);
+            }
+            analysis.meta.root = Some(Tgid(0));
+            first_screen(&analysis)
+        };
+        let last = of(None);
+        assert!(
+            last.contains("(pid 1)\n         → perhaps the command exit 2"),
+            "{last}"
+        );
+        let before = of(Some("uname -m -r"));
+        let is_script = configure.contains("./configure");
+        assert_eq!(
+            before.contains("(pid 0)"),
+            !is_script,
+            "{configure}: {before}"
+        );
+        let before = of(Some("gcc --version"));
+        assert!(before.contains("(pid 0)"), "{before}");
+        assert!(!before.contains('→'), "{before}");
+    }
+}
+
+/// A shell has the status of a pipe's last command, and a builtin after the pipe has one of its own.
+#[test]
+fn a_pipe_before_a_builtin_is_no_certain_cause() {
+    let lines: &[Line] = &[
+        (None, 0, 900_000_000, &[(0, "bash -e check.sh")]),
+        (Some(0), 10, 880_000_000, &[(11, "./gen all")]),
+        (Some(0), 20, 880_000_100, &[(21, "tail -n 1")]),
+    ];
+    let chain = |lines: &[Line], code: u32| {
+        let text = screen(lines, &[code << 8, code << 8, 0]);
+        text.lines().nth(1).unwrap_or_default().trim().to_owned()
+    };
+    assert_eq!(chain(lines, 1), "→ perhaps the command exit 1");
+    // No builtin ends so.
+    assert_eq!(chain(lines, 5), "→ the command exit 5");
+    let mut piped = lines.to_vec();
+    piped[0].3 = &[(0, "bash -eo pipefail check.sh")];
+    assert_eq!(chain(&piped, 1), "→ the command exit 1");
+    assert_eq!(chain(&lines[..2], 1), "→ the command exit 1");
+}
+
+/// make goes on after a failure only if it was told to. What it ignored is no certain cause.
+#[test]
+fn what_make_ignored_is_no_certain_cause() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "make all")]),
+        (Some(0), 10, 100, &[(11, "./clean")]),
+        (Some(0), 200, 800, &[(201, "./gen")]),
+    ];
+    let text = screen(lines, &[2 << 8, 3 << 8, 4 << 8]);
+    assert!(text.starts_with("Failed   gen   exit 4"), "{text}");
+    assert_eq!(text.matches("Failed ").count(), 1, "{text}");
+    let text = screen(lines, &[2 << 8, 3 << 8, 0]);
+    let clean =
+        "Failed   clean   exit 3 after 90 ns (pid 1)\n         → perhaps the command exit 2";
+    assert_eq!(text, clean);
+    let mut going = lines.to_vec();
+    going[0].3 = &[(0, "make -sk all")];
+    let text = screen(&going, &[2 << 8, 3 << 8, 4 << 8]);
+    assert!(text.starts_with("Failed   clean   exit 3"), "{text}");
+    assert_eq!(text.matches("Failed ").count(), 2, "{text}");
+}
+
+/// A program that ends with 1 after a child's failure may do so for another reason; one that ends with the child's own
+/// status, or after a crash, does so for that.
+#[test]
+fn a_program_that_ends_with_its_own_status_fails_perhaps_for_its_child() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "python3 ci.py")]),
+        (Some(0), 100, 890, &[(101, "./job")]),
+    ];
+    for (own, child, is_certain) in [
+        (1 << 8, 1 << 8, false),
+        (1 << 8, 7 << 8, false),
+        (7 << 8, 7 << 8, true),
+        (1 << 8, 11, true),
+    ] {
+        let text = screen(lines, &[own, child]);
+        let end = if is_certain {
+            "→ the command exit"
+        } else {
+            "→ perhaps the command exit"
+        };
+        assert!(text.contains(end), "{text}");
+    }
+    let mut wrapped = lines.to_vec();
+    wrapped[0].3 = &[(0, "nice -n 5 ./job")];
+    let text = screen(&wrapped, &[1 << 8, 1 << 8]);
+    assert!(text.ends_with("→ the command exit 1"), "{text}");
+}
+
+/// A worker of a pool reports a failure by a pipe, and ends well.
+#[test]
+fn a_workers_child_may_be_the_reason() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "ansible-playbook site.yml")]),
+        (Some(0), 10, 400, &[]),
+        (Some(1), 20, 390, &[(21, "./old.sh")]),
+        (Some(0), 410, 890, &[]),
+        (Some(3), 420, 800, &[(421, "./new.sh")]),
+        (Some(3), 810, 820, &[(811, "rm -r tmp")]),
+    ];
+    let text = screen(lines, &[2 << 8, 0, 7 << 8, 0, 9 << 8, 0]);
+    let new =
+        "Failed   new.sh   exit 9 after 380 ns (pid 4)\n         → perhaps the command exit 2";
+    assert!(text.starts_with(new), "{text}");
+    assert!(text.contains("1 failed without consequence"), "{text}");
+    // The owner stops it when it has no more work.
+    let text = screen(lines, &[2 << 8, 0, 7 << 8, 15, 9 << 8, 0]);
+    assert!(text.starts_with(new), "{text}");
+}
+
+/// A step that failed, and did not write the file that the next one needs, is the reason, perhaps.
+#[test]
+fn a_file_that_was_not_written_links_two_failures() {
+    let lines: &[Line] = &[
+        (None, 0, 900, &[(0, "bash -e get.sh")]),
+        (
+            Some(0),
+            10,
+            100,
+            &[(11, "curl -fsSLo dist/pkg.tgz http://h/pkg")],
+        ),
+        (
+            Some(0),
+            110,
+            200,
+            &[(111, "curl -fsSLo dist/pkg.tgz http://h/pkg")],
+        ),
+        (Some(0), 210, 300, &[(211, "uname -r")]),
+        (Some(0), 810, 890, &[(811, "tar xzf dist/pkg.tgz")]),
+    ];
+    let text = screen(lines, &[2 << 8, 7 << 8, 22 << 8, 0, 2 << 8]);
+    assert!(text.contains("  exit 22 after 90 ns (pid 2)"), "{text}");
+    let chain = "→ perhaps tar xzf dist/pkg.tgz exit 2 → the command exit 2";
+    assert!(text.lines().any(|line| line.trim() == chain), "{text}");
+    // A later call wrote it.
+    let text = screen(lines, &[2 << 8, 7 << 8, 0, 0, 2 << 8]);
+    assert!(
+        text.starts_with("Failed   tar xzf dist/pkg.tgz   exit 2"),
+        "{text}"
+    );
+    // The next step is a program that is not there: its name is not known.
+    let unstarted: &[Line] = &[
+        (None, 0, 900, &[(0, "sh build.sh")]),
+        (Some(0), 10, 800, &[(11, "gcc -o prog main.c")]),
+        (Some(0), 810, 890, &[]),
+    ];
+    let text = screen(unstarted, &[127 << 8, 1 << 8, 127 << 8]);
+    assert!(text.starts_with("Failed   gcc main.c"), "{text}");
+    assert!(
+        text.contains("→ perhaps x (forked) exit 127 → the command exit 127"),
+        "{text}"
+    );
 }
 
 /// `timeout` ends what it runs: the signal that kills that is no cause, and not told of the others.
@@ -686,7 +875,7 @@ fn a_script_that_gives_up_names_what_failed() {
         (Some(3), 70, 80, &[(71, "ask")]),
     ];
     let text = screen(names, &[1 << 8, 3 << 8, 5 << 8, 0, 1 << 8]);
-    let rest = "\n         2 more failed (b.sh exit 5, a.sh exit 3), 1 failed without consequence: tr analyze";
+    let rest = "\n         2 more failed (a.sh exit 3, b.sh exit 5), 1 failed without consequence: tr analyze";
     assert!(text.contains(rest), "{text}");
     let pool: &[Line] = &[
         (None, 0, 900, &[(0, "/bin/sh ./ci.sh")]),

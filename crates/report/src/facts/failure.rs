@@ -7,23 +7,29 @@
 
 mod chain;
 mod ends;
+mod explains;
 mod failed_tests;
+mod files;
 mod held;
+mod links;
 mod passes;
 mod pipes;
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
+use tr_analyze::arena::Arena;
 use tr_analyze::critical_path;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::tools::Role;
+use tr_format::event::Ktime;
 
 use self::chain::Finder;
 use self::ends::Sure;
 use self::failed_tests::Tests;
-use self::passes::{fails, passes, program, role, Passes};
+use self::links::Chain;
+use self::passes::{fails, program, role};
 use super::timeout::{ran, timed_out};
 use super::verdicts::Judged;
 use crate::ancestors::down;
@@ -45,10 +51,14 @@ pub(crate) struct Failed {
     pub above: Vec<Failed>,
     /// Among those above: the one before it may be the reason, or something else.
     pub perhaps: bool,
+    /// The time of the failure.
+    at: Ktime,
     /// The step, if it is one.
     step: Option<StepIx>,
     /// What held it back meanwhile, with the evidence.
     pub held: Option<String>,
+    /// A limit of time ended it, so that what held it back can be the reason.
+    pub was_late: bool,
 }
 
 /// Before the name of what failed for one of several possible reasons.
@@ -63,7 +73,12 @@ impl Failed {
         }
     }
 
-    /// What became of it, and when.
+    /// The reason that held it back, if that can be the reason of its failure, too.
+    pub fn held_by(&self) -> Option<&str> {
+        self.held.as_deref().filter(|_| self.was_late)
+    }
+
+    /// The end, and when it came.
     pub fn fact(&self) -> String {
         format!("{} after {}", self.end, units::time(self.after))
     }
@@ -71,7 +86,7 @@ impl Failed {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Failures {
-    /// Those that count, the gravest first.
+    /// The failures that count: first the processes that a signal killed, then all others in the order of time.
     pub told: Vec<Failed>,
     /// COMMAND failed: the place among them of what explains that.
     pub command: Option<usize>,
@@ -80,8 +95,8 @@ pub(crate) struct Failures {
     pub tolerated: usize,
     /// The number of COMMAND's other processes that failed: what they led to is not known.
     pub unclear: usize,
-    /// The first of these: children of the last process whose failure is explained for certain, the longest first. Those
-    /// of a configure script are questions.
+    /// The longest of these, in the order of time: children of the last process whose failure is explained for certain.
+    /// The children of a configure script are questions.
     pub beside: Vec<Failed>,
     /// The processes that failed and do not count, others' too.
     pub calm: Vec<ProcessIx>,
@@ -92,17 +107,35 @@ const BRANCHES: usize = 100;
 
 const BESIDE: usize = 3;
 
-/// The order in which failures are told.
+/// The order in which failures are told; those of one rank come in the order of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
-    OutOfMemory,
-    Crash,
-    /// A test, of a runner that failed.
-    Cause,
-    /// The process whose failure explains COMMAND's.
-    Command,
-    Test,
-    Reason,
+    /// The kernel killed the process for lack of memory, or a signal did which nobody sent on purpose.
+    Killed,
+    /// The process explains COMMAND's failure, or is a failed test.
+    Failed,
+    /// The failed test of a runner that succeeded.
+    Tolerated,
+    /// The failure may have been on purpose.
+    Aside,
+}
+
+/// A failure that counts, with its place in the order.
+struct Found {
+    rank: Rank,
+    /// This failure explains COMMAND's best.
+    is_command: bool,
+    failed: Failed,
+}
+
+impl Found {
+    fn new(rank: Rank, failed: Failed) -> Found {
+        Found {
+            rank,
+            is_command: false,
+            failed,
+        }
+    }
 }
 
 impl Failures {
@@ -137,28 +170,21 @@ impl Finder<'_> {
             .filter(|ix| chosen.contains(ix))
             .collect();
         chain.reverse();
+        let linked = self.linked(chain.clone(), &chosen);
         let hidden = self.hidden(failed);
-        let mut in_chain: BTreeSet<ProcessIx> =
-            hidden.iter().flatten().chain(&chain).copied().gather();
+        let in_chains = hidden.iter().flatten().chain(&chain);
+        let in_chains = in_chains.chain(&linked.processes);
+        let mut in_chain: BTreeSet<ProcessIx> = in_chains.copied().gather();
         let branches = self.branches(&chosen, &mut in_chain);
-        let mut found: Vec<(Rank, Failed)> = Vec::new();
+        let mut found: Vec<Found> = Vec::new();
         let (mut tolerated, mut unclear, mut calm) = (0, Vec::new(), Vec::new());
-        // What a time-out above ended.
-        let killed = down(self.analysis, |ix, above: Option<&bool>| {
-            let parent = self.analysis.process(ix).parent;
-            above == Some(&true) || parent.is_some_and(|ix| timed_out(self.analysis.process(ix)))
-        });
-        let answered = down(self.analysis, |ix, above: Option<&bool>| {
-            let process = self.analysis.process(ix);
-            let parent = process.parent.map(|ix| self.analysis.process(ix));
-            let goes_on = |it: &Process| it.status == Some(0) || process.start < program(it);
-            above == Some(&true) || parent.is_some_and(goes_on)
-        });
+        let killed = self.killed_in_time();
+        let answered = self.answered();
         for ix in failed.iter().filter(|ix| !in_chain.contains(ix)) {
             match self.rank(*ix) {
-                _ if self.is_with(*ix) => calm.push(*ix),
-                Some(Rank::Reason) if killed[*ix] => calm.push(*ix),
-                Some(rank) => found.push((rank, self.uppermost(*ix))),
+                _ if self.is_with(*ix) || self.sure.was_ended(*ix) => calm.push(*ix),
+                Some(Rank::Failed | Rank::Aside) if killed[*ix] => calm.push(*ix),
+                Some(rank) => found.push(Found::new(rank, self.uppermost(*ix))),
                 // A failed test has a line by its step.
                 None if self.tests.is_failed.contains(ix) => {}
                 None => {
@@ -171,31 +197,70 @@ impl Finder<'_> {
                 }
             }
         }
-        let told: BTreeSet<ProcessIx> = found.iter().filter_map(|(_, it)| it.process).gather();
+        let told: BTreeSet<ProcessIx> = found.iter().filter_map(|it| it.failed.process).gather();
         let is_told = |ix: ProcessIx| told.contains(&ix) || in_chain.contains(&ix);
-        let test = match chain.first() {
-            Some(cause) if self.runs_others(*cause) => Rank::Cause,
-            _ => Rank::Test,
-        };
-        let tests = self.failed_tests(judged, &chosen, is_told);
-        found.extend(tests.into_iter().map(|it| (test, it)));
-        found.extend(self.cause(&chain).map(|cause| (Rank::Command, cause)));
-        let hidden = hidden.iter().filter_map(|it| self.cause(it));
-        found.extend(hidden.map(|cause| (Rank::Reason, cause)));
-        found.extend(branches.iter().filter_map(|it| {
-            let rank = self.rank(*it.first()?).unwrap_or(Rank::Reason);
-            Some((rank, self.cause(it)?))
+        let tests = self.failed_tests(judged, &chosen, is_told).into_iter();
+        found.extend(tests.map(|test| {
+            let goes_on = test.process.is_some_and(|ix| answered[ix]);
+            let rank = if goes_on {
+                Rank::Tolerated
+            } else {
+                Rank::Failed
+            };
+            Found::new(rank, test)
         }));
-        let mut failed: Vec<&mut Failed> = found.iter_mut().map(|(_, failed)| failed).collect();
+        found.extend(self.cause(&linked).map(|cause| Found {
+            is_command: true,
+            ..Found::new(self.rank_of_chain(&linked.processes), cause)
+        }));
+        for processes in hidden.into_iter().chain(branches) {
+            let rank = self.rank_of_chain(&processes);
+            let missed = None;
+            let cause = self.cause(&Chain { processes, missed });
+            found.extend(cause.map(|cause| Found::new(rank, cause)));
+        }
+        let mut failed: Vec<&mut Failed> = found.iter_mut().map(|it| &mut it.failed).collect();
         held::add(&mut failed, self.analysis, &self.sure, judged);
-        found.order_by_key(|(rank, it)| (*rank, Reverse(it.after), it.pid));
+        found.order_by_key(|it| (it.rank, it.failed.at, it.failed.pid));
         Failures {
-            command: found.iter().position(|(rank, _)| *rank == Rank::Command),
-            told: found.into_iter().map(|(_, it)| it).collect(),
+            command: found.iter().position(|it| it.is_command),
+            told: found.into_iter().map(|it| it.failed).collect(),
             tolerated,
             beside: self.beside(&chain, &unclear),
             unclear: unclear.len(),
             calm,
+        }
+    }
+
+    /// For each process, whether a time-out above ended it.
+    fn killed_in_time(&self) -> Arena<ProcessIx, bool> {
+        down(self.analysis, |ix, above: Option<&bool>| {
+            let parent = self.analysis.process(ix).parent;
+            above == Some(&true) || parent.is_some_and(|ix| timed_out(self.analysis.process(ix)))
+        })
+    }
+
+    /// For each process, whether something above it went on after its failure, and succeeded.
+    fn answered(&self) -> Arena<ProcessIx, bool> {
+        down(self.analysis, |ix, above: Option<&bool>| {
+            let process = self.analysis.process(ix);
+            let parent = process.parent.map(|ix| self.analysis.process(ix));
+            let goes_on = |it: &Process| it.status == Some(0) || process.start < program(it);
+            above == Some(&true) || parent.is_some_and(goes_on)
+        })
+    }
+
+    /// The rank of what explains a failure, by the first process of its chain.
+    fn rank_of_chain(&self, chain: &[ProcessIx]) -> Rank {
+        let first = chain.first().copied();
+        let is_killed = first.is_some_and(|ix| {
+            let by_signal = exit::killed_by(self.analysis.process(ix).status).is_some();
+            self.sure.out_of_memory.contains_key(&ix) || by_signal && self.sure.stop(ix).is_none()
+        });
+        if is_killed {
+            Rank::Killed
+        } else {
+            Rank::Failed
         }
     }
 
@@ -279,14 +344,16 @@ impl Finder<'_> {
         beside.order_by_key(|it| (Reverse(it.after), it.pid));
         beside.dedup_by(|a, b| a.name == b.name && a.end == b.end);
         beside.truncate(BESIDE);
+        beside.order_by_key(|it| (it.at, it.pid));
         beside
     }
 
-    /// The cause of COMMAND's failure, with those above it; `chain` begins with it.
-    fn cause(&self, chain: &[ProcessIx]) -> Option<Failed> {
-        let (first, above) = chain.split_first()?;
-        let above = chain.iter().zip(above).map(|(below, ix)| Failed {
-            perhaps: self.is_maybe(*below),
+    /// The cause of COMMAND's failure, with those above it.
+    fn cause(&self, chain: &Chain) -> Option<Failed> {
+        let (first, above) = chain.processes.split_first()?;
+        let pairs = (1..).zip(&chain.processes).zip(above);
+        let above = pairs.map(|((at, below), ix)| Failed {
+            perhaps: self.is_maybe(*below) || chain.missed == Some(at),
             ..self.process(*ix)
         });
         let mut above: Vec<Failed> = above.collect();
@@ -302,31 +369,27 @@ impl Finder<'_> {
         })
     }
 
-    /// A process that does nothing by itself: what it ran is the cause.
-    fn runs_others(&self, ix: ProcessIx) -> bool {
-        passes(self.analysis.process(ix)) != Passes::Last
-    }
-
     /// Why a process's failure counts, apart from a test's.
     fn rank(&self, ix: ProcessIx) -> Option<Rank> {
         if self.sure.out_of_memory.contains_key(&ix) {
-            return Some(Rank::OutOfMemory);
+            return Some(Rank::Killed);
         }
         if !self.sure.own.has(ix) || self.tests.is_asked.contains(&ix) {
             return None;
         }
         let process = self.analysis.process(ix);
         if Sure::is_crash(process) {
-            return Some(match self.is_death_test(ix) {
-                true => Rank::Reason,
-                false => Rank::Crash,
+            return Some(if self.is_death_test(ix) {
+                Rank::Aside
+            } else {
+                Rank::Killed
             });
         }
         if self.sure.is_unexplained_kill(process) {
-            return Some(Rank::Reason);
+            return Some(Rank::Aside);
         }
         let leads = self.leads[ix] && !self.tests.is_failed.contains(&ix);
-        leads.then_some(Rank::Reason)
+        leads.then_some(Rank::Failed)
     }
 
     /// A process, which may have been killed with what was below it.
@@ -349,6 +412,7 @@ impl Finder<'_> {
             },
             end: self.sure.end(ix, process),
             after: ran(process),
+            at: process.end,
             pid: Some(process.pid.0),
             process: Some(ix),
             ..Failed::default()
@@ -368,6 +432,7 @@ impl Finder<'_> {
                 .or_else(status)
                 .unwrap_or_else(|| "failed".into()),
             after: step.wall(),
+            at: step.to,
             pid: own.map(|ix| self.analysis.process(ix).pid.0),
             process: step.process,
             step: Some(at),

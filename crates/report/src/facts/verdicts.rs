@@ -59,6 +59,8 @@ pub struct Verdict {
     pub by: Vec<(String, u64)>,
     /// It failed or was slow, and that was not its own work or sleep.
     pub told: bool,
+    /// A time-out ended it, or a wait inside it while something held it back.
+    pub is_late: bool,
 }
 
 impl Verdict {
@@ -210,6 +212,7 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
         queued: divided.queued,
         by: Vec::new(),
         told: false,
+        is_late: divided.timers >= LEAST || step.status.is_some_and(ended_in_time),
     };
     if !large || part == Part::Unknown || !held.is_own() && ns < LEAST {
         return Some(Verdict {
@@ -221,7 +224,7 @@ fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) 
     let slow = median.zip(held.parts.share());
     let slow = slow.is_some_and(|(median, share)| share.saturating_mul(2) < median);
     let slow = slow && part.is_starved();
-    let is_late = divided.timers >= LEAST || step.status.is_some_and(ended_in_time);
+    let is_late = held.is_late;
     let [one, suite] = LATE;
     let late = if median.is_some() { one } else { suite };
     let is_test = matches!(step.kind, StepKind::Test | StepKind::Mark);

@@ -178,7 +178,7 @@ object! {
         // Among those above: for one of several possible reasons.
         perhaps: bool = failed.perhaps,
         // What held it back meanwhile.
-        held: Option<String> = failed.held.clone(),
+        held: Option<String> = failed.held_by().map(str::to_owned),
     }
 
     // A change that would save time.

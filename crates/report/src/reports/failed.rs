@@ -24,10 +24,10 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     let shown = shown.filter(|(at, _)| *at < FEW || Some(*at) == failures.command);
     let mut count = 0;
     // Of jobs that ended together one says why.
-    let mut held = shown.clone().find_map(|(_, it)| it.held.as_ref());
+    let mut held = shown.clone().find_map(|(_, it)| it.held_by());
     for (_, failure) in shown {
         line(out, failure, style);
-        if let Some(held) = held.take_if(|it| Some(&**it) == failure.held.as_ref()) {
+        if let Some(held) = held.take_if(|it| Some(&**it) == failure.held_by()) {
             style.wrapped(out, Paint::Dim, &indent(), held);
         }
         if !failure.above.is_empty() {

@@ -103,7 +103,7 @@ fn failure(it: &Failed, members: usize) -> Value {
         "pid": it.pid,
         "above": above.map(|it| text(&it.name)).collect::<Vec<_>>(),
         "perhaps": it.above.iter().any(|it| it.perhaps),
-        "held_back": it.held.as_deref().map(text),
+        "held_back": it.held_by().map(text),
     })
 }
 

@@ -167,6 +167,145 @@ fn the_sender_of_a_groups_signal_is_not_waited_for() {
     }
 }
 
+/// The lines of the first screen that say what failed.
+fn failed(analysis: &Analysis) -> String {
+    let text = with(analysis, &super::ask(), |view| {
+        ReportKind::Top.make(view).text(&STYLE)
+    });
+    let lines = text.lines().skip_while(|line| !line.starts_with("Failed"));
+    let lines = lines.take_while(|line| line.starts_with("Failed") || line.starts_with("    "));
+    let lines: Vec<&str> = lines.map(str::trim).collect();
+    lines.join("\n")
+}
+
+/// COMMAND waits, then it or another task wakes its child, which a signal ends, and COMMAND ends with 1:
+///
+///     10  ==A====__wait__A==kill======exit 1
+///     11      A==__________A==
+fn stops(wait: Reason, child: Reason, by: u32) -> Hand {
+    let mut hand = command(1_100);
+    starts(&mut hand, 10, 100, 11, 1);
+    sleeps(&mut hand, (11, 1), 110, (child, SLEEPS));
+    sleeps(&mut hand, (10, 0), 120, (wait, SLEEPS));
+    wakes(&mut hand, 0, 700, (10, 0));
+    wakes(&mut hand, by, 701, (11, 1));
+    ends(&mut hand, (11, 1), 702, TERM);
+    ends(&mut hand, (10, 0), 750, EXIT_1);
+    hand
+}
+
+/// A child that its parent stops because it is not needed any more has not failed. If a time-out preceded the signal, the child
+/// took too long.
+#[test]
+fn what_its_parent_stopped_failed_only_if_it_took_too_long() {
+    let alone = "exit 1 after 750 ms (pid 10)";
+    let stopped = "stopped by its parent (SIGTERM) after 602 ms (pid 11)";
+    for (wait, child, by, first, second) in [
+        (Reason::Timer, Reason::Timer, 10, alone, None),
+        (Reason::SocketRead, Reason::Child, 10, alone, None),
+        (
+            Reason::Child,
+            Reason::Timer,
+            10,
+            stopped,
+            Some("→ the command exit 1"),
+        ),
+        (
+            Reason::Signal,
+            Reason::Timer,
+            10,
+            stopped,
+            Some("→ the command exit 1"),
+        ),
+        (
+            Reason::Poll,
+            Reason::Timer,
+            10,
+            stopped,
+            Some("→ perhaps the command exit 1"),
+        ),
+        // It may have been woken for data, and it worked for a millisecond.
+        (
+            Reason::Child,
+            Reason::PipeRead,
+            10,
+            stopped,
+            Some("→ perhaps the command exit 1"),
+        ),
+        (
+            Reason::Timer,
+            Reason::Timer,
+            BASH,
+            "killed by SIGTERM after 602 ms (pid 11)",
+            Some("→ perhaps the command exit 1"),
+        ),
+    ] {
+        let text = failed(&analyzed(&stops(wait, child, by)));
+        let mut lines = text.lines();
+        let line = lines.next().unwrap_or_default();
+        assert!(line.ends_with(first), "{wait:?} {child:?} {by}: {text}");
+        assert_eq!(lines.next(), second, "{wait:?} {child:?} {by}: {text}");
+    }
+}
+
+/// A parent that looks again and again whether its child has ended, and stops it at last, had a time-out, perhaps.
+#[test]
+fn a_parent_that_looks_for_its_childs_end_may_have_a_time_out() {
+    for (naps, is_named) in [(3, false), (9, true)] {
+        let mut hand = command(1_100);
+        starts(&mut hand, 10, 100, 11, 1);
+        sleeps(&mut hand, (11, 1), 110, (Reason::Timer, SLEEPS));
+        for nap in 0..naps {
+            sleeps(&mut hand, (10, 0), 120 + 50 * nap, (Reason::Timer, SLEEPS));
+            wakes(&mut hand, 0, 160 + 50 * nap, (10, 0));
+        }
+        wakes(&mut hand, 10, 701, (11, 1));
+        ends(&mut hand, (11, 1), 702, TERM);
+        ends(&mut hand, (10, 0), 750, EXIT_1);
+        let text = failed(&analyzed(&hand));
+        let named = text.contains("stopped by its parent") && text.contains("→ perhaps");
+        assert_eq!(named, is_named, "{text}");
+    }
+}
+
+/// A parent that sleeps after it stopped a child goes on, so that no time-out made it fail.
+#[test]
+fn a_parent_that_sleeps_after_the_stop_had_no_time_out() {
+    let mut hand = command(1_100);
+    starts(&mut hand, 10, 100, 11, 1);
+    sleeps(&mut hand, (11, 1), 110, (Reason::Timer, SLEEPS));
+    sleeps(&mut hand, (10, 0), 120, (Reason::Poll, SLEEPS));
+    wakes(&mut hand, 0, 700, (10, 0));
+    wakes(&mut hand, 10, 701, (11, 1));
+    ends(&mut hand, (11, 1), 702, TERM);
+    sleeps(&mut hand, (10, 0), 710, (Reason::Poll, SLEEPS));
+    wakes(&mut hand, 0, 740, (10, 0));
+    ends(&mut hand, (10, 0), 750, EXIT_1);
+    let text = failed(&analyzed(&hand));
+    let line = text.lines().next().unwrap_or_default();
+    assert!(line.ends_with("exit 1 after 750 ms (pid 10)"), "{text}");
+    assert!(!text.contains('→'), "{text}");
+}
+
+/// A process that cannot have sent a signal, because it slept, did not stop the one that ran then.
+#[test]
+fn a_parent_that_slept_has_stopped_nobody() {
+    for (wakes_before, chain) in [(true, "→ perhaps the command"), (false, "→ the command")] {
+        let mut hand = command(1_100);
+        starts(&mut hand, 10, 100, 11, 1);
+        sleeps(&mut hand, (10, 0), 120, (Reason::Child, SLEEPS));
+        sleeps(&mut hand, (11, 1), 130, (Reason::Timer, SLEEPS));
+        wakes(&mut hand, 0, 500, (11, 1));
+        let at = if wakes_before { 600 } else { 710 };
+        wakes(&mut hand, 0, at, (10, 0));
+        ends(&mut hand, (11, 1), 702, TERM);
+        ends(&mut hand, (10, 0), 750, EXIT_1);
+        let text = failed(&analyzed(&hand));
+        let line = text.lines().nth(1).unwrap_or_default();
+        assert!(line.starts_with(chain), "{wakes_before}: {text}");
+    }
+}
+
 /// An alarm says nothing of what was waited for, and without it the wait would be longer.
 #[test]
 fn an_alarm_is_no_sleep() {

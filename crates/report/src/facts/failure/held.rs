@@ -1,4 +1,4 @@
-//! What held back a step that failed.
+//! The reasons that held back the steps that failed.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,6 +38,11 @@ pub(super) fn add(
         let step = failed.step.or_else(|| of.get(&failed.process?).copied());
         let verdict = step.and_then(|step| verdicts.told(step));
         failed.held = verdict.map(Verdict::text);
+        failed.was_late = failed
+            .process
+            .is_some_and(|ix| sure.was_late(ix, analysis.process(ix)))
+            || step.is_some_and(|step| is_reported_late(judged, step))
+            || verdict.is_some_and(|verdict| verdict.is_late);
         let no_memory = failed
             .process
             .is_some_and(|ix| sure.out_of_memory.contains_key(&ix));
@@ -57,7 +62,15 @@ pub(super) fn add(
             });
             let around = around.and_then(|at| list.get(at).zip(verdicts.told(at)));
             let named = longest.or(around);
+            failed.was_late |= named.is_some_and(|(_, held)| held.is_late);
             failed.held = named.map(|(step, held)| format!("{}: {}", step.name, held.text()));
         }
     }
+}
+
+/// Whether a program reported that the time of a step was over.
+fn is_reported_late(judged: &Judged<'_>, step: StepIx) -> bool {
+    let step = judged.steps.list().get(step);
+    let result = step.and_then(|step| step.result.as_deref());
+    result == Some("timeout")
 }

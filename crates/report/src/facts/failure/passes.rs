@@ -1,13 +1,13 @@
-//! What a program makes of the failure of a child.
+//! Programs by how they treat the failure of a child.
 
-use tr_analyze::model::Process;
+use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::status::{self, INTERRUPT};
 use tr_analyze::tools::{self, Family, Role};
 use tr_format::event::Ktime;
 
 use crate::{exit, label};
 
-/// What a program makes of a child that fails.
+/// A program's reaction to the failure of a child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Passes {
     /// A shell ends with the status of one of its commands.
@@ -37,10 +37,13 @@ pub(super) fn passes(process: &Process) -> Passes {
             | Family::Cmake
             | Family::CompilerCache
             | Family::CompilerDriver
+            | Family::Go
             | Family::Linker
             | Family::Meson
             | Family::Npm
-            | Family::Npx,
+            | Family::Npx
+            | Family::Rustc
+            | Family::Rustdoc,
         ) => Passes::Any,
         _ if interpreter.is_some_and(|tool| tool.family == Family::Shell) => Passes::Status,
         _ => Passes::Last,
@@ -100,13 +103,109 @@ pub(super) fn family(process: &Process) -> Option<Family> {
 /// A program that ends at once for a child's failure does so within this time, in ns.
 pub(super) const AT_ONCE: u64 = 500_000_000;
 
-/// What scripts ask by its status beside what is known to answer questions, separated by spaces.
-pub(super) const QUESTIONS: &str = "[ egrep fgrep getent grep pgrep pidof test";
+/// The programs beside those of [`Family::Query`] that scripts run for their status, separated by spaces.
+const QUESTIONS: &str =
+    "[ cmp command diff egrep expr fgrep getent grep id kill ls pgrep pidof ping pkill rg test type";
 
 /// A program that scripts ask. It is the reason of a failure only if the script ends with its status right after it.
 pub(super) fn is_question(process: &Process) -> bool {
     let asked = || label::has(QUESTIONS, label::program(process).as_bytes());
     family(process) == Some(Family::Query) || asked()
+}
+
+/// Whether a shell runs one simple command, as its command line shows: `sh -c 'node test.js'`.
+pub(super) fn is_single(shell: &Process) -> bool {
+    let mut args = shell.argv.args().skip_while(|arg| *arg != b"-c").skip(1);
+    let script = args.next();
+    script.is_some_and(|script| !script.iter().any(|byte| b";&|\n[`(".contains(byte)))
+}
+
+/// Whether a child is a probe of its parent: a check of a configuration. It mostly fails because something is not
+/// there, and the parent goes on without that.
+pub(super) fn is_probe(child: &Process, parent: &Process) -> bool {
+    let args = || parent.argv.args().skip(1);
+    let is_setup = match family(parent) {
+        Some(Family::Configure) => true,
+        Some(Family::Meson) => role(parent) == Some(Role::Configure),
+        Some(Family::Cmake) => !args().any(|arg| label::has(CMAKE_RUNS, arg)),
+        _ => false,
+    };
+    if !is_setup {
+        return false;
+    }
+    // A build that a configuration starts is none, unless it is that of a check.
+    let is_check = |arg: &[u8]| PROBED.iter().any(|name| contains(arg, name.as_bytes()));
+    !runs_jobs(child) || child.argv.args().any(is_check)
+}
+
+/// The options with which cmake does not configure, separated by spaces.
+const CMAKE_RUNS: &str = "--build --install --open -E";
+
+/// The names of what cmake's checks build.
+const PROBED: [&str; 4] = ["cmTC_", "CMakeScratch", "CMakeTmp", "TryCompile"];
+
+fn contains(text: &[u8], part: &[u8]) -> bool {
+    text.windows(part.len()).any(|window| window == part)
+}
+
+/// The programs that a configure script ends with, whatever it ends for, separated by spaces.
+const TIDIES: &str = "cat cp date echo expr hostname mv rm sed sort tr uname uniq";
+
+/// Whether a process is a subshell, or one of the programs that a configure script ends with.
+pub(super) fn is_tidying(process: &Process) -> bool {
+    process.execs.is_empty() || label::has(TIDIES, label::program(process).as_bytes())
+}
+
+/// The programs that run another one and exit with its status, separated by spaces.
+const WRAPPERS: &str =
+    "chroot dbus-run-session doas env faketime flock ionice nice nohup script setpriv setsid \
+                        stdbuf strace sudo taskset time timeout unshare valgrind xvfb-run";
+
+/// Whether a program exits with the status of the one that it runs.
+pub(super) fn passes_status(process: &Process) -> bool {
+    let is_known = matches!(family(process), Some(Family::Container | Family::Tr));
+    is_known || label::has(WRAPPERS, label::program(process).as_bytes())
+}
+
+/// The most processes from a tool up whose options are looked at.
+const DEEP: usize = 64;
+
+/// Whether a tool goes on after the failure of a child, and fails in the end: all of a driver's or of xargs's, and
+/// what was told to.
+pub(super) fn goes_on(analysis: &Analysis, ix: ProcessIx) -> bool {
+    let process = analysis.process(ix);
+    match family(process) {
+        Some(
+            Family::CompilerCache
+            | Family::CompilerDriver
+            | Family::Linker
+            | Family::Xargs
+            | Family::Parallel,
+        ) => true,
+        _ => analysis
+            .lineage(ix)
+            .take(DEEP)
+            .any(|ix| keeps_going(analysis.process(ix))),
+    }
+}
+
+/// Whether a build tool was told to go on after a failure.
+fn keeps_going(process: &Process) -> bool {
+    let mut args = process.argv.args().skip(1);
+    let is_told = |arg: &[u8]| {
+        label::has(
+            "--keep-going --ignore-errors --no-fail-fast --continue",
+            arg,
+        )
+    };
+    match family(process) {
+        Some(Family::Make | Family::Ninja) => args.any(|arg| match arg {
+            [b'-', b'-', ..] => is_told(arg),
+            [b'-', letters @ ..] => letters.iter().any(|letter| b"ik".contains(letter)),
+            _ => false,
+        }),
+        _ => runs_jobs(process) && args.any(is_told),
+    }
 }
 
 /// A child that took a part of a script's time is no mere question: one in so many.

@@ -3,16 +3,20 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::model::{Process, ProcessIx};
-use tr_format::event::Ktime;
+use tr_analyze::timeline::{Actor, Stretch};
+use tr_format::event::{Ktime, Reason};
 
 use super::chain::Finder;
-use super::passes::{decides, fails, passes, Passes, AT_ONCE};
+use super::passes::{decides, fails, passes, program, Passes, AT_ONCE};
 use crate::label;
 
 pub(super) const HIDDEN: usize = 4;
 
 /// The most subshells around a tool in a pipeline, and the most commands after it.
 pub(super) const SUBSHELLS: usize = 8;
+
+/// The most stretches of a thread in which a wait for a pipe is sought.
+const STRETCHES: usize = 10_000;
 
 impl Finder<'_> {
     /// The failures that a pipeline hid (`make | tee log`) from COMMAND, which succeeded: each from what explains it up to
@@ -73,26 +77,54 @@ impl Finder<'_> {
             return false;
         };
         let is_read = match passes(parent) {
-            Passes::Status => self.has_reader(top, parent),
+            Passes::Status => self.reader(top, parent).is_some(),
             _ => label::program(parent) == "script",
         };
         parent.status == Some(0) && is_read
     }
 
-    /// Whether a shell started another process beside this one, right after it, which ended right after it.
-    pub(super) fn has_reader(&self, process: &Process, shell: &Process) -> bool {
+    /// The process that a shell started beside another one, right after it, and that ended well right after it.
+    pub(super) fn reader(&self, process: &Process, shell: &Process) -> Option<ProcessIx> {
         let children = &shell.children;
         let own = children.partition_point(|ix| self.analysis.process(*ix).start <= process.start);
-        let next = children
+        let mut next = children
             .get(own..)
             .unwrap_or_default()
             .iter()
             .take(SUBSHELLS);
-        let mut next = next.map(|ix| self.analysis.process(*ix));
-        next.any(|it| {
-            let begins = it.start < process.end && it.start.since(process.start) <= AT_ONCE;
-            let ends = it.end >= process.end && it.end.since(process.end) <= AT_ONCE;
-            begins && ends && !fails(it)
-        })
+        let reader = next.find(|ix| {
+            let next = self.analysis.process(**ix);
+            let begins = next.start < process.end && next.start.since(process.start) <= AT_ONCE;
+            let ends = next.end >= process.end && next.end.since(process.end) <= AT_ONCE;
+            begins && ends && !fails(next)
+        });
+        reader.copied()
+    }
+
+    /// Whether a process waited for data in a pipe that another one, or one below that, wrote or closed. The pipe by
+    /// which a program learns of an exec that failed is closed before the other program begins.
+    pub(super) fn reads(&self, reader: ProcessIx, writer: ProcessIx) -> bool {
+        let Some(timeline) = &self.analysis.timeline else {
+            return false;
+        };
+        let process = self.analysis.process(writer);
+        let is_writer = |thread| {
+            let by = self.analysis.thread(thread).process;
+            self.analysis
+                .lineage(by)
+                .take(SUBSHELLS)
+                .any(|ix| ix == writer)
+        };
+        let reads = |stretch: Stretch| {
+            stretch.reason == Reason::PipeRead
+                && stretch.to > program(process)
+                && matches!(stretch.waker(), Actor::Thread(by) if is_writer(by))
+        };
+        let threads = self.analysis.process(reader).threads.iter();
+        let mut stretches = threads.flat_map(|thread| {
+            let since = timeline.since(*thread, process.start).take(STRETCHES);
+            since.take_while(|stretch| stretch.from < process.end)
+        });
+        stretches.any(reads)
     }
 }

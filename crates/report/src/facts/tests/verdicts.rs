@@ -139,6 +139,12 @@ fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
         ..divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)])
     };
     assert!(told(unit, 256, &timed, None));
+    // Only a limit of time can make a lack of CPU the reason of a failure.
+    let late = |status, parts: &Divided| {
+        let verdict = judge((&step(test, status), true), parts, Some(90));
+        verdict.unwrap().is_late
+    };
+    assert!(late(256, &timed) && late(124 << 8, &starved) && !late(256, &starved));
     // A disk's time is no reason for a compiler's error either.
     let disk = divided(&[(Part::Work, 100 * MS), (Part::Disk, 900 * MS)]);
     assert!(told(test, 256, &disk, None) && !told(unit, 256, &disk, None));

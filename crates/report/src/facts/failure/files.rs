@@ -1,0 +1,263 @@
+//! Files that link two failures: one process should have written what the other one needs.
+//!
+//! No event shows which files a process opens. Command lines name many of them: the outputs of the first by options
+//! and redirections, those of the other one among its arguments.
+
+use tr_format::event::Argv;
+
+use crate::label;
+
+/// A file that a command writes, as far as its command line shows that.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Output {
+    name: Vec<u8>,
+    /// The command writes to its standard output: the name is that of the address, and a file's extension may follow.
+    is_guess: bool,
+}
+
+/// The options whose value is the output's name, separated by spaces.
+const OPTIONS: &str = "-o -out --out --outfile --output --output-file";
+
+/// The longest script of a command line in which redirections are sought, and the most of those.
+const SCRIPT: usize = 4096;
+const MOST: usize = 20;
+
+/// The files that a command writes; `program` is its name.
+pub(super) fn outputs(argv: &Argv, program: &str) -> Vec<Output> {
+    let args: Vec<&[u8]> = argv.args().skip(1).collect();
+    // Without its verb.
+    let program = program.split(' ').next().unwrap_or(program);
+    let mut names = by_options(&args);
+    let mut guesses = Vec::new();
+    if program == "curl" && names.is_empty() {
+        let by_address = has_letter(&args, b'O') || args.contains(&&b"--remote-name"[..]);
+        let found = if by_address { &mut names } else { &mut guesses };
+        found.extend(operands(&args).filter_map(of_address));
+    } else {
+        names.extend(by_program(&args, program));
+    }
+    let names = names.into_iter().map(|name| (name, false));
+    let guesses = guesses.into_iter().map(|name| (name, true));
+    let all = names
+        .chain(guesses)
+        .filter(|(name, _)| is_name(name))
+        .take(MOST);
+    all.map(|(name, is_guess)| Output {
+        name: plain(name).to_vec(),
+        is_guess,
+    })
+    .collect()
+}
+
+/// The outputs that options name.
+fn by_options<'a>(args: &[&'a [u8]]) -> Vec<&'a [u8]> {
+    let pairs = args.windows(2).filter_map(|pair| match pair {
+        [option, value] if label::has(OPTIONS, option) => Some(*value),
+        _ => None,
+    });
+    let values = args.iter().filter_map(|arg| {
+        let (option, value) = split(arg, b'=')?;
+        let is_output = label::has(OPTIONS, option) || option == b"--output-document";
+        (is_output || option == b"of").then_some(value)
+    });
+    pairs.chain(values).collect()
+}
+
+/// The outputs that stand elsewhere in the command lines of some programs, and redirections of a shell's script.
+fn by_program<'a>(args: &[&'a [u8]], program: &str) -> Vec<&'a [u8]> {
+    let after = |is_option: fn(&[u8]) -> bool| {
+        let mut pairs = args.windows(2);
+        pairs.find_map(|pair| match pair {
+            [option, value] if is_option(option) => Some(*value),
+            _ => None,
+        })
+    };
+    match program {
+        "wget" => {
+            let name = after(|option| option.starts_with(b"-") && option.ends_with(b"O"));
+            let by_address = operands(args).filter_map(of_address);
+            name.map_or_else(|| by_address.collect(), |name| vec![name])
+        }
+        "tar" => {
+            let packed = after(|letters| letters.contains(&b'c') && letters.ends_with(b"f"));
+            packed.into_iter().collect()
+        }
+        "git" if args.contains(&&b"clone"[..]) => {
+            // The values of options come before the address.
+            let mut operands = operands(args).skip_while(|arg| of_address(arg).is_none());
+            let (address, directory) = (operands.next(), operands.next());
+            let by_address = address.and_then(of_address);
+            let by_address = by_address.map(|name| name.strip_suffix(b".git").unwrap_or(name));
+            directory.or(by_address).into_iter().collect()
+        }
+        "cp" | "mv" | "ln" | "install" | "rsync" => {
+            operands(args).skip(1).last().into_iter().collect()
+        }
+        "tee" | "touch" | "mkdir" => operands(args).collect(),
+        "ar" => operands(args).nth(1).into_iter().collect(),
+        "zip" => operands(args).next().into_iter().collect(),
+        _ => {
+            let script = after(is_script).filter(|script| script.len() <= SCRIPT);
+            script.into_iter().flat_map(redirected).collect()
+        }
+    }
+}
+
+/// The arguments that are no options. The values of options are among them.
+fn operands<'a, 'b>(args: &'b [&'a [u8]]) -> impl Iterator<Item = &'a [u8]> + use<'a, 'b> {
+    args.iter().copied().filter(|arg| !arg.starts_with(b"-"))
+}
+
+/// Whether a letter is among the short options.
+fn has_letter(args: &[&[u8]], letter: u8) -> bool {
+    let mut short = args
+        .iter()
+        .filter(|arg| arg.starts_with(b"-") && !arg.starts_with(b"--"));
+    short.any(|arg| arg.contains(&letter))
+}
+
+/// Whether a command needs a file that another one writes: an argument of it is that, or is inside of it.
+pub(super) fn needs(argv: &Argv, output: &Output) -> bool {
+    let words = argv.args().flat_map(|arg| {
+        let value = split(arg, b'=').map(|(_, value)| value);
+        std::iter::once(arg).chain(value)
+    });
+    let mut names = words.filter(|word| is_name(word)).map(plain);
+    names.any(|name| {
+        if output.is_guess {
+            let rest = base(name).strip_prefix(base(&output.name));
+            return rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"."));
+        }
+        let inside = name.strip_prefix(&*output.name);
+        inside.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+            || ends_with(name, &output.name)
+            || ends_with(&output.name, name)
+    })
+}
+
+/// Whether two outputs are the same file.
+pub(super) fn is_same(one: &Output, other: &Output) -> bool {
+    one.name == other.name || ends_with(&one.name, &other.name) || ends_with(&other.name, &one.name)
+}
+
+/// `-c`, `-ec`
+fn is_script(option: &[u8]) -> bool {
+    option.starts_with(b"-") && !option.starts_with(b"--") && option.ends_with(b"c")
+}
+
+/// The files into which a shell's script redirects outputs.
+fn redirected(script: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let parts = script.split(|byte| *byte == b'>').skip(1);
+    parts.filter_map(|part| {
+        let is_blank = |byte: &u8| byte.is_ascii_whitespace();
+        let start = part.iter().position(|byte| !is_blank(byte))?;
+        let word = part.get(start..)?;
+        let is_end = |byte: &u8| is_blank(byte) || b";&|<()".contains(byte);
+        let end = word.iter().position(is_end).unwrap_or(word.len());
+        let word = word.get(..end)?;
+        let is_quote = |byte: &u8| *byte == b'"' || *byte == b'\'';
+        let word = word
+            .strip_prefix(b"\"")
+            .or(word.strip_prefix(b"'"))
+            .unwrap_or(word);
+        let quote = word.iter().position(is_quote).unwrap_or(word.len());
+        word.get(..quote)
+    })
+}
+
+/// The last part of an address's path.
+fn of_address(arg: &[u8]) -> Option<&[u8]> {
+    let scheme = arg.windows(3).position(|part| part == b"://")?;
+    let rest = arg.get(scheme + 3..)?;
+    let end = rest.iter().position(|byte| b"?#".contains(byte));
+    let rest = rest.get(..end.unwrap_or(rest.len()))?;
+    let host = rest.iter().position(|byte| *byte == b'/')?;
+    let name = base(rest.get(host..)?);
+    (!name.is_empty()).then_some(name)
+}
+
+/// A word that can be the name of a file which two commands share.
+fn is_name(word: &[u8]) -> bool {
+    word.len() > 1 && !word.starts_with(b"-") && !word.starts_with(b"/dev/") && word != b".."
+}
+
+/// A name without `./` before it and `/` after it.
+fn plain(name: &[u8]) -> &[u8] {
+    let name = name.strip_prefix(b"./").unwrap_or(name);
+    name.strip_suffix(b"/").unwrap_or(name)
+}
+
+/// Whether the path of a file ends with another one, which has no root.
+fn ends_with(name: &[u8], end: &[u8]) -> bool {
+    let before = name.strip_suffix(end);
+    before.is_some_and(|before| {
+        before.is_empty() || before.ends_with(b"/") && before.starts_with(b"/")
+    })
+}
+
+fn base(name: &[u8]) -> &[u8] {
+    name.rsplit(|byte| *byte == b'/').next().unwrap_or(name)
+}
+
+fn split(arg: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
+    let place = arg.iter().position(|byte| *byte == at)?;
+    Some((arg.get(..place)?, arg.get(place + 1..)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use tr_format::event::Comm;
+
+    use super::*;
+
+    fn links(writer: &str, reader: &str) -> bool {
+        let argv = |line: &str| Argv::from_args(line.split(' ').map(|arg| arg.replace('~', " ")));
+        let (writer, reader) = (argv(writer), argv(reader));
+        let outputs = outputs(&writer, &label::program_of(&writer, &Comm::new(b"x")));
+        outputs.iter().any(|output| needs(&reader, output))
+    }
+
+    #[test]
+    fn a_file_that_one_writes_and_the_other_one_names_links_them() {
+        for (writer, reader) in [
+            ("curl -fsSL -o a.tgz http://h/x", "tar xzf a.tgz"),
+            (
+                "curl -fsSLO http://h/v1/tool-1.2.zip?k=1",
+                "unzip -q tool-1.2.zip",
+            ),
+            ("curl -sf http://h:9/pkg", "tar xzf pkg.tgz"),
+            ("wget -q http://h/data.csv", "python3 load.py ./data.csv"),
+            ("wget -qO /w/d/data.csv http://h/x", "sort d/data.csv"),
+            ("gcc -o prog main.c", "./prog --all"),
+            ("cc -c -o a.o a.c", "ar rcs lib.a a.o"),
+            ("git clone -q https://h/x/tool.git", "make -C tool"),
+            (
+                "git clone --depth 1 https://h/x/tool.git vendor/tool",
+                "cmake -S vendor/tool/src",
+            ),
+            ("sh -c gen~>out.txt~&&~true", "cat out.txt"),
+            ("tar czf dist.tgz dist", "scp dist.tgz h:"),
+            ("protoc --out=gen x.proto", "cc -c gen/x.c"),
+            ("dd if=/dev/zero of=disk.img", "mkfs.ext4 disk.img"),
+        ] {
+            assert!(links(writer, reader), "{writer} | {reader}");
+        }
+    }
+
+    #[test]
+    fn other_commands_have_nothing_in_common() {
+        for (writer, reader) in [
+            ("curl -sf http://h/pkg", "tar xzf package.tgz"),
+            ("curl -sf http://h/", "tar xzf pkg.tgz"),
+            ("curl -o /dev/null http://h/pkg.tgz", "tar xzf pkg.tgz"),
+            ("gcc -c -o a.o a.c", "gcc -c -o b.o b.c"),
+            ("gcc -o a/x.o x.c", "gcc -c b/x.o"),
+            ("grep -q x a.txt", "sort a.txt"),
+            ("sh -c exit~1", "sort a.txt"),
+            ("cp a", "cat b"),
+            ("", ""),
+        ] {
+            assert!(!links(writer, reader), "{writer} | {reader}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Failures that another process's failure explains by a file, and not by its status.
+
+use std::collections::BTreeSet;
+
+use tr_analyze::model::ProcessIx;
+
+use super::chain::Finder;
+use super::files::{is_same, needs, outputs, Output};
+use super::passes::{is_probe, is_unstarted, program};
+use crate::label;
+
+/// The most failed processes whose outputs are compared with what the chain needs.
+const WRITERS: usize = 1_000;
+
+/// The most processes of a chain that are looked at, from COMMAND down.
+const DEEP: usize = 64;
+
+/// A chain of failures, from the first one up to COMMAND.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Chain {
+    pub(super) processes: Vec<ProcessIx>,
+    /// The place of a process that perhaps failed because a file was missing, which the one before should have written.
+    pub(super) missed: Option<usize>,
+}
+
+impl Finder<'_> {
+    /// A chain, beginning with the process that should have written a file which the chain's processes needed: one of
+    /// those in `failed`.
+    pub(super) fn linked(&self, chain: Vec<ProcessIx>, failed: &BTreeSet<ProcessIx>) -> Chain {
+        let Some((at, writer)) = self.writer(&chain, failed) else {
+            return Chain {
+                processes: chain,
+                missed: None,
+            };
+        };
+        let mut processes = self.chain(Some(writer));
+        processes.reverse();
+        let missed = Some(processes.len());
+        processes.extend(chain.into_iter().skip(at));
+        Chain { processes, missed }
+    }
+
+    /// The uppermost process of a chain that missed a file, and the last one that should have written it.
+    fn writer(
+        &self,
+        chain: &[ProcessIx],
+        failed: &BTreeSet<ProcessIx>,
+    ) -> Option<(usize, ProcessIx)> {
+        let within: BTreeSet<ProcessIx> = chain.iter().copied().collect();
+        let counts = |ix: &&ProcessIx| {
+            let process = self.analysis.process(**ix);
+            let parent = process.parent.map(|parent| self.analysis.process(parent));
+            let is_probe = parent.is_some_and(|parent| is_probe(process, parent));
+            !within.contains(ix) && !is_probe && self.sure.own.has(**ix)
+        };
+        let writers = failed.iter().rev().filter(counts).take(WRITERS);
+        let writers = writers.flat_map(|ix| {
+            let outputs = self.outputs(*ix).into_iter();
+            outputs.map(|output| (*ix, output))
+        });
+        let writers: Vec<(ProcessIx, Output)> = writers.collect();
+        if writers.is_empty() {
+            return None;
+        }
+        let places = chain.iter().enumerate().rev().take(DEEP);
+        let mut found = places.filter_map(|(at, ix)| {
+            let argv = &self.analysis.process(*ix).argv;
+            let before = self.before(*ix).filter(|_| at == 0);
+            let missed = writers.iter().filter(|(writer, output)| {
+                let is_missed = || needs(argv, output) || before == Some(*writer);
+                self.is_before(*writer, *ix) && is_missed()
+            });
+            let (writer, output) =
+                missed.max_by_key(|(writer, _)| self.analysis.process(*writer).end)?;
+            (!self.was_written(*writer, output, *ix)).then_some((at, *writer))
+        });
+        found.next()
+    }
+
+    fn outputs(&self, ix: ProcessIx) -> Vec<Output> {
+        let process = self.analysis.process(ix);
+        if process.execs.is_empty() {
+            return Vec::new();
+        }
+        outputs(&process.argv, &label::program(process))
+    }
+
+    /// Whether a process ended before another one's program began.
+    fn is_before(&self, writer: ProcessIx, reader: ProcessIx) -> bool {
+        let (writer, reader) = (self.analysis.process(writer), self.analysis.process(reader));
+        writer.end <= program(reader)
+    }
+
+    /// The step of a script right before a program that could not be started: nothing shows the name of a program that
+    /// is not there.
+    fn before(&self, unstarted: ProcessIx) -> Option<ProcessIx> {
+        let process = self.analysis.process(unstarted);
+        let parent = process.parent.filter(|_| is_unstarted(process))?;
+        let children = &self.analysis.process(parent).children;
+        let at = children.iter().position(|ix| *ix == unstarted)?;
+        children.get(at.checked_sub(1)?).copied()
+    }
+
+    /// Whether another process wrote the same file afterwards.
+    fn was_written(&self, writer: ProcessIx, output: &Output, reader: ProcessIx) -> bool {
+        let (after, before) = (
+            self.analysis.process(writer).end,
+            program(self.analysis.process(reader)),
+        );
+        let mut all = self.analysis.process_ids().filter(|ix| {
+            let process = self.analysis.process(*ix);
+            process.status == Some(0) && process.end > after && process.end <= before
+        });
+        all.any(|ix| {
+            let outputs = self.outputs(ix);
+            outputs.iter().any(|other| is_same(output, other))
+        })
+    }
+}
