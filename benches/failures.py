@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Records builds and test runs that fail for a known reason, and compares what `tr summary` names with it.
+
+usage: benches/failures.py [--tr TR] [--part 1|2|3] [--path DIR]... [--keep DIR] [--markdown] [PLANT...]
+
+plants/failing.py has the plants. A plant is *right* if its cause is the first failure that is named (for a command that fails for a
+reason of its own: if nothing that it ran is named), *perhaps* if the report says "perhaps" beside it, *silent* if only what
+the cause made fail is named, *wrong* if something else is named, and *wrong, perhaps* if that is said with "perhaps". Needs
+root; a plant whose tool is not on PATH (or in `--path`) is skipped and reported.
+"""
+import argparse
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "plants"))
+import failing  # noqa: E402
+
+MOST = 120
+
+
+def record(args, name, plant, place):
+    for file, text in plant.files.items():
+        path = os.path.join(place, file)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as out:
+            out.write(text)
+    trace = os.path.join(args.keep or place, f"{name}.bin")
+    if not os.path.exists(trace):
+        quiet = {"cwd": place, "stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "timeout": MOST}
+        if plant.before:
+            subprocess.run(shlex.split(plant.before), check=True, **quiet)
+        done = subprocess.run([args.tr, "record", "-q", "-o", trace, "--", *shlex.split(plant.command)], **quiet)
+        if done.returncode == 0:
+            sys.exit(f"{name}: its command does not fail")
+    out = subprocess.run([args.tr, "summary", "--format", "json", trace], check=True, capture_output=True, text=True)
+    return json.loads(out.stdout)["failures"]
+
+
+def judge(plant, failures):
+    """What the first failure is, by the plant."""
+    if not failures:
+        return "silent", ""
+    first = failures[0]
+    chain = " → ".join([f"{first['name']} ({first['end']})", *first["above"]])
+    if first["perhaps"]:
+        chain += ", perhaps"
+    names = [first["name"], *first["above"]]
+    itself = not first["above"]
+    if plant.cause == "itself":
+        return ("right" if itself else "wrong, perhaps" if first["perhaps"] else "wrong"), chain
+    if re.search(plant.cause, names[0]) or itself and "itself" in plant.cause:
+        return ("perhaps" if first["perhaps"] else "right"), chain
+    if itself or plant.also and re.search(plant.also, names[0]):
+        return "silent", chain
+    return ("wrong, perhaps" if first["perhaps"] else "wrong"), chain
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--tr", default=os.path.join(HERE, "..", "target/debug/tr"))
+    parser.add_argument("--part", type=int, choices=(1, 2, 3))
+    parser.add_argument("--path", action="append", default=[])
+    parser.add_argument("--keep")
+    parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("plants", nargs="*")
+    args = parser.parse_args()
+    args.tr = os.path.abspath(args.tr)
+    os.environ["PATH"] = ":".join([*args.path, os.environ["PATH"]])
+    if args.keep:
+        args.keep = os.path.abspath(args.keep)
+        os.makedirs(args.keep, exist_ok=True)
+    plants = {None: failing.ALL, 1: failing.FIRST, 2: failing.SECOND, 3: failing.THIRD}[args.part]
+    counts = {}
+    for name in args.plants or plants:
+        plant = failing.ALL[name]
+        if not shutil.which(plant.needs or shlex.split(plant.command)[0]):
+            print(f"{name}: skipped, its tool is missing", file=sys.stderr)
+            continue
+        with tempfile.TemporaryDirectory() as place:
+            verdict, chain = judge(plant, record(args, name, plant, place))
+        counts[verdict] = counts.get(verdict, 0) + 1
+        if args.markdown:
+            print(f"| {name} | `{plant.command}` | {chain.split(' → ')[0][:48]} | {verdict} |", flush=True)
+        else:
+            print(f"{verdict:15} {name:18} {chain}", flush=True)
+    print(", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items())), file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
