@@ -877,6 +877,14 @@ fn a_script_that_gives_up_names_what_failed() {
     let text = screen(names, &[1 << 8, 3 << 8, 5 << 8, 0, 1 << 8]);
     let rest = "\n         2 more failed (a.sh exit 3, b.sh exit 5), 1 failed without consequence: tr analyze";
     assert!(text.contains(rest), "{text}");
+    // Each name stands there once.
+    let mut again = names.to_vec();
+    again.push((Some(0), 100, 125, &[(101, "./a.sh")]));
+    let text = screen(&again, &[1 << 8, 3 << 8, 5 << 8, 0, 1 << 8, 3 << 8]);
+    assert!(
+        text.contains("3 more failed (b.sh exit 5, a.sh exit 3, …)"),
+        "{text}"
+    );
     let pool: &[Line] = &[
         (None, 0, 900, &[(0, "/bin/sh ./ci.sh")]),
         (Some(0), 10, 300, &[(11, "./job 1")]),

@@ -342,7 +342,8 @@ impl Finder<'_> {
             .map(|ix| self.process(*ix))
             .collect();
         beside.order_by_key(|it| (Reverse(it.after), it.pid));
-        beside.dedup_by(|a, b| a.name == b.name && a.end == b.end);
+        let mut seen = BTreeSet::new();
+        beside.retain(|failed| seen.insert((failed.name.clone(), failed.end.clone())));
         beside.truncate(BESIDE);
         beside.order_by_key(|it| (it.at, it.pid));
         beside
