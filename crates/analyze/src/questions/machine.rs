@@ -75,7 +75,8 @@ impl<'a> Samples<'a> {
 
     /// Whether the samples are fine enough for a span: its ends are next to samples, and it is
     /// longer than the ticks in which the kernel counts CPU time.
-    pub fn resolve(&self, (from, to): (Ktime, Ktime)) -> bool {
+    pub fn resolve(&self, span: (Ktime, Ktime)) -> bool {
+        let (from, to) = span;
         let length = to.since(from);
         let tolerated = length / RESOLVED;
         let is_near = |time: Ktime| {
