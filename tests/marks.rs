@@ -39,6 +39,7 @@ fn main() {
         trial("a_flood_and_garbage_are_counted", lacks("python3"), flood),
         trial("shell_functions", None, shell),
         trial("a_moment_with_a_result_is_compared", None, moments),
+        trial("an_event_keeps_its_kind", None, kinds),
         trial("pytest", lacks_module("pytest"), pytest),
         trial("ansible", lacks("ansible-playbook"), ansible),
         trial("node_test", lacks("node"), node),
@@ -347,6 +348,24 @@ fn moments() -> Result<(), Failed> {
     let good = matches!(rows[..], [row] if row["name"] == "lint"
         && (int(row, "base_failed"), int(row, "new_failed")) == (0, 1));
     ensure(good, || said(&out))
+}
+
+/// The kind that a program gave its mark has a key of its own beside that of the event.
+fn kinds() -> Result<(), Failed> {
+    let directory = scratch("kinds")?;
+    let script = r#"t=$(awk '{ printf "%.0f", $1 * 1e9 }' /proc/uptime)
+        echo '{"t":'$t',"name":"one","kind":"test"}' >>"$TR_MARKS""#;
+    let out = record(&directory, &["sh", "-c", script])?;
+    ensure(out.status.success(), || said(&out))?;
+    let mut dump = Command::new(TR);
+    let dump = dump.args(["dump", "--format", "ndjson"]);
+    let out = dump.arg(directory.join("trace.bin")).output()?;
+    let lines = String::from_utf8_lossy(&out.stdout);
+    let mut events = lines.lines().map(serde_json::from_str::<Value>);
+    let mark = events.find(|event| event.as_ref().is_ok_and(|it| it["name"] == "one"));
+    let mark = mark.ok_or("no mark")??;
+    let good = (&mark["kind"], &mark["mark_kind"]) == (&"mark".into(), &"test".into());
+    ensure(good, || mark.to_string())
 }
 
 fn pytest() -> Result<(), Failed> {

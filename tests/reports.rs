@@ -735,3 +735,65 @@ fn documents_keep_to_their_schemas() -> Result<(), Failure> {
     }
     Ok(())
 }
+
+/// The shares of the CPUs' time are of one period: they add up to 100 %, or one is not known.
+#[test]
+fn shares_of_the_cpus_add_up() -> Result<(), Failure> {
+    let windows: [&[&str]; 4] = [
+        &[],
+        &["--from", "0.1", "--to", "0.2"],
+        &["--from", "0.05"],
+        &["--to", "0.9"],
+    ];
+    let mut known = 0;
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/format");
+    for entry in std::fs::read_dir(directory)? {
+        let file = entry?.path();
+        if file.extension().is_none_or(|extension| extension != "bin") {
+            continue;
+        }
+        for window in windows {
+            let file = file.to_str().ok_or("UTF-8")?;
+            let Ok(text) = output(&[&["analyze", file][..], window].concat()) else {
+                continue; // the recording is shorter
+            };
+            let line = text.lines().find(|line| line.contains(" · idle "));
+            let line = line.filter(|line| !line.contains("at least"));
+            let shares = line.into_iter().flat_map(|line| line.split(" · "));
+            let shares: Vec<Option<u64>> = shares
+                .map(|share| {
+                    let number = share.trim_end_matches(" %").rsplit(' ').next()?;
+                    number.trim_start_matches('<').parse().ok()
+                })
+                .collect();
+            let sum: Option<u64> = shares.iter().copied().sum();
+            if let Some(sum) = sum.filter(|_| !shares.is_empty()) {
+                known += 1;
+                assert!((98..=102).contains(&sum), "{file} {window:?}: {line:?}");
+            }
+        }
+    }
+    assert!(known > 0, "no recording tells all shares");
+    Ok(())
+}
+
+/// No key is in a document twice, also where the recording has no scheduling events.
+#[test]
+fn a_document_has_each_key_once() -> Result<(), Failure> {
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("ptrace.bin");
+    let file = file.to_str().ok_or("UTF-8")?;
+    output(&[
+        "record", "-q", "--method", "ptrace", "-o", file, "--", "true",
+    ])?;
+    let text = output(&["analyze", file, "--report", "all", "--format", "json"])?;
+    let mut keys: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("  \"")?.split('"').next())
+        .collect();
+    let count = keys.len();
+    keys.sort_unstable();
+    keys.dedup();
+    assert_eq!(keys.len(), count, "{text}");
+    Ok(())
+}

@@ -11,7 +11,8 @@ use crate::state::State;
 pub type Epoch = u32;
 
 /// Counts the running tasks, as long as every living task's state is known. A loss makes
-/// all states unknown, and a task's next event makes its own known again.
+/// all states unknown, and a task's next event makes its own known again. If every switch of all
+/// CPUs is recorded, a task of unknown state is on none of them, until something is lost.
 #[derive(Debug, Default)]
 pub struct Concurrency {
     start: Ktime,
@@ -23,12 +24,17 @@ pub struct Concurrency {
     /// Living tasks whose state is known.
     known: usize,
     epoch: Epoch,
+    /// Every switch of all CPUs is recorded.
+    sees_all: bool,
     /// The time in which n tasks were running, without the recent time.
     times: Vec<u64>,
     /// The recent time, which an event may still make unknown: the number of running
     /// tasks, if known, and the time from which it holds, up to the next one.
     recent: VecDeque<(Ktime, Option<u32>)>,
 }
+
+/// The epoch before anything is lost.
+const FIRST: Epoch = 1;
 
 /// The number of recent changes; older ones are final.
 const RECENT: usize = 1 << 14;
@@ -45,12 +51,13 @@ pub fn add(times: &mut Vec<u64>, n: usize, ns: u64) {
 
 impl Concurrency {
     /// No task is running at the start of the span.
-    pub fn new(start: Ktime, end: Ktime) -> Concurrency {
+    pub fn new(start: Ktime, end: Ktime, sees_all: bool) -> Concurrency {
         Concurrency {
             start,
             end,
             now: start,
-            epoch: 1,
+            epoch: FIRST,
+            sees_all,
             ..Concurrency::default()
         }
     }
@@ -60,7 +67,8 @@ impl Concurrency {
     fn advance(&mut self, now: Ktime) {
         let to = now.clamp(self.start, self.end);
         if to > self.now {
-            let running = (self.known == self.living).then_some(self.running);
+            let all_known = self.known == self.living || self.sees_all && self.epoch == FIRST;
+            let running = all_known.then_some(self.running);
             if self.recent.back().is_none_or(|(_, last)| *last != running) {
                 self.push(self.now, running);
             }
@@ -173,5 +181,30 @@ impl Concurrency {
         }
         times.resize(times.len().max(1), 0);
         times
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A task runs all the time, and nothing is known of another one; at 60 events are lost.
+    ///
+    /// ```text
+    /// one   ===========|loss======
+    /// other ???????????|??????????
+    /// ```
+    fn counted(sees_all: bool) -> Vec<u64> {
+        let mut concurrency = Concurrency::new(Ktime(0), Ktime(100), sees_all);
+        concurrency.meet(Ktime(0), State::On(None));
+        concurrency.meet(Ktime(0), State::Unknown);
+        concurrency.lose(Ktime(60));
+        concurrency.finish()
+    }
+
+    #[test]
+    fn a_task_of_unknown_state_is_on_no_cpu_if_all_switches_are_recorded() {
+        assert_eq!(counted(false), [0]);
+        assert_eq!(counted(true), [0, 60]);
     }
 }

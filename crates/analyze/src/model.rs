@@ -119,6 +119,26 @@ pub struct Imported {
     pub thread: Option<ThreadIx>,
     /// It is the whole life of the process.
     pub whole: bool,
+    /// The reason why the span's place in time is not proven. A step without a proven place has no
+    /// figures.
+    pub doubt: Option<Doubt>,
+}
+
+/// The reason why the place in time of an imported span is not proven.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// The place is known to so many ns only, which is too much for the span's length.
+    Off(u64),
+    /// The place is known to so many ns, and a process began that close to a boundary of the span.
+    Boundary(u64),
+    /// The file's times may be those of beginnings or of ends.
+    Stamp,
+    /// The file's times have no zone, and several zones put them into the recording.
+    Zone,
+    /// The suite's length does not bound the time between its tests.
+    Suite,
+    /// Another process or thread may have run the span at the same time.
+    Runner,
 }
 
 /// The kind of an imported span.

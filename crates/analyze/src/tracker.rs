@@ -106,7 +106,7 @@ impl Tracker {
         coming.sort_unstable_by(|a, b| b.cmp(a));
         let end = end.max(start);
         Tracker {
-            concurrency: Concurrency::new(start, end),
+            concurrency: Concurrency::new(start, end, meta.sees_all_cpus()),
             gaps,
             states: States::new(&meta.states),
             start,

@@ -7,7 +7,7 @@ mod hand;
 
 use hand::{at, Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use tr_analyze::contention::Contention;
-use tr_analyze::critical_path::{by_kind, Kind};
+use tr_analyze::critical_path::{by_kind, critical_path, Kind};
 use tr_analyze::jobs::Tools;
 use tr_analyze::model::{Analysis, Causes, Thread, ThreadIx, Times};
 use tr_analyze::timeline::Actor;
@@ -839,5 +839,34 @@ fn a_make_below_another_has_its_slots_in_every_part() {
             panic!("{tools:?}")
         };
         assert_eq!(one.pool, other.pool, "from {from}");
+    }
+}
+
+/// A command waits for a CPU before its exec: of 500 ms of its life it has 1 ms of work.
+///
+/// ```text
+/// cpu0  ---500 ms run queue---|==exec==1 ms==|exit
+/// ```
+#[test]
+fn the_wait_before_the_exec_is_on_the_path() {
+    const MS: i64 = 1_000_000;
+    for (before, length) in [(500, 501), (5, 1)] {
+        let mut hand = Hand::new(Scope::All, 600 * MS);
+        hand.snapshot(-10, 9, 9, 1, Some(SLEEPS))
+            .fork(1, 0, 9, 10, 10)
+            .first_waking(1, 1, 9, 10, false)
+            .switch(0, before * MS, 0, RUNNING, 10)
+            .exec(0, before * MS + 1, 10, 10)
+            .exit(0, (before + 1) * MS, 10, 10, true)
+            .switch(0, (before + 1) * MS, 10, DEAD, 0);
+        let (analysis, _) = hand.path();
+        let command = analysis
+            .process_ids()
+            .find(|ix| analysis.process(*ix).pid.0 == 10);
+        let path = critical_path(&analysis, command.unwrap()).unwrap();
+        let rounded = (path.length() as i64 + MS / 2) / MS;
+        assert_eq!(rounded, length, "{before} ms before the exec");
+        let queue = by_kind(&path.segments).of(Kind::RunQueue) as i64;
+        assert_eq!((queue + MS / 2) / MS, if length > 1 { before } else { 0 });
     }
 }

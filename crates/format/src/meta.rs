@@ -144,6 +144,11 @@ impl std::fmt::Display for Missing {
 }
 
 impl Metadata {
+    /// Whether every switch of every CPU is recorded, as far as nothing is lost.
+    pub fn sees_all_cpus(&self) -> bool {
+        self.scope == Scope::All && self.options.cpus.is_empty()
+    }
+
     /// A fact about the machine's hardware.
     pub fn hardware(&self, fact: Hardware) -> Option<&str> {
         let mut all = self.hardware.iter().flatten();

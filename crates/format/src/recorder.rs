@@ -94,7 +94,7 @@ pub struct Mark {
     pub ago: u64,
     /// The kind of the span (`test`), the result of what ended (`failed`), and an id that
     /// tells equal names apart; each empty if not given.
-    #[serde(serialize_with = "show::given")]
+    #[serde(rename = "mark_kind", serialize_with = "show::given")]
     pub kind: Box<[u8]>,
     /// See `kind`.
     #[serde(serialize_with = "show::given")]

@@ -13,6 +13,8 @@ use crate::recording::signed;
 pub struct Span {
     pub from: i64,
     pub to: i64,
+    /// The record may be of another run of the tool: only a name can prove its process.
+    pub needs_name: bool,
 }
 
 /// The most by which the times of a record and of its process differ, in ns: a tool on a busy
@@ -85,8 +87,9 @@ pub fn align(
     let mut left: Vec<ProcessIx> = children.to_vec();
     left.retain(|ix| !used.contains(ix));
     left.order_by_key(|ix| life(*ix).0);
-    for (span, process) in spans.iter().zip(&mut found) {
-        if process.is_some() {
+    // The tool appends its records: of two that fit, the later one is of the later run.
+    for (span, process) in spans.iter().zip(&mut found).rev() {
+        if process.is_some() || span.needs_name {
             continue;
         }
         let from = zero.saturating_add(span.from);

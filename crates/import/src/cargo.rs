@@ -173,6 +173,7 @@ impl Unit {
         Span {
             from,
             to: from.saturating_add(ns(self.duration)),
+            needs_name: false,
         }
     }
 

@@ -2,7 +2,10 @@
 //! tool writes them.
 
 mod place;
+mod proof;
 pub mod write;
+
+use std::collections::HashSet;
 
 use quick_xml::events::attributes::Attributes;
 use quick_xml::events::{BytesStart, Event};
@@ -35,6 +38,27 @@ struct Suite {
 struct Case {
     it: Facts,
     result: &'static str,
+}
+
+impl Suite {
+    /// The lengths of the tests together, in ns.
+    fn sum(&self) -> i64 {
+        let lengths = self.cases.iter().filter_map(|case| case.it.length);
+        lengths.fold(0, i64::saturating_add)
+    }
+
+    /// Whether a test is a part of another one, as Go's `TestA/x` is of `TestA`.
+    fn has_nested(&self) -> bool {
+        let name = |case: &Case| (case.it.class.clone(), case.it.name.clone());
+        let names: HashSet<(String, String)> = self.cases.iter().map(name).collect();
+        let is_part = |case: &Case| {
+            let (class, name) = (&case.it.class, &case.it.name);
+            let slashes = name.match_indices('/').take(DEPTH);
+            let mut around = slashes.filter_map(|(at, _)| name.get(..at));
+            around.any(|around| names.contains(&(class.clone(), around.to_owned())))
+        };
+        self.cases.iter().any(is_part)
+    }
 }
 
 /// An element that is open.
@@ -102,7 +126,11 @@ impl Report {
             }
             Error::at_most(RECORDS, parser.cases, (FORMAT, "tests"))?;
         }
-        let suites = parser.suites;
+        let mut suites = parser.suites;
+        // Some writers cut zeros off: the digits of `0.3` beside `0.251` are those of a millisecond.
+        let cases = suites.iter_mut().flat_map(|suite| &mut suite.cases);
+        share_digits(cases.map(|case| &mut case.it).collect());
+        share_digits(suites.iter_mut().map(|suite| &mut suite.it).collect());
         Ok(began.then_some(Report { suites }))
     }
 }
@@ -158,6 +186,8 @@ struct Facts {
     at: Option<Date>,
     /// In ns.
     length: Option<i64>,
+    /// The length of the last digit of `length`, in ns.
+    digit: i64,
 }
 
 impl Facts {
@@ -173,7 +203,10 @@ impl Facts {
                 "name" => it.name = value.into_owned(),
                 "classname" => it.class = value.into_owned(),
                 "timestamp" => it.at = date::read(&value),
-                "time" => it.length = seconds(&value),
+                "time" => {
+                    it.length = seconds(&value);
+                    it.digit = digit(&value);
+                }
                 _ => {}
             }
         }
@@ -181,10 +214,44 @@ impl Facts {
     }
 }
 
-/// Nanoseconds of seconds such as `0.151` or `1,234.5`.
+/// Gives each element the finest digit that any of their lengths has.
+fn share_digits(elements: Vec<&mut Facts>) {
+    let finest = elements.iter().filter(|facts| facts.length.is_some());
+    let finest = finest.map(|facts| facts.digit).min().unwrap_or(0);
+    for facts in elements {
+        facts.digit = finest;
+    }
+}
+
+/// Nanoseconds of seconds such as `0.151`, `1,234.5` or, in a locale with a decimal comma,
+/// `0,151`.
 fn seconds(text: &str) -> Option<i64> {
-    let seconds: f64 = text.trim().replace(',', "").parse().ok()?;
+    let text = text.trim();
+    let number = if has_decimal_comma(text) {
+        text.replace('.', "").replace(',', ".")
+    } else {
+        text.replace(',', "")
+    };
+    let seconds: f64 = number.parse().ok()?;
     (0.0..1e9)
         .contains(&seconds)
         .then_some((seconds * 1e9) as i64)
+}
+
+/// Whether the comma of a number is the decimal one: it is the only one, and no point follows it.
+fn has_decimal_comma(text: &str) -> bool {
+    let comma = text
+        .find(',')
+        .filter(|first| text.rfind(',') == Some(*first));
+    comma.is_some_and(|comma| text.rfind('.').is_none_or(|point| point < comma))
+}
+
+/// The length of the last digit of seconds, in ns.
+fn digit(text: &str) -> i64 {
+    let text = text.trim();
+    let point = if has_decimal_comma(text) { ',' } else { '.' };
+    let digits = text
+        .rsplit_once(point)
+        .map_or(0, |(_, digits)| digits.len());
+    10_i64.pow(9_u32.saturating_sub(u32::try_from(digits).unwrap_or(9)))
 }

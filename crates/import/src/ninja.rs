@@ -7,13 +7,20 @@ use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
 use tr_analyze::tools::Family;
 
 use crate::align::{align, Span};
-use crate::recording::{imported, Recording};
+use crate::recording::{imported, signed, Recording};
 use crate::{Error, Placed, RECORDS};
 
 const FORMAT: &str = ".ninja_log";
 
 /// The first bytes of a log.
 pub(crate) const MAGIC: &[u8] = b"# ninja log v";
+
+/// Numbers below this are seconds since 1970, not nanoseconds.
+const SECONDS: i64 = 1_000_000_000_000;
+
+/// The most by which an output's time is before that of a command that made it, in ns: file
+/// systems have coarse clocks.
+const COARSE: i64 = 2_000_000_000;
 
 /// The commands of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +32,8 @@ pub struct Log {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Edge {
     span: Span,
+    /// The time of an output in ns since 1970; 0 if none was made.
+    made: i64,
     outputs: Vec<Box<[u8]>>,
 }
 
@@ -33,6 +42,7 @@ struct Edge {
 struct Line<'a> {
     start: i64,
     end: i64,
+    made: i64,
     output: &'a [u8],
     hash: &'a [u8],
 }
@@ -46,10 +56,17 @@ impl<'a> Line<'a> {
             Some(i64::from(number))
         };
         let (start, end) = (number(next()?)?, number(next()?)?);
-        let (_mtime, output, hash) = (next()?, next()?, next()?);
+        let made: i64 = std::str::from_utf8(next()?).ok()?.parse().ok()?;
+        let (output, hash) = (next()?, next()?);
         let line = Line {
             start,
             end,
+            // Before ninja 1.9 these are seconds.
+            made: if made < SECONDS {
+                made.saturating_mul(1_000_000_000)
+            } else {
+                made
+            },
             output,
             hash,
         };
@@ -90,7 +107,9 @@ impl Log {
                 span: Span {
                     from: ns(first.start),
                     to: ns(first.end),
+                    needs_name: false,
                 },
+                made: lines.iter().map(|(_, line)| line.made).max()?,
                 outputs: lines.iter().map(|(_, line)| line.output.into()).collect(),
             })
         };
@@ -110,7 +129,13 @@ impl Log {
             let words = words(recording, children);
             let named = |edge: &&Edge| edge.named(&words);
             let named: Vec<Vec<ProcessIx>> = left.iter().map(named).collect();
-            let spans: Vec<Span> = left.iter().map(|edge| edge.span).collect();
+            let begin = signed(analysis.process(ninja).start).saturating_sub(COARSE);
+            let span = |edge: &&Edge| Span {
+                // The log has commands of earlier builds, too.
+                needs_name: edge.made > 0 && recording.time(edge.made) < begin,
+                ..edge.span
+            };
+            let spans: Vec<Span> = left.iter().map(span).collect();
             let aligned = align(analysis, ninja, &spans, &named, children);
             let mut processes = aligned.into_iter();
             left.retain(|edge| match processes.next().flatten() {

@@ -38,18 +38,34 @@ impl<'a> Recording<'a> {
         self.analysis.process_ids().filter(is)
     }
 
+    /// The length of the recording by its own clock and by the time of the day, in ns, if both
+    /// clocks were read at its end.
+    fn lengths(&self) -> Option<(i64, i64)> {
+        let meta = &self.analysis.meta;
+        let summary = self.analysis.summary.as_ref()?;
+        let real = as_signed(meta.start_clock.real);
+        Some((
+            signed(summary.end).saturating_sub(signed(meta.start)),
+            as_signed(summary.end_clock.real).saturating_sub(real),
+        ))
+    }
+
+    /// The most by which [`Recording::time`] is wrong, in ns, unless the time of the day was set
+    /// and set back: the drift of the clocks.
+    pub fn clock_error(&self) -> i64 {
+        match self.lengths() {
+            Some((length, by_real)) => length.saturating_sub(by_real).saturating_abs(),
+            None => CLOCKS,
+        }
+    }
+
     /// The recording's time at a time since 1970, both in ns: the clocks are read at the start
     /// and at the end.
     pub fn time(&self, unix: i64) -> i64 {
         let meta = &self.analysis.meta;
         let (start, real) = (signed(meta.start), as_signed(meta.start_clock.real));
         let since = unix.saturating_sub(real);
-        let summary = self.analysis.summary.as_ref();
-        let lengths = summary.map(|summary| {
-            let real = as_signed(summary.end_clock.real).saturating_sub(real);
-            (signed(summary.end).saturating_sub(start), real)
-        });
-        let since = match lengths {
+        let since = match self.lengths() {
             // Clocks that differ by more than a per cent were set, not adjusted.
             Some((length, by_real))
                 if by_real > 0 && length.abs_diff(by_real) < by_real as u64 / 100 =>
@@ -142,6 +158,7 @@ pub fn imported(
         process,
         thread: None,
         whole: false,
+        doubt: None,
     }
 }
 

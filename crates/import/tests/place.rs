@@ -1,8 +1,11 @@
 //! Files and processes that are easily mistaken for each other.
 #![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
 
-use tr_analyze::model::{Analysis, ExecSpan, Import, Process, ProcessIx, Thread, ThreadIx, Times};
+use tr_analyze::model::{
+    Analysis, Doubt, ExecSpan, Import, Process, ProcessIx, Thread, ThreadIx, Times,
+};
 use tr_format::event::{Argv, CgroupId, Clock, Comm, Ktime, Tgid, Tid};
+use tr_format::meta::Summary;
 use tr_import::{place, read};
 
 /// A process: pid, parent, beginning and end in ms, command line (`~`: a space).
@@ -113,11 +116,32 @@ fn ninja_runs() {
     ]);
     let log =
         "# ninja log v6\n0\t205\t1\ta.o\taa\n1005\t1104\t1\tb.o\tbb\n1107\t1314\t1\tapp\tcc\n\
-               1110\t1510\t1\tx.h\tdd\n1110\t1510\t1\ty.h\tdd\n7000\t7100\t1\tc.o\tee\n";
+               1110\t1510\t0\tx.h\tdd\n1110\t1510\t0\ty.h\tdd\n7000\t7100\t1\tc.o\tee\n";
     let (spans, import) = placed(".ninja_log", log, analysis);
     let want = "1 1010-1110 b.o -\n2 1112-1320 app -\n3 1115-1515 x.h and 1 more -\n";
     assert_eq!(spans, want);
     assert_eq!(counts(&import), (5, 3, 0));
+}
+
+/// The log has a line of an earlier build at nearly the same time as the command whose line names
+/// none of its outputs, and a line of this build behind it. Only the latter is of this build, also
+/// if it is missing.
+#[test]
+fn ninja_lines_of_earlier_builds() {
+    let lines: &[Line] = &[
+        (1, None, 0, 90_000, "ninja"),
+        (2, Some(0), 1000, 1300, "sh -c ./generate~9"),
+        (3, Some(0), 1400, 1600, "sh -c cc~-o~b.o"),
+    ];
+    let old = (REAL - 60_000 * MS).to_string();
+    let new = (REAL + 1300 * MS).to_string();
+    let stale = format!("# ninja log v7\n999\t1301\t{old}\tout_1.h\taa\n");
+    let stale = format!("{stale}1400\t1605\t{new}\tb.o\tcc\n");
+    let log = format!("{stale}1000\t1308\t{new}\tout_9.h\tbb\n");
+    let (spans, _) = placed(".ninja_log", &log, recording(lines));
+    assert_eq!(spans, "2 1400-1600 b.o -\n1 1000-1300 out_9.h -\n");
+    let (spans, _) = placed(".ninja_log", &stale, recording(lines));
+    assert_eq!(spans, "2 1400-1600 b.o -\n");
 }
 
 /// Two processes had the pid one after the other; a third one lives in another container.
@@ -187,7 +211,8 @@ fn junit_suites() {
             (2, 2, 0),
             Some(
                 "its times are whole seconds: tests are up to 1 s later; \
-                 tests may be up to 600 ms earlier than shown"
+                 tests may be up to 600 ms earlier than shown; \
+                 2 tests have no figures, as the place in time is not proven"
             )
         )
     );
@@ -198,7 +223,8 @@ fn junit_suites() {
         import.note.as_deref(),
         Some(
             "its times have no zone: UTC+02:00 assumed; \
-             tests may be up to 600 ms earlier than shown"
+             tests may be up to 600 ms earlier than shown; \
+             2 tests have no figures, as the place in time is not proven"
         )
     );
     // Little is left of the suite's length: a tenth of the shortest test.
@@ -207,7 +233,8 @@ fn junit_suites() {
         spans,
         "1 1610-1910 c first passed\n1 1910-2010 c second failed\n"
     );
-    assert_eq!(import.note, None);
+    let note = "2 tests have no figures, as the place in time is not proven";
+    assert_eq!(import.note.as_deref(), Some(note));
     // A whole second before the runner: it began within that second.
     let (spans, _) = of("timestamp='2026-11-23T05:54:06+00:00' time='1.0'");
     assert_eq!(
@@ -305,4 +332,173 @@ fn cargo_versions() {
                 4 510-700 syn v2.0.1 build-script (run) -\n";
     assert_eq!(spans, want);
     assert_eq!(counts(&import), (4, 3, 0));
+}
+
+/// The recording with clocks that are read at its end, too.
+fn with_clocks(lines: &[Line]) -> Analysis {
+    let mut analysis = recording(lines);
+    let seconds = 100_000 * MS;
+    analysis.summary = Some(Summary {
+        end: analysis.end,
+        end_clock: Clock {
+            boot: 0,
+            real: REAL + seconds,
+        },
+        ..Summary::default()
+    });
+    analysis
+}
+
+/// The names of the tests, each with the reason why it has no figures.
+fn doubts(file: &str, mut analysis: Analysis) -> Vec<(String, Option<Doubt>)> {
+    let file = read(file.as_bytes()).expect("a file").expect("a report");
+    place(&[(b"out.xml".to_vec(), file)], &mut analysis);
+    let spans = analysis.imported.iter();
+    let named = spans.map(|span| (String::from_utf8_lossy(&span.name).into_owned(), span.doubt));
+    named.collect()
+}
+
+/// A suite that lasts from 1.0 s on, with two tests of 3 s and of 2 s at its end.
+fn long_suite(time: &str) -> String {
+    let tests = "<testcase name='one' time='3.000'/><testcase name='two' time='2.000'/>";
+    suite(
+        &format!("timestamp='2026-11-23T05:54:07.000Z' time='{time}'"),
+        tests,
+    )
+}
+
+/// Why tests have no figures.
+#[test]
+fn junit_places_are_proven() {
+    let runner: Line = (1, None, 700, 9_000, "pytest --junitxml=out.xml");
+    let prove = |file: &str, others: &[Line]| {
+        let lines: Vec<Line> = std::iter::once(runner)
+            .chain(others.iter().copied())
+            .collect();
+        let doubts = doubts(file, with_clocks(&lines)).into_iter();
+        doubts.map(|(_, doubt)| doubt).collect::<Vec<_>>()
+    };
+    let file = long_suite("5.020");
+    // 20 ms are left, and the lengths have an error of 1 ms.
+    let inside: Line = (2, Some(0), 3_000, 3_500, "true");
+    assert_eq!(prove(&file, &[inside]), [None, None]);
+    for near in [4_000, 4_040] {
+        let child: Line = (2, Some(0), near, 4_500, "true");
+        let doubt = Some(Doubt::Boundary(21 * MS));
+        assert_eq!(prove(&file, &[child]), [doubt, doubt], "{near}");
+    }
+    // The suite has 300 ms beside its tests, or is no longer than they are.
+    let off = Some(Doubt::Off(301 * MS));
+    assert_eq!(prove(&long_suite("5.300"), &[]), [off, off]);
+    assert_eq!(prove(&long_suite("5.000"), &[]), [Some(Doubt::Suite); 2]);
+    // A worker, and a server, are there all the time.
+    let worker: Line = (2, Some(0), 800, 8_000, "pytest worker");
+    assert_eq!(prove(&file, &[worker]), [Some(Doubt::Runner); 2]);
+    let server: Line = (2, Some(0), 800, 8_000, "redis-server");
+    assert_eq!(prove(&file, &[server]), [None, None]);
+    // A program that is not known may have left its tests to another one.
+    let lines: &[Line] = &[
+        (1, None, 700, 9_000, "run out.xml"),
+        (2, Some(0), 800, 8_000, "redis-server"),
+    ];
+    let all = doubts(&file, with_clocks(lines));
+    assert!(
+        all.iter().all(|(_, doubt)| *doubt == Some(Doubt::Runner)),
+        "{all:?}"
+    );
+    // The process began long before: its times may be those of the end.
+    let lines: &[Line] = &[(1, None, 0, 90_000, "pytest --junitxml=out.xml")];
+    let later = file.replace("05:54:07", "05:54:17");
+    let all = doubts(&later, with_clocks(lines));
+    assert!(
+        all.iter().all(|(_, doubt)| *doubt == Some(Doubt::Stamp)),
+        "{all:?}"
+    );
+}
+
+/// Two suites of one run have its time; tests hold tests; the recording is so long that two zones fit.
+#[test]
+fn junit_places_that_no_length_proves() {
+    let lines: &[Line] = &[(1, None, 900, 9_000, "run out.xml")];
+    let one = "<testsuite name='s' timestamp='2026-11-23T05:54:07.000Z' time='2.010'>\
+               <testcase name='t' time='2.000'/></testsuite>";
+    let both = format!("<testsuites>{one}{one}</testsuites>");
+    let all = doubts(&both, with_clocks(lines));
+    assert_eq!(all.len(), 4);
+    assert!(
+        all.iter().all(|(_, doubt)| *doubt == Some(Doubt::Runner)),
+        "{all:?}"
+    );
+    let nested = "<testcase name='A' time='3'/><testcase name='A/x' time='1'/>";
+    let nested = suite("timestamp='2026-11-23T05:54:07.000Z' time='4.1'", nested);
+    let (spans, import) = placed("out.xml", &nested, with_clocks(lines));
+    let note = "tests that hold other tests have no times of their own";
+    assert_eq!((spans.as_str(), import.note.as_deref()), ("", Some(note)));
+    let mut long = with_clocks(&[(1, None, 900, 2_000_000, "run out.xml")]);
+    long.end = Ktime(2_000_000 * MS);
+    let all = doubts(&long_suite("5.020").replace("000Z", "000"), long);
+    assert!(
+        all.iter().all(|(_, doubt)| *doubt == Some(Doubt::Zone)),
+        "{all:?}"
+    );
+}
+
+/// A test's own time is that of its end: the first one's beginning would be before its process.
+#[test]
+fn junit_times_of_ends() {
+    let lines: &[Line] = &[(1, None, 900, 4_450, "run out.xml")];
+    let test = |name: &str, at: &str, time: &str| {
+        format!("<testcase name='{name}' timestamp='2026-11-23T05:54:{at}Z' time='{time}'/>")
+    };
+    let tests = [
+        test("a", "08.200", "1.200"),
+        test("b", "09.000", "0.800"),
+        test("c", "10.400", "1.400"),
+    ];
+    let file = suite("name='s'", &tests.concat());
+    let (spans, import) = placed("out.xml", &file, with_clocks(lines));
+    assert_eq!(
+        spans,
+        "0 1000-2200 a passed\n0 2200-3000 b passed\n0 3000-4400 c passed\n"
+    );
+    assert_eq!(import.note, None);
+}
+
+/// Two suites, one after the other, and tests with times of their own: a test is a part of its
+/// suite, and no other test.
+#[test]
+fn junit_suites_hold_tests() {
+    let lines: &[Line] = &[(1, None, 995, 5_000, "run out.xml")];
+    let suite = |name: &str, at: &str, tests: &str| {
+        let begin =
+            format!("<testsuite name='{name}' timestamp='2026-11-23T05:54:{at}Z' time='1.000'>");
+        format!("{begin}{tests}</testsuite>")
+    };
+    let test = |name: &str, at: &str| {
+        format!("<testcase name='{name}' timestamp='2026-11-23T05:54:{at}Z' time='0.500'/>")
+    };
+    let first = [test("a", "07.000"), test("b", "07.500")].concat();
+    let second = [test("c", "08.000"), test("d", "08.500")].concat();
+    let both = [suite("s", "07.000", &first), suite("t", "08.000", &second)].concat();
+    let all = doubts(
+        &format!("<testsuites>{both}</testsuites>"),
+        with_clocks(lines),
+    );
+    let doubts: Vec<_> = all.iter().filter(|(_, doubt)| doubt.is_some()).collect();
+    assert_eq!((all.len(), doubts), (6, vec![]));
+}
+
+/// A decimal comma; lengths of whole numbers beside a suite of whole seconds do not overlap.
+#[test]
+fn junit_numbers() {
+    let lines: &[Line] = &[(1, None, 900, 9_000, "run out.xml")];
+    let tests = "<testcase name='a' time='0,300'/><testcase name='b' time='1,200'/>";
+    let file = suite("timestamp='2026-11-23T05:54:07.000Z' time='1,510'", tests);
+    let (spans, _) = placed("out.xml", &file, with_clocks(lines));
+    assert_eq!(spans, "0 1010-1310 a passed\n0 1310-2510 b passed\n");
+    let tests = "<testcase name='a' time='0.310'/><testcase name='b' time='1,234.500'/>";
+    let file = suite("timestamp='2026-11-23T05:54:07.000Z' time='1234'", tests);
+    let (_, import) = placed("out.xml", &file, with_clocks(lines));
+    let note = import.note.unwrap_or_default();
+    assert!(!note.contains("overlap"), "{note}");
 }

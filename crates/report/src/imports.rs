@@ -1,6 +1,6 @@
 //! Other tools' files of an analysis, in words.
 
-use tr_analyze::model::Import;
+use tr_analyze::model::{Doubt, Import};
 
 use crate::{escape, units};
 
@@ -29,4 +29,19 @@ pub fn sentence(import: &Import) -> String {
 /// The sentence of a file that has spans without a place, or times with an assumption.
 pub fn incomplete(import: &Import) -> Option<String> {
     (import.placed < import.spans || import.note.is_some()).then(|| sentence(import))
+}
+
+/// The reason why a step of another tool's file has no figures.
+pub fn no_figures(doubt: Doubt) -> String {
+    match doubt {
+        Doubt::Off(ns) => format!("its place in time is known to {} only", units::time(ns)),
+        Doubt::Boundary(ns) => format!(
+            "a process began within {} of its beginning or end, the error of its place in time",
+            units::time(ns)
+        ),
+        Doubt::Stamp => "the file's times may be those of its beginning or of its end".to_owned(),
+        Doubt::Zone => "the zone of the file's times is not known".to_owned(),
+        Doubt::Suite => "the length of its suite does not prove its place in time".to_owned(),
+        Doubt::Runner => "other processes or threads may have run it".to_owned(),
+    }
 }

@@ -25,6 +25,9 @@ use crate::untraced::{self, usage, usage_json};
 use crate::view::{Ask, Report, View};
 use crate::warnings::{is_blank, lost_events, warnings};
 
+/// The key that the report `audit` and [`All`] share.
+const AUDIT: &str = "audit";
+
 #[derive(Serialize)]
 struct Document<'a> {
     schema: &'static str,
@@ -308,11 +311,16 @@ pub fn render<'a>(
 ) -> io::Result<()> {
     let values = reports.iter();
     let values = values.filter_map(|(key, report)| Some((key.clone(), report.json()?)));
+    let mut reports: BTreeMap<String, Value> = values.gather();
+    if all {
+        // It stands beside the reports already.
+        reports.remove(AUDIT);
+    }
     let document = Document {
         schema: "tr.analysis/1",
         trace: Trace::new(view.analysis),
         all: all.then(|| All::new(view)),
-        reports: values.gather(),
+        reports,
     };
     encode::write_safe(&document, PrettyFormatter::new(), out)?;
     out.write_all(b"\n")

@@ -423,6 +423,7 @@ mod tests {
             process: None,
             thread: None,
             has_work: true,
+            doubt: None,
             status: Some(u32::from(failed) << 8),
             result: None,
         }

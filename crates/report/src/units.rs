@@ -66,17 +66,22 @@ pub fn at(ns: u64) -> String {
     format!("{}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1000)
 }
 
-/// Bytes, in powers of 1024: up to three digits and a unit, rounded down to a tenth below ten.
+/// Bytes, in powers of 1024: rounded to a whole number and a unit, below ten to a tenth.
 pub fn bytes(count: u64) -> String {
-    const UNITS: [(u32, &str); 5] = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB"), (0, "B")];
-    let fits = |(shift, _): &(u32, &str)| count >> shift > 0;
-    let (shift, name) = UNITS.into_iter().find(fits).unwrap_or((0, "B"));
-    let whole = count >> shift;
-    let tenth = (count - (whole << shift)).saturating_mul(10) >> shift;
-    match whole {
-        1..10 if tenth > 0 => format!("{whole}.{tenth} {name}"),
-        _ => format!("{} {name}", self::count(whole)),
+    const UNITS: [(u32, &str); 5] = [(0, "B"), (10, "KiB"), (20, "MiB"), (30, "GiB"), (40, "TiB")];
+    let rounded = |shift: u32, parts: u128| {
+        let unit = 1_u128 << shift;
+        (u128::from(count) * parts + unit / 2) / unit
+    };
+    // The first unit of which there are fewer than 1,024.
+    let fits = |(shift, _): &(u32, &str)| rounded(*shift, 1) < 1024;
+    let (shift, name) = UNITS.into_iter().find(fits).unwrap_or((40, "TiB"));
+    let tenths = rounded(shift, 10);
+    if shift > 0 && tenths < 100 && tenths % 10 > 0 {
+        return format!("{}.{} {name}", tenths / 10, tenths % 10);
     }
+    let whole = u64::try_from(rounded(shift, 1)).unwrap_or(u64::MAX);
+    format!("{} {name}", self::count(whole))
 }
 
 /// The number of things: `1 process`, `2 processes`.
@@ -289,9 +294,13 @@ mod tests {
             (1536, "1.5 KiB"),
             (10_240, "10 KiB"),
             (1128 << 10, "1.1 MiB"),
+            (94_225_039, "90 MiB"),
+            (10_433_331, "10 MiB"),
+            (1_048_063, "1,023 KiB"),
+            (1_048_064, "1 MiB"),
             (1023 << 20, "1,023 MiB"),
             (1 << 30, "1 GiB"),
-            (u64::MAX, "16,777,215 TiB"),
+            (u64::MAX, "16,777,216 TiB"),
         ];
         for (count, expected) in shown {
             assert_eq!(bytes(count), expected);

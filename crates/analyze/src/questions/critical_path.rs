@@ -36,7 +36,7 @@ use crate::arena::Arena;
 use crate::gaps::Spans;
 use crate::kinds::ByKind;
 pub use crate::kinds::Kind;
-use crate::model::{Analysis, Basis, ProcessIx, ThreadIx};
+use crate::model::{Analysis, Basis, Process, ProcessIx, ThreadIx};
 use crate::questions::graph::Graph;
 use crate::questions::programs::{Program, Programs};
 use crate::timeline::Actor;
@@ -110,7 +110,8 @@ pub struct CriticalPath {
     pub process: ProcessIx,
     /// Its thread that ended it, or the last one: the path ends there.
     pub thread: ThreadIx,
-    /// Its first exec; its beginning, or the span's, when that was not seen.
+    /// The first exec of the process, or its beginning if that was noticeably earlier; the span's
+    /// beginning when neither was seen.
     pub from: Ktime,
     /// Its end: the last switch-out of that thread, or the span's end. Threads that it killed may
     /// leave their CPUs a bit later.
@@ -256,9 +257,7 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
     let root = analysis.process(process);
     let thread = enders::last(analysis, root).ok_or(NoPath::NotThere)?;
     let to = analysis.thread(thread).end;
-    // The time of a program that was running before the span begins with the span.
-    let exec = root.execs.first().filter(|exec| !exec.started_before);
-    let from = exec.map_or(root.start, |exec| exec.start).min(to);
+    let from = beginning(root, to).min(to);
     Ok(CriticalPath {
         process,
         thread,
@@ -266,6 +265,26 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
         to,
         segments: paths.between(from, thread, to, &|_, _| true),
     })
+}
+
+/// The time before a process's exec that counts, in ns, and its least part of the path: a
+/// hundredth. The recorder's own work before it starts COMMAND is shorter.
+const BEFORE: (u64, u64) = (10_000_000, 100);
+
+/// The beginning of a process's path that ends at `to`: its first exec, or its own beginning, if it
+/// waited noticeably before that exec, such as for a CPU.
+fn beginning(root: &Process, to: Ktime) -> Ktime {
+    // The time of a program that was running before the span begins with the span.
+    let Some(exec) = root.execs.first().filter(|exec| !exec.started_before) else {
+        return root.start;
+    };
+    let before = exec.start.since(root.start);
+    let (least, part) = BEFORE;
+    if before >= least && before.saturating_mul(part) >= to.since(root.start) {
+        root.start
+    } else {
+        exec.start
+    }
 }
 
 /// The paths of parts of a recording.

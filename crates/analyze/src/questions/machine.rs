@@ -17,6 +17,12 @@ pub struct Used {
     pub others: u64,
 }
 
+/// The unit in which the kernel tells CPU time, in ns: `USER_HZ`.
+const TICK: u64 = 10_000_000;
+
+/// The part of a span by which the samples may miss its ends: a twentieth.
+const RESOLVED: u64 = 20;
+
 /// Samples of counters, in order of time.
 #[derive(Clone, Copy, Debug)]
 pub struct Samples<'a>(pub &'a [(Ktime, Counters)]);
@@ -65,6 +71,22 @@ impl<'a> Samples<'a> {
         let more = high.saturating_sub(low);
         let more = share(more, time.since(since), until.since(since));
         Some(low.saturating_add(more))
+    }
+
+    /// Whether the samples are fine enough for a span: its ends are next to samples, and it is
+    /// longer than the ticks in which the kernel counts CPU time.
+    pub fn resolve(&self, span: (Ktime, Ktime)) -> bool {
+        let (from, to) = span;
+        let length = to.since(from);
+        let tolerated = length / RESOLVED;
+        let is_near = |time: Ktime| {
+            let after = self.0.partition_point(|(at, _)| *at < time);
+            let before = after.checked_sub(1).and_then(|at| self.0.get(at));
+            let around = before.into_iter().chain(self.0.get(after));
+            let mut distances = around.map(|(at, _)| at.0.abs_diff(time.0));
+            distances.any(|distance| distance <= tolerated)
+        };
+        tolerated >= TICK && is_near(from) && is_near(to)
     }
 
     /// The time of all CPUs in a span, `build` ns of which the build's tasks had. A task has a CPU
@@ -165,6 +187,20 @@ mod tests {
         let within = |from, to| all.within((Ktime(from), Ktime(to)));
         assert_eq!(within(0, 350), Some((Ktime(100), Ktime(350))));
         assert_eq!(within(500, 600), None);
+    }
+
+    #[test]
+    fn a_span_between_samples_or_of_few_ticks_is_not_resolved() {
+        const MS: u64 = 1_000_000;
+        let all = samples(&[(0, 0), (1000 * MS, 50), (2010 * MS, 50)]);
+        let resolve = |from, to| Samples(&all).resolve((Ktime(from * MS), Ktime(to * MS)));
+        assert!(resolve(0, 2010));
+        assert!(resolve(20, 1000));
+        assert!(!resolve(0, 1900), "the end is 110 ms before a sample");
+        assert!(!resolve(100, 200), "both ends are between samples");
+        let short = samples(&[(0, 0), (150 * MS, 10)]);
+        assert!(!Samples(&short).resolve((Ktime(0), Ktime(150 * MS))));
+        assert!(!Samples(&[]).resolve((Ktime(0), Ktime(1000 * MS))));
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub struct Parallelism {
     /// `demand[n]`: the time in which exactly n tasks were on a CPU or waiting for one.
     pub demand: Vec<u64>,
     /// The time in which the numbers are not known: events are missing, or one task's
-    /// state is not known. With this the sums of `running` and of `demand` are the span.
+    /// state is not known and it may be on a CPU. With this the sums of `running` and of `demand` are the span.
     pub unknown: u64,
     /// The longest phases in which one process was alone, longest first.
     pub alone: Vec<Alone>,
@@ -113,6 +113,7 @@ pub fn parallelism(
         now: analysis.start,
         counts: Counts::default(),
         forks_missing_from: forks_missing_from(analysis),
+        unknown_is_off: analysis.meta.sees_all_cpus() && analysis.quality.lost.is_empty(),
         alone: None,
         kept: BinaryHeap::new(),
         result: Parallelism::default(),
@@ -191,6 +192,9 @@ struct Sweep<'a> {
     now: Ktime,
     counts: Counts,
     forks_missing_from: Ktime,
+    /// A task of unknown state is on no CPU: every switch of all CPUs is recorded, and none is
+    /// lost.
+    unknown_is_off: bool,
     alone: Option<Alone>,
     /// The longest phases; the shortest of them on top, of equal ones the latest.
     kept: BinaryHeap<(Reverse<u64>, Alone)>,
@@ -242,7 +246,8 @@ impl Sweep<'_> {
         let from = std::mem::replace(&mut self.now, to);
         let ns = to.since(from);
         let Counts { running, ready, .. } = self.counts;
-        if self.counts.unknown.tasks > 0 || from >= self.forks_missing_from {
+        let unknown = self.counts.unknown.tasks > 0 && !self.unknown_is_off;
+        if unknown || from >= self.forks_missing_from {
             self.result.unknown += ns;
             self.end_phase();
             return;

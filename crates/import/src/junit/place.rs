@@ -2,18 +2,16 @@
 
 use std::collections::{HashMap, HashSet};
 
-use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
+use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
 use tr_format::event::Ktime;
 use tr_report::steps::{StepKind, Steps};
 use tr_report::units;
 
-use super::{Case, Report, Suite};
+use super::proof::{find_doubts, Contradictions, Guess, Stamp, Stamped};
+use super::{Case, Facts, Report, Suite};
 use crate::date::Date;
 use crate::recording::{base, imported, names, signed, Recording};
 use crate::Placed;
-
-/// Lengths have three digits: the sum of a suite's tests may exceed its length by as much each.
-const ROUNDED: i64 = 1_000_000;
 
 /// Of a test's length, the part by which it may be earlier without a note.
 const TOLERATED: i64 = 10;
@@ -32,40 +30,62 @@ impl Report {
     /// Places each test on a process of its own whose command line names it, or else at its
     /// time under the process that ran the suite.
     pub(crate) fn place(&self, path: &[u8], recording: &Recording<'_>) -> Placed {
-        let (ahead, note) = self.zone(recording);
+        let zone = self.zone(recording);
         let mut placer = Placer {
             recording,
-            ahead,
+            zone: zone.proven,
+            ahead: zone.ahead,
+            of_cases: None,
+            of_suites: None,
+            guesses: Vec::new(),
             runners: runners(path, recording),
             own: self.own_processes(recording),
             used: HashSet::new(),
             several: self.suites.len() > 1,
             early: 0,
             placed: Placed {
-                note,
+                note: zone.note,
                 ..Placed::default()
             },
         };
-        for suite in &self.suites {
-            placer.suite(suite);
+        placer.find_stamps(&self.suites);
+        let overlapping = placer.overlapping(&self.suites);
+        for (suite, overlaps) in self.suites.iter().zip(overlapping) {
+            placer.suite(suite, overlaps);
         }
+        let [_, tests, _] = &placer.runners;
+        find_doubts(recording.analysis, tests, &mut placer.guesses);
+        let guesses = std::mem::take(&mut placer.guesses);
+        placer
+            .placed
+            .spans
+            .extend(guesses.into_iter().map(|guess| guess.span));
         if let early @ 1.. = placer.early.unsigned_abs() {
             let early = units::time(early);
             placer.note(&format!("tests may be up to {early} earlier than shown"));
         }
+        let doubtful = placer.placed.spans.iter();
+        let is_test = |span: &&Imported| span.result.is_some() && span.doubt.is_some();
+        let doubtful = doubtful.filter(is_test).count() as u64;
+        if doubtful > 0 {
+            let doubtful = units::plural(doubtful, "test has", "tests have");
+            placer.note(&format!(
+                "{doubtful} no figures, as the place in time is not proven"
+            ));
+        }
         placer.placed
     }
 
-    /// What the zone of times without one is ahead of UTC: the least that puts the first of them
-    /// into the recording. With the note for it.
-    fn zone(&self, recording: &Recording<'_>) -> (i64, Option<String>) {
+    /// The zone of times that have none: the nearest to UTC that puts the first of them into the
+    /// recording.
+    fn zone(&self, recording: &Recording<'_>) -> Zone {
         let suites = self.suites.iter();
         let mut dates = suites.flat_map(|suite| {
             let cases = suite.cases.iter().filter_map(|case| case.it.at);
             suite.it.at.into_iter().chain(cases)
         });
         let Some(first) = dates.find(|date| date.ahead.is_none()) else {
-            return (0, None);
+            return Zone::UTC;
         };
         let span = (
             signed(recording.analysis.start),
@@ -76,10 +96,17 @@ impl Report {
             span.0.saturating_sub(first.digit) <= time && time <= span.1
         };
         // From 12 hours behind UTC to 14 ahead of it.
-        let quarters = (0..=56).flat_map(|ahead| [ahead, -ahead]);
-        let mut quarters = quarters.filter(|quarters| *quarters >= -48);
-        match quarters.find(is_inside) {
-            None | Some(0) => (0, None),
+        let quarters = (1..=56).flat_map(|ahead| [ahead, -ahead]);
+        let quarters = std::iter::once(0).chain(quarters);
+        let quarters = quarters.filter(|quarters| *quarters >= -48);
+        let mut quarters = quarters.filter(is_inside);
+        let nearest = quarters.next();
+        let proven = quarters.next().is_none();
+        match nearest {
+            None | Some(0) => Zone {
+                proven,
+                ..Zone::UTC
+            },
             Some(quarters) => {
                 let sign = if quarters < 0 { '-' } else { '+' };
                 let minutes = quarters.abs() * 15;
@@ -88,7 +115,11 @@ impl Report {
                     minutes / 60,
                     minutes % 60
                 );
-                (quarters * QUARTER_HOUR, Some(note))
+                Zone {
+                    ahead: quarters * QUARTER_HOUR,
+                    proven,
+                    note: Some(note),
+                }
             }
         }
     }
@@ -101,7 +132,13 @@ impl Report {
         for ix in recording.analysis.process_ids() {
             let mut args = recording.analysis.process(ix).argv.args();
             let program = args.next().map(base);
-            for word in program.into_iter().chain(args) {
+            // `--gtest_filter=NAME`.
+            let words = args.flat_map(|arg| {
+                let equals = arg.iter().position(|byte| *byte == b'=');
+                let value = equals.and_then(|at| arg.get(at + 1..));
+                std::iter::once(arg).chain(value)
+            });
+            for word in program.into_iter().chain(words) {
                 if let Some(own) = own.get_mut(word) {
                     if own.last() != Some(&ix) {
                         own.push(ix);
@@ -134,10 +171,35 @@ fn runners(path: &[u8], recording: &Recording<'_>) -> [Vec<ProcessIx>; 3] {
     ]
 }
 
+/// The zone of times that have none.
+struct Zone {
+    /// The zone's time minus UTC, in ns.
+    ahead: i64,
+    /// No other zone puts the times into the recording.
+    proven: bool,
+    note: Option<String>,
+}
+
+impl Zone {
+    const UTC: Zone = Zone {
+        ahead: 0,
+        proven: true,
+        note: None,
+    };
+}
+
 struct Placer<'a> {
     recording: &'a Recording<'a>,
     /// What times without a zone are ahead of UTC.
     ahead: i64,
+    /// Whether no other zone puts the times into the recording.
+    zone: bool,
+    /// The meaning of the tests' own times, if it is proven.
+    of_cases: Option<Stamp>,
+    /// The meaning of the suites' times, if it is proven.
+    of_suites: Option<Stamp>,
+    /// The tests that have no process of their own.
+    guesses: Vec<Guess>,
     runners: [Vec<ProcessIx>; 3],
     own: HashMap<Vec<u8>, Vec<ProcessIx>>,
     /// The processes of a test's own that have their test.
@@ -158,25 +220,101 @@ struct Times {
     digit: i64,
     /// It may begin and end earlier by this.
     early: i64,
+    /// The reason why the times are not proven.
+    doubt: Option<Doubt>,
+}
+
+/// A process that ran tests, and a span in its life.
+#[derive(Clone, Copy)]
+struct Runner {
+    process: ProcessIx,
+    from: Ktime,
+    to: Ktime,
+    /// No other process can have run the tests but those around it.
+    is_sure: bool,
 }
 
 impl Placer<'_> {
-    fn suite(&mut self, suite: &Suite) {
+    /// Finds the meaning of the times of suites and of tests.
+    fn find_stamps(&mut self, suites: &[Suite]) {
+        let stamped = |facts: &Facts, length: i64| {
+            let times = self.from(facts.at?, length, Some(Stamp::Begin));
+            let outside = self.recording.is_outside(times.from, times.to);
+            let runner = self.runner(times).map(|runner| {
+                let process = self.recording.analysis.process(runner.process);
+                (signed(process.start), signed(process.end))
+            });
+            (!outside).then_some(Stamped {
+                at: times.from,
+                length,
+                error: self.error(&times, facts),
+                runner,
+            })
+        };
+        let mut of_suites = Contradictions::default();
+        let lengths = |suite: &Suite| suite.it.length.unwrap_or_else(|| suite.sum());
+        let all = suites.iter().filter(|suite| !suite.cases.is_empty());
+        let all: Vec<Stamped> = all
+            .filter_map(|suite| stamped(&suite.it, lengths(suite)))
+            .collect();
+        of_suites.by_lives(&all);
+        let mut of_cases = Contradictions::default();
+        for suite in suites {
+            let cases = suite.cases.iter();
+            let cases: Vec<Stamped> = cases
+                .filter_map(|case| stamped(&case.it, case.it.length?))
+                .collect();
+            of_cases.by_lives(&cases);
+            of_cases.by_order(cases);
+        }
+        self.of_suites = of_suites.stamp();
+        self.of_cases = of_cases.stamp();
+    }
+
+    /// For each suite whether it ran at the same time as another one.
+    fn overlapping(&self, suites: &[Suite]) -> Vec<bool> {
+        let around = suites.iter().enumerate().filter_map(|(at, suite)| {
+            let times = self.around(suite).filter(|_| !suite.cases.is_empty())?;
+            let error = self.error(&times, &suite.it);
+            let from = times.from.saturating_add(error);
+            Some((from, times.to.saturating_sub(error), at))
+        });
+        let mut around: Vec<(i64, i64, usize)> = around.collect();
+        around.sort_unstable();
+        let mut overlapping = vec![false; suites.len()];
+        let mut last: Option<(i64, usize)> = None;
+        for (from, to, at) in around {
+            if let Some((_, before)) = last.filter(|(end, _)| from < to.min(*end)) {
+                for at in [before, at] {
+                    overlapping
+                        .get_mut(at)
+                        .into_iter()
+                        .for_each(|is| *is = true);
+                }
+            }
+            if last.is_none_or(|(end, _)| end < to) {
+                last = Some((to, at));
+            }
+        }
+        overlapping
+    }
+
+    fn suite(&mut self, suite: &Suite, overlaps: bool) {
         let all = suite.cases.len() as u64;
         self.placed.all += all;
         let around = self.around(suite);
         let runner = around.and_then(|times| self.runner(times));
-        let has_marks = runner.is_some_and(|(ix, _)| self.has_marks(ix));
-        let within = runner.map(|(_, times)| times);
-        let times = self.times(suite, within.map(|(from, to)| (signed(from), signed(to))));
-        if let (Some((process, times)), true, false) = (runner, self.several, has_marks) {
+        let has_marks = runner.is_some_and(|runner| self.has_marks(runner.process));
+        let within = runner.map(|runner| (signed(runner.from), signed(runner.to)));
+        let times = self.times(suite, within);
+        if let (Some((runner, around)), true, false) = (runner.zip(around), self.several, has_marks)
+        {
             if !suite.it.name.is_empty() {
-                let span = imported(
-                    ImportedKind::Test,
-                    suite.it.name.as_bytes(),
-                    (process, times),
-                );
-                self.placed.spans.push(span);
+                let span = self.guess(suite.it.name.as_bytes(), None, runner, around, &suite.it);
+                self.guesses.push(Guess {
+                    doubt: span.doubt.or(overlaps.then_some(Doubt::Runner)),
+                    ..span
+                });
                 self.placed.parts += 1;
             }
         }
@@ -185,20 +323,21 @@ impl Placer<'_> {
                 "" => case.it.name.clone(),
                 class => format!("{class} {}", case.it.name),
             };
-            let span = |at| Imported {
-                result: Some(case.result),
-                ..imported(ImportedKind::Test, name.as_bytes(), at)
-            };
             if let Some(process) = self.own_process(case, times) {
                 let life = self.recording.analysis.process(process);
+                let at = (process, (life.start, life.end));
                 self.placed.spans.push(Imported {
                     whole: true,
-                    ..span((process, (life.start, life.end)))
+                    result: Some(case.result),
+                    ..imported(ImportedKind::Test, name.as_bytes(), at)
                 });
                 continue;
             }
             match times {
                 _ if has_marks => self.note("the recording has its tests as marks"),
+                None if around.is_some() && suite.has_nested() => {
+                    self.note("tests that hold other tests have no times of their own");
+                }
                 None if around.is_some() => {
                     self.note("tests that overlap have no times of their own");
                 }
@@ -207,17 +346,59 @@ impl Placer<'_> {
                     self.placed.outside += 1;
                 }
                 Some(times) => {
-                    let at = self.runner(times);
-                    if at.is_some() {
+                    let Some(runner) = self.runner(times) else {
+                        continue;
+                    };
+                    let length = times.to.saturating_sub(times.from);
+                    if length > 0 && times.early > length / TOLERATED {
                         self.early = self.early.max(times.early);
                     }
-                    if at.is_some() && around.is_some_and(|around| around.digit >= SECOND) {
+                    if around.is_some_and(|around| around.digit >= SECOND) {
                         self.note("its times are whole seconds: tests are up to 1 s later");
                     }
-                    self.placed.spans.extend(at.map(span));
+                    let guess =
+                        self.guess(name.as_bytes(), Some(case.result), runner, times, &case.it);
+                    let in_overlap = overlaps && !guess.own_stamp;
+                    self.guesses.push(Guess {
+                        doubt: guess.doubt.or(in_overlap.then_some(Doubt::Runner)),
+                        ..guess
+                    });
                 }
             }
         }
+    }
+
+    /// A test or a suite at its times under the process that ran it.
+    fn guess(
+        &self,
+        name: &[u8],
+        result: Option<&'static str>,
+        runner: Runner,
+        times: Times,
+        facts: &Facts,
+    ) -> Guess {
+        let at = (runner.process, (runner.from, runner.to));
+        let [_, tests, _] = &self.runners;
+        Guess {
+            span: Imported {
+                result,
+                ..imported(ImportedKind::Test, name, at)
+            },
+            error: self.error(&times, facts),
+            own_stamp: facts.at.is_some(),
+            is_suite: result.is_none(),
+            doubt: times.doubt,
+            sure_runner: runner.is_sure,
+            is_test: tests.binary_search(&runner.process).is_ok(),
+        }
+    }
+
+    /// The most by which a boundary is wrong, in ns: by the digits of the file's numbers, by
+    /// work between tests, and by clocks.
+    fn error(&self, times: &Times, facts: &Facts) -> i64 {
+        let place = times.digit.max(times.early);
+        let clocks = self.recording.clock_error();
+        place.saturating_add(facts.digit).saturating_add(clocks)
     }
 
     /// Adds a note, once.
@@ -230,24 +411,33 @@ impl Placer<'_> {
         }
     }
 
-    /// A span of a length from a time of the day on.
-    fn from(&self, date: Date, length: i64) -> Times {
+    /// A span of a length that begins or ends at a time of the day.
+    fn from(&self, date: Date, length: i64, stamp: Option<Stamp>) -> Times {
         let ahead = date.ahead.unwrap_or(self.ahead);
-        let from = self.recording.time(date.local.saturating_sub(ahead));
+        let at = self.recording.time(date.local.saturating_sub(ahead));
+        let from = match stamp {
+            Some(Stamp::End) => at.saturating_sub(length),
+            Some(Stamp::Begin) | None => at,
+        };
+        let doubt = if date.ahead.is_none() && !self.zone {
+            Some(Doubt::Zone)
+        } else {
+            stamp.is_none().then_some(Doubt::Stamp)
+        };
         Times {
             from,
             to: from.saturating_add(length),
             digit: date.digit,
             early: 0,
+            doubt,
         }
     }
 
     /// The suite's span, or that of its tests' times.
     fn around(&self, suite: &Suite) -> Option<Times> {
-        let lengths = suite.cases.iter().filter_map(|case| case.it.length);
-        let sum = lengths.fold(0, i64::saturating_add);
         if let Some(at) = suite.it.at {
-            return Some(self.from(at, suite.it.length.unwrap_or(sum)));
+            let length = suite.it.length.unwrap_or_else(|| suite.sum());
+            return Some(self.from(at, length, self.of_suites));
         }
         let spans = suite.cases.iter().filter_map(|case| self.of_case(case));
         spans.reduce(|a, b| Times {
@@ -255,12 +445,14 @@ impl Placer<'_> {
             to: a.to.max(b.to),
             digit: a.digit.max(b.digit),
             early: 0,
+            doubt: a.doubt.or(b.doubt),
         })
     }
 
     /// The span of a test that has a time of the day.
     fn of_case(&self, case: &Case) -> Option<Times> {
-        Some(self.from(case.it.at?, case.it.length.unwrap_or(0)))
+        let length = case.it.length.unwrap_or(0);
+        Some(self.from(case.it.at?, length, self.of_cases))
     }
 
     /// The spans of the tests. Tests without a time of the day follow each other, so that the
@@ -271,20 +463,25 @@ impl Placer<'_> {
             return suite.cases.iter().map(|case| self.of_case(case)).collect();
         }
         let lengths = suite.cases.iter().map(|case| case.it.length.unwrap_or(0));
-        let sum = lengths.clone().fold(0, i64::saturating_add);
-        let rounded = ROUNDED.saturating_mul(suite.cases.len() as i64);
+        let sum = suite.sum();
+        let digits = suite.cases.iter().map(|case| case.it.digit);
+        // The sum of the tests may exceed the suite's length by as much.
+        let rounded = digits.fold(suite.it.digit, i64::saturating_add);
         let none = vec![None; suite.cases.len()];
-        let around = within.or_else(|| self.around(suite).map(|times| (times.from, times.to)));
-        let Some((first, last)) = around else {
+        let Some(around) = self.around(suite).filter(|_| !suite.has_nested()) else {
             return none;
         };
+        let (first, last) = within.unwrap_or((around.from, around.to));
         if sum > last.saturating_sub(first).saturating_add(rounded) {
             return none; // several at once
         }
         let left = last.saturating_sub(first).saturating_sub(sum);
-        let shortest = lengths.clone().filter(|length| *length > 0).min();
-        let tolerated = shortest.map_or(i64::MAX, |length| length / TOLERATED);
-        let early = if left > tolerated { left } else { 0 };
+        // A length that is no more than the sum was not measured: nothing bounds the time between the tests.
+        let measured = suite
+            .it
+            .length
+            .is_some_and(|length| length > sum.saturating_add(rounded));
+        let doubt = around.doubt.or((!measured).then_some(Doubt::Suite));
         let mut now = last.saturating_sub(sum);
         let spans = lengths.map(|length| {
             let from = now;
@@ -292,15 +489,16 @@ impl Placer<'_> {
             Some(Times {
                 from: from.max(first),
                 to: now.max(first),
-                digit: 0,
-                early,
+                digit: around.digit.saturating_add(rounded),
+                early: left.max(0),
+                doubt,
             })
         });
         spans.collect()
     }
 
     /// The process that then ran tests, and the span in it.
-    fn runner(&self, times: Times) -> Option<(ProcessIx, (Ktime, Ktime))> {
+    fn runner(&self, times: Times) -> Option<Runner> {
         let analysis = self.recording.analysis;
         self.runners.iter().find_map(|runners| {
             let start = |ix: &ProcessIx| signed(analysis.process(*ix).start);
@@ -311,14 +509,22 @@ impl Placer<'_> {
             let after = runners.partition_point(|ix| start(ix) <= latest);
             let before = runners.get(..after).unwrap_or_default();
             // Of a runner and its wrappers, the runner began last.
-            let mut tried = before.iter().rev().take(TRIED).copied();
-            tried.find_map(|ix| {
+            let tried = before.iter().rev().take(TRIED).copied();
+            let mut fitting = tried.filter_map(|ix| {
                 let later = start(&ix).saturating_sub(times.from).clamp(0, times.digit);
                 let (from, to) = (
                     times.from.saturating_add(later),
                     times.to.saturating_add(later),
                 );
                 Some((ix, self.recording.inside(ix, from, to)?))
+            });
+            let (process, (from, to)) = fitting.next()?;
+            let around: HashSet<ProcessIx> = analysis.lineage(process).take(TRIED).collect();
+            Some(Runner {
+                process,
+                from,
+                to,
+                is_sure: fitting.all(|(other, _)| around.contains(&other)),
             })
         })
     }
@@ -349,12 +555,14 @@ impl Placer<'_> {
                 && !self.used.contains(*ix)
         };
         let mut own = self.own.get(case.it.name.as_bytes())?.iter().filter(fits);
-        match (own.next().copied(), own.next()) {
-            (Some(only), None) => {
-                self.used.insert(only);
-                Some(only)
-            }
-            _ => None,
-        }
+        let first = own.next().copied()?;
+        // A wrapper such as `timeout` has its program's words, too.
+        let is_around =
+            |other: &ProcessIx| analysis.lineage(*other).take(TRIED).any(|ix| ix == first);
+        let is_only = own.take(TRIED).all(is_around);
+        is_only.then(|| {
+            self.used.insert(first);
+            first
+        })
     }
 }

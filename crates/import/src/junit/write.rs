@@ -24,10 +24,10 @@ pub fn write(bytes: &[u8], analysis: &Analysis) -> Result<(Vec<u8>, u64), Error>
     let start = bytes.trim_ascii_start();
     let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start);
     // What is read here has passed all limits.
-    Report::read(start)?.ok_or(Error::Unknown)?;
+    let report = Report::read(start)?.ok_or(Error::Unknown)?;
     let text = std::str::from_utf8(start).map_err(|_| Error::Unknown)?;
     let steps = Steps::new(analysis);
-    let mut tests = Tests::new(&steps);
+    let mut tests = Tests::new(&steps, &report);
     let verdicts = Verdicts::new(analysis, &steps);
     let mut writer = Writer {
         text,
@@ -47,31 +47,55 @@ pub fn write(bytes: &[u8], analysis: &Analysis) -> Result<(Vec<u8>, u64), Error>
 }
 
 /// The steps that are tests, by the names that reports give them.
-struct Tests(HashMap<String, VecDeque<StepIx>>);
+struct Tests<'s> {
+    steps: &'s Steps,
+    by_name: HashMap<String, VecDeque<StepIx>>,
+}
 
-impl Tests {
-    fn new(steps: &Steps) -> Tests {
-        let mut tests: HashMap<String, VecDeque<StepIx>> = HashMap::new();
+impl<'s> Tests<'s> {
+    /// A name that the report has several times counts if each of them is a step of one process:
+    /// runs of a test that follow each other.
+    fn new(steps: &'s Steps, report: &Report) -> Tests<'s> {
+        let mut by_name: HashMap<String, VecDeque<StepIx>> = HashMap::new();
         for (at, step) in steps.list().iter().enumerate() {
-            if step.kind == StepKind::Test && step.has_work {
-                tests.entry(dotted(&step.name)).or_default().push_back(at);
+            if step.kind == StepKind::Test {
+                by_name.entry(dotted(&step.name)).or_default().push_back(at);
             }
         }
-        Tests(tests)
+        let cases = report.suites.iter().flat_map(|suite| &suite.cases);
+        let mut counts: HashMap<String, usize> = HashMap::new();
+        for case in cases {
+            let mut names = names(&case.it.class, &case.it.name).into_iter();
+            if let Some(name) = names.find(|name| by_name.contains_key(name)) {
+                *counts.entry(name).or_default() += 1;
+            }
+        }
+        let process = |at: &StepIx| steps.list().get(*at).map(|step| step.process);
+        by_name.retain(|name, found| {
+            let count = counts.get(name).copied().unwrap_or(0);
+            let first = found.front().and_then(process);
+            count <= 1 || count == found.len() && found.iter().all(|at| process(at) == first)
+        });
+        Tests { steps, by_name }
     }
 
-    /// The next step of a test's name: runs of one test follow each other.
+    /// The next step of a test's name, if its work is known: runs of one test follow each other.
     fn find(&mut self, class: &str, name: &str) -> Option<StepIx> {
-        let names = [
-            format!("{class} {name}"),
-            format!("{class}.{name}"),
-            name.to_owned(),
-        ];
-        names.iter().find_map(|name| {
-            let steps = self.0.get_mut(&dotted(name))?;
+        let found = names(class, name).iter().find_map(|name| {
+            let steps = self.by_name.get_mut(name)?;
             steps.pop_front()
-        })
+        });
+        found.filter(|at| self.steps.list().get(*at).is_some_and(|step| step.has_work))
     }
+}
+
+/// The names that a step of a test may have.
+fn names(class: &str, name: &str) -> [String; 3] {
+    [
+        dotted(&format!("{class} {name}")),
+        dotted(&format!("{class}.{name}")),
+        dotted(name),
+    ]
 }
 
 /// A name as JUnit writes it: pytest's `tests/test_a.py::Test::test_x[1/2]` is

@@ -148,9 +148,9 @@ fn of_naps(
     }
     let sleepers: BTreeSet<Group> = slept.iter().map(|it| it.by).gather();
     let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
-    let times = match naps.iter().map(|it| it.count).sum::<usize>() {
+    let times = |count: usize| match count {
         1 => String::new(),
-        n => format!(", {n} times"),
+        count => format!(", {} times", units::count(count as u64)),
     };
     let intervals = || naps.iter().filter_map(|it| Some(it.checks?.0));
     let caps = naps.iter().filter_map(|it| {
@@ -160,16 +160,22 @@ fn of_naps(
     let (kind, finding, action, cap) = match (intervals().min(), intervals().max()) {
         (Some(least), Some(most)) => (
             Kind::Poll,
-            match is_equal(least, most) {
-                true => format!("{name} check{s} every {}{times}", units::time(most)),
-                false => format!("{name} check{s} every {}{times}", units::range(least, most)),
+            {
+                let interval = if is_equal(least, most) {
+                    units::time(most)
+                } else {
+                    units::range(least, most)
+                };
+                // Shorter sleeps are none of the loop's.
+                let count = naps.iter().map(|naps| naps.count).sum();
+                format!("{name} check{s} every {interval}{}", times(count))
             },
             "check more often, or wait for the event",
             caps.fold(0, u64::saturating_add).min(sum),
         ),
         _ => (
             Kind::Sleep,
-            format!("{name} sleep{s} {}{times}", units::time(sum)),
+            format!("{name} sleep{s} {}{}", units::time(sum), times(slept.len())),
             "wait for the event, not for a time",
             sum,
         ),

@@ -133,7 +133,7 @@ pub(crate) struct Share {
     pub name: String,
     /// ns.
     pub time: u64,
-    /// The number of stays with a thread.
+    /// The number of stays with a thread; the number of sleeps.
     pub count: u64,
     /// The program that ended the waits, if it is not recorded.
     pub by: Option<String>,
@@ -165,7 +165,8 @@ pub(crate) fn with_parts(
         parts.push(part);
         let (time, count) = sums.entry(part).or_default();
         *time += segment.length();
-        if last.insert(part, segment.thread) != Some(segment.thread) {
+        let stays = last.insert(part, segment.thread) != Some(segment.thread);
+        if stays || segment.kind == Kind::Sleep {
             *count += 1;
         }
     }

@@ -44,9 +44,12 @@ impl CpuShares {
         if known.least {
             return known;
         }
-        // The hypervisor's part is among the others.
+        // The hypervisor's part is among the others. The kernel counts in ticks: all together is no
+        // more than there was.
         let others = loads.load(Load::Others);
+        let own = known.build.unwrap_or(0).saturating_add(stolen.unwrap_or(0));
         let others = others.map(|ns| ns.saturating_sub(stolen.unwrap_or(0)));
+        let others = others.map(|ns| ns.min(whole.saturating_sub(own)));
         let used = |others| {
             let build = known.build?.saturating_add(others);
             Some(build.saturating_add(stolen.unwrap_or(0)))

@@ -11,7 +11,7 @@ use crate::facts::verdicts::{Judged, Verdict};
 use crate::html::strings::Strings;
 use crate::steps::times::{AllTimes, StepTimes};
 use crate::steps::Step;
-use crate::{exit, kinds};
+use crate::{exit, imports, kinds};
 
 /// The most steps.
 const STEPS: usize = 20_000;
@@ -68,9 +68,16 @@ fn spent(it: &Told<'_>) -> String {
     let result = it.step.result.clone();
     let spent = it.times.spent.filter(|_| !it.step.is_moment());
     let spent = spent.map(|spent| kinds::sentence(&spent));
+    let doubt = it.step.doubt.map(imports::no_figures);
+    let doubt = doubt.map(|doubt| format!("no figures: {doubt}"));
     let held = it.verdict.filter(|verdict| verdict.told);
     let held = held.map(Verdict::text);
-    let parts: Vec<String> = result.into_iter().chain(spent).chain(held).collect();
+    let parts: Vec<String> = result
+        .into_iter()
+        .chain(spent)
+        .chain(doubt)
+        .chain(held)
+        .collect();
     parts.join(" · ")
 }
 

@@ -14,6 +14,9 @@ use crate::view::{Report, View};
 /// The processes of a change that text names.
 const NAMED: usize = 3;
 
+/// The most pids of an advice in JSON, which has their number.
+const PIDS: usize = 100;
+
 pub struct AdviceReport<'a> {
     view: View<'a>,
     all: Advised,
@@ -39,7 +42,8 @@ impl<'a> AdviceReport<'a> {
             .data("to_ns", |advice| self.view.since(advice.to))
             .data("processes", |advice| advice.processes.len())
             .json_data("pids", move |advice| {
-                advice.processes.iter().map(pid).collect::<Vec<u32>>()
+                let processes = advice.processes.iter().take(PIDS);
+                processes.map(pid).collect::<Vec<u32>>()
             })
             .data("finding", |advice| advice.finding.clone())
             .data("action", |advice| advice.action.clone())

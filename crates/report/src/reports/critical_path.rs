@@ -492,10 +492,15 @@ impl Report for PathReport<'_> {
         let root = analysis.process(path.process);
         let name = label::label(root);
         let before = root.started_before && path.from == analysis.start;
+        let at_exec = root
+            .execs
+            .first()
+            .is_some_and(|exec| exec.start == path.from);
         let begin = match (before, analysis.is_part()) {
             (true, true) => "the span's begin",
             (true, false) => "the recording's begin",
-            (false, _) => "the exec",
+            (false, _) if at_exec => "the exec",
+            (false, _) => "the beginning",
         };
         let end = match (root.alive, analysis.is_part()) {
             (true, true) => "the span's end",

@@ -49,7 +49,7 @@ impl<'a> Interval<'a> {
             return interval;
         };
         let all = interval.length().saturating_mul(cpus);
-        interval.others = Some(used.others);
+        interval.others = Some(used.others.min(all.saturating_sub(build)));
         interval.idle = Some(all.saturating_sub(used.all));
         interval
     }

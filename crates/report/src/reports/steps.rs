@@ -22,7 +22,7 @@ use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::words::{OTHER_WAITS, RUN_QUEUE, UNKNOWN};
-use crate::{kinds, units};
+use crate::{imports, kinds, units};
 
 /// The default number of lines.
 const LINES: usize = 30;
@@ -231,12 +231,13 @@ impl<'a> StepsReport<'a> {
     fn rest(&self, hidden: &[StepIx], joints: String) -> StepLine<'_> {
         let times = hidden.iter().filter_map(|at| self.times.steps.get(*at));
         let on_cpu = times.clone().filter_map(|times| Some(times.times?.on_cpu));
+        let is_known = on_cpu.clone().next().is_some();
         let on_path = times.map(|times| times.on_path);
         StepLine {
             step: None,
             hidden: hidden.len(),
             joints,
-            on_cpu: Some(on_cpu.fold(0, u64::saturating_add)),
+            on_cpu: is_known.then(|| on_cpu.fold(0, u64::saturating_add)),
             on_path: on_path.fold(0, u64::saturating_add),
         }
     }
@@ -265,7 +266,7 @@ impl<'a> StepsReport<'a> {
             step.kind == StepKind::Test
                 && self.is_kept(*at)
                 && !has_tests(*at)
-                && times.spent.is_some()
+                && (times.spent.is_some() || step.doubt.is_some())
         });
         let mut tests: Vec<_> = tests.collect();
         tests.order_by_key(|(at, step, _)| (Reverse(step.wall()), *at));
@@ -276,7 +277,10 @@ impl<'a> StepsReport<'a> {
         let title = units::top("Slowest tests", SLOWEST, tests.len());
         style.painted(out, Paint::Bold, &title);
         for (_, step, times) in tests.into_iter().take(SLOWEST) {
-            let spent = kinds::sentence(&times.spent.unwrap_or_default());
+            let spent = match (times.spent, step.doubt) {
+                (None, Some(doubt)) => format!("no figures: {}", imports::no_figures(doubt)),
+                (spent, _) => kinds::sentence(&spent.unwrap_or_default()),
+            };
             let wall = units::pad(&units::time(step.wall()), 9, true);
             let room = style.width.saturating_sub(units::width(&spent) + 14);
             let failed = if step.failed() { " failed" } else { "" };
@@ -308,6 +312,14 @@ impl<'a> StepsReport<'a> {
             let failed = if step.failed() { " failed" } else { "" };
             let text = format!("{name}{failed}: {}", verdict.text());
             style.wrapped(out, Paint::bad_if(step.failed()), "    ", &text);
+        }
+    }
+
+    /// The files whose tests have no place, or no proven one.
+    fn without_figures(&self, out: &mut String, style: &Style) {
+        let imports = &self.view.analysis.quality.imports;
+        for words in imports.iter().filter_map(imports::incomplete) {
+            style.wrapped(out, Paint::Plain, "    ", &format!("With {words}"));
         }
     }
 
@@ -374,7 +386,10 @@ impl<'a> StepsReport<'a> {
                 spent(Kind::Unknown, |it| Cell::Time(it.of(Kind::Unknown))),
             )
             .shown(wide && unknown)
-            .column("path", move |line| Cell::Share(line.on_path, whole))
+            .column("path", move |line| match line.step {
+                Some((_, step, _)) if step.doubt.is_some() => Cell::Unknown,
+                _ => Cell::Share(line.on_path, whole),
+            })
             .few()
             .column("exit", |line| {
                 let status = line.step.and_then(|(_, step, _)| step.status);
@@ -416,6 +431,10 @@ impl<'a> StepsReport<'a> {
         let table = exit::columns(table, "", status)
             .shown(false)
             .data("result", step(|it| json!(it.result)))
+            .json_data(
+                "no_figures",
+                step(|it| json!(it.doubt.map(imports::no_figures))),
+            )
             .data("processes", work(|times| times.processes));
         let table = summed(
             table,
@@ -573,6 +592,7 @@ impl Report for StepsReport<'_> {
         self.outside(&mut out, style);
         self.slowest(&mut out, style);
         self.held(&mut out, style);
+        self.without_figures(&mut out, style);
         self.each_test(&mut out, style);
         out
     }

@@ -192,8 +192,7 @@ impl Build<'_> {
                 }
                 (Change::Begin(span), _) => {
                     let step = self.add_span(span, now);
-                    let has_work = !span.overlaps && span.from < span.to;
-                    inside.extend(has_work.then_some((step, Some(span))));
+                    inside.extend(span.holds_work().then_some((step, Some(span))));
                 }
                 (Change::Around | Change::Exec(..), _) => {}
             }
@@ -267,6 +266,7 @@ impl Build<'_> {
             process: Some(ix),
             thread: last,
             has_work: true,
+            doubt: None,
             status: found.wraps.map_or(process.status, |at| {
                 self.wrapped(process, args.get(at..).unwrap_or_default())
             }),
@@ -335,7 +335,8 @@ impl Build<'_> {
             thread: span
                 .thread
                 .or_else(|| process.and_then(|process| process.threads.first().copied())),
-            has_work: !span.overlaps && process.is_some(),
+            has_work: !span.overlaps && span.doubt.is_none() && process.is_some(),
+            doubt: span.doubt,
             status: whole.and_then(|process| process.status),
             result: (!span.result.is_empty()).then(|| escape::text(&span.result)),
         });
@@ -386,6 +387,7 @@ impl Build<'_> {
                     process: Some(ix),
                     thread: Some(thread),
                     has_work: true,
+                    doubt: None,
                     status: None,
                     result: None,
                 });

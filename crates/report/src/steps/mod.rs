@@ -12,7 +12,7 @@ mod spans;
 pub mod times;
 
 use tr_analyze::arena::Arena;
-use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
+use tr_analyze::model::{Analysis, Doubt, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
 
 use crate::exit;
@@ -51,8 +51,10 @@ pub struct Step {
     /// The thread with which it ended.
     pub thread: Option<ThreadIx>,
     /// Its work is known. It is not if it overlaps with another span of its process without
-    /// being inside it, or if its process is not known.
+    /// being inside it, if its process is not known, or if its place in time is not proven.
     pub has_work: bool,
+    /// The reason why another tool's span has no proven place in time.
+    pub doubt: Option<Doubt>,
     /// The raw `wait` status of its process, if that ended with it.
     pub status: Option<u32>,
     /// The result that a program gave its mark, escaped.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
 
-use tr_analyze::model::{Analysis, Imported, ImportedKind, ProcessIx, ThreadIx};
+use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ProcessIx, ThreadIx};
 use tr_analyze::sort::Rows;
 use tr_format::event::{self, Ktime, Point};
 
@@ -29,6 +29,8 @@ pub(super) struct Span {
     pub overlaps: bool,
     /// It is the whole life of the process, as another tool names it.
     pub whole: bool,
+    /// The reason why the place in time is not proven, of another tool's span.
+    pub doubt: Option<Doubt>,
 }
 
 /// The most generations in which the process of a mark's beginning and that of its end are sought in each other's
@@ -36,6 +38,11 @@ pub(super) struct Span {
 const GENERATIONS: usize = 256;
 
 impl Span {
+    /// It can hold work: it has a length, a proven place and no other span that crosses it.
+    pub fn holds_work(&self) -> bool {
+        !self.overlaps && self.doubt.is_none() && self.from < self.to
+    }
+
     /// That of a mark; `to`: its end, and whether it has one.
     fn of_mark(
         name: &[u8],
@@ -54,6 +61,7 @@ impl Span {
             thread: None,
             overlaps: false,
             whole: false,
+            doubt: None,
         }
     }
 }
@@ -77,7 +85,9 @@ pub(super) fn spans(analysis: &Analysis) -> Vec<Span> {
     });
     let place = |span: &Span| (span.process, span.thread);
     for same in spans.chunk_by_mut(|a, b| place(a) == place(b)) {
-        find_overlaps(same);
+        // A span without a proven place does not prove an overlap.
+        let placed = same.iter_mut().filter(|span| span.doubt.is_none());
+        find_overlaps(&mut placed.collect::<Vec<_>>());
     }
     spans
 }
@@ -220,6 +230,7 @@ fn of_files(analysis: &Analysis) -> impl Iterator<Item = Span> + '_ {
         result: it.result.unwrap_or_default().as_bytes().to_vec(),
         thread: it.thread,
         whole: it.whole,
+        doubt: it.doubt,
         ..Span::of_mark(&it.name, it.from, end(it), Some(it.process))
     })
 }
@@ -248,7 +259,7 @@ fn kind(name: &[u8]) -> StepKind {
 
 /// Marks the spans of one process that begin inside another one and end outside of it, and
 /// those others.
-fn find_overlaps(spans: &mut [Span]) {
+fn find_overlaps(spans: &mut [&mut Span]) {
     let inside = |set: &BTreeSet<Ktime>, from: Ktime, to: Ktime| {
         let between = (Bound::Excluded(from), Bound::Excluded(to));
         from < to && set.range(between).next().is_some()

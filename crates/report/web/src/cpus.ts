@@ -1,11 +1,11 @@
 // Lanes of the CPUs above the timeline.
 
 import { scale } from "./axis";
-import { hue } from "./colors";
-import { first, runs } from "./data";
+import { HUES, hue } from "./colors";
+import { first, ON, runs, WAIT } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
-import { fit, hatch, sized, type Theme } from "./paint";
+import { density, fit, hatch, Pixels, sized, type Theme } from "./paint";
 import type { Context } from "./timeview";
 import { at, time } from "./units";
 
@@ -17,6 +17,65 @@ const SIGHT = 8;
 interface Cpu {
   cpu: number;
   pieces: Uint32Array;
+}
+
+/** The lanes' pixels: in each column a CPU's lane is as full as the CPU was busy. */
+class Lanes {
+  private pixels: Pixels;
+  private sums: Float64Array;
+  /** For each colour the share of each column. */
+  private byHue: Float64Array;
+  private hues: Uint8Array;
+  private dt: number;
+
+  constructor(private width: number, height: number, private t0: number, t1: number) {
+    this.width = Math.max(1, width);
+    this.dt = (t1 - t0) / this.width;
+    this.pixels = new Pixels(this.width, height);
+    this.sums = new Float64Array(5 * this.width);
+    this.byHue = new Float64Array((HUES + 1) * this.width);
+    this.hues = new Uint8Array(this.width);
+  }
+
+  clear() {
+    this.sums.fill(0);
+    this.byHue.fill(0);
+  }
+
+  /** Adds a piece to the columns that it covers; what is not `shown` is paler. */
+  add(start: number, end: number, hue: number, shown: boolean) {
+    const { width, t0, dt } = this;
+    const [from, to] = [Math.max(0, (start - t0) / dt), Math.min(width, (end - t0) / dt)];
+    const color = Math.min(hue, HUES);
+    const state = shown ? ON : WAIT;
+    for (let c = Math.floor(from); c < to; c++) {
+      const part = Math.min(to, c + 1) - Math.max(from, c);
+      this.sums[state * width + c] += part;
+      this.byHue[color * width + c] += part;
+    }
+  }
+
+  /** Paints a lane; a column has the colour that has most of it. */
+  paint(y: number, height: number, theme: Theme) {
+    const { width, byHue, hues } = this;
+    for (let c = 0; c < width; c++) {
+      let most = 0;
+      for (let color = 1; color <= HUES; color++) if (byHue[color * width + c] > byHue[most * width + c]) most = color;
+      hues[c] = most;
+    }
+    this.pixels.stack(this.sums, width, 0, y, 1, 0, height, theme, hues);
+  }
+
+  /** Puts the lanes over what a canvas has. */
+  blit(ctx: CanvasRenderingContext2D, left: number) {
+    const layer = h("canvas");
+    [layer.width, layer.height] = [this.width, this.pixels.height];
+    layer.getContext("2d")?.putImageData(this.pixels.image, 0, 0);
+    ctx.save();
+    ctx.resetTransform();
+    ctx.drawImage(layer, left, 0);
+    ctx.restore();
+  }
 }
 
 export class CpuLanes {
@@ -80,28 +139,34 @@ export class CpuLanes {
     const { start, end } = data.pieces;
     const { x } = this.scale;
     const unknown = hatch(ctx, theme.css.line);
+    const ratio = density();
+    const lanes = new Lanes(Math.round((width - gutter) * ratio), Math.round(height * ratio), t0, t1);
     all.forEach(({ pieces }, row) => {
       const y = row * ROW;
       // Idle, if all tasks are recorded; else it may have run others.
       ctx.fillStyle = data.doc.trace.all ? theme.css.panel : unknown;
       ctx.fillRect(gutter, y, width - gutter, ROW - 2);
+      lanes.clear();
+      for (let n = this.from(pieces, t0); n < pieces.length && start[pieces[n]] < t1; n++) {
+        const piece = pieces[n];
+        const ix = data.processOf[this.threadOf[piece]];
+        lanes.add(start[piece], end[piece], hue(data, this.ranks, store.state.color, ix), store.shown(ix));
+      }
+      lanes.paint(Math.round(y * ratio), Math.round((ROW - 2) * ratio), theme);
+    });
+    lanes.blit(ctx, Math.round(gutter * ratio));
+    all.forEach(({ pieces }, row) => {
+      const y = row * ROW;
+      ctx.fillStyle = theme.css.accent;
       let drawn = -1;
       for (let n = this.from(pieces, t0); n < pieces.length && start[pieces[n]] < t1; n++) {
         const piece = pieces[n];
+        if (data.processOf[this.threadOf[piece]] !== store.state.sel) continue;
         const [left, right] = [x(start[piece]), x(end[piece])];
         // Narrower ones, closer than half a pixel, cannot be told apart.
         if (right - left < 0.5 && left - drawn < 0.5) continue;
         drawn = left;
-        const ix = data.processOf[this.threadOf[piece]];
-        const place = hue(data, this.ranks, store.state.color, ix);
-        ctx.globalAlpha = store.shown(ix) ? 1 : 0.2;
-        ctx.fillStyle = theme.programs[place] ?? theme.css.dim;
-        ctx.fillRect(left, y, Math.max(0.5, right - left), ROW - 2);
-        ctx.globalAlpha = 1;
-        if (ix === store.state.sel) {
-          ctx.fillStyle = theme.css.accent;
-          ctx.fillRect(left, y + ROW - 5, Math.max(1, right - left), 3);
-        }
+        ctx.fillRect(left, y + ROW - 5, Math.max(1, right - left), 3);
       }
       const label = `CPU ${all[row].cpu}`;
       const wide = ctx.measureText(label).width + 8;

@@ -42,15 +42,14 @@ export function count(n: number | null): string {
   return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-/** Bytes, in powers of 1024: up to three digits and a unit, rounded down to a tenth below ten. */
+/** Bytes, in powers of 1024: rounded to a whole number and a unit, below ten to a tenth. */
 export function bytes(n: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let at = 0;
-  while (at < units.length - 1 && n >= 1024 ** (at + 1)) at++;
-  const unit = 1024 ** at;
-  const whole = Math.floor(n / unit);
-  const tenth = Math.floor(((n - whole * unit) * 10) / unit);
-  return `${whole > 0 && whole < 10 && tenth > 0 ? `${whole}.${tenth}` : count(whole)} ${units[at]}`;
+  while (at < units.length - 1 && Math.floor(n / 1024 ** at + 0.5) >= 1024) at++;
+  const tenths = Math.floor((n * 10) / 1024 ** at + 0.5);
+  if (at > 0 && tenths < 100 && tenths % 10 > 0) return `${Math.floor(tenths / 10)}.${tenths % 10} ${units[at]}`;
+  return `${count(Math.floor(n / 1024 ** at + 0.5))} ${units[at]}`;
 }
 
 /** A share in percent. */

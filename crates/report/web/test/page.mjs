@@ -942,6 +942,32 @@ const tests = {
     page.calm();
   },
 
+  // In each column a CPU's lane is as full as the CPU was busy: no more pixels are coloured than the
+  // processes had CPU time.
+  async lanes_of_the_cpus_show_shares() {
+    const { processes, trace } = analysis("demo");
+    const page = await open("demo", "#view=timeline&cpus=1");
+    await settle(page);
+    const share = await page.evaluate(() => {
+      const canvas = document.querySelector(".cpu-lanes canvas");
+      const { width, height } = canvas;
+      const { data } = canvas.getContext("2d").getImageData(0, 0, width, height);
+      const colors = new Set();
+      const style = getComputedStyle(document.documentElement);
+      for (let n = 1; n <= 8; n++) colors.add(style.getPropertyValue(`--program-${n}`).trim().toLowerCase());
+      colors.add(style.getPropertyValue("--dim").trim().toLowerCase());
+      let colored = 0;
+      for (let at = 0; at < data.length; at += 4) {
+        const hex = `#${[data[at], data[at + 1], data[at + 2]].map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+        if (colors.has(hex)) colored++;
+      }
+      return colored / (width * height);
+    });
+    const had = processes.reduce((sum, process) => sum + process.on_cpu_ns, 0) / (trace.duration_ns * trace.cpus);
+    assert.ok(Math.abs(share * 18 / 16 - had) < 0.06, `${share} of the pixels, ${had} of the time`);
+    page.calm();
+  },
+
   // The page of `tr diff`: a verdict, both paths over one axis, the differences of the JSON.
   async two_recordings_side_by_side() {
     const diff = analysis("diff");

@@ -58,6 +58,7 @@ fn step(kind: StepKind, status: u32) -> Step {
         process: None,
         thread: None,
         has_work: true,
+        doubt: None,
         status: Some(status),
         result: None,
     }

@@ -1,0 +1,231 @@
+//! Decides whether a report and its recording prove where in time a test was. A test with a
+//! doubt has no figures: those of its neighbour would be wrong ones.
+
+use std::collections::HashMap;
+
+use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx};
+use tr_analyze::sort::Rows;
+
+use crate::recording::{program, signed, CLOCKS};
+
+/// The divisor of a test's length that bounds the error of its place: a tenth.
+const TOLERATED: u64 = 10;
+
+/// The largest error of a place that has figures, in ns: of a longer time the CPU time may be that
+/// of a neighbour, however long the test is.
+const MOST: u64 = 100_000_000;
+
+/// The moment of an element's life that its time of the day names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stamp {
+    Begin,
+    End,
+}
+
+/// An element with a time of the day, in the recording's time.
+#[derive(Clone, Copy, Debug)]
+pub struct Stamped {
+    pub at: i64,
+    pub length: i64,
+    /// The most by which both times together are wrong, in ns.
+    pub error: i64,
+    /// The life of the process that ran the element, if `at` is its beginning.
+    pub runner: Option<(i64, i64)>,
+}
+
+/// Facts that contradict one of the two meanings of a report's times.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Contradictions {
+    begin: bool,
+    end: bool,
+}
+
+impl Contradictions {
+    /// An element lies within the life of its runner.
+    pub fn by_lives(&mut self, stamped: &[Stamped]) {
+        for element in stamped {
+            match element.runner {
+                None => self.begin = true,
+                Some((start, _)) => {
+                    let from = element.at.saturating_sub(element.length);
+                    let tolerated = element.error.saturating_add(CLOCKS);
+                    self.end |= from < start.saturating_sub(tolerated);
+                }
+            }
+        }
+    }
+
+    /// The tests of a suite do not overlap.
+    pub fn by_order(&mut self, mut stamped: Vec<Stamped>) {
+        stamped.order_by_key(|element| element.at);
+        for (before, after) in stamped.iter().zip(stamped.iter().skip(1)) {
+            let between = after.at.saturating_sub(before.at);
+            let between = between
+                .saturating_add(before.error)
+                .saturating_add(after.error);
+            self.begin |= before.length > between;
+            self.end |= after.length > between;
+        }
+    }
+
+    /// The only meaning that nothing contradicts, while something contradicts the other one.
+    pub fn stamp(self) -> Option<Stamp> {
+        match (self.begin, self.end) {
+            (false, true) => Some(Stamp::Begin),
+            (true, false) => Some(Stamp::End),
+            _ => None,
+        }
+    }
+}
+
+/// The lives of processes or threads in order of their beginnings.
+#[derive(Debug, Default)]
+struct Lives {
+    starts: Vec<i64>,
+    /// For each number of lives the last end among so many first ones.
+    last_ends: Vec<i64>,
+}
+
+impl Lives {
+    fn new(mut lives: Vec<(i64, i64)>) -> Lives {
+        lives.sort_unstable();
+        let mut last_end = i64::MIN;
+        let ends = lives.iter().map(|(_, end)| {
+            last_end = last_end.max(*end);
+            last_end
+        });
+        Lives {
+            last_ends: ends.collect(),
+            starts: lives.into_iter().map(|(start, _)| start).collect(),
+        }
+    }
+
+    /// Whether one began before a time and ended after it, both by more than `error`.
+    fn are_across(&self, time: i64, error: i64) -> bool {
+        let earliest = time.saturating_sub(error);
+        let before = self.starts.partition_point(|start| *start < earliest);
+        let last_end = before.checked_sub(1).and_then(|at| self.last_ends.get(at));
+        last_end.is_some_and(|end| *end > time.saturating_add(error))
+    }
+
+    /// Whether one began within `error` of a time.
+    fn begin_near(&self, time: i64, error: i64) -> bool {
+        let earliest = time.saturating_sub(error);
+        let before = self.starts.partition_point(|start| *start < earliest);
+        let next = self.starts.get(before);
+        next.is_some_and(|start| *start <= time.saturating_add(error))
+    }
+}
+
+/// The processes and threads beside which a runner ran its tests.
+#[derive(Debug, Default)]
+struct Company {
+    children: Lives,
+    /// The children that may run tests at the same time as the runner.
+    workers: Lives,
+    threads: Lives,
+}
+
+impl Company {
+    /// `is_test`: the runner is known as a test program. Other programs than itself that it
+    /// started are no runners of its tests; those of an unknown program may be.
+    fn new(analysis: &Analysis, runner: ProcessIx, is_test: bool, tests: &[ProcessIx]) -> Company {
+        let process = analysis.process(runner);
+        let life = |ix: &ProcessIx| {
+            let child = analysis.process(*ix);
+            (signed(child.start), signed(child.end))
+        };
+        let may_work = |ix: &&ProcessIx| {
+            let child = analysis.process(**ix);
+            !is_test
+                || child.execs.is_empty()
+                || program(child) == program(process)
+                || tests.binary_search(*ix).is_ok()
+        };
+        let threads = process.threads.iter().skip(1).map(|ix| {
+            let thread = analysis.thread(*ix);
+            (signed(thread.start), signed(thread.end))
+        });
+        Company {
+            children: Lives::new(process.children.iter().map(life).collect()),
+            workers: Lives::new(process.children.iter().filter(may_work).map(life).collect()),
+            threads: Lives::new(threads.collect()),
+        }
+    }
+}
+
+/// A test under the process that ran its suite.
+#[derive(Debug)]
+pub struct Guess {
+    pub span: Imported,
+    /// The most by which the beginning or the end is wrong, in ns.
+    pub error: i64,
+    /// The test has a time of the day of its own.
+    pub own_stamp: bool,
+    /// The span is a suite, which holds tests.
+    pub is_suite: bool,
+    /// A doubt that the file itself causes.
+    pub doubt: Option<Doubt>,
+    /// The process is the only one that can have run the test.
+    pub sure_runner: bool,
+    /// The process is known as a test program.
+    pub is_test: bool,
+}
+
+/// Gives each test that has no proven place the reason for it.
+pub fn find_doubts(analysis: &Analysis, tests: &[ProcessIx], guesses: &mut [Guess]) {
+    let mut company: HashMap<ProcessIx, Company> = HashMap::new();
+    let overlapping = overlapping(guesses);
+    for (guess, overlaps) in guesses.iter_mut().zip(overlapping) {
+        let runner = guess.span.process;
+        let company = company
+            .entry(runner)
+            .or_insert_with(|| Company::new(analysis, runner, guess.is_test, tests));
+        let boundaries = [signed(guess.span.from), signed(guess.span.to)];
+        let at_boundary = |is: &dyn Fn(i64) -> bool| boundaries.into_iter().any(is);
+        let error = guess.error;
+        let length = guess.span.to.since(guess.span.from);
+        let in_company = at_boundary(&|time| company.workers.are_across(time, error))
+            || !guess.own_stamp && at_boundary(&|time| company.threads.are_across(time, error));
+        guess.span.doubt = if guess.doubt.is_some() {
+            guess.doubt
+        } else if overlaps || in_company || !guess.sure_runner {
+            Some(Doubt::Runner)
+        } else if error.unsigned_abs() > MOST.min(length / TOLERATED) {
+            Some(Doubt::Off(error.unsigned_abs()))
+        } else if at_boundary(&|time| company.children.begin_near(time, error)) {
+            Some(Doubt::Boundary(error.unsigned_abs()))
+        } else {
+            None
+        };
+    }
+}
+
+/// For each test whether it overlaps with another one of its process by more than the errors of
+/// both, and for each suite whether it overlaps with another suite.
+fn overlapping(guesses: &[Guess]) -> Vec<bool> {
+    let mut order: Vec<(usize, &Guess)> = guesses.iter().enumerate().collect();
+    let place = |guess: &Guess| (guess.span.process, guess.is_suite);
+    order.order_by_key(|(at, guess)| (place(guess), guess.span.from, *at));
+    let mut overlapping = vec![false; guesses.len()];
+    let mut last: Option<(usize, &Guess)> = None;
+    for (at, guess) in order {
+        let before = last.filter(|(_, before)| place(before) == place(guess));
+        if let Some((of_before, before)) = before {
+            let by = signed(before.span.to).min(signed(guess.span.to));
+            let by = by.saturating_sub(signed(guess.span.from));
+            if by > before.error.saturating_add(guess.error) {
+                for at in [at, of_before] {
+                    overlapping
+                        .get_mut(at)
+                        .into_iter()
+                        .for_each(|is| *is = true);
+                }
+            }
+        }
+        if before.is_none_or(|(_, before)| before.span.to < guess.span.to) {
+            last = Some((at, guess));
+        }
+    }
+    overlapping
+}
