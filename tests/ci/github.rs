@@ -248,7 +248,7 @@ fn wrong_option() -> Result<(), Failed> {
         let text = said(&out);
         assert_eq!(out.status.code(), Some(status), "{text}");
         assert_eq!(text.matches("it runs").count(), 1, "{text}");
-        let refused = text.contains("::warning title=tr::tr record refuses to record");
+        let refused = text.contains("::warning title=tr::there is no recording");
         assert_eq!(refused, !recorded, "{text}");
     }
     Ok(())

@@ -98,7 +98,7 @@ impl Job {
         let environment = self.environment.iter();
         command.env_clear().envs(environment).env("SCRIPT", script);
         command.current_dir(self.directory.path());
-        let text = "set -e\n: | (eval \"$SCRIPT\")\n";
+        let text = "if set -o | grep -q pipefail; then set -o pipefail; fi\nset -e\n: | (eval \"$SCRIPT\")\n";
         command.args(["-c", text]).output().unwrap()
     }
 

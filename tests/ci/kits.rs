@@ -1,5 +1,4 @@
-//! The kits of Buildkite, CircleCI, Azure Pipelines and Jenkins, each with its CI's variables, and the
-//! hooks that record every job of a machine.
+//! The kit of Buildkite, and the hook that records every job of a machine.
 
 use std::fs;
 use std::path::Path;
@@ -15,8 +14,6 @@ use crate::runner::{root, said};
 pub fn trials() -> Vec<Trial> {
     let bash = || lacks("bash");
     vec![
-        trial("kits_record_a_command_and_keep_its_status", bash(), kits),
-        trial("circleci_needs_no_bash", None, circleci),
         trial("buildkite_has_files_and_summary", bash(), buildkite),
         trial(
             "bash_env_records_every_job",
@@ -37,20 +34,6 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// The indented lines after the one that ends in `begin`, without their indent.
-fn block(file: &str, begin: &str) -> String {
-    let text = fs::read_to_string(root().join(file)).unwrap();
-    let mut lines = text
-        .lines()
-        .skip_while(|line| !line.ends_with(begin))
-        .skip(1)
-        .peekable();
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let least = indent(lines.peek().unwrap());
-    let inside = lines.take_while(|line| indent(line) >= least && !line.is_empty());
-    inside.map(|line| format!("{}\n", &line[least..])).collect()
-}
-
 fn shell(dir: &Path, script: &str, variables: &[(&str, &str)]) -> Output {
     let mut bash = Command::new("bash");
     bash.args(["-e", "-c", script])
@@ -60,72 +43,6 @@ fn shell(dir: &Path, script: &str, variables: &[(&str, &str)]) -> Output {
 }
 
 const COMMAND: &str = "printf '%s\\n' \"a 'b'\" > ran; sh -c 'exit 7'";
-
-fn kits() -> Result<(), Failed> {
-    for (file, begin) in [
-        ("ci/circleci/orb.yml", "command: |"),
-        ("ci/azure/tr.yml", "- bash: |"),
-        ("ci/jenkins/vars/trRecord.groovy", "sh '''"),
-    ] {
-        let dir = tempfile::tempdir()?;
-        let variables = [("TR_COMMAND", COMMAND), ("TR_PROGRAM", TR)];
-        let out = shell(dir.path(), &block(file, begin), &variables);
-        assert_eq!(out.status.code(), Some(7), "{file}: {}", said(&out));
-        assert_eq!(fs::read_to_string(dir.path().join("ran"))?, "a 'b'\n");
-        let page = fs::read_to_string(dir.path().join("tr-recording/report.html"))?;
-        assert!(page.contains("<html"), "{file}");
-        if file.contains("azure") {
-            let line = format!(
-                "##vso[task.uploadsummary]{}/tr-recording/summary.md",
-                dir.path().display()
-            );
-            assert!(said(&out).contains(&line), "{}", said(&out));
-        }
-        // Where tr is missing, an older recording does not pass for the step's.
-        let variables = [("TR_COMMAND", COMMAND), ("TR_PROGRAM", "/nonexistent")];
-        let out = shell(dir.path(), &block(file, begin), &variables);
-        assert_eq!(out.status.code(), Some(7), "{file}: {}", said(&out));
-        let left = fs::read_dir(dir.path().join("tr-recording"))?;
-        assert_eq!(left.count(), 0, "{file}");
-    }
-    Ok(())
-}
-
-/// In images whose only shell is BusyBox's, or dash, which has no pipefail.
-fn circleci() -> Result<(), Failed> {
-    let dir = tempfile::tempdir()?;
-    let shells = dir.path().join("bin");
-    fs::create_dir(&shells)?;
-    let path = std::env::var("PATH")?;
-    let found = |name: &str| {
-        let mut all = std::env::split_paths(&path).map(|it| it.join(name));
-        all.find(|it| it.exists())
-    };
-    let link = |program: &Path, name: &str| {
-        let _ = fs::remove_file(shells.join(name));
-        std::os::unix::fs::symlink(program, shells.join(name))
-    };
-    for tool in ["rm", "mkdir", "printf", "cat"] {
-        link(&found(tool).ok_or(tool)?, tool)?;
-    }
-    for (shell, status) in [("busybox", 3), ("dash", 7)] {
-        let Some(program) = found(shell) else {
-            continue;
-        };
-        link(&program, "sh")?;
-        for tr in [TR, "/nonexistent"] {
-            let mut step = Command::new(shells.join("sh"));
-            step.args(["-e", "-c", &block("ci/circleci/orb.yml", "command: |")])
-                .current_dir(dir.path())
-                .env("PATH", &shells);
-            step.env("TR_COMMAND", "(exit 3) | cat; exit 7")
-                .env("TR_PROGRAM", tr);
-            let out = step.output()?;
-            assert_eq!(out.status.code(), Some(status), "{shell}: {}", said(&out));
-        }
-    }
-    Ok(())
-}
 
 fn buildkite() -> Result<(), Failed> {
     let dir = tempfile::tempdir()?;
