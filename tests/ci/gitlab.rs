@@ -38,7 +38,7 @@ struct Job {
 }
 
 /// The text of a block (`before_script: - |`) of the template.
-fn block(name: &str) -> String {
+pub fn block(name: &str) -> String {
     let text = fs::read_to_string(root().join("ci/gitlab/tr.yml")).unwrap();
     let lines = text
         .lines()
@@ -49,7 +49,7 @@ fn block(name: &str) -> String {
     inside.map(|line| format!("{}\n", &line[6..])).collect()
 }
 
-fn variables() -> BTreeMap<String, String> {
+pub fn variables() -> BTreeMap<String, String> {
     let text = fs::read_to_string(root().join("ci/gitlab/tr.yml")).unwrap();
     let inside = text.split("  variables:\n").nth(1).unwrap();
     let inside = inside.lines().take_while(|line| line.starts_with("    "));

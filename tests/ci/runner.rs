@@ -132,6 +132,27 @@ impl Job {
         command
     }
 
+    /// Gives the job's files to nobody.
+    pub fn belongs_to_nobody(&self) -> Result<(), Failure> {
+        let mut chown = Command::new("chown");
+        let done = chown.args(["-R", "nobody"]).arg(self.place("")).status()?;
+        ensure(done.success(), || "chown failed".into())
+    }
+
+    /// A command of nobody, whom sudo asks for no password.
+    pub fn by_nobody(&self, command: &[&str]) -> Result<Command, Failure> {
+        let rules = self.place("sudoers");
+        fs::write(&rules, "nobody ALL=(root) NOPASSWD: ALL\n")?;
+        fs::set_permissions(&rules, fs::Permissions::from_mode(0o440))?;
+        let mut unshare = self.command("unshare");
+        unshare.args(["-m", "bash", "-ec"]).arg(
+            "[ ! -e /etc/sudoers ] || mount --bind \"$0\" /etc/sudoers
+            exec setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all \"$@\"",
+        );
+        unshare.arg(rules).args(command);
+        Ok(unshare)
+    }
+
     /// Runs the action's step.
     pub fn step(&self) -> Output {
         for file in FILES {
@@ -170,6 +191,12 @@ pub fn slept_once(trace: &Path, seconds: &str) -> Result<(), Failure> {
     let slept = slept.filter(|it| it["argv"] == serde_json::json!(["sleep", seconds]));
     let count = slept.count();
     ensure(count == 1, || format!("{count} times sleep {seconds}"))
+}
+
+/// The reason to skip a test in which nobody runs a job.
+pub fn not_root() -> Option<String> {
+    let root = nix::unistd::Uid::effective().is_root();
+    (!root).then(|| "only root can become nobody".into())
 }
 
 /// The reason to skip a test of the action.
