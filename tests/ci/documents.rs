@@ -13,6 +13,7 @@ pub fn trials() -> Vec<Trial> {
     vec![
         trial("versions_agree", None, versions_agree),
         trial("every_input_is_documented", None, every_input),
+        trial("documents_of_ci_say_tr_trace", None, names_tr_trace),
         trial("the_recipe_for_shells_runs", None, recipe_runs),
         trial("every_reading_command_has_limits", None, limits),
     ]
@@ -80,6 +81,28 @@ fn limits() -> Result<(), Failed> {
         for call in calls {
             assert!(call.contains(limits), "{file}: {call}");
         }
+    }
+    Ok(())
+}
+
+/// On a machine of CI `tr` is the system's.
+fn names_tr_trace() -> Result<(), Failed> {
+    for (file, begin) in [
+        ("ci", "    "),
+        ("other-ci", "    "),
+        ("fleets", "    - run: "),
+        ("fleets", "    tr export"),
+    ] {
+        let text = fs::read_to_string(root().join(format!("docs/{file}.md")))?;
+        let ours = ["record", "report", "summary", "diff", "export", "pipeline"];
+        let wrong = text.lines().filter(|line| line.starts_with(begin));
+        let wrong = wrong.filter(|line| {
+            ours.iter()
+                .any(|it| format!(" {line}").contains(&format!(" tr {it}")))
+        });
+        // The first lines of docs/fleets.md are for one's own machine.
+        let most = usize::from(begin.contains("export"));
+        assert!(wrong.count() <= most, "{file}");
     }
     Ok(())
 }

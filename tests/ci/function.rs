@@ -28,7 +28,9 @@ fn functions(file: &str) -> Result<Vec<(String, Vec<String>)>, Failure> {
         let body = body.filter(|line| !line.starts_with('#'));
         body.map(|line| (*line).to_owned()).collect()
     };
-    Ok(named.map(|(at, name)| (name.to_owned(), body(at))).collect())
+    Ok(named
+        .map(|(at, name)| (name.to_owned(), body(at)))
+        .collect())
 }
 
 fn same_functions() -> Result<(), Failed> {
@@ -55,7 +57,17 @@ fn same_functions() -> Result<(), Failed> {
 
 /// The tools that the kits call before the command.
 const TOOLS: [&str; 11] = [
-    "rm", "mkdir", "mktemp", "cat", "uname", "curl", "awk", "tar", "sha256sum", "sleep", "chmod",
+    "rm",
+    "mkdir",
+    "mktemp",
+    "cat",
+    "uname",
+    "curl",
+    "awk",
+    "tar",
+    "sha256sum",
+    "sleep",
+    "chmod",
 ];
 
 /// The ways in which a recorder fails. The first ones end before they have run the command.
@@ -71,7 +83,9 @@ const RECORDERS: [&str; 5] = [
 fn failing_steps() -> Result<(), Failed> {
     let tools = TOOLS.map(|name| (format!("bin/{name}"), "exit 1".to_owned(), TR));
     let recorders = RECORDERS.map(|record| {
-        let text = format!("case $1 in --version) echo tr-trace 1 ;; record) {record} ;; *) exit 1 ;; esac");
+        let text = format!(
+            "case $1 in --version) echo tr-trace 1 ;; record) {record} ;; *) exit 1 ;; esac"
+        );
         ("bin/tr-trace".to_owned(), text, "tr-trace")
     });
     for (step, text, program) in tools.into_iter().chain(recorders) {
@@ -114,7 +128,11 @@ fn function() -> Result<(), Failed> {
         let script = "tests() { echo \"$1 $own\"; return 3; }; own=mine; set -- tr_run trace.bin \"$0\" '' tests of; . \"$KIT\"";
         let mut command = job.command(shell);
         let out = command.args(["-c", script, TR]).env("KIT", file).output()?;
-        assert_eq!((out.status.code(), said(&out).as_str()), (Some(3), "of mine\n"), "{shell}");
+        assert_eq!(
+            (out.status.code(), said(&out).as_str()),
+            (Some(3), "of mine\n"),
+            "{shell}"
+        );
     }
     Ok(())
 }

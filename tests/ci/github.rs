@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,8 +12,8 @@ use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use serde_json::{json, Value};
 
-use crate::common::{analyze, int, lacks, list, trial, why_not, TR};
-use crate::runner::{lacks_node, not_root, program, said, Job};
+use crate::common::{analyze, ensure, int, lacks, list, trial, why_not, Failure, TR};
+use crate::runner::{lacks_node, no_other_user, program, root, said, Job};
 
 pub fn trials() -> Vec<Trial> {
     let node = lacks_node;
@@ -26,7 +27,7 @@ pub fn trials() -> Vec<Trial> {
         trial(
             "a_hosted_job_is_recorded_by_sudo",
             node()
-                .or_else(not_root)
+                .or_else(no_other_user)
                 .or_else(|| lacks("sudo"))
                 .or_else(why_not),
             whole_job_by_sudo,
@@ -204,8 +205,14 @@ fn untraced() -> Result<(), Failed> {
 }
 
 fn options() -> Result<(), Failed> {
-    let job = Job::new()
+    let job = Job::new();
+    symlink(TR, job.place("tr-trace"))?;
+    let path = format!("{}:{}", job.place("").display(), std::env::var("PATH")?);
+    let job = job
+        .variable("PATH", &path)
         .input("run", "/bin/true 'a foobar' 'two words'")
+        // A plain name is found on PATH.
+        .input("path", "tr-trace")
         .input(
             "options",
             "--redact foo(bar)\n--redact=two (words)\n  --argv-limit\t8K\n-q",
@@ -309,6 +316,7 @@ fn release() -> Result<(), Failed> {
         let job = job.input("checksum", &checksum.replace("SUM", &sum));
         let out = job.step();
         assert_eq!(out.status.code(), Some(6), "{}", said(&out));
+        exported(&job, marker.exists()).unwrap();
         (marker.exists(), said(&out))
     };
     let wrong = "0".repeat(64);
@@ -326,6 +334,30 @@ fn release() -> Result<(), Failed> {
     let (executed, text) = run("", "SUM  other.tar.gz\n");
     assert!(!executed && text.contains("does not name"), "{text}");
     Ok(())
+}
+
+/// A later step, as docs/fleets.md writes it: it finds the program of a downloaded release, and succeeds without one.
+fn exported(job: &Job, downloaded: bool) -> Result<(), Failure> {
+    let text = fs::read_to_string(root().join("docs/fleets.md"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("    - run: tr-trace export"));
+    let trace = job.values("GITHUB_OUTPUT")["trace"].clone();
+    let line = line
+        .ok_or("no line")?
+        .replace("${{ steps.tr.outputs.trace }}", &trace);
+    let path = format!(
+        "{}:{}",
+        job.read("GITHUB_PATH").trim(),
+        std::env::var("PATH")?
+    );
+    let mut step = job.command("bash");
+    step.args(["-e", "-c", &format!("tr-trace export{line}")])
+        .env("PATH", path);
+    let out = step.output()?;
+    ensure(out.status.success(), || said(&out))?;
+    let exported = job.place("workspace/runs").exists();
+    ensure(exported == downloaded, || said(&out))
 }
 
 /// The runner sends SIGINT to the action's process alone.

@@ -21,6 +21,7 @@ pub fn trials() -> Vec<Trial> {
             lacks("bash").or_else(why_not),
             whole_job,
         ),
+        trial("gitlab_has_a_gate", lacks("curl"), gate),
         trial("gitlab_without_tr_runs_the_script", lacks("curl"), untraced),
         trial(
             "gitlab_notes_once_on_a_merge_request",
@@ -139,6 +140,27 @@ fn whole_job() -> Result<(), Failed> {
         assert!(!job.directory.path().join("never").exists());
         let trace = job.directory.path().join("tr-recording/trace.bin");
         slept_once(&trace, "0.31").map_err(|e| format!("{e}: {text}"))?;
+    }
+    Ok(())
+}
+
+/// The line of docs/ci.md: a recording is compared, and a job without one passes.
+fn gate() -> Result<(), Failed> {
+    let text = fs::read_to_string(root().join("docs/ci.md"))?;
+    let line = text.lines().find(|line| line.contains("diff base.bin"));
+    let line = line.ok_or("no gate in docs/ci.md")?.trim();
+    for (tr, limit, passes) in [
+        (TR, "100000%", true),
+        (TR, "10%", false),
+        ("/proc/none", "10%", true),
+    ] {
+        let job = Job::new().set("TR_PATH", tr);
+        let releases = format!("{}/releases", job.forge.url);
+        let job = job.set("TR_RELEASES", &releases);
+        let base = "tr_record sleep 0.1; ! cp tr-recording/trace.bin base.bin || :";
+        let line = line.replace("10%", limit);
+        let (status, text) = job.run("sh", &format!("{base}\ntr_record sleep 1\n{line}"));
+        assert_eq!(status == Some(0), passes, "{tr}, {limit}: {text}");
     }
     Ok(())
 }

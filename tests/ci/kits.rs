@@ -1,6 +1,7 @@
 //! The kit of Buildkite, and the hook that records every job of a machine.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -46,41 +47,48 @@ const COMMAND: &str = "printf '%s\\n' \"a 'b'\" > ran; sh -c 'exit 7'";
 
 fn buildkite() -> Result<(), Failed> {
     let dir = tempfile::tempdir()?;
-    let agent = dir.path().join("buildkite-agent");
-    fs::write(
-        &agent,
-        "#!/bin/sh\necho \"$@\" >>\"$AGENT\"\n[ \"$1\" != annotate ] || cat >>\"$AGENT\"\n",
-    )?;
-    fs::set_permissions(&agent, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let place = |name: &str| dir.path().join(name);
+    let agent = "#!/bin/sh\necho \"$@\" >>\"$AGENT\"\n[ \"$1\" != annotate ] || cat >>\"$AGENT\"\n";
+    fs::write(place("buildkite-agent"), agent)?;
+    fs::set_permissions(place("buildkite-agent"), fs::Permissions::from_mode(0o755))?;
+    std::os::unix::fs::symlink(TR, place("tr-trace"))?;
+    // A file of the repository, which the agent makes executable.
+    fs::write(place("test.sh"), "#!/bin/sh\nexit 5\n")?;
     let path = format!("{}:{}", dir.path().display(), std::env::var("PATH")?);
-    let log = dir.path().join("log").display().to_string();
-    let hook = root()
-        .join("ci/buildkite/hooks/command")
-        .display()
-        .to_string();
-    let run = |tr: &str| {
+    let hook = root().join("ci/buildkite/hooks/command");
+    let run = |tr: &str, command: &str, shell: &str| {
         let mut hook = Command::new(&hook);
-        hook.current_dir(dir.path())
-            .env("PATH", &path)
-            .env("AGENT", &log);
-        hook.env("BUILDKITE_COMMAND", COMMAND)
-            .env("BUILDKITE_JOB_ID", "t")
-            .env("BUILDKITE_PLUGIN_TR_PATH", tr);
+        hook.current_dir(dir.path()).env("PATH", &path);
+        hook.env("AGENT", place("log"))
+            .env("BUILDKITE_SHELL", shell);
+        hook.env("BUILDKITE_COMMAND", command)
+            .env("BUILDKITE_JOB_ID", "t");
+        hook.env("BUILDKITE_PLUGIN_TR_PATH", tr);
         hook.env("BUILDKITE_PLUGIN_TR_OPTIONS_0", "--redact=a");
-        hook.output().unwrap()
+        let out = hook.output().unwrap();
+        (out.status.code(), said(&out))
     };
-    let out = run("/nonexistent");
-    assert_eq!(out.status.code(), Some(7), "{}", said(&out));
-    assert!(!Path::new(&log).exists());
-    let out = run(TR);
-    assert_eq!(out.status.code(), Some(7), "{}", said(&out));
-    let log = fs::read_to_string(log)?;
+    let (status, text) = run("/proc/none", COMMAND, "/bin/bash -e -c");
+    assert_eq!(status, Some(7), "{text}");
+    assert!(!place("log").exists());
+    // A plain name is found on PATH.
+    let (status, text) = run("tr-trace", COMMAND, "/bin/bash -e -c");
+    assert_eq!(status, Some(7), "{text}");
+    let log = fs::read_to_string(place("log"))?;
     assert!(
         log.contains("annotate --context tr-t") && log.contains("exit 7"),
         "{log}"
     );
     assert!(log.contains("artifact upload tr-recording/*"), "{log}");
-    assert!(dir.path().join("tr-recording/report.html").exists());
+    assert!(place("tr-recording/report.html").exists());
+    for (command, shell, status) in [
+        ("test.sh", "/bin/bash -e -c", 5),
+        ("false | true", "/bin/bash -e -o pipefail -c", 1),
+        ("false | true\nexit 4", "/bin/sh -c", 4),
+    ] {
+        let (found, text) = run("", command, shell);
+        assert_eq!(found, Some(status), "{command}: {text}");
+    }
     Ok(())
 }
 
@@ -216,7 +224,7 @@ fn runner_hook() -> Result<(), Failed> {
             hook()
         ),
     )?;
-    fs::set_permissions(&worker, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    fs::set_permissions(&worker, fs::Permissions::from_mode(0o755))?;
     let mut job = Command::new(&worker);
     job.env("TR_PROGRAM", TR)
         .env("TR_RECORDINGS", &place)

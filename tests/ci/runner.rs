@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub use crate::common::said;
-use crate::common::{analyze, ensure, list, Failure, TR};
+use crate::common::{analyze, ensure, lacks, list, Failure, TR};
 use crate::forge::Forge;
 
 /// The payload is `{"scp":"Actions.Results:run-id:job-id"}`.
@@ -111,6 +111,11 @@ impl Job {
         self
     }
 
+    pub fn variable(mut self, name: &str, value: &str) -> Job {
+        self.environment.insert(name.into(), value.into());
+        self
+    }
+
     pub fn event(&mut self, event: &Value) {
         fs::write(self.place("event.json"), event.to_string()).unwrap();
     }
@@ -194,9 +199,14 @@ pub fn slept_once(trace: &Path, seconds: &str) -> Result<(), Failure> {
 }
 
 /// The reason to skip a test in which nobody runs a job.
-pub fn not_root() -> Option<String> {
-    let root = nix::unistd::Uid::effective().is_root();
-    (!root).then(|| "only root can become nobody".into())
+pub fn no_other_user() -> Option<String> {
+    if !nix::unistd::Uid::effective().is_root() {
+        return Some("only root can become nobody".into());
+    }
+    let unshare = Command::new("unshare").args(["-m", "true"]).output();
+    let namespace = unshare.is_ok_and(|out| out.status.success());
+    let reason = || Some("there is no mount namespace of its own".into());
+    lacks("setpriv").or_else(|| if namespace { None } else { reason() })
 }
 
 /// The reason to skip a test of the action.

@@ -16,16 +16,15 @@ use tempfile::TempDir;
 use crate::common::{ensure, lacks, trial, why_not, Failure, TR};
 use crate::documents::recipe;
 use crate::gitlab::block;
-use crate::runner::{lacks_node, not_root, program, root, said, Job};
+use crate::runner::{lacks_node, no_other_user, program, root, said, Job};
 use crate::{ansible, gitlab};
 
 pub fn trials() -> Vec<Trial> {
-    let reason = || not_root().or_else(|| lacks("setpriv"));
-    let table = |name: &str, kit: Kit, reason: Option<String>| {
-        trial(name, reason, move || Ok(cells(kit)?))
-    };
+    let reason = no_other_user;
+    let table =
+        |name: &str, kit: Kit, reason: Option<String>| trial(name, reason, move || Ok(cells(kit)?));
     let node = || lacks_node().or_else(reason);
-    let ansible = lacks("ansible-playbook").or_else(not_root);
+    let ansible = lacks("ansible-playbook").or_else(no_other_user);
     vec![
         table("table_of_github", Kit::GitHub, node()),
         table("table_of_github_job", Kit::GitHubJob, node()),
@@ -107,9 +106,9 @@ status() { \"$@\" >/dev/null 2>&1 </dev/null && echo \"$1\" || echo \"$1 $?\"; }
 status ping -c 1 -W 1 127.0.0.1
 status su nobody -s /bin/sh -c :
 status newuidmap $$ 0 65534 1
-status fusermount -u /nonexistent
-status fusermount3 -u /nonexistent
-status mount -t tmpfs none /nonexistent
+status fusermount -u /proc/none
+status fusermount3 -u /proc/none
+status mount -t tmpfs none /proc/none
 exit 6"
             }
             Pipe => "yes | head -1",
@@ -149,7 +148,7 @@ impl Programs {
 
     fn path(&self, situation: Situation) -> PathBuf {
         let name = match situation {
-            NoProgram => "nonexistent",
+            NoProgram => "missing",
             WrongArchitecture => "foreign",
             WrongLibc => "unlinked",
             NotExecutable => "plain",
@@ -166,14 +165,26 @@ pub fn harness(kit: Kit, with: bool, pipe: bool) -> String {
         let run = format!(
             "{shell} -c 'if set -o | grep -q pipefail; then set -o pipefail; fi; set -e; : | (eval \"$SCRIPT\")'"
         );
-        let before = if with { block("before_script") } else { String::new() };
-        let after = if with { format!("SCRIPT=$AFTER {run} >&2 || exit 90; ") } else { String::new() };
+        let before = if with {
+            block("before_script")
+        } else {
+            String::new()
+        };
+        let after = if with {
+            format!("SCRIPT=$AFTER {run} >&2 || exit 90; ")
+        } else {
+            String::new()
+        };
         let script = quoted(&format!("{before}{script}\n"));
         format!("export SCRIPT={script}\n{run}; status=$?; {after}exit $status\n")
     };
     let main = quoted(&program("main").display().to_string());
     let ci = root().join("ci").display().to_string();
-    let job = if pipe { "yes | head -1" } else { "bash -e $JOB" };
+    let job = if pipe {
+        "yes | head -1"
+    } else {
+        "bash -e $JOB"
+    };
     match (kit, with) {
         (Kit::GitHub, true) => format!("exec node {main}"),
         (Kit::GitHubJob, true) => format!("node {main} || exit 90; exec bash -e $JOB"),
@@ -226,8 +237,15 @@ fn run(kit: Kit, with: bool, situation: Situation, programs: &Programs) -> Resul
     let program = programs.path(situation).display().to_string();
     let (script, options) = (situation.job(), situation.options());
     let sudo = (situation == SudoInput).to_string();
-    let job = Job::new().input("path", &program).input("options", options).input("sudo", &sudo);
-    let job = if kit == Kit::GitHub { job.input("run", script) } else { job };
+    let job = Job::new()
+        .input("path", &program)
+        .input("options", options)
+        .input("sudo", &sudo);
+    let job = if kit == Kit::GitHub {
+        job.input("run", script)
+    } else {
+        job
+    };
     for name in ["bin", "tmp"] {
         fs::create_dir(job.place(name))?;
     }
@@ -255,23 +273,35 @@ fn run(kit: Kit, with: bool, situation: Situation, programs: &Programs) -> Resul
     command.stdin(Stdio::null());
     command.envs(variables(&job, script, &program, options));
     command.env("TR_WHOLE_JOB", (kit == Kit::GitLabJob).to_string());
-    command.env("TR_SUDO", &sudo).env("BUILDKITE_PLUGIN_TR_SUDO", &sudo);
+    command
+        .env("TR_SUDO", &sudo)
+        .env("BUILDKITE_PLUGIN_TR_SUDO", &sudo);
     let out = command.output()?;
     if with && matches!(situation, Usual | SudoInJob | SudoInput | Pipe) {
         let trace = match kit {
-            Kit::GitHub => job.values("GITHUB_OUTPUT").remove("trace").map(PathBuf::from),
+            Kit::GitHub => job
+                .values("GITHUB_OUTPUT")
+                .remove("trace")
+                .map(PathBuf::from),
             Kit::GitLab(_) | Kit::Buildkite => Some(workspace.join("tr-recording/trace.bin")),
             Kit::Lines => Some(workspace.join("trace.bin")),
-            Kit::GitLabJob if situation == SudoInput => Some(workspace.join("tr-recording/trace.bin")),
+            Kit::GitLabJob if situation == SudoInput => {
+                Some(workspace.join("tr-recording/trace.bin"))
+            }
             // A recorder beside the job needs BPF.
             Kit::GitHubJob | Kit::GitLabJob | Kit::Hook => None,
         };
         if let Some(trace) = trace {
-            let info = Command::new(TR).args(["info", "--format=json"]).arg(trace).output()?;
+            let info = Command::new(TR)
+                .args(["info", "--format=json"])
+                .arg(trace)
+                .output()?;
             let info: Value = serde_json::from_slice(&info.stdout)
                 .map_err(|error| format!("{kit:?}, {situation:?}: {error}: {}", said(&out)))?;
             let by_sudo = situation == SudoInput && kit != Kit::Lines && why_not().is_none();
-            ensure(!by_sudo || info["method"] == "sudo", || format!("{kit:?}: {info}"))?;
+            ensure(!by_sudo || info["method"] == "sudo", || {
+                format!("{kit:?}: {info}")
+            })?;
         }
     }
     Ok(out)
@@ -290,7 +320,9 @@ fn privileged_programs(workspace: &Path) -> Result<(), Failure> {
 pub fn outcome(out: &Output) -> (Option<i32>, String) {
     let text = String::from_utf8_lossy(&out.stdout);
     let ours = |line: &&str| {
-        !(line.starts_with("::warning title=tr::") || line.starts_with("tr: ") || line.starts_with("tr-trace "))
+        !(line.starts_with("::warning title=tr::")
+            || line.starts_with("tr: ")
+            || line.starts_with("tr-trace "))
     };
     let lines: Vec<&str> = text.lines().filter(ours).collect();
     (out.status.code(), lines.join("\n"))
@@ -345,7 +377,10 @@ fn ansible_costs_no_job() -> Result<(), Failed> {
             let out = ansible::play(&directory, action, &program, &options);
             let text = said(&out);
             assert!(out.status.success(), "{situation:?}: {text}");
-            assert!(text.contains("no recording of node1"), "{situation:?}: {text}");
+            assert!(
+                text.contains("no recording of node1"),
+                "{situation:?}: {text}"
+            );
         }
     }
     Ok(())
