@@ -98,7 +98,7 @@ fn names_tr_trace() -> Result<(), Failed> {
         let wrong = text.lines().filter(|line| line.starts_with(begin));
         let wrong = wrong.filter(|line| {
             ours.iter()
-                .any(|it| format!(" {line}").contains(&format!(" tr {it}")))
+                .any(|name| format!(" {line}").contains(&format!(" tr {name}")))
         });
         // The first lines of docs/fleets.md are for one's own machine.
         let most = usize::from(begin.contains("export"));
