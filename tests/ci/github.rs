@@ -112,7 +112,7 @@ fn whole_job_by_sudo() -> Result<(), Failed> {
     job.belongs_to_nobody()?;
     // sudo executes no program that its caller could change.
     std::os::unix::fs::chown(&tr, Some(0), None)?;
-    let mut command = job.by_nobody(&[&worker.to_string_lossy()])?;
+    let mut command = job.by_nobody(None, &[&worker.to_string_lossy()])?;
     command.env("RUNNER_ENVIRONMENT", "github-hosted");
     recorded_by_steps(&job, &mut command, "sudo")
 }

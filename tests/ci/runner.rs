@@ -144,17 +144,25 @@ impl Job {
         ensure(done.success(), || "chown failed".into())
     }
 
-    /// A command of nobody, whom sudo asks for no password.
-    pub fn by_nobody(&self, command: &[&str]) -> Result<Command, Failure> {
+    /// A command of nobody, whom sudo asks for no password. A directory may be on a full disk.
+    pub fn by_nobody(&self, full: Option<&str>, command: &[&str]) -> Result<Command, Failure> {
         let rules = self.place("sudoers");
         fs::write(&rules, "nobody ALL=(root) NOPASSWD: ALL\n")?;
         fs::set_permissions(&rules, fs::Permissions::from_mode(0o440))?;
         let mut unshare = self.command("unshare");
         unshare.args(["-m", "bash", "-ec"]).arg(
             "[ ! -e /etc/sudoers ] || mount --bind \"$0\" /etc/sudoers
+            if [ -n \"$1\" ]; then
+                mount -t tmpfs -o size=16k,mode=777 none \"$1\"
+                head -c 1M /dev/zero 2>&- >\"$1/fill\" || cd \"$PWD\"
+            fi
+            shift
             exec setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all \"$@\"",
         );
-        unshare.arg(rules).args(command);
+        unshare
+            .arg(rules)
+            .arg(full.unwrap_or_default())
+            .args(command);
         Ok(unshare)
     }
 

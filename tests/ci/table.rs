@@ -61,6 +61,7 @@ enum Situation {
     OtherProgram,
     Leftover,
     ReadOnly,
+    FullDisk,
     BadOption,
     OptionThatRecordsNothing,
     Pipe,
@@ -68,7 +69,7 @@ enum Situation {
 
 use Situation::*;
 
-const SITUATIONS: [Situation; 13] = [
+const SITUATIONS: [Situation; 14] = [
     Usual,
     SudoInJob,
     SudoInput,
@@ -79,6 +80,7 @@ const SITUATIONS: [Situation; 13] = [
     OtherProgram,
     Leftover,
     ReadOnly,
+    FullDisk,
     BadOption,
     OptionThatRecordsNothing,
     Pipe,
@@ -269,7 +271,15 @@ fn run(kit: Kit, with: bool, situation: Situation, programs: &Programs) -> Resul
         ReadOnly => chown(&workspace, Some(0), None)?,
         _ => {}
     }
-    let mut command = job.by_nobody(&["bash", "-c", &harness(kit, with, situation == Pipe)])?;
+    let place = match kit {
+        Kit::GitHub | Kit::GitHubJob => job.place("work/_temp"),
+        _ => workspace.clone(),
+    };
+    let full = (situation == FullDisk).then(|| place.display().to_string());
+    let mut command = job.by_nobody(
+        full.as_deref(),
+        &["bash", "-c", &harness(kit, with, situation == Pipe)],
+    )?;
     command.stdin(Stdio::null());
     command.envs(variables(&job, script, &program, options));
     command.env("TR_WHOLE_JOB", (kit == Kit::GitLabJob).to_string());
