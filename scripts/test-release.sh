@@ -154,9 +154,10 @@ image() {
 	local container buildah=(buildah --root "$work/image" --runroot "$work/image-run" --storage-driver vfs)
 	mkdir "$work/context"
 	tar -xzf "$tarball" --strip-components=1 -C "$work/context"
-	"${buildah[@]}" bud -q --isolation chroot -f ci/oci/Containerfile -t tr "$work/context" &&
+	sed -n 's/^    \(FROM\|COPY\|ENTRYPOINT\)/\1/p' docs/other-ci.md >"$work/Containerfile"
+	"${buildah[@]}" bud -q --isolation chroot -f "$work/Containerfile" -t tr "$work/context" &&
 		container=$("${buildah[@]}" from tr) &&
-		"${buildah[@]}" run --isolation chroot "$container" -- /usr/local/bin/tr summary - \
+		"${buildah[@]}" run --isolation chroot "$container" -- /usr/local/bin/tr-trace summary - \
 			<fixtures/traces/demo.bin >"$work/summary" && cmp "$work/summary" <("$native" summary - <fixtures/traces/demo.bin)
 }
 

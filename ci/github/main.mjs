@@ -5,21 +5,18 @@ import { problem, report, reportOfRun, strictly } from './report.mjs';
 import * as runner from './runner.mjs';
 import { find } from './tool.mjs';
 
-/** The path of a tr, or undefined: the job goes on without a recording. */
-async function tool() {
-  try {
-    return await find();
-  } catch (error) {
-    problem(error.message);
-    return undefined;
-  }
+const files = {};
+let tr;
+try {
+  const directory = runner.scratch();
+  files.trace = path.join(directory, 'trace.bin');
+  files.page = path.join(directory, 'report.html');
+  for (const [name, file] of Object.entries(files)) runner.output(name, file);
+  tr = await find();
+} catch (error) {
+  // The job goes on without a recording.
+  problem(error.message);
 }
-
-const directory = runner.scratch();
-const files = { trace: path.join(directory, 'trace.bin'), page: path.join(directory, 'report.html') };
-runner.output('trace', files.trace);
-runner.output('page', files.page);
-const tr = await tool();
 let status = 0;
 let exceeded = false;
 if (runner.input('of-run')) {

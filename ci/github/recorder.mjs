@@ -4,21 +4,15 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { problem } from './report.mjs';
-import { environment, failure, input, recordingName } from './runner.mjs';
+import { asked, environment, failure, input, recordingName } from './runner.mjs';
+import { KIT } from './tool.mjs';
 
-const SHELLS = [
-  ['bash', '-eo', 'pipefail'],
-  ['sh', '-e'],
-];
-
-/** tr record's exit status if it runs no command: an option is wrong, for example. */
-const FAILED = 125;
-
-/** The options, one a line: `--name=value`, `--name value` or `-n value`. The value is the rest of
- * the line, which no shell reads. */
+/** The options, one a line: `--name=value` or `-nvalue`. In the input a blank may stand before the value,
+ * which is the rest of the line. */
 function options() {
   const lines = input('options').split('\n').map((line) => line.trim()).filter(Boolean);
-  return lines.map((line) => line.replace(/^(--[\w-]+)\s+/, '$1=').replace(/^(-\w)\s+/, '$1'));
+  const joined = lines.map((line) => line.replace(/^(--[\w-]+)\s+/, '$1=').replace(/^(-\w)\s+/, '$1'));
+  return asked('sudo') ? ['--sudo', ...joined] : joined;
 }
 
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
@@ -39,26 +33,26 @@ function run([program, ...args], cwd) {
   });
 }
 
-/** Runs the script as the runner runs a step, recorded if there is a tr. Gives its exit status. */
+/** Runs the script as the runner runs a step, recorded if tr can do so. Gives its exit status. */
 export async function script(tr, trace) {
   const cwd = path.resolve(input('working-directory') || '.');
   if (!fs.statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
     failure(`the working-directory ${cwd} is no directory`);
     return 127;
   }
-  // The same name in each run, so that tr diff matches the processes. Not -c: the recording would
-  // hold the text of the script.
+  // As the runner runs a step that names no shell.
+  const shell = spawnSync('bash', ['-c', ':']).status === 0 ? 'bash' : 'sh';
+  const text = `${process.env.INPUT_RUN}\n`;
+  // The same name in each run, so that tr diff matches the processes.
   const file = path.join(process.env.RUNNER_TEMP ?? os.tmpdir(), `${recordingName()}.sh`);
-  fs.writeFileSync(file, `${process.env.INPUT_RUN}\n`);
-  const shell = SHELLS.find(([name]) => spawnSync(name, ['-c', ':']).status === 0) ?? SHELLS[1];
-  const command = [...shell, file];
-  if (tr) {
-    const status = await run([tr, 'record', '--best-effort', '-o', trace, ...options(), '--', ...command], cwd);
-    // A script's own status 125 leaves a trace.
-    if (status !== FAILED || fs.existsSync(trace)) return status;
-    problem('tr record refuses to record (its message is in the log): the script runs unrecorded');
+  try {
+    fs.writeFileSync(file, text);
+  } catch (error) {
+    problem(`the script is not recorded: ${error.message}`);
+    return run([shell, '-e', '-c', text], cwd);
   }
-  return run(command, cwd);
+  const command = [shell, '-e', file];
+  return run(tr ? ['sh', KIT, 'tr_run', trace, tr, options().join('\n'), ...command] : command, cwd);
 }
 
 /** Fields of /proc/PID/stat after the name, which may hold blanks. */

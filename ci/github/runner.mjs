@@ -8,15 +8,25 @@ export const input = (name) => (process.env[`INPUT_${name.toUpperCase()}`] ?? ''
 export const asked = (name) => input(name) === 'true';
 export const state = (name) => process.env[`STATE_${name}`] ?? '';
 
-/** Appends a value to one of the runner's files. No value holds the random delimiter. */
-function append(file, name, value) {
+/** Appends to one of the runner's files. A failure is a warning: it must not end the job. */
+function append(file, text) {
   if (!process.env[file]) return;
-  const end = `end-${randomUUID()}`;
-  fs.appendFileSync(process.env[file], `${name}<<${end}\n${value}\n${end}\n`);
+  try {
+    fs.appendFileSync(process.env[file], text);
+  } catch (error) {
+    warning(`${file}: ${error.message}`);
+  }
 }
 
-export const output = (name, value) => append('GITHUB_OUTPUT', name, value);
-export const saveState = (name, value) => append('GITHUB_STATE', name, value);
+/** The lines of a value. No value holds the random delimiter. */
+function pair(name, value) {
+  const end = `end-${randomUUID()}`;
+  return `${name}<<${end}\n${value}\n${end}\n`;
+}
+
+export const output = (name, value) => append('GITHUB_OUTPUT', pair(name, value));
+export const saveState = (name, value) => append('GITHUB_STATE', pair(name, value));
+export const addPath = (directory) => append('GITHUB_PATH', `${directory}\n`);
 
 /** An annotation. The runner undoes these escapes, and a line feed would begin a new command. */
 function annotate(level, text) {
@@ -77,5 +87,5 @@ export function summarize(text) {
   if (!file) return;
   const used = fs.existsSync(file) ? fs.statSync(file).size : 0;
   const room = 1_000_000 - used;
-  if (room > 1000) fs.appendFileSync(file, cut(`${text}\n`, room));
+  if (room > 1000) append('GITHUB_STEP_SUMMARY', cut(`${text}\n`, room));
 }

@@ -5,7 +5,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { download } from './api.mjs';
-import { environment, input, scratch } from './runner.mjs';
+import { addPath, environment, input, scratch } from './runner.mjs';
 
 const ARCHITECTURES = { x64: 'x86_64', arm64: 'aarch64' };
 
@@ -17,18 +17,17 @@ export function run(tr, args) {
   return { status, stdout: stdout ?? '', stderr: (stderr ?? '').trim() || error?.message || '' };
 }
 
-/** The version of a tr of ours; undefined if it is the system's, which translates characters. */
+/** The functions that all kits have in common. */
+export const KIT = fileURLToPath(new URL('../tr-run.sh', import.meta.url));
+
+/** The version of a tr of ours that runs here, or an empty text. */
 function version(tr) {
-  const help = spawnSync(tr, ['record', '--help'], { encoding: 'utf8', timeout: 10_000 });
-  if (!help.stdout?.startsWith('Record a command')) return undefined;
-  const { stdout } = spawnSync(tr, ['--version'], { encoding: 'utf8', timeout: 10_000 });
-  return stdout.trim().replace(/^tr(-trace)? /, '');
+  return spawnSync('sh', [KIT, 'tr_version', tr], { encoding: 'utf8', timeout: 10_000 }).stdout?.trim();
 }
 
 function onPath() {
   const directories = (process.env.PATH ?? '').split(':').filter((place) => path.isAbsolute(place));
-  const names = (place) => [path.join(place, 'tr-trace'), path.join(place, 'tr')];
-  return directories.flatMap(names).filter((file) => fs.existsSync(file));
+  return directories.map((place) => path.join(place, 'tr-trace')).filter((file) => fs.existsSync(file));
 }
 
 /** The version of the checkout that this file is in. */
@@ -41,8 +40,8 @@ function ownVersion() {
 export async function find() {
   const given = input('path');
   if (given) {
-    if (!version(given)) throw new Error(`${given} (input path) is not this project's tr`);
-    return path.resolve(given);
+    if (!version(given)) throw new Error(`${given} (input path) is missing, is not tr or cannot run here`);
+    return given.includes('/') ? path.resolve(given) : given;
   }
   const wanted = input('version').replace(/^v/, '');
   for (const file of onPath()) {
@@ -74,7 +73,11 @@ async function release(wanted) {
   const unpacked = spawnSync('tar', ['-xzf', file, '-C', directory], { encoding: 'utf8' });
   const tr = path.join(directory, name.replace(/\.tar\.gz$/, ''), 'bin', 'tr');
   if (!version(tr)) throw new Error(`${name} holds no tr that runs here: ${unpacked.stderr}`);
-  return tr;
+  // Later steps find it as tr-trace; a tr on PATH would hide the system's.
+  const link = path.join(scratch(), 'tr-trace');
+  fs.symlinkSync(tr, link);
+  addPath(path.dirname(link));
+  return link;
 }
 
 /** The checksum of a file in the release's list. */

@@ -24,7 +24,7 @@ pub fn trials() -> Vec<Trial> {
 }
 
 /// A play with this action of the role; `program` is the node's tr.
-fn play(directory: &TempDir, action: &str, program: &str, more: &str) -> Output {
+pub fn play(directory: &TempDir, action: &str, program: &str, more: &str) -> Output {
     let place = directory.path().display();
     let text = format!(
         "

@@ -13,7 +13,8 @@ pub fn trials() -> Vec<Trial> {
     vec![
         trial("versions_agree", None, versions_agree),
         trial("every_input_is_documented", None, every_input),
-        trial("the_recipe_for_shells_runs", None, recipe),
+        trial("documents_of_ci_say_tr_trace", None, names_tr_trace),
+        trial("the_recipe_for_shells_runs", None, recipe_runs),
         trial("every_reading_command_has_limits", None, limits),
     ]
 }
@@ -84,29 +85,60 @@ fn limits() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The lines of "Other systems", with a `make` that fails.
-fn recipe() -> Result<(), Failed> {
-    let text = fs::read_to_string(root().join("docs/ci.md"))?;
+/// On a machine of CI `tr` is the system's.
+fn names_tr_trace() -> Result<(), Failed> {
+    for (file, begin) in [
+        ("ci", "    "),
+        ("other-ci", "    "),
+        ("fleets", "    - run: "),
+        ("fleets", "    tr export"),
+    ] {
+        let text = fs::read_to_string(root().join(format!("docs/{file}.md")))?;
+        let ours = ["record", "report", "summary", "diff", "export", "pipeline"];
+        let wrong = text.lines().filter(|line| line.starts_with(begin));
+        let wrong = wrong.filter(|line| {
+            ours.iter()
+                .any(|name| format!(" {line}").contains(&format!(" tr {name}")))
+        });
+        // The first lines of docs/fleets.md are for one's own machine.
+        let most = usize::from(begin.contains("export"));
+        assert!(wrong.count() <= most, "{file}");
+    }
+    Ok(())
+}
+
+/// The lines of shell for systems without a kit.
+pub fn recipe() -> String {
+    let text = fs::read_to_string(root().join("docs/other-ci.md")).unwrap();
     let lines = text.lines().skip_while(|line| *line != "    status=0");
     let lines = lines.take_while(|line| line.starts_with("    "));
-    let script: String = lines.map(|line| format!("{}\n", &line[4..])).collect();
-    assert_eq!(script.lines().count(), 5, "{script}");
-    for shell in ["bash", "sh"] {
+    lines.map(|line| format!("{}\n", &line[4..])).collect()
+}
+
+/// The lines for other systems, with a `make` that fails: where the package is installed, whose program is
+/// `tr-trace` while `tr` is the system's, and where nothing is.
+fn recipe_runs() -> Result<(), Failed> {
+    let script = recipe();
+    for (shell, installed) in [("bash", true), ("sh", true), ("bash", false), ("sh", false)] {
         let directory = tempfile::tempdir()?;
         let place = directory.path();
         fs::create_dir(place.join("bin"))?;
-        symlink(TR, place.join("bin/tr"))?;
+        if installed {
+            symlink(TR, place.join("bin/tr-trace"))?;
+        }
         fs::write(place.join("Makefile"), "test:\n\tsleep 0.1; exit 3\n")?;
         let path = std::env::var("PATH")?;
         let mut run = Command::new(shell);
-        run.args(["-e", "-c", &script]).current_dir(place);
+        run.args(["-eu", "-c", &script]).current_dir(place);
         run.env("PATH", format!("{}/bin:{path}", place.display()));
         let out = run.output()?;
         // make's own status of a failed recipe.
         assert_eq!(out.status.code(), Some(2), "{}", said(&out));
-        assert!(fs::read_to_string(place.join("report.html"))?.contains("<html"));
-        let summary = fs::read_to_string(place.join("summary.md"))?;
-        assert!(summary.contains("make test"), "{summary}");
+        if installed {
+            assert!(fs::read_to_string(place.join("report.html"))?.contains("<html"));
+            let summary = fs::read_to_string(place.join("summary.md"))?;
+            assert!(summary.contains("make test"), "{summary}");
+        }
     }
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -12,8 +12,8 @@ use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use serde_json::{json, Value};
 
-use crate::common::{analyze, int, lacks, list, trial, why_not, TR};
-use crate::runner::{lacks_node, program, said, Job};
+use crate::common::{analyze, ensure, int, lacks, list, trial, why_not, Failure, TR};
+use crate::runner::{lacks_node, no_other_user, program, root, said, Job};
 
 pub fn trials() -> Vec<Trial> {
     let node = lacks_node;
@@ -27,7 +27,7 @@ pub fn trials() -> Vec<Trial> {
         trial(
             "a_hosted_job_is_recorded_by_sudo",
             node()
-                .or_else(not_root)
+                .or_else(no_other_user)
                 .or_else(|| lacks("sudo"))
                 .or_else(why_not),
             whole_job_by_sudo,
@@ -109,23 +109,12 @@ fn whole_job_by_sudo() -> Result<(), Failed> {
     fs::copy(TR, &tr)?;
     let job = job.input("path", &tr.to_string_lossy());
     let worker = worker(&job)?;
-    let rules = job.place("sudoers");
-    fs::write(&rules, "nobody ALL=(root) NOPASSWD: ALL\n")?;
-    fs::set_permissions(&rules, fs::Permissions::from_mode(0o440))?;
-    let mut unshare = job.command("unshare");
-    unshare.env("RUNNER_ENVIRONMENT", "github-hosted");
-    unshare.args(["-m", "bash", "-ec"]).arg(
-        "mount --bind \"$1/sudoers\" /etc/sudoers
-        chown -R nobody \"$1\"; chown root \"$1/sudoers\" \"$1/tr\"
-        exec setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all \"$2\"",
-    );
-    unshare.arg("worker").arg(job.place("")).arg(worker);
-    recorded_by_steps(&job, &mut unshare, "sudo")
-}
-
-fn not_root() -> Option<String> {
-    let root = nix::unistd::Uid::effective().is_root();
-    (!root).then(|| "only root can become nobody".into())
+    job.belongs_to_nobody()?;
+    // sudo executes no program that its caller could change.
+    std::os::unix::fs::chown(&tr, Some(0), None)?;
+    let mut command = job.by_nobody(None, &[&worker.to_string_lossy()])?;
+    command.env("RUNNER_ENVIRONMENT", "github-hosted");
+    recorded_by_steps(&job, &mut command, "sudo")
 }
 
 /// The runner's worker, and the scripts of its steps.
@@ -216,8 +205,14 @@ fn untraced() -> Result<(), Failed> {
 }
 
 fn options() -> Result<(), Failed> {
-    let job = Job::new()
+    let job = Job::new();
+    symlink(TR, job.place("tr-trace"))?;
+    let path = format!("{}:{}", job.place("").display(), std::env::var("PATH")?);
+    let job = job
+        .variable("PATH", &path)
         .input("run", "/bin/true 'a foobar' 'two words'")
+        // A plain name is found on PATH.
+        .input("path", "tr-trace")
         .input(
             "options",
             "--redact foo(bar)\n--redact=two (words)\n  --argv-limit\t8K\n-q",
@@ -248,7 +243,7 @@ fn wrong_option() -> Result<(), Failed> {
         let text = said(&out);
         assert_eq!(out.status.code(), Some(status), "{text}");
         assert_eq!(text.matches("it runs").count(), 1, "{text}");
-        let refused = text.contains("::warning title=tr::tr record refuses to record");
+        let refused = text.contains("::warning title=tr::there is no recording");
         assert_eq!(refused, !recorded, "{text}");
     }
     Ok(())
@@ -321,6 +316,7 @@ fn release() -> Result<(), Failed> {
         let job = job.input("checksum", &checksum.replace("SUM", &sum));
         let out = job.step();
         assert_eq!(out.status.code(), Some(6), "{}", said(&out));
+        exported(&job, marker.exists()).unwrap();
         (marker.exists(), said(&out))
     };
     let wrong = "0".repeat(64);
@@ -338,6 +334,30 @@ fn release() -> Result<(), Failed> {
     let (executed, text) = run("", "SUM  other.tar.gz\n");
     assert!(!executed && text.contains("does not name"), "{text}");
     Ok(())
+}
+
+/// A later step, as docs/fleets.md writes it: it finds the program of a downloaded release, and succeeds without one.
+fn exported(job: &Job, downloaded: bool) -> Result<(), Failure> {
+    let text = fs::read_to_string(root().join("docs/fleets.md"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("    - run: tr-trace export"));
+    let trace = job.values("GITHUB_OUTPUT")["trace"].clone();
+    let line = line
+        .ok_or("no line")?
+        .replace("${{ steps.tr.outputs.trace }}", &trace);
+    let path = format!(
+        "{}:{}",
+        job.read("GITHUB_PATH").trim(),
+        std::env::var("PATH")?
+    );
+    let mut step = job.command("bash");
+    step.args(["-e", "-c", &format!("tr-trace export{line}")])
+        .env("PATH", path);
+    let out = step.output()?;
+    ensure(out.status.success(), || said(&out))?;
+    let exported = job.place("workspace/runs").exists();
+    ensure(exported == downloaded, || said(&out))
 }
 
 /// The runner sends SIGINT to the action's process alone.

@@ -21,6 +21,7 @@ pub fn trials() -> Vec<Trial> {
             lacks("bash").or_else(why_not),
             whole_job,
         ),
+        trial("gitlab_has_a_gate", lacks("curl"), gate),
         trial("gitlab_without_tr_runs_the_script", lacks("curl"), untraced),
         trial(
             "gitlab_notes_once_on_a_merge_request",
@@ -38,7 +39,7 @@ struct Job {
 }
 
 /// The text of a block (`before_script: - |`) of the template.
-fn block(name: &str) -> String {
+pub fn block(name: &str) -> String {
     let text = fs::read_to_string(root().join("ci/gitlab/tr.yml")).unwrap();
     let lines = text
         .lines()
@@ -49,7 +50,7 @@ fn block(name: &str) -> String {
     inside.map(|line| format!("{}\n", &line[6..])).collect()
 }
 
-fn variables() -> BTreeMap<String, String> {
+pub fn variables() -> BTreeMap<String, String> {
     let text = fs::read_to_string(root().join("ci/gitlab/tr.yml")).unwrap();
     let inside = text.split("  variables:\n").nth(1).unwrap();
     let inside = inside.lines().take_while(|line| line.starts_with("    "));
@@ -98,7 +99,7 @@ impl Job {
         let environment = self.environment.iter();
         command.env_clear().envs(environment).env("SCRIPT", script);
         command.current_dir(self.directory.path());
-        let text = "set -e\n: | (eval \"$SCRIPT\")\n";
+        let text = "if set -o | grep -q pipefail; then set -o pipefail; fi\nset -e\n: | (eval \"$SCRIPT\")\n";
         command.args(["-c", text]).output().unwrap()
     }
 
@@ -139,6 +140,28 @@ fn whole_job() -> Result<(), Failed> {
         assert!(!job.directory.path().join("never").exists());
         let trace = job.directory.path().join("tr-recording/trace.bin");
         slept_once(&trace, "0.31").map_err(|e| format!("{e}: {text}"))?;
+    }
+    Ok(())
+}
+
+/// The line of docs/ci.md: a recording is compared, and a job without one passes.
+fn gate() -> Result<(), Failed> {
+    let text = fs::read_to_string(root().join("docs/ci.md"))?;
+    let line = text.lines().find(|line| line.contains("diff base.bin"));
+    let line = line.ok_or("no gate in docs/ci.md")?.trim();
+    for (tr, limit, passes) in [
+        (TR, "100000%", true),
+        (TR, "10%", false),
+        ("/proc/none", "10%", true),
+    ] {
+        let job = Job::new().set("TR_PATH", tr);
+        let releases = format!("{}/releases", job.forge.url);
+        let job = job.set("TR_RELEASES", &releases);
+        let script = "run() { echo $1 >length; tr_record sh -c 'sleep $(cat length)'; }
+            run 0.1; cp tr-recording/trace.bin base.bin || :; run 1";
+        let line = line.replace("10%", limit);
+        let (status, text) = job.run("sh", &format!("{script}\n{line}"));
+        assert_eq!(status == Some(0), passes, "{tr}, {limit}: {text}");
     }
     Ok(())
 }

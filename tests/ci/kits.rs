@@ -1,7 +1,7 @@
-//! The kits of Buildkite, CircleCI, Azure Pipelines and Jenkins, each with its CI's variables, and the
-//! hooks that record every job of a machine.
+//! The kit of Buildkite, and the hook that records every job of a machine.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
@@ -15,8 +15,6 @@ use crate::runner::{root, said};
 pub fn trials() -> Vec<Trial> {
     let bash = || lacks("bash");
     vec![
-        trial("kits_record_a_command_and_keep_its_status", bash(), kits),
-        trial("circleci_needs_no_bash", None, circleci),
         trial("buildkite_has_files_and_summary", bash(), buildkite),
         trial(
             "bash_env_records_every_job",
@@ -37,20 +35,6 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// The indented lines after the one that ends in `begin`, without their indent.
-fn block(file: &str, begin: &str) -> String {
-    let text = fs::read_to_string(root().join(file)).unwrap();
-    let mut lines = text
-        .lines()
-        .skip_while(|line| !line.ends_with(begin))
-        .skip(1)
-        .peekable();
-    let indent = |line: &str| line.len() - line.trim_start().len();
-    let least = indent(lines.peek().unwrap());
-    let inside = lines.take_while(|line| indent(line) >= least && !line.is_empty());
-    inside.map(|line| format!("{}\n", &line[least..])).collect()
-}
-
 fn shell(dir: &Path, script: &str, variables: &[(&str, &str)]) -> Output {
     let mut bash = Command::new("bash");
     bash.args(["-e", "-c", script])
@@ -61,109 +45,50 @@ fn shell(dir: &Path, script: &str, variables: &[(&str, &str)]) -> Output {
 
 const COMMAND: &str = "printf '%s\\n' \"a 'b'\" > ran; sh -c 'exit 7'";
 
-fn kits() -> Result<(), Failed> {
-    for (file, begin) in [
-        ("ci/circleci/orb.yml", "command: |"),
-        ("ci/azure/tr.yml", "- bash: |"),
-        ("ci/jenkins/vars/trRecord.groovy", "sh '''"),
-    ] {
-        let dir = tempfile::tempdir()?;
-        let variables = [("TR_COMMAND", COMMAND), ("TR_PROGRAM", TR)];
-        let out = shell(dir.path(), &block(file, begin), &variables);
-        assert_eq!(out.status.code(), Some(7), "{file}: {}", said(&out));
-        assert_eq!(fs::read_to_string(dir.path().join("ran"))?, "a 'b'\n");
-        let page = fs::read_to_string(dir.path().join("tr-recording/report.html"))?;
-        assert!(page.contains("<html"), "{file}");
-        if file.contains("azure") {
-            let line = format!(
-                "##vso[task.uploadsummary]{}/tr-recording/summary.md",
-                dir.path().display()
-            );
-            assert!(said(&out).contains(&line), "{}", said(&out));
-        }
-        // Where tr is missing, an older recording does not pass for the step's.
-        let variables = [("TR_COMMAND", COMMAND), ("TR_PROGRAM", "/nonexistent")];
-        let out = shell(dir.path(), &block(file, begin), &variables);
-        assert_eq!(out.status.code(), Some(7), "{file}: {}", said(&out));
-        let left = fs::read_dir(dir.path().join("tr-recording"))?;
-        assert_eq!(left.count(), 0, "{file}");
-    }
-    Ok(())
-}
-
-/// In images whose only shell is BusyBox's, or dash, which has no pipefail.
-fn circleci() -> Result<(), Failed> {
-    let dir = tempfile::tempdir()?;
-    let shells = dir.path().join("bin");
-    fs::create_dir(&shells)?;
-    let path = std::env::var("PATH")?;
-    let found = |name: &str| {
-        let mut all = std::env::split_paths(&path).map(|it| it.join(name));
-        all.find(|it| it.exists())
-    };
-    let link = |program: &Path, name: &str| {
-        let _ = fs::remove_file(shells.join(name));
-        std::os::unix::fs::symlink(program, shells.join(name))
-    };
-    for tool in ["rm", "mkdir", "printf", "cat"] {
-        link(&found(tool).ok_or(tool)?, tool)?;
-    }
-    for (shell, status) in [("busybox", 3), ("dash", 7)] {
-        let Some(program) = found(shell) else {
-            continue;
-        };
-        link(&program, "sh")?;
-        for tr in [TR, "/nonexistent"] {
-            let mut step = Command::new(shells.join("sh"));
-            step.args(["-e", "-c", &block("ci/circleci/orb.yml", "command: |")])
-                .current_dir(dir.path())
-                .env("PATH", &shells);
-            step.env("TR_COMMAND", "(exit 3) | cat; exit 7")
-                .env("TR_PROGRAM", tr);
-            let out = step.output()?;
-            assert_eq!(out.status.code(), Some(status), "{shell}: {}", said(&out));
-        }
-    }
-    Ok(())
-}
-
 fn buildkite() -> Result<(), Failed> {
     let dir = tempfile::tempdir()?;
-    let agent = dir.path().join("buildkite-agent");
-    fs::write(
-        &agent,
-        "#!/bin/sh\necho \"$@\" >>\"$AGENT\"\n[ \"$1\" != annotate ] || cat >>\"$AGENT\"\n",
-    )?;
-    fs::set_permissions(&agent, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let place = |name: &str| dir.path().join(name);
+    let agent = "#!/bin/sh\necho \"$@\" >>\"$AGENT\"\n[ \"$1\" != annotate ] || cat >>\"$AGENT\"\n";
+    fs::write(place("buildkite-agent"), agent)?;
+    fs::set_permissions(place("buildkite-agent"), fs::Permissions::from_mode(0o755))?;
+    std::os::unix::fs::symlink(TR, place("tr-trace"))?;
+    // A file of the repository, which the agent makes executable.
+    fs::write(place("test.sh"), "#!/bin/sh\nexit 5\n")?;
     let path = format!("{}:{}", dir.path().display(), std::env::var("PATH")?);
-    let log = dir.path().join("log").display().to_string();
-    let hook = root()
-        .join("ci/buildkite/hooks/command")
-        .display()
-        .to_string();
-    let run = |tr: &str| {
+    let hook = root().join("ci/buildkite/hooks/command");
+    let run = |tr: &str, command: &str, shell: &str| {
         let mut hook = Command::new(&hook);
-        hook.current_dir(dir.path())
-            .env("PATH", &path)
-            .env("AGENT", &log);
-        hook.env("BUILDKITE_COMMAND", COMMAND)
-            .env("BUILDKITE_JOB_ID", "t")
-            .env("BUILDKITE_PLUGIN_TR_PATH", tr);
+        hook.current_dir(dir.path()).env("PATH", &path);
+        hook.env("AGENT", place("log"))
+            .env("BUILDKITE_SHELL", shell);
+        hook.env("BUILDKITE_COMMAND", command)
+            .env("BUILDKITE_JOB_ID", "t");
+        hook.env("BUILDKITE_PLUGIN_TR_PATH", tr);
         hook.env("BUILDKITE_PLUGIN_TR_OPTIONS_0", "--redact=a");
-        hook.output().unwrap()
+        let out = hook.output().unwrap();
+        (out.status.code(), said(&out))
     };
-    let out = run("/nonexistent");
-    assert_eq!(out.status.code(), Some(7), "{}", said(&out));
-    assert!(!Path::new(&log).exists());
-    let out = run(TR);
-    assert_eq!(out.status.code(), Some(7), "{}", said(&out));
-    let log = fs::read_to_string(log)?;
+    let (status, text) = run("/proc/none", COMMAND, "/bin/bash -e -c");
+    assert_eq!(status, Some(7), "{text}");
+    assert!(!place("log").exists());
+    // A plain name is found on PATH.
+    let (status, text) = run("tr-trace", COMMAND, "/bin/bash -e -c");
+    assert_eq!(status, Some(7), "{text}");
+    let log = fs::read_to_string(place("log"))?;
     assert!(
         log.contains("annotate --context tr-t") && log.contains("exit 7"),
         "{log}"
     );
     assert!(log.contains("artifact upload tr-recording/*"), "{log}");
-    assert!(dir.path().join("tr-recording/report.html").exists());
+    assert!(place("tr-recording/report.html").exists());
+    for (command, shell, status) in [
+        ("test.sh", "/bin/bash -e -c", 5),
+        ("false | true", "/bin/bash -e -o pipefail -c", 1),
+        ("false | true\nexit 4", "/bin/sh -c", 4),
+    ] {
+        let (found, text) = run("", command, shell);
+        assert_eq!(found, Some(status), "{command}: {text}");
+    }
     Ok(())
 }
 
@@ -299,7 +224,7 @@ fn runner_hook() -> Result<(), Failed> {
             hook()
         ),
     )?;
-    fs::set_permissions(&worker, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    fs::set_permissions(&worker, fs::Permissions::from_mode(0o755))?;
     let mut job = Command::new(&worker);
     job.env("TR_PROGRAM", TR)
         .env("TR_RECORDINGS", &place)

@@ -7,11 +7,13 @@ mod ansible;
 mod common;
 mod documents;
 mod forge;
+mod function;
 mod github;
 mod gitlab;
 mod kits;
 mod pull_requests;
 mod runner;
+mod table;
 
 use libtest_mimic::Arguments;
 
@@ -23,5 +25,7 @@ fn main() {
     trials.extend(gitlab::trials());
     trials.extend(ansible::trials());
     trials.extend(kits::trials());
+    trials.extend(function::trials());
+    trials.extend(table::trials());
     libtest_mimic::run(&args, trials).exit();
 }

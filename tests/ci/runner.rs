@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub use crate::common::said;
-use crate::common::{analyze, ensure, list, Failure, TR};
+use crate::common::{analyze, ensure, lacks, list, Failure, TR};
 use crate::forge::Forge;
 
 /// The payload is `{"scp":"Actions.Results:run-id:job-id"}`.
@@ -111,6 +111,11 @@ impl Job {
         self
     }
 
+    pub fn variable(mut self, name: &str, value: &str) -> Job {
+        self.environment.insert(name.into(), value.into());
+        self
+    }
+
     pub fn event(&mut self, event: &Value) {
         fs::write(self.place("event.json"), event.to_string()).unwrap();
     }
@@ -130,6 +135,35 @@ impl Job {
         command.env_clear().envs(environment);
         command.current_dir(self.place("workspace"));
         command
+    }
+
+    /// Gives the job's files to nobody.
+    pub fn belongs_to_nobody(&self) -> Result<(), Failure> {
+        let mut chown = Command::new("chown");
+        let done = chown.args(["-R", "nobody"]).arg(self.place("")).status()?;
+        ensure(done.success(), || "chown failed".into())
+    }
+
+    /// A command of nobody, whom sudo asks for no password. A directory may be on a full disk.
+    pub fn by_nobody(&self, full: Option<&str>, command: &[&str]) -> Result<Command, Failure> {
+        let rules = self.place("sudoers");
+        fs::write(&rules, "nobody ALL=(root) NOPASSWD: ALL\n")?;
+        fs::set_permissions(&rules, fs::Permissions::from_mode(0o440))?;
+        let mut unshare = self.command("unshare");
+        unshare.args(["-m", "bash", "-ec"]).arg(
+            "[ ! -e /etc/sudoers ] || mount --bind \"$0\" /etc/sudoers
+            if [ -n \"$1\" ]; then
+                mount -t tmpfs -o size=16k,mode=777 none \"$1\"
+                head -c 1M /dev/zero 2>&- >\"$1/fill\" || cd \"$PWD\"
+            fi
+            shift
+            exec setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all \"$@\"",
+        );
+        unshare
+            .arg(rules)
+            .arg(full.unwrap_or_default())
+            .args(command);
+        Ok(unshare)
     }
 
     /// Runs the action's step.
@@ -170,6 +204,17 @@ pub fn slept_once(trace: &Path, seconds: &str) -> Result<(), Failure> {
     let slept = slept.filter(|it| it["argv"] == serde_json::json!(["sleep", seconds]));
     let count = slept.count();
     ensure(count == 1, || format!("{count} times sleep {seconds}"))
+}
+
+/// The reason to skip a test in which nobody runs a job.
+pub fn no_other_user() -> Option<String> {
+    if !nix::unistd::Uid::effective().is_root() {
+        return Some("only root can become nobody".into());
+    }
+    let unshare = Command::new("unshare").args(["-m", "true"]).output();
+    let namespace = unshare.is_ok_and(|out| out.status.success());
+    let reason = || Some("there is no mount namespace of its own".into());
+    lacks("setpriv").or_else(|| if namespace { None } else { reason() })
 }
 
 /// The reason to skip a test of the action.

@@ -1,0 +1,397 @@
+//! Kits and situations: in every cell the job has the status and the output that it has without the kit. The job
+//! belongs to an ordinary user without the right to use BPF.
+//!
+//! Cells that do not exist: the hook and the shell lines have no input for options. The role for Ansible starts no
+//! job, so that neither sudo nor a pipe in one concern it; the other cells are those of `ansible_costs_no_job`.
+
+use std::fs;
+use std::os::unix::fs::{chown, symlink, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use libtest_mimic::{Failed, Trial};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{ensure, lacks, trial, why_not, Failure, TR};
+use crate::documents::recipe;
+use crate::gitlab::block;
+use crate::runner::{lacks_node, no_other_user, program, root, said, Job};
+use crate::{ansible, gitlab};
+
+pub fn trials() -> Vec<Trial> {
+    let reason = no_other_user;
+    let table =
+        |name: &str, kit: Kit, reason: Option<String>| trial(name, reason, move || Ok(cells(kit)?));
+    let node = || lacks_node().or_else(reason);
+    let ansible = lacks("ansible-playbook").or_else(no_other_user);
+    vec![
+        table("table_of_github", Kit::GitHub, node()),
+        table("table_of_github_job", Kit::GitHubJob, node()),
+        table("table_of_gitlab_bash", Kit::GitLab("bash"), reason()),
+        table("table_of_gitlab_sh", Kit::GitLab("sh"), reason()),
+        table("table_of_gitlab_job", Kit::GitLabJob, reason()),
+        table("table_of_buildkite", Kit::Buildkite, reason()),
+        table("table_of_the_hook", Kit::Hook, reason()),
+        table("table_of_shell_lines", Kit::Lines, reason()),
+        trial("ansible_costs_no_job", ansible, ansible_costs_no_job),
+    ]
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kit {
+    GitHub,
+    GitHubJob,
+    GitLab(&'static str),
+    GitLabJob,
+    Buildkite,
+    Hook,
+    Lines,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Situation {
+    Usual,
+    SudoInJob,
+    SudoInput,
+    NoProgram,
+    WrongArchitecture,
+    WrongLibc,
+    NotExecutable,
+    OtherProgram,
+    Leftover,
+    ReadOnly,
+    FullDisk,
+    BadOption,
+    OptionThatRecordsNothing,
+    Pipe,
+}
+
+use Situation::*;
+
+const SITUATIONS: [Situation; 14] = [
+    Usual,
+    SudoInJob,
+    SudoInput,
+    NoProgram,
+    WrongArchitecture,
+    WrongLibc,
+    NotExecutable,
+    OtherProgram,
+    Leftover,
+    ReadOnly,
+    FullDisk,
+    BadOption,
+    OptionThatRecordsNothing,
+    Pipe,
+];
+
+impl Situation {
+    fn options(self) -> &'static str {
+        match self {
+            BadOption => "--redact=(",
+            OptionThatRecordsNothing => "--help",
+            _ => "",
+        }
+    }
+
+    /// The job's script. That of sudo uses each way in which a program gains rights.
+    fn job(self) -> &'static str {
+        match self {
+            SudoInJob => {
+                "
+sudo -n id -un
+sudo -n su -c 'id -un'
+if [ -e ./setgid ]; then ./setgid -gn; fi
+if [ -e ./capable ]; then ./capable CapEff /proc/self/status; fi
+status() { \"$@\" >/dev/null 2>&1 </dev/null && echo \"$1\" || echo \"$1 $?\"; }
+status ping -c 1 -W 1 127.0.0.1
+status su nobody -s /bin/sh -c :
+status newuidmap $$ 0 65534 1
+status fusermount -u /proc/none
+status fusermount3 -u /proc/none
+status mount -t tmpfs none /proc/none
+exit 6"
+            }
+            Pipe => "yes | head -1",
+            _ => "printf '%s\\n' \"a 'b' *\"; cat; sh -c 'exit 7'",
+        }
+    }
+}
+
+/// The programs that a situation gives to a kit, in a directory that everybody may read.
+struct Programs(TempDir);
+
+impl Programs {
+    fn new() -> Result<Programs, Failure> {
+        let directory = tempfile::tempdir()?;
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))?;
+        let place = |name: &str| directory.path().join(name);
+        if fs::hard_link(TR, place("tr-trace")).is_err() {
+            fs::copy(TR, place("tr-trace"))?;
+        }
+        let mut shell = fs::read(Path::new("/bin/sh").canonicalize()?)?;
+        let interpreter = shell.windows(4).position(|window| window == b"/ld-");
+        let write = |name: &str, bytes: &[u8], mode: u32| {
+            fs::write(place(name), bytes)?;
+            fs::set_permissions(place(name), fs::Permissions::from_mode(mode))
+        };
+        write("plain", &shell, 0o644)?;
+        // The type of machine in the header of ELF.
+        shell[18] ^= 0x5a;
+        write("foreign", &shell, 0o755)?;
+        shell[18] ^= 0x5a;
+        if let Some(at) = interpreter {
+            shell[at + 1] = b'x';
+        }
+        write("unlinked", &shell, 0o755)?;
+        Ok(Programs(directory))
+    }
+
+    fn path(&self, situation: Situation) -> PathBuf {
+        let name = match situation {
+            NoProgram => "missing",
+            WrongArchitecture => "foreign",
+            WrongLibc => "unlinked",
+            NotExecutable => "plain",
+            OtherProgram => return "/bin/cat".into(),
+            _ => "tr-trace",
+        };
+        self.0.path().join(name)
+    }
+}
+
+/// The lines with which each system runs a job, in bash; `$JOB` is the script's file.
+pub fn harness(kit: Kit, with: bool, pipe: bool) -> String {
+    let gitlab = |shell: &str, script: &str| {
+        let run = format!(
+            "{shell} -c 'if set -o | grep -q pipefail; then set -o pipefail; fi; set -e; : | (eval \"$SCRIPT\")'"
+        );
+        let before = if with {
+            block("before_script")
+        } else {
+            String::new()
+        };
+        let after = if with {
+            format!("SCRIPT=$AFTER {run} >&2 || exit 90; ")
+        } else {
+            String::new()
+        };
+        let script = quoted(&format!("{before}{script}\n"));
+        format!("export SCRIPT={script}\n{run}; status=$?; {after}exit $status\n")
+    };
+    let main = quoted(&program("main").display().to_string());
+    let ci = root().join("ci").display().to_string();
+    let job = if pipe {
+        "yes | head -1"
+    } else {
+        "bash -e $JOB"
+    };
+    match (kit, with) {
+        (Kit::GitHub, true) => format!("exec node {main}"),
+        (Kit::GitHubJob, true) => format!("node {main} || exit 90; exec bash -e $JOB"),
+        (Kit::GitHub | Kit::GitHubJob | Kit::Hook, false) => "exec bash -e $JOB".into(),
+        (Kit::GitLab(shell), true) => gitlab(shell, &format!("tr_record {job}")),
+        (Kit::GitLab(shell), false) => gitlab(shell, job),
+        (Kit::GitLabJob, _) => gitlab("bash", ". $JOB"),
+        // The agent sources a hook.
+        (Kit::Buildkite, true) => format!(". '{ci}/buildkite/hooks/command'; exit $?"),
+        (Kit::Buildkite, false) => "exec /bin/bash -e -c \"$BUILDKITE_COMMAND\"".into(),
+        (Kit::Hook, true) => format!("BASH_ENV='{ci}/hook/tr-job.sh' exec bash -e $JOB"),
+        (Kit::Lines, true) => format!("exec sh -e -c {}", quoted(&recipe())),
+        (Kit::Lines, false) => "exec make test".into(),
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
+/// The variables of all kits; those of GitHub are the job's own.
+pub fn variables(job: &Job, script: &str, program: &str, options: &str) -> Vec<(String, String)> {
+    let place = |name: &str| job.place(name).display().to_string();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut all: Vec<(String, String)> = gitlab::variables().into_iter().collect();
+    for (name, value) in [
+        ("PATH", &format!("{}:{path}", place("bin"))),
+        ("JOB", &place("job.sh")),
+        ("TMPDIR", &place("tmp")),
+        ("AFTER", &block("after_script")),
+        ("CI_PROJECT_DIR", &place("workspace")),
+        ("CI_JOB_URL", &"https://gitlab.example/o/p/-/jobs/9".into()),
+        ("TR_RELEASES", &format!("{}/releases", job.forge.url)),
+        ("TR_PATH", &program.to_owned()),
+        ("TR_OPTIONS", &options.to_owned()),
+        ("TR_PROGRAM", &program.to_owned()),
+        ("TR_RECORDINGS", &place("workspace/recordings")),
+        ("BUILDKITE_COMMAND", &script.to_owned()),
+        ("BUILDKITE_JOB_ID", &"t".into()),
+        ("BUILDKITE_PLUGIN_TR_PATH", &program.to_owned()),
+        ("BUILDKITE_PLUGIN_TR_OPTIONS_0", &options.to_owned()),
+    ] {
+        all.push((name.to_owned(), value.clone()));
+    }
+    all
+}
+
+/// The run of a job by nobody.
+fn run(kit: Kit, with: bool, situation: Situation, programs: &Programs) -> Result<Output, Failure> {
+    let program = programs.path(situation).display().to_string();
+    let (script, options) = (situation.job(), situation.options());
+    let sudo = (situation == SudoInput).to_string();
+    let job = Job::new()
+        .input("path", &program)
+        .input("options", options)
+        .input("sudo", &sudo);
+    let job = if kit == Kit::GitHub {
+        job.input("run", script)
+    } else {
+        job
+    };
+    for name in ["bin", "tmp"] {
+        fs::create_dir(job.place(name))?;
+    }
+    job.executable("job.sh", script);
+    job.executable("bin/buildkite-agent", "#!/bin/sh\nexit 1\n");
+    job.executable("bin/make", "#!/bin/sh\nexec bash -e $JOB\n");
+    if kit == Kit::Lines {
+        symlink(&program, job.place("bin/tr-trace"))?;
+    }
+    job.belongs_to_nobody()?;
+    let workspace = job.place("workspace");
+    privileged_programs(&workspace)?;
+    match situation {
+        Leftover => {
+            fs::write(workspace.join("trace.bin"), "old")?;
+            for name in ["tr-recording", "recordings"] {
+                fs::create_dir(workspace.join(name))?;
+                fs::write(workspace.join(name).join("trace.bin"), "old")?;
+            }
+        }
+        ReadOnly => chown(&workspace, Some(0), None)?,
+        _ => {}
+    }
+    let place = match kit {
+        Kit::GitHub | Kit::GitHubJob => job.place("work/_temp"),
+        _ => workspace.clone(),
+    };
+    let full = (situation == FullDisk).then(|| place.display().to_string());
+    let mut command = job.by_nobody(
+        full.as_deref(),
+        &["bash", "-c", &harness(kit, with, situation == Pipe)],
+    )?;
+    command.stdin(Stdio::null());
+    command.envs(variables(&job, script, &program, options));
+    command.env("TR_WHOLE_JOB", (kit == Kit::GitLabJob).to_string());
+    command
+        .env("TR_SUDO", &sudo)
+        .env("BUILDKITE_PLUGIN_TR_SUDO", &sudo);
+    let out = command.output()?;
+    if with && matches!(situation, Usual | SudoInJob | SudoInput | Pipe) {
+        let trace = match kit {
+            Kit::GitHub => job
+                .values("GITHUB_OUTPUT")
+                .remove("trace")
+                .map(PathBuf::from),
+            Kit::GitLab(_) | Kit::Buildkite => Some(workspace.join("tr-recording/trace.bin")),
+            Kit::Lines => Some(workspace.join("trace.bin")),
+            Kit::GitLabJob if situation == SudoInput => {
+                Some(workspace.join("tr-recording/trace.bin"))
+            }
+            // A recorder beside the job needs BPF.
+            Kit::GitHubJob | Kit::GitLabJob | Kit::Hook => None,
+        };
+        if let Some(trace) = trace {
+            let info = Command::new(TR)
+                .args(["info", "--format=json"])
+                .arg(trace)
+                .output()?;
+            let info: Value = serde_json::from_slice(&info.stdout)
+                .map_err(|error| format!("{kit:?}, {situation:?}: {error}: {}", said(&out)))?;
+            let by_sudo = situation == SudoInput && kit != Kit::Lines && why_not().is_none();
+            ensure(!by_sudo || info["method"] == "sudo", || {
+                format!("{kit:?}: {info}")
+            })?;
+        }
+    }
+    Ok(out)
+}
+
+/// A set-group-id program, and one with capabilities.
+fn privileged_programs(workspace: &Path) -> Result<(), Failure> {
+    let script = "PATH=$PATH:/sbin:/usr/sbin; cd \"$0\" && cp \"$(command -v id)\" setgid && chgrp 1 setgid &&
+        chmod 2755 setgid && cp \"$(command -v grep)\" capable && { setcap cap_net_raw+ep capable || rm capable; }";
+    let mut sh = Command::new("sh");
+    let out = sh.args(["-c", script]).arg(workspace).output()?;
+    ensure(out.status.success(), || said(&out))
+}
+
+/// The status and the output of a job, without what a kit adds.
+pub fn outcome(out: &Output) -> (Option<i32>, String) {
+    let text = String::from_utf8_lossy(&out.stdout);
+    let ours = |line: &&str| {
+        !(line.starts_with("::warning title=tr::")
+            || line.starts_with("tr: ")
+            || line.starts_with("tr-trace "))
+    };
+    let lines: Vec<&str> = text.lines().filter(ours).collect();
+    (out.status.code(), lines.join("\n"))
+}
+
+fn cells(kit: Kit) -> Result<(), Failure> {
+    let programs = Programs::new()?;
+    let mut wrong = Vec::new();
+    for situation in SITUATIONS {
+        if matches!(situation, SudoInJob | SudoInput) && lacks("sudo").is_some() {
+            continue;
+        }
+        let plain = run(kit, false, situation, &programs)?;
+        match run(kit, true, situation, &programs) {
+            Ok(kept) if outcome(&plain) == outcome(&kept) => {}
+            Ok(kept) => wrong.push(format!(
+                "{situation:?}: {:?} instead of {:?}: {}",
+                outcome(&kept),
+                outcome(&plain),
+                said(&kept)
+            )),
+            Err(error) => wrong.push(format!("{situation:?}: {error}")),
+        }
+    }
+    ensure(wrong.is_empty(), || wrong.join("\n"))
+}
+
+fn ansible_costs_no_job() -> Result<(), Failed> {
+    let programs = Programs::new()?;
+    for situation in [
+        NoProgram,
+        WrongArchitecture,
+        WrongLibc,
+        NotExecutable,
+        Leftover,
+        ReadOnly,
+        BadOption,
+    ] {
+        let directory = tempfile::tempdir()?;
+        let node = directory.path().join("node");
+        match situation {
+            Leftover => {
+                fs::create_dir(&node)?;
+                chown(&node, Some(65534), None)?;
+            }
+            ReadOnly => symlink("/proc/none", &node)?,
+            _ => {}
+        }
+        let program = programs.path(situation).display().to_string();
+        let options = format!("        tr_record_options: ['{}']", situation.options());
+        for action in ["start", "stop"] {
+            let out = ansible::play(&directory, action, &program, &options);
+            let text = said(&out);
+            assert!(out.status.success(), "{situation:?}: {text}");
+            assert!(
+                text.contains("no recording of node1"),
+                "{situation:?}: {text}"
+            );
+        }
+    }
+    Ok(())
+}
