@@ -96,7 +96,7 @@ fn args(line: &str) -> Vec<String> {
 /// The masked command line, its arguments on lines.
 fn masked(args: &[String]) -> String {
     static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| Redactor::new(true, Vec::new()));
-    let argv = REDACTOR.clone().argv(Argv::from_args(args));
+    let argv = REDACTOR.clone().masked_argv(Argv::from_args(args));
     let args: Vec<_> = argv.args().map(String::from_utf8_lossy).collect();
     args.join("\n")
 }
@@ -206,8 +206,8 @@ fn masking_twice_is_masking_once() {
             masked(&bare) == bare.join("\n"),
             "{line}"
         );
-        let once = redactor.argv(argv);
+        let once = redactor.masked_argv(argv);
         assert_eq!(redactor.find(&once), [], "{line}");
-        assert_eq!(redactor.argv(once.clone()), once, "{line}");
+        assert_eq!(redactor.masked_argv(once.clone()), once, "{line}");
     }
 }
