@@ -25,6 +25,41 @@ pub fn is_code(text: &[u8]) -> bool {
         && others * 6 <= text.len()
 }
 
+/// 24 or more letters of both cases and digits that follow each other without order, as in no name:
+/// of random ones, six neighbours in ten differ in kind.
+pub fn is_random(text: &[u8]) -> bool {
+    let kind = |b: &u8| {
+        if b.is_ascii_digit() {
+            0
+        } else if b.is_ascii_uppercase() {
+            1
+        } else {
+            2
+        }
+    };
+    let kinds = || text.iter().map(kind);
+    let count = |of: u8| kinds().filter(|kind| *kind == of).count();
+    let changes = kinds().zip(kinds().skip(1)).filter(|(a, b)| a != b).count();
+    (24..=200).contains(&text.len())
+        && text.iter().all(u8::is_ascii_alphanumeric)
+        && count(0) >= 3
+        && count(1) >= 4
+        && count(2) >= 4
+        && changes * 100 >= text.len() * 42
+}
+
+/// A password as generators and careful people make them: eight or more letters of both cases and
+/// digits, perhaps with marks, and no path, address or list.
+pub fn is_strong(text: &[u8]) -> bool {
+    let has = |is: fn(&u8) -> bool| text.iter().any(is);
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+~".contains(b);
+    (8..=64).contains(&text.len())
+        && text.iter().all(plain)
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+}
+
 /// Base64 of 30 bytes or more: letters of both cases and digits.
 pub fn is_base64(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().filter(|b| is(b)).count() >= 3;

@@ -20,12 +20,12 @@ const DEPTH: usize = 4;
 /// No rule applies to a command line without one of these, in upper or lower case, and without a program
 /// of the table. Tests compare it with the rules.
 #[rustfmt::skip]
-const HINTS: [&str; 53] = [
+const HINTS: [&str; 56] = [
     "config:set", "env:set", "&u=", "?u=",
     "pass", "secret", "token", "key", "pw", "cred", "auth", "bearer", "cookie",
     "sig=", "signature", "://", "login", "otp", "identified", "psk", "hmac", "jwt", "pserver",
     "put-parameter", "alias", "http-basic", "sudo -", "cryptsetup", "kinit", "mfa", "_pat=", "_pat\0", "--pat\0", "--pat=", "bundle_", "ident", "pragma", "pin=", "-pin", "jdbc:",
-    "akia", "session", "assword", "connect(", "pdo(", "su -c", "-u\0", "--user\0", "-u ", "--user ", "access_code", "mnemonic", "dsn",
+    "akia", "session", "assword", "connect(", "pdo(", "su -c", "-u\0", "--user\0", "-u ", "--user ", "access_code", "mnemonic", "dsn", "htdigest", "| su ", "|su ",
 ];
 
 /// `scheme://user:password@host`: a password as in RFC 3986, or one with characters that
@@ -109,6 +109,7 @@ static READS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
         r"|\bvncpasswd\s+-f|--passwd-on-stdin|\bsmbpasswd\b|\bhtpasswd\s+-\w*i|\bkinit\b|--stdin-name",
         r"|\bsecrets?\s+versions\s+add|\bsecret\s+create|--key-file[= ]-|\bsecret-tool\s+store",
         r"|\bpass\s+insert|--[a-z-]*(?:password|token|secret|key)-(?:from-)?stdin|\bcryptsetup\b",
+        r"|\bkubeseal\s+--raw|\bzfs\s+(?:create|load-key|change-key)|\blpass\s+login|\bkeepassxc-cli|\bhtdigest\b",
         r"|\bwg\s+pubkey|\bgopass\s+insert|\bdocker-credential|\bvault\s+login\s+-$|--pwfile",
     ))
 });
@@ -118,6 +119,14 @@ static PAIR: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?i-u)"?(?:parameter)?(?:name|key)\\?"?\s*[:=]\s*\\?"?([\w.-]+)\\?"?\s*,\s*\\?"?"#,
         r#"(?:parameter)?value\\?"?\s*[:=]\s*\\?"?([^"\\\s,}]+)"#,
+    ))
+});
+
+/// `define('DB_PASSWORD', 'X')`: a call with a name and a value in quotes.
+static ARGUMENTS: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r#"(?-u)\w\s*\(\s*(?:"([\w.-]+)"\s*,\s*"([^"\\]+)"|"#,
+        r#"'([\w.-]+)'\s*,\s*'([^'\\]+)')\s*[,)]"#,
     ))
 });
 
@@ -162,7 +171,7 @@ impl Rules {
         self.hints.is_match(line)
             || args
                 .iter()
-                .any(|arg| may_hold(arg) || forms::may_be_discord(arg))
+                .any(|arg| may_hold(arg) || forms::may_be_discord(arg) || forms::may_be_token(arg))
     }
 
     /// Masks the secrets among the arguments; `cut`: the last one may lack its end.
@@ -261,6 +270,9 @@ impl Rules {
         if names && has(b',') {
             search(&PAIR, of_pair);
         }
+        if quotes && has(b',') {
+            search(&ARGUMENTS, of_arguments);
+        }
         if quotes {
             search(&CALL, of_call);
         }
@@ -288,14 +300,15 @@ impl How {
     }
 }
 
-/// A word of the argument names a program of the table.
+/// A word of the argument names a program of the table, or may be a token.
 fn may_hold(arg: &[u8]) -> bool {
     let plain = !arg.iter().any(u8::is_ascii_whitespace);
     if plain {
         return programs::names_program(arg);
     }
     let separates = |b: &u8| b.is_ascii_whitespace() || b"\"'`;|&()".contains(b);
-    arg.split(separates).any(programs::names_program)
+    arg.split(separates)
+        .any(|word| programs::names_program(word) || forms::may_be_token(word))
 }
 
 /// A command line up to a word.
@@ -310,6 +323,10 @@ struct Read<'a> {
     variables: bool,
     /// An access key of AWS was read: its secret follows.
     access_key: bool,
+    /// An entry of a list has the name of a secret, as Helm's `env[0].name=API_TOKEN`.
+    entry: bool,
+    /// The option for a user was read, and a user.
+    user: bool,
 }
 
 impl<'a> Read<'a> {
@@ -322,6 +339,8 @@ impl<'a> Read<'a> {
             sets: false,
             variables: false,
             access_key: false,
+            entry: false,
+            user: false,
         }
     }
 
@@ -367,6 +386,13 @@ impl<'a> Read<'a> {
         if self.access_key && looks::is_aws_key(text) {
             masks.add(word, 0..text.len());
         }
+        let (name, value) = match text.iter().position(|b| *b == b'=') {
+            Some(at) => text.split_at(at + 1),
+            None => text.split_at(0),
+        };
+        self.entry |= name.ends_with(b"].name=") && names::secret(value) > Sure::No;
+        let option = matches!(self.previous, b"-u" | b"-U" | b"--user" | b"--username");
+        self.user |= option && !text.starts_with(b"-");
         self.access_key |= text.len() == 20 && text.starts_with(b"AKIA");
         false
     }
@@ -400,7 +426,7 @@ impl Rules {
     /// The secrets of known form, in text for people, too.
     fn known(&self, word: &Word<'_>, prose: bool, masks: &mut Masks) {
         let text = word.text;
-        if self.forms.is_match(text) || forms::may_be_bare(text) {
+        if self.forms.is_match(text) || forms::may_be_bare(text) || forms::may_be_token(text) {
             masks.extend(word, forms::find(text));
         }
         if text.contains(&b':') {
@@ -447,6 +473,34 @@ impl Rules {
             if secret && name.len() < text.len() {
                 masks.add(word, name.len() + 1..text.len());
             }
+        }
+        // `-object secret,id=x,data=X` of QEMU.
+        if text.starts_with(b"secret,") {
+            let mut at = 0;
+            for part in text.split(|b| *b == b',') {
+                if let Some(data) = part
+                    .strip_prefix(b"data=")
+                    .filter(|data| !is_harmless(data))
+                {
+                    masks.add(word, at + part.len() - data.len()..at + part.len());
+                }
+                at += part.len() + 1;
+            }
+        }
+        // `--set env[0].name=API_TOKEN --set env[0].value=X`.
+        let entry = text
+            .get(..equals)
+            .is_some_and(|name| name.ends_with(b"].value="));
+        if entry && !is_harmless(value) && (read.entry || looks::is_code(value)) {
+            masks.add(word, equals..text.len());
+        }
+        // A program that the table does not know: `-u me -p X`.
+        let password = matches!(
+            previous,
+            b"-p" | b"-P" | b"-pw" | b"-w" | b"--pass" | b"--pw"
+        );
+        if password && read.user && looks::is_strong(text) {
+            masks.add(word, 0..text.len());
         }
         if let Some(at) = words::user_and_password(previous, text) {
             masks.add(word, at..text.len());
@@ -496,6 +550,16 @@ fn of_statement(found: &Captures<'_>) -> Option<Range<usize>> {
 
 fn of_pair(found: &Captures<'_>) -> Option<Range<usize>> {
     of_named(found.get(1)?, found.get(2)?)
+}
+
+fn of_arguments(found: &Captures<'_>) -> Option<Range<usize>> {
+    let (name, value) = (
+        first_group(found, 1..2).or(found.get(3))?,
+        found.get(2).or(found.get(4))?,
+    );
+    let secret =
+        names::secret(name.as_bytes()) == Sure::Strong && looks::is_no_word(value.as_bytes());
+    (secret && !is_harmless(value.as_bytes())).then(|| value.range())
 }
 
 fn of_named(name: Match<'_>, value: Match<'_>) -> Option<Range<usize>> {
@@ -610,6 +674,7 @@ mod tests {
             &READS_SECRET,
             &PAIR,
             &CALL,
+            &ARGUMENTS,
         ] {
             assert!(!expression.is_match(b"x"));
         }

@@ -263,10 +263,15 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
             return None
         }
         // Of Bundler: a host, then its user and password.
-        _ if name.starts_with(b"BUNDLE_") => {
-            let at = near.iter().position(|b| *b == b':')?;
-            from + at + 1..end
-        }
+        _ if name.starts_with(b"BUNDLE_") => match near.iter().position(|b| *b == b':') {
+            Some(at) => from + at + 1..end,
+            None if (looks::is_code(near) || looks::is_strong(near))
+                && name.windows(2).any(|part| part == b"__") =>
+            {
+                from..end
+            }
+            None => return None,
+        },
         _ if sure == Sure::Weak && near.contains(&b'@') && near.contains(&b'.') => return None,
         // Between the quotes. The search ends at the next quote of this kind, where the
         // search from that quote begins.

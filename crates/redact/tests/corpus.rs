@@ -39,14 +39,14 @@ fn lines(file: &'static str) -> impl Iterator<Item = &'static str> {
     file.lines().filter(|line| !line.starts_with('#'))
 }
 
-/// `{36}` is 36 letters and digits, `{36h}` hexadecimal digits, `{36d}` decimal ones. The
+/// `{36}` is 36 letters and digits, `{36h}` hexadecimal digits, `{36d}` decimal ones, `{36u}` those of base 32. The
 /// corpus does not spell tokens out: a repository's own scanner would refuse it.
 fn expanded(line: &str) -> String {
     let (mut out, mut rest, mut seed) = (String::new(), line, 0x2545_f491_4f6c_dd1d_u64);
     while let Some((before, after)) = rest.split_once('{') {
         out.push_str(before);
         let inner = after.split('}').next().unwrap_or_default();
-        let digits = inner.trim_end_matches(['h', 'd']);
+        let digits = inner.trim_end_matches(['h', 'd', 'u']);
         let Ok(count) = digits.parse::<usize>() else {
             out.push('{');
             rest = after;
@@ -55,6 +55,7 @@ fn expanded(line: &str) -> String {
         let set: &[u8] = match inner.strip_prefix(digits) {
             Some("h") => b"0123456789abcdef",
             Some("d") => b"0123456789",
+            Some("u") => b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
             _ => b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
         };
         for _ in 0..count {
