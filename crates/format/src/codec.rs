@@ -168,7 +168,6 @@ impl Known {
     pub fn new(time: u64) -> Known {
         Known {
             time,
-            last: vec![0; COLUMNS],
             ..Known::default()
         }
     }
@@ -176,6 +175,9 @@ impl Known {
     /// The last number of a column.
     #[allow(clippy::indexing_slicing)] // It has a place for every `Col`.
     pub fn last(&mut self, col: Col) -> &mut u32 {
+        if self.last.is_empty() {
+            self.last = vec![0; COLUMNS];
+        }
         &mut self.last[col as usize]
     }
 

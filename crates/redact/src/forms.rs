@@ -122,7 +122,7 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
         r"|\bddp_[A-Za-z0-9]{36}\b|\bAQVN[A-Za-z0-9_-]{35,}|\bABSK[A-Za-z0-9+/]{100,}=*|\bbedrock-api-key-[A-Za-z0-9+/=]{30,}",
         r"|\bdnkey-[A-Za-z0-9_=-]{26}-[A-Za-z0-9_=-]{52}|\bsm_[ap]+t_[A-Za-z0-9]{16,}|\bATTA[a-f0-9]{60,}",
         r"|\bKGAT_[a-f0-9]{32}|\bhcaik_[A-Za-z0-9]{50,}|\bbkaj_[a-z0-9]{40}|\bS[ACNOU]A?[A-Z2-7]{55,56}\b",
-        r"|\b[a-f0-9]{24}:[a-f0-9]{64}\b",
+        r"|\b[a-f0-9]{24}:[a-f0-9]{64}\b|\b(?:sdk|api)-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}\b",
         r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*)",
     ))
 });

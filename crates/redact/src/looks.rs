@@ -60,6 +60,20 @@ pub fn is_strong(text: &[u8]) -> bool {
         && has(u8::is_ascii_lowercase)
 }
 
+/// A strong password whose neighbours mostly differ in kind: `kP93hwZq`, not `Python38Lib`.
+pub fn is_scrambled(text: &[u8]) -> bool {
+    let kind = |b: &u8| {
+        (
+            b.is_ascii_digit(),
+            b.is_ascii_uppercase(),
+            b.is_ascii_lowercase(),
+        )
+    };
+    let kinds = || text.iter().map(kind);
+    let changes = kinds().zip(kinds().skip(1)).filter(|(a, b)| a != b).count();
+    is_strong(text) && changes * 2 > text.len()
+}
+
 /// Base64 of 30 bytes or more: letters of both cases and digits.
 pub fn is_base64(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().filter(|b| is(b)).count() >= 3;
@@ -101,7 +115,7 @@ pub fn is_password(text: &[u8]) -> bool {
         .any(|core| plain.windows(core.len()).any(|part| part == *core));
     let inner = text
         .iter()
-        .all(|b| b.is_ascii_graphic() && !b"/=:.-_,".contains(b));
+        .all(|b| b.is_ascii_graphic() && !b"/=:.-_,()\"'".contains(b));
     let marks = text.iter().any(|b| b"!@#$%^&*".contains(b));
     let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
     core && inner && text.len() < 40 && (marks || digits >= 2)

@@ -86,8 +86,8 @@ const HARMLESS_LAST: [&str; 117] = [
 
 /// An option that begins with one of these words is a switch, or names a secret.
 #[rustfmt::skip]
-const SWITCH: [&str; 33] = [
-    "load", "insecure", "unmask", "full", "only", "try", "connect", "reveal",
+const SWITCH: [&str; 34] = [
+    "load", "stdin", "insecure", "unmask", "full", "only", "try", "connect", "reveal",
     "export", "list", "delete", "edit", "unset",
     "no", "without", "with", "enable", "disable", "ask", "use", "allow", "has", "have", "print",
     "show", "require", "skip", "get", "existing", "store", "generate", "hide", "check",

@@ -5,7 +5,7 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::{Captures, Match, Regex};
 
 use crate::names::{self, is_harmless, Sure};
@@ -20,12 +20,12 @@ const DEPTH: usize = 4;
 /// No rule applies to a command line without one of these, in upper or lower case, and without a program
 /// of the table. Tests compare it with the rules.
 #[rustfmt::skip]
-const HINTS: [&str; 56] = [
+const HINTS: [&str; 57] = [
     "config:set", "env:set", "&u=", "?u=",
     "pass", "secret", "token", "key", "pw", "cred", "auth", "bearer", "cookie",
     "sig=", "signature", "://", "login", "otp", "identified", "psk", "hmac", "jwt", "pserver",
     "put-parameter", "alias", "http-basic", "sudo -", "cryptsetup", "kinit", "mfa", "_pat=", "_pat\0", "--pat\0", "--pat=", "bundle_", "ident", "pragma", "pin=", "-pin", "jdbc:",
-    "akia", "session", "assword", "connect(", "pdo(", "su -c", "-u\0", "--user\0", "-u ", "--user ", "access_code", "mnemonic", "dsn", "htdigest", "| su ", "|su ",
+    "akia", "session", "assword", "connect(", "pdo(", "su -c", "-u\0", "--user\0", "-u ", "--user ", "access_code", "mnemonic", "dsn", "htdigest", "<<<", "| su ", "|su ",
 ];
 
 /// `scheme://user:password@host`: a password as in RFC 3986, or one with characters that
@@ -155,20 +155,30 @@ pub struct Rules {
 impl Rules {
     #[allow(clippy::expect_used)] // of constants
     pub fn new() -> Rules {
-        let search = |words: &[&str]| {
+        let search = |words: &[&str], kind| {
             let mut builder = AhoCorasick::builder();
-            let search = builder.ascii_case_insensitive(true).build(words);
+            let search = builder
+                .kind(Some(kind))
+                .ascii_case_insensitive(true)
+                .build(words);
             search.expect("a list of 200 words is not too large")
         };
         Rules {
-            hints: search(&[&HINTS[..], &forms::HINTS].concat()),
-            forms: search(&forms::HINTS),
+            // Every command line is searched for these: a DFA takes half the time.
+            hints: search(&[&HINTS[..], &forms::HINTS].concat(), AhoCorasickKind::DFA),
+            forms: search(&forms::HINTS, AhoCorasickKind::ContiguousNFA),
         }
     }
 
     /// A rule may apply to this command line.
     pub fn may_apply(&self, line: &[u8], args: &[&[u8]]) -> bool {
+        let pairs = args.iter().zip(args.iter().skip(1));
+        let coded = |(option, value): (&&[u8], &&[u8])| {
+            words::may_take_password(option)
+                && (looks::is_scrambled(value) || looks::is_random(value))
+        };
         self.hints.is_match(line)
+            || pairs.into_iter().any(coded)
             || args
                 .iter()
                 .any(|arg| may_hold(arg) || forms::may_be_discord(arg) || forms::may_be_token(arg))
@@ -327,6 +337,8 @@ struct Read<'a> {
     entry: bool,
     /// The option for a user was read, and a user.
     user: bool,
+    /// A word is about passwords: one after it may be a password.
+    changes_password: bool,
 }
 
 impl<'a> Read<'a> {
@@ -341,6 +353,7 @@ impl<'a> Read<'a> {
             access_key: false,
             entry: false,
             user: false,
+            changes_password: false,
         }
     }
 
@@ -393,6 +406,7 @@ impl<'a> Read<'a> {
         self.entry |= name.ends_with(b"].name=") && names::secret(value) > Sure::No;
         let option = matches!(self.previous, b"-u" | b"-U" | b"--user" | b"--username");
         self.user |= option && !text.starts_with(b"-");
+        self.changes_password |= words::changes_password(text);
         self.access_key |= text.len() == 20 && text.starts_with(b"AKIA");
         false
     }
@@ -494,12 +508,12 @@ impl Rules {
         if entry && !is_harmless(value) && (read.entry || looks::is_code(value)) {
             masks.add(word, equals..text.len());
         }
-        // A program that the table does not know: `-u me -p X`.
-        let password = matches!(
-            previous,
-            b"-p" | b"-P" | b"-pw" | b"-w" | b"--pass" | b"--pw"
-        );
-        if password && read.user && looks::is_strong(text) {
+        // A program that the table does not know: `-u me -p X`, `-T X`.
+        let strong = read.user && looks::is_strong(text);
+        let coded = || strong || looks::is_scrambled(text) || looks::is_random(text);
+        let positional = || read.changes_password && looks::is_scrambled(text);
+        let option = words::may_take_password(previous) && !read.options.takes_name(previous);
+        if option && coded() || positional() {
             masks.add(word, 0..text.len());
         }
         if let Some(at) = words::user_and_password(previous, text) {
@@ -589,7 +603,8 @@ fn of_pipe(found: &Captures<'_>) -> Option<Range<usize>> {
     }
     let secret = first_group(found, 1..4).or_else(|| first_group(found, 7..10))?;
     let program = found.get(4).or_else(|| found.get(6))?;
-    if is_harmless(secret.as_bytes()) || !READS_SECRET.is_match(program.as_bytes()) {
+    let reads = looks::is_scrambled(secret.as_bytes()) || READS_SECRET.is_match(program.as_bytes());
+    if is_harmless(secret.as_bytes()) || !reads {
         return None;
     }
     // `user:password` of chpasswd.
