@@ -131,5 +131,10 @@ mod tests {
         assert!(!is_aws_key(b"0123456789abcdef0123456789abcdef01234567"));
         assert!(is_password(b"S3cr3t!") && is_password(b"P@ssw0rd"));
         assert!(!is_password(b"libsecret-1-dev") && !is_password(b"secrets"));
+        assert!(is_random(b"ky0TcgnfhzEYbNWHv2dBk8zmmp2G"));
+        assert!(!is_random(b"AnArgumentWithManyWords2And3Digits1"));
+        assert!(!is_random(b"0123456789abcdef0123456789abcdef01234567"));
+        assert!(is_scrambled(b"kP93hwZq") && is_scrambled(b"Tr0ub4dor"));
+        assert!(!is_scrambled(b"Python38Lib") && !is_scrambled(b"Exp12Run"));
     }
 }

@@ -548,7 +548,7 @@ impl Active {
             )
         };
         if self.rule.places.iter().any(asks) {
-            self.named = names::secret(word) > Sure::No;
+            self.named = !word.contains(&b'=') && names::secret(word) > Sure::No;
         }
         found
     }

@@ -335,8 +335,6 @@ struct Read<'a> {
     access_key: bool,
     /// An entry of a list has the name of a secret, as Helm's `env[0].name=API_TOKEN`.
     entry: bool,
-    /// The option for a user was read, and a user.
-    user: bool,
     /// A word is about passwords: one after it may be a password.
     changes_password: bool,
 }
@@ -352,7 +350,6 @@ impl<'a> Read<'a> {
             variables: false,
             access_key: false,
             entry: false,
-            user: false,
             changes_password: false,
         }
     }
@@ -399,13 +396,11 @@ impl<'a> Read<'a> {
         if self.access_key && looks::is_aws_key(text) {
             masks.add(word, 0..text.len());
         }
-        let (name, value) = match text.iter().position(|b| *b == b'=') {
-            Some(at) => text.split_at(at + 1),
-            None => text.split_at(0),
-        };
-        self.entry |= name.ends_with(b"].name=") && names::secret(value) > Sure::No;
-        let option = matches!(self.previous, b"-u" | b"-U" | b"--user" | b"--username");
-        self.user |= option && !text.starts_with(b"-");
+        self.entry |= text.split(|b| *b == b',').any(|part| {
+            let from = part.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
+            let (name, value) = part.split_at(from);
+            name.ends_with(b"].name=") && names::secret(value) > Sure::No
+        });
         self.changes_password |= words::changes_password(text);
         self.access_key |= text.len() == 20 && text.starts_with(b"AKIA");
         false
@@ -501,16 +496,19 @@ impl Rules {
                 at += part.len() + 1;
             }
         }
-        // `--set env[0].name=API_TOKEN --set env[0].value=X`.
-        let entry = text
-            .get(..equals)
-            .is_some_and(|name| name.ends_with(b"].value="));
-        if entry && !is_harmless(value) && (read.entry || looks::is_code(value)) {
-            masks.add(word, equals..text.len());
+        // `--set env[0].name=API_TOKEN --set env[0].value=X`, or both in one word.
+        let mut at = 0;
+        for part in text.split(|b| *b == b',').filter(|_| text.contains(&b']')) {
+            let from = part.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
+            let (name, value) = part.split_at(from);
+            let entry = name.ends_with(b"].value=") && (read.entry || looks::is_code(value));
+            if entry && !is_harmless(value) {
+                masks.add(word, at + from..at + part.len());
+            }
+            at += part.len() + 1;
         }
-        // A program that the table does not know: `-u me -p X`, `-T X`.
-        let strong = read.user && looks::is_strong(text);
-        let coded = || strong || looks::is_scrambled(text) || looks::is_random(text);
+        // A program that the table does not know: `-p X`, `-T X`.
+        let coded = || looks::is_scrambled(text) || looks::is_random(text);
         let positional = || read.changes_password && looks::is_scrambled(text);
         let option = words::may_take_password(previous) && !read.options.takes_name(previous);
         if option && coded() || positional() {

@@ -7,7 +7,7 @@ use tr_format::event::Argv;
 use tr_redact::Redactor;
 
 /// The lists of lines with a secret. Each was written before the rules were measured by it.
-const SECRET: [&str; 9] = [
+const SECRET: [&str; 12] = [
     include_str!("corpus/secret.txt"),
     include_str!("corpus/secret-2.txt"),
     include_str!("corpus/secret-3.txt"),
@@ -17,10 +17,13 @@ const SECRET: [&str; 9] = [
     include_str!("corpus/secret-7.txt"),
     include_str!("corpus/secret-8.txt"),
     include_str!("corpus/secret-11.txt"),
+    include_str!("corpus/secret-12.txt"),
+    include_str!("corpus/secret-13.txt"),
+    include_str!("corpus/secret-14.txt"),
 ];
 
 /// The lists of lines without one.
-const HARMLESS: [&str; 11] = [
+const HARMLESS: [&str; 14] = [
     include_str!("corpus/harmless.txt"),
     include_str!("corpus/harmless-2.txt"),
     include_str!("corpus/harmless-3.txt"),
@@ -32,6 +35,9 @@ const HARMLESS: [&str; 11] = [
     include_str!("corpus/harmless-9.txt"),
     include_str!("corpus/harmless-10.txt"),
     include_str!("corpus/harmless-11.txt"),
+    include_str!("corpus/harmless-12.txt"),
+    include_str!("corpus/harmless-13.txt"),
+    include_str!("corpus/harmless-14.txt"),
 ];
 
 /// The lines of a file, without its comments.
