@@ -45,7 +45,7 @@ pub fn is_random(text: &[u8]) -> bool {
         && count(0) >= 3
         && count(1) >= 4
         && count(2) >= 4
-        && changes * 100 >= text.len() * 42
+        && changes * 100 >= text.len() * 48
 }
 
 /// A password as generators and careful people make them: eight or more letters of both cases and
