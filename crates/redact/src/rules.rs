@@ -11,7 +11,7 @@ use regex::bytes::{Captures, Match, Regex};
 use crate::names::{self, is_harmless, Sure};
 use crate::programs::{self, Found, Options};
 use crate::words::{self, Word};
-use crate::{forms, looks, Masks};
+use crate::{forms, looks, Masks, MASK};
 
 /// Nested scripts (`sh -c "ssh host 'sh -c …'"`) are read to this depth. So each rule
 /// reads a byte of the command line at most `DEPTH + 1` times.
@@ -361,6 +361,12 @@ impl<'a> Read<'a> {
         if let Found::Next(after) = std::mem::take(&mut self.next) {
             if text == b"=" {
                 self.next = Found::Next(after);
+                return true;
+            }
+            // An archived trace has masks of its own.
+            if text == MASK {
+                self.previous = text;
+                self.options.took_value();
                 return true;
             }
             let redirects = text.starts_with(b"<") || text.starts_with(b">");
