@@ -5,7 +5,7 @@
 //! their fields ([`crate::codec`]); `life/` has the two directions.
 
 #[cfg(test)]
-mod columns;
+pub(crate) mod columns;
 mod decode;
 mod encode;
 mod pass;

@@ -3,11 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::*;
+use crate::block::life::columns::common;
 use crate::event::{LifeKind, KINDS};
-
-/// Events of every kind, as the other tests write them.
-#[path = "../../tests/common/mod.rs"]
-mod common;
 
 /// Replaces every text.
 #[derive(Default)]
