@@ -4,23 +4,49 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use tr_format::event::{LifeEvent, Stream};
-use tr_format::meta::Metadata;
+use tr_format::mask::{Masked, Texts};
 use tr_format::reader::{End, Trace};
 use tr_format::sched::SchedBlock;
 use tr_format::writer::Writer;
 use tr_format::Error;
+use tr_redact::addresses::Addresses;
+use tr_redact::Redactor;
 
 use crate::output::{self, Force};
 
-/// Writes an edited copy of FILE's trace to OUT, which can be FILE; see [`copy`].
+/// The texts in the copy.
+pub enum Copying<'a> {
+    /// They stay as they are: the recorder has masked them.
+    AsTheyAre,
+    /// Those in which a secret is found are masked, and so are addresses if that is asked for.
+    Masked(&'a mut Redactor, Option<&'a mut Addresses>),
+}
+
+impl Copying<'_> {
+    fn masked<T: Texts>(&mut self, value: T) -> Result<Masked<T>, Error> {
+        match self {
+            Copying::AsTheyAre => Ok(Masked::trusted(value)),
+            Copying::Masked(redactor, _) => Masked::new(value, *redactor),
+        }
+    }
+
+    fn event(&mut self, mut event: LifeEvent) -> Result<Masked<LifeEvent>, Error> {
+        if let Copying::Masked(_, Some(addresses)) = self {
+            addresses.mask(&mut event.kind);
+        }
+        self.masked(event)
+    }
+}
+
+/// Writes a copy of FILE's trace to OUT, which can be FILE; see [`copy`].
 pub fn whole(
-    (trace, meta): (&Trace, &Metadata),
+    trace: &Trace,
     (out, file, force): (&Path, &Path, Force),
-    edit: impl FnMut(&mut LifeEvent),
-    more: impl IntoIterator<Item = LifeEvent>,
+    copying: Copying<'_>,
+    more: impl IntoIterator<Item = Masked<LifeEvent>>,
 ) -> Result<Copied, Error> {
     output::whole(out, file, (output::RECORDING, true), force, |file| {
-        let (mut out, copied) = copy(trace, meta, BufWriter::new(file), edit, more)?;
+        let (mut out, copied) = copy(trace, BufWriter::new(file), copying, more)?;
         out.flush()?;
         Ok(copied)
     })
@@ -32,16 +58,14 @@ pub struct Copied {
     pub gaps: usize,
 }
 
-/// Copies the readable frames, and writes each gap as a loss. `edit` may change a lifecycle
-/// event, but not its time. `more` comes after the last one.
+/// Copies the readable frames, and writes each gap as a loss. `more` comes after the last event.
 fn copy<W: Write>(
     trace: &Trace,
-    meta: &Metadata,
     out: W,
-    mut edit: impl FnMut(&mut LifeEvent),
-    more: impl IntoIterator<Item = LifeEvent>,
+    mut copying: Copying<'_>,
+    more: impl IntoIterator<Item = Masked<LifeEvent>>,
 ) -> Result<(W, Copied), Error> {
-    let mut writer = Writer::new(out, meta)?;
+    let mut writer = Writer::new(out, &copying.masked(trace.meta().clone())?)?;
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
     let mut gaps = trace.gaps().to_vec();
     for frame in trace.frames() {
@@ -56,9 +80,8 @@ fn copy<W: Write>(
             },
             stream => match trace.read_life(frame, &mut events) {
                 Ok(()) => {
-                    for mut event in events.drain(..) {
-                        edit(&mut event);
-                        writer.life(stream, event)?;
+                    for event in events.drain(..) {
+                        writer.life(stream, copying.event(event)?)?;
                     }
                 }
                 Err(_) => gaps.push(trace.gap_of(frame)),
@@ -72,13 +95,16 @@ fn copy<W: Write>(
     }
     let count = gaps.len();
     for gap in gaps {
-        writer.life(Stream::Recorder, gap)?;
+        writer.life(Stream::Recorder, copying.event(gap)?)?;
     }
     let (out, written) = match (trace.summary(), trace.end()) {
         (Some(summary), _) => writer.finish(summary)?,
-        (None, End::Truncated { frame, offset, why }) => writer.finish_cut(*frame, *offset, why)?,
+        (None, End::Truncated { frame, offset, why }) => {
+            writer.finish_cut(*frame, *offset, copying.masked(why.clone())?)?
+        }
         (None, End::Complete) => {
-            writer.finish_cut(0, trace.bytes(), "the recording has no summary")?
+            let why = copying.masked("the recording has no summary".to_owned())?;
+            writer.finish_cut(0, trace.bytes(), why)?
         }
     };
     let copied = Copied {

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use tr_format::event::{Argv, Comm, LifeEvent, LifeKind, Mark, Stream};
+use tr_format::mask::Masked;
 use tr_format::meta::Metadata;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
@@ -94,7 +95,7 @@ fn hostile(fixture: &str, first: usize, end: &End) -> Vec<u8> {
     };
     // Another recording than the fixture.
     meta.start_clock.real += 1;
-    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    let mut writer = Writer::new(Vec::new(), &Masked::trusted(meta.clone())).unwrap();
     rewrite::copy(&trace, &mut writer, |stream, mut event| {
         let comm = Comm::new(&texts.next());
         match &mut event.kind {
@@ -138,7 +139,7 @@ fn hostile(fixture: &str, first: usize, end: &End) -> Vec<u8> {
         vec![event, marked]
     });
     let done = match end {
-        End::Cut => writer.finish_cut(7, 77, &texts.string()),
+        End::Cut => writer.finish_cut(7, 77, Masked::trusted(texts.string())),
         _ => writer.finish(trace.summary().unwrap()),
     };
     done.unwrap().0

@@ -15,6 +15,7 @@ use tr_format::event::{
 };
 use tr_format::event::{Reason, Stream, Tgid, Tid};
 use tr_format::frame::{self, kind, Header};
+use tr_format::mask::Masked;
 use tr_format::meta::{Metadata, Scope, Summary};
 use tr_format::writer::Writer;
 
@@ -111,7 +112,7 @@ fn ten(back: u64) -> Vec<u8> {
         cpus: vec![CpuId(0)],
         ..Metadata::default()
     };
-    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    let mut writer = Writer::new(Vec::new(), &Masked::trusted(meta.clone())).unwrap();
     for at in 1..=10 {
         let kind = SchedKind::Switch {
             prev: Tid(10),
@@ -183,7 +184,7 @@ fn lasting(switches: u64, forks: u32, more: u64) -> Vec<u8> {
         page_size: 4096,
         ..Metadata::default()
     };
-    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    let mut writer = Writer::new(Vec::new(), &Masked::trusted(meta.clone())).unwrap();
     let fork = |at: u64, parent: u32, tid: u32| LifeEvent {
         time: Ktime(start.0 + at),
         cpu: Some(CpuId(0)),
@@ -198,8 +199,12 @@ fn lasting(switches: u64, forks: u32, more: u64) -> Vec<u8> {
             comm: Comm::new(b"x"),
         }),
     };
-    writer.life(Stream::Lifecycle, fork(0, 1, 10)).unwrap();
-    writer.life(Stream::Lifecycle, fork(1, 10, 11)).unwrap();
+    writer
+        .life(Stream::Lifecycle, Masked::trusted(fork(0, 1, 10)))
+        .unwrap();
+    writer
+        .life(Stream::Lifecycle, Masked::trusted(fork(1, 10, 11)))
+        .unwrap();
     for at in 0..switches {
         let (prev, next) = if at % 2 == 0 { (10, 11) } else { (11, 10) };
         let kind = SchedKind::Switch {
@@ -216,7 +221,10 @@ fn lasting(switches: u64, forks: u32, more: u64) -> Vec<u8> {
     for number in 0..forks {
         let at = 1_000 * switches + u64::from(number);
         writer
-            .life(Stream::Lifecycle, fork(at, 10, 100 + number))
+            .life(
+                Stream::Lifecycle,
+                Masked::trusted(fork(at, 10, 100 + number)),
+            )
             .unwrap();
     }
     let summary = Summary {
@@ -360,7 +368,7 @@ fn chain(length: u32) -> Vec<u8> {
         page_size: 4096,
         ..Metadata::default()
     };
-    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    let mut writer = Writer::new(Vec::new(), &Masked::trusted(meta.clone())).unwrap();
     let mut prev = 0;
     for number in 0..length {
         let at = Ktime(start.0 + 1_000_000 * u64::from(number));
@@ -391,7 +399,9 @@ fn chain(length: u32) -> Vec<u8> {
             max_rss: None,
         });
         for event in [life(at.0, fork), life(at.0 + 2_000, exec)] {
-            writer.life(Stream::Lifecycle, event).unwrap();
+            writer
+                .life(Stream::Lifecycle, Masked::trusted(event))
+                .unwrap();
         }
         let kind = SchedKind::Switch {
             prev: Tid(prev),

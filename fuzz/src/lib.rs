@@ -14,6 +14,7 @@ use tr_format::device::{Block, Device, DiskWait, SyncFile, BUCKETS};
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::*;
 use tr_format::frame::{kind, Header};
+use tr_format::mask::Masked;
 use tr_format::meta::{Metadata, Summary};
 use tr_format::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
@@ -609,7 +610,7 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
 /// The reader returns the events that the writer wrote.
 pub fn identity(data: &[u8]) {
     let mut input = Input(data);
-    let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
+    let mut writer = Writer::new(Vec::new(), &Masked::trusted(Metadata::default())).unwrap();
     let (mut sched, mut life) = (Vec::new(), Vec::new());
     let (mut time, mut running) = (input.number(), input.number() as u32);
     // A block costs as much as hundreds of events.
@@ -623,7 +624,9 @@ pub fn identity(data: &[u8]) {
             }
             0xc0..=0xf7 => {
                 let event = life_event(&mut input, &mut time);
-                writer.life(Stream::Lifecycle, event.clone()).unwrap();
+                writer
+                    .life(Stream::Lifecycle, Masked::trusted(event.clone()))
+                    .unwrap();
                 life.push(event);
             }
             _ if blocks < 64 => {

@@ -34,8 +34,8 @@ pub struct Args {
     /// Read all events, even of a large recording
     #[arg(long)]
     full: bool,
-    /// List the command lines in which tr redact would mask secrets: process, time,
-    /// argument (0 is the program) and bytes in it, not the secret
+    /// List the command lines and other texts in which tr redact would mask secrets: process,
+    /// time, argument (0 is the program) or text, and bytes in it, not the secret
     #[arg(long, conflicts_with = "full")]
     secrets: bool,
     #[command(flatten)]

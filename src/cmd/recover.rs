@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::copy::{self, Copied};
+use crate::copy::{self, Copied, Copying};
 use crate::errors::{self, Done};
 use crate::{open, output};
 use tr_report::called::TR;
@@ -37,7 +37,7 @@ pub fn run(args: &Args) -> Done {
     let trace = open::trace(&args.file)?;
     let name = errors::shown(output);
     let files = (output.as_path(), args.file.as_path(), args.force);
-    let copied = copy::whole((&trace, trace.meta()), files, |_| (), []);
+    let copied = copy::whole(&trace, files, Copying::AsTheyAre, []);
     let Copied { events, gaps } =
         copied.map_err(|error| errors::refused(format!("cannot write {name}: {error}")))?;
     eprintln!(

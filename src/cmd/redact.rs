@@ -1,20 +1,19 @@
-//! `tr redact`: masks the secrets in the command lines of an archived trace.
+//! `tr redact`: masks the secrets in the texts of an archived trace.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tr_format::event::LifeEvent;
 use tr_format::reader::Trace;
 use tr_format::Error;
 use tr_redact::addresses::Addresses;
 use tr_redact::Redactor;
 use tr_report::units;
 
-use crate::copy::{self, Copied};
+use crate::copy::{self, Copied, Copying};
 use crate::errors::{self, Done};
 use crate::{open, output};
 
-/// Mask secrets in the command lines of a recording, by the rules of this tr
+/// Mask secrets in the texts of a recording, by the rules of this tr
 ///
 /// The rules are those of this tr record; an older one may have had fewer. Nothing else changes.
 /// tr info --secrets lists the places.
@@ -60,18 +59,10 @@ pub fn run(args: &Args) -> Done {
 
 fn write(trace: &Trace, mut redactor: Redactor, args: &Args) -> Result<(Copied, u64), Error> {
     let in_command = redactor.find_in_command(&trace.meta().command).len();
-    let mut meta = trace.meta().clone();
-    meta.command = redactor.command(&meta.command);
-    redactor.name(&mut meta.cwd);
     let mut addresses = args.mask_addresses.then(Addresses::default);
     let files = (args.output.as_path(), args.file.as_path(), args.force);
-    let edit = |event: &mut LifeEvent| {
-        redactor.event(&mut event.kind);
-        if let Some(addresses) = &mut addresses {
-            addresses.mask(&mut event.kind);
-        }
-    };
-    let copied = copy::whole((trace, &meta), files, edit, [])?;
-    let addresses = addresses.map_or(0, |it| it.masked());
+    let copying = Copying::Masked(&mut redactor, addresses.as_mut());
+    let copied = copy::whole(trace, files, copying, [])?;
+    let addresses = addresses.map_or(0, |addresses| addresses.masked());
     Ok((copied, redactor.masked() + (in_command + addresses) as u64))
 }

@@ -1,118 +1,240 @@
-//! `tr info --secrets`: the places in a trace's command lines that today's rules would mask.
+//! `tr info --secrets`: the places in a trace's texts that today's rules would mask.
 
 use std::ops::Range;
 use std::path::Path;
 
 use serde_json::{json, Value};
-use tr_format::event::{Exec, Ktime, LifeKind, Snapshot, Stream};
-use tr_format::reader::Trace;
+use tr_format::event::{Argv, Exec, Ktime, LifeEvent, LifeKind, Snapshot, Stream};
+use tr_format::mask::{Mask, Masked};
+use tr_format::reader::{End, Trace};
+use tr_format::Error;
 use tr_redact::Redactor;
+use tr_report::called::TR;
 use tr_report::{escape, units};
 
 use crate::errors::Done;
 use crate::open;
-use tr_report::called::TR;
 
 /// A command line with secrets.
-struct Found {
+struct CommandLine {
     /// The process; `None` for COMMAND in the trace's metadata.
     pid: Option<u32>,
-    /// Time of its exec, ns since the start; `None` if it ran before.
+    /// The time of the process's exec in ns since the start; `None` if it ran before.
     time: Option<u64>,
     comm: String,
-    /// Argument, bytes in it.
+    /// The argument, and the bytes in it.
     places: Vec<(usize, Range<usize>)>,
 }
 
-/// Runs it. The secrets themselves are never printed.
-pub fn run(file: &Path, as_json: bool) -> Done {
-    let redactor = Redactor::new(true, Vec::new());
-    let trace = open::warned(file)?;
-    let found = secrets(&trace, &redactor);
-    Ok(match as_json {
-        true => open::print_json(&document(&found)),
-        false => open::print_text(&text(&found, file)),
-    })
+/// Another text with secrets.
+struct Text {
+    /// The kind of the event, `metadata` or `end`.
+    of: &'static str,
+    /// The time of the event in ns since the start.
+    time: Option<u64>,
+    /// The field of the metadata, or the variable of the CI system.
+    field: Option<String>,
+    /// The number of the text among those of the event or of the field, from 1.
+    number: usize,
+    /// The bytes in the text.
+    places: Vec<Range<usize>>,
 }
 
-fn secrets(trace: &Trace, redactor: &Redactor) -> Vec<Found> {
-    let (mut found, mut events) = (Vec::new(), Vec::new());
-    let command = redactor.find_in_command(&trace.meta().command);
-    if !command.is_empty() {
-        found.push(Found {
-            pid: None,
-            time: None,
-            comm: String::new(),
-            places: command,
-        });
+/// Looks at every text that `tr redact` would mask, and changes none.
+struct Finder {
+    redactor: Redactor,
+    start: Ktime,
+    /// The place of the texts that come next.
+    of: &'static str,
+    time: Option<u64>,
+    pid: Option<u32>,
+    comm: String,
+    field: Option<String>,
+    number: usize,
+    command_lines: Vec<CommandLine>,
+    texts: Vec<Text>,
+}
+
+impl Mask for Finder {
+    fn field(&mut self, name: &str) {
+        let masked = self.redactor.text(name.as_bytes());
+        let name = masked.as_deref().unwrap_or(name.as_bytes());
+        self.field = Some(escape::text(name));
+        self.number = 0;
     }
-    let since = |time: Ktime| time.since(trace.meta().start);
-    for frame in trace.frames() {
-        // `open::warn` and `tr verify` report a frame that cannot be read.
-        if matches!(frame.stream, Stream::Cpu(_)) || trace.read_life(frame, &mut events).is_err() {
-            continue;
+
+    fn text(&mut self, text: &[u8]) -> Option<Vec<u8>> {
+        self.number += 1;
+        let places = self.redactor.find_in_text(text);
+        if !places.is_empty() {
+            self.texts.push(Text {
+                of: self.of,
+                time: self.time,
+                field: self.field.clone(),
+                number: self.number,
+                places,
+            });
         }
-        for event in &events {
-            let (pid, time, comm, argv) = match &event.kind {
-                LifeKind::Exec(Exec {
-                    tgid, comm, argv, ..
-                }) => (tgid, Some(since(event.time)), comm, argv),
-                LifeKind::Snapshot(Snapshot {
-                    tgid, comm, argv, ..
-                }) => (tgid, None, comm, argv),
-                _ => continue,
-            };
-            let places = redactor.find(argv);
-            if !places.is_empty() {
-                found.push(Found {
-                    pid: Some(pid.0),
-                    time,
-                    comm: escape::text(comm.bytes()),
-                    places,
-                });
+        None
+    }
+
+    fn argv(&mut self, argv: &mut Argv) {
+        let places = self.redactor.find(argv);
+        self.add_command_line(places);
+    }
+
+    fn command(&mut self, command: &mut Vec<Vec<u8>>) {
+        let places = self.redactor.find_in_command(command);
+        self.add_command_line(places);
+    }
+}
+
+impl Finder {
+    fn new(redactor: Redactor, start: Ktime) -> Finder {
+        Finder {
+            redactor,
+            start,
+            of: "metadata",
+            time: None,
+            pid: None,
+            comm: String::new(),
+            field: None,
+            number: 0,
+            command_lines: Vec::new(),
+            texts: Vec::new(),
+        }
+    }
+
+    fn add_command_line(&mut self, places: Vec<(usize, Range<usize>)>) {
+        if !places.is_empty() {
+            self.command_lines.push(CommandLine {
+                pid: self.pid,
+                time: self.time,
+                comm: self.comm.clone(),
+                places,
+            });
+        }
+    }
+
+    /// The texts that come next are those of this event.
+    fn begin(&mut self, event: &LifeEvent) {
+        (self.field, self.number) = (None, 0);
+        self.of = event.kind.name();
+        self.time = Some(event.time.since(self.start));
+        match &event.kind {
+            LifeKind::Exec(Exec { tgid, comm, .. }) => {
+                self.pid = Some(tgid.0);
+                self.comm = escape::text(comm.bytes());
+            }
+            LifeKind::Snapshot(Snapshot { tgid, comm, .. }) => {
+                self.pid = Some(tgid.0);
+                self.comm = escape::text(comm.bytes());
+                self.time = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn read(&mut self, trace: &Trace) -> Result<(), Error> {
+        Masked::new(trace.meta().clone(), self)?;
+        let mut events = Vec::new();
+        for frame in trace.frames() {
+            // `open::warn` and `tr verify` report a frame that cannot be read.
+            if matches!(frame.stream, Stream::Cpu(_))
+                || trace.read_life(frame, &mut events).is_err()
+            {
+                continue;
+            }
+            for event in events.drain(..) {
+                self.begin(&event);
+                Masked::new(event, self)?;
             }
         }
+        if let End::Truncated { why, .. } = trace.end() {
+            (self.of, self.time, self.field, self.number) = ("end", None, None, 0);
+            Masked::new(why.clone(), self)?;
+        }
+        Ok(())
     }
-    found
-}
 
-fn document(found: &[Found]) -> Value {
-    let one = |found: &Found| {
-        let place = |(arg, part): &(usize, Range<usize>)| json!({ "argument": arg, "from": part.start, "to": part.end });
+    fn document(&self) -> Value {
+        let line = |line: &CommandLine| {
+            let place = |(arg, part): &(usize, Range<usize>)| json!({ "argument": arg, "from": part.start, "to": part.end });
+            json!({
+                "pid": line.pid,
+                "exec_ns": line.time,
+                "comm": line.pid.map(|_| &line.comm),
+                "places": line.places.iter().map(place).collect::<Vec<_>>(),
+            })
+        };
+        let text = |text: &Text| {
+            let place = |part: &Range<usize>| json!({ "from": part.start, "to": part.end });
+            json!({
+                "of": text.of,
+                "time_ns": text.time,
+                "field": text.field,
+                "number": text.number,
+                "places": text.places.iter().map(place).collect::<Vec<_>>(),
+            })
+        };
         json!({
-            "pid": found.pid,
-            "exec_ns": found.time,
-            "comm": found.pid.map(|_| &found.comm),
-            "places": found.places.iter().map(place).collect::<Vec<_>>(),
+            "schema": "tr.secrets/1",
+            "command_lines": self.command_lines.iter().map(line).collect::<Vec<_>>(),
+            "texts": self.texts.iter().map(text).collect::<Vec<_>>(),
         })
-    };
-    json!({
-        "schema": "tr.secrets/1",
-        "command_lines": found.iter().map(one).collect::<Vec<_>>(),
-    })
-}
-
-fn text(found: &[Found], file: &Path) -> String {
-    let mut out = String::new();
-    for found in found {
-        let at = found.time.map_or("at the start".into(), units::time);
-        let places = found.places.iter();
-        let places = places
-            .map(|(arg, part)| format!("argument {arg} from byte {} to {}", part.start, part.end));
-        let places = places.collect::<Vec<_>>().join(", ");
-        let pid = found.pid.map_or("command".into(), |pid| pid.to_string());
-        let comm = &found.comm;
-        out.push_str(&format!("{pid:>8}  {at:>12}  {comm:<16} {places}\n"));
     }
-    let name = escape::command([file.as_os_str().as_encoded_bytes()]);
-    match found.len() {
-        0 => out.push_str("no secrets found in the command lines\n"),
-        n => {
-            let (s, hold) = if n == 1 { ("", "holds") } else { ("s", "hold") };
+
+    fn listing(&self, file: &Path) -> String {
+        let mut out = String::new();
+        for found in &self.command_lines {
+            let at = found.time.map_or("at the start".into(), units::time);
+            let places = found.places.iter();
+            let places = places.map(|(arg, part)| {
+                format!("argument {arg} from byte {} to {}", part.start, part.end)
+            });
+            let places = places.collect::<Vec<_>>().join(", ");
+            let pid = found.pid.map_or("command".into(), |pid| pid.to_string());
+            let comm = &found.comm;
+            out.push_str(&format!("{pid:>8}  {at:>12}  {comm:<16} {places}\n"));
+        }
+        for found in &self.texts {
+            let at = found.time.map_or(String::new(), units::time);
+            let places = found.places.iter();
+            let places = places.map(|part| format!("from byte {} to {}", part.start, part.end));
+            let places = places.collect::<Vec<_>>().join(", ");
+            let field = found.field.as_deref().unwrap_or_default();
+            let (of, number) = (found.of, found.number);
             out.push_str(&format!(
-                "{n} command line{s} {hold} secrets; to mask them: {TR} redact {name} -o {name}\n"
+                "{of:>8}  {at:>12}  {field:<16} text {number} {places}\n"
             ));
         }
+        let name = escape::command([file.as_os_str().as_encoded_bytes()]);
+        let lines = units::plural(
+            self.command_lines.len() as u64,
+            "command line",
+            "command lines",
+        );
+        let texts = units::plural(self.texts.len() as u64, "other text", "other texts");
+        let (what, count) = match (self.command_lines.len(), self.texts.len()) {
+            (0, 0) => return out + "no secrets found\n",
+            (count, 0) => (lines, count),
+            (0, count) => (texts, count),
+            (some, more) => (format!("{lines} and {texts}"), some + more),
+        };
+        let hold = if count == 1 { "holds" } else { "hold" };
+        out + &format!("{what} {hold} secrets; to mask them: {TR} redact {name} -o {name}\n")
     }
-    out
+}
+
+/// Lists the places. The secrets themselves are never printed.
+pub fn run(file: &Path, as_json: bool) -> Done {
+    let trace = open::warned(file)?;
+    let mut finder = Finder::new(Redactor::new(true, Vec::new()), trace.meta().start);
+    let read = finder.read(&trace);
+    read.map_err(|error| open::unreadable(file, &error))?;
+    Ok(if as_json {
+        open::print_json(&finder.document())
+    } else {
+        open::print_text(&finder.listing(file))
+    })
 }

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
+use tr_format::mask::Masked;
 use tr_format::reader::{Trace, Unknown};
 use tr_format::stack::{Module, Place};
 use tr_format::Error;
@@ -15,8 +16,9 @@ use tr_record::symbols::{self, Limit, Request};
 use tr_redact::Redactor;
 use tr_report::{escape, units};
 
+use crate::copy::{self, Copying};
 use crate::errors::{self, Done};
-use crate::{args, copy, open, output};
+use crate::{args, open, output};
 use tr_report::called::TR;
 
 /// The most frames without functions that are searched, and the most paths.
@@ -130,16 +132,16 @@ fn write(
     mut redactor: Redactor,
     files: (&Path, &Path, output::Force),
 ) -> Result<(), Error> {
-    let events = events.into_iter().map(|mut kind| {
-        redactor.event(&mut kind);
-        let time = end;
-        LifeEvent {
+    let events = events.into_iter().map(|kind| {
+        let event = LifeEvent {
             cpu: None,
-            time,
+            time: end,
             kind,
-        }
+        };
+        Masked::new(event, &mut redactor)
     });
-    copy::whole((trace, trace.meta()), files, |_| (), events).map(drop)
+    let events = events.collect::<Result<Vec<_>, Error>>()?;
+    copy::whole(trace, files, Copying::AsTheyAre, events).map(drop)
 }
 
 /// The frames of a trace that have no functions yet.

@@ -2,6 +2,7 @@
 
 use super::*;
 use tr_format::event::{Clock, Ktime, LifeEvent};
+use tr_format::mask::Masked;
 use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, Summary};
 use tr_format::source::Source;
 use tr_format::writer::Writer;
@@ -45,14 +46,16 @@ fn trace(readings: &[(u64, u64)]) -> Trace {
         recorder: None,
         hardware: None,
     };
-    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    let mut writer = Writer::new(Vec::new(), &Masked::trusted(meta.clone())).unwrap();
     for (time, boot) in readings {
         let event = LifeEvent {
             time: Ktime(*time),
             cpu: None,
             kind: LifeKind::Clock(clock(*boot)),
         };
-        writer.life(Stream::Recorder, event).unwrap();
+        writer
+            .life(Stream::Recorder, Masked::trusted(event))
+            .unwrap();
     }
     let summary = Summary {
         end: Ktime(last),

@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test uses its part
 
 use tr_format::event::{LifeEvent, Stream};
+use tr_format::mask::Masked;
 use tr_format::reader::Trace;
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
@@ -12,7 +13,7 @@ pub fn later(file: &[u8]) -> Vec<u8> {
     let trace = Trace::open(Source::bytes(file.to_vec())).unwrap();
     let mut meta = trace.meta().clone();
     meta.start_clock.real += 1_000_000_000;
-    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    let mut writer = Writer::new(Vec::new(), &Masked::trusted(meta.clone())).unwrap();
     copy(&trace, &mut writer, |_, event| vec![event]);
     writer.finish(trace.summary().unwrap()).unwrap().0
 }
@@ -34,7 +35,7 @@ pub fn copy(
             trace.read_life(frame, &mut events).unwrap();
             for event in events.drain(..) {
                 for event in change(frame.stream, event) {
-                    writer.life(frame.stream, event).unwrap();
+                    writer.life(frame.stream, Masked::trusted(event)).unwrap();
                 }
             }
         }

@@ -87,11 +87,15 @@ fn ci() -> Result<(), Failed> {
     let mut tr = crate::support::recording(&trace, &[], &["true"]);
     tr.env("GITHUB_RUN_ID", "77001")
         .env("CI_JOB_ID", "")
+        .env(
+            "CI_JOB_URL",
+            "https://gitlab-ci-token:hunter2@host/g/-/jobs/1",
+        )
         .env("DEPLOY_TOKEN", "hunter2");
     tr.output()?;
     let info = info(&trace)?.to_string();
     ensure(
-        info.contains("77001") && !info.contains("CI_JOB_ID"),
+        info.contains("77001") && !info.contains("CI_JOB_ID") && info.contains("token:***@host"),
         || info.clone(),
     )?;
     ensure(!all(&trace)?.contains("hunter2"), || {

@@ -1,5 +1,6 @@
 //! One description of a kind's stored fields serves both directions. [`Codec`] has the steps of
-//! such descriptions; `block/life/` has what carries values into columns and out of them.
+//! such descriptions; `block/life/` has what carries values into columns and out of them, and what
+//! passes the texts to a mask.
 //!
 //! A step takes the value to write, and leaves the value that was read. Most steps compute the
 //! stored form of the value, pass it on, and compute the value of the stored form: in the
@@ -167,7 +168,6 @@ impl Known {
     pub fn new(time: u64) -> Known {
         Known {
             time,
-            last: vec![0; COLUMNS],
             ..Known::default()
         }
     }
@@ -175,6 +175,9 @@ impl Known {
     /// The last number of a column.
     #[allow(clippy::indexing_slicing)] // It has a place for every `Col`.
     pub fn last(&mut self, col: Col) -> &mut u32 {
+        if self.last.is_empty() {
+            self.last = vec![0; COLUMNS];
+        }
         &mut self.last[col as usize]
     }
 
@@ -196,6 +199,10 @@ pub trait Bytes: Sized {
     fn bytes(&self) -> &[u8];
     /// From others.
     fn copy(bytes: &[u8]) -> Self;
+    /// From those of a text of any length.
+    fn fitted(text: &[u8]) -> Self {
+        Self::copy(text)
+    }
     /// From shared ones.
     fn of(shared: &Arc<[u8]>) -> Self {
         Self::copy(shared)
@@ -237,6 +244,10 @@ impl Bytes for Comm {
         both.for_each(|(to, from)| *to = *from);
         comm
     }
+
+    fn fitted(text: &[u8]) -> Comm {
+        Comm::new(text)
+    }
 }
 
 /// One direction.
@@ -253,6 +264,10 @@ pub trait Codec: Sized {
     /// A length, and so many bytes; `most` are written and read. The value is empty before it is
     /// read.
     fn bytes<T: Bytes>(&mut self, cols: (Col, Col), most: usize, value: &mut T) -> Step;
+    /// Bytes that are no text: no mask sees them.
+    fn opaque<T: Bytes>(&mut self, cols: (Col, Col), most: usize, value: &mut T) -> Step {
+        self.bytes(cols, most, value)
+    }
     /// A text that is stored once.
     fn text<T: Bytes>(&mut self, of: Text, value: &mut T) -> Step;
 
@@ -452,7 +467,7 @@ pub trait Codec: Sized {
             Address::V6(ip) => (ip.octets().into(), 0),
             Address::Masked(number) => (Box::default(), number),
         };
-        self.bytes(cols, limits::NAME, &mut ip)?;
+        self.opaque(cols, limits::NAME, &mut ip)?;
         if ip.is_empty() {
             self.int(cols.0, &mut number)?;
         }

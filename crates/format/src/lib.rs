@@ -26,6 +26,7 @@ pub mod frame;
 mod ids;
 mod index;
 pub mod limits;
+pub mod mask;
 pub mod meta;
 pub mod network;
 pub mod outline;

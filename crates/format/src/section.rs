@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::error::within;
 use crate::event::Stream;
 use crate::limits;
+use crate::mask::{Mask, Masked, Texts};
 use crate::meta::{Metadata, Summary};
 use crate::tally::Events;
 use crate::varint::{put, Cursor};
@@ -24,18 +25,36 @@ type Config = Configuration<LittleEndian, Varint, Limit<MEMORY>>;
 const CONFIG: Config = bincode::config::standard().with_limit::<MEMORY>();
 
 /// Both directions of a field list.
+///
+/// A mask goes over the same list: a field can be stored only if its type passes its texts to a
+/// [`Mask`].
 pub trait Fields {
     /// Handles one field: writes it, or reads it when its tag comes.
-    fn field<T: Serialize + DeserializeOwned>(&mut self, tag: u64, value: &mut T) -> Step;
+    fn field<T: Field>(&mut self, of: Tag, value: &mut T) -> Step;
 
     /// As [`Fields::field`], for a value that few traces have. `None` is not stored.
-    fn rare<T>(&mut self, tag: u64, value: &mut Option<T>) -> Step
-    where
-        T: Serialize + DeserializeOwned,
-    {
-        self.field(tag, value)
+    fn rare<T: Field>(&mut self, of: Tag, value: &mut Option<T>) -> Step {
+        self.field(of, value)
+    }
+
+    /// As [`Fields::field`], for a command and its arguments, which are masked as one command line.
+    fn command(&mut self, of: Tag, value: &mut Vec<Vec<u8>>) -> Step {
+        self.field(of, value)
+    }
+
+    /// As [`Fields::rare`], for numbers below 256: bytes that are no text.
+    fn numbers(&mut self, of: Tag, value: &mut Option<Vec<u8>>) -> Step {
+        self.rare(of, value)
     }
 }
+
+/// The number of a field, and its name for people.
+pub type Tag = (u64, &'static str);
+
+/// A value that can be stored.
+pub trait Field: Serialize + DeserializeOwned + Texts {}
+
+impl<T: Serialize + DeserializeOwned + Texts> Field for T {}
 
 pub type Step = Result<(), Fault>;
 
@@ -52,31 +71,31 @@ impl Section for Metadata {
     const BODY: &'static str = "the metadata's length";
 
     fn fields(&mut self, fields: &mut impl Fields) -> Step {
-        fields.field(1, &mut self.tool_version)?;
-        fields.field(2, &mut self.host)?;
-        fields.field(3, &mut self.kernel)?;
-        fields.field(4, &mut self.machine)?;
-        fields.field(5, &mut self.cpus)?;
-        fields.field(6, &mut self.page_size)?;
-        fields.field(7, &mut self.start)?;
-        fields.field(8, &mut self.start_clock)?;
-        fields.field(9, &mut self.scope)?;
-        fields.field(10, &mut self.command)?;
-        fields.field(11, &mut self.root)?;
-        fields.field(12, &mut self.cwd)?;
-        fields.field(13, &mut self.states)?;
-        fields.field(14, &mut self.options.argv_limit)?;
-        fields.field(15, &mut self.options.cpus)?;
-        fields.field(16, &mut self.options.buffer)?;
-        fields.field(17, &mut self.options.irq_known)?;
-        fields.field(18, &mut self.missing)?;
-        fields.field(19, &mut self.ci)?;
-        fields.rare(20, &mut self.not_traced)?;
-        fields.rare(21, &mut self.origin)?;
-        fields.rare(22, &mut self.extras)?;
-        fields.rare(23, &mut self.recorder)?;
-        fields.rare(24, &mut self.hardware)?;
-        fields.rare(25, &mut self.options.allowed)
+        fields.field((1, "tool_version"), &mut self.tool_version)?;
+        fields.field((2, "host"), &mut self.host)?;
+        fields.field((3, "kernel"), &mut self.kernel)?;
+        fields.field((4, "machine"), &mut self.machine)?;
+        fields.field((5, "cpus"), &mut self.cpus)?;
+        fields.field((6, "page_size"), &mut self.page_size)?;
+        fields.field((7, "start"), &mut self.start)?;
+        fields.field((8, "start_clock"), &mut self.start_clock)?;
+        fields.field((9, "scope"), &mut self.scope)?;
+        fields.command((10, "command"), &mut self.command)?;
+        fields.field((11, "root"), &mut self.root)?;
+        fields.field((12, "cwd"), &mut self.cwd)?;
+        fields.field((13, "states"), &mut self.states)?;
+        fields.field((14, "argv_limit"), &mut self.options.argv_limit)?;
+        fields.field((15, "cpus"), &mut self.options.cpus)?;
+        fields.field((16, "buffer"), &mut self.options.buffer)?;
+        fields.field((17, "irq_known"), &mut self.options.irq_known)?;
+        fields.field((18, "missing"), &mut self.missing)?;
+        fields.field((19, "ci"), &mut self.ci)?;
+        fields.rare((20, "not_traced"), &mut self.not_traced)?;
+        fields.rare((21, "origin"), &mut self.origin)?;
+        fields.numbers((22, "extras"), &mut self.extras)?;
+        fields.rare((23, "recorder"), &mut self.recorder)?;
+        fields.rare((24, "hardware"), &mut self.hardware)?;
+        fields.rare((25, "allowed"), &mut self.options.allowed)
     }
 }
 
@@ -84,32 +103,32 @@ impl Section for Summary {
     const BODY: &'static str = "the summary's length";
 
     fn fields(&mut self, fields: &mut impl Fields) -> Step {
-        fields.field(1, &mut self.end)?;
-        fields.field(2, &mut self.end_clock)?;
-        fields.field(3, &mut self.status)?;
-        fields.field(4, &mut self.reason)?;
-        fields.field(5, &mut self.cost.recorder_ns)?;
-        fields.field(6, &mut self.cost.bpf_ns)?;
-        fields.field(7, &mut self.cost.setup_ns)?;
+        fields.field((1, "end"), &mut self.end)?;
+        fields.field((2, "end_clock"), &mut self.end_clock)?;
+        fields.field((3, "status"), &mut self.status)?;
+        fields.field((4, "reason"), &mut self.reason)?;
+        fields.field((5, "recorder_ns"), &mut self.cost.recorder_ns)?;
+        fields.field((6, "bpf_ns"), &mut self.cost.bpf_ns)?;
+        fields.field((7, "setup_ns"), &mut self.cost.setup_ns)?;
         // As `Events::by_kind`; empty without a tally.
         let events = self.tally.iter().flat_map(|tally| tally.events.by_kind());
         let mut events: Vec<u64> = events.map(|(_, count)| count).collect();
         let mut tally = self.tally.take().unwrap_or_default();
         let lost = tally.lost.iter();
         let mut lost: Vec<(u32, u64)> = lost.map(|(of, count)| (of.stored(), *count)).collect();
-        fields.field(8, &mut events)?;
-        fields.field(9, &mut tally.frames)?;
-        fields.field(10, &mut tally.largest_inversion)?;
-        fields.field(11, &mut tally.commit_delay)?;
-        fields.field(12, &mut lost)?;
-        fields.field(13, &mut tally.suspends)?;
+        fields.field((8, "events"), &mut events)?;
+        fields.field((9, "frames"), &mut tally.frames)?;
+        fields.field((10, "largest_inversion"), &mut tally.largest_inversion)?;
+        fields.field((11, "commit_delay"), &mut tally.commit_delay)?;
+        fields.field((12, "lost"), &mut lost)?;
+        fields.field((13, "suspends"), &mut tally.suspends)?;
         tally.events = Events::of(&events);
         let lost = lost.into_iter();
         let lost = lost.filter_map(|(of, count)| Some((Stream::of_stored(of.into())?, count)));
         tally.lost = lost.collect();
         self.tally = Some(tally).filter(|_| !events.is_empty());
-        fields.rare(14, &mut self.usage)?;
-        fields.rare(15, &mut self.machine)
+        fields.rare((14, "usage"), &mut self.usage)?;
+        fields.rare((15, "machine"), &mut self.machine)
     }
 }
 
@@ -117,9 +136,9 @@ impl Section for CutOff {
     const BODY: &'static str = "the cut's length";
 
     fn fields(&mut self, fields: &mut impl Fields) -> Step {
-        fields.field(1, &mut self.frame)?;
-        fields.field(2, &mut self.offset)?;
-        fields.field(3, &mut self.why)
+        fields.field((1, "frame"), &mut self.frame)?;
+        fields.field((2, "offset"), &mut self.offset)?;
+        fields.field((3, "why"), &mut self.why)
     }
 }
 
@@ -138,7 +157,7 @@ pub struct CutOff {
 struct Put(Vec<u8>);
 
 impl Fields for Put {
-    fn field<T: Serialize + DeserializeOwned>(&mut self, tag: u64, value: &mut T) -> Step {
+    fn field<T: Field>(&mut self, (tag, _): Tag, value: &mut T) -> Step {
         let bytes = bincode::serde::encode_to_vec(&*value, CONFIG)
             .map_err(|_| Fault::Content("a field cannot be written"))?;
         put(&mut self.0, tag);
@@ -147,14 +166,11 @@ impl Fields for Put {
         Ok(())
     }
 
-    fn rare<T>(&mut self, tag: u64, value: &mut Option<T>) -> Step
-    where
-        T: Serialize + DeserializeOwned,
-    {
+    fn rare<T: Field>(&mut self, of: Tag, value: &mut Option<T>) -> Step {
         if value.is_none() {
             return Ok(());
         }
-        self.field(tag, value)
+        self.field(of, value)
     }
 }
 
@@ -184,7 +200,7 @@ impl<'a> Take<'a> {
 }
 
 impl Fields for Take<'_> {
-    fn field<T: Serialize + DeserializeOwned>(&mut self, tag: u64, value: &mut T) -> Step {
+    fn field<T: Field>(&mut self, (tag, _): Tag, value: &mut T) -> Step {
         let Some(at) = self.0.iter().position(|(known, _)| *known == tag) else {
             return Ok(());
         };
@@ -199,8 +215,34 @@ impl Fields for Take<'_> {
     }
 }
 
+/// Passes each text to the mask.
+struct Pass<'a, M>(&'a mut M);
+
+impl<M: Mask> Fields for Pass<'_, M> {
+    fn field<T: Field>(&mut self, (_, name): Tag, value: &mut T) -> Step {
+        self.0.field(name);
+        value.pass(self.0)
+    }
+
+    fn command(&mut self, (_, name): Tag, value: &mut Vec<Vec<u8>>) -> Step {
+        self.0.field(name);
+        self.0.command(value);
+        Ok(())
+    }
+
+    fn numbers(&mut self, _: Tag, _: &mut Option<Vec<u8>>) -> Step {
+        Ok(())
+    }
+}
+
+/// Passes each text of a section to the mask.
+pub fn pass<T: Section>(value: &mut T, mask: &mut impl Mask) -> Step {
+    value.fields(&mut Pass(mask))
+}
+
 /// Writes a body.
-pub fn put_section<T: Section>(mut value: T) -> Result<Vec<u8>, Fault> {
+pub fn put_section<T: Section>(value: Masked<T>) -> Result<Vec<u8>, Fault> {
+    let mut value = value.into_inner();
     let mut out = Put(Vec::new());
     value.fields(&mut out)?;
     within(T::BODY, out.0.len() as u64, limits::SECTION_BODY)?;

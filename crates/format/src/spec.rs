@@ -2,6 +2,7 @@
 
 use crate::counters::Counter;
 use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid, KINDS};
+use crate::mask::Masked;
 use crate::meta::Metadata;
 use crate::reader::{End, Trace};
 use crate::sched::SchedBlock;
@@ -54,7 +55,7 @@ fn the_example_is_what_is_written_and_read() {
         ..Metadata::default()
     };
     let mut out = Vec::new();
-    let mut writer = Writer::new(&mut out, &meta).unwrap();
+    let mut writer = Writer::new(&mut out, &Masked::trusted(meta.clone())).unwrap();
     for event in events() {
         writer.sched(CpuId(0), event).unwrap();
     }

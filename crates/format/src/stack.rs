@@ -181,7 +181,7 @@ fn depth<C: Codec>(c: &mut C, col: Col, len: usize, most: usize) -> Result<usize
 impl Stored for Module {
     fn fields<C: Codec>(&mut self, c: &mut C, _: Ktime) -> Step {
         c.step(Col::Module, Col::Module, &mut self.number)?;
-        c.bytes(
+        c.opaque(
             (Col::Module, Col::ModuleBytes),
             BUILD_ID,
             &mut self.build_id,

@@ -8,6 +8,7 @@ use crate::block::life;
 use crate::event::{CpuId, LifeEvent, LifeKind, SchedEvent, Stream};
 use crate::frame::{self, address, kind, Header};
 use crate::index::{Index, Row};
+use crate::mask::{Masked, NoText};
 use crate::meta::{Metadata, Summary};
 use crate::sched::Open;
 use crate::tally::Counting;
@@ -114,7 +115,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// If writing fails, or the metadata exceeds a limit.
-    pub fn new(out: W, meta: &Metadata) -> Result<Writer<W>, Error> {
+    pub fn new(out: W, meta: &Masked<Metadata>) -> Result<Writer<W>, Error> {
         let body =
             section::put_section(meta.clone()).map_err(|fault| fault.at(0, frame::FILE_HEADER))?;
         let mut packer = Packer::new()?;
@@ -187,7 +188,8 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// If writing fails, or `stream` is a CPU's.
-    pub fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), Error> {
+    pub fn life(&mut self, stream: Stream, event: Masked<LifeEvent>) -> Result<(), Error> {
+        let event = event.into_inner();
         let open = match stream {
             Stream::Lifecycle => &mut self.lifecycle,
             Stream::Recorder => &mut self.recorder,
@@ -298,10 +300,11 @@ impl<W: Write> Writer<W> {
         let counting = std::mem::replace(&mut self.counting, none);
         let events = self.out.written.by_kind;
         let tally = counting.finish(events, summary.end, summary.end_clock);
-        let body = section::put_section(Summary {
+        let stored = Summary {
             tally: Some(tally),
             ..summary.clone()
-        });
+        };
+        let body = section::put_section(Masked::new(stored, &mut NoText)?);
         self.put_last(kind::SUMMARY, summary.end.0, body)?;
         self.close()
     }
@@ -311,14 +314,20 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// If writing fails.
-    pub fn finish_cut(mut self, frame: u64, offset: u64, why: &str) -> Result<(W, Written), Error> {
+    pub fn finish_cut(
+        mut self,
+        frame: u64,
+        offset: u64,
+        why: Masked<String>,
+    ) -> Result<(W, Written), Error> {
         self.flush()?;
         let cut = section::CutOff {
             frame,
             offset,
-            why: why.to_owned(),
+            why: why.into_inner(),
         };
-        self.put_last(kind::CUT, 0, section::put_section(cut))?;
+        let body = section::put_section(Masked::trusted(cut));
+        self.put_last(kind::CUT, 0, body)?;
         self.close()
     }
 

@@ -12,6 +12,7 @@ use std::io::Write as _;
 
 use common::*;
 use tr_format::event::*;
+use tr_format::mask::Masked;
 use tr_format::reader::{End, Trace};
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
@@ -178,9 +179,11 @@ fn a_long_argv_is_kept_and_an_endless_one_is_cut() {
             kind,
         }
     };
-    let mut writer = Writer::new(Vec::new(), &meta()).unwrap();
+    let mut writer = Writer::new(Vec::new(), &Masked::trusted(meta())).unwrap();
     for len in [2 << 20, 9 << 20, 2 << 20] {
-        writer.life(Stream::Lifecycle, exec(len)).unwrap();
+        writer
+            .life(Stream::Lifecycle, Masked::trusted(exec(len)))
+            .unwrap();
     }
     let (bytes, _) = writer.finish(&summary()).unwrap();
     let trace = Trace::open(Source::bytes(bytes)).unwrap();
@@ -223,10 +226,12 @@ fn functions_of_thousands_of_frames_are_one_block() {
             .into(),
         }),
     };
-    let mut writer = Writer::new(Vec::new(), &meta()).unwrap();
+    let mut writer = Writer::new(Vec::new(), &Masked::trusted(meta())).unwrap();
     let frames = 1..6000;
     for frame in frames.clone() {
-        writer.life(Stream::Lifecycle, event(frame)).unwrap();
+        writer
+            .life(Stream::Lifecycle, Masked::trusted(event(frame)))
+            .unwrap();
     }
     let (bytes, _) = writer.finish(&summary()).unwrap();
     let trace = Trace::open(Source::bytes(bytes)).unwrap();

@@ -4,7 +4,6 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use tr_format::event::{CpuId, Tgid};
 use tr_format::meta::{Metadata, Options, StateName};
-use tr_redact::Redactor;
 
 use crate::config::{Config, Follow};
 use crate::host;
@@ -14,7 +13,6 @@ use crate::source::Started;
 /// [`host::hardware`]; `child` is COMMAND's process before its release.
 pub fn begin(
     config: &Config,
-    redactor: &mut Redactor,
     (cpus, hardware): (Vec<CpuId>, Vec<(String, String)>),
     child: Option<u32>,
 ) -> Metadata {
@@ -22,7 +20,7 @@ pub fn begin(
     let command = config.command.iter().map(|arg| arg.as_bytes().to_vec());
     let command: Vec<_> = command.collect();
     let cwd = std::env::current_dir().unwrap_or_default();
-    let mut meta = Metadata {
+    Metadata {
         tool_version: config.version.clone(),
         host,
         kernel,
@@ -35,14 +33,12 @@ pub fn begin(
         page_size: host::page_size(),
         start: host::now(),
         start_clock: host::clock(),
-        command: redactor.command(&command),
+        command,
         cwd: cwd.into_os_string().into_vec(),
         ci: host::ci(),
         hardware: Some(hardware),
         ..Metadata::default()
-    };
-    redactor.name(&mut meta.cwd);
-    meta
+    }
 }
 
 /// The CPUs that the processes which are followed from the start may use, if those are not all.

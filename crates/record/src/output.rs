@@ -12,6 +12,7 @@ use tr_format::container::Container;
 use tr_format::event::{
     CgroupId, CgroupPath, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream,
 };
+use tr_format::mask::Masked;
 use tr_format::meta::{Metadata, Summary};
 use tr_format::writer::{Writer, Written};
 use tr_output::{cgroups, Destination};
@@ -133,7 +134,7 @@ impl Output {
     pub fn start(
         destination: Destination,
         meta: &Metadata,
-        redactor: Redactor,
+        mut redactor: Redactor,
         connections: Connections,
         watching: Option<Watching>,
     ) -> Result<Output, tr_format::Error> {
@@ -143,7 +144,7 @@ impl Output {
         let watch = queue.watch();
         let start = meta.start;
         let has_stacks = meta.has_stacks();
-        let mut writer = Writer::new(queue, meta)?;
+        let mut writer = Writer::new(queue, &Masked::new(meta.clone(), &mut redactor)?)?;
         writer.flush()?;
         watch.drained((!name.is_file()).then_some(NO_READER))?;
         name.publish()?;
@@ -321,8 +322,7 @@ impl State {
                 Message::Finish(summary) => {
                     self.quotas(summary.end, true)?;
                     if let Some(missing) = self.marks.count.missing() {
-                        let degraded = recorder(summary.end, degraded(missing));
-                        self.writer.life(Stream::Recorder, degraded)?;
+                        self.write(Stream::Recorder, recorder(summary.end, degraded(missing)))?;
                     }
                     return Ok(Some(summary));
                 }
@@ -345,7 +345,7 @@ impl State {
         let killed = std::mem::take(&mut self.killed);
         if batch.flush || killed {
             let progress = recorder(batch.drained_until, LifeKind::Watermark);
-            self.writer.life(Stream::Recorder, progress)?;
+            self.write(Stream::Recorder, progress)?;
             self.writer.flush()?;
             let bytes = self.writer.written().bytes;
             self.so_far.store(bytes, Ordering::Relaxed);
@@ -354,8 +354,8 @@ impl State {
     }
 
     fn marks(&mut self, batch: &Lines) -> Result<(), tr_format::Error> {
-        for mut event in self.marks.events(batch.time, &batch.lines) {
-            self.redactor.event(&mut event.kind);
+        for event in self.marks.events(batch.time, &batch.lines) {
+            let event = Masked::new(event, &mut self.redactor)?;
             self.writer.life(Stream::Recorder, event)?;
         }
         self.marks.count.unread += batch.unread;
@@ -380,7 +380,7 @@ impl State {
         if !self.connections.take(&mut event.kind) {
             return Ok(());
         }
-        self.redactor.event(&mut event.kind);
+        let event = Masked::new(event, &mut self.redactor)?;
         match &event.kind {
             LifeKind::Fork(fork) if fork.tid.0 == fork.tgid.0 => self.tally.processes += 1,
             LifeKind::Snapshot(task) if task.followed && task.tid.0 == task.tgid.0 => {
@@ -391,9 +391,10 @@ impl State {
             _ => {}
         }
         if let Some(path) = self.cgroups.first_seen(&event) {
-            let mut path = recorder(event.time, LifeKind::CgroupPath(path));
-            self.redactor.event(&mut path.kind);
-            self.writer.life(Stream::Recorder, path)?;
+            self.write(
+                Stream::Recorder,
+                recorder(event.time, LifeKind::CgroupPath(path)),
+            )?;
         }
         let time = event.time;
         if let Some(watcher) = &mut self.watcher {
@@ -410,9 +411,14 @@ impl State {
     }
 
     fn container(&mut self, time: Ktime, container: Container) -> Result<(), tr_format::Error> {
-        let mut event = recorder(time, LifeKind::Container(Box::new(container)));
-        self.redactor.event(&mut event.kind);
-        self.writer.life(Stream::Recorder, event)
+        let event = recorder(time, LifeKind::Container(Box::new(container)));
+        self.write(Stream::Recorder, event)
+    }
+
+    /// Writes an event behind the mask.
+    fn write(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error> {
+        let event = Masked::new(event, &mut self.redactor)?;
+        self.writer.life(stream, event)
     }
 
     /// The quotas of containers that have ended; at the recording's end those of all.
@@ -437,11 +443,9 @@ impl Take for State {
     }
 
     fn stack(&mut self, sample: &Stacked) -> Result<(), tr_format::Error> {
-        for mut kind in self.stacks.events(sample) {
-            self.redactor.event(&mut kind);
+        for kind in self.stacks.events(sample) {
             let (time, cpu) = (sample.time, sample.cpu);
-            let event = LifeEvent { time, cpu, kind };
-            self.writer.life(Stream::Lifecycle, event)?;
+            self.write(Stream::Lifecycle, LifeEvent { time, cpu, kind })?;
         }
         Ok(())
     }

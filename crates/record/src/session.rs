@@ -291,14 +291,13 @@ impl Session {
             unmet.push(Missing::new(Extra::Stacks, NO_STACKS));
         }
         started.missing.extend_from_slice(&unmet);
-        let mut redactor = config.redactor.clone();
         let hardware = hardware.ok().and_then(|it| it.join().ok());
         let hardware = hardware.unwrap_or_else(host::hardware);
-        let base = header::begin(config, &mut redactor, (online, hardware), child);
+        let base = header::begin(config, (online, hardware), child);
         let meta = header::metadata(config, &started, base);
         let (time, clock) = (meta.start, meta.start_clock);
         let connections = Connections::new(config.mask_addresses);
-        let watching = config.watching;
+        let (redactor, watching) = (config.redactor.clone(), config.watching);
         let output = Output::start(destination, &meta, redactor, connections, watching)
             .map_err(Error::Format)?;
         started.source.begin(time);

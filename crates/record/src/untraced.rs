@@ -43,15 +43,15 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
         return Err(become_command(&program));
     }
     let prepared = Signals::take(None).and_then(|signals| Ok((command::start(&program)?, signals)));
-    let mut redactor = config.redactor.clone();
     let machine = (host::online_cpus(), host::hardware());
     let child = prepared.as_ref().ok().map(|(child, _)| child.pid());
     let meta = Metadata {
         not_traced: Some(reason.to_string()),
-        ..header::begin(config, &mut redactor, machine, child)
+        ..header::begin(config, machine, child)
     };
     // Before COMMAND runs: a kill of ours leaves this trace cut short, and no older one.
     let output = destination.and_then(|destination| {
+        let redactor = config.redactor.clone();
         Output::start(destination, &meta, redactor, Connections::default(), None)
             .map_err(Error::Format)
     });

@@ -4,11 +4,12 @@ use std::sync::LazyLock;
 
 use regex::bytes::Regex;
 
+use crate::looks;
 use crate::rules::compiled;
 
 /// A word with one of these, in upper or lower case, may hold such a token, or a private key.
 #[rustfmt::skip]
-pub const HINTS: [&str; 137] = [
+pub const HINTS: [&str; 182] = [
     "-us1", "-us2", ":aa", "eaaa", "rtmp://", "rtmps://", "whsec_", "swmtkn-", "fm1", "fm2_", "fo1_", "ops_ey", "a3-", "tk_", "webhook.office", "outlook.office",
     "hooks.zapier", "sqp_", "squ_", "sqa_", "ctp_", "cfpat-", "dp.st.", "dp.ct.", "dp.sa.", "nrrl-", "phc_", "phx_",
     "ltai", "r8_", "xai-", "nvapi-", "lsv2_", "pcsk_", "ccipat_", "bkua_", "tfp_", "clojars_", "duffel_",
@@ -22,6 +23,10 @@ pub const HINTS: [&str; 137] = [
     "doo_v1_", "dor_v1_", "glsa_", "glc_", "figd_", "lin_api_", "pmak-", "dapi", "pul-",
     "rubygems_", "nrak-", "nrii-", "tskey-", "sntry", "dp.pt.", "sq0", "gsk_", "atatt3", "akcp",
     "cmvmd", "q~", "sbp_", "nfp_", "pscale_", "rdme_", "ntn_", "pplx-", "atlasv1", "sha256~",
+    "sb_secret_", "cciprj_", "vcp_", "vci_", "vcr_", "vca_", "vck_", "cfut_", "cfat_", "cfk_", "v1.0-", "k.eyj", "tvly-", "tgp_v",
+    "csk-", "rnd_", "asia", "jina_", "e2b_", "rpa_", "atbb", "atctt3", "mlsn.", "access-sandbox-", "access-development-",
+    "access-production-", "pat-na", "pat-eu", "hrku-", "ico-", "aio_", "apify_api_", "napi_", "ddp_", "xsmtpsib-", "aqvn",
+    "absk", "bedrock-api-key-", "dnkey-", "sm_pat_", "sm_aat_", "atta", "kgat_", "hcaik_", "bkaj_",
 ];
 
 /// Prefixes, lengths and alphabets as the services document them, and as scanners of
@@ -103,6 +108,21 @@ static FORMS: LazyLock<Regex> = LazyLock::new(|| {
         r"|\bSK[a-f0-9]{32}\b|\b[a-f0-9]{32}-us[0-9]{1,2}\b|\bkey-[a-f0-9]{32}\b",
         r"|\b[0-9]{8,10}:[A-Za-z0-9_-]{35}\b|\bEAAA[A-Za-z0-9_-]{50,}",
         r"|\b[A-Za-z0-9_-]{24,28}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}\b|\bs\.[A-Za-z0-9]{24}\b",
+        r"|\bre_[A-Za-z0-9]{8}_[A-Za-z0-9]{24}\b|\bsb_secret_[A-Za-z0-9_-]{20,}|\bCCIPRJ_[A-Za-z0-9_]{40,}",
+        r"|\bpat[A-Za-z0-9]{14}\.[a-f0-9]{64}\b|\bsl\.(?:u\.)?[A-Za-z0-9_-]{60,}|\bcio[A-Za-z0-9]{32}\b",
+        r"|\bvc[pirak]_[A-Za-z0-9]{20,}|\bcf(?:ut|at|k)_[A-Za-z0-9_-]{30,}|\bv1\.0-[a-f0-9]{24}-[a-f0-9]{146}",
+        r"|\b[pst]k\.eyJ[A-Za-z0-9_-]{30,}\.[A-Za-z0-9_-]{20,}|\bsecret_[A-Za-z0-9]{43}\b",
+        r"|\btvly-(?:dev-|prod-)?[A-Za-z0-9-]{20,}|\btgp_v[0-9]_[A-Za-z0-9_-]{30,}|\bfw_[A-Za-z0-9]{22,24}\b",
+        r"|\bcsk-[A-Za-z0-9]{40,}|\brnd_[A-Za-z0-9]{28,}|\bjina_[A-Za-z0-9_-]{50,}|\brpa_[A-Za-z0-9]{32,}",
+        r"|\bfc-[a-f0-9]{32}\b|\be2b_[a-f0-9]{40}\b|\bcu_[a-f0-9]{32}\b|\bATBB[A-Za-z0-9]{32}\b|\bATCTT3[A-Za-z0-9_=-]{32,}",
+        r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}:([A-Za-z0-9/+]{40})|\bK00[0-9][A-Za-z0-9/+]{27}\b",
+        r"|\bmlsn\.[a-f0-9]{64}\b|\bxsmtpsib-[a-f0-9]{64}-[A-Za-z0-9]+|\bHRKU-[A-Za-z0-9_-]{40,}",
+        r"|\b(?:access-(?:sandbox|development|production)|pat-(?:na|eu)[0-9])-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}",
+        r"|\bico-[A-Za-z0-9]{32}\b|\baio_[A-Za-z0-9]{28}\b|\bapify_api_[A-Za-z0-9]{30,}|\bnapi_[A-Za-z0-9]{50,}",
+        r"|\bddp_[A-Za-z0-9]{36}\b|\bAQVN[A-Za-z0-9_-]{35,}|\bABSK[A-Za-z0-9+/]{100,}=*|\bbedrock-api-key-[A-Za-z0-9+/=]{30,}",
+        r"|\bdnkey-[A-Za-z0-9_=-]{26}-[A-Za-z0-9_=-]{52}|\bsm_[ap]+t_[A-Za-z0-9]{16,}|\bATTA[a-f0-9]{60,}",
+        r"|\bKGAT_[a-f0-9]{32}|\bhcaik_[A-Za-z0-9]{50,}|\bbkaj_[a-z0-9]{40}|\bS[ACNOU]A?[A-Z2-7]{55,56}\b",
+        r"|\b[a-f0-9]{24}:[a-f0-9]{64}\b|\b(?:sdk|api)-[a-f0-9]{8}(?:-[a-f0-9]{4}){3}-[a-f0-9]{12}\b",
         r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*)",
     ))
 });
@@ -121,13 +141,58 @@ pub fn may_be_bare(text: &[u8]) -> bool {
     })
 }
 
-/// The tokens in a text; of a webhook's address, its secret part.
+/// The beginnings of tokens that have no mark after them.
+const BEGINNINGS: [&[u8]; 8] = [b"cio", b"SK", b"K00", b"SA", b"SC", b"SN", b"SO", b"SU"];
+
+/// The longest prefix of a token, in bytes.
+const PREFIX: usize = 20;
+
+/// The argument may be a token as a whole: a prefix and a mark, or one of [`BEGINNINGS`], and
+/// letters and digits. Takes bounded time.
+pub fn may_be_token(arg: &[u8]) -> bool {
+    if !(24..=300).contains(&arg.len()) || !arg.first().is_some_and(u8::is_ascii_alphanumeric) {
+        return false;
+    }
+    let prefix = arg.get(..PREFIX).unwrap_or_default();
+    let begins = match prefix.iter().find(|b| !b.is_ascii_alphanumeric()) {
+        Some(mark) => b"_-.:".contains(mark),
+        None => BEGINNINGS.iter().any(|start| arg.starts_with(start)) || arg.get(24) == Some(&b':'),
+    };
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"_.:+/=-".contains(b);
+    begins && arg.iter().all(plain) && arg.iter().filter(|b| b.is_ascii_digit()).count() >= 3
+}
+
+/// The part of a token of a service that is not among the [`FORMS`] which nobody can guess: most
+/// services separate it from a prefix of small letters by `_` or `-`.
+fn is_prefixed_token(arg: &[u8]) -> bool {
+    let mark = |b: &u8| b"_-".contains(b);
+    let Some(at) = arg.iter().rposition(mark) else {
+        return false;
+    };
+    let (prefix, tail) = (arg.get(..at), arg.get(at + 1..));
+    let small = |b: &u8| b.is_ascii_lowercase() || b.is_ascii_digit() || mark(b);
+    let prefix = prefix
+        .is_some_and(|prefix| (2..=PREFIX).contains(&prefix.len()) && prefix.iter().all(small));
+    prefix && tail.is_some_and(looks::is_random)
+}
+
+/// The tokens in a text; of a webhook's address, the secret part.
 pub fn find(text: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
     let secret = |found: regex::bytes::Captures<'_>| {
         let groups = found.iter().skip(1).flatten().next();
-        groups.or_else(|| found.get(0)).map(|m| m.range())
+        let part = groups.or_else(|| found.get(0))?;
+        // `sk-learn-model-2024`.
+        let keyed = matches!(part.as_bytes(), [b's' | b'r', b'k', b'-' | b'_', ..]);
+        (!keyed || has_long_part(part.as_bytes())).then(|| part.range())
     };
-    FORMS.captures_iter(text).filter_map(secret)
+    let known = FORMS.captures_iter(text).filter_map(secret);
+    known.chain(is_prefixed_token(text).then_some(0..text.len()))
+}
+
+/// A part between marks is too long for a word, and has digits.
+fn has_long_part(token: &[u8]) -> bool {
+    let mut parts = token.split(|b| b"_-".contains(b));
+    parts.any(|part| part.len() >= 16 && part.iter().any(u8::is_ascii_digit))
 }
 
 #[cfg(test)]

@@ -17,7 +17,8 @@ mod words;
 use std::ops::Range;
 
 use regex::bytes::Regex;
-use tr_format::event::{Argv, Comm, LifeKind};
+use tr_format::event::Argv;
+use tr_format::mask::Mask;
 
 use rules::Rules;
 use words::Word;
@@ -61,7 +62,7 @@ impl Redactor {
 
     /// The masked argument vector. Its full length shrinks with the masks, so that only a
     /// cut argv counts as cut.
-    pub fn argv(&mut self, argv: Argv) -> Argv {
+    pub fn masked_argv(&mut self, argv: Argv) -> Argv {
         let args: Vec<&[u8]> = argv.args().collect();
         let Some(masks) = self.masks(&argv.bytes, &args, argv.truncated()) else {
             return argv;
@@ -85,75 +86,6 @@ impl Redactor {
             bytes: bytes.into(),
             full_len,
         }
-    }
-
-    /// Masks the secrets of an event: by the rules and the patterns in command lines, marks, files and
-    /// functions, by the patterns alone in names of tasks, programs, cgroups and hosts. A comm is what
-    /// the kernel has left of a name, 15 bytes.
-    pub fn event(&mut self, kind: &mut LifeKind) {
-        match kind {
-            LifeKind::Exec(exec) => {
-                exec.argv = self.argv(std::mem::take(&mut exec.argv));
-                self.comm(&mut exec.comm);
-                self.name(&mut exec.filename);
-            }
-            LifeKind::Snapshot(task) => {
-                task.argv = self.argv(std::mem::take(&mut task.argv));
-                self.comm(&mut task.comm);
-            }
-            LifeKind::Fork(fork) => self.comm(&mut fork.comm),
-            LifeKind::Rename(rename) => self.comm(&mut rename.comm),
-            LifeKind::Outsider(outsider) => self.comm(&mut outsider.comm),
-            LifeKind::CgroupPath(cgroup) => self.name(&mut cgroup.path),
-            LifeKind::DnsQuery(query) => self.name(&mut query.name),
-            LifeKind::Mark(mark) => {
-                self.text(&mut mark.name);
-                self.text(&mut mark.result);
-                self.text(&mut mark.kind);
-                self.text(&mut mark.id);
-            }
-            LifeKind::Module(module) => self.text(&mut module.path),
-            LifeKind::Symbol(symbol) => {
-                for function in &mut symbol.functions {
-                    self.text(&mut function.name);
-                    self.text(&mut function.file);
-                }
-            }
-            LifeKind::Container(container) => {
-                self.text(&mut container.name);
-                self.text(&mut container.image);
-            }
-            LifeKind::SyncFile(file) => self.text(&mut file.name),
-            _ => {}
-        }
-    }
-
-    /// Masks a text as if it were a command line of one word.
-    fn text<T: AsRef<[u8]> + for<'a> From<&'a [u8]>>(&mut self, text: &mut T) {
-        let masked = self.argv(Argv::from_args([text.as_ref()]));
-        *text = T::from(masked.args().next().unwrap_or_default());
-    }
-
-    /// Masks by the patterns alone: a name, a path.
-    pub fn name<T: AsRef<[u8]> + for<'a> From<&'a [u8]>>(&mut self, name: &mut T) {
-        if let Some(masked) = self.without_matches(name.as_ref()) {
-            *name = T::from(&masked);
-        }
-    }
-
-    fn comm(&mut self, comm: &mut Comm) {
-        if let Some(masked) = self.without_matches(comm.bytes()) {
-            *comm = Comm::new(&masked);
-        }
-    }
-
-    /// The name with masks; `None`: nothing in it matches.
-    fn without_matches(&mut self, name: &[u8]) -> Option<Vec<u8>> {
-        let mut masks = Masks::default();
-        self.match_patterns(&[name], &mut masks);
-        let mut bytes = Vec::new();
-        self.masked += masks.sorted()?.copy(0, name, &mut bytes);
-        Some(bytes)
     }
 
     /// The parts of an argument vector that would be masked: argument, bytes in it. In their
@@ -183,8 +115,14 @@ impl Redactor {
         found
     }
 
+    /// [`Redactor::find`], in a text that is no command line.
+    pub fn find_in_text(&self, text: &[u8]) -> Vec<Range<usize>> {
+        let found = self.found(text, &[text], false);
+        found.into_iter().map(|(_, part)| part).collect()
+    }
+
     /// The masked arguments of a command.
-    pub fn command(&mut self, command: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    pub fn masked_command(&mut self, command: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let args: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
         let Some(masks) = self.masks(&args.join(&0), &args, false) else {
             return command.to_vec();
@@ -225,6 +163,25 @@ impl Redactor {
                 masks.extend(&word, parts.map(|it| it.range()));
             }
         }
+    }
+}
+
+/// A command line is masked as a whole, and every other text as if it were a command line of one
+/// word. A comm is what the kernel has left of a name, 15 bytes.
+impl Mask for Redactor {
+    fn text(&mut self, text: &[u8]) -> Option<Vec<u8>> {
+        let masks = self.masks(text, &[text], false)?;
+        let mut bytes = Vec::with_capacity(text.len());
+        self.masked += masks.copy(0, text, &mut bytes);
+        Some(bytes)
+    }
+
+    fn argv(&mut self, argv: &mut Argv) {
+        *argv = self.masked_argv(std::mem::take(argv));
+    }
+
+    fn command(&mut self, command: &mut Vec<Vec<u8>>) {
+        *command = self.masked_command(command);
     }
 }
 

@@ -25,6 +25,55 @@ pub fn is_code(text: &[u8]) -> bool {
         && others * 6 <= text.len()
 }
 
+/// 24 or more letters of both cases and digits that follow each other without order, as in no name:
+/// of random ones, six neighbours in ten differ in kind.
+pub fn is_random(text: &[u8]) -> bool {
+    let kind = |b: &u8| {
+        if b.is_ascii_digit() {
+            0
+        } else if b.is_ascii_uppercase() {
+            1
+        } else {
+            2
+        }
+    };
+    let kinds = || text.iter().map(kind);
+    let count = |of: u8| kinds().filter(|kind| *kind == of).count();
+    let changes = kinds().zip(kinds().skip(1)).filter(|(a, b)| a != b).count();
+    (24..=200).contains(&text.len())
+        && text.iter().all(u8::is_ascii_alphanumeric)
+        && count(0) >= 3
+        && count(1) >= 4
+        && count(2) >= 4
+        && changes * 100 >= text.len() * 48
+}
+
+/// A password as generators and careful people make them: eight or more letters of both cases and
+/// digits, perhaps with marks, and no path, address or list.
+pub fn is_strong(text: &[u8]) -> bool {
+    let has = |is: fn(&u8) -> bool| text.iter().any(is);
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"!@#$%^&*+~".contains(b);
+    (8..=64).contains(&text.len())
+        && text.iter().all(plain)
+        && has(u8::is_ascii_digit)
+        && has(u8::is_ascii_uppercase)
+        && has(u8::is_ascii_lowercase)
+}
+
+/// A strong password whose neighbours mostly differ in kind: `kP93hwZq`, not `Python38Lib`.
+pub fn is_scrambled(text: &[u8]) -> bool {
+    let kind = |b: &u8| {
+        (
+            b.is_ascii_digit(),
+            b.is_ascii_uppercase(),
+            b.is_ascii_lowercase(),
+        )
+    };
+    let kinds = || text.iter().map(kind);
+    let changes = kinds().zip(kinds().skip(1)).filter(|(a, b)| a != b).count();
+    is_strong(text) && changes * 2 > text.len()
+}
+
 /// Base64 of 30 bytes or more: letters of both cases and digits.
 pub fn is_base64(text: &[u8]) -> bool {
     let has = |is: fn(&u8) -> bool| text.iter().filter(|b| is(b)).count() >= 3;
@@ -66,7 +115,7 @@ pub fn is_password(text: &[u8]) -> bool {
         .any(|core| plain.windows(core.len()).any(|part| part == *core));
     let inner = text
         .iter()
-        .all(|b| b.is_ascii_graphic() && !b"/=:.-_,".contains(b));
+        .all(|b| b.is_ascii_graphic() && !b"/=:.-_,()\"'".contains(b));
     let marks = text.iter().any(|b| b"!@#$%^&*".contains(b));
     let digits = text.iter().filter(|b| b.is_ascii_digit()).count();
     core && inner && text.len() < 40 && (marks || digits >= 2)
@@ -82,5 +131,10 @@ mod tests {
         assert!(!is_aws_key(b"0123456789abcdef0123456789abcdef01234567"));
         assert!(is_password(b"S3cr3t!") && is_password(b"P@ssw0rd"));
         assert!(!is_password(b"libsecret-1-dev") && !is_password(b"secrets"));
+        assert!(is_random(b"ky0TcgnfhzEYbNWHv2dBk8zmmp2G"));
+        assert!(!is_random(b"AnArgumentWithManyWords2And3Digits1"));
+        assert!(!is_random(b"0123456789abcdef0123456789abcdef01234567"));
+        assert!(is_scrambled(b"kP93hwZq") && is_scrambled(b"Tr0ub4dor"));
+        assert!(!is_scrambled(b"Python38Lib") && !is_scrambled(b"Exp12Run"));
     }
 }

@@ -67,7 +67,7 @@ const WHICH: [&str; 24] = [
 
 /// A name that ends with one of these words stands for a secret's place or a property of it.
 #[rustfmt::skip]
-const HARMLESS_LAST: [&str; 110] = [
+const HARMLESS_LAST: [&str; 117] = [
     "dropout", "weights", "embedding", "loss", "map", "ids", "level", "per", "hash", "refs",
     "encoding", "bits", "char", "chars", "symbols", "stringize", "paste", "dim", "lookup",
 
@@ -81,12 +81,13 @@ const HARMLESS_LAST: [&str; 110] = [
     "method", "arn", "region", "group", "user", "username", "list", "host", "port", "command",
     "script", "src", "tests", "field", "column", "alias", "encoder", "identity",
     "storage", "driver", "engine", "library", "plugin", "adapter",
+    "hasher", "hashers", "hashing", "rounds", "iterations", "validator", "validators",
 ];
 
 /// An option that begins with one of these words is a switch, or names a secret.
 #[rustfmt::skip]
-const SWITCH: [&str; 33] = [
-    "load", "insecure", "unmask", "full", "only", "try", "connect", "reveal",
+const SWITCH: [&str; 34] = [
+    "load", "stdin", "insecure", "unmask", "full", "only", "try", "connect", "reveal",
     "export", "list", "delete", "edit", "unset",
     "no", "without", "with", "enable", "disable", "ask", "use", "allow", "has", "have", "print",
     "show", "require", "skip", "get", "existing", "store", "generate", "hide", "check",
@@ -154,6 +155,14 @@ pub fn secret(name: &[u8]) -> Sure {
     }
     if name.ends_with(b"npmAuthIdent") {
         return Sure::Strong;
+    }
+    // The key of a storage account in a setting of Hadoop's, whose name ends with the account's host.
+    if name.windows(20).any(|part| part == b"fs.azure.account.key") {
+        return Sure::Strong;
+    }
+    // A file with the key of a TLS certificate. What looks like a key is one (`is_key`).
+    if name.starts_with(b"-") && name.ends_with(b"client-key") {
+        return Sure::No;
     }
     // Of Vault's AppRole. With a hyphen, it is a name in AWS.
     if name.to_ascii_lowercase().ends_with(b"secret_id") {
@@ -332,12 +341,37 @@ pub fn is_harmless(value: &[u8]) -> bool {
             .iter()
             .any(|end| text.ends_with(end) && !text.contains(' '))
         || is_variable(text)
+        || is_algorithm(text)
         || text
             .split_once(':')
             .is_some_and(|(_, rest)| is_variable(rest))
         || is_decimal(text)
         || is_pattern(text)
         || is_placeholder(text)
+}
+
+/// `SHA256`, `argon2id`, `hmac-sha1`: the name of a digest, a key derivation or a signature.
+fn is_algorithm(text: &str) -> bool {
+    const NAMES: [&str; 18] = [
+        "sha", "md5", "hmac", "argon2", "bcrypt", "scrypt", "pbkdf2", "crypt", "aes", "des", "rsa",
+        "ecdsa", "ed25519", "x25519", "blake2", "blake3", "rs256", "hs256",
+    ];
+    let lower = text.to_ascii_lowercase();
+    let plain = lower
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b"-_/".contains(&b));
+    // After the names, digits and short words are left.
+    let mut rest = lower.as_str();
+    let mut named = false;
+    while let Some(name) = NAMES.iter().find(|name| rest.starts_with(**name)) {
+        named = true;
+        rest = rest.get(name.len()..).unwrap_or_default();
+        rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "-_/".contains(c));
+    }
+    named
+        && plain
+        && lower.len() <= 24
+        && matches!(rest, "" | "id" | "i" | "b" | "s" | "gcm" | "cbc" | "ctr")
 }
 
 /// `/src/token`: no Base64, which has letters of both cases.

@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-use crate::names::is_harmless;
+use crate::looks;
+use crate::names::{self, is_harmless, Sure};
 use crate::words::{self, Word};
 
 /// How the words after a program are read.
@@ -40,9 +41,21 @@ enum Place {
         number: usize,
         rest: bool,
         after: Option<u8>,
+        only: Only,
     },
     /// The last word of the command.
     Last,
+}
+
+/// The words at a position that are secrets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Only {
+    /// All of them.
+    All,
+    /// Words that look like a code which a service has made.
+    Code,
+    /// Words after the name of a secret.
+    Named,
 }
 
 /// One line of the table.
@@ -175,10 +188,16 @@ impl Place {
             Some((name, byte)) => (name, byte.bytes().next()),
             None => (text, None),
         };
+        let (name, only) = match (name.strip_suffix('?'), name.strip_suffix('^')) {
+            (Some(name), _) => (name, Only::Code),
+            (_, Some(name)) => (name, Only::Named),
+            _ => (name, Only::All),
+        };
         let position = |number: &str, rest| Place::Position {
             number: number.parse().unwrap_or(1),
             rest,
             after,
+            only,
         };
         match name.strip_prefix('#') {
             Some(number) => match number.strip_suffix('+') {
@@ -254,6 +273,8 @@ struct Active {
     /// Words read since then: at least, and at most. They differ by words that may be values of
     /// options that the table does not know.
     words: (usize, usize),
+    /// The word before was the name of a secret, if the rule asks for that.
+    named: bool,
 }
 
 /// Reads a command line from left to right.
@@ -425,6 +446,7 @@ impl<'a> Options<'a> {
                 path: 0,
                 failed: false,
                 words: (0, 0),
+                named: false,
             };
             let line = self.line;
             let has = |with: &str| {
@@ -498,17 +520,37 @@ impl Active {
                 number,
                 rest,
                 after,
+                only,
             } if counted => {
                 let lowest = self.words.0.max(1);
                 let here = lowest <= *number && *number <= self.words.1;
-                match here || *rest && self.words.1 >= *number {
-                    true => behind(word, *after),
-                    false => Found::No,
+                let fits = match only {
+                    Only::All => true,
+                    Only::Code => looks::is_code(word) || looks::is_strong(word),
+                    Only::Named => self.named,
+                };
+                if fits && (here || *rest && self.words.1 >= *number) {
+                    behind(word, *after)
+                } else {
+                    Found::No
                 }
             }
             Place::Position { .. } | Place::Last => Found::No,
         });
-        Found::first(found)
+        let found = Found::first(found);
+        let asks = |place: &Place| {
+            matches!(
+                place,
+                Place::Position {
+                    only: Only::Named,
+                    ..
+                }
+            )
+        };
+        if self.rule.places.iter().any(asks) {
+            self.named = !word.contains(&b'=') && names::secret(word) > Sure::No;
+        }
+        found
     }
 }
 

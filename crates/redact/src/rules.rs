@@ -5,13 +5,13 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use aho_corasick::AhoCorasick;
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
 use regex::bytes::{Captures, Match, Regex};
 
 use crate::names::{self, is_harmless, Sure};
 use crate::programs::{self, Found, Options};
 use crate::words::{self, Word};
-use crate::{forms, looks, Masks};
+use crate::{forms, looks, Masks, MASK};
 
 /// Nested scripts (`sh -c "ssh host 'sh -c …'"`) are read to this depth. So each rule
 /// reads a byte of the command line at most `DEPTH + 1` times.
@@ -20,12 +20,12 @@ const DEPTH: usize = 4;
 /// No rule applies to a command line without one of these, in upper or lower case, and without a program
 /// of the table. Tests compare it with the rules.
 #[rustfmt::skip]
-const HINTS: [&str; 53] = [
+const HINTS: [&str; 57] = [
     "config:set", "env:set", "&u=", "?u=",
     "pass", "secret", "token", "key", "pw", "cred", "auth", "bearer", "cookie",
     "sig=", "signature", "://", "login", "otp", "identified", "psk", "hmac", "jwt", "pserver",
     "put-parameter", "alias", "http-basic", "sudo -", "cryptsetup", "kinit", "mfa", "_pat=", "_pat\0", "--pat\0", "--pat=", "bundle_", "ident", "pragma", "pin=", "-pin", "jdbc:",
-    "akia", "session", "assword", "connect(", "pdo(", "su -c", "-u\0", "--user\0", "-u ", "--user ", "access_code", "mnemonic", "dsn",
+    "akia", "session", "assword", "connect(", "pdo(", "su -c", "-u\0", "--user\0", "-u ", "--user ", "access_code", "mnemonic", "dsn", "htdigest", "<<<", "| su ", "|su ",
 ];
 
 /// `scheme://user:password@host`: a password as in RFC 3986, or one with characters that
@@ -109,6 +109,7 @@ static READS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
         r"|\bvncpasswd\s+-f|--passwd-on-stdin|\bsmbpasswd\b|\bhtpasswd\s+-\w*i|\bkinit\b|--stdin-name",
         r"|\bsecrets?\s+versions\s+add|\bsecret\s+create|--key-file[= ]-|\bsecret-tool\s+store",
         r"|\bpass\s+insert|--[a-z-]*(?:password|token|secret|key)-(?:from-)?stdin|\bcryptsetup\b",
+        r"|\bkubeseal\s+--raw|\bzfs\s+(?:create|load-key|change-key)|\blpass\s+login|\bkeepassxc-cli|\bhtdigest\b",
         r"|\bwg\s+pubkey|\bgopass\s+insert|\bdocker-credential|\bvault\s+login\s+-$|--pwfile",
     ))
 });
@@ -118,6 +119,14 @@ static PAIR: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
         r#"(?i-u)"?(?:parameter)?(?:name|key)\\?"?\s*[:=]\s*\\?"?([\w.-]+)\\?"?\s*,\s*\\?"?"#,
         r#"(?:parameter)?value\\?"?\s*[:=]\s*\\?"?([^"\\\s,}]+)"#,
+    ))
+});
+
+/// `define('DB_PASSWORD', 'X')`: a call with a name and a value in quotes.
+static ARGUMENTS: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r#"(?-u)\w\s*\(\s*(?:"([\w.-]+)"\s*,\s*"([^"\\]+)"|"#,
+        r#"'([\w.-]+)'\s*,\s*'([^'\\]+)')\s*[,)]"#,
     ))
 });
 
@@ -146,23 +155,33 @@ pub struct Rules {
 impl Rules {
     #[allow(clippy::expect_used)] // of constants
     pub fn new() -> Rules {
-        let search = |words: &[&str]| {
+        let search = |words: &[&str], kind| {
             let mut builder = AhoCorasick::builder();
-            let search = builder.ascii_case_insensitive(true).build(words);
+            let search = builder
+                .kind(Some(kind))
+                .ascii_case_insensitive(true)
+                .build(words);
             search.expect("a list of 200 words is not too large")
         };
         Rules {
-            hints: search(&[&HINTS[..], &forms::HINTS].concat()),
-            forms: search(&forms::HINTS),
+            // Every command line is searched for these: a DFA takes half the time.
+            hints: search(&[&HINTS[..], &forms::HINTS].concat(), AhoCorasickKind::DFA),
+            forms: search(&forms::HINTS, AhoCorasickKind::ContiguousNFA),
         }
     }
 
     /// A rule may apply to this command line.
     pub fn may_apply(&self, line: &[u8], args: &[&[u8]]) -> bool {
+        let pairs = args.iter().zip(args.iter().skip(1));
+        let coded = |(option, value): (&&[u8], &&[u8])| {
+            words::may_take_password(option)
+                && (looks::is_scrambled(value) || looks::is_random(value))
+        };
         self.hints.is_match(line)
+            || pairs.into_iter().any(coded)
             || args
                 .iter()
-                .any(|arg| may_hold(arg) || forms::may_be_discord(arg))
+                .any(|arg| may_hold(arg) || forms::may_be_discord(arg) || forms::may_be_token(arg))
     }
 
     /// Masks the secrets among the arguments; `cut`: the last one may lack its end.
@@ -261,6 +280,9 @@ impl Rules {
         if names && has(b',') {
             search(&PAIR, of_pair);
         }
+        if quotes && has(b',') {
+            search(&ARGUMENTS, of_arguments);
+        }
         if quotes {
             search(&CALL, of_call);
         }
@@ -288,14 +310,15 @@ impl How {
     }
 }
 
-/// A word of the argument names a program of the table.
+/// A word of the argument names a program of the table, or may be a token.
 fn may_hold(arg: &[u8]) -> bool {
     let plain = !arg.iter().any(u8::is_ascii_whitespace);
     if plain {
         return programs::names_program(arg);
     }
     let separates = |b: &u8| b.is_ascii_whitespace() || b"\"'`;|&()".contains(b);
-    arg.split(separates).any(programs::names_program)
+    arg.split(separates)
+        .any(|word| programs::names_program(word) || forms::may_be_token(word))
 }
 
 /// A command line up to a word.
@@ -310,6 +333,10 @@ struct Read<'a> {
     variables: bool,
     /// An access key of AWS was read: its secret follows.
     access_key: bool,
+    /// An entry of a list has the name of a secret, as Helm's `env[0].name=API_TOKEN`.
+    entry: bool,
+    /// A word is about passwords: one after it may be a password.
+    changes_password: bool,
 }
 
 impl<'a> Read<'a> {
@@ -322,6 +349,8 @@ impl<'a> Read<'a> {
             sets: false,
             variables: false,
             access_key: false,
+            entry: false,
+            changes_password: false,
         }
     }
 
@@ -332,6 +361,12 @@ impl<'a> Read<'a> {
         if let Found::Next(after) = std::mem::take(&mut self.next) {
             if text == b"=" {
                 self.next = Found::Next(after);
+                return true;
+            }
+            // An archived trace has masks of its own.
+            if text == MASK {
+                self.previous = text;
+                self.options.took_value();
                 return true;
             }
             let redirects = text.starts_with(b"<") || text.starts_with(b">");
@@ -367,6 +402,12 @@ impl<'a> Read<'a> {
         if self.access_key && looks::is_aws_key(text) {
             masks.add(word, 0..text.len());
         }
+        self.entry |= text.split(|b| *b == b',').any(|part| {
+            let from = part.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
+            let (name, value) = part.split_at(from);
+            name.ends_with(b"].name=") && names::secret(value) > Sure::No
+        });
+        self.changes_password |= words::changes_password(text);
         self.access_key |= text.len() == 20 && text.starts_with(b"AKIA");
         false
     }
@@ -400,7 +441,7 @@ impl Rules {
     /// The secrets of known form, in text for people, too.
     fn known(&self, word: &Word<'_>, prose: bool, masks: &mut Masks) {
         let text = word.text;
-        if self.forms.is_match(text) || forms::may_be_bare(text) {
+        if self.forms.is_match(text) || forms::may_be_bare(text) || forms::may_be_token(text) {
             masks.extend(word, forms::find(text));
         }
         if text.contains(&b':') {
@@ -447,6 +488,37 @@ impl Rules {
             if secret && name.len() < text.len() {
                 masks.add(word, name.len() + 1..text.len());
             }
+        }
+        // `-object secret,id=x,data=X` of QEMU.
+        if text.starts_with(b"secret,") {
+            let mut at = 0;
+            for part in text.split(|b| *b == b',') {
+                if let Some(data) = part
+                    .strip_prefix(b"data=")
+                    .filter(|data| !is_harmless(data))
+                {
+                    masks.add(word, at + part.len() - data.len()..at + part.len());
+                }
+                at += part.len() + 1;
+            }
+        }
+        // `--set env[0].name=API_TOKEN --set env[0].value=X`, or both in one word.
+        let mut at = 0;
+        for part in text.split(|b| *b == b',').filter(|_| text.contains(&b']')) {
+            let from = part.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
+            let (name, value) = part.split_at(from);
+            let entry = name.ends_with(b"].value=") && (read.entry || looks::is_code(value));
+            if entry && !is_harmless(value) {
+                masks.add(word, at + from..at + part.len());
+            }
+            at += part.len() + 1;
+        }
+        // A program that the table does not know: `-p X`, `-T X`.
+        let coded = || looks::is_scrambled(text) || looks::is_random(text);
+        let positional = || read.changes_password && looks::is_scrambled(text);
+        let option = words::may_take_password(previous) && !read.options.takes_name(previous);
+        if option && coded() || positional() {
+            masks.add(word, 0..text.len());
         }
         if let Some(at) = words::user_and_password(previous, text) {
             masks.add(word, at..text.len());
@@ -498,6 +570,16 @@ fn of_pair(found: &Captures<'_>) -> Option<Range<usize>> {
     of_named(found.get(1)?, found.get(2)?)
 }
 
+fn of_arguments(found: &Captures<'_>) -> Option<Range<usize>> {
+    let (name, value) = (
+        first_group(found, 1..2).or(found.get(3))?,
+        found.get(2).or(found.get(4))?,
+    );
+    let secret =
+        names::secret(name.as_bytes()) == Sure::Strong && looks::is_no_word(value.as_bytes());
+    (secret && !is_harmless(value.as_bytes())).then(|| value.range())
+}
+
 fn of_named(name: Match<'_>, value: Match<'_>) -> Option<Range<usize>> {
     let secret = names::secret(name.as_bytes()) > Sure::No && !is_harmless(value.as_bytes());
     secret.then(|| value.range())
@@ -525,7 +607,8 @@ fn of_pipe(found: &Captures<'_>) -> Option<Range<usize>> {
     }
     let secret = first_group(found, 1..4).or_else(|| first_group(found, 7..10))?;
     let program = found.get(4).or_else(|| found.get(6))?;
-    if is_harmless(secret.as_bytes()) || !READS_SECRET.is_match(program.as_bytes()) {
+    let reads = looks::is_scrambled(secret.as_bytes()) || READS_SECRET.is_match(program.as_bytes());
+    if is_harmless(secret.as_bytes()) || !reads {
         return None;
     }
     // `user:password` of chpasswd.
@@ -610,6 +693,7 @@ mod tests {
             &READS_SECRET,
             &PAIR,
             &CALL,
+            &ARGUMENTS,
         ] {
             assert!(!expression.is_match(b"x"));
         }

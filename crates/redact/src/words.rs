@@ -46,13 +46,32 @@ pub fn names_secret(word: &[u8]) -> bool {
     let Some(name) = word.strip_prefix(b"-") else {
         return false;
     };
-    // A linker's library.
-    if name.starts_with(b"l") {
+    // A linker's library; a directory of a compiler.
+    if name.starts_with(b"l") || name.contains(&b'/') {
         return false;
     }
     let name = name.strip_prefix(b"-").unwrap_or(name);
     let plain = !name.iter().any(|b| b"=: ".contains(b));
     plain && name.len() > 2 && (name == b"pin" || names::secret(name) > Sure::No)
+}
+
+/// An option that often has a password or a code: `-p`, `-T`, `--key`.
+pub fn may_take_password(option: &[u8]) -> bool {
+    match option {
+        [b'-', letter] => b"pPwWkKxsatT".contains(letter),
+        _ => matches!(option, b"-pw" | b"-pas" | b"--pw" | b"--pass" | b"--key"),
+    }
+}
+
+/// A command that is about passwords: `change-password`, `user:password:reset`.
+pub fn changes_password(word: &[u8]) -> bool {
+    const ROOTS: [&[u8]; 3] = [b"password", b"passwd", b"passphrase"];
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_:./".contains(b);
+    let is = |root: &&[u8]| {
+        let mut parts = word.windows(root.len());
+        parts.any(|part| part.eq_ignore_ascii_case(root))
+    };
+    word.len() <= 64 && !word.starts_with(b"-") && word.iter().all(plain) && ROOTS.iter().any(is)
 }
 
 /// An option for a key of any kind: `--worker-key`. Its value is a secret if it looks like one.
@@ -263,10 +282,15 @@ fn assignment(text: &[u8], equals: usize, stops: &Stops, spaced: bool) -> Option
             return None
         }
         // Of Bundler: a host, then its user and password.
-        _ if name.starts_with(b"BUNDLE_") => {
-            let at = near.iter().position(|b| *b == b':')?;
-            from + at + 1..end
-        }
+        _ if name.starts_with(b"BUNDLE_") => match near.iter().position(|b| *b == b':') {
+            Some(at) => from + at + 1..end,
+            None if (looks::is_code(near) || looks::is_strong(near))
+                && name.windows(2).any(|part| part == b"__") =>
+            {
+                from..end
+            }
+            None => return None,
+        },
         _ if sure == Sure::Weak && near.contains(&b'@') && near.contains(&b'.') => return None,
         // Between the quotes. The search ends at the next quote of this kind, where the
         // search from that quote begins.

@@ -1,7 +1,8 @@
 //! Masking of secrets in command lines.
 #![allow(clippy::unwrap_used)] // in a test
 
-use tr_format::event::{Argv, Comm, LifeKind, Mark, Outsider, Point};
+use tr_format::event::{Argv, Comm, Ktime, LifeEvent, LifeKind, Mark, Outsider, Point};
+use tr_format::mask::Masked;
 use tr_redact::{pattern, Redactor};
 
 fn redactor() -> Redactor {
@@ -11,7 +12,7 @@ fn redactor() -> Redactor {
 /// The arguments, split at `|` so that spaces can stand in them.
 fn masked(line: &str) -> String {
     let argv = Argv::from_args(line.split('|'));
-    let kept = redactor().argv(argv);
+    let kept = redactor().masked_argv(argv);
     assert!(!kept.truncated(), "{line}");
     let args: Vec<_> = kept.args().map(String::from_utf8_lossy).collect();
     args.join("|")
@@ -97,7 +98,7 @@ fn cost(argv: &Argv) -> std::time::Duration {
     let mut redactor = redactor();
     let mut once = || {
         let before = now();
-        redactor.argv(argv.clone());
+        redactor.masked_argv(argv.clone());
         now() - before
     };
     (0..5).map(|_| once()).min().unwrap()
@@ -190,7 +191,7 @@ fn a_cut_argv_stays_cut_and_its_last_url_keeps_no_password() {
         bytes: b"git\0https://me:hunt".as_slice().into(),
         full_len: Some(40),
     };
-    let kept = redactor().argv(argv);
+    let kept = redactor().masked_argv(argv);
     assert_eq!(&*kept.bytes, b"git\0https://me:***");
     assert!(kept.truncated());
     assert_eq!(kept.full_len, Some(40 - 1));
@@ -200,14 +201,23 @@ fn a_cut_argv_stays_cut_and_its_last_url_keeps_no_password() {
 fn own_patterns_come_on_top_or_alone() {
     let argv = Argv::from_args(["deploy", "id-1234", "user=bob", "--token=x"]);
     let own = vec![pattern("id-[0-9]+").unwrap(), pattern("user=(.*)").unwrap()];
-    let kept = Redactor::new(true, own.clone()).argv(argv.clone());
+    let kept = Redactor::new(true, own.clone()).masked_argv(argv.clone());
     assert_eq!(&*kept.bytes, b"deploy\0***\0user=***\0--token=***\0");
     let mut alone = Redactor::new(false, own);
-    let kept = alone.argv(argv.clone());
+    let kept = alone.masked_argv(argv.clone());
     assert_eq!(&*kept.bytes, b"deploy\0***\0user=***\0--token=x\0");
     assert_eq!(alone.masked(), 2);
-    let kept = Redactor::new(false, Vec::new()).argv(argv.clone());
+    let kept = Redactor::new(false, Vec::new()).masked_argv(argv.clone());
     assert_eq!(kept, argv);
+}
+
+fn masked_event(redactor: &mut Redactor, kind: LifeKind) -> LifeKind {
+    let event = LifeEvent {
+        time: Ktime(7),
+        cpu: None,
+        kind,
+    };
+    Masked::new(event, redactor).unwrap().into_inner().kind
 }
 
 #[test]
@@ -216,8 +226,9 @@ fn names_of_tasks_that_are_not_recorded_are_masked() {
         comm: Comm::new(b"id-1234"),
         ..Outsider::default()
     };
-    let mut kind = LifeKind::Outsider(Box::new(outsider));
-    Redactor::new(false, vec![pattern("id-[0-9]+").unwrap()]).event(&mut kind);
+    let kind = LifeKind::Outsider(Box::new(outsider));
+    let mut redactor = Redactor::new(false, vec![pattern("id-[0-9]+").unwrap()]);
+    let kind = masked_event(&mut redactor, kind);
     let LifeKind::Outsider(outsider) = kind else {
         panic!("{kind:?}")
     };
@@ -227,14 +238,14 @@ fn names_of_tasks_that_are_not_recorded_are_masked() {
 #[test]
 fn the_command_itself_is_masked_too() {
     let command = [b"x".to_vec(), b"--token".to_vec(), b"abc".to_vec()];
-    let kept = redactor().command(&command);
+    let kept = redactor().masked_command(&command);
     assert_eq!(kept, [b"x".to_vec(), b"--token".to_vec(), b"***".to_vec()]);
 }
 
 #[test]
 fn all_texts_of_a_mark_are_masked() {
     let text = || b"--password=hunter2".as_slice().into();
-    let mut kind = LifeKind::Mark(Mark {
+    let kind = LifeKind::Mark(Mark {
         name: text(),
         point: Point::Begin,
         ago: 0,
@@ -244,7 +255,7 @@ fn all_texts_of_a_mark_are_masked() {
         pid: None,
         tid: None,
     });
-    redactor().event(&mut kind);
+    let kind = masked_event(&mut redactor(), kind);
     let LifeKind::Mark(mark) = kind else {
         panic!("{kind:?}")
     };
@@ -273,10 +284,10 @@ fn printed_words_are_no_secrets() {
         "#,
     );
     let script = "echo token=letmein | tee -a .env";
-    let argv = redactor().argv(Argv::from_args(["sh", "-c", script]));
+    let argv = redactor().masked_argv(Argv::from_args(["sh", "-c", script]));
     assert!(!String::from_utf8_lossy(&argv.bytes).contains("letmein"));
     let yaml = "cat >f <<E\ndb:\n  password: letmein\nE";
-    let argv = redactor().argv(Argv::from_args(["sh", "-c", yaml]));
+    let argv = redactor().masked_argv(Argv::from_args(["sh", "-c", yaml]));
     assert!(!String::from_utf8_lossy(&argv.bytes).contains("letmein"));
 }
 

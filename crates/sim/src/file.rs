@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use tr_format::event::{CpuId, LifeEvent, LifeKind, SchedEvent, Stream};
+use tr_format::mask::Masked;
 use tr_format::writer::{Writer, Written};
 use tr_format::Error;
 
@@ -21,7 +22,7 @@ impl Recording {
     /// The writer refuses an event.
     pub fn to_file(&self, cut: &Cut) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
-        let mut writer = Writer::new(&mut out, &self.meta)?;
+        let mut writer = Writer::new(&mut out, &Masked::trusted(self.meta.clone()))?;
         for block in self.blocks(cut) {
             match (block.stream, block.events) {
                 (Stream::Cpu(cpu), Events::Sched(events)) => {
@@ -32,7 +33,7 @@ impl Recording {
                 (stream, Events::Life(events)) => {
                     events
                         .into_iter()
-                        .try_for_each(|event| writer.life(stream, event))?;
+                        .try_for_each(|event| writer.life(stream, Masked::trusted(event)))?;
                 }
                 (_, Events::Sched(_)) => {}
             }
@@ -59,6 +60,7 @@ impl<W: Write> Sink for ToWriter<W> {
     }
 
     fn life(&mut self, stream: Stream, event: LifeEvent) {
+        let event = Masked::trusted(event);
         let write = || {
             if event.kind != LifeKind::Watermark {
                 return self.writer.life(stream, event);
@@ -81,7 +83,7 @@ impl<W: Write> Sink for ToWriter<W> {
 pub fn record_to<W: Write>(config: &Config, out: W) -> Result<(W, Written, Truth), Error> {
     let mut machine = Machine::new(config);
     let mut sink = ToWriter {
-        writer: Writer::new(out, &machine.meta())?,
+        writer: Writer::new(out, &Masked::trusted(machine.meta()))?,
         result: Ok(()),
     };
     while sink.result.is_ok() && machine.step(&mut sink) {}

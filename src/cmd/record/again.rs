@@ -41,7 +41,7 @@ pub fn arguments(args: &Args, redactor: &Redactor) -> String {
     if !args.command.is_empty() {
         let command: Vec<_> = args.command.iter().map(|a| a.as_bytes().to_vec()).collect();
         words.push(b"--".to_vec());
-        words.extend(redactor.clone().command(&command));
+        words.extend(redactor.clone().masked_command(&command));
     }
     let words = tr_report::escape::command(words.iter().map(Vec::as_slice));
     format!(" {words}")

@@ -234,7 +234,7 @@ fn tell_limits(args: &Args, report: &Report) {
     }
     if masked > 0 {
         let masked = count(masked);
-        eprintln!("tr: secrets masked in command lines: {masked} (--no-redact keeps them)");
+        eprintln!("tr: secrets masked: {masked} (--no-redact keeps them)");
     }
     for what in &report.unmet {
         eprintln!("tr: not recorded: {what}");

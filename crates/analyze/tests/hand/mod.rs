@@ -8,6 +8,7 @@ use tr_format::event::{
     Argv, CgroupId, Comm, Context, CpuId, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent,
     LifeKind, LossCause, Lost, Reason, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
 };
+use tr_format::mask::Masked;
 use tr_format::meta::{Metadata, Scope, Summary};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
@@ -287,12 +288,16 @@ impl Hand {
 
     pub fn trace(&self) -> Trace {
         let mut out = Vec::new();
-        let mut writer = Writer::new(&mut out, &self.meta).unwrap();
+        let mut writer = Writer::new(&mut out, &Masked::trusted(self.meta.clone())).unwrap();
         for event in &self.recorder {
-            writer.life(Stream::Recorder, event.clone()).unwrap();
+            writer
+                .life(Stream::Recorder, Masked::trusted(event.clone()))
+                .unwrap();
         }
         for event in &self.life {
-            writer.life(Stream::Lifecycle, event.clone()).unwrap();
+            writer
+                .life(Stream::Lifecycle, Masked::trusted(event.clone()))
+                .unwrap();
         }
         for (cpu, ring) in (0..).zip(&self.cpus) {
             for event in ring {

@@ -5,9 +5,10 @@
 //! their fields ([`crate::codec`]); `life/` has the two directions.
 
 #[cfg(test)]
-mod columns;
+pub(crate) mod columns;
 mod decode;
 mod encode;
+mod pass;
 mod wide;
 
 use crate::codec::{refuse_if, Codec, Col, Step};
@@ -16,6 +17,7 @@ use crate::Fault;
 
 pub use decode::{decode, Unknown};
 pub(crate) use encode::{encode, weight};
+pub(crate) use pass::pass;
 
 /// What every event has: its time, its CPU, the number of its kind.
 fn head<C: Codec>(c: &mut C, time: &mut Ktime, cpu: &mut Option<CpuId>, number: &mut u8) -> Step {

@@ -55,7 +55,7 @@ fn full() -> Metadata {
 
 #[test]
 fn everything_comes_back() {
-    let body = put_section(full()).unwrap();
+    let body = put_section(Masked::trusted(full())).unwrap();
     assert_eq!(take_section::<Metadata>(&body).unwrap(), (full(), 0));
     let value = Summary {
         end: Ktime(9),
@@ -99,10 +99,10 @@ fn everything_comes_back() {
             memory_stalled_ns: Some(37),
         }),
     };
-    let body = put_section(value.clone()).unwrap();
+    let body = put_section(Masked::trusted(value.clone())).unwrap();
     assert_eq!(take_section::<Summary>(&body).unwrap(), (value, 0));
     let uncounted = Summary::default();
-    let body = put_section(uncounted.clone()).unwrap();
+    let body = put_section(Masked::trusted(uncounted.clone())).unwrap();
     assert_eq!(take_section::<Summary>(&body).unwrap(), (uncounted, 0));
 }
 
@@ -113,7 +113,7 @@ fn unknown_fields_are_counted_and_missing_ones_are_default() {
         take_section::<Metadata>(&body).unwrap(),
         (Metadata::default(), 1)
     );
-    body.extend_from_slice(&put_section(full()).unwrap());
+    body.extend_from_slice(&put_section(Masked::trusted(full())).unwrap());
     body.extend_from_slice(&[98, 1, 0]);
     assert_eq!(take_section::<Metadata>(&body).unwrap(), (full(), 2));
 }

@@ -16,7 +16,7 @@ const TASK: (Tid, Tgid) = (Tid(901), Tgid(900));
 
 /// Events of every kind, as the other tests write them.
 #[path = "../../../tests/common/mod.rs"]
-mod common;
+pub(crate) mod common;
 
 /// Events of the kinds since version 3.2.
 fn later() -> Vec<LifeKind> {

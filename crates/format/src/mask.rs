@@ -1,0 +1,202 @@
+//! The door by which texts enter a trace: [`Writer`](crate::writer::Writer) takes [`Masked`] values
+//! alone.
+//!
+//! A mask sees every text that is stored, because the descriptions of the stored fields that write
+//! a trace also pass the texts to the mask. A new field cannot forget it.
+
+use std::ops::Deref;
+
+use crate::block::life;
+
+use crate::event::{Clock, CpuId, Ktime, LifeEvent, Tgid};
+use crate::ids::Argv;
+use crate::meta::{
+    EndReason, Machine, Metadata, Missing, Origin, Scope, StateName, Summary, Usage,
+};
+use crate::tally::Suspend;
+use crate::{section, Error, Fault};
+
+/// A step over the fields of a value.
+type Step = Result<(), Fault>;
+
+/// Replaces the secrets in texts.
+pub trait Mask {
+    /// The texts that follow are those of this field of the metadata, or of this variable.
+    fn field(&mut self, _name: &str) {}
+
+    /// The text with its secrets replaced; `None`: it has none.
+    fn text(&mut self, text: &[u8]) -> Option<Vec<u8>>;
+
+    /// Replaces the secrets of a command line.
+    fn argv(&mut self, argv: &mut Argv);
+
+    /// Replaces the secrets of a command and its arguments.
+    fn command(&mut self, command: &mut Vec<Vec<u8>>);
+}
+
+/// A value whose texts a mask has seen, or need none.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Masked<T>(T);
+
+impl<T: Texts> Masked<T> {
+    /// The value after the mask.
+    ///
+    /// # Errors
+    /// The value cannot be written at all.
+    pub fn new(mut value: T, mask: &mut impl Mask) -> Result<Masked<T>, Error> {
+        value.pass(mask).map_err(|fault| fault.at(0, 0))?;
+        Ok(Masked(value))
+    }
+}
+
+impl<T> Masked<T> {
+    /// A value whose texts need no mask. They have passed one, as those of a trace that is copied;
+    /// or they tell of no real program, as those of a simulation.
+    pub fn trusted(value: T) -> Masked<T> {
+        Masked(value)
+    }
+
+    /// The value, which can no longer be written.
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T> Deref for Masked<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// A mask over whatever it sees: for values without texts. One that a later version adds is lost,
+/// until its writer passes a mask.
+pub(crate) struct NoText;
+
+impl Mask for NoText {
+    fn text(&mut self, _: &[u8]) -> Option<Vec<u8>> {
+        Some(Vec::new())
+    }
+
+    fn argv(&mut self, argv: &mut Argv) {
+        *argv = Argv::default();
+    }
+
+    fn command(&mut self, command: &mut Vec<Vec<u8>>) {
+        command.clear();
+    }
+}
+
+/// A value that is stored, and its texts.
+pub trait Texts {
+    /// Passes each text to the mask.
+    ///
+    /// # Errors
+    /// The value cannot be written at all.
+    fn pass(&mut self, mask: &mut impl Mask) -> Step;
+}
+
+impl Texts for LifeEvent {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        life::pass(self, mask)
+    }
+}
+
+impl Texts for Metadata {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        section::pass(self, mask)
+    }
+}
+
+impl Texts for Summary {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        section::pass(self, mask)
+    }
+}
+
+impl Texts for Vec<u8> {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        if let Some(masked) = mask.text(self) {
+            *self = masked;
+        }
+        Ok(())
+    }
+}
+
+impl Texts for String {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        if let Some(masked) = mask.text(self.as_bytes()) {
+            *self = String::from_utf8_lossy(&masked).into_owned();
+        }
+        Ok(())
+    }
+}
+
+impl<T: Texts> Texts for Option<T> {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        self.iter_mut().try_for_each(|value| value.pass(mask))
+    }
+}
+
+impl<T: Texts> Texts for Vec<T> {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        self.iter_mut().try_for_each(|value| value.pass(mask))
+    }
+}
+
+/// A name and a value.
+impl<T: Texts> Texts for (String, T) {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        self.0.pass(mask)?;
+        mask.field(&self.0);
+        self.1.pass(mask)
+    }
+}
+
+impl Texts for Missing {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        let Missing { fact: _, why } = self;
+        why.pass(mask)
+    }
+}
+
+impl Texts for Scope {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        match self {
+            Scope::Cgroup(path) => path.pass(mask),
+            Scope::Command | Scope::All | Scope::Pids(_) => Ok(()),
+        }
+    }
+}
+
+impl Texts for StateName {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        let StateName {
+            bit: _,
+            letter: _,
+            name,
+        } = self;
+        name.pass(mask)
+    }
+}
+
+/// Implements [`Texts`] for types of numbers.
+macro_rules! no_text {
+    ($($kind:ty),*) => {
+        $(impl Texts for $kind {
+            fn pass(&mut self, _: &mut impl Mask) -> Step {
+                Ok(())
+            }
+        })*
+    };
+}
+
+no_text! {
+    bool, u32, u64, (u32, u64),
+    Clock, CpuId, EndReason, Ktime, Machine, Origin, Suspend, Tgid, Usage
+}
+
+#[cfg(test)]
+#[path = "tests/mask.rs"]
+mod tests;
