@@ -81,7 +81,7 @@ impl Args {
 /// The largest job graph in bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// What `parse` makes of a small file. A pipe or a device has no size before it is read.
+/// The result of `parse` for a small file. A pipe or a device has no size before it is read.
 pub(super) fn read<T>(
     file: &Path,
     what: &str,

@@ -36,7 +36,7 @@ impl Runs {
     /// Adds a recording, which need not have been analyzed yet.
     ///
     /// # Errors
-    /// It is there already, in words.
+    /// The recording is there already. The text names both.
     pub fn add(&mut self, meta: &Metadata, name: String) -> Result<(), String> {
         if !self.names.insert(name.clone()) {
             return Err(format!("{name} is given twice: a run counts once"));

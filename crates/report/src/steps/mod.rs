@@ -167,7 +167,7 @@ impl Steps {
         &self.list
     }
 
-    /// What the limit of levels leaves out, in words.
+    /// The sentence about the steps whose figures the limit of levels leaves out.
     pub fn warning(&self) -> Option<String> {
         (self.too_deep > 0).then(|| {
             format!(
@@ -198,7 +198,7 @@ impl Steps {
         self.parts_from(analysis, thread, Ktime(0))
     }
 
-    /// Those of [`Steps::parts`] that end after a time or at it.
+    /// Like [`Steps::parts`], but only the parts that end after a time or at it.
     pub fn parts_from(
         &self,
         analysis: &Analysis,

@@ -191,7 +191,12 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
                 kind: kind(&mark.kind),
                 result: mark.result.to_vec(),
                 thread: place.and_then(|(_, thread)| thread),
-                ..Span::of_mark(&mark.name, *time, (*time, true), place.map(|it| it.0))
+                ..Span::of_mark(
+                    &mark.name,
+                    *time,
+                    (*time, true),
+                    place.map(|(process, _)| process),
+                )
             }
         };
         match mark.point {
@@ -244,7 +249,7 @@ fn of_files(analysis: &Analysis) -> impl Iterator<Item = Span> + '_ {
 struct Living {
     /// By the pids that the programs know.
     processes: HashMap<u32, Alive<ProcessIx>>,
-    /// Those among them that are outside of any container.
+    /// The processes among them that are outside of any container.
     hosts: HashMap<u32, Alive<ProcessIx>>,
     threads: HashMap<(ProcessIx, Tid), Alive<ThreadIx>>,
 }
@@ -261,15 +266,17 @@ impl Living {
             .filter(|_| !analysis.marks.is_empty());
         for ix in with_marks {
             let process = analysis.process(ix);
-            let (pid, life) = (process.ns_pid.0, (process.start, process.end));
-            all.processes.entry(pid).or_default().add(ix, life);
+            let pid = process.ns_pid.0;
+            let processes = all.processes.entry(pid).or_default();
+            processes.add(ix, process.start, process.end);
             if process.pid.0 == pid {
-                all.hosts.entry(pid).or_default().add(ix, life);
+                let hosts = all.hosts.entry(pid).or_default();
+                hosts.add(ix, process.start, process.end);
             }
             for thread in &process.threads {
                 let is = analysis.thread(*thread);
                 let threads = all.threads.entry((ix, is.ns_tid)).or_default();
-                threads.add(*thread, (is.start, is.end));
+                threads.add(*thread, is.start, is.end);
             }
         }
         all
@@ -294,9 +301,9 @@ impl Living {
 
 /// Processes or threads of one number, of which some live at a time. The times go forward.
 struct Alive<Ix> {
-    /// Those that have not begun, by their beginnings.
+    /// The ones that have not begun, by their beginnings.
     waiting: BinaryHeap<Reverse<(Ktime, Ktime, Ix)>>,
-    /// Those that live, by their ends.
+    /// The living ones, by their ends.
     ending: BinaryHeap<Reverse<(Ktime, Ix)>>,
     now: BTreeSet<Ix>,
 }
@@ -312,19 +319,19 @@ impl<Ix: Ord> Default for Alive<Ix> {
 }
 
 impl<Ix: Copy + Ord> Alive<Ix> {
-    fn add(&mut self, ix: Ix, (start, end): (Ktime, Ktime)) {
+    fn add(&mut self, ix: Ix, start: Ktime, end: Ktime) {
         self.waiting.push(Reverse((start, end, ix)));
     }
 
     fn at(&mut self, time: Ktime) -> &BTreeSet<Ix> {
-        let begun = |it: &Reverse<(Ktime, Ktime, Ix)>| it.0 .0 <= time;
+        let begun = |next: &Reverse<(Ktime, Ktime, Ix)>| next.0 .0 <= time;
         while self.waiting.peek().is_some_and(begun) {
             if let Some(Reverse((_, end, ix))) = self.waiting.pop() {
                 self.ending.push(Reverse((end, ix)));
                 self.now.insert(ix);
             }
         }
-        let ended = |it: &Reverse<(Ktime, Ix)>| it.0 .0 < time;
+        let ended = |next: &Reverse<(Ktime, Ix)>| next.0 .0 < time;
         while self.ending.peek().is_some_and(ended) {
             if let Some(Reverse((_, ix))) = self.ending.pop() {
                 self.now.remove(&ix);

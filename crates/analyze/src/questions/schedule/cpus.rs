@@ -75,7 +75,7 @@ impl Clock {
         }
     }
 
-    /// What the caches cost, in thousandths of the work: `large` of the `tasks` find others' in
+    /// The cost of shared caches, in thousandths of the work: `large` of the `tasks` find others' data in
     /// them, where a task waits for a CPU or a quota stopped all of them. `waiting`: in thousandths of
     /// a task.
     fn cost(&self, (tasks, large): (u64, u64), waiting: u64, stopped: bool) -> u64 {
@@ -311,7 +311,7 @@ mod tests {
                 let work = work.min(machine.quota.unwrap_or(1) * 50);
                 let (slow, many) = serve(machine, tasks, work, true);
                 let (fast, few) = serve(machine, tasks, work, false);
-                let state = |it: &Clock| (it.now, it.served, it.on_cpu, it.crowded);
+                let state = |clock: &Clock| (clock.now, clock.served, clock.on_cpu, clock.crowded);
                 assert_eq!(state(&slow), state(&fast), "{machine:?} {tasks} {work}");
                 assert!(few <= many && few < 12, "{machine:?} {tasks}: {few} {many}");
             }

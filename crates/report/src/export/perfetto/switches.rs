@@ -353,7 +353,7 @@ struct Running {
     changes: BTreeMap<u64, Change>,
 }
 
-/// What changes in an interval.
+/// The change of the number of running tasks in an interval.
 #[derive(Default)]
 struct Change {
     /// The time in ns of the tasks that were on a CPU in a part of the interval.
