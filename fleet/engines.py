@@ -40,14 +40,14 @@ def _named(error, table):
     return None
 
 
-def _culprit(engine, error, table):
-    """The file of a table that an engine cannot read."""
+def _culprit(engine, error, table, wanted):
+    """The file of a table that an engine cannot read, or whose columns are of other types."""
     path = _named(error, table)
     reason = str(error).splitlines()[0]
     if path is None:
         for candidate in table.files:
             try:
-                engine._read(candidate)
+                engine._read(candidate, wanted)
             except engine.errors as own:
                 path, reason = candidate, str(own).splitlines()[0]
                 break
@@ -77,20 +77,24 @@ class DuckDb:
         return {"name": "duckdb", "version": self.version, "executors": 0}
 
     def load(self, table, wanted, condition, once=False):
+        sources = list(table.files) or [f"{table.root}/repo=*/date=*/*.parquet"]
+        try:
+            query = self._query(sources, wanted, condition, "filename" if once else None)
+            self.db.execute(f"CREATE OR REPLACE TEMP TABLE {table.name} AS {query}", [sources])
+        except self.errors as error:
+            raise _culprit(self, error, table, wanted) from error
+
+    def _query(self, sources, wanted, condition, file=None):
         source = (
             "read_parquet(?, hive_partitioning = true, union_by_name = true,"
             " hive_types_autocast = false, filename = true)"
         )
-        sources = [list(table.files) or [f"{table.root}/repo=*/date=*/*.parquet"]]
-        try:
-            about = self.db.execute(f"DESCRIBE SELECT * FROM {source}", sources).fetchall()
-            query = _select(source, {row[0] for row in about}, wanted, condition, "filename" if once else None)
-            self.db.execute(f"CREATE OR REPLACE TEMP TABLE {table.name} AS {query}", sources)
-        except self.errors as error:
-            raise _culprit(self, error, table) from error
+        about = self.db.execute(f"DESCRIBE SELECT * FROM {source}", [sources]).fetchall()
+        return _select(source, {row[0] for row in about}, wanted, condition, file)
 
-    def _read(self, path):
-        self.db.execute("SELECT sum(hash(t)) FROM read_parquet(?) t", [path]).fetchall()
+    def _read(self, path, wanted):
+        query = self._query([path], wanted, "true")
+        self.db.execute(f"SELECT sum(hash(t)) FROM ({query}) t", [[path]]).fetchall()
 
     def empty(self, name, wanted):
         query = _select("(SELECT 1)", set(), wanted, "false")
@@ -165,10 +169,12 @@ class Spark:
             self.define(table.name, query)
             self.session.table(table.name).count()
         except self.errors as error:
-            raise _culprit(self, error, table) from error
+            raise _culprit(self, error, table, wanted) from error
 
-    def _read(self, path):
-        self.session.read.parquet(path).collect()
+    def _read(self, path, wanted):
+        frame = self.session.read.option("basePath", path.rsplit("/", 3)[0]).parquet(path)
+        frame.createOrReplaceTempView("alone")
+        self.session.sql(_select("alone", set(frame.columns), wanted, "true")).collect()
 
     def empty(self, name, wanted):
         self.define(name, _select("(SELECT 1)", set(), wanted, "false"))

@@ -16,7 +16,7 @@ if [ ${#targets[@]} -eq 0 ]; then
 fi
 flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
 flags+=" -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"
-# Finds magic numbers. The target `analysis` makes its traces of any bytes, and takes twice as
+# Finds magic numbers. The targets `analysis` and `commands` make their traces of any bytes, and take twice as
 # long with it.
 compares=" -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
 host=$(rustc -vV | sed -n 's/^host: //p')
@@ -24,7 +24,7 @@ status=0
 for target in "${targets[@]}"; do
 	built=target
 	more=$compares
-	if [ "$target" = analysis ]; then
+	if [ "$target" = analysis ] || [ "$target" = commands ]; then
 		built=target/analysis
 		more=
 	fi
@@ -32,10 +32,11 @@ for target in "${targets[@]}"; do
 	CARGO_TARGET_DIR=$built RUSTFLAGS=$flags$more \
 		cargo build --locked --release --target "$host" --bin "$target"
 	mkdir -p "target/found/$target" "target/artifacts/$target"
+	# These two have a limit of CPU time of their own (fuzz/src/limit.rs): -timeout is the time of the day.
 	# Without -entropic=0, weighing 80,000 features takes longer than the reports.
 	echo "+ $target, $seconds s"
 	"$built/$host/release/$target" "target/found/$target" "corpus/$target" \
-		-max_total_time="$seconds" -entropic=0 -rss_limit_mb=2048 -timeout=20 -max_len=65536 -print_final_stats=1 \
+		-max_total_time="$seconds" -entropic=0 -rss_limit_mb=2048 -timeout=100 -max_len=100000 -print_final_stats=1 \
 		${FUZZ_SEED:+-seed=$FUZZ_SEED} -artifact_prefix="target/artifacts/$target/" >"target/$target.log" 2>&1 || status=1
 	grep -E "stat::number_of_executed_units|stat::peak_rss_mb|SUMMARY|panicked|^(Test unit|artifact)" "target/$target.log" || tail -5 "target/$target.log"
 done

@@ -42,8 +42,10 @@ pub enum Use {
 const TIMELINE: u64 = 1 << 30;
 /// The longest time, unless another is given.
 const TIME: Duration = Duration::from_secs(3600);
-/// What a report of the least part of a recording may take, whatever is given.
+/// The memory and the time that a report of the least part of a recording may take, whatever is given.
 const LEAST: (u64, Duration) = (128 << 20, Duration::from_secs(5));
+/// A shorter time is given to read as little as possible: the report has [`LEAST`].
+const SHORT: Duration = Duration::from_secs(1);
 
 /// A budget in use.
 pub struct Watch {
@@ -57,16 +59,20 @@ impl Budget {
     /// Holds the whole command to the limits from now on. What streams a recording for its reader
     /// has no limit of time but a given one.
     pub fn hold(self, streams: bool) {
-        let memory = self.memory().map(|most| most.max(LEAST.0));
+        let memory = self.memory().map(|given| {
+            let most = given.max(LEAST.0);
+            let limit = format!("--max-memory {}", units::bytes(given));
+            (most, limit + &raised(most > given, units::bytes(most)))
+        });
         let time = self.max_time.or((!streams).then_some(TIME));
-        let time = time.map(|most| most.max(LEAST.1));
+        let time = time.map(|given| {
+            let most = if given < SHORT { LEAST.1 } else { given };
+            let limit = format!("--max-time {given:?}");
+            (most, limit + &raised(most > given, format!("{most:?}")))
+        });
         // The pool of rayon, one of --threads, and some.
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        limits::hold(
-            memory.map(|most| (most, format!("--max-memory {}", units::bytes(most)))),
-            time.map(|most| (most, format!("--max-time {most:?}"))),
-            2 * threads as u64 + 4,
-        );
+        limits::hold(memory, time, 2 * threads as u64 + 4);
     }
 
     fn memory(self) -> Option<u64> {
@@ -117,6 +123,15 @@ impl Watch {
             format!("reading's part of --max-memory {most} was reached")
         };
         (limits::own()? >= most / 2).then(reached)
+    }
+}
+
+/// The words for a limit that is more than was given.
+fn raised(is: bool, most: String) -> String {
+    if is {
+        format!(" ({most}, the least that a report has)")
+    } else {
+        String::new()
     }
 }
 

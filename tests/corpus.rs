@@ -1,6 +1,8 @@
 //! Replays the fuzz corpora of the analysis and of other tools' files: seeds and former failures.
 #![allow(clippy::expect_used)] // of our own files
 
+#[path = "../fuzz/src/commands.rs"]
+mod commands;
 #[path = "../fuzz/src/importing.rs"]
 mod importing;
 #[path = "../fuzz/src/lying.rs"]
@@ -27,6 +29,11 @@ fn replay(name: &str, target: fn(&[u8]), least: usize) {
 #[test]
 fn lying_contents_are_survived() {
     replay("analysis", lying::analysis, 5);
+}
+
+#[test]
+fn lying_contents_are_survived_by_every_subcommand() {
+    replay("commands", commands::commands, 2);
 }
 
 #[test]

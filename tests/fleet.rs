@@ -40,6 +40,7 @@ fn main() {
             python.clone(),
             damaged,
         ),
+        test("forged_runs_are_left_out", python.clone(), forged),
         test(
             "a_compacted_dataset_gives_the_same_answers",
             python.clone(),
@@ -855,4 +856,88 @@ duckdb.sql(f\"copy (select 1 as run) to '{foreign}' (format parquet)\")";
         )?;
     }
     Ok(())
+}
+
+/// A run whose figures no run has, or whose file has text for a number, is left out and counted; the others are
+/// asked.
+fn forged() -> Result<(), Failure> {
+    const FILES: usize = 40;
+    let place = tempfile::tempdir()?;
+    let (trace, dataset) = (place.path().join("trace.bin"), place.path().join("runs"));
+    for number in 0..6 {
+        let run = FleetRun {
+            series: 0,
+            number,
+            plant: Plant::Quiet,
+            since: 0,
+        };
+        std::fs::write(&trace, run.trace()?)?;
+        export(&trace, &dataset, &[])?;
+    }
+    let all = files(&dataset)?;
+    let of = |table: &str| -> Vec<PathBuf> {
+        let table = dataset.join(table);
+        all.keys()
+            .filter(|path| path.starts_with(&table))
+            .cloned()
+            .collect()
+    };
+    let id = |path: &Path| format!("run {}", path.file_stem().unwrap().to_string_lossy());
+    let (runs, steps, machine) = (of("runs"), of("steps"), of("machine"));
+    // One run of the end of all times, and others whose sums alone are beyond them.
+    let script = "import duckdb, sys, pathlib
+first, second, third, count = sys.argv[1:]
+def rewrite(source, target, what):
+    duckdb.sql(f\"create or replace table t as select * replace ({what}) from read_parquet('{source}', hive_partitioning = false)\")
+    duckdb.sql(f\"copy t to '{target}' (format parquet)\")
+for number in range(int(count)):
+    run = f'{number:024x}'
+    rewrite(first, pathlib.Path(first).with_name(run + '.parquet'), f\"'{run}' as run, 36028797018963968::bigint as wall_ns, 36028797018963968::bigint as path_ns\")
+rewrite(first, first, '9223372036854775807::bigint as wall_ns, 9223372036854775807::bigint as path_ns')
+rewrite(second, second, \"'long' as wall_ns\")
+rewrite(third, third, '-9223372036854775807::bigint as stolen_ns')";
+    output(
+        Command::new(python()?)
+            .args(["-c", script])
+            .args([&runs[0], &steps[1], &machine[2]])
+            .arg(FILES.to_string()),
+    )?;
+    let name = steps[1].strip_prefix(&dataset).unwrap();
+    let named = [
+        id(&runs[0]),
+        name.to_string_lossy().into_owned(),
+        id(&machine[2]),
+    ];
+    let mut engines = vec!["duckdb"];
+    engines.extend(no_spark().is_none().then_some("spark"));
+    for engine in engines {
+        let options = [
+            "--format", "json", "--engine", engine, "--master", "local[2]",
+        ];
+        let (text, said) = report(&dataset, &options)?;
+        let rows: Value = serde_json::from_str(&text)?;
+        let left_out = list(&rows, "left_out").iter();
+        let left_out: Vec<&str> = left_out.map(|row| row["file"].as_str().unwrap()).collect();
+        ensure(
+            named
+                .iter()
+                .all(|it| left_out.contains(&it.as_str()) && said.contains(it)),
+            || format!("{engine}: {left_out:?}, without one of {named:?}"),
+        )?;
+        let others = left_out.len() - named.len();
+        ensure(others == 0 || others == FILES, || {
+            format!("{engine}: {left_out:?}")
+        })?;
+        let steps = list(&rows, "slowest_steps").iter();
+        let counts: Vec<u64> = steps.filter_map(|row| row["runs"].as_u64()).collect();
+        ensure(
+            !counts.is_empty() && counts.iter().all(|it| *it == 3),
+            || format!("{engine}: {counts:?}"),
+        )?;
+    }
+    // The gate asks the same tables.
+    let out = asked(&dataset, &["--gate", &id(&runs[3])[4..]])?;
+    let said = String::from_utf8_lossy(&out.stdout);
+    let judged = out.status.success() && said.starts_with("gate: ");
+    ensure(judged, || said.to_string())
 }

@@ -18,12 +18,15 @@ use tr_format::writer::Writer;
 const TR: &str = env!("CARGO_BIN_EXE_tr");
 
 /// Text that some medium takes for a command, markup, a formula or a link, or does not show.
-const HOSTILE: [&[u8]; 30] = [
+const HOSTILE: [&[u8]; 33] = [
     b"::error::x",
     b"\n::error::x",
     b"\r\n  ::warning file=a::x",
     b"##[error]x",
     b"a ##vso[task.setvariable variable=x]y",
+    b"##teamcity[x]",
+    b"section_start:1:x[collapsed=true]",
+    b"\x1b[0Ksection_end:1:x\r\x1b[0K",
     b"\x1b[2J\x1b]0;x\x07",
     b"\x1b[31m::error::x",
     "\u{9b}31m".as_bytes(),
@@ -166,7 +169,13 @@ fn check_log(bytes: &[u8], what: &str) {
         let bad = line.chars().find(|c| hides(*c));
         assert_eq!(bad, None, "{what}: {line:?}");
         assert!(!line.trim_start().starts_with("::"), "{what}: {line:?}");
-        for command in ["##[", "##vso["] {
+        for command in [
+            "##[",
+            "##vso[",
+            "##teamcity[",
+            "section_start:",
+            "section_end:",
+        ] {
             assert!(!line.contains(command), "{what}: {line:?}");
         }
     }
@@ -352,6 +361,88 @@ fn no_subcommand_passes_hostile_text_on() {
         let scripts = if matches!(end, End::Untraced) { 0 } else { 3 };
         assert_eq!(page.matches("</script").count(), scripts);
     }
+}
+
+/// The ways in which a recording is printed: every report in every format, every comparison, forecast, pipeline and
+/// export. `X` is the recording, `Y` another one.
+const PRINTED: &str = "\
+analyze X --report all --top 100 --format text
+analyze X --report all --top 100 --format text --color always --width 40
+analyze X --report all --format markdown
+analyze X --report all --format json
+analyze X --format ndjson
+analyze X --report all --by step --format markdown
+analyze X --report all --by container
+summary X --format json
+summary X --format metrics
+diff X Y --format html
+diff X Y --format folded
+diff X Y --format benchmark-action
+diff X Y --format bencher
+predict X --table
+predict X --format json
+predict X --format csv
+predict X --format html
+pipeline X Y
+pipeline X Y --format json
+pipeline X Y --format html
+report X -o -
+export X --format folded --weight cpu -o -
+export X --format folded --weight wall -o -
+export X --format folded --weight waiting -o -
+export X --format speedscope --weight wall -o -
+export X --format parquet -o runs
+info X --full
+dump X --format ndjson";
+
+#[test]
+fn no_format_begins_a_line_with_a_command() {
+    let dir = tempfile::tempdir().unwrap();
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
+    std::fs::copy(demo, dir.path().join("y.bin")).unwrap();
+    let name = "::error::x\u{1b}[2J.bin";
+    for (fixture, first) in [("traces/demo.bin", 1), ("format/3.6.bin", 2)] {
+        let recording = hostile(fixture, first, &End::Complete);
+        std::fs::write(dir.path().join(name), recording).unwrap();
+        for line in PRINTED.lines() {
+            let word = |word| match word {
+                "X" => name,
+                "Y" => "y.bin",
+                word => word,
+            };
+            let args: Vec<&str> = line.split(' ').map(word).collect();
+            let out = run(dir.path(), &args);
+            check_log(&out.stderr, &format!("{line}, stderr"));
+            if line.contains("--color always") {
+                let text = String::from_utf8(out.stdout).unwrap();
+                check_log(uncoloured(&text).as_bytes(), line);
+            } else if line.contains("markdown") {
+                let text = String::from_utf8(out.stdout).unwrap();
+                check_log(text.replace("⚠\u{fe0f}", "").as_bytes(), line);
+            } else {
+                check_log(&out.stdout, line);
+            }
+        }
+        // The commands of this format are ours: none of another begins inside of them.
+        let out = run(dir.path(), &["summary", name, "--format", "github"]);
+        let text = String::from_utf8(out.stdout).unwrap();
+        let own = |line: &&str| !line.starts_with("::warning") && !line.starts_with("::notice");
+        let rest: Vec<&str> = text.lines().filter(own).collect();
+        check_log(rest.join("\n").as_bytes(), "summary --format github");
+    }
+}
+
+/// A text without the escape sequences of colours, which alone are ours.
+fn uncoloured(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (colour, rest) = part.split_once('m').unwrap_or_else(|| panic!("{part:?}"));
+        let digit = |c: char| c.is_ascii_digit() || c == ';';
+        assert!(colour.chars().all(digit), "{colour:?}");
+        out += rest;
+    }
+    out
 }
 
 /// The words of `tr record` hold COMMAND, files and users. None of these can be recorded.

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tr_format::event::{
-    Argv, CgroupId, Clock, Comm, CpuId, Exec, Fork, Ktime, LifeEvent, LifeKind, SchedEvent,
-    SchedKind,
+    Argv, CgroupId, Clock, Comm, CpuId, Exec, Fork, Ktime, LifeEvent, LifeKind, Mark, Point,
+    SchedEvent, SchedKind,
 };
 use tr_format::event::{Reason, Stream, Tgid, Tid};
 use tr_format::frame::{self, kind, Header};
@@ -451,21 +451,30 @@ fn a_deep_chain_of_processes_costs_seconds() {
 /// A limit that is reached after the reading ends the command, and leaves no output.
 #[test]
 fn the_limits_hold_for_reports_and_exports() {
-    // Eight events that claim 3 million hours: a million rows of series.
-    let forged = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/forged/c9.bin");
-    let forged = std::fs::read(forged).unwrap();
-    let args = ["analyze", "-", "--report", "all", "--format", "json"];
+    // A million rows of series.
+    let trace = long(600_000, 0);
+    let args = [
+        "analyze",
+        "-",
+        "--report",
+        "all",
+        "--format",
+        "json",
+        "--interval",
+        "1us",
+    ];
     // The memory is looked at every 20 ms: all of it may be used and free again between two looks.
-    let mut tries = (0..9).map(|_| run(&[&args[..], &["--max-memory", "128M"]].concat(), &forged));
+    let mut tries = (0..9).map(|_| run(&[&args[..], &["--max-memory", "120M"]].concat(), &trace));
     let out = tries.find(|out| out.status.code() != Some(0)).unwrap();
     let said = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(2), "{said}");
-    assert!(said.contains("--max-memory 128 MiB was reached"), "{said}");
+    let limit = "--max-memory 120 MiB (128 MiB, the least that a report has) was reached";
+    assert!(said.contains(limit), "{said}");
     assert!(out.stdout.is_empty());
     let trace = long(10, 10);
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("forks.bin"), &trace).unwrap();
-    // A reader that does not read.
+    // A reader that does not read. The limit is the one that was given.
     let fifo = dir.path().join("fifo");
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
     let begun = Instant::now();
@@ -478,13 +487,150 @@ fn the_limits_hold_for_reports_and_exports() {
             "-o",
             "fifo",
             "--max-time",
-            "1s",
+            "1.5s",
         ])
         .current_dir(dir.path())
         .output()
         .unwrap();
     let said = String::from_utf8(out.stderr).unwrap();
     assert_eq!(out.status.code(), Some(2), "{said}");
-    assert!(said.contains("--max-time 5s was reached"), "{said}");
+    assert!(said.contains("--max-time 1.5s was reached"), "{said}");
     assert!(begun.elapsed() < Duration::from_secs(15));
+}
+
+/// A process with `count` spans inside one another. With `ends` each of them has an end.
+fn marks(count: u64, ends: bool) -> Vec<u8> {
+    let start = Ktime(1_000_000);
+    let meta = Metadata {
+        start,
+        cpus: vec![CpuId(0)],
+        scope: Scope::Command,
+        root: Some(Tgid(10)),
+        page_size: 4096,
+        ..Metadata::default()
+    };
+    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    let mut at = start.0;
+    let mut add = |kind: LifeKind| {
+        at += 1_000;
+        let time = Ktime(at);
+        let cpu = Some(CpuId(0));
+        writer
+            .life(Stream::Lifecycle, LifeEvent { time, cpu, kind })
+            .unwrap();
+    };
+    add(LifeKind::Fork(Fork {
+        parent_tid: Tid(1),
+        parent_tgid: Tgid(1),
+        tid: Tid(10),
+        tgid: Tgid(10),
+        start_time: start,
+        ns_tid: Tid(10),
+        cgroup: CgroupId(1),
+        comm: Comm::new(b"x"),
+    }));
+    let mark = |number: u64, point| {
+        LifeKind::Mark(Mark {
+            name: number.to_string().into_bytes().into(),
+            point,
+            pid: Some(Tid(10)),
+            ..Mark::default()
+        })
+    };
+    (0..count).for_each(|number| add(mark(number, Point::Begin)));
+    let ended = if ends { count } else { 0 };
+    (0..ended)
+        .rev()
+        .for_each(|number| add(mark(number, Point::End)));
+    let summary = Summary {
+        end: Ktime(at + 1_000),
+        ..Summary::default()
+    };
+    writer.finish(&summary).unwrap().0
+}
+
+/// The CPU time in ms of a command line of this program. `FILE` is the file.
+fn cpu_time(line: &str, dir: &Path) -> u64 {
+    // The second line of `times` has the time of what the shell has waited for: user, system.
+    let script = format!("{TR} {line} >out 2>said; times");
+    let out = Command::new("bash")
+        .args(["-c", &script])
+        .current_dir(dir)
+        .output()
+        .unwrap();
+    let said = String::from_utf8(out.stdout).unwrap();
+    let times = said.lines().nth(1).unwrap().split(' ');
+    let ms = |time: &str| {
+        let (minutes, seconds) = time.trim_end_matches('s').split_once('m').unwrap();
+        let seconds: f64 = seconds.parse().unwrap();
+        minutes.parse::<u64>().unwrap() * 60_000 + (seconds * 1000.0) as u64
+    };
+    times.map(ms).sum()
+}
+
+/// Four times as many marks cost four times as much, and a little more: not sixteen times.
+#[test]
+fn spans_inside_one_another_cost_what_they_count() {
+    let dir = tempfile::tempdir().unwrap();
+    for ends in [false, true] {
+        let (few, many) = (marks(3_000, ends), marks(12_000, ends));
+        std::fs::write(dir.path().join("few.bin"), few).unwrap();
+        std::fs::write(dir.path().join("many.bin"), many).unwrap();
+        for line in [
+            "summary FILE",
+            "analyze FILE --report steps",
+            "report FILE -o page.html --force",
+            "export FILE --format perfetto -o out.pf --force",
+        ] {
+            let time = |file: &str| cpu_time(&line.replace("FILE", file), dir.path());
+            let (few, many) = (time("few.bin"), time("many.bin"));
+            // Less than 100 ms are the start of the program.
+            assert!(
+                many < 9 * few.max(100),
+                "{line}, {ends}: {few} ms, {many} ms"
+            );
+        }
+        // What the limit leaves out is told.
+        let out = run(&["analyze", "-", "--report", "steps"], &marks(100, ends));
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert!(said.contains("36 steps lie inside 64 others"), "{said}");
+        let out = run(&["analyze", "-", "--report", "steps"], &marks(64, ends));
+        assert!(out.stderr.is_empty());
+    }
+}
+
+/// A file of a few events that claims the longest time costs what its events cost, and makes no large output.
+#[test]
+fn claimed_time_costs_nothing() {
+    const LIMIT: &str = "--max-time 60s";
+    let dir = tempfile::tempdir().unwrap();
+    for more in [1 << 62, 1 << 63, u64::MAX - 2_000_000_000] {
+        std::fs::write(dir.path().join("long.bin"), lasting(10, 3, more)).unwrap();
+        for line in [
+            "report long.bin -o page.html --force",
+            "summary long.bin --format json",
+            "predict long.bin --cpus 3 --table",
+            "predict long.bin --quota 150% --format html",
+            "predict long.bin --quota 1%",
+            "analyze long.bin --report all --interval 1us --format json",
+            "analyze long.bin --report series --interval 1us --format csv",
+            "analyze long.bin --report all --width 200",
+            "analyze long.bin --format ci-tracer",
+            "export long.bin --format perfetto -o out --force",
+            "export long.bin --format chrome -o out --force",
+            "export long.bin --format otlp-json -o out --force",
+            "export long.bin --format folded --weight wall -o out --force",
+            "pipeline long.bin --format html",
+            "diff long.bin long.bin",
+        ] {
+            let script = format!("{TR} {line} {LIMIT}");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &script]).current_dir(dir.path());
+            let out = shell.output().unwrap();
+            let said = String::from_utf8_lossy(&out.stderr);
+            assert!(!said.contains("--max-time"), "{line}: {said}");
+            let written = std::fs::metadata(dir.path().join("out")).map_or(0, |it| it.len());
+            assert!(written + (out.stdout.len() as u64) < 4 << 20, "{line}");
+        }
+    }
 }

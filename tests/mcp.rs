@@ -363,3 +363,18 @@ fn answers_name_the_planted_faults() {
         "{named} of {builds}: {missed:?}"
     );
 }
+
+/// The last file is never opened, so that none is analyzed in vain.
+#[test]
+fn a_recording_that_is_given_twice_ends_the_comparison_there() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::copy(fixtures("traces/demo.bin"), dir.path().join("a.bin")).unwrap();
+    std::fs::write(dir.path().join("text"), "no recording").unwrap();
+    let mut client = Client::new(dir.path(), &[]);
+    for (base, new) in [(5_000, 0), (1, 5_000)] {
+        let mut lists = [vec!["a.bin"; base], vec!["a.bin"; new]];
+        lists[1].push("text");
+        let (text, failed, _) = client.call("diff", json!({ "base": lists[0], "new": lists[1] }));
+        assert!(failed && text.contains("a.bin is given twice"), "{text}");
+    }
+}

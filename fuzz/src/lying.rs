@@ -59,8 +59,105 @@ fn meta(input: &mut Input) -> Metadata {
     }
 }
 
+/// The most events that masses of them add to a file.
+const MASS: u64 = 8_000;
+
+/// Events in masses, and leaps of the time, that few bytes ask for.
+struct Masses {
+    /// The events that may be added.
+    left: u64,
+}
+
+impl Masses {
+    fn add(&mut self, input: &mut Input, time: &mut u64, writer: &mut Writer<Vec<u8>>) {
+        let what = input.byte();
+        if what & 1 == 0 {
+            *time = time.saturating_add(1 << (what >> 1 & 63));
+            return;
+        }
+        let (step, count) = (u64::from(what >> 6), input.number().min(self.left / 2));
+        self.left -= 2 * count;
+        let pid = Tid(input.number() as u32);
+        let mut add = |kind: LifeKind| {
+            *time = time.saturating_add(step);
+            let event = LifeEvent {
+                time: Ktime(*time),
+                cpu: None,
+                kind,
+            };
+            writer.life(Stream::Lifecycle, event).unwrap();
+        };
+        let mark = |point, at: u64| {
+            LifeKind::Mark(Mark {
+                name: format!("{}", if what & 0x20 == 0 { at } else { 0 })
+                    .into_bytes()
+                    .into(),
+                point,
+                pid: Some(pid),
+                tid: Some(pid).filter(|_| what & 0x10 != 0),
+                id: at.to_string().into_bytes().into(),
+                ..Mark::default()
+            })
+        };
+        match what >> 1 & 7 {
+            // Open spans; spans inside one another, and spans that overlap; one after the other.
+            0 => (0..count).for_each(|at| add(mark(Point::Begin, at))),
+            1 => {
+                (0..count).for_each(|at| add(mark(Point::Begin, at)));
+                (0..count).rev().for_each(|at| add(mark(Point::End, at)));
+            }
+            2 => {
+                (0..count).for_each(|at| add(mark(Point::Begin, at)));
+                (0..count).for_each(|at| add(mark(Point::End, at)));
+            }
+            3 => (0..count).for_each(|at| {
+                add(mark(Point::Begin, at));
+                add(mark(Point::End, at));
+            }),
+            // Moments; commands that are marks; a chain of processes; brothers.
+            4 => (0..count).for_each(|at| add(mark(Point::Moment, at))),
+            kind => (0..count).for_each(|at| {
+                let tid = |number: u64| Tid(pid.0.wrapping_add(number as u32) & 0x3f_ffff);
+                let parent = if kind == 6 { tid(at) } else { pid };
+                let own = tid(at + 1);
+                add(LifeKind::Fork(Fork {
+                    parent_tid: parent,
+                    parent_tgid: Tgid(parent.0),
+                    tid: own,
+                    tgid: if kind == 7 {
+                        Tgid(parent.0)
+                    } else {
+                        Tgid(own.0)
+                    },
+                    ns_tid: own,
+                    ..Fork::default()
+                }));
+                if kind != 7 {
+                    let word: &[u8] = if at * 2 < count { b"--begin" } else { b"--end" };
+                    add(LifeKind::Exec(Exec {
+                        tid: own,
+                        tgid: Tgid(own.0),
+                        old_tid: own,
+                        argv: Argv::from_args([b"tr".as_slice(), b"mark", word, b"x"]),
+                        ..Exec::default()
+                    }));
+                }
+            }),
+        }
+    }
+}
+
 /// A file of valid frames with these events.
 fn file(input: &mut Input) -> Vec<u8> {
+    with_masses(input, &mut None)
+}
+
+/// A file of valid frames with these events, and with masses of others.
+pub fn mass_file(input: &mut Input) -> Vec<u8> {
+    with_masses(input, &mut Some(Masses { left: MASS }))
+}
+
+fn with_masses(input: &mut Input, masses: &mut Option<Masses>) -> Vec<u8> {
     let meta = meta(input);
     let mut writer = Writer::new(Vec::new(), &Masked::trusted(meta.clone())).unwrap();
     let mut time = meta.start.0;
@@ -81,11 +178,14 @@ fn file(input: &mut Input) -> Vec<u8> {
                 };
                 writer.life(stream, Masked::trusted(event)).unwrap();
             }
-            _ if blocks < 64 => {
-                blocks += 1;
-                writer.flush().unwrap();
-            }
-            _ => {}
+            what => match masses {
+                Some(masses) if what < 0xff => masses.add(input, &mut time, &mut writer),
+                _ if blocks < 64 => {
+                    blocks += 1;
+                    writer.flush().unwrap();
+                }
+                _ => {}
+            },
         }
     }
     let summary = Summary {

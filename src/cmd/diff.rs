@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ValueEnum;
-use tr_format::meta::Metadata;
 use tr_report::diff::benchmarks::Service;
 use tr_report::diff::{Ask, Diff, Figure, Run};
 use tr_report::{escape, identity};
@@ -128,17 +127,13 @@ impl Args {
 pub fn run(args: &Args) -> Done {
     let [base, new] = sides(args).map_err(errors::refused)?;
     let all = base.len() + new.len();
-    let mut metas = Vec::with_capacity(all);
+    let mut runs = identity::Runs::default();
     let mut load = |files: &[PathBuf]| -> Result<Vec<Run>, ExitCode> {
-        let one = |file: &PathBuf| {
-            let (meta, run) = load(file, all, args.budget)?;
-            metas.push((meta, run.file.clone()));
-            Ok(run)
-        };
-        files.iter().map(one).collect()
+        let each = files.iter();
+        each.map(|file| load(file, all, &mut runs, args.budget))
+            .collect()
     };
     let (base, new) = (load(base)?, load(new)?);
-    identity::once(&metas).map_err(errors::refused)?;
     let ask = Ask {
         top: args.top.unwrap_or(match args.format {
             FormatArg::Html => 1000,
@@ -214,14 +209,20 @@ fn proposal(files: &[PathBuf]) -> String {
 }
 
 /// One of some recordings, reduced to the figures that are compared.
-fn load(file: &Path, files: usize, budget: Budget) -> Result<(Metadata, Run), ExitCode> {
+fn load(
+    file: &Path,
+    files: usize,
+    runs: &mut identity::Runs,
+    budget: Budget,
+) -> Result<Run, ExitCode> {
     let trace = open::trace(file)?;
+    let added = runs.add(trace.meta(), errors::shown(file));
+    added.map_err(errors::refused)?;
     if let Some(reason) = &trace.meta().not_traced {
         let reason = escape::text(reason.as_bytes());
         let name = errors::shown(file);
         return Err(errors::refused(format!("{name}: not traced: {reason}")));
     }
     let analysis = progress::whole(files, &trace, (budget, Use::Schedule));
-    let run = Run::new(&file.to_string_lossy(), &analysis);
-    Ok((analysis.meta, run))
+    Ok(Run::new(&file.to_string_lossy(), &analysis))
 }

@@ -1,5 +1,6 @@
 //! `tr pipeline`: which job of several the time of a CI run was spent in.
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -80,18 +81,21 @@ impl Args {
 /// The largest job graph in bytes.
 const LARGEST: u64 = 16 << 20;
 
-/// What `parse` makes of a small file.
+/// The result of `parse` for a small file. A pipe or a device has no size before it is read.
 pub(super) fn read<T>(
     file: &Path,
     what: &str,
     parse: impl FnOnce(&str) -> Result<T, String>,
 ) -> Result<T, ExitCode> {
     let text = || {
-        let size = std::fs::metadata(file).map_err(|error| error.to_string())?;
-        if size.len() > LARGEST {
-            return Err("larger than 16 MiB".to_owned());
+        let mut text = String::new();
+        let opened = std::fs::File::open(file);
+        let read = opened.and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
+        match read {
+            Ok(length) if length as u64 > LARGEST => Err("larger than 16 MiB".to_owned()),
+            Ok(_) => Ok(text),
+            Err(error) => Err(error.to_string()),
         }
-        std::fs::read_to_string(file).map_err(|error| error.to_string())
     };
     text().and_then(|text| parse(&text)).map_err(|why| {
         let why = escape::text(why.as_bytes());
@@ -124,10 +128,11 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
     let told = told.map(|file| read(file, "jobs of a CI run", tr_import::jobs::read));
     let told = told.transpose()?.unwrap_or_default();
     let mut jobs = Vec::new();
-    let mut metas = Vec::new();
+    let mut runs = identity::Runs::default();
     for file in &args.files {
         let trace = open::warned(file)?;
-        metas.push((trace.meta().clone(), errors::shown(file)));
+        let added = runs.add(trace.meta(), errors::shown(file));
+        added.map_err(errors::refused)?;
         let analysis = progress::whole(1, &trace, (args.budget, Use::Times));
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let job = Job::of(&analysis, &name).ok_or_else(|| {
@@ -138,6 +143,5 @@ fn pipeline(args: &Args) -> Result<Pipeline, ExitCode> {
         })?;
         jobs.push(job);
     }
-    identity::once(&metas).map_err(errors::refused)?;
     Pipeline::new(jobs, graph.as_ref(), &told).map_err(errors::refused)
 }

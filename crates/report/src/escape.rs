@@ -3,6 +3,7 @@
 //! | medium | a value in it | the whole |
 //! | --- | --- | --- |
 //! | terminal, CI log | [`text`], [`command`] | [`page`] |
+//! | folded stacks | [`text`] | [`page`] |
 //! | CSV | [`cell`] | |
 //! | Markdown | [`markdown`], [`code`] | |
 //! | HTML | [`html`] | |
@@ -23,7 +24,9 @@ pub fn text(bytes: &[u8]) -> String {
         .iter()
         .all(|byte| matches!(byte, b' '..=b'~') && *byte != b'#');
     if let (true, Ok(text)) = (plain, std::str::from_utf8(bytes)) {
-        return text.to_owned();
+        if !has_command(text) {
+            return text.to_owned();
+        }
     }
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -59,12 +62,25 @@ pub fn is_hidden(c: char) -> bool {
             | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{10ffff}')
 }
 
+/// The beginnings of commands to CI systems, which some of them take anywhere in a line of a log: Azure Pipelines and
+/// GitHub, TeamCity, GitLab. Commands that begin with `::` count at the beginning of a line alone ([`page`]).
+const COMMANDS: [&str; 5] = [
+    "##[",
+    "##vso[",
+    "##teamcity[",
+    "section_start:",
+    "section_end:",
+];
+
 /// At this byte a command to a CI system begins that it takes anywhere in a line of a log.
 pub fn is_command(text: &str, at: usize) -> bool {
     let rest = text.get(at..).unwrap_or_default();
-    ["##[", "##vso[", "##teamcity["]
-        .iter()
-        .any(|start| rest.starts_with(start))
+    COMMANDS.iter().any(|start| rest.starts_with(start))
+}
+
+/// Whether a text may have such a command.
+fn has_command(text: &str) -> bool {
+    text.contains("##") || text.contains("section_")
 }
 
 /// A command line; arguments with other than plain characters are quoted.
@@ -85,7 +101,7 @@ pub fn command<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
 pub fn page(whole: &str) -> Cow<'_, str> {
     let harmless = |line: &str| !line.trim_start().starts_with("::");
     let hidden = |c: char| c != '\n' && is_hidden(c);
-    if whole.lines().all(harmless) && !whole.contains(hidden) && !whole.contains("##") {
+    if whole.lines().all(harmless) && !whole.contains(hidden) && !has_command(whole) {
         return Cow::Borrowed(whole);
     }
     let mut out = String::with_capacity(whole.len());

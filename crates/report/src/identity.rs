@@ -1,5 +1,6 @@
 //! What tells a recording from all others.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
@@ -21,26 +22,37 @@ pub fn id(meta: &Metadata) -> String {
     hex(hash.finalize().iter().take(12))
 }
 
-/// Refuses a recording that is there twice, among some with their metadata and names: it is one run,
-/// and counted as two it makes chance look like a difference, or a difference like none. A copy under
-/// another name is the same one. An import is known by its name: it may not tell its time of the day.
-///
-/// # Errors
-/// The two, in words.
-pub fn once(all: &[(Metadata, String)]) -> Result<(), String> {
-    let mut names = BTreeSet::new();
-    let mut ids: BTreeMap<String, &str> = BTreeMap::new();
-    for (meta, name) in all {
-        if !names.insert(name) {
+/// The recordings of one comparison so far. One that is there twice is refused: it is one run, and counted as two
+/// it makes chance look like a difference, or a difference like none. A copy under another name is the same
+/// recording. An import is known by its name: it may not tell its time of the day.
+#[derive(Debug, Default)]
+pub struct Runs {
+    names: BTreeSet<String>,
+    /// The names of the recordings by their ids.
+    ids: BTreeMap<String, String>,
+}
+
+impl Runs {
+    /// Adds a recording, which need not have been analyzed yet.
+    ///
+    /// # Errors
+    /// The recording is there already. The text names both.
+    pub fn add(&mut self, meta: &Metadata, name: String) -> Result<(), String> {
+        if !self.names.insert(name.clone()) {
             return Err(format!("{name} is given twice: a run counts once"));
         }
-        let is_own = meta.recorder.is_none() && meta.start_unix().is_some();
-        let first = is_own.then(|| ids.insert(id(meta), name)).flatten();
-        if let Some(first) = first {
-            return Err(format!(
-                "{first} and {name} are the same recording: a run counts once"
-            ));
+        if meta.recorder.is_some() || meta.start_unix().is_none() {
+            return Ok(());
+        }
+        match self.ids.entry(id(meta)) {
+            Entry::Vacant(free) => {
+                free.insert(name);
+                Ok(())
+            }
+            Entry::Occupied(first) => Err(format!(
+                "{} and {name} are the same recording: a run counts once",
+                first.get()
+            )),
         }
     }
-    Ok(())
 }

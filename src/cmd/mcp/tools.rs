@@ -5,10 +5,10 @@ use std::io::{PipeReader, Read};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::poll::{poll, PollFd, PollFlags};
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::{kill, Signal};
 use serde_json::{json, Map, Value};
 use tr_report::called::TR;
@@ -21,6 +21,10 @@ use crate::open;
 /// The longest time of the tool `record`; then its end has the other one.
 const LIMIT: Duration = Duration::from_secs(3600);
 const GRACE: Duration = Duration::from_secs(10);
+/// The time of the other tools: clients wait for a minute. The command has the first one. If it does not keep to
+/// it, it is killed after the second one.
+const ANSWER: Duration = Duration::from_secs(45);
+const KILLED: Duration = Duration::from_secs(50);
 /// The last bytes of a command's messages that are kept.
 const SAID: usize = 4096;
 /// As much fits into a pipe unless told (pipe(7)): what a command has printed before its end is not more.
@@ -342,21 +346,69 @@ fn command(words: Vec<OsString>) -> Command {
 }
 
 fn ask(tool: &Tool, mut words: Vec<OsString>, from: u64) -> std::io::Result<Value> {
-    words.extend(["--width=120", "--color=never", "--max-time=5m"].map(Into::into));
+    words.extend(["--width=120", "--color=never"].map(Into::into));
+    words.push(format!("--max-time={}s", ANSWER.as_secs()).into());
+    let (page, (killed, failed), said) = answered(command(words), from, KILLED)?;
+    let title = format!("{}{killed}, data of a recording:", tool.name);
+    Ok(page.result(&title, &said, failed))
+}
+
+/// A page of what a command prints, what is said of its end, and its messages. It is killed at the limit of its
+/// time.
+fn answered(
+    mut command: Command,
+    from: u64,
+    limit: Duration,
+) -> std::io::Result<(Page, (String, bool), Vec<u8>)> {
     let mut said = tempfile::tempfile()?;
-    let mut child = command(words)
+    let mut child = command
         .stdout(Stdio::piped())
         .stderr(said.try_clone()?)
         .spawn()?;
-    let page = match child.stdout.take() {
-        // The rest of the output ends with the pipe.
+    let until = Instant::now() + limit;
+    let output = child.stdout.take().map(|output| Until { output, until });
+    // The rest of the output ends with the pipe.
+    let page = match output {
         Some(output) => answer::page(output, from)?,
         None => answer::page(std::io::empty(), 0)?,
     };
-    let status = child.wait()?;
-    let (killed, failed) = judged(status);
-    let title = format!("{}{killed}, data of a recording:", tool.name);
-    Ok(page.result(&title, &read(&mut said)?, failed))
+    let ended = loop {
+        match child.try_wait()? {
+            None if Instant::now() < until => std::thread::sleep(LOOK),
+            ended => break ended,
+        }
+    };
+    let end = match ended {
+        Some(status) => judged(status),
+        None => {
+            child.kill()?;
+            child.wait()?;
+            (format!(" had no answer after {} s", limit.as_secs()), true)
+        }
+    };
+    Ok((page, end, read(&mut said)?))
+}
+
+/// The time between two looks at whether a command has ended.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// A command's output. At the limit of its time it ends.
+struct Until {
+    output: ChildStdout,
+    until: Instant,
+}
+
+impl Read for Until {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        let left = PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX);
+        let mut ready = [PollFd::new(self.output.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut ready, left) {
+            Ok(0) => Ok(0),
+            Ok(_) => self.output.read(bytes),
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 /// The signal that killed a command, for its title, and whether it failed.
@@ -496,6 +548,31 @@ mod tests {
         for (code, failed) in [(0, false), (1, false), (2, true)] {
             assert_eq!(judged(code << 8), (String::new(), failed));
         }
+    }
+
+    #[test]
+    fn an_answer_has_a_limit_of_time() {
+        let answered = |script: &str, milliseconds| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]).stdin(Stdio::null());
+            let limit = Duration::from_millis(milliseconds);
+            let (page, end, said) = answered(command, 0, limit).unwrap();
+            let text = page.result("", &said, end.1)["content"][0]["text"].to_string();
+            (end, text)
+        };
+        let begun = Instant::now();
+        let (end, text) = answered("echo first; echo so >&2; exec sleep 60", 2_000);
+        assert_eq!(end, (" had no answer after 2 s".to_owned(), true));
+        assert!(text.contains("first") && text.contains("so"), "{text}");
+        let (end, _) = answered("exec >&-; exec sleep 60", 100);
+        assert!(end.1);
+        assert!(begun.elapsed() < Duration::from_secs(50));
+        let (end, text) = answered("echo all; exit 1", 60_000);
+        assert_eq!(end, (String::new(), false));
+        assert!(text.contains("all"), "{text}");
+        // What does not fit on the page is not waited for.
+        let (end, _) = answered("yes; exit 0", 60_000);
+        assert_eq!(end, (String::new(), false));
     }
 
     fn shell(script: &str, limit: Duration) -> (ExitStatus, bool, Vec<u8>) {

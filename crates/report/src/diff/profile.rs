@@ -10,7 +10,7 @@ use tr_format::stack::Doing;
 
 use super::run::Run;
 use crate::frames::{Name, Names};
-use crate::label;
+use crate::{escape, label};
 
 /// The most nodes of a run's tree, with some 60 bytes for each; samples of further stacks are left out.
 const NODES: usize = 1 << 20;
@@ -217,7 +217,8 @@ impl Both {
             stack.push(name.unwrap_or_default().replace(';', ","));
             let [base, new] = Both::at(&self.own, node).map(us);
             if base > 0 || new > 0 {
-                let _ = writeln!(out, "{} {base} {new}", stack.join(";"));
+                let stack = stack.join(";");
+                let _ = writeln!(out, "{} {base} {new}", escape::page(&stack));
             }
             let callees = children.get(node as usize).into_iter().flatten();
             open.extend(callees.rev().map(|it| (*it, depth + 1)));

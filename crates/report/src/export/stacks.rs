@@ -10,8 +10,8 @@ use tr_format::stack::Doing;
 use super::Weight;
 use crate::frames::Names;
 use crate::label;
-use crate::units;
 use crate::view::View;
+use crate::{escape, units};
 
 /// The most processes of a stack: those of a chain of 50,000, each with a stack of its own, would
 /// take 30 GB.
@@ -92,11 +92,14 @@ fn own_wall(analysis: &Analysis, process: &Process) -> u64 {
     process.wall().saturating_sub(covered)
 }
 
-/// A line for each stack: frames with semicolons between, a blank, the weight in µs.
+/// A line for each stack: frames with semicolons between, a blank, the weight in µs. The first frame can be a name
+/// of the trace's, so the line is made harmless like one of a report.
 pub fn folded(view: &View<'_>, weight: Weight, out: &mut dyn Write) -> io::Result<()> {
     for (names, ns) in stacks(view, weight) {
         if ns >= 500 {
-            writeln!(out, "{} {}", names.join(";"), ns.saturating_add(500) / 1000)?;
+            let stack = names.join(";");
+            let stack = escape::page(&stack);
+            writeln!(out, "{stack} {}", ns.saturating_add(500) / 1000)?;
         }
     }
     Ok(())
@@ -123,7 +126,7 @@ pub fn speedscope(view: &View<'_>, weight: Weight, out: &mut dyn Write) -> io::R
     let all = stacks
         .values()
         .fold(0, |sum: u64, ns| sum.saturating_add(*ns));
-    let file = crate::escape::text(view.file.as_bytes());
+    let file = escape::text(view.file.as_bytes());
     let document = json!({
         "$schema": "https://www.speedscope.app/file-format-schema.json",
         "name": file,

@@ -38,7 +38,7 @@ pub fn ticks(out: &mut String, whole: u64) {
         };
         let x = at as f64 * 100.0 / whole as f64;
         let _ = write!(out, "<text x=\"{x:.3}%\" y=\"13\">{label}</text>");
-        at += step;
+        at = at.saturating_add(step);
     }
     out.push_str("</svg>\n");
 }
@@ -82,5 +82,8 @@ mod tests {
         let hours = labels(95 * 3600 * SECOND);
         assert_eq!((hours.len(), hours[1].as_str()), (10, "10:00 h"));
         assert_eq!(labels(300 * 3600 * SECOND)[1], "50:00 h");
+        for whole in [u64::MAX, u64::MAX / 9 * 5, 1 << 63] {
+            assert!(labels(whole).len() <= 11);
+        }
     }
 }

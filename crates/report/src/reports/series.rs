@@ -15,15 +15,18 @@ use crate::{label, units};
 
 /// The default interval, in ns: 1 s.
 const INTERVAL: u64 = 1_000_000_000;
-/// The most values, some 200 MB of JSON. As long as there would be more, the interval is
-/// doubled.
+/// The most values, some 200 MB of JSON, and the most of a recording without events and of each of its events: a
+/// small file that claims a long time has few. As long as there would be more, the interval is doubled.
 const VALUES: u64 = 1 << 20;
+const FEW: (u64, u64) = (1 << 14, 64);
 
 pub struct Series<'a> {
     view: View<'a>,
     /// In ns.
     pub interval: u64,
     asked: u64,
+    /// The most values.
+    most: u64,
     /// The chosen processes, in order of start.
     pub lines: Vec<ProcessSeries<'a>>,
 }
@@ -47,7 +50,10 @@ impl<'a> Series<'a> {
                 sum.saturating_add(((ran.to - ran.from) / interval).saturating_add(2))
             })
         };
-        while stretches(interval) > VALUES && interval < u64::MAX / 2 {
+        let (few, each) = FEW;
+        let most = view.analysis.events.total().saturating_mul(each);
+        let most = most.saturating_add(few).min(VALUES);
+        while stretches(interval) > most && interval < u64::MAX / 2 {
             interval *= 2;
         }
         let lines = processes.into_iter().map(|process| ProcessSeries {
@@ -58,6 +64,7 @@ impl<'a> Series<'a> {
             view: *view,
             interval,
             asked,
+            most,
             lines: lines.collect(),
         }
     }
@@ -304,7 +311,7 @@ impl Report for Series<'_> {
             format!(
                 "--interval {} would make more than {} rows: {} is used",
                 units::time(self.asked),
-                units::count(VALUES),
+                units::count(self.most),
                 units::time(self.interval)
             )
         })

@@ -597,6 +597,10 @@ impl Report for StepsReport<'_> {
         out
     }
 
+    fn warning(&self, _text: bool) -> Option<String> {
+        self.steps.warning()
+    }
+
     fn json(&self) -> Option<Value> {
         let outside = &self.times.outside;
         let own = json!({

@@ -2,6 +2,7 @@
 //! of the thread that forked it.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use tr_analyze::containers::Container;
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
@@ -12,7 +13,7 @@ use tr_format::event::Ktime;
 use super::recipe;
 use super::rules::{self, Found, Tests};
 use super::spans::{self, Span};
-use super::{at, Since, Step, StepIx, StepKind, Steps};
+use super::{at, Since, Step, StepIx, StepKind, Steps, ThreadSteps, DEEPEST};
 use crate::ancestors::from_parents_to_children;
 use crate::{escape, label};
 
@@ -26,7 +27,7 @@ pub(super) fn steps(analysis: &Analysis) -> Steps {
         whole: HashSet::new(),
         list: Vec::new(),
         first: 0,
-        threads: vec![Vec::new(); analysis.threads.len()],
+        threads: vec![ThreadSteps::default(); analysis.threads.len()],
         containers: analysis
             .containers
             .iter()
@@ -47,9 +48,15 @@ pub(super) fn steps(analysis: &Analysis) -> Steps {
     }
     Steps {
         places: places(&build.list),
+        too_deep: build.list.iter().filter(|step| is_too_deep(step)).count(),
         list: build.list,
         threads: build.threads,
     }
+}
+
+/// Whether a step lies deeper than [`DEEPEST`] levels.
+fn is_too_deep(step: &Step) -> bool {
+    step.depth >= DEEPEST
 }
 
 /// The places of [`Steps`]. Parents come before their children.
@@ -87,17 +94,41 @@ struct Build<'a> {
     list: Vec<Step>,
     /// The first step of the process in work: those before it are of others.
     first: StepIx,
-    threads: Vec<Vec<Since>>,
+    threads: Vec<ThreadSteps>,
     /// The containers by their first processes.
     containers: HashMap<ProcessIx, &'a Container>,
 }
 
+/// A change of a thread's steps. A span is named by its number.
 enum Change<'a> {
-    End(&'a Span),
+    End(usize),
     /// The steps around change.
     Around,
     Exec(usize, &'a ExecSpan),
-    Begin(&'a Span),
+    Begin(usize, &'a Span),
+}
+
+/// The steps that are open one inside the other.
+#[derive(Default)]
+struct Open {
+    /// The innermost one is last. A step of a span has the span's number.
+    steps: Vec<(StepIx, Option<usize>)>,
+    /// The spans that have ended inside of others.
+    ended: HashSet<usize>,
+}
+
+impl Open {
+    fn innermost(&self) -> Option<StepIx> {
+        self.steps.last().map(|(step, _)| *step)
+    }
+
+    fn end(&mut self, span: usize) {
+        self.ended.insert(span);
+        let mut ended = |(_, span): &mut (StepIx, Option<usize>)| {
+            span.is_some_and(|span| self.ended.remove(&span))
+        };
+        while self.steps.pop_if(&mut ended).is_some() {}
+    }
 }
 
 impl Build<'_> {
@@ -111,7 +142,8 @@ impl Build<'_> {
         let Some((leader, others)) = process.threads.split_first() else {
             return;
         };
-        let since = self.spans_of(*leader, changes.clone());
+        let changes: Arc<[Since]> = changes.into();
+        let since = self.spans_of(*leader, ThreadSteps::all(changes.clone()));
         self.set(*leader, since);
         for thread in others {
             let since = self.thread(ix, *leader, *thread, &changes);
@@ -120,14 +152,14 @@ impl Build<'_> {
         }
     }
 
-    fn set(&mut self, thread: ThreadIx, since: Vec<Since>) {
+    fn set(&mut self, thread: ThreadIx, since: ThreadSteps) {
         if let Some(threads) = self.threads.get_mut(thread.0 as usize) {
             *threads = since;
         }
     }
 
     fn of_thread(&self, thread: ThreadIx, time: Ktime) -> Option<StepIx> {
-        at(self.threads.get(thread.0 as usize)?, time)
+        self.threads.get(thread.0 as usize)?.at(time)
     }
 
     /// The step of the thread that forked a process, at that time.
@@ -169,34 +201,34 @@ impl Build<'_> {
             .iter()
             .flat_map(|(_, it)| it.execs.iter().enumerate());
         changes.extend(execs.map(|(n, exec)| (exec.start, 2, Change::Exec(n, exec))));
-        for span in spans {
+        for (n, span) in spans.into_iter().enumerate() {
             let begin = if span.whole { 1 } else { 3 };
-            changes.push((span.from, begin, Change::Begin(span)));
-            changes.push((span.to, 0, Change::End(span)));
+            changes.push((span.from, begin, Change::Begin(n, span)));
+            changes.push((span.to, 0, Change::End(n)));
         }
         changes.order_by_key(|(time, order, _)| (*time, *order));
-        // The steps inside those around, the innermost last; of a span with its end.
-        let mut inside: Vec<(StepIx, Option<&Span>)> = Vec::new();
+        // The steps inside those around.
+        let mut inside = Open::default();
         let mut since: Vec<Since> = Vec::new();
         for (time, _, change) in changes {
             // A file's times may be a little early.
             let around = at(&around, time.max(begin));
-            let now = inside.last().map(|(step, _)| *step).or(around);
-            match (change, process) {
-                (Change::End(span), _) => {
-                    inside.retain(|(_, of)| of.is_none_or(|of| of != span));
+            let now = inside.innermost().or(around);
+            let (step, span) = match (change, process) {
+                (Change::End(n), _) => {
+                    inside.end(n);
+                    (None, None)
                 }
-                (Change::Exec(n, exec), Some((ix, _))) => {
-                    let step = self.exec(ix, (n, exec), now);
-                    inside.extend(step.map(|step| (step, None)));
-                }
-                (Change::Begin(span), _) => {
+                (Change::Exec(n, exec), Some((ix, _))) => (self.exec(ix, (n, exec), now), None),
+                (Change::Begin(n, span), _) => {
                     let step = self.add_span(span, now);
-                    inside.extend(span.holds_work().then_some((step, Some(span))));
+                    (span.holds_work().then_some(step), Some(n))
                 }
-                (Change::Around | Change::Exec(..), _) => {}
-            }
-            let next = inside.last().map(|(step, _)| *step).or(around);
+                (Change::Around | Change::Exec(..), _) => (None, None),
+            };
+            let step = step.filter(|step| !self.is_too_deep(*step));
+            inside.steps.extend(step.map(|step| (step, span)));
+            let next = inside.innermost().or(around);
             if since.last().is_none_or(|(_, last)| *last != next) {
                 since.push((time, next));
             }
@@ -205,9 +237,12 @@ impl Build<'_> {
     }
 
     /// Puts the spans of one thread over its steps.
-    fn spans_of(&mut self, thread: ThreadIx, since: Vec<Since>) -> Vec<Since> {
+    fn spans_of(&mut self, thread: ThreadIx, since: ThreadSteps) -> ThreadSteps {
         match self.of_threads.remove(&thread) {
-            Some(spans) => self.changes(since, spans, None),
+            Some(spans) => {
+                let changes = self.changes(since.all_since().collect(), spans, None);
+                ThreadSteps::all(changes.into())
+            }
             None => since,
         }
     }
@@ -346,11 +381,22 @@ impl Build<'_> {
         step
     }
 
+    /// Adds a step. One that lies too deep is the last: nothing is inside it, and its work counts for the steps
+    /// around it alone, because the time of every step is walked anew in each one around it.
     fn add(&mut self, step: Step) -> StepIx {
         let parent = step.parent.and_then(|parent| self.list.get(parent));
         let depth = parent.map_or(0, |parent| parent.depth + 1);
-        self.list.push(Step { depth, ..step });
+        let has_work = step.has_work && depth < DEEPEST;
+        self.list.push(Step {
+            depth,
+            has_work,
+            ..step
+        });
         self.list.len() - 1
+    }
+
+    fn is_too_deep(&self, step: StepIx) -> bool {
+        self.list.get(step).is_some_and(is_too_deep)
     }
 
     /// The steps of another thread than the first one.
@@ -359,8 +405,8 @@ impl Build<'_> {
         ix: ProcessIx,
         leader: ThreadIx,
         thread: ThreadIx,
-        of_process: &[Since],
-    ) -> Vec<Since> {
+        of_process: &Arc<[Since]>,
+    ) -> ThreadSteps {
         let analysis = self.analysis;
         let is = analysis.thread(thread);
         let around = at(of_process, is.start);
@@ -370,7 +416,7 @@ impl Build<'_> {
         // A thread that a test's thread started belongs to the test.
         let of_parent = parent.and_then(|parent| self.of_thread(parent, is.start));
         if of_parent.is_some() && of_parent != around {
-            return vec![(is.start, of_parent)];
+            return ThreadSteps::one(is.start, of_parent);
         }
         let threads = self.tests_at(ix, is.start) == Tests::Threads;
         if threads && parent.is_none_or(|parent| parent == leader) {
@@ -391,13 +437,15 @@ impl Build<'_> {
                     status: None,
                     result: None,
                 });
-                return vec![(is.start, Some(step))];
+                let own = if self.is_too_deep(step) {
+                    around
+                } else {
+                    Some(step)
+                };
+                return ThreadSteps::one(is.start, own);
             }
         }
-        let later = of_process.iter().filter(|(from, _)| *from > is.start);
-        std::iter::once((is.start, around))
-            .chain(later.copied())
-            .collect()
+        ThreadSteps::from(is.start, of_process.clone())
     }
 }
 

@@ -11,12 +11,14 @@ mod rules;
 mod spans;
 pub mod times;
 
+use std::sync::Arc;
+
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Doubt, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
 
-use crate::exit;
 use crate::names::named;
+use crate::{exit, units};
 
 named! {
     #[derive(Hash)]
@@ -85,8 +87,65 @@ impl Step {
     }
 }
 
+/// The most levels of steps. A step inside that many others is listed, but its work is not told: the time of
+/// every step is walked anew in each one around it, and a program can set a hundred thousand marks inside one
+/// another.
+pub const DEEPEST: usize = 64;
+
 /// The step of a thread from a time on.
 type Since = (Ktime, Option<StepIx>);
+
+/// The steps of a thread in order of time. Threads of one process share the list of its steps.
+#[derive(Clone, Debug, Default)]
+struct ThreadSteps {
+    first: Option<Since>,
+    /// The list after `first`, and the number of its entries that come before.
+    shared: Arc<[Since]>,
+    skipped: usize,
+}
+
+impl ThreadSteps {
+    fn one(from: Ktime, step: Option<StepIx>) -> ThreadSteps {
+        ThreadSteps {
+            first: Some((from, step)),
+            ..ThreadSteps::default()
+        }
+    }
+
+    fn all(shared: Arc<[Since]>) -> ThreadSteps {
+        ThreadSteps {
+            first: None,
+            shared,
+            skipped: 0,
+        }
+    }
+
+    /// The part of a list from a time on.
+    fn from(time: Ktime, shared: Arc<[Since]>) -> ThreadSteps {
+        ThreadSteps {
+            first: Some((time, at(&shared, time))),
+            skipped: shared.partition_point(|(from, _)| *from <= time),
+            shared,
+        }
+    }
+
+    fn rest(&self) -> &[Since] {
+        self.shared.get(self.skipped..).unwrap_or_default()
+    }
+
+    fn all_since(&self) -> impl Iterator<Item = Since> + '_ {
+        self.first.into_iter().chain(self.rest().iter().copied())
+    }
+
+    /// The last one at or before a time.
+    fn at(&self, time: Ktime) -> Option<StepIx> {
+        let rest = self.rest();
+        if rest.first().is_some_and(|(from, _)| *from <= time) {
+            return at(rest, time);
+        }
+        self.first.filter(|(from, _)| *from <= time)?.1
+    }
+}
 
 /// The steps of a recording, and the step of every thread at every time.
 #[derive(Clone, Debug, Default)]
@@ -95,8 +154,9 @@ pub struct Steps {
     /// For each step its place in an order in which it comes before those inside it, and the place
     /// after them.
     places: Vec<(usize, usize)>,
-    /// For each thread its steps in order of time.
-    threads: Vec<Vec<Since>>,
+    threads: Vec<ThreadSteps>,
+    /// The number of steps that lie deeper than [`DEEPEST`] levels.
+    too_deep: usize,
 }
 
 impl Steps {
@@ -109,15 +169,26 @@ impl Steps {
         &self.list
     }
 
+    /// The sentence about the steps whose figures the limit of levels leaves out.
+    pub fn warning(&self) -> Option<String> {
+        (self.too_deep > 0).then(|| {
+            format!(
+                "{} inside {DEEPEST} others: what they did is not told apart from the step around them",
+                units::plural(self.too_deep as u64, "step lies", "steps lie"),
+            )
+        })
+    }
+
     /// The innermost step of a thread right after `time`.
     pub fn at(&self, thread: ThreadIx, time: Ktime) -> Option<StepIx> {
-        at(self.threads.get(thread.0 as usize)?, time)
+        self.threads.get(thread.0 as usize)?.at(time)
     }
 
     /// The innermost step of a process at its end.
     pub fn of_process(&self, analysis: &Analysis, ix: ProcessIx) -> Option<StepIx> {
         let leader = analysis.process(ix).threads.first()?;
-        self.threads.get(leader.0 as usize)?.last()?.1
+        let steps = self.threads.get(leader.0 as usize)?;
+        steps.rest().last().copied().or(steps.first)?.1
     }
 
     /// The parts of a thread's life with their innermost steps.
@@ -126,12 +197,30 @@ impl Steps {
         analysis: &Analysis,
         thread: ThreadIx,
     ) -> impl Iterator<Item = (Ktime, Ktime, Option<StepIx>)> + '_ {
-        let since = self.threads.get(thread.0 as usize);
-        let since = since.map(Vec::as_slice).unwrap_or_default();
+        self.parts_from(analysis, thread, Ktime(0))
+    }
+
+    /// Like [`Steps::parts`], but only the parts that end after a time or at it.
+    pub fn parts_from(
+        &self,
+        analysis: &Analysis,
+        thread: ThreadIx,
+        time: Ktime,
+    ) -> impl Iterator<Item = (Ktime, Ktime, Option<StepIx>)> + '_ {
+        let steps = self.threads.get(thread.0 as usize);
+        let rest = steps.map(ThreadSteps::rest).unwrap_or_default();
+        // The part before the first one that begins at the time or later.
+        let before = rest.partition_point(|(from, _)| *from < time);
+        let (first, rest) = match before.checked_sub(1) {
+            Some(at) => (None, rest.get(at..)),
+            None => (steps.and_then(|steps| steps.first), Some(rest)),
+        };
+        let rest = rest.unwrap_or_default().iter().copied();
+        let since = first.into_iter().chain(rest);
         let end = analysis.thread(thread).end;
-        let ends = since.iter().skip(1).map(|(from, _)| *from).chain([end]);
-        let parts = since.iter().zip(ends);
-        parts.map(move |((from, step), to)| (*from, to.min(end), *step))
+        let ends = since.clone().skip(1).map(|(from, _)| from).chain([end]);
+        let parts = since.zip(ends);
+        parts.map(move |((from, step), to)| (from, to.min(end), step))
     }
 
     /// The step, and the steps around it, from the inside.
@@ -166,8 +255,8 @@ impl Steps {
         }
         let is = |since: &Since| since.1.is_some_and(|step| inside.get(step) == Some(&true));
         let in_step = |thread: &ThreadIx| {
-            let since = self.threads.get(thread.0 as usize);
-            since.is_some_and(|since| since.iter().any(is))
+            let steps = self.threads.get(thread.0 as usize);
+            steps.is_some_and(|steps| steps.all_since().any(|since| is(&since)))
         };
         let processes = analysis.processes.iter();
         processes

@@ -1,11 +1,12 @@
 //! Spans between marks, spans of other tools' files, and overlaps of spans.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::ops::Bound;
 
 use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ProcessIx, ThreadIx};
 use tr_analyze::sort::Rows;
-use tr_format::event::{self, Ktime, Point};
+use tr_format::event::{self, Ktime, Point, Tid};
 
 use super::rules::Mark;
 use super::StepKind;
@@ -106,28 +107,21 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
     }
     marks.order_by_key(|(time, ix, _)| (*time, *ix));
     let mut spans = Vec::new();
-    // The open spans of each name.
-    let mut open: HashMap<&[u8], Vec<(Ktime, ProcessIx)>> = HashMap::new();
+    let mut open: HashMap<&[u8], OpenMarks> = HashMap::new();
     for (time, ix, mark) in marks {
         let parent = analysis.process(ix).parent;
         match mark {
             Mark::Moment(name) | Mark::Command(name) => {
                 spans.push(Span::of_mark(name, time, (time, true), parent));
             }
-            Mark::Begin(name) => open.entry(name).or_default().push((time, ix)),
+            Mark::Begin(name) => open.entry(name).or_default().begin(time, ix, parent),
             Mark::End(name) => {
-                let Some(begun) = open.get_mut(name) else {
-                    continue;
-                };
-                // The last one that the same process began, or else the last one.
-                let same = |(_, begin): &(Ktime, ProcessIx)| {
-                    let of = analysis.process(*begin).parent;
-                    of.is_some() && (of == parent || of == Some(ix))
-                };
-                let Some(at) = begun.iter().rposition(same).or(begun.len().checked_sub(1)) else {
+                let begun = open
+                    .get_mut(name)
+                    .and_then(|all| all.end([parent, Some(ix)]));
+                let Some((from, begin)) = begun else {
                     continue; // an end without a beginning
                 };
-                let (from, begin) = begun.remove(at);
                 let around = analysis.process(begin).parent;
                 let process = around.and_then(|around| common(analysis, around, ix));
                 spans.push(Span::of_mark(name, from, (time, true), process));
@@ -135,12 +129,46 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
         }
     }
     for (name, begun) in open {
-        spans.extend(begun.into_iter().map(|(from, begin)| {
+        spans.extend(begun.all.into_values().map(|(from, begin)| {
             let process = analysis.process(begin).parent;
             Span::of_mark(name, from, open_until(analysis, process), process)
         }));
     }
     spans
+}
+
+/// The beginnings of one name that have no end yet.
+#[derive(Default)]
+struct OpenMarks {
+    /// By their number.
+    all: BTreeMap<usize, (Ktime, ProcessIx)>,
+    /// The numbers of those that a process began, the last one last. Some of them may have an end.
+    by_process: HashMap<ProcessIx, Vec<usize>>,
+    next: usize,
+}
+
+impl OpenMarks {
+    fn begin(&mut self, time: Ktime, mark: ProcessIx, parent: Option<ProcessIx>) {
+        self.all.insert(self.next, (time, mark));
+        if let Some(parent) = parent {
+            self.by_process.entry(parent).or_default().push(self.next);
+        }
+        self.next += 1;
+    }
+
+    /// Takes the last one that one of these processes began, or else the last one.
+    fn end(&mut self, processes: [Option<ProcessIx>; 2]) -> Option<(Ktime, ProcessIx)> {
+        let last_of = |process: ProcessIx| {
+            let numbers = self.by_process.get_mut(&process)?;
+            let has_end = |number: &mut usize| !self.all.contains_key(number);
+            while numbers.pop_if(has_end).is_some() {}
+            numbers.last().copied()
+        };
+        let own = processes.into_iter().flatten().filter_map(last_of).max();
+        let last = || self.all.last_key_value().map(|(number, _)| *number);
+        let number = own.or_else(last)?;
+        self.all.remove(&number)
+    }
 }
 
 /// The nearest process that is `a` or an ancestor of it, and `b` or an ancestor of it.
@@ -160,59 +188,52 @@ fn open_until(analysis: &Analysis, process: Option<ProcessIx>) -> (Ktime, bool) 
 
 /// The spans that programs wrote to the recorder.
 fn of_programs(analysis: &Analysis) -> Vec<Span> {
-    let mut processes: HashMap<u32, Vec<ProcessIx>> = HashMap::new();
-    if !analysis.marks.is_empty() {
-        for ix in analysis.process_ids() {
-            let pid = analysis.process(ix).ns_pid.0;
-            processes.entry(pid).or_default().push(ix);
-        }
-    }
-    let place = |time: Ktime, mark: &event::Mark| {
-        let process = processes.get(&mark.pid?.0)?;
-        let process = living(analysis, process, time)?;
-        let threads = analysis.process(process).threads.iter().copied();
-        let mut threads = threads.filter(|ix| {
-            let thread = analysis.thread(*ix);
-            thread.start <= time && time <= thread.end
-        });
-        let tid = mark.tid;
-        let thread = tid.and_then(|tid| threads.find(|ix| analysis.thread(*ix).ns_tid == tid));
-        Some((process, thread))
-    };
-    let span = |from: Ktime, end: (Ktime, bool), mark: &event::Mark, result: &[u8]| {
-        let place = place(from, mark);
-        Span {
-            kind: kind(&mark.kind),
-            result: result.to_vec(),
-            thread: place.and_then(|(_, thread)| thread),
-            ..Span::of_mark(&mark.name, from, end, place.map(|(process, _)| process))
-        }
-    };
+    let mut living = Living::new(analysis);
     let mut marks: Vec<&(Ktime, event::Mark)> = analysis.marks.iter().collect();
     marks.order_by_key(|(time, _)| *time);
     let mut spans = Vec::new();
     let key = |mark: &event::Mark| (mark.pid, mark.tid, mark.name.clone(), mark.id.clone());
-    let mut open: HashMap<_, Vec<(Ktime, &event::Mark)>> = HashMap::new();
+    let mut open: HashMap<_, Vec<Span>> = HashMap::new();
     for (time, mark) in marks {
+        let begins = |living: &mut Living| {
+            let place = living.place(*time, mark);
+            Span {
+                kind: kind(&mark.kind),
+                result: mark.result.to_vec(),
+                thread: place.and_then(|(_, thread)| thread),
+                ..Span::of_mark(
+                    &mark.name,
+                    *time,
+                    (*time, true),
+                    place.map(|(process, _)| process),
+                )
+            }
+        };
         match mark.point {
-            Point::Moment => spans.push(span(*time, (*time, true), mark, &mark.result)),
-            Point::Begin => open.entry(key(mark)).or_default().push((*time, mark)),
+            Point::Moment => spans.push(begins(&mut living)),
+            Point::Begin => {
+                let span = begins(&mut living);
+                open.entry(key(mark)).or_default().push(span);
+            }
             Point::End => {
-                if let Some((from, begin)) = open.get_mut(&key(mark)).and_then(Vec::pop) {
-                    spans.push(span(from, (*time, true), begin, &mark.result));
+                if let Some(span) = open.get_mut(&key(mark)).and_then(Vec::pop) {
+                    spans.push(Span {
+                        to: span.from.max(*time),
+                        result: mark.result.to_vec(),
+                        ..span
+                    });
                 }
             }
         }
     }
-    for (from, mark) in open.into_values().flatten() {
-        let process = place(from, mark).map(|(process, _)| process);
-        spans.push(span(
-            from,
-            open_until(analysis, process),
-            mark,
-            &mark.result,
-        ));
-    }
+    spans.extend(open.into_values().flatten().map(|span| {
+        let (to, ended) = open_until(analysis, span.process);
+        Span {
+            to: span.from.max(to),
+            ended,
+            ..span
+        }
+    }));
     spans
 }
 
@@ -235,18 +256,99 @@ fn of_files(analysis: &Analysis) -> impl Iterator<Item = Span> + '_ {
     })
 }
 
-/// The process of these that lived then. Containers have equal pids: of several it is none,
-/// unless one is outside of any.
-fn living(analysis: &Analysis, processes: &[ProcessIx], time: Ktime) -> Option<ProcessIx> {
-    let lived = |ix: &ProcessIx| {
-        let process = analysis.process(*ix);
-        process.start <= time && time <= process.end
-    };
-    let lived: Vec<ProcessIx> = processes.iter().copied().filter(lived).collect();
-    let host = |ix: &ProcessIx| analysis.process(*ix).pid.0 == analysis.process(*ix).ns_pid.0;
-    match lived.as_slice() {
-        [only] => Some(*only),
-        several => several.iter().copied().find(host),
+/// The processes and threads that live while marks are read in order of time.
+struct Living {
+    /// By the pids that the programs know.
+    processes: HashMap<u32, Alive<ProcessIx>>,
+    /// The processes among them that are outside of any container.
+    hosts: HashMap<u32, Alive<ProcessIx>>,
+    threads: HashMap<(ProcessIx, Tid), Alive<ThreadIx>>,
+}
+
+impl Living {
+    fn new(analysis: &Analysis) -> Living {
+        let mut all = Living {
+            processes: HashMap::new(),
+            hosts: HashMap::new(),
+            threads: HashMap::new(),
+        };
+        let with_marks = analysis
+            .process_ids()
+            .filter(|_| !analysis.marks.is_empty());
+        for ix in with_marks {
+            let process = analysis.process(ix);
+            let pid = process.ns_pid.0;
+            let processes = all.processes.entry(pid).or_default();
+            processes.add(ix, process.start, process.end);
+            if process.pid.0 == pid {
+                let hosts = all.hosts.entry(pid).or_default();
+                hosts.add(ix, process.start, process.end);
+            }
+            for thread in &process.threads {
+                let is = analysis.thread(*thread);
+                let threads = all.threads.entry((ix, is.ns_tid)).or_default();
+                threads.add(*thread, is.start, is.end);
+            }
+        }
+        all
+    }
+
+    /// The process and the thread in which a mark was set. Containers have equal pids: of several processes
+    /// it is none, unless one is outside of any.
+    fn place(&mut self, time: Ktime, mark: &event::Mark) -> Option<(ProcessIx, Option<ThreadIx>)> {
+        let pid = mark.pid?.0;
+        let living = self.processes.get_mut(&pid)?.at(time);
+        let process = match living.len() {
+            1 => living.first().copied(),
+            _ => self.hosts.get_mut(&pid)?.at(time).first().copied(),
+        }?;
+        let thread = mark.tid.and_then(|tid| {
+            let threads = self.threads.get_mut(&(process, tid))?;
+            threads.at(time).first().copied()
+        });
+        Some((process, thread))
+    }
+}
+
+/// Processes or threads of one number, of which some live at a time. The times go forward.
+struct Alive<Ix> {
+    /// The ones that have not begun, by their beginnings.
+    waiting: BinaryHeap<Reverse<(Ktime, Ktime, Ix)>>,
+    /// The living ones, by their ends.
+    ending: BinaryHeap<Reverse<(Ktime, Ix)>>,
+    now: BTreeSet<Ix>,
+}
+
+impl<Ix: Ord> Default for Alive<Ix> {
+    fn default() -> Alive<Ix> {
+        Alive {
+            waiting: BinaryHeap::new(),
+            ending: BinaryHeap::new(),
+            now: BTreeSet::new(),
+        }
+    }
+}
+
+impl<Ix: Copy + Ord> Alive<Ix> {
+    fn add(&mut self, ix: Ix, start: Ktime, end: Ktime) {
+        self.waiting.push(Reverse((start, end, ix)));
+    }
+
+    fn at(&mut self, time: Ktime) -> &BTreeSet<Ix> {
+        let begun = |next: &Reverse<(Ktime, Ktime, Ix)>| next.0 .0 <= time;
+        while self.waiting.peek().is_some_and(begun) {
+            if let Some(Reverse((_, end, ix))) = self.waiting.pop() {
+                self.ending.push(Reverse((end, ix)));
+                self.now.insert(ix);
+            }
+        }
+        let ended = |next: &Reverse<(Ktime, Ix)>| next.0 .0 < time;
+        while self.ending.peek().is_some_and(ended) {
+            if let Some(Reverse((_, ix))) = self.ending.pop() {
+                self.now.remove(&ix);
+            }
+        }
+        &self.now
     }
 }
 

@@ -75,70 +75,271 @@ impl Clock {
         }
     }
 
-    /// What the caches cost, in thousandths of the work: `large` of the `tasks` find others' in
-    /// them, where a task waits for a CPU or a quota stops all of them. `waiting`: in thousandths of
+    /// The cost of shared caches, in thousandths of the work: `large` of the `tasks` find others' data in
+    /// them, where a task waits for a CPU or a quota stopped all of them. `waiting`: in thousandths of
     /// a task.
-    fn cost(&self, (tasks, large): (u64, u64), waiting: u64) -> u64 {
-        let cold = match self.stopped {
-            true => self.machine.cold.saturating_mul(STOPPED),
-            false => self.machine.cold.saturating_mul(waiting.min(1000)) / 1000,
+    fn cost(&self, (tasks, large): (u64, u64), waiting: u64, stopped: bool) -> u64 {
+        let cold = if stopped {
+            self.machine.cold.saturating_mul(STOPPED)
+        } else {
+            self.machine.cold.saturating_mul(waiting.min(1000)) / 1000
         };
         cold.saturating_mul(large) / tasks.max(1)
     }
 
-    /// Goes to the next moment: the service `work` is reached by the first of `tasks`, or the
-    /// moment `delay`, or the quota changes what runs. `large`: so many of the tasks are those of
-    /// large processes. `false`: there is none.
+    /// Goes to the next moment: one of `tasks` reaches the service `work`, or the moment `delay` comes, or
+    /// the quota changes what runs. `large` is the number of these tasks that belong to large processes.
+    /// Returns `false` if there is no next moment.
+    ///
+    /// The number of calls depends on the number of operations alone, never on how long they claim to take:
+    /// periods of a quota in which nothing ends are passed at once, and at the end of all time everything ends.
     pub fn advance(
         &mut self,
         (tasks, large): (u64, u64),
         work: Option<u64>,
         delay: Option<u64>,
     ) -> bool {
-        let cpus = self.machine.cpus.saturating_mul(1000);
-        let all = tasks
-            .saturating_mul(1000)
-            .saturating_add(self.machine.others);
-        self.crowded |= tasks > 1 && all > cpus;
-        let cost = self.cost((tasks, large), all.saturating_sub(cpus));
-        // The service is without that cost, a quota's use and CPU time are with it.
-        let share = share_up(all.max(cpus), 1000 + cost, 1000);
-        let work = work.map(|served| share_up(served.saturating_sub(self.served), share, cpus));
-        let work = work.map(|ns| self.now.saturating_add(ns));
-        let mut runs = tasks > 0;
-        let mut exhausted = u64::MAX;
-        let to = match self.machine.quota.filter(|_| runs) {
-            None => work.into_iter().chain(delay).min(),
-            Some(quota) => {
-                if self.now >= self.period {
-                    self.stopped = self.period > 0 && self.budget == 0;
-                    self.period = (self.now / PERIOD + 1).saturating_mul(PERIOD);
-                    self.budget = quota.max(1);
-                }
-                runs = self.budget > 0;
-                // All tasks together use it up.
-                let rate = share_up(cpus.saturating_mul(tasks), 1000 + cost, 1000);
-                exhausted = self.now.saturating_add(share_up(self.budget, share, rate));
-                let work = work.filter(|_| runs).map(|at| at.min(exhausted));
-                let next = work.into_iter().chain(delay).min();
-                Some(next.map_or(self.period, |at| at.min(self.period)))
-            }
+        if self.now == u64::MAX {
+            self.served = work.unwrap_or(self.served).max(self.served);
+            return work.is_some() || delay.is_some();
+        }
+        let quota = self.machine.quota.filter(|_| tasks > 0);
+        if let Some(quota) = quota.filter(|_| self.now >= self.period) {
+            self.stopped = self.period > 0 && self.budget == 0;
+            self.period = (self.now / PERIOD + 1).saturating_mul(PERIOD);
+            self.budget = quota.max(1);
+        }
+        let rates = self.rates(tasks, large, self.stopped);
+        self.crowded |= tasks > 1 && rates.all > rates.cpus;
+        if self.pass_periods(large, &rates, work, delay) {
+            return true;
+        }
+        let cpus = rates.cpus;
+        let lasts = |served: u64| share_up(served.saturating_sub(self.served), rates.share, cpus);
+        let work = work.map(|served| self.now.saturating_add(lasts(served)));
+        let runs = tasks > 0 && (quota.is_none() || self.budget > 0);
+        let exhausted = match quota {
+            Some(_) => self.now.saturating_add(rates.exhausts(self.budget)),
+            None => u64::MAX,
         };
-        let Some(to) = to else {
+        let work = work.filter(|_| runs).map(|at| at.min(exhausted));
+        let next = work.into_iter().chain(delay).min();
+        let end = quota.map(|_| self.period);
+        let Some(to) = next.into_iter().chain(end).min() else {
             return false;
         };
         if runs {
-            let passed = crate::share(to.saturating_sub(self.now), cpus, share);
+            let (passed, used) = rates.serve(to.saturating_sub(self.now), to >= exhausted);
             self.served = self.served.saturating_add(passed);
-            let used = share_up(passed.saturating_mul(tasks), 1000 + cost, 1000);
             self.on_cpu = self.on_cpu.saturating_add(used);
             // What is left is less than a nanosecond of each task.
-            self.budget = match to >= exhausted {
-                true => 0,
-                false => self.budget.saturating_sub(used),
+            self.budget = if to >= exhausted {
+                0
+            } else {
+                self.budget.saturating_sub(used)
             };
         }
         self.now = to;
         true
+    }
+
+    /// How fast `tasks` run, of which `large` belong to large processes.
+    fn rates(&self, tasks: u64, large: u64, stopped: bool) -> Rates {
+        let cpus = self.machine.cpus.saturating_mul(1000);
+        let all = tasks
+            .saturating_mul(1000)
+            .saturating_add(self.machine.others);
+        let cost = self.cost((tasks, large), all.saturating_sub(cpus), stopped);
+        Rates {
+            tasks,
+            cpus,
+            all,
+            share: share_up(all.max(cpus), 1000 + cost, 1000),
+            cost,
+        }
+    }
+
+    /// Passes the whole periods of a quota up to the last one before something ends, if a period begins now.
+    /// Returns `false` if there is none.
+    fn pass_periods(
+        &mut self,
+        large: u64,
+        rates: &Rates,
+        work: Option<u64>,
+        delay: Option<u64>,
+    ) -> bool {
+        let begins = self.now.checked_add(PERIOD) == Some(self.period);
+        let quota = self.machine.quota.filter(|_| begins && rates.tasks > 0);
+        let Some(quota) = quota.map(|quota| quota.max(1)) else {
+            return false;
+        };
+        // A period differs from the one before only if the quota stopped the tasks in one of them. Rounding
+        // can make both follow each other.
+        let first = rates.period(quota);
+        let (each, length) = if first.stops == self.stopped {
+            (first, PERIOD)
+        } else {
+            let second = self.rates(rates.tasks, large, first.stops).period(quota);
+            if second.stops != self.stopped {
+                return false;
+            }
+            (first.and(second), 2 * PERIOD)
+        };
+        let by_work = work.map(|served| {
+            let left = served.saturating_sub(self.served).saturating_sub(1);
+            left / each.passed.max(1)
+        });
+        let by_delay = delay.map(|at| at.saturating_sub(self.now).saturating_sub(1) / length);
+        let count = by_work.into_iter().chain(by_delay).min().unwrap_or(0);
+        if count == 0 {
+            return false;
+        }
+        self.served = self
+            .served
+            .saturating_add(each.passed.saturating_mul(count));
+        self.on_cpu = self.on_cpu.saturating_add(each.used.saturating_mul(count));
+        self.now = self.now.saturating_add(length.saturating_mul(count));
+        self.budget = u64::from(!each.stops);
+        true
+    }
+}
+
+/// How fast tasks run that share the CPUs.
+struct Rates {
+    tasks: u64,
+    /// The CPUs, in thousandths.
+    cpus: u64,
+    /// The tasks and those of others, in thousandths.
+    all: u64,
+    /// The time in which the tasks get the service of `cpus`. The service is without the cost of the caches; a
+    /// quota's use and CPU time are with it.
+    share: u64,
+    /// What the caches cost, in thousandths of the work.
+    cost: u64,
+}
+
+impl Rates {
+    /// The time in ns in which all tasks together use up what a quota allows.
+    fn exhausts(&self, budget: u64) -> u64 {
+        let rate = share_up(self.cpus.saturating_mul(self.tasks), 1000 + self.cost, 1000);
+        share_up(budget, self.share, rate)
+    }
+
+    /// The service that each task gets in a time, and the CPU time that all of them use. Tasks that use up a
+    /// quota have got something.
+    fn serve(&self, ns: u64, exhausts: bool) -> (u64, u64) {
+        let passed = crate::share(ns, self.cpus, self.share).max(u64::from(exhausts));
+        let used = share_up(passed.saturating_mul(self.tasks), 1000 + self.cost, 1000);
+        (passed, used)
+    }
+
+    /// A whole period of a quota.
+    fn period(&self, quota: u64) -> Passed {
+        let exhausts = self.exhausts(quota);
+        let (passed, used) = self.serve(exhausts.min(PERIOD), exhausts <= PERIOD);
+        Passed {
+            passed,
+            used,
+            stops: exhausts <= PERIOD || used >= quota,
+        }
+    }
+}
+
+/// Whole periods of a quota in which nothing ends.
+struct Passed {
+    /// The service that each task gets.
+    passed: u64,
+    /// The CPU time of all tasks.
+    used: u64,
+    /// The quota stops the tasks in the last one.
+    stops: bool,
+}
+
+impl Passed {
+    fn and(self, next: Passed) -> Passed {
+        Passed {
+            passed: self.passed.saturating_add(next.passed),
+            used: self.used.saturating_add(next.used),
+            stops: next.stops,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The clock when `tasks` have got the service `work`, and the number of its steps. `each`: it stops at
+    /// the end of each period, as for a delay.
+    fn serve(machine: Machine, tasks: u64, work: u64, each: bool) -> (Clock, u64) {
+        let (mut clock, mut steps) = (Clock::new(machine), 0);
+        while clock.served < work {
+            let delay = each.then(|| (clock.now / PERIOD + 1) * PERIOD);
+            assert!(clock.advance((tasks, 1), Some(work), delay));
+            steps += 1;
+        }
+        (clock, steps)
+    }
+
+    fn machines() -> impl Iterator<Item = Machine> {
+        let quotas = [
+            1,
+            777,
+            1_000_000,
+            33_333_333,
+            66_666_667,
+            PERIOD,
+            150_000_000,
+            PERIOD * 9,
+        ];
+        let with = |quota| {
+            [(0, 0), (700, 90), (7_333, 250)].map(|(others, cold)| Machine {
+                quota: Some(quota),
+                others,
+                cold,
+                ..Machine::of(2)
+            })
+        };
+        quotas.into_iter().flat_map(with)
+    }
+
+    #[test]
+    fn equal_periods_are_passed_at_once() {
+        for machine in machines() {
+            for (tasks, work) in [(1, PERIOD * 13), (3, PERIOD * 7 + 1), (40, 12_345_678)] {
+                // The slow way must end.
+                let work = work.min(machine.quota.unwrap_or(1) * 50);
+                let (slow, many) = serve(machine, tasks, work, true);
+                let (fast, few) = serve(machine, tasks, work, false);
+                let state = |clock: &Clock| (clock.now, clock.served, clock.on_cpu, clock.crowded);
+                assert_eq!(state(&slow), state(&fast), "{machine:?} {tasks} {work}");
+                assert!(few <= many && few < 12, "{machine:?} {tasks}: {few} {many}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_longest_work_takes_no_more_steps_than_a_short_one() {
+        for machine in machines().chain([Machine {
+            others: 64_000,
+            ..Machine::of(1)
+        }]) {
+            for work in [1 << 63, u64::MAX] {
+                for tasks in [1, 5, 1 << 40] {
+                    let (clock, steps) = serve(machine, tasks, work, false);
+                    assert!(steps < 12, "{machine:?} {tasks}: {steps}");
+                    assert!(clock.now >= work / 2);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_at_the_end_of_time() {
+        let mut clock = Clock::new(Machine::of(1));
+        clock.now = u64::MAX;
+        assert!(!clock.advance((0, 0), None, None));
+        assert!(clock.advance((0, 0), None, Some(u64::MAX)));
+        assert!(clock.advance((1, 0), Some(7), None) && clock.served == 7);
     }
 }

@@ -342,11 +342,24 @@ impl Waits {
     }
 }
 
-/// The mean number of chosen tasks on CPUs in each interval.
+/// The mean number of chosen tasks on CPUs in each interval. What is kept and written depends on the number
+/// of stays, not on how long they claim to last.
 struct Running {
     start: Ktime,
     interval: u64,
-    sums: Vec<u64>,
+    /// The number of the last interval.
+    last: u64,
+    /// The intervals in which something changes.
+    changes: BTreeMap<u64, Change>,
+}
+
+/// The change of the number of running tasks in an interval.
+#[derive(Default)]
+struct Change {
+    /// The time in ns of the tasks that were on a CPU in a part of the interval.
+    part: u64,
+    /// So many more tasks, or fewer, are on CPUs in the whole of this interval and of those after it.
+    whole: i64,
 }
 
 impl Running {
@@ -359,30 +372,90 @@ impl Running {
         Running {
             start: analysis.start,
             interval,
-            sums: vec![0; (length / interval) as usize + 1],
+            last: length / interval,
+            changes: BTreeMap::new(),
         }
     }
 
     fn add(&mut self, stay: &Stay) {
-        let mut from = stay.from;
-        while from < stay.to {
-            let at = from.since(self.start) / self.interval;
-            let next = (at + 1).saturating_mul(self.interval);
-            let next = Ktime(self.start.0.saturating_add(next));
-            let to = next.min(stay.to);
-            if let Some(sum) = self.sums.get_mut(at as usize) {
-                *sum = sum.saturating_add(to.since(from));
-            }
-            from = to;
+        let (from, to) = (stay.from.since(self.start), stay.to.since(self.start));
+        let (first, last) = (from / self.interval, to / self.interval);
+        if first == last {
+            self.add_part(first, to.saturating_sub(from));
+            return;
         }
+        // Within the first interval, in all of those between, within the last one.
+        self.add_part(first, self.interval - from % self.interval);
+        self.changes.entry(first + 1).or_default().whole += 1;
+        let end = self.changes.entry(last).or_default();
+        end.whole -= 1;
+        self.add_part(last, to % self.interval);
+    }
+
+    fn add_part(&mut self, interval: u64, ns: u64) {
+        let part = &mut self.changes.entry(interval).or_default().part;
+        *part = part.saturating_add(ns);
+    }
+
+    /// The values from their intervals on, where they change.
+    fn values(&self) -> Vec<(u64, f64)> {
+        let mut values = vec![(0, 0.0)];
+        let mut set = |at: u64, value: f64| match values.last_mut() {
+            Some((last, of)) if *last == at => *of = value,
+            _ if at > self.last => {}
+            _ => values.push((at, value)),
+        };
+        let mut whole = 0;
+        for (at, change) in &self.changes {
+            whole += change.whole;
+            set(
+                *at,
+                whole as f64 + change.part as f64 / self.interval as f64,
+            );
+            set(at.saturating_add(1), whole as f64);
+        }
+        values.dedup_by(|next, kept| next.1 == kept.1);
+        values
     }
 
     fn write(self, packets: &mut Packets<'_>) -> io::Result<()> {
         let track = packets.counter("recorded tasks on a CPU", "tasks")?;
-        for (at, sum) in self.sums.into_iter().enumerate() {
-            let time = Ktime(self.start.0 + at as u64 * self.interval);
-            packets.count(track, time, sum as f64 / self.interval as f64)?;
+        for (at, value) in self.values() {
+            let since = at.saturating_mul(self.interval);
+            let time = Ktime(self.start.0.saturating_add(since));
+            packets.count(track, time, value)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_running_tasks_are_told_where_their_number_changes() {
+        let mut running = Running {
+            start: Ktime(1_000),
+            interval: 10,
+            last: (1 << 62) / 10,
+            changes: BTreeMap::new(),
+        };
+        let mut add = |from: u64, to: u64| {
+            running.add(&Stay {
+                from: Ktime(1_000 + from),
+                to: Ktime(1_000 + to),
+                cpu: CpuId(0),
+                tid: Tid(1),
+                state: 0,
+                place: 0,
+            });
+        };
+        add(5, 40);
+        add(12, 17);
+        add(20, 1 << 62);
+        let end = (1 << 62) / 10;
+        let values = [(0, 0.5), (1, 1.5), (2, 2.0), (4, 1.0), (end, 0.4)];
+        assert_eq!(running.values(), values);
     }
 }

@@ -90,9 +90,11 @@ impl<'a> Divider<'a> {
             for (.., step) in steps.parts(analysis, thread) {
                 for step in steps.around(step) {
                     let all = threads.entry(step).or_default();
-                    if all.last() != Some(&thread) && all.len() < THREADS {
-                        all.push(thread);
+                    // Those around it have at least the same threads.
+                    if all.last() == Some(&thread) || all.len() >= THREADS {
+                        break;
                     }
+                    all.push(thread);
                 }
             }
         }
@@ -480,7 +482,8 @@ fn memory_of(analysis: &Analysis, steps: &Steps) -> HashMap<StepIx, Waits> {
     let mut sums: HashMap<StepIx, Waits> = HashMap::new();
     for it in memory::waits(analysis) {
         let whole = it.until.since(it.since);
-        for (from, to, step) in steps.parts(analysis, it.thread) {
+        let parts = steps.parts_from(analysis, it.thread, it.since);
+        for (from, to, step) in parts.take_while(|(from, ..)| *from < it.until) {
             let to = to.min(it.until);
             let part = to.since(from.max(it.since).min(to));
             for step in steps.around(step).filter(|_| part > 0) {

@@ -1,0 +1,263 @@
+//! Every subcommand that reads a recording, with its options, on recordings that lie and ask for much: spans in
+//! masses, times up to the end of the clock.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::io::{sink, Write};
+
+use regex::bytes::Regex;
+use tr_analyze::{Analysis, Options};
+use tr_format::event::{CpuId, Tgid};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_report::dataset::{self, Place};
+use tr_report::diff::benchmarks::Service;
+use tr_report::diff::{Ask as DiffAsk, Diff, Run};
+use tr_report::export::perfetto::Shown;
+use tr_report::export::{self, Format, Settings, Weight};
+use tr_report::pipeline::{Job, Pipeline};
+use tr_report::predict::{page, Predictor, Wanted};
+use tr_report::query::{By, Filter, Group, Sort};
+use tr_report::reports::ci_tracer;
+use tr_report::reports::series::Series;
+use tr_report::reports::{Ask, ReportKind, View};
+use tr_report::style::Style;
+use tr_report::summary::{Links, Summary};
+use tr_report::{escape, html, json, warnings};
+
+use crate::lying::mass_file;
+use crate::targets::Input;
+
+/// Text as a terminal or a log gets it.
+fn log(text: &str) {
+    let shown = escape::page(text).into_owned();
+    assert_eq!(escape::page(&shown), shown);
+}
+
+pub fn commands(data: &[u8]) {
+    let mut input = Input(data);
+    let way = input.byte();
+    let (from, length) = (input.number(), input.number());
+    let options = Options {
+        from: Some(from).filter(|from| *from != 0),
+        to: Some(from.saturating_add(length)).filter(|_| length != 0),
+        cpu: Some(CpuId(u16::from(way >> 6))).filter(|_| way & 0x20 != 0),
+        timeline: true,
+        samples: true,
+    };
+    let (filter, ask) = (filter(&mut input), ask(&mut input));
+    let wanted = wanted(&mut input);
+    let style = Style {
+        width: usize::from(input.byte()),
+        color: way & 0x10 != 0,
+        markdown: false,
+        ascii: way & 0x20 != 0,
+    };
+    let trace = Trace::open(Source::bytes(mass_file(&mut input))).unwrap();
+    let analysis = tr_analyze::analyze(&trace, &options);
+    let chosen = filter.apply(&analysis);
+    let view = View {
+        analysis: &analysis,
+        chosen: &chosen,
+        file: "x",
+        ask: &ask,
+    };
+    match way & 0xf {
+        0 => drop(html::render(&analysis, "x").unwrap()),
+        1 => compare(&analysis, &ask, &style),
+        2 | 3 => exports(&view, &trace, way),
+        4 => summary(&view, &style),
+        5..=8 => predict(&analysis, wanted, &style),
+        9 => pipeline(&analysis),
+        10 => {
+            let place = Place::of(trace.meta(), None, None);
+            for table in dataset::tables(&analysis, &chosen, &place) {
+                dataset::file(&table).unwrap();
+            }
+            ci_tracer::render(&view, &Series::new(&view)).unwrap();
+        }
+        11 => json::lines(&view, &mut sink()).unwrap(),
+        _ => reports(&view, &style, usize::from(way >> 4)),
+    }
+}
+
+fn filter(input: &mut Input) -> Filter {
+    let what = input.byte();
+    Filter {
+        argv: (what & 1 != 0).then(|| Regex::new("x|a.*b").unwrap()),
+        pid: (what & 2 != 0).then(|| Tgid(input.number() as u32)),
+        failed: what & 4 != 0,
+        min: if what & 8 != 0 { input.number() } else { 0 },
+        step: (what & 0x10 != 0).then(|| "0".to_owned()),
+        ..Filter::default()
+    }
+}
+
+fn one<T: Copy>(all: &[T], number: u8) -> Option<T> {
+    all.get(usize::from(number)).copied()
+}
+
+fn ask(input: &mut Input) -> Ask {
+    let what = input.byte();
+    Ask {
+        top: usize::from(what),
+        limit: (what & 1 != 0).then(|| usize::from(input.byte())),
+        sort: one(&Sort::ALL, input.byte()),
+        by: one(&By::ALL, input.byte()),
+        functions: what & 2 != 0,
+        groups: vec![Group::parse("a=argv:x").unwrap()],
+        // The command line takes no shorter one.
+        interval: (what & 4 != 0).then(|| input.number().max(1_000)),
+        cpu: (what & 8 != 0).then(|| CpuId(u16::from(input.byte()))),
+        failed: what & 0x10 != 0,
+        min: if what & 0x20 != 0 { input.number() } else { 0 },
+        pid: (what & 0x40 != 0).then(|| Tgid(input.number() as u32)),
+        step: (what & 0x80 != 0).then(|| "0".to_owned()),
+    }
+}
+
+/// What the command line of `tr predict` takes.
+fn wanted(input: &mut Input) -> Wanted {
+    let (what, more) = (input.byte(), input.byte());
+    let regex = || Regex::new("x").unwrap();
+    let factor = |byte: u8| (f64::from(byte) + 1.0) / 32.0;
+    Wanted {
+        cpus: (what & 1 != 0).then(|| input.number().clamp(1, 4096)),
+        jobs: (what & 2 != 0).then(|| input.number().clamp(1, 65536)),
+        quota: (what & 4 != 0).then(|| input.number().clamp(10, 10_000_000)),
+        faster: if what & 8 != 0 {
+            vec![("x".to_owned(), factor(input.byte()))]
+        } else {
+            Vec::new()
+        },
+        without: if what & 0x10 != 0 {
+            vec![regex()]
+        } else {
+            Vec::new()
+        },
+        cached: if what & 0x20 != 0 {
+            vec![(regex(), f64::from(input.byte()) / 255.0)]
+        } else {
+            Vec::new()
+        },
+        disk: (what & 0x40 != 0).then(|| factor(input.byte())),
+        network: (what & 0x80 != 0).then(|| factor(input.byte())),
+        alone: more & 1 != 0,
+        longest_first: more & 2 != 0,
+        shards: (more & 4 != 0).then(|| u64::from(input.byte() % 15) + 2),
+        table: more & 8 != 0,
+        price: (more & 0x10 != 0).then_some(0.004),
+    }
+}
+
+fn predict(analysis: &Analysis, wanted: Wanted, style: &Style) {
+    let predictor = match Predictor::new(analysis, wanted) {
+        Ok(predictor) => predictor,
+        Err(why) => return log(&why.to_string()),
+    };
+    let forecast = predictor.forecast(analysis);
+    log(&forecast.text(style));
+    forecast.json();
+    forecast.csv().unwrap();
+    page(&predictor, analysis, &forecast).unwrap();
+}
+
+fn pipeline(analysis: &Analysis) {
+    let jobs = ["a", "b"].map(|name| Job::of(analysis, name));
+    let jobs = jobs.into_iter().flatten().collect();
+    if let Ok(pipeline) = Pipeline::new(jobs, None, &[]) {
+        log(&pipeline.text());
+        json::document(&pipeline.json(), true).unwrap();
+        pipeline.html();
+    }
+}
+
+fn summary(view: &View<'_>, style: &Style) {
+    let summary = Summary::new(view);
+    let links = Links {
+        page: Some("https://x/y"),
+        artifact: None,
+    };
+    log(&summary.text(style, links));
+    summary.markdown(links);
+    assert!(summary.json(view.analysis).unwrap().len() <= 8 << 10);
+    summary.github();
+    summary.metrics(view.analysis);
+}
+
+fn compare(analysis: &Analysis, ask: &Ask, style: &Style) {
+    let runs = |count| (0..count).map(|_| Run::new("x", analysis)).collect();
+    let ask = DiffAsk {
+        top: ask.top,
+        least: ask.min,
+        gate: None,
+        strict: ask.failed,
+    };
+    let diff = Diff::new(runs(1), runs(2), ask);
+    log(&diff.text(style));
+    diff.markdown();
+    diff.json().unwrap();
+    diff.html();
+    diff.benchmarks(Service::Action);
+    diff.benchmarks(Service::Bencher);
+    let _ = diff.folded();
+}
+
+/// Some of the reports in every format.
+fn reports(view: &View<'_>, style: &Style, part: usize) {
+    let kinds = ReportKind::ALL.into_iter().skip(part % 4).step_by(4);
+    let reports: Vec<_> = kinds.map(|kind| (kind.key(), kind.make(view))).collect();
+    let markdown = Style {
+        markdown: true,
+        ..*style
+    };
+    log(&warnings::text(view.analysis, style));
+    for (_, report) in &reports {
+        report.warning(true);
+        log(&report.text(style));
+        report.text(&markdown);
+        report.csv().unwrap();
+    }
+    json::render(view, &reports, true, &mut sink()).unwrap();
+}
+
+/// Counts what is written. A small trace makes no large file, whatever it claims.
+struct Few(usize);
+
+impl Write for Few {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        assert!(self.0 < 64 << 20, "{} bytes", self.0);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Some of the exports with every weight.
+fn exports(view: &View<'_>, trace: &Trace, way: u8) {
+    let some = Format::ALL
+        .into_iter()
+        .skip(usize::from(way & 1))
+        .step_by(2);
+    for format in some {
+        let weights = if format.has_weights() {
+            &Weight::ALL[..]
+        } else {
+            &Weight::ALL[..1]
+        };
+        for weight in weights {
+            let settings = Settings {
+                format,
+                weight: *weight,
+                shown: Shown {
+                    flows: way & 0x10 != 0,
+                    detail: if way & 0x20 != 0 { 1_000_000 } else { 0 },
+                },
+                resource: &[],
+            };
+            export::write(settings, view, trace, &mut Few(0)).unwrap();
+        }
+    }
+}
