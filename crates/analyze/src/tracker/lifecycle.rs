@@ -9,6 +9,7 @@ use tr_format::event::{
 };
 use tr_format::stack::Doing;
 
+use super::cpus::goes_on;
 use super::tables::{push_first, task_of};
 use super::{ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 use crate::collect::stacks::part;
@@ -28,7 +29,11 @@ impl Tracker {
         match &event.kind {
             LifeKind::Fork(fork) => {
                 self.counts[0] += counted;
-                self.clock_check.fork(fork.tid, event.cpu, time);
+                let (cpus, gaps) = (&self.cpus, &self.gaps);
+                let goes_on = |cpu, since| goes_on(cpus, gaps, cpu, since, time);
+                let told = self.is_told(fork.tid, time);
+                self.clock_check
+                    .fork((fork.tid, told), event.cpu, time, goes_on);
                 self.proves_running(fork.parent_tid, event.cpu, time);
                 self.fork(time, fork);
             }
@@ -437,6 +442,14 @@ impl Tracker {
         process.threads.push(ix);
         process.live += lives;
         self.tasks[ix].process = new;
+    }
+
+    /// Whether the recording would name a task that is not recorded and had the tid before: it tells all
+    /// tasks, or the names of those beside the recorded ones.
+    fn is_told(&self, tid: Tid, time: Ktime) -> bool {
+        let outside = &self.collectors.outside;
+        let told = self.system_wide || outside.is_complete() && !outside.knows(tid);
+        told && self.gaps.lives_before(time).is_none()
     }
 
     /// The task may run on `cpu` alone from now on, or on several CPUs.
