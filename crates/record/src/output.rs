@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tr_format::container::Container;
 use tr_format::event::{
-    CgroupId, CgroupPath, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream,
+    Argv, CgroupId, CgroupPath, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream,
 };
 use tr_format::meta::{Metadata, Summary};
 use tr_format::writer::{Writer, Written};
@@ -78,6 +78,40 @@ enum Sent {
     GivenUp,
 }
 
+/// The number of execs whose arguments are not whole, by the reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CutArguments {
+    /// They are longer than `--argv-limit`.
+    pub limit: u64,
+    /// The ring had no room for them.
+    pub no_room: u64,
+    /// The process's memory could not be read.
+    pub unreadable: u64,
+}
+
+impl CutArguments {
+    /// Counts the arguments of an exec, of which at most `limit` bytes are recorded.
+    fn count(&mut self, argv: &Argv, limit: u32) {
+        if !argv.truncated() {
+            return;
+        }
+        let reason = if argv.full_len.is_none() {
+            &mut self.unreadable
+        } else if argv.bytes.len() >= limit as usize {
+            &mut self.limit
+        } else {
+            &mut self.no_room
+        };
+        *reason += 1;
+    }
+
+    fn add(&mut self, other: &CutArguments) {
+        self.limit += other.limit;
+        self.no_room += other.no_room;
+        self.unreadable += other.unreadable;
+    }
+}
+
 /// Counts of the written events.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -87,8 +121,7 @@ pub struct Tally {
     pub lost: Vec<LifeEvent>,
     /// The number of all losses.
     pub losses: u64,
-    /// Execs whose argv was cut or could not be read.
-    pub argv_cut: u64,
+    pub cut_arguments: CutArguments,
     /// Masked values in command lines.
     pub masked: u64,
     pub marks: MarkCount,
@@ -105,7 +138,7 @@ impl Tally {
             self.lose(event);
         }
         self.losses += other.losses - other.lost.len() as u64;
-        self.argv_cut += other.argv_cut;
+        self.cut_arguments.add(&other.cut_arguments);
         self.masked += other.masked;
     }
 
@@ -143,6 +176,7 @@ impl Output {
         let watch = queue.watch();
         let start = meta.start;
         let has_stacks = meta.has_stacks();
+        let argv_limit = meta.options.argv_limit;
         let mut writer = Writer::new(queue, meta)?;
         writer.flush()?;
         watch.drained((!name.is_file()).then_some(NO_READER))?;
@@ -159,6 +193,7 @@ impl Output {
                     writer,
                     redactor,
                     tally: Tally::default(),
+                    argv_limit,
                     cgroups: Cgroups::default(),
                     quotas: Quotas::default(),
                     marks: marks::Reader::new(start),
@@ -268,6 +303,8 @@ struct State {
     writer: Writer<Queue>,
     redactor: Redactor,
     tally: Tally,
+    /// The most bytes of a program's arguments that are recorded.
+    argv_limit: u32,
     cgroups: Cgroups,
     marks: marks::Reader,
     connections: Connections,
@@ -368,7 +405,7 @@ impl State {
         if let LifeKind::Exec(exec) = &event.kind {
             found = containers::of(exec);
             self.stacks.executed(&exec.filename);
-            self.tally.argv_cut += u64::from(exec.argv.truncated());
+            self.tally.cut_arguments.count(&exec.argv, self.argv_limit);
         }
         if let LifeKind::CgroupPath(made) = &event.kind {
             self.quotas.made(&made.path);
