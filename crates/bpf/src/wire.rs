@@ -199,6 +199,8 @@ wire! {
     }
     /// Memory that a task has reclaimed.
     Reclaim = "wire_reclaim" { head: Head, tid: u32, tgid: u32, count: u64, ns: u64 }
+    /// A followed process is in another time namespace than the recorder.
+    Clock = "wire_clock" { head: Head, tgid: u32, ns_tgid: u32, seconds: i64, ns: i64 }
     /// A process that the kernel kills for lack of memory.
     OomKill = "wire_oom_kill" { head: Head, tid: u32, tgid: u32, pages: u64 }
     /// The disk of a task's waits for block I/O from now on.

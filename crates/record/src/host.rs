@@ -20,9 +20,9 @@ pub fn now() -> Ktime {
     Ktime(nanoseconds(ClockId::CLOCK_MONOTONIC, offsets().monotonic))
 }
 
-/// A program's `CLOCK_MONOTONIC` in this time namespace as the kernel has it.
-pub fn of_program(ns: u64) -> Option<u64> {
-    u64::try_from(i128::from(ns) - offsets().monotonic).ok()
+/// What this process's time namespace adds to `CLOCK_MONOTONIC`, in ns.
+pub fn monotonic_offset() -> i128 {
+    offsets().monotonic
 }
 
 /// `CLOCK_BOOTTIME` and `CLOCK_REALTIME`.

@@ -22,7 +22,7 @@ use crate::marks::{self, Count as MarkCount};
 use crate::network::Connections;
 use crate::queue::Queue;
 use crate::quotas::Quotas;
-use crate::source::{degraded, recorder, Drained, Take};
+use crate::source::{degraded, recorder, Drained, ProgramClock, Take};
 use crate::stacks::{Stacked, Stacks};
 use crate::watcher::{Watcher, Watching};
 use crate::{containers, urgency};
@@ -485,6 +485,10 @@ impl Take for State {
 
     fn mapped(&mut self, from: &Mapped) {
         self.stacks.mapped(from);
+    }
+
+    fn clock_of(&mut self, clock: ProgramClock) {
+        self.marks.clocks.take(clock);
     }
 }
 

@@ -111,6 +111,7 @@ enum life_kind {
 	LIFE_SERVER = 25,
 	LIFE_END = 26,
 	LIFE_LAST = 27,
+	LIFE_CLOCK = 28,
 };
 
 struct wire_head {
@@ -403,6 +404,16 @@ struct wire_server {
 #define DNS_MESSAGE 512
 
 /* A DNS message by UDP. An IPv4 address has the first 4 bytes. */
+/* A followed process is in another time namespace than the recorder. */
+struct wire_clock {
+	struct wire_head head;
+	__u32 tgid;
+	__u32 ns_tgid; /* in its innermost pid namespace */
+	/* What the namespace adds to CLOCK_MONOTONIC. */
+	__s64 seconds;
+	__s64 ns;
+};
+
 struct wire_dns {
 	struct wire_head head;
 	__u32 tid; /* query */

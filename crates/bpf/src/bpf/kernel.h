@@ -322,6 +322,23 @@ struct task_struct {
 	void *stack;
 	struct files_struct *files;
 	struct sched_info sched_info;
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+
+struct timens_offsets {
+	struct timespec64 monotonic;
+};
+
+struct time_namespace {
+	struct timens_offsets offsets;
+};
+
+struct nsproxy {
+	struct time_namespace *time_ns; /* CONFIG_TIME_NS */
+};
+
 	struct task_delay_info *delays;
 	unsigned int flags;
 	int on_cpu;
@@ -336,6 +353,7 @@ struct task_struct {
 	int softirq_disable_cnt; /* CONFIG_PREEMPT_RT */
 	unsigned int in_execve : 1;
 	unsigned int in_iowait : 1;
+	struct nsproxy *nsproxy;
 	int pid;
 	int tgid;
 	struct task_struct *real_parent;

@@ -98,6 +98,8 @@ struct {
 __u64 regs_offset, own_regs;
 /* The depth of the recorder's pid namespace. */
 __u32 recorder_level;
+/* The recorder's time namespace. */
+__u64 recorder_clock;
 /* A followed task has reclaimed memory, has sent a request to a disk, has sent a DNS query. */
 bool any_reclaimed, any_submitted, any_query;
 /* A tid was given to a new task before its last holder's last switch-out. */
@@ -184,6 +186,7 @@ union wire_types {
 	struct wire_outsider outsider;
 	struct wire_container container;
 	struct wire_server server;
+	struct wire_clock clock;
 	struct wire_dns dns;
 	struct wire_frame frame;
 	struct wire_sample sample;
@@ -1191,6 +1194,43 @@ TYPED_PROGRAM(waking, sched_waking, on_waking(btf, (struct task_struct *)ctx[0])
 
 /* ---- Processes ---- */
 
+static __always_inline __u64 time_namespace(struct task_struct *task)
+{
+	struct nsproxy *proxy = BPF_CORE_READ(task, nsproxy);
+
+	if (!bpf_core_field_exists(proxy->time_ns))
+		return 0;
+	return (__u64)BPF_CORE_READ(proxy, time_ns);
+}
+
+/* A process is in another time namespace, so its programs read other times. Not static: the verifier
+ * looks at it once. */
+__noinline int put_clock(__u64 address)
+{
+	struct task_struct *task = (struct task_struct *)address;
+	struct time_namespace *own = (struct time_namespace *)time_namespace(task);
+	struct wire_clock *clock;
+
+	clock = reserve_life(bpf_ktime_get_ns(), LIFE_CLOCK, sizeof(*clock), false);
+	if (!clock)
+		return 0;
+	clock->tgid = BPF_CORE_READ(task, tgid);
+	clock->ns_tgid = ns_tid(BPF_CORE_READ(task, group_leader), ~0U);
+	clock->seconds = BPF_CORE_READ(own, offsets.monotonic.tv_sec);
+	clock->ns = BPF_CORE_READ(own, offsets.monotonic.tv_nsec);
+	submit_life(clock);
+	return 0;
+}
+
+/* A process has begun, or has executed a program, which can take it to its children's namespace. */
+static __always_inline void note_clock(struct task_struct *task)
+{
+	__u64 own = time_namespace(task);
+
+	if (own && own != recorder_clock)
+		put_clock(address_of(this_cpu(), task));
+}
+
 /* Follows a new task. */
 static __always_inline int put_fork(struct task_struct *parent, struct task_struct *child)
 {
@@ -1216,6 +1256,8 @@ static __always_inline int put_fork(struct task_struct *parent, struct task_stru
 	fork->pad = 0;
 	BPF_CORE_READ_INTO(&fork->comm, child, comm);
 	submit_life(fork);
+	if (tid == BPF_CORE_READ(child, tgid))
+		note_clock(child);
 	return 0;
 }
 
@@ -1375,6 +1417,7 @@ __noinline int record_exec(__u64 name_address, __u32 old_tid)
 		end_submitter(it.tid);
 	}
 	follow(it.tid);
+	note_clock(task);
 	count_life();
 	/* A name too long for the short area. */
 	{
@@ -1912,10 +1955,10 @@ int snapshot(struct bpf_iter__task *ctx)
 		}
 	}
 	record.followed = is_followed(record.tid);
-	if (containers && !record.followed && record.tid == record.tgid &&
-	    part_of(task) == PART_CLIENT)
-		note_stranger(record.tid);
+	if (record.followed && record.tid == record.tgid)
+		note_clock(task);
 	record.followed += is_server(record.tgid);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;
 }
+	recorder_clock = time_namespace(self);

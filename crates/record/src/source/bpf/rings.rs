@@ -100,6 +100,10 @@ impl Drained for Records {
                 to.stack(&sample)?;
                 continue;
             }
+            if let Some(clock) = convert::clock(record) {
+                to.clock_of(clock);
+                continue;
+            }
             for event in convert::life(record, u64::from(self.page)) {
                 match &event.kind {
                     LifeKind::Account(account) => {
