@@ -463,6 +463,8 @@ impl Tracker {
     fn container(&mut self, container: &Container) {
         if let Some(ns) = container.throttled {
             self.collectors.containers.throttle(&container.id, ns);
+        } else if container.evidence == Evidence::NotRecorded {
+            self.collectors.containers.not_recorded += 1;
         } else if container.id.is_empty() && container.evidence != Evidence::Descendant {
             self.collectors.containers.adopt(container);
         } else if let Some(ix) = self.task(container.tid) {
@@ -479,6 +481,7 @@ impl Tracker {
         }
         let known = self.task(snapshot.tid);
         let known = known.filter(|ix| !self.tasks[*ix].is_dead());
+        let is_zombie = !snapshot.on_cpu && self.states.is_dead(snapshot.state);
         let (ppid, argv) = (Some(snapshot.parent_tgid), snapshot.argv.clone());
         let ix = match known {
             Some(ix) => {
@@ -506,6 +509,15 @@ impl Tracker {
         let adopted = self.collectors.containers.begin(snapshot.tgid, process);
         self.collectors.servers.begin(snapshot.tgid, process);
         self.snapshot_process(process, time, snapshot, adopted);
+        if is_zombie {
+            self.end_task(ix, time);
+            // It ended at an unknown time before, and is no part of the span. Other threads of its
+            // process may live.
+            if known.is_none() {
+                self.tasks[ix].end = Some(Ktime(self.start.0.saturating_sub(1)));
+            }
+            return;
+        }
         self.snapshot_state(ix, time, snapshot);
     }
 

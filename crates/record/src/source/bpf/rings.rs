@@ -336,6 +336,17 @@ impl Sink {
         due
     }
 
+    /// The tasks of a light recording that lived at `time`, as they were at their ends, of which a record
+    /// waits.
+    pub fn ended_since(&self, time: Ktime) -> impl Iterator<Item = wire::Snapshot> + '_ {
+        let ends = self.records.life_records().filter_map(|record| {
+            let head = convert::parse::<wire::Head>(record)?;
+            (head.kind() == wire::Kind::LIFE_END).then(|| convert::parse::<wire::End>(record))?
+        });
+        let lived = ends.filter(move |end| end.head.time >= time.0 && end.task.start_time < time.0);
+        lived.map(|end| end.task)
+    }
+
     /// All events of COMMAND's process have been drained.
     pub fn root_done(&self) -> bool {
         self.root.done()
