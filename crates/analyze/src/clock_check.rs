@@ -150,7 +150,8 @@ impl ClockCheck {
     /// `tid` is forked on `cpu`. `told`: a task that had the tid before would be known. `goes_on` as above.
     pub fn fork(
         &mut self,
-        (tid, told): (Tid, bool),
+        tid: Tid,
+        told: bool,
         cpu: Option<CpuId>,
         time: Ktime,
         goes_on: impl Fn(CpuId, Ktime) -> bool,

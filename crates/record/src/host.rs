@@ -20,7 +20,7 @@ pub fn now() -> Ktime {
     Ktime(nanoseconds(ClockId::CLOCK_MONOTONIC, offsets().monotonic))
 }
 
-/// What this process's time namespace adds to `CLOCK_MONOTONIC`, in ns.
+/// The nanoseconds that this process's time namespace adds to `CLOCK_MONOTONIC`.
 pub fn monotonic_offset() -> i128 {
     offsets().monotonic
 }

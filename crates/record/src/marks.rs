@@ -334,7 +334,7 @@ impl Count {
 const CLOCKS: usize = 1 << 16;
 const OFFSETS: usize = 64;
 
-/// What the time namespaces of programs add to the kernel's `CLOCK_MONOTONIC`, in ns.
+/// The nanoseconds that the time namespaces of programs add to the kernel's `CLOCK_MONOTONIC`.
 #[derive(Debug)]
 pub struct Clocks {
     /// The offset of the recorder's own namespace.

@@ -60,7 +60,7 @@ fn a_child_runs_after_its_fork() {
     for tid in [7, 8] {
         let goes_on = |cpu, since| (cpu, since) == (B, Ktime(1_000));
         check.unborn(Tid(tid), B, Ktime(1_000));
-        check.fork((Tid(tid), false), Some(A), Ktime(1_200), goes_on);
+        check.fork(Tid(tid), false, Some(A), Ktime(1_200), goes_on);
         check.switch_out(B, Tid(tid), Ktime(1_300), goes_on);
     }
     let found = check.finish().unwrap();
@@ -74,7 +74,7 @@ fn a_child_whose_first_run_is_over_runs_after_its_fork() {
     let mut check = ClockCheck::default();
     for tid in [7, 8] {
         check.unborn(Tid(tid), B, Ktime(1_000));
-        check.fork((Tid(tid), true), Some(A), Ktime(1_200), |_, _| false);
+        check.fork(Tid(tid), true, Some(A), Ktime(1_200), |_, _| false);
     }
     assert_eq!(check.finish().map(|found| found.by), Some(200));
 }
@@ -88,7 +88,7 @@ fn a_used_tid_is_no_clock_error() {
     for at in [1_000, 5_000, 9_000] {
         check.unborn(Tid(7), B, Ktime(at));
         let goes_on = |cpu, since| (cpu, since) == (B, Ktime(at));
-        check.fork((Tid(7), false), Some(A), Ktime(at + 200), goes_on);
+        check.fork(Tid(7), false, Some(A), Ktime(at + 200), goes_on);
         // The new holder comes to the CPU.
         check.switch_out(B, Tid(9), Ktime(at + 300), goes_on);
         let goes_on = |cpu, since| (cpu, since) == (B, Ktime(at + 300));

@@ -33,7 +33,7 @@ impl Tracker {
                 let goes_on = |cpu, since| goes_on(cpus, gaps, cpu, since, time);
                 let told = self.is_told(fork.tid, time);
                 self.clock_check
-                    .fork((fork.tid, told), event.cpu, time, goes_on);
+                    .fork(fork.tid, told, event.cpu, time, goes_on);
                 self.proves_running(fork.parent_tid, event.cpu, time);
                 self.fork(time, fork);
             }

@@ -134,7 +134,7 @@ pub struct PartEvents {
 pub struct ProgramClock {
     /// The process, as the kernel and as its own pid namespace name it.
     pub pids: [u32; 2],
-    /// What the namespace adds to the kernel's clock, in ns.
+    /// The nanoseconds that the namespace adds to the kernel's clock.
     pub offset: i128,
 }
 
