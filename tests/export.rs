@@ -651,17 +651,30 @@ fn continued() -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("trace.bin");
     let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
+    let long = "x".repeat(5_000);
+    for around in [
+        format!("00-{trace}-{span}-01"),
+        format!(" 00-{trace}-{span}-01\t"),
+        format!("01-{trace}-{span}-01-{long}"),
+    ] {
+        continued_in(&file, &around, [trace, span])?;
+    }
+    Ok(())
+}
+
+/// COMMAND and the export agree on the context around the recording.
+fn continued_in(file: &Path, around: &str, [trace, span]: [&str; 2]) -> Result<(), Failure> {
     let out = Command::new(TR)
-        .args(["record", "--method", "poll", "-o"])
-        .arg(&file)
+        .args(["record", "--method", "ptrace", "--force", "-o"])
+        .arg(file)
         .args(["--", "sh", "-c", "printf %s \"$TRACEPARENT\"; exit 1"])
-        .env("TRACEPARENT", format!("00-{trace}-{span}-01"))
+        .env("TRACEPARENT", around)
         .output()?;
     ensure(out.status.code() == Some(1), || format!("{out:?}"))?;
     let passed = String::from_utf8(out.stdout)?;
     let out = Command::new(TR)
         .arg("export")
-        .arg(&file)
+        .arg(file)
         .args(["--format", "otlp-json", "-o", "-"])
         .output()?;
     let json: Value = serde_json::from_slice(&out.stdout)?;

@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 
 use libtest_mimic::Failed;
 use serde_json::Value;
@@ -26,6 +26,7 @@ pub const TESTS: &[Test] = &[
         silent,
     ),
     ("a_strangers_container_is_not_recorded", stranger),
+    ("the_only_clients_container_is_inferred", inferred),
     ("containers_says_which_are_recorded", chosen),
     ("dockers_containers_are_recorded", docker),
 ];
@@ -33,6 +34,8 @@ pub const TESTS: &[Test] = &[
 /// A daemon, which is killed at its end.
 struct Daemon {
     process: Child,
+    /// A line for each connection.
+    lines: BufReader<ChildStdout>,
     dir: PathBuf,
     script: String,
 }
@@ -78,9 +81,11 @@ impl Daemon {
             .stdout(Stdio::piped())
             .spawn()?;
         let out = process.stdout.take().ok_or("no output")?;
-        BufReader::new(out).read_line(&mut String::new())?;
+        let mut lines = BufReader::new(out);
+        lines.read_line(&mut String::new())?;
         Ok(Daemon {
             process,
+            lines,
             dir,
             script,
         })
@@ -293,19 +298,22 @@ impl Drop for Stranger {
 }
 
 impl Stranger {
-    fn start(daemon: &Daemon, seconds: &str) -> Result<Stranger, Failed> {
+    /// The daemon's first client.
+    fn start(daemon: &mut Daemon, seconds: &str) -> Result<Stranger, Failed> {
         let command = daemon.client("docker", "theirs", seconds);
         let (program, args) = command.split_first().ok_or("no client")?;
         let mut stranger = Command::new(program);
         stranger.args(args).stdout(Stdio::null());
-        Ok(Stranger(stranger.spawn()?))
+        let stranger = Stranger(stranger.spawn()?);
+        daemon.lines.read_line(&mut String::new())?;
+        Ok(stranger)
     }
 }
 
 /// Docker's classic builder tells 12 digits of the ids, at any place of a message.
 fn brief() -> Result<(), Failed> {
-    let daemon = Daemon::start("daemon-brief", &["brief"])?;
-    let _stranger = Stranger::start(&daemon, "20")?;
+    let mut daemon = Daemon::start("daemon-brief", &["brief"])?;
+    let _stranger = Stranger::start(&mut daemon, "20")?;
     let names: Vec<String> = (1..=8).map(|length| "n".repeat(length)).collect();
     let commands: Vec<String> = names
         .iter()
@@ -320,62 +328,48 @@ fn brief() -> Result<(), Failed> {
 }
 
 fn stranger() -> Result<(), Failed> {
-    // The daemon does not tell ids, so another client's container can be anyone's.
-    for (how, evidence) in [
-        (&["untold"][..], None),
-        (&["untold", "short"][..], Some("ambiguous")),
-    ] {
-        let daemon = Daemon::start("daemon-stranger", how)?;
-        let _stranger = Stranger::start(&daemon, "20")?;
+    // The daemon tells no ids, so each container can be another client's.
+    for how in [&["untold"][..], &["untold", "short"], &["quiet"]] {
+        let mut daemon = Daemon::start("daemon-stranger", how)?;
+        let _stranger = Stranger::start(&mut daemon, "20")?;
         told(daemon.record("mine", &[])?)?;
-        let events = events(&daemon.trace("mine"))?;
-        let found = events.first().map(|it| it.1.as_str());
-        ensure(found == evidence, || format!("{how:?}: {events:?}"))?;
+        let trace = daemon.trace("mine");
+        let events = events(&trace)?;
+        let found = events.iter().map(|it| it.1.as_str());
+        ensure(found.eq(["not-recorded"]), || {
+            format!("{how:?}: {events:?}")
+        })?;
+        ensure(containers(&trace)?.is_empty(), || format!("{how:?}"))?;
+        let said = text(&tr(&["analyze"], &trace)?);
+        ensure(
+            said.contains("1 process of container runtimes, which a daemon"),
+            || said.clone(),
+        )?;
     }
-    // Nobody else's, unless other clients live on this machine.
-    let daemon = Daemon::start("daemon-alone", &["untold"])?;
-    let mut found = String::new();
-    for _ in 0..ALONE {
-        let others = clients()?;
-        told(daemon.record("mine", &["--force"])?)?;
-        let events = events(&daemon.trace("mine"))?;
-        if events.first().is_some_and(|it| it.1 == "only") {
-            return Ok(());
-        }
-        found = format!("{events:?}");
-        // One that began and ended meanwhile is not seen: the next try tells.
-        if others && clients()? {
-            return Ok(());
-        }
-    }
-    Err(found.into())
+    Ok(())
 }
 
-/// The tries of a recording without other clients.
-const ALONE: usize = 5;
-
-/// Whether a client of a daemon lives on this machine.
-fn clients() -> Result<bool, Failed> {
-    let names = process_names()?;
-    let known = [
-        "docker",
-        "docker-compose",
-        "docker-buildx",
-        "podman-remote",
-        "nerdctl",
-        "buildctl",
-        "ctr",
-        "crictl",
-    ];
-    Ok(names.iter().any(|name| known.contains(&name.trim())))
-}
-
-/// The names of all processes.
-fn process_names() -> Result<Vec<String>, Failed> {
-    let entries = std::fs::read_dir("/proc")?.flatten();
-    // A process may end meanwhile.
-    let names = entries.map(|entry| std::fs::read_to_string(entry.path().join("comm")));
-    Ok(names.flatten().collect())
+/// Clients of other daemons ask for nothing of this one.
+fn inferred() -> Result<(), Failed> {
+    let mut other = Daemon::start("daemon-other", &[])?;
+    let _stranger = Stranger::start(&mut other, "60")?;
+    for (how, name) in [
+        (&["untold"][..], "container mine (inferred)"),
+        (&["quiet"], "container mine (inferred)"),
+        (&["quiet", "ticks"], "container mine (inferred)"),
+    ] {
+        let daemon = Daemon::start("daemon-alone", how)?;
+        for _ in 0..3 {
+            told(daemon.record("mine", &["--force"])?)?;
+            let trace = daemon.trace("mine");
+            let events = events(&trace)?;
+            let first = events.first().map(|it| it.1.as_str());
+            ensure(first == Some("inferred"), || format!("{how:?}: {events:?}"))?;
+            let found = containers(&trace)?;
+            ensure(found == [name], || format!("{how:?}: {found:?}"))?;
+        }
+    }
+    Ok(())
 }
 
 fn chosen() -> Result<(), Failed> {

@@ -18,6 +18,9 @@ pub const WORKERS: &str = "the_workers_of_io_uring_are_threads_of_their_process"
 pub const REUSED: &str = "a_task_with_the_id_of_one_that_has_not_left_its_cpu_stays_recorded";
 pub const MANY: &str = "threads_of_a_joining_process_that_cannot_be_followed_are_counted";
 
+pub const DEEP: &str = "a_process_that_joins_forty_levels_below_is_recorded";
+pub const ZOMBIES: &str = "a_zombie_that_was_there_is_no_process";
+
 pub const SKIPPED: &str = "samples_that_the_kernel_leaves_out_are_told";
 
 pub const TESTS: &[Test] = &[
@@ -27,6 +30,8 @@ pub const TESTS: &[Test] = &[
     (REUSED, reused),
     (MANY, many),
     (SKIPPED, skipped),
+    (DEEP, deep),
+    (ZOMBIES, zombies),
 ];
 
 /// The program of the tests.
@@ -233,4 +238,100 @@ fn skipped() -> Result<(), Failed> {
     )?;
     let shown = text(&tr(&["analyze", "--report", "flame"], &trace)?);
     ensure(shown.contains(" of CPU time have no sample"), || shown)
+}
+
+/// Cgroups below each other, which are removed at its end.
+struct Nested(Vec<Cgroup>);
+
+impl Drop for Nested {
+    fn drop(&mut self) {
+        while self.0.pop().is_some() {}
+    }
+}
+
+fn deep() -> Result<(), Failed> {
+    let trace = scratch("deep.bin");
+    let _ = std::fs::remove_file(&trace);
+    let top = Cgroup::new("deep").ok_or("no cgroup")?;
+    let path = top.0.to_string_lossy().into_owned();
+    let mut nested = Nested(vec![top]);
+    let mut below = PathBuf::from(&path);
+    for _ in 0..40 {
+        below.push("d");
+        std::fs::create_dir(&below)?;
+        nested.0.push(Cgroup(below.clone()));
+    }
+    let recorder = watch(&trace, &["--cgroup", &path]).spawn()?;
+    under_way(&trace)?;
+    for level in [1, 15, 16, 31, 40] {
+        let procs = nested
+            .0
+            .get(level)
+            .ok_or("no level")?
+            .0
+            .join("cgroup.procs");
+        let script = format!(
+            "echo $$ > {}; exec /bin/true level-{level}",
+            procs.display()
+        );
+        let out = Command::new("sh").args(["-c", &script]).output()?;
+        ensure(out.status.success(), || format!("{out:?}"))?;
+    }
+    kill().args(["-INT", &recorder.id().to_string()]).status()?;
+    let out = recorder.wait_with_output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let analysis = analyze(&trace)?;
+    let levels: Vec<&str> = list(&analysis, "processes")
+        .iter()
+        .filter_map(|process| list(process, "argv").last()?.as_str())
+        .collect();
+    ensure(
+        levels == ["level-1", "level-15", "level-16", "level-31", "level-40"],
+        || format!("{levels:?}"),
+    )
+}
+
+/// A parent that does not wait for its children keeps them as zombies.
+fn zombies() -> Result<(), Failed> {
+    let script = "for i in $(seq 30); do (exit 3) & done; echo; exec sleep 600";
+    let mut parent = Command::new("sh")
+        .args(["-c", script])
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let id = parent.id();
+    let state = |pid: &str| {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        let rest = stat.rsplit(") ").next().unwrap_or_default().to_owned();
+        let mut fields = rest.split(' ');
+        (fields.next() == Some("Z")).then(|| fields.next().map(str::to_owned))?
+    };
+    let count = || {
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let parents = names.filter_map(|name| state(&name));
+        parents.filter(|parent| *parent == id.to_string()).count()
+    };
+    let recorded = eventually("30 zombies", || count() == 30).and_then(|()| {
+        [&["-a"][..], &["--pid", &id.to_string()], &["-a", "--light"]]
+            .into_iter()
+            .map(|options| {
+                let trace = scratch("zombies.bin");
+                let _ = std::fs::remove_file(&trace);
+                let options = [options, &["--duration", "300ms"]].concat();
+                let out = watch(&trace, &options).output()?;
+                ensure(out.status.success(), || text(&out.stderr))?;
+                analyze(&trace)
+            })
+            .collect::<Result<Vec<Value>, Failed>>()
+    });
+    parent.kill()?;
+    parent.wait()?;
+    for analysis in recorded? {
+        let processes = list(&analysis, "processes");
+        let theirs = |process: &&Value| int(process, "ppid") == u64::from(id);
+        let found: Vec<_> = processes.iter().filter(theirs).collect();
+        ensure(found.is_empty(), || format!("{} zombies", found.len()))?;
+        process(&analysis, u64::from(id))?;
+    }
+    Ok(())
 }

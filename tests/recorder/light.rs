@@ -1,5 +1,6 @@
 //! `--light`: forks, execs and ends as they were, and totals of CPU time that are the kernel's.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use libtest_mimic::Failed;
@@ -10,6 +11,10 @@ use crate::support::{analyze, dump, ensure, info, int, list, record, scratch, te
 pub const TESTS: &[Test] = &[
     ("light_tells_statuses_arguments_and_totals", totals),
     ("parts_are_readable_alone_and_add_up", parts),
+    (
+        "a_task_that_ends_while_a_part_begins_is_in_both",
+        short_lives,
+    ),
 ];
 
 const LIGHT: &[&str] = &["--light", "-q"];
@@ -125,4 +130,56 @@ fn parts() -> Result<(), Failed> {
             files.len()
         )
     })
+}
+
+/// Each end in a part is the end of a task that the part knows, and of the processes that the old part has as
+/// alive, the new one has each.
+fn short_lives() -> Result<(), Failed> {
+    let dir = scratch("short-lives");
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir)?;
+    let options = ["--light", "-q", "--rotate", "1500ms"];
+    // Some of them end at any time.
+    let script = "for i in $(seq 30); do (for j in $(seq 60); do sleep 0.1; done) & done; wait";
+    let out = record(&dir.join("host.bin"), &options, &["sh", "-c", script])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let files = files(&dir)?;
+    ensure(files.len() > 2, || format!("{files:?}"))?;
+    let mut before = HashSet::new();
+    for file in &files {
+        let (mut known, mut ends) = (HashSet::new(), 0);
+        // In the order of the file, whose streams are not merged: all beginnings come first.
+        let events = dump(file)?;
+        for event in &events {
+            if ["fork", "snapshot"]
+                .iter()
+                .any(|kind| event["kind"] == *kind)
+            {
+                known.insert(int(event, "tid"));
+            }
+        }
+        for event in events.iter().filter(|event| event["kind"] == "end") {
+            let tid = int(event, "tid");
+            ensure(known.contains(&tid), || {
+                format!("{}: {event} of an unknown task", file.display())
+            })?;
+            ends += 1;
+        }
+        ensure(ends > 0, || format!("{}: no end", file.display()))?;
+        let analysis = analyze(file)?;
+        let mut all = HashSet::new();
+        let mut alive = HashSet::new();
+        for process in list(&analysis, "processes") {
+            all.insert(int(process, "pid"));
+            if process["end_ns"].is_null() {
+                alive.insert(int(process, "pid"));
+            }
+        }
+        let absent: Vec<_> = before.difference(&all).collect();
+        ensure(absent.is_empty(), || {
+            format!("{}: {absent:?} lived before", file.display())
+        })?;
+        before = alive;
+    }
+    Ok(())
 }

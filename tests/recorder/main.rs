@@ -162,6 +162,7 @@ fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
         "a_process_that_joins_the_cgroup_is_recorded" => {
             options::no_cgroup().or_else(|| common::lacks("python3"))
         }
+        follow::DEEP => options::no_cgroup(),
         follow::BORN => options::no_cgroup().or_else(|| common::lacks("gcc")),
         follow::MANY => options::no_cgroup().or_else(|| common::lacks("python3")),
         follow::V1 => rights::not_root().or_else(follow::no_v1),

@@ -30,6 +30,7 @@ pub const TESTS: &[Test] = &[
     ("standard_output_takes_the_trace", stdout),
     ("buffer_and_quiet_are_obeyed", buffer),
     ("a_long_argv_is_cut_and_said_or_kept_whole", argv),
+    ("an_argv_that_is_cut_for_want_of_room_is_said", no_room),
 ];
 
 const TRUES: &str = "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done";
@@ -603,4 +604,18 @@ fn argv() -> Result<(), Failed> {
         said.clone()
     })?;
     kept(true)
+}
+
+/// While the recorder is stopped, the ring becomes full.
+fn no_room() -> Result<(), Failed> {
+    let trace = scratch("no-room.bin");
+    let script = "kill -STOP $PPID; a=$(printf %04000d 0); i=0
+        while [ $i -lt 60 ]; do /bin/true $a; i=$((i+1)); done; kill -CONT $PPID";
+    let out = record(&trace, &["--buffer", "256K"], &["sh", "-c", script])?;
+    let said = text(&out.stderr);
+    ensure(
+        said.contains(" are cut because the ring had no room for them (--buffer makes it larger)"),
+        || said.clone(),
+    )?;
+    ensure(!said.contains("--argv-limit"), || said.clone())
 }

@@ -69,6 +69,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.calls = collected.calls.finish(|ix| order.process(&tracker, ix));
     histories(&mut tracker, analysis, &order);
     let process = |ix| order.process(&tracker, ix);
+    analysis.runtimes_not_recorded = collected.containers.not_recorded;
     let (runtimes, found) = (collected.containers.runtimes, collected.servers.list);
     let of: Vec<_> = runtimes.iter().map(|it| process(it.process)).collect();
     let served: Vec<_> = found.iter().map(|it| process(it.process?)).collect();

@@ -4,7 +4,10 @@
 //! never corrected. Two rules hold whatever the clocks show:
 //! - a task runs on one CPU at a time: if two of its runs overlap, the clocks differ by the
 //!   overlap at least, whichever run came first;
-//! - a task is forked before it is switched in for the first time.
+//! - a task is forked before it is switched in for the first time. The tid alone does not prove that
+//!   it is the same task: a task that is not recorded may have had it before. Two facts do: such tasks
+//!   are told by name, and this one is not; or its run on one CPU began before the fork and ended after
+//!   it, without another switch of that CPU in between.
 //!
 //! A waking that follows the switch-in of its task proves nothing: a signal keeps a task
 //! runnable that was switched out as asleep, and a running task is woken on its way to sleep.
@@ -20,8 +23,6 @@ use crate::model::ClockDisagreement;
 
 /// A pair of CPUs with so many impossible orders has clocks that disagree.
 const ENOUGH: u64 = 2;
-/// A pid is not used again within this time, ns.
-const REUSE: u64 = 1_000_000_000;
 /// Most pairs of CPUs that are looked after.
 const MOST: usize = 1 << 12;
 /// Places for first switch-ins; a later one takes the place of an earlier one.
@@ -39,6 +40,16 @@ struct Overlap {
     until: Option<Ktime>,
 }
 
+/// A task that is forked on one CPU while one of its tid runs on another one.
+#[derive(Clone, Copy, Debug)]
+struct Birth {
+    tid: Tid,
+    /// The start of the run.
+    since: Ktime,
+    cpu: CpuId,
+    forked: Ktime,
+}
+
 #[derive(Clone, Copy, Debug, Default)]
 struct Orders {
     count: u64,
@@ -53,6 +64,8 @@ pub struct ClockCheck {
     orders: BTreeMap<(CpuId, CpuId), Orders>,
     /// By the CPU that ran the task before the switch-in.
     overlaps: HashMap<CpuId, Overlap>,
+    /// By the CPU that runs the task.
+    births: HashMap<CpuId, Birth>,
     /// The last switch-ins of tasks that nothing has announced, by tid.
     unborn: Vec<(Tid, CpuId, Ktime)>,
 }
@@ -82,27 +95,33 @@ impl ClockCheck {
         self.overlaps.insert(on, overlap);
     }
 
-    /// Whether the next switch of a CPU bears on an overlap.
+    /// Whether the next switch of a CPU may prove something.
     #[inline]
-    pub fn has_overlap(&self) -> bool {
-        !self.overlaps.is_empty()
+    pub fn is_waiting(&self) -> bool {
+        !self.overlaps.is_empty() || !self.births.is_empty()
     }
 
-    /// `cpu` switches away from `prev`. `last_switch` gives the switch of a CPU before.
+    /// `cpu` switches away from `prev`. `goes_on` tells whether a CPU has had no switch since the one at
+    /// that time, as far as is known, and lost none.
     pub fn switch_out(
         &mut self,
         cpu: CpuId,
         prev: Tid,
         time: Ktime,
-        last_switch: impl Fn(CpuId) -> Option<Ktime>,
+        goes_on: impl Fn(CpuId, Ktime) -> bool,
     ) {
-        if !self.has_overlap() {
+        if !self.is_waiting() {
             return;
         }
+        if let Some(birth) = self.births.remove(&cpu) {
+            if prev == birth.tid && goes_on(cpu, birth.since) {
+                self.differ(cpu, birth.cpu, birth.forked.since(birth.since));
+            }
+        }
         if let Some(overlap) = self.overlaps.remove(&cpu) {
-            let goes_on = last_switch(overlap.cpu) == Some(overlap.since);
-            let until = overlap.until.or(goes_on.then_some(time));
-            let unbroken = prev == overlap.tid && last_switch(cpu) == Some(overlap.first);
+            let runs_on = goes_on(overlap.cpu, overlap.since);
+            let until = overlap.until.or(runs_on.then_some(time));
+            let unbroken = prev == overlap.tid && goes_on(cpu, overlap.first);
             if let Some(until) = until.filter(|_| unbroken) {
                 self.differ(cpu, overlap.cpu, until.since(overlap.since));
             }
@@ -113,7 +132,7 @@ impl ClockCheck {
                 return true;
             }
             overlap.until = Some(time);
-            prev == overlap.tid && last_switch(cpu) == Some(overlap.since)
+            prev == overlap.tid && goes_on(cpu, overlap.since)
         });
     }
 
@@ -128,16 +147,30 @@ impl ClockCheck {
         }
     }
 
-    /// `tid` is forked on `cpu`.
-    pub fn fork(&mut self, tid: Tid, cpu: Option<CpuId>, time: Ktime) {
+    /// `tid` is forked on `cpu`. `told`: a task that had the tid before would be known. `goes_on` as above.
+    pub fn fork(
+        &mut self,
+        tid: Tid,
+        told: bool,
+        cpu: Option<CpuId>,
+        time: Ktime,
+        goes_on: impl Fn(CpuId, Ktime) -> bool,
+    ) {
         let place = self.unborn.get_mut(tid.0 as usize % UNBORN);
         let early = place.filter(|(early, ..)| *early == tid);
-        let Some(((_, early, at), cpu)) = early.map(std::mem::take).zip(cpu) else {
+        let Some(((_, on, since), cpu)) = early.map(std::mem::take).zip(cpu) else {
             return;
         };
-        let by = time.since(at);
-        if by < REUSE {
-            self.differ(cpu, early, by);
+        if told {
+            self.differ(cpu, on, time.since(since));
+        } else if on != cpu && goes_on(on, since) {
+            let birth = Birth {
+                tid,
+                since,
+                cpu,
+                forked: time,
+            };
+            self.births.insert(on, birth);
         }
     }
 

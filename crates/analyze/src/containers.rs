@@ -23,6 +23,8 @@ pub struct Called {
     pub id: Arc<[u8]>,
     pub name: Arc<[u8]>,
     pub image: Arc<[u8]>,
+    /// Nobody has told whose it is: it may be another client's.
+    pub inferred: bool,
 }
 
 /// A container of which processes are recorded.
@@ -94,7 +96,12 @@ pub(crate) fn place(
             by_id.insert(Arc::clone(&container.id), analysis.containers.len());
             let (id, name, image) = (container.id, container.name, container.image);
             analysis.containers.push(Container {
-                called: Arc::new(Called { id, name, image }),
+                called: Arc::new(Called {
+                    id,
+                    name,
+                    image,
+                    inferred: container.evidence.is_inferred(),
+                }),
                 evidence: container.evidence,
                 client,
                 process,

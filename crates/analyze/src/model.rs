@@ -91,6 +91,9 @@ pub struct Analysis {
     pub workers: Workers,
     /// Containers of which processes are recorded, in order of their first one's start.
     pub containers: Vec<Container>,
+    /// The number of processes of containers' runtimes that are not recorded, because a recorded client and
+    /// others had connections to their daemon.
+    pub runtimes_not_recorded: u64,
     /// Servers that recorded processes have asked, in order of their first answer.
     pub servers: Vec<Server>,
     /// Every thread's states in order, with

@@ -2,16 +2,21 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)] // in a test
 
 use std::cell::Cell;
+use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tr_analyze::model::Analysis;
 use tr_analyze::{analyze, Options};
-use tr_format::event::CpuId;
+use tr_format::event::{CpuId, LifeKind, SchedKind, Tid};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
+use tr_sim::blocks::{Cut, Order};
+use tr_sim::config::Config;
 use tr_sim::inject::Skew;
+use tr_sim::program::{us, Arg, Op, Resident, World};
 use tr_sim::recording::Recording;
+use tr_sim::scenario;
 use tr_sim::strategy::{self, Case};
 
 /// Records a case into a file and analyzes it.
@@ -90,4 +95,105 @@ proptest! {
         case.plan.loss.clear();
         prop_assert_eq!(&run(&case).quality.anomalies, &Vec::new());
     }
+}
+
+/// A world in which a recorded and an unrecorded process start short processes all the time, and task ids
+/// are used again within milliseconds.
+fn reusing(seed: u64) -> Config {
+    let mut world: World = scenario::short_processes(2, 100_000);
+    let (starter, child) = (world.programs.len() as u16, world.programs.len() as u16 + 1);
+    world.programs.extend([
+        vec![
+            Op::Fork(child, Arg::Same),
+            Op::Wait,
+            Op::Run(us(1, 9)),
+            Op::Goto(0),
+        ],
+        vec![Op::Run(us(5, 60)), Op::ExitGroup(0)],
+    ]);
+    let resident = Resident {
+        program: starter,
+        arg: 0,
+        kthread: false,
+        pin: None,
+    };
+    world.residents.extend([resident; 3]);
+    let mut config = Config::new(world, 4, 400_000_000).seed(seed);
+    config.kernel.pid_max = 80;
+    config
+}
+
+enum Moment {
+    Fork(Tid, Option<CpuId>),
+    Enter(Tid, CpuId),
+    End(Tid),
+}
+
+/// The number of forks whose tid a task that is not recorded had before, which a recorded switch shows on
+/// another CPU.
+fn reuses(recording: &Recording) -> u64 {
+    let mut moments: Vec<(u64, Moment)> = Vec::new();
+    for (cpu, ring) in (0..).map(CpuId).zip(&recording.cpus) {
+        for written in ring {
+            if let SchedKind::Switch { next, .. } = written.event.kind {
+                moments.push((written.at, Moment::Enter(next, cpu)));
+            }
+        }
+    }
+    for written in &recording.life {
+        let cpu = written.event.cpu;
+        match &written.event.kind {
+            LifeKind::Fork(fork) => moments.push((written.at, Moment::Fork(fork.tid, cpu))),
+            LifeKind::Final(last) => moments.push((written.at, Moment::End(last.tid))),
+            _ => {}
+        }
+    }
+    moments.sort_by_key(|(at, _)| *at);
+    let (mut recorded, mut seen, mut count) = (HashSet::new(), HashMap::new(), 0);
+    for (_, moment) in moments {
+        match moment {
+            Moment::Enter(tid, cpu) => {
+                if !recorded.contains(&tid) {
+                    seen.insert(tid, cpu);
+                }
+            }
+            Moment::Fork(tid, cpu) => {
+                let before = seen.remove(&tid);
+                count += u64::from(before.is_some() && before != cpu);
+                recorded.insert(tid);
+            }
+            Moment::End(tid) => {
+                recorded.remove(&tid);
+            }
+        }
+    }
+    count
+}
+
+/// The ids of processes that are not recorded are used again, at once, for recorded ones.
+#[test]
+fn a_used_id_does_not_make_clocks_doubtful() {
+    let least = if std::env::var_os("TR_LONG").is_some() {
+        1_000_000
+    } else {
+        2_000
+    };
+    let cut = Cut {
+        largest: 2_000,
+        order: Order::ByStream,
+        seed: 1,
+    };
+    let (mut count, mut seed) = (0, 0);
+    while count < least {
+        seed += 1;
+        let (recording, _) = Recording::record(&reusing(seed));
+        let found = reuses(&recording);
+        assert!(found > 0, "no id was used again");
+        count += found;
+        let file = recording.to_file(&cut).expect("a file");
+        let trace = Trace::open(Source::bytes(file)).expect("a trace");
+        let analysis = analyze(&trace, &Options::default());
+        assert_eq!(analysis.quality.clocks, None, "seed {seed}");
+    }
+    println!("{count} uses in {seed} recordings");
 }

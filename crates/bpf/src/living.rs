@@ -6,19 +6,67 @@ use std::os::fd::AsRawFd;
 
 use libbpf_rs::libbpf_sys::{
     bpf_map_get_fd_by_id, bpf_map_get_info_by_fd, bpf_map_get_next_id, bpf_map_info,
-    BPF_MAP_TYPE_RINGBUF,
+    BPF_MAP_TYPE_HASH, BPF_MAP_TYPE_LRU_HASH, BPF_MAP_TYPE_RINGBUF, BPF_MAP_TYPE_TASK_STORAGE,
 };
 
 use crate::load::opened;
 
-/// The maps that have a size of the recorder's choice, by the names in `src/bpf`. Each recording has
-/// the first one.
-const MAPS: [&[u8]; 5] = [
-    b"life_ring",
-    b"slots",
-    b"sample_ring",
-    b"call_sums",
-    b".data.followed",
+/// The map that each recording has.
+const EACH: &str = "life_ring";
+
+/// A map of the programs: its name in the kernel, which cuts it after 15 bytes, and the bytes of a key and
+/// a value. Other programs have maps of these names, too, but hardly of these sizes.
+struct Map {
+    name: &'static str,
+    key: u32,
+    /// `None`: the loader or the number of variables decides.
+    value: Option<u32>,
+}
+
+const fn map(name: &'static str, key: u32, value: u32) -> Map {
+    Map {
+        name,
+        key,
+        value: Some(value),
+    }
+}
+
+const fn variables(name: &'static str) -> Map {
+    Map {
+        name,
+        key: 4,
+        value: None,
+    }
+}
+
+/// All maps of the programs, as a test compares them with their object.
+const MAPS: [Map; 26] = [
+    map(EACH, 0, 0),
+    map("sample_ring", 0, 0),
+    map("slots", 4, 16),
+    map("call_sums", 4, 40),
+    variables("followed"),
+    variables("tracer_b.rodata"),
+    variables(".rodata.cst16"),
+    variables("tracer_b.bss"),
+    variables(".bss.told"),
+    variables(".bss.asked"),
+    map("asked", 20, 4),
+    map("begun", 4, 4),
+    map("clients", 4, 4),
+    map("connections", 8, 16),
+    map("device_places", 4, 4),
+    map("entered", 4, 16),
+    map("listeners", 8, 16),
+    map("names", 16, 4),
+    map("reclaimers", 4, 32),
+    map("requests", 8, 24),
+    map("served", 4, 8),
+    map("submitters", 4, 16),
+    map("taken_places", 4, 4),
+    map("targets", 4, 4),
+    map("told_ids", 16, 4),
+    map("waiters", 4, 5096),
 ];
 
 /// What all recordings of this machine have together.
@@ -41,11 +89,10 @@ impl Living {
             // C's characters are signed on x86-64, unsigned on aarch64.
             let name = info.name.map(|c| u8::from_ne_bytes(c.to_ne_bytes()));
             let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
-            match MAPS.iter().position(|known| *known == name.to_bytes()) {
-                Some(0) => all.recordings += 1,
-                Some(_) => {}
-                None => continue,
-            }
+            let Some(known) = MAPS.iter().find(|map| map.is(name, &info)) else {
+                continue;
+            };
+            all.recordings += usize::from(known.name == EACH);
             all.memory = all.memory.saturating_add(memory(&info));
         }
         all
@@ -64,11 +111,35 @@ fn info(id: u32) -> Option<bpf_map_info> {
     (done == 0).then_some(info)
 }
 
-/// Bytes of a ring or an array.
-fn memory(info: &bpf_map_info) -> u64 {
-    let entry = match info.type_ {
-        BPF_MAP_TYPE_RINGBUF => 1,
-        _ => u64::from(info.value_size).next_multiple_of(8),
-    };
-    entry.saturating_mul(info.max_entries.into())
+impl Map {
+    fn is(&self, name: &CStr, info: &bpf_map_info) -> bool {
+        self.name.as_bytes() == name.to_bytes()
+            && self.key == info.key_size
+            && self.value.is_none_or(|value| value == info.value_size)
+    }
 }
+
+/// The bytes that the kernel has allocated for a map when it made it (`map_mem_usage` of its kind).
+fn memory(info: &bpf_map_info) -> u64 {
+    /// The bytes of a hash table's entry beside its key and value (`struct htab_elem`).
+    const ENTRY: u64 = 48;
+    /// The bytes of a place of the table (`struct bucket`).
+    const BUCKET: u64 = 16;
+    let entries = u64::from(info.max_entries);
+    let [key, value] =
+        [info.key_size, info.value_size].map(|size| u64::from(size).next_multiple_of(8));
+    match info.type_ {
+        BPF_MAP_TYPE_RINGBUF => entries,
+        // The kernel allocates an entry for each task that has one.
+        BPF_MAP_TYPE_TASK_STORAGE => 0,
+        BPF_MAP_TYPE_HASH | BPF_MAP_TYPE_LRU_HASH => {
+            // Both numbers have 32 bits.
+            entries.next_power_of_two() * BUCKET + entries.saturating_mul(ENTRY + key + value)
+        }
+        _ => entries.saturating_mul(value),
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/living.rs"]
+mod tests;

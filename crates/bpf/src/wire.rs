@@ -78,6 +78,8 @@ pub mod reason {
 
 /// `delay_bit`: the time in run queues is known.
 pub const DELAY_RUN: u64 = 1;
+/// The state of a task after its last switch-out (`TASK_DEAD` in `include/linux/sched.h`).
+pub const TASK_DEAD: u16 = 0x80;
 /// `delay_bit`: the time for block I/O is known.
 pub const DELAY_BLOCK: u64 = 2;
 /// `delay_bit`: the time for pages from swap is known.
@@ -183,7 +185,7 @@ wire! {
     }
     /// The end of a task of a light recording.
     End = "wire_end" {
-        head: Head, total: Total, status: u32, group_dead: u32, max_rss_pages: u64,
+        head: Head, total: Total, status: u32, group_dead: u32, max_rss_pages: u64, task: Snapshot,
     }
     /// The final totals of a task.
     TotalLast = "wire_last" { head: Head, total: Total }
@@ -197,6 +199,8 @@ wire! {
         family: u16, error: u16, local: [u8; 16], remote: [u8; 16], sent: u64, received: u64,
         state: u16, reset: u16, pad: u32,
     }
+    /// A followed process is in another time namespace than the recorder.
+    Clock = "wire_clock" { head: Head, tgid: u32, ns_tgid: u32, seconds: i64, ns: i64 }
     /// Memory that a task has reclaimed.
     Reclaim = "wire_reclaim" { head: Head, tid: u32, tgid: u32, count: u64, ns: u64 }
     /// A process that the kernel kills for lack of memory.

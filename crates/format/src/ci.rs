@@ -276,7 +276,10 @@ pub const SYSTEMS: [System; 14] = [
 /// Variables beside the identifiers: the span around a recording, the moment in which the job
 /// began to wait for a runner (seconds since 1970), which a job's script sets, the mark of a
 /// system that has no other variable of its own, and the number of containers that share a job.
-pub const OTHERS: [&str; 4] = ["TRACEPARENT", QUEUED_AT, FORGEJO, CONTAINERS];
+pub const OTHERS: [&str; 4] = [TRACEPARENT, QUEUED_AT, FORGEJO, CONTAINERS];
+
+/// The context of the span around a recording (W3C Trace Context).
+pub const TRACEPARENT: &str = "TRACEPARENT";
 
 const FORGEJO: &str = "FORGEJO_ACTIONS";
 

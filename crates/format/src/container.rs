@@ -17,12 +17,18 @@ named! {
         Descendant = "descendant",
         /// A daemon had told a recorded client the container's id.
         Told = "told",
-        /// A daemon had answered a recorded client, and no other client of a daemon was known.
+        /// A daemon had answered a recorded client, and no other client of a daemon was known. Earlier
+        /// versions recorded such containers.
         Only = "only",
-        /// A daemon had answered a recorded client; the container can be another client's.
+        /// A daemon had answered a recorded client; the container can be another client's. Earlier
+        /// versions recorded such containers.
         Ambiguous = "ambiguous",
         /// All containers were to be recorded.
         Any = "any",
+        /// A recorded process was the only one with a connection to the daemon.
+        Inferred = "inferred",
+        /// The container is not recorded: a recorded process and others had connections to the daemon.
+        NotRecorded = "not-recorded",
     }
 }
 
@@ -31,10 +37,19 @@ impl Evidence {
     pub fn of(number: u32) -> Option<Evidence> {
         Evidence::ALL.get(number as usize).copied()
     }
+
+    /// Whether nobody has told whose the container is, so that it may be another client's.
+    pub fn is_inferred(self) -> bool {
+        matches!(
+            self,
+            Evidence::Only | Evidence::Ambiguous | Evidence::Inferred
+        )
+    }
 }
 
 /// A process of a container's runtime: a shim, runc, conmon. A process has several of these events
-/// if what they tell becomes known one after the other.
+/// if what they tell becomes known one after the other. With [`Evidence::NotRecorded`] it is the only
+/// event of the process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Container {
     /// The task.

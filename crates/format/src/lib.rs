@@ -43,6 +43,7 @@ mod spec;
 pub mod stack;
 pub mod tally;
 mod task;
+pub mod trace_context;
 mod varint;
 pub mod wait_status;
 mod walk;

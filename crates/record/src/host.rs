@@ -8,9 +8,10 @@ use std::sync::OnceLock;
 
 use nix::time::{clock_gettime, clock_nanosleep, ClockId, ClockNanosleepFlags};
 use nix::unistd::SysconfVar;
-use tr_format::ci::SPAN_ID;
+use tr_format::ci::{SPAN_ID, TRACEPARENT};
 use tr_format::event::{Clock, CpuId, Ktime};
 use tr_format::meta::{Hardware, Metadata};
+use tr_format::trace_context::TraceContext;
 
 use crate::error::Error;
 
@@ -19,9 +20,9 @@ pub fn now() -> Ktime {
     Ktime(nanoseconds(ClockId::CLOCK_MONOTONIC, offsets().monotonic))
 }
 
-/// A program's `CLOCK_MONOTONIC` in this time namespace as the kernel has it.
-pub fn of_program(ns: u64) -> Option<u64> {
-    u64::try_from(i128::from(ns) - offsets().monotonic).ok()
+/// The nanoseconds that this process's time namespace adds to `CLOCK_MONOTONIC`.
+pub fn monotonic_offset() -> i128 {
+    offsets().monotonic
 }
 
 /// `CLOCK_BOOTTIME` and `CLOCK_REALTIME`.
@@ -223,52 +224,38 @@ const CI_LONGEST: usize = 512;
 /// stored.
 pub fn ci() -> Vec<(String, String)> {
     let value = |name: &str| {
-        std::env::var(name)
-            .ok()
-            .map(|value| (name.to_owned(), value))
+        let value = std::env::var(name).ok()?;
+        let value = if name == TRACEPARENT {
+            TraceContext::parse(&value)?.to_string()
+        } else {
+            value
+        };
+        Some((name.to_owned(), value))
     };
     let variables = tr_format::ci::variables().into_iter().filter_map(value);
     let known = variables.filter(|(_, value)| (1..=CI_LONGEST).contains(&value.len()));
-    let own = own_context().map(|context| (SPAN_ID.to_owned(), context.span.clone()));
+    let own = own_context().map(|context| {
+        let span = u64::from_be_bytes(context.span);
+        (SPAN_ID.to_owned(), format!("{span:016x}"))
+    });
     known.chain(own).collect()
 }
 
-/// The trace context (W3C) of COMMAND: what it traces itself is inside of the recording's span.
-pub struct Context {
-    /// The value of `TRACEPARENT` for COMMAND.
-    pub traceparent: String,
-    /// The span of the recording, in hexadecimal digits.
-    span: String,
-}
-
-/// That of COMMAND, if `tr` itself has one.
-pub fn own_context() -> Option<&'static Context> {
-    static OWN: OnceLock<Option<Context>> = OnceLock::new();
-    OWN.get_or_init(|| inside(&std::env::var("TRACEPARENT").ok()?, &random()))
-        .as_ref()
-}
-
-/// A context inside of another one, of version 0.
-fn inside(parent: &str, span: &str) -> Option<Context> {
-    let lower = |part: &str| part.bytes().all(|c| matches!(c, b'0'..=b'9' | b'a'..=b'f'));
-    let parts: Vec<&str> = parent.split('-').collect();
-    let [version, trace, old, flags] = parts.as_slice() else {
-        return None;
-    };
-    let lengths = [version, trace, old, flags].map(|part| part.len());
-    let zero = |part: &str| part.bytes().all(|c| c == b'0');
-    let good = lengths == [2, 32, 16, 2] && parts.iter().all(|part| lower(part));
-    (good && *version == "00" && !zero(trace) && !zero(old)).then(|| Context {
-        traceparent: format!("00-{trace}-{span}-{flags}"),
-        span: span.to_owned(),
+/// The context of COMMAND, if `tr` itself has one: the recording is a span inside of that, and what COMMAND
+/// traces itself is inside of the recording's span.
+pub fn own_context() -> Option<TraceContext> {
+    static OWN: OnceLock<Option<TraceContext>> = OnceLock::new();
+    *OWN.get_or_init(|| {
+        let around = TraceContext::parse(&std::env::var(TRACEPARENT).ok()?)?;
+        Some(around.with_span(random()))
     })
 }
 
 /// The id of a span: std's keys of hash tables are random.
-fn random() -> String {
+fn random() -> [u8; 8] {
     use std::hash::{BuildHasher, Hasher};
     let state = std::collections::hash_map::RandomState::new();
-    format!("{:016x}", state.build_hasher().finish().max(1))
+    state.build_hasher().finish().max(1).to_be_bytes()
 }
 
 /// The length up to which /proc/cpuinfo is read: the first CPU stands there, and the kernel makes no

@@ -7,6 +7,7 @@ use std::process::Command;
 
 use nix::errno::Errno;
 use nix::unistd::{Gid, Uid};
+use tr_format::ci::TRACEPARENT;
 
 use crate::{host, marks};
 
@@ -141,8 +142,8 @@ pub fn environment(
         replace(&mut variables, marks::VARIABLE, Some(path.as_bytes()));
     }
     if let Some(context) = context {
-        let value = context.traceparent.as_bytes();
-        replace(&mut variables, "TRACEPARENT", Some(value));
+        let value = context.to_string();
+        replace(&mut variables, TRACEPARENT, Some(value.as_bytes()));
     }
     Some(variables)
 }

@@ -5,6 +5,7 @@
 //! are counted. The recorder only reads the file that it has created, by its descriptor.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::{File, Permissions};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
@@ -18,7 +19,7 @@ use serde::Deserialize;
 use tr_format::event::{Ktime, LifeEvent, LifeKind, Mark, Point, Tid};
 
 use crate::host;
-use crate::source::recorder;
+use crate::source::{recorder, ProgramClock};
 
 /// The variable with the file's path.
 pub const VARIABLE: &str = "TR_MARKS";
@@ -329,10 +330,65 @@ impl Count {
     }
 }
 
+/// The most processes in other time namespaces, and the most offsets of these, that are kept.
+const CLOCKS: usize = 1 << 16;
+const OFFSETS: usize = 64;
+
+/// The nanoseconds that the time namespaces of programs add to the kernel's `CLOCK_MONOTONIC`.
+#[derive(Debug)]
+pub struct Clocks {
+    /// The offset of the recorder's own namespace.
+    own: i128,
+    /// The offsets of processes in other namespaces, by their pids.
+    processes: HashMap<u32, i128>,
+    /// The different ones of these.
+    others: Vec<i128>,
+}
+
+impl Clocks {
+    fn new(own: i128) -> Clocks {
+        Clocks {
+            own,
+            processes: HashMap::new(),
+            others: Vec::new(),
+        }
+    }
+
+    /// A process is in another time namespace.
+    pub fn take(&mut self, clock: ProgramClock) {
+        if self.processes.len() < CLOCKS {
+            self.processes
+                .extend(clock.pids.map(|pid| (pid, clock.offset)));
+        }
+        if self.others.len() < OFFSETS && !self.others.contains(&clock.offset) {
+            self.others.push(clock.offset);
+        }
+    }
+
+    /// The kernel's time of a program's `time`, from `start` to `end`. A program that does not tell its
+    /// pid has the recorder's clock, or else the only other one by which it is a time of the recording.
+    fn of_program(&self, pid: Option<u32>, time: u64, start: Ktime, end: Ktime) -> Option<u64> {
+        let by = |offset: i128| {
+            let time = u64::try_from(i128::from(time) - offset).ok()?;
+            (start.0..=end.0).contains(&time).then_some(time)
+        };
+        if let Some(offset) = pid.and_then(|pid| self.processes.get(&pid)) {
+            return by(*offset);
+        }
+        if let Some(time) = by(self.own) {
+            return Some(time);
+        }
+        let mut times = self.others.iter().filter_map(|offset| by(*offset));
+        times.next().filter(|_| times.next().is_none())
+    }
+}
+
 /// Makes marks of lines.
 #[derive(Debug)]
 pub struct Reader {
     start: Ktime,
+    /// The clocks of programs in other time namespaces.
+    pub clocks: Clocks,
     /// The counts so far.
     pub count: Count,
 }
@@ -340,8 +396,11 @@ pub struct Reader {
 impl Reader {
     /// For a recording that began at `start`.
     pub fn new(start: Ktime) -> Reader {
-        let count = Count::default();
-        Reader { start, count }
+        Reader {
+            start,
+            clocks: Clocks::new(host::monotonic_offset()),
+            count: Count::default(),
+        }
     }
 
     /// The marks of lines that were read at `time`.
@@ -393,12 +452,12 @@ impl Reader {
         }
         // The real clock may have been set meanwhile: then it is as wrong as its owner.
         let of_real = |ns: u64| (now.0).checked_sub(real.checked_sub(ns)?);
-        let at = line.t.and_then(host::of_program);
-        let at = at.or_else(|| of_real(line.real?));
+        let at = match line.t {
+            Some(t) => self.clocks.of_program(line.pid, t, self.start, now),
+            None => line.real.and_then(of_real),
+        };
+        let at = at.filter(|at| (self.start.0..=now.0).contains(at));
         let at = at.ok_or(Refused::Time)?;
-        if at < self.start.0 || at > now.0 {
-            return Err(Refused::Time);
-        }
         let Some(ago) = time.0.checked_sub(at) else {
             return Ok(None);
         };

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tr_format::container::Container;
 use tr_format::event::{
-    CgroupId, CgroupPath, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream,
+    Argv, CgroupId, CgroupPath, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream,
 };
 use tr_format::mask::Masked;
 use tr_format::meta::{Metadata, Summary};
@@ -23,7 +23,7 @@ use crate::marks::{self, Count as MarkCount};
 use crate::network::Connections;
 use crate::queue::Queue;
 use crate::quotas::Quotas;
-use crate::source::{degraded, recorder, Drained, Take};
+use crate::source::{degraded, recorder, Drained, ProgramClock, Take};
 use crate::stacks::{Stacked, Stacks};
 use crate::watcher::{Watcher, Watching};
 use crate::{containers, urgency};
@@ -79,6 +79,40 @@ enum Sent {
     GivenUp,
 }
 
+/// The number of execs whose arguments are not whole, by the reason.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CutArguments {
+    /// They are longer than `--argv-limit`.
+    pub limit: u64,
+    /// The ring had no room for them.
+    pub no_room: u64,
+    /// The process's memory could not be read.
+    pub unreadable: u64,
+}
+
+impl CutArguments {
+    /// Counts the arguments of an exec, of which at most `limit` bytes are recorded.
+    fn count(&mut self, argv: &Argv, limit: u32) {
+        if !argv.truncated() {
+            return;
+        }
+        let reason = if argv.full_len.is_none() {
+            &mut self.unreadable
+        } else if argv.bytes.len() >= limit as usize {
+            &mut self.limit
+        } else {
+            &mut self.no_room
+        };
+        *reason += 1;
+    }
+
+    fn add(&mut self, other: &CutArguments) {
+        self.limit += other.limit;
+        self.no_room += other.no_room;
+        self.unreadable += other.unreadable;
+    }
+}
+
 /// Counts of the written events.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
@@ -88,8 +122,7 @@ pub struct Tally {
     pub lost: Vec<LifeEvent>,
     /// The number of all losses.
     pub losses: u64,
-    /// Execs whose argv was cut or could not be read.
-    pub argv_cut: u64,
+    pub cut_arguments: CutArguments,
     /// Masked values in command lines.
     pub masked: u64,
     pub marks: MarkCount,
@@ -106,7 +139,7 @@ impl Tally {
             self.lose(event);
         }
         self.losses += other.losses - other.lost.len() as u64;
-        self.argv_cut += other.argv_cut;
+        self.cut_arguments.add(&other.cut_arguments);
         self.masked += other.masked;
     }
 
@@ -144,6 +177,7 @@ impl Output {
         let watch = queue.watch();
         let start = meta.start;
         let has_stacks = meta.has_stacks();
+        let argv_limit = meta.options.argv_limit;
         let mut writer = Writer::new(queue, &Masked::new(meta.clone(), &mut redactor)?)?;
         writer.flush()?;
         watch.drained((!name.is_file()).then_some(NO_READER))?;
@@ -160,6 +194,7 @@ impl Output {
                     writer,
                     redactor,
                     tally: Tally::default(),
+                    argv_limit,
                     cgroups: Cgroups::default(),
                     quotas: Quotas::default(),
                     marks: marks::Reader::new(start),
@@ -269,6 +304,8 @@ struct State {
     writer: Writer<Queue>,
     redactor: Redactor,
     tally: Tally,
+    /// The most bytes of a program's arguments that are recorded.
+    argv_limit: u32,
     cgroups: Cgroups,
     marks: marks::Reader,
     connections: Connections,
@@ -368,7 +405,7 @@ impl State {
         if let LifeKind::Exec(exec) = &event.kind {
             found = containers::of(exec);
             self.stacks.executed(&exec.filename);
-            self.tally.argv_cut += u64::from(exec.argv.truncated());
+            self.tally.cut_arguments.count(&exec.argv, self.argv_limit);
         }
         if let LifeKind::CgroupPath(made) = &event.kind {
             self.quotas.made(&made.path);
@@ -452,6 +489,10 @@ impl Take for State {
 
     fn mapped(&mut self, from: &Mapped) {
         self.stacks.mapped(from);
+    }
+
+    fn clock_of(&mut self, clock: ProgramClock) {
+        self.marks.clocks.take(clock);
     }
 }
 

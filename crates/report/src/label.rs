@@ -696,7 +696,7 @@ fn is_made(id: &[u8]) -> bool {
     }
 }
 
-/// A container: `container web (alpine:3)`.
+/// A container: `container web (alpine:3)`; `container web (alpine:3, inferred)` if nobody has told whose it is.
 pub fn container(called: &Called) -> String {
     let short = called.id.get(..SHORT_ID).filter(|_| is_made(&called.id));
     let short = short.unwrap_or(&called.id);
@@ -705,8 +705,11 @@ pub fn container(called: &Called) -> String {
     if let Some(name) = name {
         out = format!("{out} {}", escape::text(name));
     }
-    if !called.image.is_empty() {
-        out = format!("{out} ({})", escape::text(&called.image));
+    let image = (!called.image.is_empty()).then(|| escape::text(&called.image));
+    let inferred = called.inferred.then(|| "inferred".to_owned());
+    let facts: Vec<String> = image.into_iter().chain(inferred).collect();
+    if !facts.is_empty() {
+        out = format!("{out} ({})", facts.join(", "));
     }
     out
 }
@@ -796,10 +799,16 @@ mod tests {
         ] {
             let called = Called {
                 id: id.as_bytes().into(),
-                name: [].into(),
-                image: [].into(),
+                ..Called::default()
             };
             assert_eq!(container(&called), want);
         }
+        let inferred = Called {
+            name: b"web"[..].into(),
+            image: b"alpine:3"[..].into(),
+            inferred: true,
+            ..Called::default()
+        };
+        assert_eq!(container(&inferred), "container web (alpine:3, inferred)");
     }
 }

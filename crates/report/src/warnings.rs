@@ -35,6 +35,7 @@ pub fn warnings(analysis: &Analysis) -> Vec<String> {
     }
     let degraded = quality.degraded.iter();
     said.extend(degraded.map(|(_, what)| escape::text(what)));
+    said.extend(not_recorded(analysis));
     let times = &analysis.totals.times;
     // Less than 1 % stands with the other sums.
     if is_much(times.unknown, times.sum()) {
@@ -45,6 +46,18 @@ pub fn warnings(analysis: &Analysis) -> Vec<String> {
         ));
     }
     said
+}
+
+/// Containers whose client is not known.
+fn not_recorded(analysis: &Analysis) -> Option<String> {
+    let count = analysis.runtimes_not_recorded;
+    (count > 0).then(|| {
+        format!(
+            "{} of container runtimes, which a daemon started, are not recorded: recorded clients and others had \
+             connections to the daemon, so it is not known for whom they are (--containers=all records them)",
+            units::plural(count, "process", "processes")
+        )
+    })
 }
 
 fn seconds(start: Ktime, time: Ktime) -> String {

@@ -224,13 +224,21 @@ fn tell_losses(report: &Report) {
 
 /// Arguments cut, secrets masked, processes that go on; each with the option that changes it.
 fn tell_limits(args: &Args, report: &Report) {
-    let (cut, masked) = (report.tally.argv_cut, report.tally.masked);
-    if cut > 0 {
-        eprintln!(
-            "tr: the arguments of {} are cut at {} bytes (--argv-limit keeps more)",
-            plural(cut, "exec", "execs"),
-            count(args.argv_limit)
-        );
+    let (cut, masked) = (&report.tally.cut_arguments, report.tally.masked);
+    let limit = format!(
+        "are cut at {} bytes (--argv-limit keeps more)",
+        count(args.argv_limit)
+    );
+    let no_room = "are cut because the ring had no room for them (--buffer makes it larger)";
+    for (number, why) in [
+        (cut.limit, limit.as_str()),
+        (cut.no_room, no_room),
+        (cut.unreadable, "could not be read"),
+    ] {
+        if number > 0 {
+            let execs = plural(number, "exec", "execs");
+            eprintln!("tr: the arguments of {execs} {why}");
+        }
     }
     if masked > 0 {
         let masked = count(masked);

@@ -23,6 +23,8 @@ pub(crate) struct Containers {
     adopted: HashMap<Tgid, Box<Container>>,
     /// In order of time.
     pub runtimes: Vec<Runtime>,
+    /// The number of processes of runtimes that are not recorded, because it is not known for whom they are.
+    pub not_recorded: u64,
 }
 
 impl Containers {

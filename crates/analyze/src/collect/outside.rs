@@ -79,6 +79,11 @@ impl Outside {
         self.names.contains_key(&tid)
     }
 
+    /// The recording has such names, and all of them are kept.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_told() && self.kept < MOST
+    }
+
     /// The recording has such names: a CPU for which a recorded task waits has an event for each
     /// switch.
     pub fn is_told(&self) -> bool {

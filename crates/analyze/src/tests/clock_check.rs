@@ -12,7 +12,7 @@ fn two_overlaps_prove_that_clocks_disagree() {
     let mut check = ClockCheck::default();
     let overlap = |check: &mut ClockCheck, at: u64| {
         let first = Ktime(at - 200);
-        let last = |cpu| Some(if cpu == A { first } else { Ktime(at) });
+        let last = |cpu, since| since == if cpu == A { first } else { Ktime(at) };
         check.overlap(Tid(5), (A, first), B, Ktime(at));
         check.switch_out(A, Tid(5), Ktime(at + 300), last);
     };
@@ -31,7 +31,7 @@ fn the_shorter_of_two_runs_bounds_the_difference() {
     let mut check = ClockCheck::default();
     for at in [1_000, 5_000] {
         let first = Ktime(at - 200);
-        let last = |cpu| Some(if cpu == A { first } else { Ktime(at) });
+        let last = |cpu, since| since == if cpu == A { first } else { Ktime(at) };
         check.overlap(Tid(5), (A, first), B, Ktime(at));
         check.switch_out(B, Tid(5), Ktime(at + 100), last);
         check.switch_out(A, Tid(5), Ktime(at + 300), last);
@@ -45,23 +45,54 @@ fn an_unreported_switch_is_no_clock_error() {
     let mut check = ClockCheck::default();
     for at in [1_000, 5_000, 9_000] {
         let first = Ktime(at - 200);
-        let last = |cpu| Some(if cpu == A { first } else { Ktime(at) });
+        let last = |cpu, since| since == if cpu == A { first } else { Ktime(at) };
         check.overlap(Tid(5), (A, first), B, Ktime(at));
         check.switch_out(A, Tid(6), Ktime(at + 300), last);
     }
     assert_eq!(check.finish(), None);
 }
 
+/// cpu0 ____f____      X is forked on CPU 0 in its run on CPU 1
+/// cpu1 __XXXXX__
 #[test]
 fn a_child_runs_after_its_fork() {
     let mut check = ClockCheck::default();
     for tid in [7, 8] {
+        let goes_on = |cpu, since| (cpu, since) == (B, Ktime(1_000));
         check.unborn(Tid(tid), B, Ktime(1_000));
-        check.fork(Tid(tid), Some(A), Ktime(1_200));
+        check.fork(Tid(tid), false, Some(A), Ktime(1_200), goes_on);
+        check.switch_out(B, Tid(tid), Ktime(1_300), goes_on);
     }
-    // The pid is used again, much later.
-    check.unborn(Tid(9), A, Ktime(2_000));
-    check.fork(Tid(9), Some(B), Ktime(2_000 + REUSE));
     let found = check.finish().unwrap();
     assert_eq!((found.cpus, found.by), ((A, B), 200));
+}
+
+/// cpu0 _______f____
+/// cpu1 __XX________    no other task with the tid is told, so it was X
+#[test]
+fn a_child_whose_first_run_is_over_runs_after_its_fork() {
+    let mut check = ClockCheck::default();
+    for tid in [7, 8] {
+        check.unborn(Tid(tid), B, Ktime(1_000));
+        check.fork(Tid(tid), true, Some(A), Ktime(1_200), |_, _| false);
+    }
+    assert_eq!(check.finish().map(|found| found.by), Some(200));
+}
+
+/// cpu0 _______f____
+/// cpu1 __XX____XX__    the tid is used again: the last switch-out of its first holder, to another
+///                      task that is not recorded, is not recorded either
+#[test]
+fn a_used_tid_is_no_clock_error() {
+    let mut check = ClockCheck::default();
+    for at in [1_000, 5_000, 9_000] {
+        check.unborn(Tid(7), B, Ktime(at));
+        let goes_on = |cpu, since| (cpu, since) == (B, Ktime(at));
+        check.fork(Tid(7), false, Some(A), Ktime(at + 200), goes_on);
+        // The new holder comes to the CPU.
+        check.switch_out(B, Tid(9), Ktime(at + 300), goes_on);
+        let goes_on = |cpu, since| (cpu, since) == (B, Ktime(at + 300));
+        check.switch_out(B, Tid(7), Ktime(at + 400), goes_on);
+    }
+    assert_eq!(check.finish(), None);
 }

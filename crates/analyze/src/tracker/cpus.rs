@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use tr_format::event::{CpuId, Ktime, Tid};
 
 use super::{TaskIx, Tracker};
+use crate::gaps::Gaps;
 use crate::model::CpuFigures;
 use crate::sort::Gather;
 
@@ -55,6 +56,12 @@ impl Cpus {
             entry.current = entry.current.filter(|ix| lives(*ix));
         }
     }
+}
+
+/// Whether a CPU has had no switch since the one at `since`, as far as is known at `time`, and lost none.
+pub(super) fn goes_on(cpus: &Cpus, gaps: &Gaps, cpu: CpuId, since: Ktime, time: Ktime) -> bool {
+    let lost = gaps.of(cpu).and_then(|spans| spans.first_in(since, time));
+    cpus.last_switch(cpu) == Some(since) && lost.is_none()
 }
 
 #[derive(Clone, Copy, Debug, Default)]

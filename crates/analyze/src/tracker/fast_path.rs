@@ -86,7 +86,7 @@ impl Tracker {
         // Before its first switch a CPU's idle time is to be looked into.
         let switched = entry.switched | !self.system_wide;
         let certain = one_known & other_known & switched & (leaving == entry.current);
-        if !certain || self.states.is_dead(record.state) || self.clock_check.has_overlap() {
+        if !certain || self.states.is_dead(record.state) || self.clock_check.is_waiting() {
             return false;
         }
         let mut moment = Moment {

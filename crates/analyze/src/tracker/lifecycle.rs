@@ -9,6 +9,7 @@ use tr_format::event::{
 };
 use tr_format::stack::Doing;
 
+use super::cpus::goes_on;
 use super::tables::{push_first, task_of};
 use super::{ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 use crate::collect::stacks::part;
@@ -28,7 +29,11 @@ impl Tracker {
         match &event.kind {
             LifeKind::Fork(fork) => {
                 self.counts[0] += counted;
-                self.clock_check.fork(fork.tid, event.cpu, time);
+                let (cpus, gaps) = (&self.cpus, &self.gaps);
+                let goes_on = |cpu, since| goes_on(cpus, gaps, cpu, since, time);
+                let told = self.is_told(fork.tid, time);
+                self.clock_check
+                    .fork(fork.tid, told, event.cpu, time, goes_on);
                 self.proves_running(fork.parent_tid, event.cpu, time);
                 self.fork(time, fork);
             }
@@ -439,6 +444,14 @@ impl Tracker {
         self.tasks[ix].process = new;
     }
 
+    /// Whether the recording would name a task that is not recorded and had the tid before: it tells all
+    /// tasks, or the names of those beside the recorded ones.
+    fn is_told(&self, tid: Tid, time: Ktime) -> bool {
+        let outside = &self.collectors.outside;
+        let told = self.system_wide || outside.is_complete() && !outside.knows(tid);
+        told && self.gaps.lives_before(time).is_none()
+    }
+
     /// The task may run on `cpu` alone from now on, or on several CPUs.
     fn pin(&mut self, pinned: &Pinned, cpu: Option<CpuId>) {
         if let Some(ix) = self.task(pinned.tid) {
@@ -450,6 +463,8 @@ impl Tracker {
     fn container(&mut self, container: &Container) {
         if let Some(ns) = container.throttled {
             self.collectors.containers.throttle(&container.id, ns);
+        } else if container.evidence == Evidence::NotRecorded {
+            self.collectors.containers.not_recorded += 1;
         } else if container.id.is_empty() && container.evidence != Evidence::Descendant {
             self.collectors.containers.adopt(container);
         } else if let Some(ix) = self.task(container.tid) {
@@ -466,6 +481,7 @@ impl Tracker {
         }
         let known = self.task(snapshot.tid);
         let known = known.filter(|ix| !self.tasks[*ix].is_dead());
+        let is_zombie = !snapshot.on_cpu && self.states.is_dead(snapshot.state);
         let (ppid, argv) = (Some(snapshot.parent_tgid), snapshot.argv.clone());
         let ix = match known {
             Some(ix) => {
@@ -493,6 +509,15 @@ impl Tracker {
         let adopted = self.collectors.containers.begin(snapshot.tgid, process);
         self.collectors.servers.begin(snapshot.tgid, process);
         self.snapshot_process(process, time, snapshot, adopted);
+        if is_zombie {
+            self.end_task(ix, time);
+            // It ended at an unknown time before, and is no part of the span. Other threads of its
+            // process may live.
+            if known.is_none() {
+                self.tasks[ix].end = Some(Ktime(self.start.0.saturating_sub(1)));
+            }
+            return;
+        }
         self.snapshot_state(ix, time, snapshot);
     }
 

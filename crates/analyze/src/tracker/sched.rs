@@ -2,6 +2,7 @@
 
 use tr_format::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tgid, Tid};
 
+use super::cpus::goes_on;
 use super::task::SwitchOut;
 use super::{TaskIx, Tracker};
 use crate::arena::Ix;
@@ -112,9 +113,9 @@ impl Tracker {
         let Switch {
             cpu, time, next, ..
         } = switch;
-        let cpus = &self.cpus;
-        let last = |cpu| cpus.last_switch(cpu);
-        self.clock_check.switch_out(cpu, switch.prev, time, last);
+        let (cpus, gaps) = (&self.cpus, &self.gaps);
+        let goes_on = |cpu, since| goes_on(cpus, gaps, cpu, since, time);
+        self.clock_check.switch_out(cpu, switch.prev, time, goes_on);
         if next != Tid::IDLE && self.task(next).is_none() {
             self.clock_check.unborn(next, cpu, time);
             // The task that leaves names the one that comes.

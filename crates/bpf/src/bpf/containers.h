@@ -34,21 +34,19 @@ struct {
 /* The most ids in them. */
 #define MOST_IDS 8
 
-/* The followed clients that live, by their process: those that a daemon has answered. */
+/* The clients of a daemon: the address of the first task of the only one, or of one of several; and in
+ * its low bits: there are several, or it is not known that there are not; one of them is followed. */
+#define CLIENTS_SEVERAL 1ULL
+#define CLIENTS_OURS 2ULL
+#define CLIENT_FLAGS 7ULL
+
+/* The followed processes that live and that a daemon has answered. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
 	__type(key, __u32);
 	__type(value, __u32);
 } clients SEC(".maps");
-
-/* The processes of the daemons that have answered them. */
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 64);
-	__type(key, __u32);
-	__type(value, __u32);
-} answerers SEC(".maps");
 
 /* The ids in these answers: the first 12 digits as they stand there, which is all that Docker's classic
  * builder tells, and the client's process. */
@@ -59,8 +57,8 @@ struct {
 	__type(value, __u32);
 } told_ids SEC(".maps");
 
-/* The number of `clients`, the last one, and the living clients that are not followed. */
-__u32 client_count, last_client, strangers;
+/* The number of `clients`. */
+__u32 client_count;
 
 /*
  * The verifier follows both ways of a branch, and both of the next one from each: half a million
@@ -177,8 +175,7 @@ __noinline __u64 digit_words(__u64 address, __u64 length)
 
 /*
  * Searches the ids in the running task's memory: 8 digits in one of its words of 8 bytes, at least.
- * `teller` is the client to note them for; 0: finds the client that one of them was noted for, and
- * else returns 1 if there is a long id, of 64 digits.
+ * `teller` is the client to note them for; 0: returns the client that one of them was noted for.
  */
 __noinline __u32 search_ids(__u64 address, __u64 length, __u32 teller)
 {
@@ -196,11 +193,7 @@ __noinline __u32 search_ids(__u64 address, __u64 length, __u32 teller)
 		found = client + found * is_zero(client);
 		rest &= rest + first;
 	}
-	if (teller || found)
-		return found;
-	words &= words >> 1;
-	words &= words >> 2;
-	return !!(words & words >> 3);
+	return found;
 }
 
 /* Ids that a task sends in its present system call: those of containers that the daemon has made for
@@ -231,7 +224,6 @@ __noinline int answer(__u64 client_leader)
 {
 	struct task_struct *waker = (struct task_struct *)bpf_get_current_task();
 	struct task_struct *leader = (struct task_struct *)client_leader;
-	__u32 daemon = BPF_CORE_READ(waker, tgid);
 	__u32 client = BPF_CORE_READ(leader, pid);
 	__u32 one = 1;
 
@@ -241,9 +233,6 @@ __noinline int answer(__u64 client_leader)
 	if (!bpf_map_lookup_elem(&clients, &client) &&
 	    !bpf_map_update_elem(&clients, &client, &one, BPF_NOEXIST))
 		__sync_fetch_and_add(&client_count, 1);
-	last_client = client;
-	if (!bpf_map_lookup_elem(&answerers, &daemon))
-		bpf_map_update_elem(&answerers, &daemon, &one, 0);
 	note_ids(waker, client);
 	return 0;
 }
@@ -255,74 +244,36 @@ static __always_inline void end_client(__u32 tgid)
 		__sync_fetch_and_add(&client_count, -1);
 }
 
-/* A client that is not followed begins. */
-static __always_inline void note_stranger(__u32 tid)
-{
-	__u8 *slot = follow_slot(tid);
-
-	if (slot && !(*slot & (STANDING | STRANGER))) {
-		*slot |= STRANGER;
-		__sync_fetch_and_add(&strangers, 1);
-	}
-}
-
-/* It ends, or executes another program. */
-static __always_inline void end_stranger(__u32 tid)
-{
-	__u8 *slot = follow_slot(tid);
-
-	if (slot && *slot & STRANGER) {
-		*slot &= ~STRANGER;
-		__sync_fetch_and_add(&strangers, -1);
-	}
-}
-
-/* A daemon that has answered a followed client has executed the task's runtime, or the system's
- * containerd has. One that a shim executes is for a container that is not followed: its health
- * check, or `docker exec`, whose id is told. */
-static __always_inline bool is_asked(struct task_struct *task)
-{
-	struct task_struct *parent = BPF_CORE_READ(task, real_parent);
-
-	for (int up = 0; up < 3; up++) {
-		__u32 tgid = BPF_CORE_READ(parent, tgid);
-
-		if (bpf_map_lookup_elem(&answerers, &tgid))
-			return true;
-		if (part_of(parent) != PART_DAEMON)
-			return false;
-		parent = BPF_CORE_READ(parent, real_parent);
-		if (BPF_CORE_READ(parent, tgid) <= 1)
-			return true;
-	}
-	return false;
-}
+/* The clients of the daemon that has executed a runtime's program, see clients.h. */
+__u64 clients_of(__u64 runtime);
 
 /* Whose a container is (enum evidence), by the arguments of its runtime, which the task has just
- * executed. */
+ * executed, else by the connections of its daemon. */
 static __noinline __u32 judge(struct task_struct *task, __u32 *client)
 {
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	unsigned long start = BPF_CORE_READ(mm, arg_start);
 	unsigned long end = BPF_CORE_READ(mm, arg_end);
-	__u32 found;
+	struct task_struct *only;
+	__u64 found;
 
-	*client = last_client;
-	if (!client_count || end <= start)
-		return containers == CONTAINERS_ALL ? EVIDENCE_ANY : EVIDENCE_NONE;
-	found = search_ids(start, end - start, 0);
-	if (found > 1) {
-		*client = found;
-		return EVIDENCE_TOLD;
+	if (client_count && end > start) {
+		*client = search_ids(start, end - start, 0);
+		if (*client)
+			return EVIDENCE_TOLD;
 	}
-	if (!is_asked(task))
-		return containers == CONTAINERS_ALL ? EVIDENCE_ANY : EVIDENCE_NONE;
-	if (!strangers)
-		return EVIDENCE_ONLY;
-	/* A daemon tells its client ids of this length. */
-	if (found && containers != CONTAINERS_ALL)
-		return EVIDENCE_NONE;
-	return EVIDENCE_AMBIGUOUS;
+	found = clients_of((__u64)task);
+	only = (struct task_struct *)(found & ~CLIENT_FLAGS);
+	if (found & CLIENTS_OURS && !(found & CLIENTS_SEVERAL)) {
+		*client = BPF_CORE_READ(only, tgid);
+		return EVIDENCE_INFERRED;
+	}
+	if (containers == CONTAINERS_ALL)
+		return EVIDENCE_ANY;
+	/* A daemon with too many connections to look at has answered a followed client. */
+	if (found & CLIENTS_OURS || (found & CLIENTS_SEVERAL && client_count))
+		return EVIDENCE_NOT_RECORDED;
+	return EVIDENCE_NONE;
 }
 
 static __always_inline int put_join(struct task_struct *task, bool born, const __u32 area);
@@ -337,24 +288,24 @@ __noinline int adopt(void)
 	__u32 evidence, client = 0;
 	__u32 part = part_of(task);
 
-	end_stranger(tid);
-	if (part == PART_CLIENT)
-		note_stranger(tid);
 	if (part != PART_RUNTIME)
 		return false;
 	evidence = judge(task, &client);
 	if (evidence == EVIDENCE_NONE)
 		return false;
-	follow(tid);
+	if (evidence != EVIDENCE_NOT_RECORDED)
+		follow(tid);
 	count_life();
 	record = reserve_life(bpf_ktime_get_ns(), LIFE_CONTAINER, sizeof(*record), true);
 	if (record) {
 		record->tid = tid;
 		record->tgid = BPF_CORE_READ(task, tgid);
-		record->client = evidence == EVIDENCE_ANY ? 0 : client;
+		record->client = client;
 		record->evidence = evidence;
 		submit_life(record);
 	}
+	if (evidence == EVIDENCE_NOT_RECORDED)
+		return false;
 	put_join(task, false, 0);
 	return true;
 }

@@ -111,6 +111,7 @@ enum life_kind {
 	LIFE_SERVER = 25,
 	LIFE_END = 26,
 	LIFE_LAST = 27,
+	LIFE_CLOCK = 28,
 };
 
 struct wire_head {
@@ -253,13 +254,15 @@ struct wire_total {
 	__u32 pad;
 };
 
-/* A task of a light recording exits. Its totals lag by up to a tick. */
+/* A task of a light recording exits. Its totals lag by up to a tick. The snapshot is for a part of the
+ * recording that has begun in the task's life. */
 struct wire_end {
 	struct wire_head head;
 	struct wire_total total;
 	__u32 status; /* with group_dead its process's */
 	__u32 group_dead;
 	__u64 max_rss_pages;
+	struct wire_snapshot task;
 };
 
 /* The kernel drops a dead task, whose totals are final. */
@@ -373,15 +376,16 @@ enum evidence {
 	EVIDENCE_NONE = 0,
 	/* A daemon has told the client its id. */
 	EVIDENCE_TOLD = 1,
-	/* No other client of a daemon lives. */
-	EVIDENCE_ONLY = 2,
-	/* It can be another client's. */
-	EVIDENCE_AMBIGUOUS = 3,
 	/* All containers are. */
 	EVIDENCE_ANY = 4,
+	/* No other process has a connection to the daemon. */
+	EVIDENCE_INFERRED = 5,
+	/* It is not: other clients than a followed one have connections to the daemon, too. */
+	EVIDENCE_NOT_RECORDED = 6,
 };
 
-/* A container's first process that is followed has executed the runtime. */
+/* A container's first process that is followed, or one that could be followed, has executed the
+ * runtime. */
 struct wire_container {
 	struct wire_head head;
 	__u32 tid;
@@ -398,6 +402,16 @@ struct wire_server {
 	__u32 tgid;
 	__u32 client; /* the process; 0: see the next */
 	__u32 other; /* the process that is not followed; 0: none */
+};
+
+/* A followed process is in another time namespace than the recorder. */
+struct wire_clock {
+	struct wire_head head;
+	__u32 tgid;
+	__u32 ns_tgid; /* in its innermost pid namespace */
+	/* What the namespace adds to CLOCK_MONOTONIC. */
+	__s64 seconds;
+	__s64 ns;
 };
 
 #define DNS_MESSAGE 512

@@ -129,8 +129,23 @@ struct upid {
 	int nr;
 };
 
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+/* include/linux/pid.h */
+enum {
+	PIDTYPE_TGID = 1,
+	PIDTYPE_MAX = 4,
+};
+
 struct pid {
 	unsigned int level;
+	struct hlist_head tasks[PIDTYPE_MAX];
 	struct upid numbers[1];
 };
 
@@ -307,6 +322,23 @@ struct cpumask {
 	unsigned long bits[1]; /* of the kernel's CONFIG_NR_CPUS */
 };
 
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+
+struct timens_offsets {
+	struct timespec64 monotonic;
+};
+
+struct time_namespace {
+	struct timens_offsets offsets;
+};
+
+struct nsproxy {
+	struct time_namespace *time_ns; /* CONFIG_TIME_NS */
+};
+
 typedef struct {
 	__u32 val;
 } kuid_t;
@@ -321,6 +353,7 @@ struct task_struct {
 	unsigned int __state;
 	void *stack;
 	struct files_struct *files;
+	struct nsproxy *nsproxy;
 	struct sched_info sched_info;
 	struct task_delay_info *delays;
 	unsigned int flags;
@@ -341,6 +374,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	struct hlist_node pid_links[PIDTYPE_MAX];
 	struct list_head thread_node;
 	const struct cred *cred;
 	void *vfork_done;
@@ -384,6 +418,7 @@ struct sock_common {
 	__be32 skc_rcv_saddr;
 	__be16 skc_dport;
 	unsigned short skc_family;
+	unsigned char skc_state;
 	possible_net_t skc_net;
 	unsigned long skc_flags;
 	struct in6_addr skc_v6_daddr;
@@ -400,6 +435,7 @@ struct sock {
 	__u8 sk_shutdown;
 	__u16 sk_protocol;
 	int sk_err;
+	struct pid *sk_peer_pid;
 };
 
 struct inet_sock {

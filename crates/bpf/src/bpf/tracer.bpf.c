@@ -98,6 +98,8 @@ struct {
 __u64 regs_offset, own_regs;
 /* The depth of the recorder's pid namespace. */
 __u32 recorder_level;
+/* The recorder's time namespace. */
+__u64 recorder_clock;
 /* A followed task has reclaimed memory, has sent a request to a disk, has sent a DNS query. */
 bool any_reclaimed, any_submitted, any_query;
 /* A tid was given to a new task before its last holder's last switch-out. */
@@ -184,6 +186,7 @@ union wire_types {
 	struct wire_outsider outsider;
 	struct wire_container container;
 	struct wire_server server;
+	struct wire_clock clock;
 	struct wire_dns dns;
 	struct wire_frame frame;
 	struct wire_sample sample;
@@ -550,10 +553,9 @@ enum standing {
 /* Beside it, also with `follow_all`: the task's last event says that it may run on one CPU alone. */
 #define PINNED 0x80
 /* Of a task that is not followed: a record tells its present name; that is the name of a daemon that
- * starts containers; it is a client of one; it can be a server's. */
+ * starts containers; it can be a server's. */
 #define NAMED 0x40
 #define DAEMON 0x20
-#define STRANGER 0x10
 #define SERVES 0x08
 
 static __always_inline __u8 *follow_slot(__u32 tid)
@@ -947,6 +949,7 @@ __noinline int note_pinned(__u32 cpu, __u64 address)
 
 #include "containers.h"
 #include "servers.h"
+#include "clients.h"
 
 /*
  * ---- Tasks that are not followed, beside those that are ----
@@ -1191,6 +1194,43 @@ TYPED_PROGRAM(waking, sched_waking, on_waking(btf, (struct task_struct *)ctx[0])
 
 /* ---- Processes ---- */
 
+static __always_inline __u64 time_namespace(struct task_struct *task)
+{
+	struct nsproxy *proxy = BPF_CORE_READ(task, nsproxy);
+
+	if (!bpf_core_field_exists(proxy->time_ns))
+		return 0;
+	return (__u64)BPF_CORE_READ(proxy, time_ns);
+}
+
+/* A process is in another time namespace, so its programs read other times. Not static: the verifier
+ * looks at it once. */
+__noinline int put_clock(__u64 address)
+{
+	struct task_struct *task = (struct task_struct *)address;
+	struct time_namespace *own = (struct time_namespace *)time_namespace(task);
+	struct wire_clock *clock;
+
+	clock = reserve_life(bpf_ktime_get_ns(), LIFE_CLOCK, sizeof(*clock), false);
+	if (!clock)
+		return 0;
+	clock->tgid = BPF_CORE_READ(task, tgid);
+	clock->ns_tgid = ns_tid(BPF_CORE_READ(task, group_leader), ~0U);
+	clock->seconds = BPF_CORE_READ(own, offsets.monotonic.tv_sec);
+	clock->ns = BPF_CORE_READ(own, offsets.monotonic.tv_nsec);
+	submit_life(clock);
+	return 0;
+}
+
+/* A process has begun, or has executed a program, which can take it to its children's namespace. */
+static __always_inline void note_clock(struct task_struct *task)
+{
+	__u64 own = time_namespace(task);
+
+	if (own && own != recorder_clock)
+		put_clock(address_of(this_cpu(), task));
+}
+
 /* Follows a new task. */
 static __always_inline int put_fork(struct task_struct *parent, struct task_struct *child)
 {
@@ -1216,6 +1256,8 @@ static __always_inline int put_fork(struct task_struct *parent, struct task_stru
 	fork->pad = 0;
 	BPF_CORE_READ_INTO(&fork->comm, child, comm);
 	submit_life(fork);
+	if (tid == BPF_CORE_READ(child, tgid))
+		note_clock(child);
 	return 0;
 }
 
@@ -1375,6 +1417,7 @@ __noinline int record_exec(__u64 name_address, __u32 old_tid)
 		end_submitter(it.tid);
 	}
 	follow(it.tid);
+	note_clock(task);
 	count_life();
 	/* A name too long for the short area. */
 	{
@@ -1456,11 +1499,8 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 	struct wire_exit *exit;
 	__u64 time;
 
-	if (!is_followed(tid)) {
-		if (containers)
-			end_stranger(tid);
+	if (!is_followed(tid))
 		return 0;
-	}
 	if (group_dead) {
 		end_client(BPF_CORE_READ(task, tgid));
 		end_server(BPF_CORE_READ(task, tgid));
@@ -1512,6 +1552,9 @@ static __always_inline void fill_total(bool btf, struct wire_total *total, struc
 	}
 }
 
+static __always_inline void fill_snapshot(struct wire_snapshot *record, struct task_struct *task,
+					  __u32 level);
+
 /* In a light recording. */
 static __always_inline int on_end(struct task_struct *task, bool group_dead)
 {
@@ -1530,6 +1573,8 @@ static __always_inline int on_end(struct task_struct *task, bool group_dead)
 	end->status = group_dead ? group_status(task, signal) : PEEK(task_struct, task, exit_code);
 	end->group_dead = group_dead;
 	end->max_rss_pages = group_dead ? BPF_CORE_READ(signal, maxrss) : 0;
+	fill_snapshot(&end->task, task, recorder_level);
+	end->task.followed = true;
 	submit_life(end);
 	return 0;
 }
@@ -1603,21 +1648,42 @@ PROGRAM(rename, task_rename, on_rename((struct task_struct *)ctx[0], (const char
 
 /* ---- cgroups ---- */
 
-/* The levels of cgroups searched for the target. */
-#define CGROUP_DEPTH 16
+/* The levels of cgroups that are searched for the target, and those that are at once. */
+#define CGROUP_DEPTH 1024
+#define CGROUPS_ONCE 16
 
-/* `self` is the first member of struct cgroup, so a css of the default
- * hierarchy and its cgroup have the same address (cgroup_parent). */
-static __always_inline bool in_target_cgroup(struct cgroup *cgroup)
+/* The target among a cgroup and those above it, or the last one searched; 0: there are no more. `self` is
+ * the first member of struct cgroup, so a css of the default hierarchy and its cgroup have the same
+ * address (cgroup_parent). Not static: the verifier looks at it once. */
+__noinline __u64 cgroup_above(__u64 address)
 {
-	if (!target_cgroup)
-		return false;
-	for (int level = 0; level < CGROUP_DEPTH && cgroup; level++) {
+	struct cgroup *cgroup = (struct cgroup *)address;
+
+	for (int level = 0; level < CGROUPS_ONCE && cgroup; level++) {
 		if (cgroup_id(cgroup) == target_cgroup)
-			return true;
+			break;
 		cgroup = (struct cgroup *)BPF_CORE_READ(cgroup, self.parent);
 	}
+	return (__u64)cgroup;
+}
+
+/* Not static, as above. */
+__noinline __u32 is_in_target(__u64 address)
+{
+	for (int up = 0; up < CGROUP_DEPTH / CGROUPS_ONCE && address; up++) {
+		address = cgroup_above(address);
+		if (address && cgroup_id((struct cgroup *)address) == target_cgroup)
+			return true;
+	}
+	/* It may be further above. */
+	if (address)
+		__sync_fetch_and_add(&follow_overflow, 1);
 	return false;
+}
+
+static __always_inline bool in_target_cgroup(struct cgroup *cgroup)
+{
+	return target_cgroup && is_in_target((__u64)cgroup);
 }
 
 /* Ids are unique in their hierarchy alone, and those of a trace are v2's. */
@@ -1654,6 +1720,12 @@ static __always_inline bool in_run_queue(struct task_struct *task)
 		return false;
 	return !bpf_core_field_exists(task->se.sched_delayed) ||
 	       !BPF_CORE_READ(task, se.sched_delayed);
+}
+
+/* The task has left its CPU for the last time. */
+static __always_inline bool is_zombie(struct task_struct *task)
+{
+	return (task_state(false, task) & TASK_DEAD) && !BPF_CORE_READ(task, on_cpu);
 }
 
 /* Fills a record but for `followed`; `level` is the recorder's pid namespace. */
@@ -1894,11 +1966,15 @@ int snapshot(struct bpf_iter__task *ctx)
 	}
 	self = (struct task_struct *)bpf_get_current_task();
 	recorder_level = BPF_CORE_READ(self, thread_pid, level);
+	recorder_clock = time_namespace(self);
 	if (!regs_offset)
 		find_regs(self);
 	fill_snapshot(&record, task, recorder_level);
-	/* The iterator's reader is the recorder, which does not record itself. */
-	if (!is_followed(record.tid) && record.tgid != (__u32)(bpf_get_current_pid_tgid() >> 32)) {
+	/* The iterator's reader is the recorder, which does not record itself. A zombie does nothing more,
+	 * but an exec by another thread takes the tid of a first one. */
+	if (!is_followed(record.tid) &&
+	    (!is_zombie(task) || BPF_CORE_READ(task, signal, live.counter) > 0) &&
+	    record.tgid != (__u32)(bpf_get_current_pid_tgid() >> 32)) {
 		struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 
 		seen_tgid = ns_tid(leader, recorder_level);
@@ -1909,12 +1985,13 @@ int snapshot(struct bpf_iter__task *ctx)
 			/* A task that does not fit must not count again in each pass. */
 			if (is_followed(record.tid))
 				newly_followed++;
+			if (is_zombie(task))
+				set_standing(record.tid, LEFT);
 		}
 	}
 	record.followed = is_followed(record.tid);
-	if (containers && !record.followed && record.tid == record.tgid &&
-	    part_of(task) == PART_CLIENT)
-		note_stranger(record.tid);
+	if (record.followed && record.tid == record.tgid)
+		note_clock(task);
 	record.followed += is_server(record.tgid);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;

@@ -389,7 +389,7 @@ fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 8] {
         tid,
         tgid,
         client: Tgid(dice.below(3) as u32 * 1000),
-        evidence: Evidence::ALL[dice.below(5) as usize],
+        evidence: Evidence::ALL[dice.below(7) as usize],
         id: [&b""[..], b"27dee3c4bc5e"][dice.below(2) as usize].into(),
         name: [&b""[..], b"web"][dice.below(2) as usize].into(),
         image: [&b""[..], b"alpine:3"][dice.below(2) as usize].into(),

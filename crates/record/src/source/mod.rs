@@ -129,6 +129,15 @@ pub struct PartEvents {
     pub kernel_ns: Option<u64>,
 }
 
+/// The `CLOCK_MONOTONIC` of a process in another time namespace than the recorder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProgramClock {
+    /// The process, as the kernel and as its own pid namespace name it.
+    pub pids: [u32; 2],
+    /// The nanoseconds that the namespace adds to the kernel's clock.
+    pub offset: i128,
+}
+
 pub trait Drained: Send {
     /// Their memory in bytes.
     fn bytes(&self) -> usize;
@@ -144,6 +153,8 @@ pub trait Take {
     fn stack(&mut self, sample: &Stacked) -> Result<(), tr_format::Error>;
     /// Takes the mappings of a process, before its samples.
     fn mapped(&mut self, from: &Mapped);
+    /// Takes the clock of a process in another time namespace, before its marks.
+    fn clock_of(&mut self, clock: ProgramClock);
 }
 
 /// What takes the listener of COMMAND's filter, or `None`: the filter could not be installed.

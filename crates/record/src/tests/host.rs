@@ -84,19 +84,6 @@ fn hardware_is_told_as_the_kernel_tells_it() {
 }
 
 #[test]
-fn a_context_goes_on_with_another_span() {
-    let (trace, old, new) = (
-        "0af7651916cd43dd8448eb211c80319c",
-        "b7ad6b7169203331",
-        "1".repeat(16),
-    );
-    let context = inside(&format!("00-{trace}-{old}-01"), &new);
-    let value = context.map(|it| it.traceparent);
-    let expected = format!("00-{trace}-{new}-01");
-    assert_eq!(value.as_deref(), Some(&*expected));
-    let zero = format!("00-{trace}-{}-01", "0".repeat(16));
-    for bad in ["", "00", "01-", &format!("ff-{trace}-{old}-01"), &zero] {
-        assert!(inside(bad, &new).is_none(), "{bad}");
-    }
+fn ids_of_spans_differ() {
     assert_ne!(random(), random());
 }

@@ -103,3 +103,35 @@ fn a_flood_is_cut() {
     assert_eq!(reader.events(host::now(), lines.as_bytes()).count(), 1);
     assert_eq!((reader.count.stored, reader.count.too_many), (MARKS, 2));
 }
+
+/// A program in a time namespace reads another clock.
+#[test]
+fn marks_of_another_time_namespace_have_the_kernels_times() {
+    let (start, end) = (Ktime(1_000), Ktime(9_000));
+    let mut clocks = Clocks::new(500);
+    let of =
+        |clocks: &Clocks, pid: Option<u32>, time: u64| clocks.of_program(pid, time, start, end);
+    assert_eq!(of(&clocks, None, 2_500), Some(2_000));
+    assert_eq!(of(&clocks, None, 102_000), None);
+    let clock = |pids: [u32; 2], offset: i128| ProgramClock { pids, offset };
+    clocks.take(clock([70, 7], 100_000));
+    // By its pid in either namespace, or else by the only clock that fits.
+    for pid in [Some(70), Some(7), Some(8), None] {
+        assert_eq!(of(&clocks, pid, 102_000), Some(2_000), "{pid:?}");
+    }
+    assert_eq!(
+        of(&clocks, Some(8), 2_500),
+        Some(2_000),
+        "the recorder's clock"
+    );
+    assert_eq!(
+        of(&clocks, Some(7), 2_500),
+        None,
+        "never the recorder's clock"
+    );
+    clocks.take(clock([80, 8], 101_000));
+    assert_eq!(of(&clocks, None, 105_000), None, "both fit");
+    assert_eq!(of(&clocks, Some(8), 105_000), Some(4_000));
+    clocks.take(clock([90, 90], -5_000));
+    assert_eq!(of(&clocks, Some(90), 1_000), Some(6_000));
+}

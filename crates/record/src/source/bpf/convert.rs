@@ -21,7 +21,7 @@ use zerocopy::FromBytes;
 use super::dns;
 use crate::disks;
 use crate::proc;
-use crate::source::recorder;
+use crate::source::{recorder, ProgramClock};
 use crate::stacks::{At, Stacked};
 
 /// A scheduling event; `None` for an unknown kind. `near` is a time of the recording.
@@ -195,6 +195,16 @@ fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
         wire::FRAME_ADDRESS if frame.at != 0 => Some(At::Process(at)),
         _ => None,
     }
+}
+
+/// The clock of a record; `None`: it is another one.
+pub fn clock(record: &[u8]) -> Option<ProgramClock> {
+    parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_CLOCK)?;
+    let clock = parse::<wire::Clock>(record)?;
+    Some(ProgramClock {
+        pids: [clock.tgid, clock.ns_tgid],
+        offset: i128::from(clock.seconds) * 1_000_000_000 + i128::from(clock.ns),
+    })
 }
 
 /// The struct at the beginning of a record.

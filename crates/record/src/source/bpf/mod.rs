@@ -446,10 +446,21 @@ impl Source for Bpf {
 
     fn change_part(&mut self, time: Ktime) -> Option<PartEvents> {
         let totals = self.totals.as_mut()?;
+        self.tracer.consume(|record| self.sink.receive(record));
+        let mut ended: HashSet<(u32, u64)> = self.sink.ended_before(time).collect();
         let last = totals.last(&mut self.tracer, &mut self.sink, time);
-        // Those that end before they are listed have their end in the new part, if anything; those
-        // that are born have their fork there.
         let mut tasks = self.tracer.snapshot().unwrap_or_default();
+        // Those that ended before they were listed, or while they were, have their end in the new part.
+        self.tracer.consume(|record| self.sink.receive(record));
+        ended.extend(self.sink.ended_before(time));
+        self.sink.split(time);
+        tasks.retain(|task| {
+            task.state & wire::TASK_DEAD == 0 && !ended.contains(&(task.tid, task.start_time))
+        });
+        let listed: HashSet<u32> = tasks.iter().map(|task| task.tid).collect();
+        let since = self.sink.ended_since(time);
+        tasks.extend(since.filter(|task| !listed.contains(&task.tid)));
+        // Those that are born meanwhile have their fork there.
         tasks.retain(|task| task.start_time < time.0);
         let mut first = living(&tasks, &self.scope, self.argv_limit);
         for event in &mut first {

@@ -100,6 +100,10 @@ impl Drained for Records {
                 to.stack(&sample)?;
                 continue;
             }
+            if let Some(clock) = convert::clock(record) {
+                to.clock_of(clock);
+                continue;
+            }
             for event in convert::life(record, u64::from(self.page)) {
                 match &event.kind {
                     LifeKind::Account(account) => {
@@ -252,6 +256,8 @@ impl RootWatch {
 #[derive(Debug, Default)]
 pub struct Sink {
     records: Records,
+    /// The last records of a part of the recording, which are taken first.
+    old: Option<Records>,
     root: RootWatch,
     reported: Reported,
     maps: Maps,
@@ -332,6 +338,43 @@ impl Sink {
         due
     }
 
+    /// Divides the records of a light recording at `time`: the next [`Sink::take`] takes those before.
+    pub fn split(&mut self, time: Ktime) {
+        let mut old = self.take();
+        let life = std::mem::take(&mut old.life);
+        let drained = Records {
+            life,
+            ..Records::of(old.page)
+        };
+        old.bytes = old.bytes.saturating_sub(drained.life.len());
+        for record in drained.life_records() {
+            let head = convert::parse::<wire::Head>(record);
+            let is_old = head.is_some_and(|head| head.time < time.0);
+            let part = if is_old { &mut old } else { &mut self.records };
+            part.push(Record::Life(record));
+        }
+        self.old = Some(old);
+    }
+
+    /// The tasks of a light recording that ended before `time` and that the kernel has not dropped since: their
+    /// ids, and when they started.
+    pub fn ended_before(&self, time: Ktime) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let ended = self.root.ended.values();
+        let ended = ended.filter(move |end| end.head.time < time.0);
+        ended.map(|end| (end.task.tid, end.task.start_time))
+    }
+
+    /// The tasks of a light recording that lived at `time`, as they were at their ends, of which a record
+    /// waits.
+    pub fn ended_since(&self, time: Ktime) -> impl Iterator<Item = wire::Snapshot> + '_ {
+        let ends = self.records.life_records().filter_map(|record| {
+            let head = convert::parse::<wire::Head>(record)?;
+            (head.kind() == wire::Kind::LIFE_END).then(|| convert::parse::<wire::End>(record))?
+        });
+        let lived = ends.filter(move |end| end.head.time >= time.0 && end.task.start_time < time.0);
+        lived.map(|end| end.task)
+    }
+
     /// All events of COMMAND's process have been drained.
     pub fn root_done(&self) -> bool {
         self.root.done()
@@ -347,6 +390,9 @@ impl Sink {
     }
 
     pub fn take(&mut self) -> Records {
+        if let Some(old) = self.old.take() {
+            return old;
+        }
         let next = Records::of(self.records.page);
         std::mem::replace(&mut self.records, next)
     }

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * ---- Clients of a daemon ----
+ *
+ * A container whose id was not told to a followed client can still be known to be that client's: if
+ * nobody else has a connection to the daemon when the container begins. Each Unix socket that the daemon
+ * has accepted names the process that connected. docs/containers.md has the rule.
+ */
+
+/* The most descriptors of a daemon that are looked at, and those that are at once. */
+#define DESCRIPTORS 4096
+#define DESCRIPTORS_ONCE 32
+
+/* The socket of a descriptor, whose place in the table is at `place`; 0: it has none. */
+static __always_inline struct sock *socket_at(__u64 place)
+{
+	__u64 file = (__u64)PEEK(list_head, place, next), inode;
+	struct socket *socket;
+
+	if (!file)
+		return NULL;
+	inode = (__u64)PEEK(file, file, f_inode);
+	if ((PEEK(inode, inode, i_mode) & S_IFMT) != S_IFSOCK)
+		return NULL;
+	socket = BPF_CORE_READ((struct file *)file, private_data);
+	return BPF_CORE_READ(socket, sk);
+}
+
+static __always_inline bool is_tcp(struct sock *sk, __u8 state)
+{
+	return BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP &&
+	       BPF_CORE_READ(sk, __sk_common.skc_family) != AF_UNIX &&
+	       BPF_CORE_READ(sk, __sk_common.skc_state) == state;
+}
+
+/* Adds the TCP ports on which a process listens, in four times 16 bits. With more, all bits are set. Not
+ * static, like all of these: the verifier looks at each once. */
+__noinline __u64 listening_some(__u64 place, __u32 count, __u64 ports)
+{
+	for (int i = 0; i < DESCRIPTORS_ONCE && i < count; i++) {
+		struct sock *sk = socket_at(place + i * sizeof(void *));
+
+		if (!sk || !is_tcp(sk, TCP_LISTEN))
+			continue;
+		if (ports >> 48)
+			return ~0ULL;
+		ports = ports << 16 | local_port(sk);
+	}
+	return ports;
+}
+
+/* The first task of the process that has connected to an accepted Unix socket; 0: it has gone. */
+static __always_inline struct task_struct *connected_by(struct sock *sk)
+{
+	struct pid *pid = BPF_CORE_READ(sk, sk_peer_pid);
+	__u64 link = (__u64)BPF_CORE_READ(pid, tasks[PIDTYPE_TGID].first);
+
+	if (!link)
+		return NULL;
+	return (struct task_struct *)(link - bpf_core_field_offset(struct task_struct, pid_links) -
+				      PIDTYPE_TGID * bpf_core_type_size(struct hlist_node));
+}
+
+/* `known` and one more client. A plugin of a client (docker-buildx) asks for the client that has started
+ * it. */
+__noinline __u64 add_client(__u64 known, __u64 address)
+{
+	struct task_struct *one = (struct task_struct *)(known & ~CLIENT_FLAGS);
+	struct task_struct *other = (struct task_struct *)address;
+	__u64 flags = known & CLIENT_FLAGS;
+
+	if (!other)
+		return known | CLIENTS_SEVERAL;
+	if (is_followed(BPF_CORE_READ(other, tgid)))
+		flags |= CLIENTS_OURS;
+	if (!one || one == other)
+		return address | flags;
+	if (BPF_CORE_READ(one, real_parent, tgid) == BPF_CORE_READ(other, tgid))
+		return (known & ~CLIENT_FLAGS) | flags;
+	if (BPF_CORE_READ(other, real_parent, tgid) == BPF_CORE_READ(one, tgid))
+		return address | flags;
+	return address | flags | CLIENTS_SEVERAL;
+}
+
+/* `known` and the client of a socket, if it is one of a client. */
+static __always_inline __u64 add_client_of(struct sock *sk, __u64 known, __u64 ports)
+{
+	__u16 port;
+
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_UNIX) {
+		/* The client has closed its end. */
+		if (!is_accepted(sk) || BPF_CORE_READ(sk, sk_shutdown) == SHUTDOWN_MASK)
+			return known;
+		return add_client(known, (__u64)connected_by(sk));
+	}
+	if (!ports || !is_tcp(sk, TCP_ESTABLISHED))
+		return known;
+	/* Who has connected by TCP is not known. */
+	port = local_port(sk);
+	if (ports != ~0ULL && port != (__u16)ports && port != (__u16)(ports >> 16) &&
+	    port != (__u16)(ports >> 32) && port != (__u16)(ports >> 48))
+		return known;
+	return known | CLIENTS_SEVERAL;
+}
+
+__noinline __u64 clients_some(__u64 place, __u32 count, __u64 known, __u64 ports)
+{
+	for (int i = 0; i < DESCRIPTORS_ONCE && i < count; i++) {
+		struct sock *sk = socket_at(place + i * sizeof(void *));
+
+		if (sk)
+			known = add_client_of(sk, known, ports);
+	}
+	return known;
+}
+
+/* The clients of a process that have connections to it. */
+__noinline __u64 clients_in(__u64 daemon)
+{
+	__u64 table = (__u64)BPF_CORE_READ((struct task_struct *)daemon, files, fdt);
+	__u64 place = (__u64)PEEK(fdtable, table, fd), ports = 0, known = 0;
+	__u32 count = PEEK(fdtable, table, max_fds);
+
+	if (!bpf_core_field_exists(struct sock, sk_peer_pid) || count > DESCRIPTORS)
+		return CLIENTS_SEVERAL;
+	for (__u32 at = 0; at < DESCRIPTORS && at < count; at += DESCRIPTORS_ONCE)
+		ports = listening_some(place + at * sizeof(void *), count - at, ports);
+	for (__u32 at = 0; at < DESCRIPTORS && at < count; at += DESCRIPTORS_ONCE)
+		known = clients_some(place + at * sizeof(void *), count - at, known, ports);
+	return known;
+}
+
+/* The clients of the daemon that has executed the program of the task, the runtime's. Its parent is the
+ * daemon, or another one that the daemon has started. A shim is none: what it executes is for a container
+ * that is there (a health check, `docker exec`). */
+__noinline __u64 clients_of(__u64 runtime)
+{
+	struct task_struct *parent = (struct task_struct *)runtime, *daemon = NULL;
+	__u64 found;
+
+	for (int up = 0; up < 3; up++) {
+		parent = BPF_CORE_READ(parent, real_parent, group_leader);
+		if (part_of(parent) != PART_DAEMON)
+			break;
+		daemon = parent;
+	}
+	if (!daemon)
+		return 0;
+	found = clients_in((__u64)daemon);
+	/* containerd's client is dockerd, which has clients. */
+	for (int asks = 0; asks < 2; asks++) {
+		struct task_struct *only = (struct task_struct *)(found & ~CLIENT_FLAGS);
+
+		if (!only || found & CLIENTS_SEVERAL || part_of(only) != PART_DAEMON)
+			break;
+		found = clients_in((__u64)only);
+	}
+	return found;
+}
