@@ -50,7 +50,7 @@ def main():
             ("20,000 threads", ["/usr/bin/python3", "-c", THREADS], None),
         ]
         for name, load, before in loads:
-            for method in "bpf", "sudo", "ptrace", "poll":
+            for method in "bpf", "sudo", "ptrace":
                 record = [tr, "record", "--method", method, "-q", "-o", trace, "--", *load]
                 ratios, more = [], []
                 for pair in range(pairs):

@@ -56,7 +56,7 @@ takes_smaller() {
 crashes() {
 	local method status
 	[[ ${options[*]} != --no-default-features ]] || return 1
-	for method in bpf ptrace poll; do
+	for method in bpf ptrace; do
 		status=0
 		"$target/release/tr" record --method $method -q -o /dev/null -- true >/dev/null 2>&1 || status=$?
 		if [ $status -ge 128 ]; then

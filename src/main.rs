@@ -41,6 +41,7 @@ mod passthrough;
 mod progress;
 mod send;
 mod span;
+mod stack;
 // From the crate `record`, which is absent without the feature `record`.
 #[path = "../crates/record/src/status.rs"]
 mod status;
@@ -331,6 +332,10 @@ fn answer(
 }
 
 fn main() -> ExitCode {
+    stack::with_room(run)
+}
+
+fn run() -> ExitCode {
     let started = std::time::Instant::now();
     if let Some(status) = passthrough::before_clap() {
         return ExitCode::from(status);

@@ -27,7 +27,7 @@ pub fn run() -> ExitCode {
     ];
     // Without the recorder there is none.
     let methods = match cfg!(feature = "record") {
-        true => "bpf sudo ptrace poll",
+        true => "bpf sudo ptrace",
         false => "none",
     };
     let (imports, exports, schemas) = match cfg!(feature = "record-only") {

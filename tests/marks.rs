@@ -3,7 +3,7 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use libtest_mimic::{Arguments, Failed};
 use serde_json::Value;
@@ -63,18 +63,21 @@ fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
     Ok(common::ensure(good, what)?)
 }
 
+/// `tr record` of a command line in a directory of its own, with its temporary directory; not yet started.
+fn recording(directory: &Path, command: &[&str]) -> Command {
+    let mut tr = Command::new(TR);
+    tr.args(["record", "-o", "trace.bin", "--"]).args(command);
+    tr.current_dir(directory).env("TMPDIR", directory.join("tmp"));
+    tr
+}
+
 /// Records a command line in a directory of its own, with a temporary directory that must be
 /// empty afterwards.
 fn record(directory: &Path, command: &[&str]) -> Result<Output, Failed> {
     let temporary = directory.join("tmp");
     let _ = std::fs::remove_dir_all(&temporary);
     std::fs::create_dir_all(&temporary)?;
-    let out = Command::new(TR)
-        .args(["record", "-o", "trace.bin", "--"])
-        .args(command)
-        .current_dir(directory)
-        .env("TMPDIR", &temporary)
-        .output()?;
+    let out = recording(directory, command).output()?;
     let left: Vec<_> = std::fs::read_dir(&temporary)?.flatten().collect();
     let left = left
         .iter()
@@ -154,18 +157,49 @@ fn exchanged() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Of directories of an hour ago those without a recorder are removed.
+/// The names of the marks' directories in TMPDIR.
+fn left(directory: &Path) -> Result<Vec<String>, Failed> {
+    let entries = std::fs::read_dir(directory.join("tmp"))?.flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    Ok(names.filter(|name| name.starts_with("tr-marks-")).collect())
+}
+
+/// The directory of a killed recorder is removed by the next one, whatever its age and whoever has
+/// the recorder's process id by then. What a living recorder has locked stays, and so do links.
 fn of_killed() -> Result<(), Failed> {
     let directory = scratch("killed")?;
-    let look = r#"cd "$TMPDIR"; mkdir tr-marks-4194305-1 tr-marks-4194305-2; touch tr-marks-4194305-1/marks
-        touch -d '1 hour ago' tr-marks-4194305-1 "${TR_MARKS%/*}"
-        "$TR" record -o "$OLDPWD/inner.bin" -- true; ls; rmdir tr-marks-4194305-2; test -e "$TR_MARKS""#;
-    let look = look.replace("\"$TR\"", TR);
-    let out = record(&directory, &["sh", "-c", &look])?;
-    let text = said(&out);
-    let good = !text.contains("tr-marks-4194305-1\n") && text.contains("tr-marks-4194305-2\n");
-    ensure(good && out.status.code() == Some(0), || text)?;
-    Ok(())
+    let (temporary, victim) = (directory.join("tmp"), directory.join("victim"));
+    let _ = std::fs::remove_dir_all(&temporary);
+    std::fs::create_dir_all(&temporary)?;
+    std::fs::create_dir_all(&victim)?;
+    std::fs::write(victim.join("marks"), "precious")?;
+    std::os::unix::fs::symlink(&victim, temporary.join("tr-marks-4194305-1"))?;
+    // With the id of a process that lives: this one's.
+    let reused = format!("tr-marks-{}-2", std::process::id());
+    std::fs::create_dir_all(temporary.join(&reused))?;
+    for _ in 0..3 {
+        // COMMAND goes on, until its standard input ends.
+        let mut tr = recording(&directory, &["sh", "-c", "echo begun; exec cat"]);
+        let tr = tr.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut recorder = tr.spawn()?;
+        let mut begun = [0; 5];
+        let stdout = recorder.stdout.as_mut().ok_or("no output")?;
+        let read = std::io::Read::read_exact(stdout, &mut begun);
+        recorder.kill()?;
+        recorder.wait()?;
+        read?;
+        let now = left(&directory)?;
+        ensure(now.len() == 2 && !now.contains(&reused), || {
+            format!("{now:?}")
+        })?;
+    }
+    let look = format!("'{TR}' record -q -o inner.bin -- true; test -e \"$TR_MARKS\"");
+    let out = recording(&directory, &["sh", "-c", &look]).output()?;
+    ensure(out.status.code() == Some(0), || said(&out))?;
+    let now = left(&directory)?;
+    ensure(now == ["tr-marks-4194305-1"], || format!("{now:?}"))?;
+    let kept = std::fs::read(victim.join("marks"))?;
+    ensure(kept == b"precious", || "the link was followed".into())
 }
 
 fn private_file() -> Result<(), Failed> {

@@ -1,6 +1,7 @@
 //! `tr doctor`: what recording this machine allows.
 
 use std::fmt::Write;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::ValueEnum;
@@ -21,7 +22,7 @@ use tr_report::{escape, warnings};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Exit status: 0 when everything can be recorded, 1 when tr record knows less here, 2 when it
-cannot record.")]
+runs COMMAND untraced.")]
 pub struct Args {
     /// text, or JSON
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
@@ -54,14 +55,13 @@ struct Diagnosis {
 
 impl Diagnosis {
     fn of(machine: Machine) -> Diagnosis {
-        let ptrace = machine.ptrace.is_ok() && machine.schedstat;
+        let ptrace = machine.ptrace.is_ok() && machine.schedstat && std::io::stderr().is_terminal();
         let by_sudo = machine.sudo.as_ref().and_then(|tried| tried.as_ref().ok());
         let (method, programs) = match (&machine.bpf, by_sudo) {
             (Ok(programs), _) => (Some(Method::Bpf), programs.clone()),
             (Err(_), Some(programs)) if machine.asks_sudo => (Some(Method::Sudo), programs.clone()),
             _ if ptrace => (Some(Method::Ptrace), without_programs(Method::Ptrace)),
-            _ if machine.schedstat => (Some(Method::Poll), without_programs(Method::Poll)),
-            _ => (None, Programs::default()),
+            _ => (None, untraced(&machine)),
         };
         let improve = match (&machine.bpf, method, by_sudo) {
             (_, Some(Method::Sudo), _) => None,
@@ -106,8 +106,8 @@ impl Diagnosis {
             Some(Method::Bpf) => "uses BPF here",
             Some(Method::Sudo) => "uses BPF here, loaded by sudo",
             Some(Method::Ptrace) => "uses ptrace here",
-            Some(Method::Poll) => "takes samples of /proc here",
-            None => "cannot record here",
+            Some(_) => "records here",
+            None => "runs COMMAND untraced here",
         };
         let all = match self.method {
             Some(Method::Bpf) if self.programs.missing.is_empty() => " and records everything",
@@ -248,6 +248,18 @@ fn without_programs(method: Method) -> Programs {
             .map(String::from)
             .into_iter()
             .collect(),
+    }
+}
+
+/// What an untraced run lacks, and another way, which the user has to choose.
+fn untraced(machine: &Machine) -> Programs {
+    let way = "--method ptrace records forks, execs and ends; setuid, setgid and file capabilities have no effect then";
+    let works = machine.ptrace.is_ok() && machine.schedstat;
+    Programs {
+        missing: ["everything but wall time, exit status and CPU time", OTHERS]
+            .map(String::from)
+            .into(),
+        notes: works.then(|| way.to_owned()).into_iter().collect(),
     }
 }
 

@@ -8,6 +8,7 @@ mod refusal;
 mod rotation;
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -117,22 +118,20 @@ pub struct Args {
     /// Mask the addresses of connections and the names of DNS queries: host-1, name-1, …
     #[arg(long)]
     mask_addresses: bool,
-    /// If tracing cannot start, warn and run COMMAND untraced; FILE then says so,
-    /// with the reason, the wall time, the exit status and the CPU time
-    #[arg(long, requires = "command")]
+    /// Whatever fails before COMMAND runs, also by a named METHOD: warn and run it untraced; FILE
+    /// then has the reason, the wall time, the exit status and the CPU time. Never ptrace by itself
+    #[arg(long, requires = "command", alias = "no-ptrace")]
     best_effort: bool,
     /// How to record: bpf (every fact; root or capabilities), sudo (the same, by a short
     /// `sudo -n`; COMMAND runs as you), ptrace (forks, execs, exits and totals of CPU time; any
-    /// user), poll (samples of /proc); auto takes the first that works, sudo on GitHub's hosted
-    /// machines alone
+    /// user; setuid programs such as sudo lose their rights). auto takes bpf, or sudo on GitHub's
+    /// hosted machines alone; ptrace where standard error is a terminal; otherwise COMMAND runs
+    /// untraced
     #[arg(long, value_name = "METHOD", default_value = "auto", value_parser = args::words(METHODS))]
     method: Choice,
     /// The same as --method sudo
     #[arg(long, conflicts_with = "method")]
     sudo: bool,
-    /// Keep auto from using ptrace, under which setuid programs run without their rights
-    #[arg(long)]
-    no_ptrace: bool,
     /// Keep a line at the bottom of the terminal: the time, the jobs that run, the longest of
     /// them. Not with --light, nor where standard error is no terminal, nor where CI is set
     #[arg(long, requires = "command", conflicts_with_all = ["all", "pid", "cgroup", "light"])]
@@ -168,8 +167,7 @@ impl Args {
 
     /// What clap cannot tell of `--light`.
     fn check_light(&self) -> Result<(), &'static str> {
-        let other = matches!(self.method, Choice::Ptrace | Choice::Poll);
-        if self.light && other {
+        if self.light && self.method == Choice::Ptrace {
             return Err("--light needs --method bpf or sudo");
         }
         if !self.rotate.is_empty() && self.output() == Path::new("-") {
@@ -178,14 +176,34 @@ impl Args {
         Ok(())
     }
 
+    /// The way to record.
+    fn choice(&self) -> Choice {
+        if self.sudo {
+            Choice::Sudo
+        } else {
+            self.method
+        }
+    }
+
+    /// An error keeps COMMAND from running, untraced: the user has named a method that is refused, or the
+    /// command line has a mistake.
+    fn holds_command(&self, error: &Error) -> bool {
+        if self.command.is_empty() {
+            return true;
+        }
+        !self.best_effort && (self.choice() != Choice::Auto || error.is_mistake())
+    }
+
     fn config(&self, follow: Follow, redactor: Redactor, started: Instant) -> Config {
+        let on_begin = notes::on_begin(self, &redactor);
         Config {
             output: Target::of(self.output()),
             replaces: (!self.force).then_some(RECORDING),
             keeps: self.output.is_none() && self.rotate.is_empty(),
             redactor,
-            method: if self.sudo { Choice::Sudo } else { self.method },
-            no_ptrace: self.no_ptrace,
+            method: self.choice(),
+            // Not without a word to someone who can end it.
+            may_ptrace: !self.best_effort && !self.quiet && std::io::stderr().is_terminal(),
             follow,
             command: self.command.clone(),
             cpus: self.cpu.clone().map(|cpus| cpus.0),
@@ -208,8 +226,8 @@ impl Args {
             ),
             wait_all: self.wait_all,
             user: self.user.clone(),
-            on_begin: if self.quiet { |_| {} } else { notes::say_begun },
-            best_effort: self.best_effort,
+            on_begin,
+            best_effort: self.best_effort || self.choice() == Choice::Auto,
             on_panic: notes::say_panicked,
             on_wait: if self.quiet {
                 || {}
@@ -224,12 +242,11 @@ impl Args {
 }
 
 /// The values of `--method`.
-const METHODS: [(Choice, &str); 5] = [
+const METHODS: [(Choice, &str); 4] = [
     (Choice::Auto, "auto"),
     (Choice::Bpf, "bpf"),
     (Choice::Sudo, "sudo"),
     (Choice::Ptrace, "ptrace"),
-    (Choice::Poll, "poll"),
 ];
 
 /// The values of `--containers`.
@@ -267,16 +284,18 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
             exit_code(report.status)
         }
         Err(error) => {
-            explain(&args, &config.redactor, &error);
-            if !args.best_effort {
-                return ExitCode::from(status::FAILED);
+            let runs = !args.holds_command(&error);
+            explain(&args, &config.redactor, (&error, runs));
+            if runs {
+                untraced(&args, &config, &error)
+            } else {
+                ExitCode::from(status::FAILED)
             }
-            untraced(&args, &config, &error)
         }
     }
 }
 
-/// Runs COMMAND all the same (`--best-effort`).
+/// Runs COMMAND all the same.
 fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
     let done = match tr_record::run_untraced(config, reason) {
         Ok(done) => done,

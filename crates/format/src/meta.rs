@@ -220,7 +220,7 @@ named! {
         Sudo = "sudo",
         /// ptrace(2).
         Ptrace = "ptrace",
-        /// Reading `/proc` at intervals.
+        /// Reading `/proc` at intervals. No recorder does so any more.
         Poll = "poll",
     }
 }

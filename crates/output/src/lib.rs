@@ -89,6 +89,25 @@ impl std::fmt::Display for Foreign {
 
 impl std::error::Error for Foreign {}
 
+/// Standard output is a terminal, which cannot take a binary output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Terminal;
+
+impl std::fmt::Display for Terminal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("standard output is a terminal")
+    }
+}
+
+impl std::error::Error for Terminal {}
+
+/// The command line names an output that this program must not write, whatever its rights are.
+pub fn is_mistake(error: &io::Error) -> bool {
+    error
+        .get_ref()
+        .is_some_and(|inner| inner.is::<Foreign>() || inner.is::<Terminal>())
+}
+
 /// Whether an output may replace a regular file, if there is one. An empty file may be
 /// replaced by any.
 ///
@@ -372,7 +391,7 @@ fn stream(number: i32, settings: &Settings) -> io::Result<File> {
         ),
     };
     if terminal && settings.binary {
-        return Err(io::Error::other("standard output is a terminal"));
+        return Err(io::Error::other(Terminal));
     }
     Ok(copy.into())
 }

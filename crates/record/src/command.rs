@@ -22,7 +22,7 @@ use crate::passing;
 use crate::rescue::{self, Child, Stage};
 use crate::source::ptrace::listener;
 use crate::source::{Reaped, Source};
-use crate::status;
+use crate::{status, urgency};
 
 /// COMMAND as `exec` takes it.
 #[derive(Debug)]
@@ -411,6 +411,7 @@ impl Running {
     /// Another part of the process has waited for it, or the kernel refuses the call.
     pub fn wait(self) -> std::io::Result<Waited> {
         const TRIES: u32 = 50;
+        urgency::normal();
         let mut tries = 0;
         let mut status = 0;
         // SAFETY: all zeros are a valid `rusage`.

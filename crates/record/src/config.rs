@@ -2,12 +2,15 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use tr_bpf::Containers;
+use tr_format::meta::Method;
 use tr_output::Target;
 use tr_redact::Redactor;
 
+use crate::error::Error;
 use crate::inherited::Inherited;
 use crate::watcher::Watching;
 
@@ -19,8 +22,8 @@ pub struct Config {
     /// A trace that it replaces stays as NAME.old.
     pub keeps: bool,
     pub method: Choice,
-    /// `auto` leaves ptrace(2) out.
-    pub no_ptrace: bool,
+    /// `auto` may take ptrace(2), which can change what COMMAND does.
+    pub may_ptrace: bool,
     pub follow: Follow,
     /// COMMAND and its arguments; may be empty unless `follow` is `Command`.
     pub command: Vec<OsString>,
@@ -56,11 +59,11 @@ pub struct Config {
     /// The state that COMMAND inherits.
     pub inherited: Inherited,
     /// Called once when the recording has begun, before COMMAND runs.
-    pub on_begin: fn(&Config),
+    pub on_begin: Notice,
     /// Called once if the output has not taken the end of the trace [`LONG`](crate::LONG)
     /// after COMMAND's end. From then on a signal ends the wait.
     pub on_wait: fn(),
-    /// COMMAND runs, untraced, if the recorder panics before.
+    /// COMMAND runs, untraced, if the recording cannot begin, or the recorder panics before.
     pub best_effort: bool,
     /// Called if the recorder panics, from any thread: with what the panic says, and whether COMMAND runs on or
     /// runs untraced.
@@ -70,6 +73,16 @@ pub struct Config {
     /// The start of `tr`.
     pub started: Instant,
     pub version: String,
+}
+
+/// What is called when a recording has begun: with its method, and the refusals of better ones.
+#[derive(Clone)]
+pub struct Notice(pub Arc<dyn Fn(&Config, Method, &[Error]) + Send + Sync>);
+
+impl std::fmt::Debug for Notice {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Notice")
+    }
 }
 
 impl Config {
@@ -109,7 +122,7 @@ impl Rotation {
 /// The way to record (`--method`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// The best that works here.
+    /// The best that works here and leaves COMMAND as it is.
     #[default]
     Auto,
     Bpf,
@@ -117,8 +130,6 @@ pub enum Choice {
     Sudo,
     /// ptrace(2).
     Ptrace,
-    /// Samples of `/proc`.
-    Poll,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use tr_format::meta::{Facts, Method, Missing};
 use tr_output::cgroups;
 
 use crate::error::Error;
-use crate::source::{bpf, bpf::Loader, choose, poll, ptrace};
+use crate::source::{bpf, bpf::Loader, choose, ptrace};
 use crate::{host, memory};
 
 /// The BPF programs as they were attached for a moment, in words for the user.
@@ -58,7 +58,6 @@ pub struct Machine {
 pub fn knows(method: Method) -> (Facts, &'static [&'static str]) {
     match method {
         Method::Ptrace => (ptrace::FACTS, &ptrace::LIMITS),
-        Method::Poll => (poll::FACTS, poll::limits()),
         _ => (Facts::default(), &[]),
     }
 }

@@ -21,7 +21,7 @@ pub enum Error {
     #[error("cannot trace with ptrace: {0}")]
     Ptrace(nix::errno::Errno),
     /// There is no /proc, or it has no totals of tasks.
-    #[error("cannot record without BPF: /proc/PID/schedstat cannot be read")]
+    #[error("cannot record by ptrace: /proc/PID/schedstat cannot be read")]
     NoTotals,
     #[error("--all, --pid, --cgroup and --cpu need --method bpf or sudo")]
     NeedsBpf,
@@ -61,6 +61,21 @@ pub enum Error {
     },
     #[error("cannot set up the recording: {0}")]
     System(std::io::Error),
+}
+
+impl Error {
+    /// The command line asks for what is not there. It does not become right on another machine or
+    /// with other rights, and COMMAND has to wait for a right one.
+    pub fn is_mistake(&self) -> bool {
+        match self {
+            Error::Output(error) => tr_output::is_mistake(error),
+            Error::NoSuchCpu(_)
+            | Error::NoSuchProcess(_)
+            | Error::Cgroup { .. }
+            | Error::User { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 /// Why the loader has not attached the programs.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Read;
+use std::path::Path;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
@@ -179,10 +180,25 @@ pub fn possible_cpus() -> usize {
         .map_or(1, |cpu| usize::from(cpu) + 1)
 }
 
-/// The largest task id plus one (`kernel.pid_max`), at most 2^22.
+/// The limit of Linux for task ids: the largest one plus one.
+const MOST_IDS: u32 = 1 << 22;
+
+/// The largest task id plus one, as the kernel's first pid namespace has it.
 pub fn pid_max() -> u32 {
+    let namespace = fs::read_link("/proc/self/ns/pid").ok();
     let set = number("/proc/sys/kernel/pid_max");
-    set.unwrap_or(1 << 22).min(1 << 22)
+    largest_ids(namespace.as_deref(), set)
+}
+
+/// The largest task id plus one, from this process's pid namespace and its `kernel.pid_max`. Since
+/// Linux 6.14 each namespace has a limit of its own, which says nothing of the first namespace's ids.
+fn largest_ids(namespace: Option<&Path>, set: Option<u32>) -> u32 {
+    /// The kernel's number of its first pid namespace (`PROC_PID_INIT_INO`).
+    const FIRST: &str = "pid:[4026531836]";
+    match set {
+        Some(set) if namespace == Some(Path::new(FIRST)) => set.clamp(1, MOST_IDS),
+        _ => MOST_IDS,
+    }
 }
 
 /// The page size in bytes.

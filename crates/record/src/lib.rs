@@ -46,7 +46,7 @@ mod waiter;
 mod watcher;
 
 pub use command::find;
-pub use config::{ring_sizes, Choice, Config, Containers, Follow, Rotation};
+pub use config::{ring_sizes, Choice, Config, Containers, Follow, Notice, Rotation};
 pub use error::{Error, SudoRefusal};
 pub use host::is_same_boot;
 pub use identity::user_name;
@@ -59,7 +59,6 @@ pub use rescue::Child;
 pub use session::{record, Report};
 pub use source::bpf::loader::serve as serve_as_loader;
 pub use source::bpf::sudo::LOADER;
-pub use source::choose::gains_rights;
 pub use stall::{LIMIT, LONG};
 pub use tr_output::Target;
 pub use untraced::{run_untraced, Untraced};

@@ -10,7 +10,6 @@ use std::ffi::OsString;
 use std::fs::{File, Permissions};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use nix::fcntl::{open, openat, OFlag};
 use nix::sys::stat::{mkdirat, Mode};
@@ -143,8 +142,6 @@ impl Drop for Marks {
 const PREFIX: &str = "tr-marks-";
 /// The file in the directory.
 const FILE: &str = "marks";
-/// The age at which a directory without a recorder is removed: before its lock it has none.
-const OLD: Duration = Duration::from_secs(60);
 /// The most names that a recorder looks at for those.
 const LOOKS: usize = 10_000;
 
@@ -170,11 +167,10 @@ impl Directory {
                 Err(nix::errno::Errno::EEXIST) => continue,
                 made => made?,
             }
-            let own = opened(&around, &name)?;
-            if own.metadata()?.uid() != Uid::effective().as_raw() {
-                return Err(std::io::Error::other("its directory was exchanged"));
-            }
-            tr_output::lock(&own)?;
+            let own = match locked(&around, &name)? {
+                Locked::Yes(own) => own,
+                Locked::Removed => continue,
+            };
             return Ok(Directory {
                 parent: around,
                 own,
@@ -220,7 +216,34 @@ fn remove(parent: &File, directory: &File, name: &str) {
     let _ = unlinkat(parent, name, UnlinkatFlags::RemoveDir);
 }
 
-/// Removes the directories that killed recorders of this user have left.
+/// A new directory after the attempt to lock it.
+enum Locked {
+    Yes(File),
+    /// Another recorder has taken it for the directory of a killed one: it had no lock yet.
+    Removed,
+}
+
+/// Locks a directory that was just made.
+fn locked(around: &File, name: &str) -> std::io::Result<Locked> {
+    let own = match opened(around, name) {
+        Err(nix::errno::Errno::ENOENT) => return Ok(Locked::Removed),
+        own => own?,
+    };
+    if own.metadata()?.uid() != Uid::effective().as_raw() {
+        return Err(std::io::Error::other("its directory was exchanged"));
+    }
+    match tr_output::lock(&own) {
+        // Whoever removes a directory has its lock: it keeps its name now, or has lost it already.
+        Ok(()) => match opened(around, name) {
+            Ok(named) if named.metadata()?.ino() == own.metadata()?.ino() => Ok(Locked::Yes(own)),
+            _ => Ok(Locked::Removed),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => Ok(Locked::Removed),
+        Err(error) => Err(error),
+    }
+}
+
+/// Removes the directories that killed recorders of this user have left: those that nobody has locked.
 fn remove_old(parent: &Path, around: &File) {
     let Ok(entries) = std::fs::read_dir(parent) else {
         return;
@@ -230,30 +253,11 @@ fn remove_old(parent: &Path, around: &File) {
         let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
             continue;
         };
-        // An earlier version has no lock. A living process may be another one by now: then the
-        // directory stays for a while.
-        let pid = name
-            .strip_prefix(PREFIX)
-            .and_then(|rest| rest.split('-').next());
-        if pid.is_none_or(|pid| Path::new("/proc").join(pid).exists()) {
-            continue;
-        }
         let Ok(directory) = opened(around, name) else {
             continue;
         };
-        let old = directory.metadata().is_ok_and(|meta| {
-            let age = meta
-                .modified()
-                .ok()
-                .map(|at| SystemTime::now().duration_since(at));
-            let is_old = age.is_some_and(|age| age.is_ok_and(|age| age > OLD));
-            meta.uid() == Uid::effective().as_raw() && is_old
-        });
-        if !old {
-            continue;
-        }
-        // A living recorder has it locked.
-        if tr_output::lock(&directory).is_ok() {
+        let is_own = |meta: std::fs::Metadata| meta.uid() == Uid::effective().as_raw();
+        if directory.metadata().is_ok_and(is_own) && tr_output::lock(&directory).is_ok() {
             remove(around, &directory, name);
         }
     }

@@ -151,60 +151,6 @@ pub fn ids(directory: &Path) -> impl Iterator<Item = Id> {
     names.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
-/// Whether the kernel lists the children of a thread (`CONFIG_PROC_CHILDREN`).
-pub fn lists_children() -> bool {
-    Path::new("/proc/thread-self/children").exists()
-}
-
-/// The parent of each process, where the kernel lists no children.
-#[derive(Debug, Default)]
-pub struct Parents(BTreeMap<Id, Id>);
-
-impl Parents {
-    /// Reads those below `proc`: 16 µs for each now, and 1 µs in each sample.
-    pub fn read(proc: &Path) -> Parents {
-        let mut parents = Parents::default();
-        parents.children(proc);
-        parents
-    }
-
-    /// The children of all processes below `proc`, `/proc`. A process is read once, and again when
-    /// its parent is gone.
-    pub fn children(&mut self, proc: &Path) -> BTreeMap<Id, Vec<Id>> {
-        let now: BTreeSet<Id> = ids(proc).collect();
-        self.0
-            .retain(|id, parent| now.contains(id) && now.contains(parent));
-        let mut all: BTreeMap<Id, Vec<Id>> = BTreeMap::new();
-        for id in now {
-            let known = self.0.get(&id).copied().or_else(|| {
-                let text = std::fs::read(proc.join(format!("{id}/stat"))).ok()?;
-                Some(parse(&text)?.parent)
-            });
-            if let Some(parent) = known {
-                self.0.insert(id, parent);
-                all.entry(parent).or_default().push(id);
-            }
-        }
-        all
-    }
-}
-
-/// The children of a thread.
-pub fn children(process: Id, thread: Id) -> Vec<Id> {
-    let list = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/children"));
-    let list = list.unwrap_or_default();
-    list.split_whitespace()
-        .filter_map(|id| id.parse().ok())
-        .collect()
-}
-
-/// The file that a process executes.
-pub fn executable(id: Id) -> Option<Vec<u8>> {
-    use std::os::unix::ffi::OsStringExt;
-    let path = std::fs::read_link(format!("/proc/{id}/exe")).ok()?;
-    Some(path.into_os_string().into_vec())
-}
-
 pub fn comm(id: Id) -> Option<Comm> {
     let name = std::fs::read(format!("/proc/{id}/comm")).ok()?;
     Some(Comm::new(name.strip_suffix(b"\n").unwrap_or(&name)))
@@ -366,15 +312,23 @@ pub fn comm_of(filename: &[u8]) -> Comm {
 }
 
 /// An exec of this file gives a process of this user other rights, if it is not traced.
-pub fn gains_rights(file: &Path) -> bool {
+pub fn gains_rights(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
-    let Ok(file) = std::fs::metadata(file) else {
+    let Ok(file) = std::fs::metadata(path) else {
         return false;
     };
     let sets = |bit: u32| file.mode() & bit != 0;
     let is = |uid: u32| nix::unistd::geteuid().as_raw() == uid;
     sets(libc::S_ISUID) && !is(file.uid())
         || sets(libc::S_ISGID) && nix::unistd::getegid().as_raw() != file.gid()
+        || !is(0) && has_capabilities(path)
+}
+
+/// A file has capabilities (capabilities(7)).
+fn has_capabilities(file: &Path) -> bool {
+    // The largest of the kernel's forms, with room.
+    let mut value = [0u8; 64];
+    rustix::fs::getxattr(file, c"security.capability", &mut value[..]).is_ok_and(|len| len > 0)
 }
 
 /// COMMAND's process before its release, as the recording's first task.
@@ -461,33 +415,6 @@ mod tests {
         );
         assert_eq!(numbers, (3, 20, 22, 48, Some(256)));
         assert_eq!(parse(b"7 (a"), None);
-    }
-
-    #[test]
-    fn children_are_known_by_their_parents() {
-        let proc = tempfile::tempdir().unwrap();
-        let rest = (5..=52).map(|n| format!(" {n}")).collect::<String>();
-        let process = |name: &str, stat: &str| {
-            let _ = std::fs::create_dir(proc.path().join(name));
-            let file = proc.path().join(name).join("stat");
-            std::fs::write(file, format!("{stat}{rest}\n")).unwrap();
-        };
-        process("1", "1 (init) S 0");
-        process("7", "7 (make) S 1");
-        process("8", "8 (sh) R 1) R 7");
-        process("9", "9 (cc) R 8");
-        process("sys", "11 (no process) R 7");
-        std::fs::create_dir(proc.path().join("10")).unwrap();
-        let mut parents = Parents::read(proc.path());
-        let before = BTreeMap::from([(0, vec![1]), (1, vec![7]), (7, vec![8]), (8, vec![9])]);
-        assert_eq!(parents.children(proc.path()), before);
-        // It is read when it is new, and when its parent has left it.
-        process("7", "7 (make) S 9");
-        process("9", "9 (cc) R 1");
-        process("10", "10 (ld) R 9");
-        std::fs::remove_dir_all(proc.path().join("8")).unwrap();
-        let after = BTreeMap::from([(0, vec![1]), (1, vec![7, 9]), (9, vec![10])]);
-        assert_eq!(parents.children(proc.path()), after);
     }
 
     #[test]

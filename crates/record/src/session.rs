@@ -90,7 +90,7 @@ pub fn record(config: &Config) -> Result<Report, Error> {
         signals,
         descriptors,
     } = prepare(config)?;
-    (config.on_begin)(config);
+    (config.on_begin.0)(config, session.method, &session.refusals);
     let command = match child {
         Some(child) => Some(session.release(child).map_err(Error::Command)?),
         None => None,

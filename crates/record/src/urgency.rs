@@ -1,10 +1,25 @@
 //! The scheduling priority of the recorder's threads. COMMAND keeps its own: it was
 //! forked before.
 
+use std::cell::Cell;
+
+/// The scheduling of a thread before it became urgent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Before {
+    policy: libc::c_int,
+    priority: libc::c_int,
+    nice: libc::c_int,
+}
+
+thread_local! {
+    static BEFORE: Cell<Option<Before>> = const { Cell::new(None) };
+}
+
 /// Gives the calling thread a real-time priority. It drains the rings, which a storm
 /// fills in less than a second, and runs for a few per cent of the time. Without the
 /// right to real-time scheduling it gets [`high`] priority; that is no error.
 pub fn real_time() {
+    let before = scheduling();
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: two plain system calls; `param` outlives the second.
     let done = unsafe {
@@ -16,6 +31,7 @@ pub fn real_time() {
     if !done {
         high();
     }
+    BEFORE.set(before);
 }
 
 /// Gives the calling thread the highest priority below real-time tasks. It packs or
@@ -24,5 +40,61 @@ pub fn high() {
     // SAFETY: a plain system call; on Linux it applies to the calling thread.
     unsafe {
         libc::setpriority(libc::PRIO_PROCESS, 0, -20);
+    }
+}
+
+/// Gives the calling thread the priority that it had before [`real_time`]. A thread that waits for a
+/// process has to do so first: while the kernel drops the process from `/proc`, it can spin until another
+/// thread lets go of an entry there (`d_invalidate`), which never runs on a CPU that a real-time thread keeps.
+pub fn normal() {
+    let Some(before) = BEFORE.take() else { return };
+    // SAFETY: two plain system calls for the calling thread; `param` outlives the first.
+    unsafe {
+        let param = libc::sched_param {
+            sched_priority: before.priority,
+        };
+        // Without the flag the kernel refuses it to who has the right by RLIMIT_RTPRIO alone.
+        libc::sched_setscheduler(0, before.policy | libc::SCHED_RESET_ON_FORK, &param);
+        libc::setpriority(libc::PRIO_PROCESS, 0, before.nice);
+    }
+}
+
+/// The scheduling of the calling thread; `None`: the kernel does not report it.
+fn scheduling() -> Option<Before> {
+    // SAFETY: plain system calls for the calling thread; `param` is a valid place for the result.
+    unsafe {
+        let mut param = libc::sched_param { sched_priority: 0 };
+        let policy = libc::sched_getscheduler(0);
+        let known = policy >= 0 && libc::sched_getparam(0, &raw mut param) == 0;
+        known.then(|| Before {
+            policy: policy & !libc::SCHED_RESET_ON_FORK,
+            priority: param.sched_priority,
+            nice: libc::getpriority(libc::PRIO_PROCESS, 0),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_gets_its_priority_back() {
+        // In a thread of its own, which has the priority of the test's.
+        let all = std::thread::spawn(|| {
+            let before = scheduling();
+            real_time();
+            let urgent = scheduling();
+            normal();
+            let after = scheduling();
+            // Nothing was changed by a thread that was not urgent.
+            normal();
+            (before, urgent, after, scheduling())
+        });
+        let (before, urgent, after, last) = all.join().unwrap();
+        assert_eq!((before, before), (after, last));
+        if nix::unistd::geteuid().is_root() {
+            assert_ne!(before, urgent);
+        }
     }
 }

@@ -3,11 +3,12 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use tr_format::event::{LifeKind, LossCause};
 use tr_format::meta::Method as RecordedBy;
 use tr_record::doctor::knows;
-use tr_record::{Config, Error, Follow, Report, Target};
+use tr_record::{Config, Error, Follow, Notice, Report, Target};
 use tr_redact::Redactor;
 use tr_report::called::TR;
 use tr_report::units::{bytes, count, plural};
@@ -20,8 +21,56 @@ use super::Args;
 use crate::called::program;
 use crate::errors;
 
+/// What is said when the recording has begun.
+pub fn on_begin(args: &Args, redactor: &Redactor) -> Notice {
+    if args.quiet {
+        return Notice(Arc::new(|_, _, _| {}));
+    }
+    let record = record_again(args, &arguments(args, redactor));
+    Notice(Arc::new(move |config, method, refusals| {
+        say_begun(config);
+        warn_of_ptrace(&record, method, refusals);
+    }))
+}
+
+/// Prints what ptrace changes for COMMAND, before it runs, where `auto` has taken it. `record` is of [`record_again`].
+fn warn_of_ptrace(record: &str, method: RecordedBy, refusals: &[Error]) {
+    let Some(Error::Tracing(cause)) = refusals.first() else {
+        return;
+    };
+    if method != RecordedBy::Ptrace {
+        return;
+    }
+    if let Some(error @ Error::Sudo(_)) = refusals.get(1) {
+        eprintln!("tr: {}", shown(error));
+    }
+    let more = more(cause, record);
+    eprintln!(
+        "tr: recording by ptrace, under which setuid, setgid and file capabilities have no effect (sudo and ping \
+         fail) and no_new_privs is set; {more}"
+    );
+}
+
+/// How everything can be recorded where BPF was refused for this reason, with a command line.
+fn more(cause: &tr_bpf::Error, record: &str) -> String {
+    let remedy = match cause {
+        tr_bpf::Error::Refused(refusal) => {
+            let remedies = refusal.remedies(&program(), record);
+            // One that records once; others change the machine.
+            let once = |(_, line): &&(&str, String)| line.ends_with(record);
+            let remedy = remedies.iter().find(once).or(remedies.first());
+            remedy.map(|(purpose, line)| {
+                let purpose = purpose.strip_prefix("or ").unwrap_or(purpose);
+                format!("to record everything, {purpose}: {line}")
+            })
+        }
+        _ => None,
+    };
+    remedy.unwrap_or_else(|| format!("to see why BPF fails ({cause}): --method bpf"))
+}
+
 /// Without COMMAND nothing else shows on a terminal that something is under way.
-pub fn say_begun(config: &Config) {
+fn say_begun(config: &Config) {
     use std::io::IsTerminal;
     if !config.command.is_empty() || !std::io::stderr().is_terminal() {
         return;
@@ -102,7 +151,7 @@ pub fn tell(args: &Args, config: &Config, report: &Report) {
     if args.quiet {
         return;
     }
-    tell_method(args, config, report);
+    tell_method(report);
     tell_rights(args, &config.redactor, report);
     tell_losses(report);
     tell_limits(args, report);
@@ -149,49 +198,20 @@ fn last_file<'a>(args: &'a Args, report: &'a Report) -> Option<&'a Path> {
     }
 }
 
-/// Prints the method that `auto` has taken instead of BPF, the facts that it lacks, and a
-/// command that records them.
-fn tell_method(args: &Args, config: &Config, report: &Report) {
-    let Some(Error::Tracing(cause)) = report.refusals.first() else {
+/// Prints the method that `auto` has taken instead of BPF, and the facts that it lacks.
+fn tell_method(report: &Report) {
+    if report.refusals.is_empty() {
         return;
-    };
+    }
     let method = report.method.name();
     if report.method == RecordedBy::Sudo {
         eprintln!("tr: recorded by {method}: everything is known; {method} ran the loader of the BPF programs, nothing else");
         return;
     }
-    if let Some(error @ Error::Sudo(_)) = report.refusals.get(1) {
-        eprintln!("tr: {}", shown(error));
-    }
-    let more = match cause {
-        tr_bpf::Error::Refused(refusal) => {
-            let record = record_again(args, &arguments(args, &config.redactor));
-            let remedies = refusal.remedies(&program(), &record);
-            // One that records once; others change the machine.
-            let once = |(_, line): &&(&str, String)| line.ends_with(&record);
-            let remedy = remedies.iter().find(once).or(remedies.first());
-            remedy.map(|(purpose, line)| {
-                format!("{}: {line}", purpose.strip_prefix("or ").unwrap_or(purpose))
-            })
-        }
-        _ => None,
-    };
-    let more = more.unwrap_or_else(|| format!("see why: --method bpf ({cause})"));
     let (facts, _) = knows(report.method);
     let what = warnings::inexact(&facts).unwrap_or_default();
     let absent = warnings::absent(&facts).join(", ");
-    let why = match args.command.first() {
-        Some(name)
-            if report.method == RecordedBy::Poll
-                && !args.no_ptrace
-                && tr_record::gains_rights(config) =>
-        {
-            let name = tr_report::escape::text(name.as_bytes());
-            format!(", because ptrace takes the rights of {name}")
-        }
-        _ => String::new(),
-    };
-    eprintln!("tr: recorded by {method}{why}: {what}; not known: {absent}; to {more}");
+    eprintln!("tr: recorded by {method}: {what}; not known: {absent}");
 }
 
 /// Prints that programs lacked the rights of their setuid bits, and how they keep them.
@@ -199,7 +219,7 @@ fn tell_rights(args: &Args, redactor: &Redactor, report: &Report) {
     if report.took_rights {
         eprintln!(
             "tr: a setuid or setgid program (such as sudo) ran without its rights, because ptrace takes them; \
-             with them, by samples: {} record --no-ptrace{}",
+             with them, untraced: {} record --best-effort{}",
             program(),
             arguments(args, redactor),
         );

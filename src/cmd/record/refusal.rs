@@ -14,8 +14,12 @@ pub fn shown(error: &Error) -> String {
     tr_report::escape::text(error.to_string().as_bytes())
 }
 
-/// Prints the error that keeps tracing from starting, and its remedy.
-pub fn explain(args: &Args, redactor: &Redactor, error: &Error) {
+/// Prints the error that keeps tracing from starting, its remedy, and whether COMMAND `runs` untraced. With
+/// `--quiet` a COMMAND that runs is told only of a file that it lacks.
+pub fn explain(args: &Args, redactor: &Redactor, (error, runs): (&Error, bool)) {
+    if args.quiet && runs && !matches!(error, Error::Output(_) | Error::Format(_)) {
+        return;
+    }
     let again = arguments(args, redactor);
     match error {
         Error::Output(cause) => {
@@ -46,13 +50,11 @@ pub fn explain(args: &Args, redactor: &Redactor, error: &Error) {
                 }
                 _ => {}
             }
-            let program = program();
-            eprintln!("    to take samples: {program} record --method poll{again}");
         }
         error => eprintln!("tr: {}", shown(error)),
     }
-    let refused = matches!(error, Error::Tracing(_) | Error::Sudo(_));
-    if args.best_effort {
+    let refused = matches!(error, Error::Tracing(_) | Error::Sudo(_) | Error::Ptrace(_));
+    if runs {
         eprintln!("    the command runs untraced");
     } else if refused && !args.command.is_empty() {
         eprintln!("    to run the command without tracing: {TR} record --best-effort{again}");

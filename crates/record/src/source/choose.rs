@@ -1,10 +1,10 @@
-//! The choice of a source: the one asked for, or the best that works here.
+//! The choice of a source: the one asked for, or the best that works here and leaves COMMAND as it is.
 
 use tr_bpf::Refusal;
 use tr_format::event::CpuId;
 
 use super::bpf::{self, sudo, Loader};
-use super::{poll, ptrace, Started};
+use super::{ptrace, Started};
 use crate::config::{Choice, Config};
 use crate::error::Error;
 use crate::proc;
@@ -19,7 +19,6 @@ pub fn start(
     let by = |loader| bpf::start(config, loader, child, online);
     let refused = match config.method {
         Choice::Ptrace => return Ok((ptrace::start(config, child)?, Vec::new())),
-        Choice::Poll => return Ok((poll::start(config, child)?, Vec::new())),
         Choice::Bpf => return Ok((by(Loader::Own)?, Vec::new())),
         Choice::Sudo => return Ok((by(Loader::Sudo)?, Vec::new())),
         Choice::Auto => match by(Loader::Own) {
@@ -27,34 +26,30 @@ pub fn start(
             Err(error) => error,
         },
     };
-    let mut refusals = Vec::new();
-    if asks_sudo(&refused) {
+    let mut refusals = vec![refused];
+    if refusals.first().is_some_and(asks_sudo) {
         match by(Loader::Sudo) {
-            Ok(started) => return Ok((started, vec![refused])),
+            Ok(started) => return Ok((started, refusals)),
             Err(error @ (Error::Sudo(_) | Error::Tracing(_))) => refusals.push(error),
             Err(error) => return Err(error),
         }
     }
-    if config.light || !matches!(refused, Error::Tracing(_)) {
-        return Err(refused);
-    }
-    let traced = !config.no_ptrace && !gains_rights(config);
-    let traced = traced.then(|| ptrace::start(config, child));
-    let started = match traced {
-        Some(Ok(started)) => Ok(started),
-        None | Some(Err(_)) => poll::start(config, child),
-    };
-    match started {
-        Ok(started) => {
-            refusals.insert(0, refused);
-            Ok((started, refusals))
+    if takes_ptrace(config) && matches!(refusals.first(), Some(Error::Tracing(_))) {
+        if let Ok(started) = ptrace::start(config, child) {
+            return Ok((started, refusals));
         }
-        Err(_) => Err(refused),
     }
+    // The last one, which is about sudo if that was asked, has the remedy.
+    Err(refusals.pop().unwrap_or(Error::NeedsBpf))
 }
 
-/// COMMAND is a setuid or setgid program, which ptrace would take its rights.
-pub fn gains_rights(config: &Config) -> bool {
+/// `auto` may take ptrace(2) for this COMMAND.
+fn takes_ptrace(config: &Config) -> bool {
+    config.may_ptrace && !config.light && !gains_rights(config)
+}
+
+/// COMMAND is a program with rights of its own, which ptrace would take from it.
+fn gains_rights(config: &Config) -> bool {
     let file = config
         .command
         .first()

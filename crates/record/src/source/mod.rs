@@ -4,7 +4,6 @@
 pub mod bpf;
 pub mod choose;
 mod events;
-pub mod poll;
 pub mod ptrace;
 mod sampler;
 

@@ -87,3 +87,15 @@ fn hardware_is_told_as_the_kernel_tells_it() {
 fn ids_of_spans_differ() {
     assert_ne!(random(), random());
 }
+
+#[test]
+fn another_namespaces_limit_of_ids_is_not_taken() {
+    let largest = |namespace: Option<&str>, set| largest_ids(namespace.map(Path::new), set);
+    let first = Some("pid:[4026531836]");
+    assert_eq!(largest(first, Some(32_768)), 32_768);
+    assert_eq!(largest(first, Some(1 << 23)), MOST_IDS);
+    assert_eq!(largest(first, None), MOST_IDS);
+    for other in [Some("pid:[4026532211]"), None] {
+        assert_eq!(largest(other, Some(400)), MOST_IDS, "{other:?}");
+    }
+}

@@ -100,7 +100,8 @@ fn spawn(shared: &Arc<Shared>, root: Id) -> Result<JoinHandle<()>, Error> {
         shared.lock().tracer = sys::own_thread();
         let _ = told.send(seized);
         if seized.is_ok() {
-            urgency::real_time();
+            // Not real-time: it waits for ended tasks, see `urgency::normal`.
+            urgency::high();
             run(&shared);
         }
     });

@@ -1,0 +1,75 @@
+//! The stack of the main thread. A small limit (`ulimit -s 150`) leaves too little for the parser of the command
+//! line and for reports: then all of `tr` runs on memory of its own. The limit stays, and COMMAND inherits it.
+
+use std::cell::Cell;
+use std::process::ExitCode;
+
+use nix::sys::resource::{getrlimit, Resource};
+
+/// The stack in bytes, which is also the least limit that is left alone: the default of Rust's threads.
+const SIZE: usize = 2 << 20;
+
+thread_local! {
+    static JOB: Cell<Option<fn() -> ExitCode>> = const { Cell::new(None) };
+    static DONE: Cell<Option<ExitCode>> = const { Cell::new(None) };
+}
+
+/// Runs `job` on a stack that is large enough.
+pub fn with_room(job: fn() -> ExitCode) -> ExitCode {
+    let is_small = getrlimit(Resource::RLIMIT_STACK).is_ok_and(|(soft, _)| soft < SIZE as u64);
+    if !is_small {
+        return job();
+    }
+    #[cfg(target_env = "gnu")]
+    if let Some(stack) = allocated() {
+        JOB.set(Some(job));
+        run_on(stack);
+        if let Some(done) = DONE.take() {
+            return done;
+        }
+    }
+    job()
+}
+
+/// The lowest address of a new stack, which stays to the end; below it is a page that nothing can use.
+#[cfg(target_env = "gnu")]
+fn allocated() -> Option<*mut libc::c_void> {
+    const GUARD: usize = 64 << 10;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_NORESERVE;
+    // SAFETY: a new mapping at a place of the kernel's choice; nothing else uses its parts.
+    unsafe {
+        let null = std::ptr::null_mut();
+        let mapping = libc::mmap(null, GUARD + SIZE, libc::PROT_NONE, flags, -1, 0);
+        if mapping == libc::MAP_FAILED {
+            return None;
+        }
+        let stack = mapping.byte_add(GUARD);
+        let access = libc::PROT_READ | libc::PROT_WRITE;
+        (libc::mprotect(stack, SIZE, access) == 0).then_some(stack)
+    }
+}
+
+/// Calls [`begin`] on this stack of [`SIZE`] bytes, and returns when it has returned.
+#[cfg(target_env = "gnu")]
+fn run_on(stack: *mut libc::c_void) {
+    // SAFETY: all zeros are valid contexts, which the calls fill in. `stack` is memory of `SIZE` bytes that nothing else
+    // uses. `begin` takes no arguments; when it returns, the thread goes on in `before`, which lives as long as
+    // this function. It does not unwind: a panic that leaves an `extern "C"` function ends the process.
+    unsafe {
+        let mut before: libc::ucontext_t = std::mem::zeroed();
+        let mut context: libc::ucontext_t = std::mem::zeroed();
+        if libc::getcontext(&raw mut context) != 0 {
+            return;
+        }
+        context.uc_stack.ss_sp = stack;
+        context.uc_stack.ss_size = SIZE;
+        context.uc_link = &raw mut before;
+        libc::makecontext(&raw mut context, begin, 0);
+        libc::swapcontext(&raw mut before, &raw const context);
+    }
+}
+
+#[cfg(target_env = "gnu")]
+extern "C" fn begin() {
+    DONE.set(JOB.take().map(|job| job()));
+}
