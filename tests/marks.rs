@@ -10,7 +10,7 @@ use serde_json::Value;
 
 mod common;
 
-use common::{int, lacks, lacks_module, list, said, why_not, TR};
+use common::{int, lacks, lacks_module, list, said, why_not, ABSENT, TR};
 
 fn main() {
     let args = Arguments::from_args();
@@ -210,7 +210,7 @@ fn odd_places() -> Result<(), Failed> {
     let write = r#"cd / && echo '{"t":1,"name":"a"}' >>"$TR_MARKS" && exit 9"#;
     let unmapped = [("SUDO_UID", "4242"), ("SUDO_GID", "4242")];
     let mut cases = vec![
-        (&[][..], &[("TMPDIR", "/nonexistent")][..]),
+        (&[][..], &[("TMPDIR", ABSENT)][..]),
         (&[], &[("TMPDIR", "tmp")]),
     ];
     let other = &["unshare", "--user", "--map-root-user"][..];
@@ -239,7 +239,7 @@ fn no_place() -> Result<(), Failed> {
     let out = Command::new("unshare")
         .args(["--mount", "sh", "-c", &script])
         .current_dir(&directory)
-        .env("TMPDIR", "/nonexistent")
+        .env("TMPDIR", ABSENT)
         .output()?;
     let text = said(&out);
     let told = "no directory takes $TR_MARKS: No such file";

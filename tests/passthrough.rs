@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 use usages::USAGES;
 
 const TR: &str = env!("CARGO_BIN_EXE_tr");
+/// A path below the target directory at which there is nothing.
+const ABSENT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/absent");
 const SYSTEM: &str = "/usr/bin:/bin";
 
 /// A directory with a link to our binary in it, named `tr`.
@@ -296,7 +298,7 @@ fn the_second_name_passes_nothing_on() {
     ] {
         all.push(said(&[name, "--help"]));
         all.push(said(&[name]));
-        all.push(said(&[name, "/nonexistent"]));
+        all.push(said(&[name, ABSENT]));
     }
     for report in [
         "overview",
@@ -528,7 +530,7 @@ fn marks_outside_of_a_recording_do_nothing() {
     }
     let copied = status(&["mark", "x", "--", "sh", "-c", "cat; exit 7"], b"input");
     assert_eq!(copied, (Some(7), b"input".to_vec(), String::new()));
-    for (command, code) in [("/nonexistent", 127), ("/etc/passwd", 126)] {
+    for (command, code) in [(ABSENT, 127), ("/etc/passwd", 126)] {
         let (is, _, said) = status(&["mark", "x", "--", command], b"");
         assert!(is == Some(code) && said.contains(command), "{is:?} {said}");
     }

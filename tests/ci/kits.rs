@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
-use crate::common::{lacks, trial, why_not, TR};
+use crate::common::{lacks, trial, why_not, ABSENT, TR};
 use crate::runner::{root, said};
 
 pub fn trials() -> Vec<Trial> {
@@ -82,7 +82,7 @@ fn kits() -> Result<(), Failed> {
             assert!(said(&out).contains(&line), "{}", said(&out));
         }
         // Where tr is missing, an older recording does not pass for the step's.
-        let variables = [("TR_COMMAND", COMMAND), ("TR_PROGRAM", "/nonexistent")];
+        let variables = [("TR_COMMAND", COMMAND), ("TR_PROGRAM", ABSENT)];
         let out = shell(dir.path(), &block(file, begin), &variables);
         assert_eq!(out.status.code(), Some(7), "{file}: {}", said(&out));
         let left = fs::read_dir(dir.path().join("tr-recording"))?;
@@ -113,7 +113,7 @@ fn circleci() -> Result<(), Failed> {
             continue;
         };
         link(&program, "sh")?;
-        for tr in [TR, "/nonexistent"] {
+        for tr in [TR, ABSENT] {
             let mut step = Command::new(shells.join("sh"));
             step.args(["-e", "-c", &block("ci/circleci/orb.yml", "command: |")])
                 .current_dir(dir.path())
@@ -152,7 +152,7 @@ fn buildkite() -> Result<(), Failed> {
         hook.env("BUILDKITE_PLUGIN_TR_OPTIONS_0", "--redact=a");
         hook.output().unwrap()
     };
-    let out = run("/nonexistent");
+    let out = run(ABSENT);
     assert_eq!(out.status.code(), Some(7), "{}", said(&out));
     assert!(!Path::new(&log).exists());
     let out = run(TR);
@@ -321,7 +321,7 @@ fn hook_without_tr() -> Result<(), Failed> {
     let hook = hook();
     let place = dir.path().join("recordings").display().to_string();
     let script = "set -u; echo \"$*\"; [ -z \"$(declare -F)\" ]; exit 5";
-    for program in ["/nonexistent", "/bin/false"] {
+    for program in [ABSENT, "/bin/false"] {
         let variables = [
             ("BASH_ENV", hook.as_str()),
             ("TR_PROGRAM", program),

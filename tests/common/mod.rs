@@ -19,6 +19,9 @@ pub const TR: &str = match option_env!("TR_PROGRAM") {
     None => env!("CARGO_BIN_EXE_tr"),
 };
 
+/// A path below the target directory at which there is nothing.
+pub const ABSENT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/absent");
+
 /// A failed expectation.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
