@@ -41,7 +41,8 @@ fn main() {
         trial("a_moment_with_a_result_is_compared", None, moments),
         trial("pytest", lacks_module("pytest"), pytest),
         trial("ansible", lacks("ansible-playbook"), ansible),
-        trial("node_test", lacks("node"), node),
+        trial("node_test", lacks_recent_node(), node),
+        trial("an_old_node_marks_nothing", lacks("node"), old_node),
     ];
     libtest_mimic::run(&args, trials).exit();
 }
@@ -468,6 +469,44 @@ fn ansible() -> Result<(), Failed> {
     ];
     same(&is, &want)?;
     slept(&found, "command: sleep a while", 200)
+}
+
+/// The reason why the tests of `node --test` cannot be marked here.
+fn lacks_recent_node() -> Option<String> {
+    let Ok(out) = Command::new("node").arg("--version").output() else {
+        return lacks("node");
+    };
+    let version = said(&out);
+    let mut parts = version.trim_start_matches('v').split('.');
+    let mut part = || parts.next().and_then(|part| part.parse::<u32>().ok());
+    let recent = match (part(), part()) {
+        (Some(20), Some(minor)) => minor >= 16,
+        (Some(22), Some(minor)) => minor >= 3,
+        (Some(major), _) => major > 22,
+        _ => false,
+    };
+    let version = version.trim_end();
+    (!recent).then(|| format!("node-marks.mjs needs Node 20.16, or 22.3 and later, not {version}"))
+}
+
+/// A Node whose hooks know no results: one of these days, or this one under another version.
+fn old_node() -> Result<(), Failed> {
+    let directory = scratch("old-node")?;
+    let tests = "import test from 'node:test';\ntest('good', () => {});\n";
+    std::fs::write(directory.join("a.test.mjs"), tests)?;
+    // It runs before the integration, in each process.
+    let old = "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.15.1' } });";
+    std::fs::write(directory.join("old.mjs"), old)?;
+    let hook = root().join("integrations/node-marks.mjs");
+    let hook = hook.to_string_lossy();
+    let command = ["node", "--import", "./old.mjs", "--import", &hook, "--test"];
+    let out = record(&directory, &command)?;
+    let text = said(&out);
+    ensure(out.status.success(), || text.clone())?;
+    let words = "node-marks: no test is marked: Node 20.15.1 lacks";
+    ensure(text.matches(words).count() == 1, || text.clone())?;
+    let is = marks(&steps(&directory)?, &["test"]);
+    same(&is, &["0 node --test: -", "1 a.test.mjs: -"])
 }
 
 fn node() -> Result<(), Failed> {
