@@ -10,7 +10,7 @@ use serde_json::Value;
 
 mod common;
 
-use common::{int, lacks, lacks_module, list, said, why_not, ABSENT, TR};
+use common::{int, lacks, lacks_module, list, no_mount_namespace, said, why_not, ABSENT, TR};
 
 fn main() {
     let args = Arguments::from_args();
@@ -27,7 +27,9 @@ fn main() {
         trial("the_file_is_where_a_directory_takes_it", None, odd_places),
         trial(
             "a_recording_without_the_file_says_so",
-            (!is_root()).then(|| "it needs root".to_owned()),
+            (!is_root())
+                .then(|| "it needs root".to_owned())
+                .or_else(no_mount_namespace),
             no_place,
         ),
         trial(

@@ -12,7 +12,7 @@ use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use serde_json::{json, Value};
 
-use crate::common::{analyze, int, lacks, list, trial, why_not, TR};
+use crate::common::{analyze, int, lacks, list, no_mount_namespace, trial, why_not, TR};
 use crate::runner::{lacks_node, program, said, Job};
 
 pub fn trials() -> Vec<Trial> {
@@ -29,6 +29,7 @@ pub fn trials() -> Vec<Trial> {
             node()
                 .or_else(not_root)
                 .or_else(|| lacks("sudo"))
+                .or_else(no_mount_namespace)
                 .or_else(why_not),
             whole_job_by_sudo,
         ),

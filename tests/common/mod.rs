@@ -56,6 +56,28 @@ pub fn lacks_module(name: &str) -> Option<String> {
     (!found).then(|| format!("python3 has no {name}"))
 }
 
+/// The reason to skip a test that has a mount namespace of its own. In a chroot the root directory is no mount point,
+/// so its propagation cannot be changed.
+pub fn no_mount_namespace() -> Option<String> {
+    no_namespace("--mount")
+}
+
+/// The reason to skip a test that has a user namespace of its own. The kernel refuses one in a chroot.
+pub fn no_user_namespace() -> Option<String> {
+    no_namespace("--map-root-user")
+}
+
+fn no_namespace(option: &str) -> Option<String> {
+    let out = match Command::new("unshare").args([option, "true"]).output() {
+        Ok(out) => out,
+        Err(_) => return lacks("unshare"),
+    };
+    // The name of a test is one line.
+    let why = String::from_utf8_lossy(&out.stderr);
+    let why = why.lines().next().unwrap_or("it fails");
+    (!out.status.success()).then(|| format!("unshare {option}: {why}"))
+}
+
 /// What a program has printed.
 pub fn said(out: &Output) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
