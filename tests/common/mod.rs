@@ -2,16 +2,19 @@
 //! parser of strace's log, the oracle for execs and exit statuses.
 #![allow(dead_code)] // each test uses its part
 
+pub mod bound;
 pub mod schema;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
+use std::sync::mpsc::{channel, RecvTimeoutError};
 
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
+
+pub use bound::bound;
+use bound::{limit, standing};
 
 /// The program. `TR_PROGRAM` names another one when the tests are compiled: that of a release.
 pub const TR: &str = match option_env!("TR_PROGRAM") {
@@ -138,11 +141,6 @@ pub fn kill() -> Command {
     shell
 }
 
-/// More than any test needs on a busy machine, and than all its rounds.
-fn limit() -> Duration {
-    Duration::from_secs(if long() { 1200 } else { 300 })
-}
-
 /// A test with a time limit. With a reason to skip it, it is ignored, and its name has the
 /// reason. After the limit its thread remains until the process ends.
 pub fn trial(
@@ -157,7 +155,7 @@ pub fn trial(
     let own = name.clone();
     let limited = move || {
         let begun = std::time::Instant::now();
-        let (sender, ended) = std::sync::mpsc::channel();
+        let (sender, ended) = channel();
         let thread = std::thread::Builder::new().name(own.clone());
         let running = thread.spawn(move || {
             let result = test();
@@ -169,7 +167,14 @@ pub fn trial(
             println!("{:.1}\t{own}", begun.elapsed().as_secs_f64());
         }
         match result {
-            Err(RecvTimeoutError::Timeout) => Err(format!("no end in {:?}", limit()).into()),
+            Err(RecvTimeoutError::Timeout) => {
+                let lines = standing();
+                Err(format!(
+                    "no end in {:?}; this executable's processes:{lines}",
+                    limit()
+                )
+                .into())
+            }
             _ => running
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
