@@ -22,7 +22,7 @@ needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$(dirname "$0")/../Cargo.toml
 version=$("${as[@]}" "$cargo" --version)
 version=${version#cargo }
 version=${version%% *}
-if ! printf '%s\n' "$needed" "$version" | sort -V -C; then
+if [[ $version == [0-9]* ]] && ! printf '%s\n' "$needed" "$version" | sort -V -C; then
 	echo "Rust $needed or later is needed, and $cargo is $version; \`rustup update\` or https://rustup.rs installs it" >&2
 	exit 1
 fi

@@ -224,6 +224,8 @@ def become_nobody():
                 mount("-t", "tmpfs", "-o", "mode=755", "none", path)
             os.makedirs(path, exist_ok=True)
         mount("--move", copy, place)
+        with contextlib.suppress(OSError):  # a tmpfs hides it now
+            os.rmdir(copy)
     os.chdir(places[0])
     mount("-t", "tmpfs", "-o", "mode=1777", "none", f"{TARGET}/tmp")
     os.environ["HOME"] = f"{TARGET}/absent"
@@ -315,8 +317,11 @@ libc.prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 logs, interrupted, status = tempfile.mkdtemp(), None, 1
 try:
     for number in SIGNALS:
-        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+        if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, interrupt)
+        elif number != signal.SIGHUP:  # nohup's
+            # A shell's background job ignores these; the tests, which send them to programs, must not inherit that.
+            signal.signal(number, lambda *_: None)
     status = test("".join(sys.argv[1:]))
 except Interrupted as signal_number:
     interrupted = signal_number.args[0]

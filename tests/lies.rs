@@ -72,7 +72,7 @@ fn run(args: &[&str], input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let _bound = common::bound(&tr);
+    let _bound = common::bound::bound(&tr);
     let _ = tr.stdin.take().unwrap().write_all(input);
     tr.wait_with_output().unwrap()
 }

@@ -344,7 +344,13 @@ fn tests(dir: &Path, recorder: &str) -> Command {
     stub(dir, "id", "echo 1234");
     let sudo = "echo sudo \"$@\" >>\"$LOG\"; case $* in *chown*) ;; *) shift; exec \"$@\" ;; esac";
     stub(dir, "sudo", sudo);
-    let mut command = script(dir, "test.py");
+    let script = script(dir, "test.py");
+    // Whoever runs this test may ignore signals.
+    let mut command = Command::new("env");
+    command.arg("--default-signal").arg(script.get_program());
+    for (name, value) in script.get_envs() {
+        command.env(name, value.unwrap_or_default());
+    }
     command.process_group(0).stdin(Stdio::null());
     command
 }

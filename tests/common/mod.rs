@@ -13,7 +13,6 @@ use std::sync::mpsc::{channel, RecvTimeoutError};
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 
-pub use bound::bound;
 use bound::{limit, standing};
 
 /// The program. `TR_PROGRAM` names another one when the tests are compiled: that of a release.
