@@ -185,7 +185,12 @@ const MACHINE: Machine = Machine {
 /// `setup.sh` where apt-get does this; its messages, and the calls of apt-get.
 fn setup(machine: &Machine, part: &str, apt: &str) -> (Output, String) {
     let dir = tempfile::tempdir().unwrap();
-    let dir = dir.path();
+    let out = setup_in(dir.path(), machine, part, apt).output().unwrap();
+    (out, log(dir.path()))
+}
+
+/// `setup.sh` with its stubs in this directory.
+fn setup_in(dir: &Path, machine: &Machine, part: &str, apt: &str) -> Command {
     let mut tools = vec![
         "bash", "env", "dirname", "cat", "grep", "sed", "sort", "realpath", "sleep",
     ];
@@ -210,12 +215,32 @@ fn setup(machine: &Machine, part: &str, apt: &str) -> (Output, String) {
     let lists = lists.map(|it| fs::read_to_string(root.join(it)).unwrap());
     fs::create_dir_all(dir.join("target/python/bin")).unwrap();
     fs::write(dir.join("target/python/wanted"), lists.concat()).unwrap();
-    let mut command = Command::new(dir.join("bash"));
+    let mut command = Command::new(dir.join("env"));
+    command.arg("--default-signal").arg(dir.join("bash"));
     command.arg(root.join("scripts/setup.sh")).arg(part);
     command.env("PATH", dir).env("LOG", dir.join("log"));
     command.env("CARGO_TARGET_DIR", dir.join("target"));
     command.env("HOME", dir.join("home")).env_remove("SUDO_UID");
-    (command.output().unwrap(), log(dir))
+    command
+}
+
+/// apt-get handles an interrupt and exits; nothing else is installed then, and make sees the signal.
+#[test]
+fn an_interrupt_ends_setup() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let apt =
+        "trap 'echo interrupted >>\"$LOG\"; exit 1' INT; echo ready >>\"$LOG\"; for _ in {1..600}; do sleep 0.1; done";
+    let mut command = setup_in(dir, &MACHINE, "test", apt);
+    let mut child = command.process_group(0).spawn().unwrap();
+    let limit = Instant::now() + Duration::from_secs(60);
+    while !log(dir).contains("ready") && Instant::now() < limit {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    let status = ended(&mut child).expect("an end after the signal");
+    assert_eq!(status.signal(), Some(libc::SIGINT), "{status:?}");
+    assert_eq!(log(dir), "update -qq\nready\ninterrupted\n");
 }
 
 /// Nothing is installed on a machine that cannot build, and the tests need Python.
