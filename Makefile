@@ -13,12 +13,13 @@ setup: ## install the packages for building and testing (Debian, Ubuntu)
 	@scripts/setup.sh test
 
 build: ## install the packages for building, and build tr
-	@if scripts/setup.sh build; then \
-		scripts/build.sh; \
-	else \
-		echo "building everything but tr record, with cargo and gcc alone"; \
-		scripts/build.sh --without-record; \
-	fi
+	@status=0; scripts/setup.sh build || status=$$?; \
+	case $$status in \
+	0) exec scripts/build.sh ;; \
+	1) echo "building everything but tr record, with cargo and gcc alone"; \
+		exec scripts/build.sh --without-record ;; \
+	*) exit $$status ;; \
+	esac
 
 demo: ## build tr, record a build, and analyze it: installs packages, takes some minutes
 	@echo "demo: builds tr first, which installs packages that are missing and takes some minutes"
@@ -40,13 +41,18 @@ test-release: ## install the release in bare root filesystems and record there, 
 	@scripts/test-release.sh "$(DIST)"
 
 test: ## run every test; those that record use sudo
-	@if scripts/setup.sh $(if $(TR_LONG),long,test); then scripts/test.sh; else scripts/test.sh --without-record; fi
+	@status=0; scripts/setup.sh $(if $(TR_LONG),long,test) || status=$$?; \
+	case $$status in \
+	0) exec scripts/test.py ;; \
+	1) exec scripts/test.py --without-record ;; \
+	*) exit $$status ;; \
+	esac
 
 test-long: ## what takes too long for CI: all rounds and cases of make test, Spark, all kernels, the fuzzer
 	@TR_LONG=1 $(MAKE) --keep-going test test-kernels fuzz
 
 test-unprivileged: setup ## run the tests that record or write as nobody, without the right to trace (as root)
-	@LIMIT=600 scripts/test.sh --unprivileged
+	@LIMIT=600 exec scripts/test.py --unprivileged
 
 test-kernels: ## test recordings in a kernel of Debian (in QEMU) and in this one
 	@scripts/setup.sh kernels
@@ -59,8 +65,8 @@ check: setup ## check formatting, clippy, docs, layers, features, packages, MSRV
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 	scripts/layers.sh
-	python3 -m py_compile fleet/*.py benches/*.py benches/plants/*.py fixtures/*.py
-	CLANG=/nonexistent $(CARGO) check --locked --workspace --no-default-features --bin tr $(addprefix --test ,$(FEATURED)) 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }
+	python3 -m py_compile fleet/*.py benches/*.py benches/plants/*.py fixtures/*.py scripts/*.py
+	CLANG="$(abspath $(TARGET))/absent/clang" $(CARGO) check --locked --workspace --no-default-features --bin tr $(addprefix --test ,$(FEATURED)) 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }
 	$(CARGO) check --locked --no-default-features --features record-only --bin tr 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }
 	scripts/deny.sh
 	scripts/msrv.sh

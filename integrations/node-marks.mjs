@@ -1,4 +1,5 @@
-// Tests of `node --test` (Node 20.12 and later) become steps of a recording by `tr record`.
+// Tests of `node --test` become steps of a recording by `tr record`. It needs Node 20.16, or 22.3 and later: the hooks of
+// older ones know neither the result nor the groups of a test, and nothing is marked there.
 //
 //     tr record -- node --import ./integrations/node-marks.mjs --test
 //
@@ -8,7 +9,12 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 
 const path = process.env.TR_MARKS;
-if (path && process.env.NODE_TEST_CONTEXT) {
+const [major, minor] = process.versions.node.split('.').map(Number);
+const recent = major > 22 || (major === 22 && minor >= 3) || (major === 20 && minor >= 16);
+if (path && process.env.NODE_TEST_CONTEXT && !recent) {
+  console.error(`node-marks: no test is marked: Node ${process.versions.node} lacks the results and groups of tests ` +
+    'in hooks; 20.16, or 22.3 and later have them');
+} else if (path && process.env.NODE_TEST_CONTEXT) {
   const { beforeEach, afterEach } = await import('node:test');
   const write = (line) => {
     const t = Number(process.hrtime.bigint());
@@ -20,9 +26,9 @@ if (path && process.env.NODE_TEST_CONTEXT) {
       // A full disk must not fail a test.
     }
   };
-  beforeEach((test) => write({ ev: 'begin', name: test.fullName ?? test.name }));
+  beforeEach((test) => write({ ev: 'begin', name: test.fullName }));
   afterEach((test) => {
     const result = test.passed ? 'passed' : 'failed';
-    write({ ev: 'end', name: test.fullName ?? test.name, result });
+    write({ ev: 'end', name: test.fullName, result });
   });
 }

@@ -5,7 +5,8 @@
 #   build.sh [--without-record]
 #   build.sh --record-only    target/release/tr-record, which reads no recording
 #   build.sh --aarch64    target/aarch64-unknown-linux-gnu/release/tr, static, on a machine of another
-#                         architecture; status 3 where compiler, target or libraries are missing
+#                         architecture; status 3 where compiler, target or libraries are missing.
+#                         With --lacks it only reports what is missing
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=${CARGO_TARGET_DIR:-target}
@@ -74,6 +75,7 @@ named() {
 
 if [ "$gcc" = gcc ] && takes_smaller; then static+=("${smaller[@]}"); fi
 missing=
+command -v "$gcc" >/dev/null || missing=" $gcc"
 for library in "${libraries[@]}"; do
 	file=$($gcc "-print-file-name=lib$library.a" 2>/dev/null || true)
 	[ -e "$file" ] || missing="$missing lib$library.a"
@@ -84,6 +86,7 @@ if [ "$gcc" != gcc ]; then
 		echo "build: cannot build for aarch64: this machine lacks$missing" >&2
 		exit 3
 	fi
+	if [ "${2-}" = --lacks ]; then exit; fi
 	exec scripts/cargo.sh rustc "${build[@]}" -- "${static[@]}"
 elif [ -n "$missing" ]; then
 	echo "build: tr is linked dynamically, as this machine lacks$missing"

@@ -17,4 +17,13 @@ if [ ! -x "$cargo" ]; then
 	echo "no Rust toolchain: neither cargo on PATH nor $cargo; https://rustup.rs installs one" >&2
 	exit 1
 fi
+# An older one prints an error about a key of Cargo.toml that it does not know.
+needed=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$(dirname "$0")/../Cargo.toml")
+version=$("${as[@]}" "$cargo" --version)
+version=${version#cargo }
+version=${version%% *}
+if [[ $version == [0-9]* ]] && ! printf '%s\n' "$needed" "$version" | sort -V -C; then
+	echo "Rust $needed or later is needed, and $cargo is $version; \`rustup update\` or https://rustup.rs installs it" >&2
+	exit 1
+fi
 exec "${as[@]}" "$cargo" "$@"

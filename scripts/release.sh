@@ -20,15 +20,6 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$dist"
 files=()
 
-# without WHAT WHY: a part is missing.
-without() {
-	echo "release: no $1: $2" >&2
-	if [ "${ALLOW_PARTIAL-}" != 1 ]; then
-		echo "release: nothing is released in part, unless ALLOW_PARTIAL=1 is set" >&2
-		exit 1
-	fi
-}
-
 # The paths of this machine are in no part of the binary.
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
@@ -179,27 +170,35 @@ recorder() {
 	echo "release: $1: the recorder alone is $(stat -c %s "$2") bytes"
 }
 
-# What is missing is known before the first build.
-command -v dpkg-deb >/dev/null || without "Debian package" "dpkg-deb is not installed"
-command -v rpmbuild >/dev/null || without "RPM" "rpmbuild is not installed"
-command -v apt-ftparchive >/dev/null || without "repository for apt" "apt-ftparchive (apt-utils) is not installed"
-command -v createrepo_c >/dev/null || without "repository of RPMs" "createrepo_c is not installed"
-status=3
-if [ "$(uname -m)" = x86_64 ]; then
-	status=0
-	scripts/build.sh --aarch64 || status=$?
+# All that is missing is reported before the first build.
+lacking=0
+lacks() { # lacks PART REASON
+	echo "release: no $1: $2" >&2
+	lacking=$((lacking + 1))
+}
+command -v dpkg-deb >/dev/null || lacks "Debian package" "dpkg-deb is not installed"
+command -v rpmbuild >/dev/null || lacks "RPM" "rpmbuild (rpm) is not installed"
+command -v apt-ftparchive >/dev/null || lacks "repository for apt" "apt-ftparchive (apt-utils) is not installed"
+command -v createrepo_c >/dev/null || lacks "repository of RPMs" "createrepo_c (createrepo-c) is not installed"
+aarch64=
+if [ "$(uname -m)" != x86_64 ]; then
+	lacks "release for another architecture" "x86-64 builds it"
+elif reason=$(scripts/build.sh --aarch64 --lacks 2>&1); then
+	aarch64=yes
+else
+	lacks "release for another architecture" "${reason#build: } (CONTRIBUTING.md has its packages)"
 fi
-case $status in
-0) ;;
-3) without "release for another architecture" "x86-64 builds it, with the packages of CONTRIBUTING.md" ;;
-*) exit "$status" ;;
-esac
+if [ $lacking -gt 0 ] && [ "${ALLOW_PARTIAL-}" != 1 ]; then
+	echo "release: nothing is released in part, unless ALLOW_PARTIAL=1 is set" >&2
+	exit 1
+fi
+if [ -n "$aarch64" ]; then scripts/build.sh --aarch64; fi
 scripts/build.sh --record-only
 recorder "$(uname -m)" "$target/release/tr-record"
 scripts/build.sh
 native=$target/release/tr
 release "$(uname -m)" "$native"
-if [ "$status" = 0 ]; then release aarch64 "$target/aarch64-unknown-linux-gnu/release/tr"; fi
+if [ -n "$aarch64" ]; then release aarch64 "$target/aarch64-unknown-linux-gnu/release/tr"; fi
 (cd "$dist" && sha256sum "${files[@]}" >SHA256SUMS && cat SHA256SUMS)
 rm -f "$dist/SHA256SUMS.minisig"
 if [ -n "${MINISIGN_KEY-}" ]; then

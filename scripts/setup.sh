@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Installs missing packages by apt-get (Debian 12, Ubuntu 24.04), through sudo if not root. It
 # prints the command and how much that is first, waits for another apt-get or dpkg, and returns
-# quickly if nothing is missing. Fails if tr cannot be built with tr record.
+# quickly if nothing is missing. Exit status 1: tr cannot be built with tr record. 2: it cannot be built
+# at all, or not tested, and nothing was installed in vain.
 #
 #   setup.sh build      packages for building and installing tr (the default)
 #   setup.sh test       also the programs of the tests; tests without theirs are skipped
@@ -17,6 +18,10 @@ build | test | long | kernels) ;;
 	exit 2
 	;;
 esac
+
+# An interrupt ends this script as well if apt-get, pip or npm has handled it.
+trap 'trap - INT; kill -INT $$' INT
+scripts/cargo.sh --version >/dev/null || exit 2
 
 missing=()
 want() { # want PACKAGE COMMAND...: the package unless the command succeeds
@@ -93,10 +98,7 @@ if [ "$part" = kernels ]; then
 	want qemu-system-x86 here qemu-system-x86_64
 	want busybox-static here busybox
 	install "recording in other kernels" || echo "setup: these kernels are skipped" >&2
-	if command -v python3 >/dev/null; then
-	scripts/python.sh || echo "setup: no Python packages: the tests that read exports by them are skipped" >&2
-fi
-exit $status
+	exit $status
 fi
 want strace here strace
 want procps here ps
@@ -123,6 +125,10 @@ if grep -qs '^ID=debian' /etc/os-release; then
 	want fonts-dejavu-core test -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf
 fi
 install "testing tr" || echo "setup: tests that need them are skipped" >&2
+if ! command -v python3 >/dev/null; then
+	echo "setup: no python3, which runs the tests" >&2
+	exit 2
+fi
 
 scripts/python.sh "$part" || echo "setup: no Python packages: the tests that read exports by them are skipped" >&2
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")

@@ -66,7 +66,7 @@ guest() {
 	# KVM): its panic in the boot, before any program of ours, says nothing, so it boots again.
 	for _ in 1 2 3; do
 		status=0
-		nice -n 10 taskset -c "$cpus" timeout "$limit" qemu-system-x86_64 \
+		nice -n 10 taskset -c "$cpus" timeout --foreground "$limit" qemu-system-x86_64 \
 			-accel tcg,thread=multi -cpu max -smp 4 -m 1024 -nodefaults -display none -no-reboot \
 			-kernel "$dir/vmlinuz" -initrd "$dir/initrd.gz" -append "console=ttyS0 quiet panic=-1" \
 			-serial "file:$dir/console" -serial "file:$dir/out.tar" </dev/null >"$dir/qemu" 2>&1 || status=$?
@@ -100,7 +100,7 @@ host() {
 	rm -rf "$work"
 	mkdir "$work"
 	cp "$cache/load" "$work/load"
-	timeout "$limit" bash -c 'cd "$0" && exec -a tr "$1" record -q -o load.bin -- ./load "$2"' \
+	timeout --foreground "$limit" bash -c 'cd "$0" && exec -a tr "$1" record -q -o load.bin -- ./load "$2"' \
 		"$work" "$PWD/target/debug/tr" "$size" >"$dir/load.load" || status=$?
 	mv "$work/load.bin" "$dir/" || status=1
 	rm -rf "$work"

@@ -54,6 +54,32 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * scale).map_err(|e| e.to_string())
 }
 
+/// A [`duration`] with a unit: 10 would be a long time where most are milliseconds.
+pub fn duration_with_unit(text: &str) -> Result<Duration, String> {
+    let duration = duration(text)?;
+    if duration.is_zero() || text.ends_with(|c: char| c.is_ascii_alphabetic()) {
+        Ok(duration)
+    } else {
+        Err(format!("a time needs a unit here: {text}ms or {text}s"))
+    }
+}
+
+/// `10`, `all`: a number of rows.
+pub fn rows(text: &str) -> Result<usize, String> {
+    match text {
+        "all" => Ok(usize::MAX),
+        text => text
+            .parse()
+            .map_err(|_| "not a number of rows such as 20, or all".to_owned()),
+    }
+}
+
+/// A number, from 0 on.
+pub fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    text.parse()
+        .map_err(|_| "not a number such as 4, or too large".to_owned())
+}
+
 /// A [`duration`] in which something can happen.
 pub fn length(text: &str) -> Result<Duration, String> {
     match duration(text)? {
@@ -142,6 +168,23 @@ mod tests {
             duration("10 parsecs").is_err() && duration("-1s").is_err() && duration("inf").is_err()
         );
         assert!(length("0").is_err() && length("0ms").is_err() && length("1ns").is_ok());
+    }
+
+    #[test]
+    fn times_with_units() {
+        for text in ["10ms", "1.5s", "0", "0ns"] {
+            assert_eq!(duration_with_unit(text), duration(text), "{text}");
+        }
+        let refused = duration_with_unit("10").unwrap_err();
+        assert_eq!(refused, "a time needs a unit here: 10ms or 10s");
+    }
+
+    #[test]
+    fn numbers() {
+        assert_eq!((rows("20"), rows("all")), (Ok(20), Ok(usize::MAX)));
+        assert!(rows("every").unwrap_err().contains("20, or all"));
+        assert_eq!(number::<u32>("7"), Ok(7));
+        assert!(number::<u32>("-7").is_err() && number::<u16>("70000").is_err());
     }
 
     #[test]

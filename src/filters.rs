@@ -16,7 +16,7 @@ pub struct Filters {
     #[arg(long)]
     pub failed: bool,
     /// Only processes (in execs: executions) that took at least this long
-    #[arg(long, value_name = "T", value_parser = args::duration)]
+    #[arg(long, value_name = "T", value_parser = args::duration_with_unit)]
     min: Option<Duration>,
     /// Only processes whose comm matches
     #[arg(long, value_name = "RE")]
@@ -31,7 +31,7 @@ pub struct Filters {
     #[arg(long, value_name = "RE")]
     container: Option<Regex>,
     /// Only this process and its descendants
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = args::number::<u32>)]
     pid: Option<u32>,
     /// Only processes in a step of this name (see tr analyze --report steps)
     #[arg(long, value_name = "NAME")]

@@ -174,6 +174,72 @@ impl Command {
     }
 }
 
+/// Options of other tools by subcommand, and ours for the same task.
+const OTHER_OPTIONS: [(&str, &str, &str); 14] = [
+    (
+        "record",
+        "-g",
+        "--stacks samples the functions that run, --off-cpu-stacks those that wait",
+    ),
+    (
+        "record",
+        "--call-graph",
+        "--stacks samples the functions that run, --off-cpu-stacks those that wait",
+    ),
+    (
+        "record",
+        "-F",
+        "--stacks=HZ samples the functions that run, HZ times a second",
+    ),
+    (
+        "record",
+        "--freq",
+        "--stacks=HZ samples the functions that run, HZ times a second",
+    ),
+    (
+        "record",
+        "-t",
+        "--pid N records a process, and --duration T ends the recording after a time",
+    ),
+    (
+        "record",
+        "--tid",
+        "--pid N records a process with all of its threads",
+    ),
+    (
+        "record",
+        "--timeout",
+        "--duration T ends the recording after a time; timeout T COMMAND ends COMMAND",
+    ),
+    (
+        "record",
+        "--runs",
+        "record one run a file; tr diff --base FILE... --new FILE... compares several",
+    ),
+    (
+        "analyze",
+        "-g",
+        "--report flame has the functions of sampled stacks",
+    ),
+    (
+        "analyze",
+        "--stdio",
+        "the reports are text, and on standard output",
+    ),
+    (
+        "analyze",
+        "-o",
+        "the reports go to standard output; tr report -o FILE writes a page",
+    ),
+    (
+        "analyze",
+        "--timeout",
+        "--max-time DUR ends the analysis after a time",
+    ),
+    ("report", "--stdio", "tr analyze prints text"),
+    ("predict", "-j", "--jobs N is the number of jobs"),
+];
+
 /// Our words for an option of other tools, or the subcommand that takes a second recording.
 fn hint(said: &clap::Error, subcommand: Option<&OsStr>) -> Option<String> {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -190,6 +256,12 @@ fn hint(said: &clap::Error, subcommand: Option<&OsStr>) -> Option<String> {
     let option = wrong
         .split_once('=')
         .map_or(wrong.as_str(), |(name, _)| name);
+    let known = OTHER_OPTIONS.iter().find(|(of, theirs, _)| {
+        *of == subcommand.replace("analyse", "analyze") && *theirs == option
+    });
+    if let Some((_, _, ours)) = known {
+        return Some((*ours).to_owned());
+    }
     match option {
         "--json" if json.contains(&subcommand) => Some("--format json".to_owned()),
         "--json" if subcommand == "dump" => Some("--format ndjson".to_owned()),
@@ -298,6 +370,10 @@ fn answer(
 ) -> ExitCode {
     use clap::error::{ContextKind, ContextValue};
     use std::io::IsTerminal;
+    // The parser's own tip is to pass the option as an operand.
+    if said.kind() == clap::error::ErrorKind::UnknownArgument {
+        said.remove(ContextKind::Suggested);
+    }
     if let Some(hint) = hint(&said, first) {
         said.insert(
             ContextKind::Suggested,

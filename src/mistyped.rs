@@ -5,7 +5,8 @@
 //! accepts passes through. Exceptions are an operand that is an existing recording, a word
 //! near a subcommand before an option that no `tr` has or before the name of a recording
 //! (`.bin`), and a word near `record` before the name of a program. If standard input is a
-//! terminal, every word near a subcommand, and other tools' words for one, count as mistyped.
+//! terminal, every word near a subcommand, and other tools' words for one, count as mistyped, and
+//! the name of a program as a COMMAND without `record --`.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -144,17 +145,33 @@ fn is_foreign(arg: &OsStr) -> bool {
     }
 }
 
-/// Two operands, the second of which is the name of a program. Programs of one character
-/// (`[`, `w`) are sets.
+/// Two operands, the second of which is the name of a program.
 fn runs_program(args: &[OsString]) -> bool {
     let [_, program] = args else { return false };
+    is_program(program)
+}
+
+/// The name of a program. Names of one character (`[`, `w`) are sets.
+fn is_program(name: &OsStr) -> bool {
     let executable = |file: PathBuf| {
         let meta = std::fs::metadata(file);
         meta.is_ok_and(|meta| meta.is_file() && meta.mode() & 0o111 != 0)
     };
-    // A path with a slash replaces the directory.
-    program.len() > 1
-        && std::env::split_paths(&passthrough::path()).any(|dir| executable(dir.join(program)))
+    let mut directories = std::env::split_paths(&passthrough::path()).collect();
+    if name.as_bytes().contains(&b'/') {
+        directories = vec![PathBuf::new()];
+    }
+    name.len() > 1
+        && directories
+            .into_iter()
+            .any(|dir| executable(dir.join(name)))
+}
+
+/// A COMMAND for `record` whose name was left out: the system's `tr` would wait for a terminal's input, or fail.
+pub fn is_command(args: &[OsString]) -> bool {
+    args.first()
+        .is_some_and(|program| !is_option(program) && is_program(program))
+        && std::io::stdin().is_terminal()
 }
 
 /// A regular file with the magic of a recording. Other files are not opened: opening a pipe

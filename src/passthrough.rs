@@ -96,6 +96,10 @@ pub fn run() -> u8 {
     let args: Vec<OsString> = std::env::args_os().skip(1).collect();
     match mistyped::meant(&args, &OURS) {
         Some(meant) => ask(meant, &systems()),
+        None if mistyped::is_command(&args) => {
+            let command = tr_report::escape::command(args.iter().map(|arg| arg.as_bytes()));
+            ask(&format!("record -- {command}"), &systems())
+        }
         None => exec(args),
     }
 }

@@ -138,6 +138,96 @@ fn other_tools_words_are_answered() {
 }
 
 #[cfg(feature = "record")]
+/// An option of another tool is answered by ours, and none is proposed as an operand.
+#[test]
+fn other_tools_options_are_answered() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::copy(demo(), dir.path().join("trace.bin")).unwrap();
+    for (line, words) in [
+        ("record -g -- true", Some("--stacks samples")),
+        ("record -F 99 -- true", Some("--stacks=HZ samples")),
+        ("record -t 12 -- true", Some("--pid N records")),
+        ("record --timeout 5 -- true", Some("--duration T ends")),
+        ("record --timeout=5 -- true", Some("--duration T ends")),
+        ("record --runs 5 -- true", Some("tr diff --base FILE")),
+        ("analyze --stdio", Some("on standard output")),
+        ("analyse -o a.txt", Some("tr report -o FILE")),
+        ("analyze trace.bin -g", Some("--report flame")),
+        ("predict -j 4", Some("--jobs N")),
+        ("record --nothing-of-the-kind -- true", None),
+        ("export -x", None),
+        ("diff -k a b", None),
+    ] {
+        let args: Vec<&str> = line.split(' ').collect();
+        let out = run(dir.path(), &args);
+        let text = said(&out);
+        let status = if args[0] == "record" { 125 } else { 2 };
+        assert_eq!(out.status.code(), Some(status), "{line}: {text}");
+        assert!(!text.contains("as a value"), "{line}: {text}");
+        match words {
+            Some(words) => assert!(text.contains(words), "{line}: {text}"),
+            None => assert!(!text.contains("tip:"), "{line}: {text}"),
+        }
+    }
+}
+
+/// Values in words, and times that need a unit.
+#[test]
+fn wrong_values_are_answered_in_words() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::copy(demo(), dir.path().join("trace.bin")).unwrap();
+    for (line, words) in [
+        (
+            "analyze --top many",
+            "not a number of rows such as 20, or all",
+        ),
+        (
+            "diff a b --top x",
+            "not a number of rows such as 20, or all",
+        ),
+        ("analyze --pid x", "not a number such as 4"),
+        ("analyze --threads x", "not a number such as 4"),
+        ("analyze --min 10", "a time needs a unit here: 10ms or 10s"),
+        ("export --format otlp --min 1.5", "1.5ms or 1.5s"),
+        ("diff a b --min 3", "3ms or 3s"),
+    ] {
+        let out = run(dir.path(), &line.split(' ').collect::<Vec<_>>());
+        assert_eq!(out.status.code(), Some(2), "{line}");
+        assert!(said(&out).contains(words), "{line}: {}", said(&out));
+    }
+    let rows = |top: &str| {
+        let out = run(dir.path(), &["analyze", "--top", top, "--width", "80"]);
+        assert!(out.status.success(), "{}", said(&out));
+        String::from_utf8_lossy(&out.stdout).lines().count()
+    };
+    assert!(rows("all") > 100 && rows("all") > rows("20"));
+}
+
+/// That no process matches is printed once: by the report of processes, or on standard error.
+#[test]
+fn no_match_is_reported_once() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::copy(demo(), dir.path().join("trace.bin")).unwrap();
+    for options in [
+        "",
+        "--format markdown",
+        "--format json",
+        "--format csv",
+        "--report tree",
+        "--report top,tree",
+    ] {
+        let line = format!("analyze --argv nosuchprogram {options}");
+        let out = run(dir.path(), &line.split_whitespace().collect::<Vec<_>>());
+        let printed = String::from_utf8_lossy(&out.stdout).into_owned() + &said(&out);
+        let text = printed.to_lowercase();
+        assert_eq!(
+            text.matches("none of the 127 processes matches").count(),
+            1,
+            "{options}: {text}"
+        );
+    }
+}
+
 #[test]
 fn a_command_that_is_not_found_may_be_a_shells() {
     let dir = tempfile::tempdir().unwrap();

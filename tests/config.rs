@@ -1,6 +1,8 @@
 //! Defaults in files, and the pager.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
+#[path = "common/bound.rs"]
+mod bound;
 #[path = "common/rewrite.rs"]
 mod rewrite;
 
@@ -300,6 +302,7 @@ fn shown(mut command: Command) -> String {
         .stdout(pty.slave)
         .stderr(Stdio::null());
     let mut child = command.spawn().unwrap();
+    let _bound = bound::bound(&child);
     drop(command);
     let mut text = Vec::new();
     let mut terminal = std::fs::File::from(pty.master);

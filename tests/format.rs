@@ -308,6 +308,7 @@ fn a_trace_is_read_from_a_pipe() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        let _bound = common::bound::bound(&child);
         let mut stdin = child.stdin.take().unwrap();
         let bytes = whole.clone();
         let writer = std::thread::spawn(move || stdin.write_all(&bytes));
@@ -439,6 +440,7 @@ fn truncation_while_reading_is_reported() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    let _bound = common::bound::bound(&child);
     // After the first output byte the trace is open; then the pipe fills up.
     let mut some = [0];
     child

@@ -1,6 +1,9 @@
 //! `tr mcp` as a client meets it: the protocol, the limits of its answers, the faults that they name.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
+#[path = "common/bound.rs"]
+mod bound;
+
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -19,6 +22,7 @@ fn fixtures(name: &str) -> PathBuf {
 
 /// A client of the protocol, and the bytes of the answers to it.
 struct Client {
+    _bound: bound::Bound,
     child: Child,
     to: Option<ChildStdin>,
     from: BufReader<ChildStdout>,
@@ -40,6 +44,7 @@ impl Client {
         let from = BufReader::new(child.stdout.take().unwrap());
         let to = child.stdin.take();
         let mut client = Client {
+            _bound: bound::bound(&child),
             child,
             to,
             from,

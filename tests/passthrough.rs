@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 use usages::USAGES;
 
 const TR: &str = env!("CARGO_BIN_EXE_tr");
+/// A path below the target directory at which there is nothing.
+const ABSENT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/absent");
 const SYSTEM: &str = "/usr/bin:/bin";
 
 /// A directory with a link to our binary in it, named `tr`.
@@ -234,6 +236,48 @@ fn on_a_terminal_a_word_near_a_subcommand_is_answered() {
     }
 }
 
+/// A command line of a terminal that begins with the name of a program lacks `record --`; a script's does not.
+#[test]
+fn on_a_terminal_a_program_is_a_command() {
+    let ours = Ours::new();
+    let own = script(&ours.path().join("project"), "#!/bin/sh\n");
+    let own = own.to_str().unwrap();
+    for (args, line) in [
+        (&["sleep", "1"][..], Some("record -- sleep 1".to_owned())),
+        (
+            &["sh", "-c", "a b"],
+            Some("record -- sh -c 'a b'".to_owned()),
+        ),
+        (&["sort"], Some("record -- sort".to_owned())),
+        (&[own, "b"], Some(format!("record -- {own} b"))),
+        (&["[", "("], None),
+        (&["-d", "sleep"], None),
+        (&["abc", "sleep"], None),
+    ] {
+        let pty = nix::pty::openpty(None, None).unwrap();
+        let mut command = tr(&ours.before(SYSTEM));
+        let child = command.args(args).stdin(Stdio::from(pty.slave));
+        let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        drop(command);
+        // End of the input, for the system's `tr`.
+        nix::unistd::write(&pty.master, b"abc\n\x04").unwrap();
+        let mut child = child.unwrap();
+        end(&mut child, &format!("{args:?}"));
+        let done = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        match &line {
+            Some(line) => {
+                let words = format!("tr: did you mean `tr {line}`?");
+                assert!(said.starts_with(&words) && done.stdout.is_empty(), "{said}");
+                assert_eq!(done.status.code(), Some(2));
+            }
+            None => assert!(done.status.success() && said.is_empty(), "{args:?}: {said}"),
+        }
+    }
+    let done = run(tr(&ours.before(SYSTEM)).args(["sleep", "sheep"]), b"lp");
+    assert_eq!(done.stdout, b"hp", "{done:?}");
+}
+
 /// Under the second name nothing is passed on, and every message has that name.
 #[test]
 fn the_second_name_passes_nothing_on() {
@@ -296,7 +340,7 @@ fn the_second_name_passes_nothing_on() {
     ] {
         all.push(said(&[name, "--help"]));
         all.push(said(&[name]));
-        all.push(said(&[name, "/nonexistent"]));
+        all.push(said(&[name, ABSENT]));
     }
     for report in [
         "overview",
@@ -528,7 +572,7 @@ fn marks_outside_of_a_recording_do_nothing() {
     }
     let copied = status(&["mark", "x", "--", "sh", "-c", "cat; exit 7"], b"input");
     assert_eq!(copied, (Some(7), b"input".to_vec(), String::new()));
-    for (command, code) in [("/nonexistent", 127), ("/etc/passwd", 126)] {
+    for (command, code) in [(ABSENT, 127), ("/etc/passwd", 126)] {
         let (is, _, said) = status(&["mark", "x", "--", command], b"");
         assert!(is == Some(code) && said.contains(command), "{is:?} {said}");
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 mod common;
 
-use common::{analyze, int, list, why_not, TR};
+use common::{analyze, int, list, why_not, ABSENT, TR};
 
 fn main() {
     let mut args = Arguments::from_args();
@@ -108,7 +108,7 @@ fn exit_statuses() -> Result<(), Failed> {
         (&["sh", "-c", "exit 0"][..], 0),
         (&["sh", "-c", "exit 3"], 3),
         (&["sh", "-c", "kill -9 $$"], 137),
-        (&["/nonexistent"], 127),
+        (&[ABSENT], 127),
         (&["/etc/passwd"], 126),
     ] {
         let out = record(&scratch("status"), command)?;
@@ -117,7 +117,7 @@ fn exit_statuses() -> Result<(), Failed> {
         })?;
     }
     let out = record(
-        Path::new("/nonexistent/trace.bin"),
+        &Path::new(ABSENT).join("trace.bin"),
         &["touch", "/tmp/must-not-be"],
     )?;
     ensure(out.status.code() == Some(125), || {

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{list, TR};
+use common::{list, ABSENT, TR};
 use serde_json::Value;
 use tr_format::container::Container;
 use tr_format::device::SyncFile;
@@ -388,7 +388,7 @@ fn a_truncated_trace_is_redacted_up_to_its_end() {
     assert!(!stdout(&["dump", text(&new)]).contains(SECRET));
     let missing = tr(&["redact", "absent.bin", "-o", text(&new)]);
     assert_eq!(missing.status.code(), Some(2));
-    let nowhere = tr(&["redact", text(&old), "-o", "/nonexistent/x"]);
+    let nowhere = tr(&["redact", text(&old), "-o", &format!("{ABSENT}/x")]);
     assert_eq!(nowhere.status.code(), Some(1));
 }
 

@@ -3,12 +3,12 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{killpg, Signal};
+use nix::sys::signal::{kill, killpg, Signal};
 use nix::unistd::Pid;
 
 /// An executable shell script.
@@ -36,16 +36,16 @@ fn log(dir: &Path) -> String {
     fs::read_to_string(dir.join("log")).unwrap_or_default()
 }
 
+/// The version that a stub of cargo prints, and the log that it writes of its other calls.
+const CALL_OF_CARGO: &str =
+    r#"if [ "$1" = --version ]; then echo cargo 1.88.0; exit; fi; echo "$@" >>"$LOG""#;
+
 /// `build.sh` where gcc finds the libraries that `has` matches, and `cargo` does this.
 fn build(has: &str, cargo: &str, args: &[&str]) -> (Output, String) {
     let dir = tempfile::tempdir().unwrap();
     let known = format!("case $1 in {has}) echo /dev/null ;; *) echo \"${{1#*=}}\" ;; esac");
     stub(dir.path(), "gcc", &known);
-    stub(
-        dir.path(),
-        "cargo",
-        &format!("echo \"$@\" >>\"$LOG\"\n{cargo}"),
-    );
+    stub(dir.path(), "cargo", &format!("{CALL_OF_CARGO}\n{cargo}"));
     let out = script(dir.path(), "build.sh").args(args).output().unwrap();
     (out, log(dir.path()))
 }
@@ -170,14 +170,38 @@ fn the_demo_records_by_sudo_where_that_asks_nothing() {
     assert_eq!(demo("bpf", ":"), ["record"]);
 }
 
-/// `setup.sh` on a machine without programs, as root; its messages, and the calls of apt-get.
-fn setup(part: &str, apt: &str) -> (Output, String) {
+/// A machine without programs on which `setup.sh` runs as root.
+struct Machine {
+    /// The version that cargo prints.
+    cargo: Option<&'static str>,
+    python: bool,
+}
+
+const MACHINE: Machine = Machine {
+    cargo: Some("1.88.0"),
+    python: true,
+};
+
+/// `setup.sh` where apt-get does this; its messages, and the calls of apt-get.
+fn setup(machine: &Machine, part: &str, apt: &str) -> (Output, String) {
     let dir = tempfile::tempdir().unwrap();
-    let dir = dir.path();
-    for tool in [
-        "bash", "env", "dirname", "cat", "grep", "sed", "realpath", "sleep",
-    ] {
+    let out = setup_in(dir.path(), machine, part, apt).output().unwrap();
+    (out, log(dir.path()))
+}
+
+/// `setup.sh` with its stubs in this directory.
+fn setup_in(dir: &Path, machine: &Machine, part: &str, apt: &str) -> Command {
+    let mut tools = vec![
+        "bash", "env", "dirname", "cat", "grep", "sed", "sort", "realpath", "sleep",
+    ];
+    if machine.python {
+        tools.push("python3");
+    }
+    for tool in tools {
         std::os::unix::fs::symlink(Path::new("/usr/bin").join(tool), dir.join(tool)).unwrap();
+    }
+    if let Some(version) = machine.cargo {
+        stub(dir, "cargo", &format!("echo cargo {version} '(0 1970)'"));
     }
     stub(dir, "id", "echo 0");
     stub(dir, "apt-get", &format!("echo \"$@\" >>\"$LOG\"\n{apt}"));
@@ -191,18 +215,89 @@ fn setup(part: &str, apt: &str) -> (Output, String) {
     let lists = lists.map(|it| fs::read_to_string(root.join(it)).unwrap());
     fs::create_dir_all(dir.join("target/python/bin")).unwrap();
     fs::write(dir.join("target/python/wanted"), lists.concat()).unwrap();
-    let mut command = Command::new(dir.join("bash"));
+    let mut command = Command::new(dir.join("env"));
+    command.arg("--default-signal").arg(dir.join("bash"));
     command.arg(root.join("scripts/setup.sh")).arg(part);
     command.env("PATH", dir).env("LOG", dir.join("log"));
     command.env("CARGO_TARGET_DIR", dir.join("target"));
-    (command.output().unwrap(), log(dir))
+    command.env("HOME", dir.join("home")).env_remove("SUDO_UID");
+    command
+}
+
+/// apt-get handles an interrupt and exits; nothing else is installed then, and make sees the signal.
+#[test]
+fn an_interrupt_ends_setup() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let apt = "case $* in update* | *--assume-no*) exit ;; esac
+        trap 'echo interrupted >>\"$LOG\"; exit 1' INT; echo ready >>\"$LOG\"
+        for _ in {1..600}; do sleep 0.1; done";
+    let mut command = setup_in(dir, &MACHINE, "test", apt);
+    let mut child = command.process_group(0).spawn().unwrap();
+    let limit = Instant::now() + Duration::from_secs(60);
+    while !log(dir).contains("ready") && Instant::now() < limit {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    let status = ended(&mut child).expect("an end after the signal");
+    assert_eq!(status.signal(), Some(libc::SIGINT), "{status:?}");
+    let log = log(dir);
+    assert!(
+        log.ends_with("\nready\ninterrupted\n") && log.matches("update").count() == 1,
+        "{log}"
+    );
+}
+
+/// Nothing is installed on a machine that cannot build, and the tests need Python.
+#[test]
+fn setup_fails_first_where_nothing_can_be_built() {
+    let run = |machine: &Machine, part: &str| {
+        let (out, calls) = setup(machine, part, ":");
+        (
+            out.status.code(),
+            String::from_utf8(out.stderr).unwrap(),
+            calls,
+        )
+    };
+    for cargo in [None, Some("1.70.0"), Some("1.87.1-nightly")] {
+        for part in ["build", "test", "long"] {
+            let machine = Machine { cargo, ..MACHINE };
+            let (status, said, calls) = run(&machine, part);
+            assert_eq!((status, calls.as_str()), (Some(2), ""), "{cargo:?}: {said}");
+            let words = match cargo {
+                None => "no Rust toolchain: ",
+                Some(_) => "Rust 1.88 or later is needed, and ",
+            };
+            assert!(said.starts_with(words) && said.contains("rustup"), "{said}");
+        }
+    }
+    for cargo in [Some("1.88.0"), Some("1.100.0"), Some("2.0.0")] {
+        let machine = Machine { cargo, ..MACHINE };
+        let (status, said, calls) = run(&machine, "build");
+        assert!(
+            status == Some(0) && calls.contains("clang"),
+            "{cargo:?}: {said}"
+        );
+    }
+    let machine = Machine {
+        python: false,
+        ..MACHINE
+    };
+    let (status, said, calls) = run(&machine, "test");
+    assert_eq!(status, Some(2), "{said}");
+    assert!(calls.contains(" python3 "), "{calls}");
+    assert!(
+        said.ends_with("setup: no python3, which runs the tests\n"),
+        "{said}"
+    );
+    assert_eq!(run(&machine, "build").0, Some(0));
 }
 
 #[test]
 fn setup_installs_what_the_tests_need_and_says_how_much() {
     let sizes = "case $* in *--assume-no*) echo '0 upgraded, 207 newly installed, 0 to remove.'; \
         echo 'Need to get 220 MB of archives.'; exit 1 ;; esac";
-    let (out, calls) = setup("test", sizes);
+    let (out, calls) = setup(&MACHINE, "test", sizes);
     let said = String::from_utf8(out.stderr).unwrap();
     assert!(
         said.contains("setup: 207 newly installed, 220 MB to fetch\n"),
@@ -215,7 +310,7 @@ fn setup_installs_what_the_tests_need_and_says_how_much() {
     );
     let has = |what: &str| calls.split([' ', '\n']).any(|it| it == what);
     assert!(!has("npm") && !has("default-jre-headless"), "{calls}");
-    let (_, calls) = setup("long", sizes);
+    let (_, calls) = setup(&MACHINE, "long", sizes);
     assert!(calls.contains(" default-jre-headless"), "{calls}");
 }
 
@@ -260,73 +355,213 @@ fn readme_names_the_packages_of_setup() {
     assert!(makefile.contains("\ndemo:") && makefile.contains("\ntest:"));
 }
 
-/// Ctrl-C while a test runs through sudo: no file of root's stays in the user's checkout.
-#[test]
-fn an_interrupted_test_gives_roots_files_back() {
-    let dir = tempfile::tempdir().unwrap();
-    let dir = dir.path();
-    stub(dir, "recorder-0", "echo started >>\"$LOG\"; exec sleep 60");
+/// A run of `test.py` as an ordinary user, through a stub of sudo, whose only executable is `recorder`, a stub that
+/// does this.
+fn tests(dir: &Path, recorder: &str) -> Command {
+    stub(dir, "recorder-0", recorder);
     let artifact = format!(
         r#"{{"manifest_path":"{0}/Cargo.toml","profile":{{"test":true}},"features":[],"executable":"{0}/recorder-0"}}"#,
         dir.display()
     );
-    stub(dir, "cargo", &format!("echo '{artifact}'"));
+    // The examples of the documentation are another call of cargo.
+    stub(
+        dir,
+        "cargo",
+        &format!(
+            "case $* in --version) echo cargo 1.88.0 ;; *--no-run*) echo '{artifact}' ;; esac"
+        ),
+    );
     stub(dir, "id", "echo 1234");
     let sudo = "echo sudo \"$@\" >>\"$LOG\"; case $* in *chown*) ;; *) shift; exec \"$@\" ;; esac";
     stub(dir, "sudo", sudo);
-    let mut command = script(dir, "test.sh");
-    let command = command.process_group(0).stdin(Stdio::null());
-    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
-    let limit = Instant::now() + Duration::from_secs(20);
-    // Its tests alone, and those for beside others.
-    while log(dir).matches("started\n").count() < 2 && Instant::now() < limit {
-        std::thread::sleep(Duration::from_millis(10));
+    let script = script(dir, "test.py");
+    // Whoever runs this test may ignore signals.
+    let mut command = Command::new("env");
+    command.arg("--default-signal").arg(script.get_program());
+    for (name, value) in script.get_envs() {
+        command.env(name, value.unwrap_or_default());
     }
-    killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
-    assert!(!child.wait().unwrap().success());
-    let target = fs::canonicalize(dir.join("target/tmp")).unwrap();
-    let chown = format!(" chown -R 1234:1234 {}\n", target.display());
-    let log = log(dir);
-    assert!(log.contains("started\n") && log.ends_with(&chown), "{log}");
+    command.process_group(0).stdin(Stdio::null());
+    command
 }
 
-/// A release that lacks a part is none, and is known to be none before anything is built.
-#[test]
-fn a_release_in_part_needs_leave() {
-    let dir = tempfile::tempdir().unwrap();
-    for tool in ["dpkg-deb", "rpmbuild", "apt-ftparchive", "createrepo_c"] {
-        stub(dir.path(), tool, "");
+/// The status of a process, which is killed if it runs for a minute.
+fn ended(child: &mut Child) -> Option<ExitStatus> {
+    let limit = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < limit {
+        if let Some(status) = child.try_wait().unwrap() {
+            return Some(status);
+        }
+        std::thread::sleep(Duration::from_millis(10));
     }
-    stub(dir.path(), "uname", "echo x86_64");
-    stub(dir.path(), "rustc", "echo /nonexistent");
-    stub(dir.path(), "cargo", "echo \"$@\" >>\"$LOG\"; exit 9");
-    let run = |leave: &str| {
-        let mut release = script(dir.path(), "release.sh");
-        release
-            .env("SOURCE_DATE_EPOCH", "1")
-            .env("ALLOW_PARTIAL", leave);
-        let out = release.arg(dir.path().join("dist")).output().unwrap();
-        (out.status.code(), String::from_utf8(out.stderr).unwrap())
+    let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
+    None
+}
+
+/// The processes whose command line has this word.
+fn processes_with(word: &str) -> Vec<String> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    let lines = processes.filter_map(|process| fs::read(process.path().join("cmdline")).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).replace('\0', " "));
+    lines.filter(|line| line.contains(word)).collect()
+}
+
+/// Ctrl-C while a test runs through sudo: no file of root's stays in the user's checkout, and no process runs on.
+#[test]
+fn an_interrupted_test_gives_roots_files_back() {
+    // Ctrl-C reaches the whole process group; a program that is stopped by kill(1) has only that.
+    let signals = [
+        (Signal::SIGINT, true),
+        (Signal::SIGINT, false),
+        (Signal::SIGTERM, false),
+        (Signal::SIGHUP, true),
+    ];
+    for (signal, to_group) in signals {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        // The shell outlives the signal, and one process is in another session and has lost its parent.
+        let mark = format!("mark-{}", dir.display());
+        let recorder = format!(
+            "trap '' INT TERM HUP; (setsid bash -c 'while :; do sleep 1; done' {mark} &)
+            echo started >>\"$LOG\"; while :; do sleep 1; done"
+        );
+        let mut command = tests(dir, &recorder);
+        let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+        let limit = Instant::now() + Duration::from_secs(60);
+        // Both parts of the executable: the tests that run alone, and the others.
+        while log(dir).matches("started\n").count() < 2 && Instant::now() < limit {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let pid = Pid::from_raw(child.id().cast_signed());
+        if to_group {
+            killpg(pid, signal).unwrap();
+        } else {
+            kill(pid, signal).unwrap();
+        }
+        let status = ended(&mut child).expect("an end after the signal");
+        assert_eq!(status.signal(), Some(signal as i32), "{status:?}");
+        let target = fs::canonicalize(dir.join("target/tmp")).unwrap();
+        let chown = format!(" chown -R 1234:1234 {}\n", target.display());
+        let log = log(dir);
+        assert!(log.contains("started\n") && log.ends_with(&chown), "{log}");
+        assert_eq!(processes_with(&mark), [""; 0]);
+    }
+}
+
+/// A test that hangs ends with the names of the tests that have not ended and with their processes.
+#[test]
+fn a_test_that_hangs_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    let recorder = r#"if [ "$1" = --list ]; then printf '%s: test\n' good hung later; exit; fi
+        echo "running 3 tests"; echo "test good ... ok"
+        echo -n hung >/proc/$$/comm; cat <(sleep 1000)"#;
+    let mut command = tests(dir, recorder);
+    let out = fs::File::create(dir.join("out")).unwrap();
+    let mut child = command.env("QUIET", "10").stdout(out).spawn().unwrap();
+    let status = ended(&mut child).expect("an end at the bound");
+    let said = fs::read_to_string(dir.join("out")).unwrap();
+    assert_eq!(status.code(), Some(1), "{said}");
+    for words in [
+        "recorder-0.alone: FAILED: no result, exit status -9: it has printed nothing for 10 s\n",
+        "  2 tests have not ended; of these run: hung\n",
+        ": sleep 1000 \n",
+        "\n0 passed, 2 failed, 0 skipped\n",
+    ] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+}
+
+/// A test that fails once and then passes three times was disturbed; one that fails again has failed.
+#[test]
+fn a_test_that_fails_once_is_run_alone() {
+    let run = |again: i32| {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        let recorder = format!(
+            "if [ \"$1\" = --exact ]; then echo \"$*\" >>\"$LOG\"; exit {again}; fi
+            printf '%s\\n' 'test frail ... FAILED' 'test absent (skipped: no moon) ... ignored' 'test good  ... ok' \
+                failures: '' '---- frail stdout ----' 'it is frail' failures: \
+                'test result: FAILED. 1 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out'; exit 101"
+        );
+        let out = tests(dir, &recorder).output().unwrap();
+        let said = String::from_utf8(out.stdout).unwrap();
+        let log = log(dir);
+        let alone = log.lines().filter(|line| line.starts_with("--exact frail"));
+        (out.status.code(), said, alone.count())
     };
-    let (status, said) = run("");
-    assert_eq!(status, Some(1), "{said}");
+    let (code, said, times) = run(0);
+    assert_eq!((code, times), (Some(0), 6), "{said}");
     assert!(
-        said.contains("no release for another architecture"),
+        said.ends_with("\n4 passed, 0 failed, 2 skipped\n"),
         "{said}"
     );
-    assert!(said.contains("unless ALLOW_PARTIAL=1 is set"), "{said}");
-    assert_eq!(log(dir.path()), "");
-    // With leave it goes on, to a build that fails here.
-    let (status, said) = run("1");
+    assert!(said.contains("      2 (skipped: no moon)\n"), "{said}");
     assert!(
-        status != Some(1) && said.contains("no release for another"),
+        said.contains("frail: failed once, passed three times alone. The failure's output:\n---- frail stdout ----\nit is frail\n"),
+        "{said}"
+    );
+    let (code, said, times) = run(1);
+    assert_eq!((code, times), (Some(1), 2), "{said}");
+    assert!(
+        said.ends_with("\n2 passed, 2 failed, 2 skipped\n"),
+        "{said}"
+    );
+}
+
+/// A release that lacks a part is none, and all that it lacks is known before anything is built.
+#[test]
+fn a_release_in_part_needs_leave() {
+    let tools = ["dpkg-deb", "rpmbuild", "apt-ftparchive", "createrepo_c"];
+    let run = |without: &[&str], leave: &str| {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        // The directories of `PATH` have these tools on some machines.
+        for tool in [
+            "bash", "cat", "cut", "dirname", "env", "head", "mkdir", "mktemp", "realpath", "rm",
+            "sed", "sort",
+        ] {
+            std::os::unix::fs::symlink(Path::new("/usr/bin").join(tool), dir.join(tool)).unwrap();
+        }
+        for tool in tools.iter().filter(|tool| !without.contains(tool)) {
+            stub(dir, tool, "");
+        }
+        stub(dir, "gcc", "echo /dev/null");
+        stub(dir, "uname", "echo x86_64");
+        stub(
+            dir,
+            "rustc",
+            &format!("echo {}", dir.join("absent").display()),
+        );
+        stub(dir, "cargo", &format!("{CALL_OF_CARGO}; exit 9"));
+        let mut release = script(dir, "release.sh");
+        release
+            .env("PATH", dir)
+            .env("SOURCE_DATE_EPOCH", "1")
+            .env("ALLOW_PARTIAL", leave);
+        let out = release.arg(dir.join("dist")).output().unwrap();
+        let said = String::from_utf8(out.stderr).unwrap();
+        (out.status.code(), said, log(dir))
+    };
+    let other = "release: no release for another architecture: cannot build for aarch64: this \
+        machine lacks aarch64-linux-gnu-gcc libc.a libelf.a libz.a Rust's aarch64-unknown-linux-gnu";
+    let (status, said, calls) = run(&[], "");
+    assert_eq!((status, calls.as_str()), (Some(1), ""), "{said}");
+    assert!(said.starts_with(other), "{said}");
+    assert!(said.contains("unless ALLOW_PARTIAL=1 is set"), "{said}");
+    // Each missing program is named, with its package.
+    let (status, said, calls) = run(&tools, "");
+    assert_eq!((status, calls.as_str()), (Some(1), ""), "{said}");
+    for words in ["dpkg-deb", "(rpm)", "(apt-utils)", "(createrepo-c)", other] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    // With leave it goes on, to a build that fails here.
+    let (status, said, calls) = run(&tools, "1");
+    assert!(
+        status != Some(1) && said.starts_with("release: no "),
         "{status:?} {said}"
     );
-    assert!(
-        log(dir.path()).starts_with("rustc --locked --release"),
-        "{}",
-        log(dir.path())
-    );
+    assert!(calls.starts_with("rustc --locked --release"), "{calls}");
 }
 
 /// Each package of the list has the checksum of the lock file, and a licence that is concluded.

@@ -3,6 +3,9 @@
 #![cfg(feature = "symbols")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "common/bound.rs"]
+mod bound;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -60,6 +63,7 @@ fn search(paths: &[&Path]) -> (ExitStatus, Vec<Value>) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
+    let _bound = bound::bound(&server);
     let mut stdin = server.stdin.take().unwrap();
     stdin.write_all(request.to_string().as_bytes()).unwrap();
     drop(stdin);

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         .obj(out.join("tracer.bpf.o"))
         // Rust's minimal profile has no rustfmt, and rustup's stand-in for it fails. Without
         // a program of that name the code stays as it is generated.
-        .rustfmt("/nonexistent")
+        .rustfmt(out.join("absent/rustfmt"))
         // Every kernel with ring buffers has v3 (32-bit registers).
         .clang_args(["-Wall", "-Werror", "-mcpu=v3", "-Isrc/bpf", &sources])
         .build_and_generate(out.join("tracer.skel.rs"))?;

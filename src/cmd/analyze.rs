@@ -55,11 +55,11 @@ pub struct Args {
     /// Reports to print, separated by commas [default: top]
     #[arg(long, value_parser = reports(), value_delimiter = ',')]
     report: Vec<Asked>,
-    /// Number of rows [default: 10, fewer where the first screen has more than 30 lines; tree:
+    /// Number of rows, or all [default: 10, fewer where the first screen has more than 30 lines; tree:
     /// 40 lines; execs, CSV and JSON: all]. In
     /// CSV and JSON, reports that add up (tree, critical-path, parallelism, cpus)
     /// always have all rows
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = args::rows)]
     top: Option<usize>,
     /// Sort by this figure [default: on-cpu; execs: start]
     #[arg(long, value_parser = sorts())]
@@ -88,7 +88,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
     /// Number of threads; it does not change the result
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = args::number::<usize>)]
     threads: Option<usize>,
     #[command(flatten)]
     with: With,
@@ -209,7 +209,14 @@ fn options(
 
 /// Writes the reports of the processes that were asked for.
 fn write(args: &Args, kinds: &[ReportKind], analysis: &Analysis, name: &str) -> ExitCode {
-    let chosen = Filters::chosen(&args.filters.filter(), analysis);
+    let filter = args.filters.filter();
+    let for_people = matches!(args.format, FormatArg::Text | FormatArg::Markdown);
+    let chosen = if for_people && kinds.contains(&ReportKind::Top) {
+        // That report has a line itself if there are none.
+        filter.apply(analysis)
+    } else {
+        Filters::chosen(&filter, analysis)
+    };
     let ask = args.ask();
     let view = View {
         analysis,

@@ -74,10 +74,10 @@ pub struct Args {
     #[arg(long, requires = "fail_over")]
     strict: bool,
     /// Leave out processes with a smaller difference
-    #[arg(long, value_name = "T", value_parser = args::duration, default_value = "10ms")]
+    #[arg(long, value_name = "T", value_parser = args::duration_with_unit, default_value = "10ms")]
     min: Duration,
-    /// Number of rows of each table [default: 10; of a page 1000]
-    #[arg(long, value_name = "N")]
+    /// Number of rows of each table, or all [default: 10; of a page 1000]
+    #[arg(long, value_name = "N", value_parser = args::rows)]
     top: Option<usize>,
     /// The file to write; - is standard output
     #[arg(short, long, value_name = "OUT", default_value = "-")]

@@ -8,7 +8,7 @@ use libtest_mimic::{Failed, Trial};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::common::{lacks, trial, why_not, TR};
+use crate::common::{lacks, trial, why_not, ABSENT, TR};
 use crate::forge::Forge;
 use crate::runner::{root, said, slept_once};
 
@@ -167,7 +167,7 @@ fn gate() -> Result<(), Failed> {
 }
 
 fn untraced() -> Result<(), Failed> {
-    let job = Job::new().set("TR_PATH", "/nonexistent");
+    let job = Job::new().set("TR_PATH", ABSENT);
     let releases = format!("{}/releases", job.forge.url);
     let job = job.set("TR_RELEASES", &releases).set("TR_VERSION", "9.9.9");
     let (status, text) = job.run("sh", "tr_record sh -c 'exit 4'");

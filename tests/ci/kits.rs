@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use libtest_mimic::{Failed, Trial};
 use tempfile::TempDir;
 
-use crate::common::{lacks, trial, why_not, TR};
+use crate::common::{lacks, trial, why_not, ABSENT, TR};
 use crate::runner::{root, said};
 
 pub fn trials() -> Vec<Trial> {
@@ -246,7 +246,7 @@ fn hook_without_tr() -> Result<(), Failed> {
     let hook = hook();
     let place = dir.path().join("recordings").display().to_string();
     let script = "set -u; echo \"$*\"; [ -z \"$(declare -F)\" ]; exit 5";
-    for program in ["/nonexistent", "/bin/false"] {
+    for program in [ABSENT, "/bin/false"] {
         let variables = [
             ("BASH_ENV", hook.as_str()),
             ("TR_PROGRAM", program),

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 pub use crate::common::said;
-use crate::common::{analyze, ensure, lacks, list, Failure, TR};
+use crate::common::{analyze, ensure, lacks, list, no_mount_namespace, Failure, TR};
 use crate::forge::Forge;
 
 /// The payload is `{"scp":"Actions.Results:run-id:job-id"}`.
@@ -211,10 +211,7 @@ pub fn no_other_user() -> Option<String> {
     if !nix::unistd::Uid::effective().is_root() {
         return Some("only root can become nobody".into());
     }
-    let unshare = Command::new("unshare").args(["-m", "true"]).output();
-    let namespace = unshare.is_ok_and(|out| out.status.success());
-    let reason = || Some("there is no mount namespace of its own".into());
-    lacks("setpriv").or_else(|| if namespace { None } else { reason() })
+    lacks("setpriv").or_else(no_mount_namespace)
 }
 
 /// The reason to skip a test of the action.

@@ -2,22 +2,27 @@
 //! parser of strace's log, the oracle for execs and exit statuses.
 #![allow(dead_code)] // each test uses its part
 
+pub mod bound;
 pub mod schema;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
+use std::sync::mpsc::{channel, RecvTimeoutError};
 
 use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
+
+use bound::{limit, standing};
 
 /// The program. `TR_PROGRAM` names another one when the tests are compiled: that of a release.
 pub const TR: &str = match option_env!("TR_PROGRAM") {
     Some(program) => program,
     None => env!("CARGO_BIN_EXE_tr"),
 };
+
+/// A path below the target directory at which there is nothing.
+pub const ABSENT: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/absent");
 
 /// A failed expectation.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -51,6 +56,28 @@ pub fn lacks_module(name: &str) -> Option<String> {
     let found = Command::new("python3").args(["-c", &import]).output();
     let found = found.is_ok_and(|found| found.status.success());
     (!found).then(|| format!("python3 has no {name}"))
+}
+
+/// The reason to skip a test that has a mount namespace of its own. In a chroot the root directory is no mount point,
+/// so its propagation cannot be changed.
+pub fn no_mount_namespace() -> Option<String> {
+    no_namespace("--mount")
+}
+
+/// The reason to skip a test that has a user namespace of its own. The kernel refuses one in a chroot.
+pub fn no_user_namespace() -> Option<String> {
+    no_namespace("--map-root-user")
+}
+
+fn no_namespace(option: &str) -> Option<String> {
+    let out = match Command::new("unshare").args([option, "true"]).output() {
+        Ok(out) => out,
+        Err(_) => return lacks("unshare"),
+    };
+    // The name of a test is one line.
+    let why = String::from_utf8_lossy(&out.stderr);
+    let why = why.lines().next().unwrap_or("it fails");
+    (!out.status.success()).then(|| format!("unshare {option}: {why}"))
 }
 
 /// What a program has printed.
@@ -113,11 +140,6 @@ pub fn kill() -> Command {
     shell
 }
 
-/// More than any test needs on a busy machine, and than all its rounds.
-fn limit() -> Duration {
-    Duration::from_secs(if long() { 1200 } else { 300 })
-}
-
 /// A test with a time limit. With a reason to skip it, it is ignored, and its name has the
 /// reason. After the limit its thread remains until the process ends.
 pub fn trial(
@@ -132,7 +154,7 @@ pub fn trial(
     let own = name.clone();
     let limited = move || {
         let begun = std::time::Instant::now();
-        let (sender, ended) = std::sync::mpsc::channel();
+        let (sender, ended) = channel();
         let thread = std::thread::Builder::new().name(own.clone());
         let running = thread.spawn(move || {
             let result = test();
@@ -144,7 +166,14 @@ pub fn trial(
             println!("{:.1}\t{own}", begun.elapsed().as_secs_f64());
         }
         match result {
-            Err(RecvTimeoutError::Timeout) => Err(format!("no end in {:?}", limit()).into()),
+            Err(RecvTimeoutError::Timeout) => {
+                let lines = standing();
+                Err(format!(
+                    "no end in {:?}; this executable's processes:{lines}",
+                    limit()
+                )
+                .into())
+            }
             _ => running
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),

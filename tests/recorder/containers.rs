@@ -1,7 +1,7 @@
 //! Recordings inside of containers, by ptrace: bubblewrap, and runc with the capabilities of
 //! Docker's default and a filter that refuses what Docker's default refuses.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use libtest_mimic::Failed;
@@ -36,7 +36,7 @@ fn shared(name: &str) -> Result<PathBuf, Failed> {
 }
 
 /// COMMAND's status, one line of the method, and both processes with their statuses.
-fn is_recorded(out: &Output, dir: &std::path::Path) -> Result<(), Failed> {
+fn is_recorded(out: &Output, dir: &Path) -> Result<(), Failed> {
     let said = text(&out.stderr);
     ensure(out.status.code() == Some(3), || format!("{out:?}"))?;
     ensure(said.contains("tr: recorded by ptrace: "), || said.clone())?;
@@ -53,24 +53,30 @@ fn is_recorded(out: &Output, dir: &std::path::Path) -> Result<(), Failed> {
     })
 }
 
+/// A sandbox of bubblewrap, in which this directory is `/tmp`.
+fn in_bubblewrap(dir: &Path, command: &[&str]) -> std::io::Result<Output> {
+    let options = "--unshare-all --cap-drop ALL --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp";
+    let mut bwrap = Command::new("bwrap");
+    bwrap.args(options.split(' ')).arg("--bind").arg(dir);
+    bwrap.arg("/tmp").args(command).output()
+}
+
+/// The reason why bubblewrap makes no sandbox here.
+pub fn no_bubblewrap() -> Option<String> {
+    let lacks = crate::common::lacks("bwrap");
+    lacks.or_else(|| {
+        let out = in_bubblewrap(Path::new("/tmp"), &["true"]).ok()?;
+        let why = text(&out.stderr);
+        let why = why.lines().next().unwrap_or("bwrap fails").to_owned();
+        (!out.status.success()).then_some(why)
+    })
+}
+
 fn bubblewrap() -> Result<(), Failed> {
     let dir = shared("bubblewrap")?;
-    let options = "--unshare-all --cap-drop ALL --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp";
-    let run = |command: &[&str]| {
-        Command::new("bwrap")
-            .args(options.split(' '))
-            .arg("--bind")
-            .arg(&dir)
-            .arg("/tmp")
-            .args(command)
-            .output()
-    };
-    if !run(&["true"])?.status.success() {
-        return Ok(()); // no user namespaces here
-    }
     let command = RECORD.map(|part| part.replace("/box/", "/tmp/"));
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
-    is_recorded(&run(&command)?, &dir)
+    is_recorded(&in_bubblewrap(&dir, &command)?, &dir)
 }
 
 /// Docker's default capabilities.

@@ -249,7 +249,10 @@ fn release(dir: &Path) -> Result<PathBuf, Failed> {
         ("bin/strip", ":".to_owned()),
         ("bin/readelf", ":".to_owned()),
         ("bin/gcc", "echo /dev/null".to_owned()),
-        ("bin/aarch64-linux-gnu-gcc", "echo /nonexistent".to_owned()),
+        (
+            "bin/aarch64-linux-gnu-gcc",
+            format!("echo {}", dir.join("absent").display()),
+        ),
         (
             "bin/cargo",
             format!("[ $1 != metadata ] || echo '{metadata}'"),

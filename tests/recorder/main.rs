@@ -120,7 +120,7 @@ fn main() {
         // Their times, or the kernel's objects that they count, are theirs alone.
         ("alone", ALONE, Some(1)),
     ];
-    // `scripts/test.sh` runs the groups apart.
+    // `scripts/test.py` runs the groups apart.
     let group = std::env::var_os("TR_TESTS");
     let mut failed = false;
     for (_, tests, test_threads) in groups
@@ -178,15 +178,15 @@ fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
         "ptrace_follows_an_exec_from_a_thread" | "ptrace_follows_threads_and_vfork" => {
             common::lacks("python3")
         }
-        "without_bpf_auto_takes_ptrace" => common::lacks("unshare"),
+        "without_bpf_auto_takes_ptrace" | "namespaces_nest_under_ptrace" => {
+            common::no_user_namespace()
+        }
         "ptrace_makes_room_for_strace" => common::lacks("strace"),
         "ptrace_makes_room_for_gdb" => common::lacks("gdb"),
-        "in_bubblewrap_auto_takes_ptrace" => common::lacks("bwrap"),
-        "in_a_container_of_runc_auto_takes_ptrace" => common::lacks("runc").or_else(|| {
-            let root = nix::unistd::geteuid().is_root();
-            (!root).then(|| "not root".to_owned())
-        }),
-        "namespaces_nest_under_ptrace" => common::lacks("unshare"),
+        "in_bubblewrap_auto_takes_ptrace" => containers::no_bubblewrap(),
+        "in_a_container_of_runc_auto_takes_ptrace" => common::lacks("runc")
+            .or_else(rights::not_root)
+            .or_else(common::no_mount_namespace),
         "programs_see_what_they_see_without_tr" | "a_program_of_32_bits_runs_under_ptrace" => {
             common::lacks("gcc")
         }
@@ -220,17 +220,23 @@ fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
         name if install::TESTS.iter().any(|(other, _)| *other == name) => install::lacking(name),
         machine::THROTTLED => machine::no_quota(),
         "a_time_namespace_changes_no_time" => options::no_time_namespace(),
-        name if sudo::TESTS.iter().any(|(other, _)| *other == name) => {
-            rights::not_root().or_else(|| common::lacks("sudo"))
+        name if sudo::TESTS
+            .iter()
+            .chain(sudo::SILENT)
+            .any(|(other, _)| *other == name) =>
+        {
+            rights::not_root()
+                .or_else(|| common::lacks("sudo"))
+                .or_else(common::no_mount_namespace)
         }
         name if chain::TESTS.iter().any(|(other, _)| *other == name) => {
-            rights::not_root().or_else(rights::no_namespaces)
+            rights::not_root().or_else(common::no_mount_namespace)
         }
         doctor::DOCTOR | rights::REFUSALS => {
             rights::not_root().or_else(|| common::lacks("setpriv"))
         }
         network::LOOKUPS => rights::not_root(),
-        writes::FULL => rights::not_root().or_else(rights::no_namespaces),
+        writes::FULL => rights::not_root().or_else(common::no_mount_namespace),
         terminal::TIOCSTI => rights::not_root().or_else(|| common::lacks("python3")),
         "a_signal_that_would_end_tr_is_passed_on" => common::lacks("python3"),
         "the_command_runs_as_another_user" | "a_planted_link_or_fifo_is_refused" => {

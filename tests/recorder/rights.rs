@@ -503,14 +503,6 @@ const NO_BTF: &[&str] = &[
     "sh",
 ];
 
-/// Why root cannot have a mount namespace, if so.
-pub fn no_namespaces() -> Option<String> {
-    let mut unshare = Command::new("unshare");
-    let made = unshare.args(["--mount", "true"]).status();
-    let made = made.is_ok_and(|status| status.success());
-    (!made).then(|| "no mount namespaces".into())
-}
-
 fn refusals() -> Result<(), Failed> {
     let copy = elsewhere("refusals")?;
     let behind = |wrapper: &[&str], options: &[&str]| {

@@ -53,7 +53,7 @@ fn strace(table: &str) -> BTreeMap<String, (u64, u64)> {
 }
 
 /// Forks, execs, errors, and 2,000 short calls.
-const SCRIPT: &str = "for i in 1 2 3 4; do /bin/true; done; /bin/cat /nonexistent; \
+const SCRIPT: &str = "for i in 1 2 3 4; do /bin/true; done; /bin/cat absent/file; \
      /bin/dd if=/dev/zero of=/dev/null bs=1 count=1000; /bin/ls /";
 
 fn as_strace() -> Result<(), Failed> {

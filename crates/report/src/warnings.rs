@@ -14,8 +14,8 @@ use crate::facts::audit::{self, Doubt};
 use crate::style::{Paint, Style};
 use crate::{escape, label, now, units, untraced};
 
-/// The most spans of missing events that have a line each.
-pub const SPANS: usize = 5;
+/// The most streams of missing events that have a line each.
+const STREAMS: usize = 5;
 
 /// The reasons that make the numbers incomplete, the gravest first.
 pub fn warnings(analysis: &Analysis) -> Vec<String> {
@@ -96,39 +96,102 @@ fn cut(analysis: &Analysis) -> Option<String> {
     })
 }
 
-/// A loss of events since this time, in a recording that began at `start`.
-pub fn loss(start: Ktime, since: Ktime, lost: &Lost) -> String {
-    let count = lost.count.map_or("some".into(), units::count);
-    let stream = match lost.stream {
-        Stream::Cpu(cpu) => format!("events of CPU {}", cpu.0),
-        _ if lost.cause == LossCause::FollowSet => "tasks that were not followed".into(),
-        _ => "forks, execs or exits".into(),
-    };
-    let [since, until] = [since, lost.until].map(|time| seconds(start, time));
-    format!("{count} {stream} are missing between {since} and {until}")
+/// The losses of one stream that have one cause.
+#[derive(Debug)]
+pub struct Loss {
+    stream: Stream,
+    pub cause: LossCause,
+    since: Ktime,
+    until: Ktime,
+    spans: u64,
+    /// The number of events that are known to be missing.
+    count: u64,
+    /// Spans whose number of events is not known.
+    uncounted: u64,
 }
 
-/// The spans with missing events.
+impl Loss {
+    /// A sentence without its end; the recording began at `start`.
+    pub fn text(&self, start: Ktime) -> String {
+        let count = match (self.count, self.uncounted) {
+            (0, _) => "some".to_owned(),
+            (count, 0) => units::count(count),
+            (count, _) => format!("more than {}", units::count(count)),
+        };
+        let one = self.count == 1 && self.uncounted == 0;
+        let stream = match self.stream {
+            Stream::Cpu(cpu) if one => format!("event of CPU {}", cpu.0),
+            Stream::Cpu(cpu) => format!("events of CPU {}", cpu.0),
+            _ if self.cause == LossCause::FollowSet && one => "task that was not followed".into(),
+            _ if self.cause == LossCause::FollowSet => "tasks that were not followed".into(),
+            _ if one => "fork, exec or exit".into(),
+            _ => "forks, execs or exits".into(),
+        };
+        let verb = if one { "is" } else { "are" };
+        let [since, until] = [self.since, self.until].map(|time| seconds(start, time));
+        let spans = match self.spans {
+            1 => String::new(),
+            spans => format!(", in {} spans", units::count(spans)),
+        };
+        format!("{count} {stream} {verb} missing between {since} and {until}{spans}")
+    }
+}
+
+/// Losses by stream and cause, in the order of their first ones.
+pub fn losses(lost: impl Iterator<Item = (Ktime, Lost)>) -> Vec<Loss> {
+    let mut losses: Vec<Loss> = Vec::new();
+    for (since, lost) in lost {
+        let known = losses
+            .iter_mut()
+            .find(|known| known.stream == lost.stream && known.cause == lost.cause);
+        let (count, uncounted) = (lost.count.unwrap_or(0), u64::from(lost.count.is_none()));
+        match known {
+            Some(known) => {
+                known.since = known.since.min(since);
+                known.until = known.until.max(lost.until);
+                known.spans += 1;
+                known.count = known.count.saturating_add(count);
+                known.uncounted += uncounted;
+            }
+            None => losses.push(Loss {
+                stream: lost.stream,
+                cause: lost.cause,
+                since,
+                until: lost.until,
+                spans: 1,
+                count,
+                uncounted,
+            }),
+        }
+    }
+    losses
+}
+
+/// The losses that have a line each, and a line about the others, `more` spans among them.
+pub fn lines(mut losses: Vec<Loss>, more: u64) -> (Vec<Loss>, Option<String>) {
+    let left_out = losses.split_off(losses.len().min(STREAMS));
+    let more = left_out.iter().map(|loss| loss.spans).sum::<u64>() + more;
+    let others = (more > 0).then(|| {
+        let spans = units::plural(more, "more span", "more spans");
+        format!("and {spans} with missing events")
+    });
+    (losses, others)
+}
+
+/// A line for each stream with missing events.
 fn missing(analysis: &Analysis) -> Vec<String> {
-    let lost = &analysis.quality.lost;
-    let mut said = Vec::new();
-    for span in lost.iter().take(SPANS) {
+    let spans = analysis.quality.lost.iter().map(|span| {
         let lost = Lost {
             stream: span.stream,
             count: span.count,
             until: span.until,
             cause: span.cause,
         };
-        said.push(loss(analysis.meta.start, span.since, &lost));
-    }
-    said.extend(more_losses(lost.len() as u64));
-    said
-}
-
-/// Of so many losses, those that have no line.
-pub fn more_losses(losses: u64) -> Option<String> {
-    let more = losses.checked_sub(SPANS as u64).filter(|more| *more > 0)?;
-    Some(format!("and {more} more spans with missing events"))
+        (span.since, lost)
+    });
+    let (losses, others) = lines(losses(spans), 0);
+    let losses = losses.iter().map(|loss| loss.text(analysis.meta.start));
+    losses.chain(others).collect()
 }
 
 /// The trace, or its analysis, has no end: the recorder was killed, or the disk was full. A file
@@ -284,4 +347,67 @@ pub fn anomalies(quality: &Quality) -> Vec<String> {
     counts
         .map(|(what, count)| format!("{} × {what}", units::count(*count)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tr_format::event::CpuId;
+
+    /// The lines about these losses: the stream, the number of events, and the first and the last ms.
+    fn said(lost: &[(Stream, Option<u64>, u64, u64)], more: u64) -> Vec<String> {
+        let spans = lost.iter().map(|(stream, count, since, until)| {
+            let lost = Lost {
+                stream: *stream,
+                count: *count,
+                until: Ktime(until * 1_000_000),
+                cause: LossCause::RingFull,
+            };
+            (Ktime(since * 1_000_000), lost)
+        });
+        let (losses, others) = lines(losses(spans), more);
+        let losses = losses.iter().map(|loss| loss.text(Ktime(0)));
+        losses.chain(others).collect()
+    }
+
+    /// A tiny ring loses an event here and there: each CPU has one line.
+    #[test]
+    fn losses_of_a_stream_have_one_line() {
+        let (first, second) = (Stream::Cpu(CpuId(0)), Stream::Cpu(CpuId(1)));
+        let many = (0..200).map(|at| (second, Some(1), at, at));
+        let lost = [vec![(first, Some(1), 5, 7)], many.collect()].concat();
+        assert_eq!(
+            said(&lost, 3),
+            [
+                "1 event of CPU 0 is missing between 0.005 s and 0.007 s",
+                "200 events of CPU 1 are missing between 0.000 s and 0.199 s, in 200 spans",
+                "and 3 more spans with missing events",
+            ]
+        );
+        let unknown = [
+            (first, None, 1, 2),
+            (second, Some(4), 1, 2),
+            (second, None, 3, 4),
+        ];
+        assert_eq!(
+            said(&unknown, 0),
+            [
+                "some events of CPU 0 are missing between 0.001 s and 0.002 s",
+                "more than 4 events of CPU 1 are missing between 0.001 s and 0.004 s, in 2 spans",
+            ]
+        );
+    }
+
+    #[test]
+    fn few_streams_have_a_line() {
+        let lost: Vec<_> = (0..9)
+            .map(|cpu| (Stream::Cpu(CpuId(cpu)), Some(2), 1, 2))
+            .collect();
+        let lines = said(&lost, 0);
+        assert_eq!(lines.len(), STREAMS + 1);
+        assert_eq!(
+            lines.last().map(String::as_str),
+            Some("and 4 more spans with missing events")
+        );
+    }
 }

@@ -227,18 +227,22 @@ fn tell_rights(args: &Args, redactor: &Redactor, report: &Report) {
 }
 
 fn tell_losses(report: &Report) {
-    for event in report.tally.lost.iter().take(warnings::SPANS) {
-        let LifeKind::Lost(lost) = &event.kind else {
-            continue;
-        };
+    let kept = &report.tally.lost;
+    let spans = kept.iter().filter_map(|event| match &event.kind {
+        LifeKind::Lost(lost) => Some((event.time, lost.clone())),
+        _ => None,
+    });
+    let more = report.tally.losses.saturating_sub(kept.len() as u64);
+    let (losses, others) = warnings::lines(warnings::losses(spans), more);
+    for loss in losses {
         eprintln!(
             "tr: {} ({}); times there are shown as unknown",
-            warnings::loss(report.start, event.time, lost),
-            cause(lost.cause),
+            loss.text(report.start),
+            cause(loss.cause),
         );
     }
-    if let Some(more) = warnings::more_losses(report.tally.losses) {
-        eprintln!("tr: {more}");
+    if let Some(others) = others {
+        eprintln!("tr: {others}");
     }
 }
 
