@@ -85,7 +85,9 @@ impl Masses {
                 cpu: None,
                 kind,
             };
-            writer.life(Stream::Lifecycle, event).unwrap();
+            writer
+                .life(Stream::Lifecycle, Masked::trusted(event))
+                .unwrap();
         };
         let mark = |point, at: u64| {
             LifeKind::Mark(Mark {
