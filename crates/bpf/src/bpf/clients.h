@@ -117,9 +117,9 @@ __noinline __u64 clients_some(__u64 place, __u32 count, __u64 known, __u64 ports
 /* The clients of a process that have connections to it. */
 __noinline __u64 clients_in(__u64 daemon)
 {
-	__u64 table = (__u64)BPF_CORE_READ((struct task_struct *)daemon, files, fdt);
-	__u64 place = (__u64)PEEK(fdtable, table, fd), ports = 0, known = 0;
-	__u32 count = PEEK(fdtable, table, max_fds);
+	struct fdtable *table = BPF_CORE_READ((struct task_struct *)daemon, files, fdt);
+	__u64 place = (__u64)BPF_CORE_READ(table, fd), ports = 0, known = 0;
+	__u32 count = BPF_CORE_READ(table, max_fds);
 
 	if (!bpf_core_field_exists(struct sock, sk_peer_pid) || count > DESCRIPTORS)
 		return CLIENTS_SEVERAL;
