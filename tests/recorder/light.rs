@@ -138,9 +138,9 @@ fn short_lives() -> Result<(), Failed> {
     let dir = scratch("short-lives");
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;
-    let options = ["--light", "-q", "--rotate", "1500ms"];
+    let options = ["--light", "-q", "--rotate", "2s"];
     // Some of them end at any time.
-    let script = "for i in $(seq 30); do (for j in $(seq 60); do sleep 0.1; done) & done; wait";
+    let script = "for i in $(seq 30); do (for j in $(seq 80); do sleep 0.1; done) & done; wait";
     let out = record(&dir.join("host.bin"), &options, &["sh", "-c", script])?;
     ensure(out.status.success(), || text(&out.stderr))?;
     let files = files(&dir)?;

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use common::{ensure, settings};
 use libtest_mimic::Failed;
-use tr_bpf::{wire, CpuAccount, Record, Sampling, Settings, Tracer};
+use tr_bpf::{wire, Containers, CpuAccount, Record, Sampling, Settings, Tracer};
 use zerocopy::FromBytes;
 
 fn main() {
@@ -31,6 +31,7 @@ fn main() {
         ),
         ("a_cpu_that_is_left_out_has_no_events", left_out),
         ("the_verifier_is_quick", quick),
+        ("every_kind_of_recording_loads", kinds),
     ]);
 }
 
@@ -405,4 +406,38 @@ fn quick() -> Result<(), Failed> {
     let verified = tracer.verified();
     let sum: u32 = verified.iter().map(|it| it.1).sum();
     ensure(sum <= 35_000, || format!("{verified:?}"))
+}
+
+/// The verifier leaves out what a recording does not ask for, and looks at all else.
+fn kinds() -> Result<(), Failed> {
+    let followed = || Settings {
+        all: false,
+        ..settings(4096)
+    };
+    for settings in [
+        Settings {
+            containers: Containers::Mine,
+            ..followed()
+        },
+        Settings {
+            containers: Containers::All,
+            target_cgroup: Some(1),
+            ..followed()
+        },
+        Settings {
+            light: true,
+            ..followed()
+        },
+        Settings {
+            light: true,
+            ..settings(4096)
+        },
+    ] {
+        let mut tracer = Tracer::start(&settings)?;
+        let verified: u32 = tracer.verified().iter().map(|it| it.1).sum();
+        println!("{verified} instructions");
+        ensure(verified <= 60_000, || format!("{settings:?}: {verified}"))?;
+        tracer.snapshot()?;
+    }
+    Ok(())
 }

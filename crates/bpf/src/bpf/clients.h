@@ -7,9 +7,11 @@
  * has accepted names the process that connected. docs/containers.md has the rule.
  */
 
-/* The most descriptors of a daemon that are looked at, and those that are at once. */
+/* The most descriptors of a daemon that are looked at, and those that the functions below look at: the
+ * verifier follows a loop in each of them, and not one in the other. */
 #define DESCRIPTORS 4096
-#define DESCRIPTORS_ONCE 32
+#define DESCRIPTORS_MANY 128
+#define DESCRIPTORS_ONCE 8
 
 /* The socket of a descriptor, whose place in the table is at `place`; 0: it has none. */
 static __always_inline struct sock *socket_at(__u64 place)
@@ -46,6 +48,13 @@ __noinline __u64 listening_some(__u64 place, __u32 count, __u64 ports)
 			return ~0ULL;
 		ports = ports << 16 | local_port(sk);
 	}
+	return ports;
+}
+
+__noinline __u64 listening_many(__u64 place, __u32 count, __u64 ports)
+{
+	for (__u32 at = 0; at < DESCRIPTORS_MANY && at < count; at += DESCRIPTORS_ONCE)
+		ports = listening_some(place + at * sizeof(void *), count - at, ports);
 	return ports;
 }
 
@@ -114,19 +123,26 @@ __noinline __u64 clients_some(__u64 place, __u32 count, __u64 known, __u64 ports
 	return known;
 }
 
+__noinline __u64 clients_many(__u64 place, __u32 count, __u64 known, __u64 ports)
+{
+	for (__u32 at = 0; at < DESCRIPTORS_MANY && at < count; at += DESCRIPTORS_ONCE)
+		known = clients_some(place + at * sizeof(void *), count - at, known, ports);
+	return known;
+}
+
 /* The clients of a process that have connections to it. */
 __noinline __u64 clients_in(__u64 daemon)
 {
-	__u64 table = (__u64)BPF_CORE_READ((struct task_struct *)daemon, files, fdt);
-	__u64 place = (__u64)PEEK(fdtable, table, fd), ports = 0, known = 0;
-	__u32 count = PEEK(fdtable, table, max_fds);
+	struct fdtable *table = BPF_CORE_READ((struct task_struct *)daemon, files, fdt);
+	__u64 place = (__u64)BPF_CORE_READ(table, fd), ports = 0, known = 0;
+	__u32 count = BPF_CORE_READ(table, max_fds);
 
 	if (!bpf_core_field_exists(struct sock, sk_peer_pid) || count > DESCRIPTORS)
 		return CLIENTS_SEVERAL;
-	for (__u32 at = 0; at < DESCRIPTORS && at < count; at += DESCRIPTORS_ONCE)
-		ports = listening_some(place + at * sizeof(void *), count - at, ports);
-	for (__u32 at = 0; at < DESCRIPTORS && at < count; at += DESCRIPTORS_ONCE)
-		known = clients_some(place + at * sizeof(void *), count - at, known, ports);
+	for (__u32 at = 0; at < DESCRIPTORS && at < count; at += DESCRIPTORS_MANY)
+		ports = listening_many(place + at * sizeof(void *), count - at, ports);
+	for (__u32 at = 0; at < DESCRIPTORS && at < count; at += DESCRIPTORS_MANY)
+		known = clients_many(place + at * sizeof(void *), count - at, known, ports);
 	return known;
 }
 
