@@ -1,6 +1,5 @@
 //! A task's facts, from `/proc`.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
