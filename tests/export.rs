@@ -649,7 +649,7 @@ fn continued() -> Result<(), Failure> {
     let file = directory.path().join("trace.bin");
     let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
     let out = Command::new(TR)
-        .args(["record", "--method", "poll", "-o"])
+        .args(["record", "--method", "ptrace", "-o"])
         .arg(&file)
         .args(["--", "sh", "-c", "printf %s \"$TRACEPARENT\"; exit 1"])
         .env("TRACEPARENT", format!("00-{trace}-{span}-01"))

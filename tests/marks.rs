@@ -66,7 +66,8 @@ fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
 fn recording(directory: &Path, command: &[&str]) -> Command {
     let mut tr = Command::new(TR);
     tr.args(["record", "-o", "trace.bin", "--"]).args(command);
-    tr.current_dir(directory).env("TMPDIR", directory.join("tmp"));
+    tr.current_dir(directory)
+        .env("TMPDIR", directory.join("tmp"));
     tr
 }
 

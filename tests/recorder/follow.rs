@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::options::{under_way, watch, Cgroup};
 use crate::support::{
-    analyze, compiled, dump, ensure, eventually, info, int, kill, list, record, report, scratch,
-    text, tr, Test,
+    analyze, compiled, dump, ensure, eventually, info, int, kill, list, record, recording, report,
+    scratch, text, tr, Test,
 };
 
 pub const BORN: &str = "a_process_that_is_born_in_the_cgroup_is_recorded";
@@ -17,6 +17,9 @@ pub const V1: &str = "a_move_in_a_hierarchy_of_v1_is_none_in_that_of_v2";
 pub const WORKERS: &str = "the_workers_of_io_uring_are_threads_of_their_process";
 pub const REUSED: &str = "a_task_with_the_id_of_one_that_has_not_left_its_cpu_stays_recorded";
 pub const MANY: &str = "threads_of_a_joining_process_that_cannot_be_followed_are_counted";
+
+/// This test needs root.
+pub const NAMESPACE: &str = "a_pid_namespace_with_few_ids_is_recorded";
 
 pub const SKIPPED: &str = "samples_that_the_kernel_leaves_out_are_told";
 
@@ -27,7 +30,25 @@ pub const TESTS: &[Test] = &[
     (REUSED, reused),
     (MANY, many),
     (SKIPPED, skipped),
+    (NAMESPACE, few_ids),
 ];
+
+/// Since Linux 6.14 each pid namespace has a `kernel.pid_max` of its own, which is no limit of the host's ids.
+fn few_ids() -> Result<(), Failed> {
+    let trace = scratch("few-ids.bin");
+    let tr = recording(&trace, &["--method", "bpf"], &["sh", "-c", "true; exit 6"]);
+    let mut unshare = Command::new("unshare");
+    // Before 6.14 the number would be the host's: it is put back.
+    let script = "read -r before </proc/sys/kernel/pid_max; echo 400 >/proc/sys/kernel/pid_max; \"$@\"; status=$?; \
+                  echo $before >/proc/sys/kernel/pid_max; exit $status";
+    let options = ["--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"];
+    unshare.args(options).arg(tr.get_program());
+    let out = unshare.args(tr.get_args()).output()?;
+    ensure(out.status.code() == Some(6), || format!("{out:?}"))?;
+    let analysis = analyze(&trace)?;
+    let processes = list(&analysis, "processes");
+    ensure(processes.len() == 2, || format!("{processes:?}"))
+}
 
 /// The program of the tests.
 fn program() -> Result<String, Failed> {
