@@ -256,6 +256,51 @@ fn a_command_that_is_not_found_may_be_a_shells() {
     assert!(!told.contains("did you mean"), "{told}");
 }
 
+/// `ulimit -s` gives the main thread a small stack. Nothing is known of the stack of a thread that `tr` starts.
+#[test]
+fn a_small_stack_is_enough() {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::copy(demo, dir.path().join("trace.bin")).unwrap();
+    let mut lines = vec![
+        ("info", 0),
+        ("analyze", 0),
+        ("report -o page.html", 0),
+        ("summary", 0),
+        ("verify", 0),
+        ("dump", 0),
+        ("export --format perfetto -o p.pf", 0),
+        ("predict --cpus 4", 0),
+        ("--help", 0),
+        ("analyze --no-such-option", 2),
+    ];
+    if cfg!(feature = "record") {
+        lines.push((
+            "record --best-effort -o new.bin -- sh -c 'ulimit -s; exit 5'",
+            5,
+        ));
+        lines.push(("info new.bin", 0));
+    }
+    for kib in [150, 512] {
+        for (line, status) in &lines {
+            let script = format!("ulimit -s {kib} && exec '{TR}' {line}");
+            let mut shell = Command::new("sh");
+            let out = shell.args(["-c", &script]).current_dir(dir.path()).output();
+            let out = out.unwrap();
+            assert_eq!(
+                out.status.code(),
+                Some(*status),
+                "{kib} {line}: {}",
+                said(&out)
+            );
+            if *status == 5 {
+                // COMMAND has the limit.
+                assert_eq!(out.stdout, format!("{kib}\n").as_bytes());
+            }
+        }
+    }
+}
+
 /// With `--best-effort` this needs no right to trace.
 #[cfg(feature = "record")]
 #[test]

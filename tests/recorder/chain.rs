@@ -1,4 +1,4 @@
-//! The chain of methods: where one is refused, the next one records, in the right words. If the
+//! The chain of methods: where BPF is refused, the command runs untraced, and the reason is in the right words. If the
 //! recorder is killed, COMMAND goes on to its own exit status.
 
 use std::process::Command;
@@ -11,7 +11,7 @@ use crate::support::{analyze, ensure, eventually, info, list, recording, scratch
 
 /// These tests need root.
 pub const TESTS: &[Test] = &[
-    ("each_refusal_leads_to_the_next_method", refusals),
+    ("after_each_refusal_the_command_runs", refusals),
     ("a_refused_ptrace_is_explained", no_ptrace),
     ("without_a_listener_ptrace_records", no_listener),
 ];
@@ -19,28 +19,28 @@ pub const TESTS: &[Test] = &[
 /// This test needs the right to trace.
 pub const KILLED: &[Test] = &[("a_killed_recorder_leaves_its_command_alone", killed)];
 
-/// A change of the machine for one program, in a mount namespace; the method that `auto` takes
-/// then (`None`: none works), and its words.
-const CHAIN: &[(&str, Option<&str>, &str)] = &[
+/// A change of the machine for one program, in a mount namespace; whether ptrace works then, and the
+/// words of `auto`.
+const CHAIN: &[(&str, bool, &str)] = &[
     (
         "mount -t tmpfs none /sys/kernel/btf",
-        Some("ptrace"),
-        "to see whether the kernel was built with CONFIG_DEBUG_INFO_BTF=y, which makes BTF: grep BTF",
+        true,
+        "see whether the kernel was built with CONFIG_DEBUG_INFO_BTF=y, which makes BTF: grep BTF",
     ),
     (
         "mount -t tmpfs none /sys/kernel/btf && echo 5.4.0-1 >$DIR/release && \
          mount --bind $DIR/release /proc/sys/kernel/osrelease",
-        Some("ptrace"),
-        "to see the kernel's version (BPF is used from Linux 5.8 on): uname -r",
+        true,
+        "see the kernel's version (BPF is used from Linux 5.8 on): uname -r",
     ),
     (
         "umount -l /sys",
-        Some("ptrace"),
-        "to mount /sys, where the kernel's BTF is: mount -t sysfs sysfs /sys",
+        true,
+        "mount /sys, where the kernel's BTF is: mount -t sysfs sysfs /sys",
     ),
     (
         "umount -l /proc",
-        None,
+        false,
         "tr: cannot trace: /proc is not mounted",
     ),
 ];
@@ -49,7 +49,7 @@ fn refusals() -> Result<(), Failed> {
     let dir = scratch("chain");
     std::fs::create_dir_all(&dir)?;
     let trace = dir.join("x.bin");
-    for (change, method, words) in CHAIN {
+    for (change, ptrace, words) in CHAIN {
         let script = format!("{change} && exec \"$@\"");
         let run = |options: &[&str]| {
             let tr = recording(&trace, options, &["sh", "-c", "exit 6"]);
@@ -61,27 +61,17 @@ fn refusals() -> Result<(), Failed> {
         let out = run(&[])?;
         let said = text(&out.stderr);
         let all = || format!("{change}: {out:?}");
-        let status = if method.is_some() { 6 } else { 125 };
-        ensure(
-            out.status.code() == Some(status) && said.contains(words),
-            all,
-        )?;
-        if let Some(method) = method {
-            let found = info(&trace)?;
-            ensure(
-                found["method"] == *method && said.contains(&format!("by {method}: ")),
-                all,
-            )?;
-            continue;
-        }
-        for method in ["ptrace", "poll"] {
-            let out = run(&["--method", method])?;
-            let words = "cannot record without BPF: /proc/PID/schedstat cannot be read";
-            ensure(
-                out.status.code() == Some(125) && text(&out.stderr).contains(words),
-                || format!("{change}: {out:?}"),
-            )?;
-        }
+        ensure(out.status.code() == Some(6) && said.contains(words), all)?;
+        let untraced = info(&trace)?["not_traced"].is_string();
+        ensure(untraced && said.contains("the command runs untraced"), all)?;
+        let out = run(&["--method", "ptrace"])?;
+        let words = "cannot record by ptrace: /proc/PID/schedstat cannot be read";
+        let good = if *ptrace {
+            out.status.code() == Some(6) && info(&trace)?["method"] == "ptrace"
+        } else {
+            out.status.code() == Some(125) && text(&out.stderr).contains(words)
+        };
+        ensure(good, || format!("{change}: {out:?}"))?;
     }
     Ok(())
 }
@@ -92,7 +82,7 @@ fn no_ptrace() -> Result<(), Failed> {
     let copy = elsewhere("chain")?;
     // Without this file Yama is not there.
     for (scope, words) in [
-        ("", "to take samples: "),
+        ("", "to run the command without tracing: "),
         (
             "2",
             "kernel.yama.ptrace_scope is 2; to allow it: sudo sysctl kernel.yama.ptrace_scope=1",
@@ -119,13 +109,13 @@ fn no_ptrace() -> Result<(), Failed> {
             out.status.code() == Some(125)
                 && said.starts_with("tr: cannot trace with ptrace: ")
                 && said.contains(words)
-                && said.contains("record --method poll -o ")
+                && said.contains("record --best-effort -o ")
                 && said.contains(" -- sh -c 'exit 6'"),
             || format!("{scope}: {out:?}"),
         )?;
         let out = run(&[])?;
         ensure(
-            out.status.code() == Some(6) && info(&trace)?["method"] == "poll",
+            out.status.code() == Some(6) && info(&trace)?["not_traced"].is_string(),
             || format!("{scope}: {out:?}"),
         )?;
     }
@@ -156,7 +146,7 @@ fn no_listener() -> Result<(), Failed> {
 
 /// kill -9 of the recorder, by each method but sudo.
 fn killed() -> Result<(), Failed> {
-    for method in ["bpf", "ptrace", "poll"] {
+    for method in ["bpf", "ptrace"] {
         let trace = scratch(&format!("chain-{method}.bin"));
         let (begun, done) = (trace.with_extension("begun"), trace.with_extension("done"));
         for file in [&trace, &begun, &done] {

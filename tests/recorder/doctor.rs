@@ -36,7 +36,7 @@ fn finds(
     ensure(found["schema"] == "tr.doctor/1", all)?;
     ensure(found["method"] == serde_json::json!(method), all)?;
     let words = found["missing"].to_string();
-    let by_programs = method.is_none() || method == Some("bpf");
+    let by_programs = method == Some("bpf");
     ensure(
         words.contains("(--all, --pid, --cgroup)") != by_programs,
         all,
@@ -52,9 +52,8 @@ fn finds(
     let words = run(&["doctor"])?;
     let head = match method {
         Some("bpf") => "tr record uses BPF here",
-        Some("ptrace") => "tr record uses ptrace here",
-        Some(_) => "tr record takes samples of /proc here",
-        None => "tr record cannot record here",
+        Some(_) => "tr record uses ptrace here",
+        None => "tr record runs COMMAND untraced here",
     };
     let said = text(&words.stdout);
     ensure(said.starts_with(head), || said.clone())?;
@@ -62,9 +61,7 @@ fn finds(
     ensure(said.contains(command), || said.clone())?;
     // It is what tr record does.
     let out = run(&["record", "-q", "-o", "/dev/null", "--", "true"])?;
-    ensure(out.status.success() == method.is_some(), || {
-        format!("{out:?}")
-    })?;
+    ensure(out.status.success(), || format!("{out:?}"))?;
     Ok(found)
 }
 
@@ -80,7 +77,7 @@ fn everywhere(program: &str) -> Result<(), Failed> {
     let root = finds(program, &[], &[], Some("bpf"))?;
     ensure(root["bpf"]["allowed"] == true, || format!("{root:#}"))?;
     ensure(root["btf"] == true, || format!("{root:#}"))?;
-    let nobody = finds(program, NOBODY, &[], Some("ptrace"))?;
+    let nobody = finds(program, NOBODY, &[], None)?;
     let command = nobody["improve"]["command"].as_str().unwrap_or_default();
     ensure(command.starts_with("sudo setcap cap_bpf"), || {
         format!("{nobody:#}")
@@ -93,14 +90,16 @@ fn everywhere(program: &str) -> Result<(), Failed> {
         .arg("true")
         .status()?;
     if unshare.success() {
-        let inside = finds(program, USER_NAMESPACE, &[], Some("ptrace"))?;
+        let inside = finds(program, USER_NAMESPACE, &[], None)?;
         let why = inside["bpf"]["refusal"].as_str().unwrap_or_default();
         ensure(why.contains("user namespace"), || format!("{inside:#}"))?;
     }
-    finds(program, &[], &[libc::SYS_bpf], Some("ptrace"))?;
+    let refused = finds(program, &[], &[libc::SYS_bpf], None)?;
+    let notes = refused["notes"].to_string();
+    ensure(notes.contains("--method ptrace"), || format!("{refused:#}"))?;
     let both = [libc::SYS_ptrace, libc::SYS_bpf];
-    let samples = finds(program, &[], &both, Some("poll"))?;
-    ensure(samples["ptrace"]["allowed"] == false, || {
-        format!("{samples:#}")
+    let nothing = finds(program, &[], &both, None)?;
+    ensure(nothing["ptrace"]["allowed"] == false, || {
+        format!("{nothing:#}")
     })
 }

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use crate::options::{under_way, watch, Cgroup};
 use crate::support::{
-    analyze, compiled, dump, ensure, eventually, info, int, kill, list, record, report, scratch,
-    text, tr, Test,
+    analyze, compiled, dump, ensure, eventually, info, int, kill, list, record, recording, report,
+    scratch, text, tr, Test,
 };
 
 pub const BORN: &str = "a_process_that_is_born_in_the_cgroup_is_recorded";
@@ -20,6 +20,8 @@ pub const MANY: &str = "threads_of_a_joining_process_that_cannot_be_followed_are
 
 pub const DEEP: &str = "a_process_that_joins_forty_levels_below_is_recorded";
 pub const ZOMBIES: &str = "a_zombie_that_was_there_is_no_process";
+/// This test needs root.
+pub const NAMESPACE: &str = "a_pid_namespace_with_few_ids_is_recorded";
 
 pub const SKIPPED: &str = "samples_that_the_kernel_leaves_out_are_told";
 
@@ -32,7 +34,25 @@ pub const TESTS: &[Test] = &[
     (SKIPPED, skipped),
     (DEEP, deep),
     (ZOMBIES, zombies),
+    (NAMESPACE, few_ids),
 ];
+
+/// Since Linux 6.14 each pid namespace has a `kernel.pid_max` of its own, which is no limit of the host's ids.
+fn few_ids() -> Result<(), Failed> {
+    let trace = scratch("few-ids.bin");
+    let tr = recording(&trace, &["--method", "bpf"], &["sh", "-c", "true; exit 6"]);
+    let mut unshare = Command::new("unshare");
+    // Before 6.14 the number would be the host's: it is put back.
+    let script = "read -r before </proc/sys/kernel/pid_max; echo 400 >/proc/sys/kernel/pid_max; \"$@\"; status=$?; \
+                  echo $before >/proc/sys/kernel/pid_max; exit $status";
+    let options = ["--pid", "--fork", "--mount-proc", "sh", "-c", script, "sh"];
+    unshare.args(options).arg(tr.get_program());
+    let out = unshare.args(tr.get_args()).output()?;
+    ensure(out.status.code() == Some(6), || format!("{out:?}"))?;
+    let analysis = analyze(&trace)?;
+    let processes = list(&analysis, "processes");
+    ensure(processes.len() == 2, || format!("{processes:?}"))
+}
 
 /// The program of the tests.
 fn program() -> Result<String, Failed> {

@@ -249,11 +249,7 @@ fn panics() -> Result<(), Failed> {
     let script = "trap 'exit 37' TERM; for n in 1 2 3 4 5; do kill -URG $$; sleep 0.2; done; \
                   echo $PPID; kill -TERM $PPID; while :; do sleep 0.1; done";
     let main = TR.rsplit('/').next().unwrap_or(TR);
-    for (method, thread) in [
-        ("bpf", main),
-        ("poll", "tr-samples"),
-        ("ptrace", "tr-ptrace"),
-    ] {
+    for (method, thread) in [("bpf", main), ("ptrace", "tr-ptrace")] {
         let (trace, said) = (scratch("panics.bin"), scratch("panics.stderr"));
         let mut tr = recording(&trace, &["--method", method], &["sh", "-c", script]);
         tr.stdout(Stdio::piped())

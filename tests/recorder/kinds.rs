@@ -34,14 +34,14 @@ const MODES: &[&str] = &[
     "clones",
 ];
 
-/// With and without `tr`.
-fn same(method: &str, command: &[&str]) -> Result<(), Failed> {
+/// With and without `tr`, by ptrace.
+fn same(command: &[&str]) -> Result<(), Failed> {
     let [program, args @ ..] = command else {
         return Err("no command".into());
     };
     let bare = Command::new(program).args(args).output()?;
     let trace = scratch("kinds.bin");
-    let out = recording(&trace, &["--method", method, "-q"], command).output()?;
+    let out = recording(&trace, &["--method", "ptrace", "-q"], command).output()?;
     let shown = |out: &std::process::Output| {
         let code = out.status.code();
         let signal = std::os::unix::process::ExitStatusExt::signal(&out.status);
@@ -50,7 +50,7 @@ fn same(method: &str, command: &[&str]) -> Result<(), Failed> {
     };
     let (want, is) = (shown(&bare), shown(&out));
     ensure(want == is, || {
-        format!("{method}: {command:?}: {is:?}, without tr {want:?}")
+        format!("{command:?}: {is:?}, without tr {want:?}")
     })?;
     analyze(&trace).map(|_| ())
 }
@@ -58,9 +58,7 @@ fn same(method: &str, command: &[&str]) -> Result<(), Failed> {
 fn modes() -> Result<(), Failed> {
     let program = compiled("kinds.c", "kinds", &["-pthread"])?;
     for mode in MODES {
-        for method in ["ptrace", "poll"] {
-            same(method, &[&program, mode])?;
-        }
+        same(&[&program, mode])?;
     }
     Ok(())
 }
@@ -124,10 +122,8 @@ if __name__ == '__main__':
         let there = command
             .first()
             .is_some_and(|it| crate::common::lacks(it).is_none());
-        for method in ["ptrace", "poll"] {
-            if there {
-                same(method, command)?;
-            }
+        if there {
+            same(command)?;
         }
     }
     Ok(())
@@ -149,9 +145,7 @@ fn namespaces() -> Result<(), Failed> {
         &["setpriv", "--no-new-privs", "sh", "-c", "exit 7"],
     ];
     for command in all {
-        for method in ["ptrace", "poll"] {
-            same(method, command)?;
-        }
+        same(command)?;
     }
     Ok(())
 }
@@ -180,5 +174,5 @@ fn small_words() -> Result<(), Failed> {
     if Command::new(&program).output().is_err() {
         return Ok(()); // the kernel has no 32-bit system calls
     }
-    same("ptrace", &[&program])
+    same(&[&program])
 }

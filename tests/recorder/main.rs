@@ -178,25 +178,29 @@ fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
         "ptrace_follows_an_exec_from_a_thread" | "ptrace_follows_threads_and_vfork" => {
             common::lacks("python3")
         }
-        "without_bpf_auto_takes_ptrace" | "namespaces_nest_under_ptrace" => {
-            common::no_user_namespace()
-        }
+        ptrace::FALLBACK | "namespaces_nest_under_ptrace" => common::no_user_namespace(),
         "ptrace_makes_room_for_strace" => common::lacks("strace"),
         "ptrace_makes_room_for_gdb" => common::lacks("gdb"),
-        "in_bubblewrap_auto_takes_ptrace" => containers::no_bubblewrap(),
-        "in_a_container_of_runc_auto_takes_ptrace" => common::lacks("runc")
+        "ptrace_records_in_bubblewrap" => containers::no_bubblewrap(),
+        "ptrace_records_in_a_container_of_runc" => common::lacks("runc")
             .or_else(rights::not_root)
             .or_else(common::no_mount_namespace),
         "programs_see_what_they_see_without_tr" | "a_program_of_32_bits_runs_under_ptrace" => {
             common::lacks("gcc")
         }
-        "ptrace_makes_room_for_leak_checkers" | ptrace::KILLED_FORKS => common::lacks("gcc"),
+        "ptrace_makes_room_for_leak_checkers"
+        | ptrace::KILLED_FORKS
+        | ptrace::TRACES_TR
+        | ptrace::UNTRACED
+        | ptrace::MANY => common::lacks("gcc"),
         "ptrace_has_the_kernels_figures" => common::lacks("make"),
         "the_command_finds_everything_as_without_tr" => common::lacks("ps"),
         "the_command_runs_once_whatever_the_limits_are" => common::lacks("prlimit"),
         "a_cgroup_without_memory_does_not_kill_the_command" | limits::HALF => {
             limits::no_memory_cgroup()
         }
+        rights::JOBS => rights::not_root().or_else(|| common::lacks("gcc")),
+        follow::NAMESPACE => rights::not_root().or_else(|| common::lacks("unshare")),
         syscalls::STRACE => common::lacks("strace"),
         syscalls::SMALL
         | stacks::SHARES

@@ -1,7 +1,7 @@
 //! Recordings by ptrace: COMMAND behaves as without `tr`, and the figures are the kernel's.
 
 use std::collections::BTreeMap;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,8 +10,8 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::support::{
-    analyze, awaits, compiled, dump, ensure, eventually, int, list, record, recording, scratch,
-    text, tr, Test, TR,
+    analyze, awaits, compiled, dump, ensure, eventually, info, int, list, record, recording,
+    scratch, text, tr, Test, TR,
 };
 
 /// These tests need no right to trace.
@@ -22,10 +22,9 @@ pub const TESTS: &[Test] = &[
     ("ptrace_lets_the_command_stop_and_go_on", stops),
     ("ptrace_lets_daemons_go_or_waits_for_them", daemons),
     ("a_killed_ptrace_recorder_leaves_the_command_alone", killed),
-    ("without_bpf_auto_takes_ptrace", fallback),
+    (FALLBACK, fallback),
     ("ptrace_shows_what_it_knows_and_no_more", reports),
     ("a_signal_to_the_ptrace_recorder_is_passed_on", passed_on),
-    ("without_ptrace_auto_takes_samples", samples),
     ("samples_tell_when_a_task_ran", sampled),
     ("ptrace_makes_room_for_nested_recordings", nested),
     ("ptrace_makes_room_for_strace", strace),
@@ -33,6 +32,9 @@ pub const TESTS: &[Test] = &[
     ("ptrace_makes_room_for_gdb", gdb),
     ("ptrace_makes_room_for_leak_checkers", leaks),
     (KILLED_FORKS, killed_forks),
+    (TRACES_TR, traces_tr),
+    (UNTRACED, untraced),
+    (MANY, many),
 ];
 
 /// Needs BPF beside ptrace.
@@ -40,6 +42,13 @@ pub const BESIDE: &[Test] = &[("ptrace_has_the_kernels_figures", beside_bpf)];
 
 /// This test needs gcc.
 pub const KILLED_FORKS: &str = "a_process_killed_while_it_forks_leaves_no_child_stopped";
+
+/// This test needs unshare.
+pub const FALLBACK: &str = "without_bpf_auto_takes_ptrace_on_a_terminal_alone";
+/// These tests need gcc.
+pub const TRACES_TR: &str = "a_command_that_traces_the_recorder_ends";
+pub const UNTRACED: &str = "children_that_nobody_can_trace_are_reported";
+pub const MANY: &str = "many_threads_do_not_look_at_each_other";
 
 const PTRACE: &[&str] = &["--method", "ptrace", "-q"];
 
@@ -204,27 +213,52 @@ fn killed() -> Result<(), Failed> {
     })
 }
 
+/// Without rights `auto` takes ptrace on a terminal alone, and says so before COMMAND runs.
 fn fallback() -> Result<(), Failed> {
     let trace = scratch("fallback.bin");
+    let unshare = ["--user", "--map-root-user", TR, "record", "-o"];
     let run = |options: &[&str]| {
-        let all = [&["--user", "--map-root-user", TR, "record", "-o"], &[][..]].concat();
         let mut command = Command::new("unshare");
-        command.args(all).arg(&trace).args(options);
+        command.args(unshare).arg(&trace).args(options);
         command.args(["--", "sh", "-c", "exit 6"]).output()
     };
-    let out = run(&[])?;
-    let said = text(&out.stderr);
-    ensure(out.status.code() == Some(6), || format!("{out:?}"))?;
-    ensure(
-        said.contains("tr: recorded by ptrace: ") && said.contains("sudo "),
-        || said.clone(),
-    )?;
-    ensure(said.matches(" ptrace").count() == 1, || said.clone())?;
+    let method = || -> Result<(bool, bool), Failed> {
+        let found = info(&trace)?;
+        Ok((found["not_traced"].is_string(), found["method"] == "ptrace"))
+    };
+    for options in [&[][..], &["--best-effort"]] {
+        let out = run(options)?;
+        let said = text(&out.stderr);
+        ensure(out.status.code() == Some(6), || format!("{out:?}"))?;
+        let words = said.contains("sudo ") && said.contains("the command runs untraced");
+        ensure(words && method()? == (true, false), || said.clone())?;
+    }
     let quiet = run(&["-q"])?;
     ensure(
         quiet.status.code() == Some(6) && quiet.stderr.is_empty(),
         || format!("{quiet:?}"),
     )?;
+    for (options, traced) in [("", true), ("-q", false), ("--best-effort", false)] {
+        let pty = nix::pty::openpty(None, None)?;
+        let mut command = Command::new("unshare");
+        command.args(unshare).arg(&trace);
+        command.args(options.split_whitespace());
+        command.args(["--", "sh", "-c", "echo begun >&2; exit 6"]);
+        let status = command.stderr(Stdio::from(pty.slave)).status()?;
+        drop(command);
+        let mut said = Vec::new();
+        // The end of a terminal without a writer is an error (EIO).
+        let _ = std::io::Read::read_to_end(&mut std::fs::File::from(pty.master), &mut said);
+        let said = text(&said);
+        ensure(status.code() == Some(6), || format!("{options}: {status}"))?;
+        ensure(method()? == (!traced, traced), || {
+            format!("{options}: {said}")
+        })?;
+        let before = said.split("begun").next().unwrap_or_default();
+        let warned = before.contains("setuid, setgid and file capabilities have no effect")
+            && before.contains("to record everything");
+        ensure(warned == traced, || format!("{options}: {said}"))?;
+    }
     let refused = run(&["--method", "bpf"])?;
     ensure(refused.status.code() == Some(125), || {
         format!("{refused:?}")
@@ -327,75 +361,30 @@ fn sampled() -> Result<(), Failed> {
 time.sleep(0.5)
 end = time.process_time() + 0.5
 while time.process_time() < end: pass";
-    for method in ["ptrace", "poll"] {
-        let trace = scratch("sampled.bin");
-        let options = ["--method", method, "-q"];
-        let out = record(&trace, &options, &["/usr/bin/python3", "-c", program])?;
-        ensure(out.status.success(), || format!("{out:?}"))?;
-        let series = tr(
-            &[
-                "analyze",
-                "--report",
-                "series",
-                "--format",
-                "json",
-                "--interval",
-                "400ms",
-            ],
-            &trace,
-        )?;
-        let series: Value = serde_json::from_slice(&series)?;
-        let process = &series["series"]["processes"][0];
-        // The first 400 ms: the start of Python, and sleep.
-        let first = list(process, "values").iter().filter(|it| it[0] == 0);
-        let first: u64 = first.filter_map(|it| it[1].as_u64()).sum();
-        let sum = int(process, "on_cpu_ns");
-        ensure(first < sum / 3, || format!("{method}: {process}"))?;
-        ensure(sum > 450_000_000, || format!("{method}: {process}"))?;
-    }
+    let trace = scratch("sampled.bin");
+    let out = record(&trace, PTRACE, &["/usr/bin/python3", "-c", program])?;
+    ensure(out.status.success(), || format!("{out:?}"))?;
+    let series = tr(
+        &[
+            "analyze",
+            "--report",
+            "series",
+            "--format",
+            "json",
+            "--interval",
+            "400ms",
+        ],
+        &trace,
+    )?;
+    let series: Value = serde_json::from_slice(&series)?;
+    let process = &series["series"]["processes"][0];
+    // The first 400 ms: the start of Python, and sleep.
+    let first = list(process, "values").iter().filter(|it| it[0] == 0);
+    let first: u64 = first.filter_map(|it| it[1].as_u64()).sum();
+    let sum = int(process, "on_cpu_ns");
+    ensure(first < sum / 3, || process.to_string())?;
+    ensure(sum > 450_000_000, || process.to_string())?;
     Ok(())
-}
-
-/// bpf(2) and ptrace(2) are refused, as by a container's strict filter.
-fn samples() -> Result<(), Failed> {
-    let trace = scratch("samples.bin");
-    let line = "sleep 0.3; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; exit 6";
-    let mut command = recording(&trace, &[], &["sh", "-c", line]);
-    crate::rights::refuse(
-        &mut command,
-        &[libc::SYS_bpf, libc::SYS_ptrace],
-        libc::EPERM,
-    );
-    let out = command.output()?;
-    let said = text(&out.stderr);
-    ensure(out.status.code() == Some(6), || format!("{out:?}"))?;
-    ensure(
-        said.contains("tr: recorded by poll: all times are lower bounds, "),
-        || said.clone(),
-    )?;
-    let analysis = analyze(&trace)?;
-    ensure(analysis["trace"]["method"] == "poll", || {
-        analysis["trace"].to_string()
-    })?;
-    let sleep = named(&analysis, "sleep");
-    let [sleep] = sleep[..] else {
-        return Err(analysis.to_string().into());
-    };
-    ensure(sleep["argv"][1] == "0.3", || sleep.to_string())?;
-    ensure(int(sleep, "asleep_or_blocked_ns") > 150_000_000, || {
-        sleep.to_string()
-    })?;
-    // COMMAND is a zombie in the last sample: its figures are final.
-    let root = &analysis["processes"][0];
-    ensure(
-        root["exit"]["code"] == 6 && int(root, "on_cpu_ns") > 10_000_000,
-        || root.to_string(),
-    )?;
-    let ptrace = record(&trace, &["--method", "poll", "-q"], &["sh", "-c", "exit 3"])?;
-    ensure(
-        ptrace.status.code() == Some(3) && ptrace.stderr.is_empty(),
-        || format!("{ptrace:?}"),
-    )
 }
 
 /// The outer recorder lets go of the inner COMMAND, and says so.
@@ -566,6 +555,134 @@ fn killed_forks() -> Result<(), Failed> {
     let endless = |process: &&Value| process["end_ns"].is_null() || process["exit"].is_null();
     let endless = list(&analysis, "processes").iter().find(endless);
     ensure(endless.is_none(), || format!("{endless:?}"))
+}
+
+/// Seizes and stops all threads of its parent, forks, and ends without letting go.
+const TRACER: &str = "#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+    char path[64];
+    sprintf(path, \"/proc/%d/task\", getppid());
+    DIR *threads = opendir(path);
+    struct dirent *entry;
+    int stopped = 0;
+    while ((entry = readdir(threads))) {
+        int thread = atoi(entry->d_name);
+        if (thread && ptrace(PTRACE_SEIZE, thread, 0, 0) == 0) stopped += ptrace(PTRACE_INTERRUPT, thread, 0, 0) == 0;
+    }
+    for (int i = 0; i < 20; i++) { if (fork() == 0) _exit(0); wait(0); }
+    return stopped ? 12 : 77;
+}
+";
+
+/// All threads of the recorder are stopped by COMMAND, whose forks would wait for them.
+fn traces_tr() -> Result<(), Failed> {
+    let source = scratch("traces-tr.c");
+    std::fs::write(&source, TRACER)?;
+    let program = compiled(&source, "traces-tr", &[])?;
+    let trace = scratch("traces-tr.bin");
+    let mut tr_ = recording(&trace, PTRACE, &[&program]);
+    let mut tr_ = tr_.process_group(0).spawn()?;
+    let limit = Instant::now() + Duration::from_secs(60);
+    let status = loop {
+        if let Some(status) = tr_.try_wait()? {
+            break status;
+        }
+        if Instant::now() > limit {
+            let group = nix::unistd::Pid::from_raw(tr_.id().cast_signed());
+            nix::sys::signal::killpg(group, nix::sys::signal::Signal::SIGKILL)?;
+            tr_.wait()?;
+            return Err("COMMAND hangs".into());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    if status.code() == Some(77) {
+        return Ok(()); // Yama lets no descendant trace
+    }
+    ensure(status.code() == Some(12), || format!("{status:?}"))?;
+    let said = info(&trace)?["degraded"].to_string();
+    ensure(said.contains("traces the recorder"), || said.clone())
+}
+
+/// By clone(2) with CLONE_UNTRACED, as raw as it is.
+fn untraced() -> Result<(), Failed> {
+    let source = scratch("untraced.c");
+    std::fs::write(
+        &source,
+        "#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+int main(void) {
+    for (int i = 0; i < 3; i++) {
+        int child = syscall(SYS_clone, 0x00800000 | SIGCHLD, 0, 0, 0, 0), status;
+        if (child == 0) _exit(3);
+        if (waitpid(child, &status, 0) != child || status != 3 << 8) return 1;
+    }
+    return 5;
+}
+",
+    )?;
+    let program = compiled(&source, "untraced", &[])?;
+    let trace = scratch("untraced.bin");
+    let out = record(&trace, PTRACE, &[&program])?;
+    ensure(out.status.code() == Some(5), || format!("{out:?}"))?;
+    let said = info(&trace)?["degraded"].clone();
+    let what = said[0]["what"].as_str().unwrap_or_default();
+    ensure(
+        what.contains("CLONE_UNTRACED") && said.as_array().map(Vec::len) == Some(1),
+        || said.to_string(),
+    )
+}
+
+/// Threads that live at the same time, and then end.
+const THREADS: &str = "#include <pthread.h>
+#include <stdlib.h>
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static void *wait(void *nothing) { pthread_mutex_lock(&gate); pthread_mutex_unlock(&gate); return nothing; }
+int main(int count, char **args) {
+    int all = atoi(args[1]), made = 0;
+    pthread_t *threads = malloc(all * sizeof *threads);
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 16384);
+    pthread_mutex_lock(&gate);
+    while (made < all && pthread_create(&threads[made], &small, wait, 0) == 0) made++;
+    pthread_mutex_unlock(&gate);
+    for (int i = 0; i < made; i++) pthread_join(threads[i], 0);
+    return count > 1 && made == all ? 5 : 77;
+}
+";
+
+/// The tracer's CPU time for four times as many threads: sixteen times as much where each looks at all.
+fn many() -> Result<(), Failed> {
+    let source = scratch("threads.c");
+    std::fs::write(&source, THREADS)?;
+    let program = compiled(&source, "threads", &["-pthread"])?;
+    let mut costs = Vec::new();
+    for count in [2_000, 8_000] {
+        let trace = scratch("many.bin");
+        let out = record(&trace, PTRACE, &[&program, &count.to_string()])?;
+        if out.status.code() == Some(77) {
+            return Ok(()); // a limit of threads
+        }
+        ensure(out.status.code() == Some(5), || format!("{out:?}"))?;
+        let analysis = analyze(&trace)?;
+        let totals = &analysis["totals"];
+        ensure(
+            totals["threads"] == count + 1 && totals["exits"] == count + 1,
+            || totals.to_string(),
+        )?;
+        costs.push(int(&info(&trace)?["cost"], "recorder_ns"));
+    }
+    let (few, many) = (costs[0], costs[1]);
+    ensure(many < few * 10, || format!("{few} ns, then {many} ns"))
 }
 
 /// The last value of a member of each task's events of one kind, by tid.

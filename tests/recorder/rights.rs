@@ -26,10 +26,14 @@ pub const TESTS: &[Test] = &[
         capabilities,
     ),
     (REFUSALS, refusals),
+    (JOBS, jobs),
 ];
 
 /// This test needs no right to trace.
 pub const GETENT: &str = "a_getent_without_options_knows_the_user";
+/// This test needs root, which makes the programs.
+pub const JOBS: &str = "a_job_with_programs_that_gain_rights_runs_as_without_tr";
+
 /// These tests need root, not the right to trace.
 pub const REFUSALS: &str = "every_refusal_names_its_reason_and_a_remedy";
 
@@ -85,9 +89,12 @@ fn planted() -> Result<(), Failed> {
     for planted in [&link, &fifo] {
         std::os::unix::fs::lchown(planted, Some(65534), None)?;
         let out = record(planted, &[], &["true"])?;
+        // The command runs; there is no recording.
         let told = text(&out.stderr);
-        ensure(out.status.code() == Some(125), || told.clone())?;
+        ensure(out.status.code() == Some(0), || told.clone())?;
         ensure(told.contains(&*planted.to_string_lossy()), || told.clone())?;
+        ensure(told.contains("the command runs untraced"), || told.clone())?;
+        ensure(std::fs::read(&victim)? == b"precious", || told.clone())?;
     }
     std::fs::hard_link(&victim, &hard)?;
     let out = record(&hard, &[], &["true"])?;
@@ -246,10 +253,104 @@ fn getent() -> Result<(), Failed> {
     std::fs::write(dir.join("getent"), script)?;
     std::fs::set_permissions(dir.join("getent"), PermissionsExt::from_mode(0o755))?;
     let path = format!("{}:{}", dir.display(), std::env::var("PATH")?);
-    let options = ["-q", "--method", "poll", "--user", name.trim()];
+    let options = ["-q", "--method", "ptrace", "--user", name.trim()];
     let mut tr = recording(&dir.join("x.bin"), &options, &["sh", "-c", "echo $HOME"]);
     let out = tr.env("PATH", path).output()?;
     ensure(text(&out.stdout) == "/by/getent\n", || format!("{out:?}"))
+}
+
+/// Prints the user, the group and the capabilities that a program has gained.
+const GAINED: &str = "#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int main(void) {
+    char line[256];
+    FILE *status = fopen(\"/proc/self/status\", \"r\");
+    printf(\"%d %d\\n\", geteuid(), getegid());
+    while (status && fgets(line, sizeof line, status))
+        if (!strncmp(line, \"CapEff\", 6) || !strncmp(line, \"NoNewPrivs\", 10)) fputs(line, stdout);
+    return geteuid() == 0 ? 3 : 4;
+}
+";
+
+/// What jobs do with rights, if the machine has the programs: each prints something or fails, and does so
+/// without `tr` as well.
+const TOOLS: &[&str] = &[
+    "sudo -n id -un",
+    "su -c id </dev/null",
+    "ping -c 1 -W 1 127.0.0.1 >/dev/null",
+    "newuidmap 1 0 0 1",
+    "fusermount -u /nonexistent",
+    "fusermount3 -u /nonexistent",
+    "mount /nonexistent /mnt",
+    "passwd -S",
+];
+
+/// An ordinary user's job, without a terminal, has the rights of setuid and setgid programs and of file
+/// capabilities.
+fn jobs() -> Result<(), Failed> {
+    let source = scratch("gained.c");
+    std::fs::write(&source, GAINED)?;
+    let program = crate::support::compiled(&source, "gained", &[])?;
+    let directory = std::env::temp_dir().join(format!("tr-jobs-{}", std::process::id()));
+    std::fs::create_dir_all(&directory)?;
+    std::fs::set_permissions(&directory, PermissionsExt::from_mode(0o777))?;
+    let tested = jobs_in(&directory, &program);
+    std::fs::remove_dir_all(&directory)?;
+    tested
+}
+
+fn jobs_in(directory: &Path, program: &str) -> Result<(), Failed> {
+    copy_program(TR, directory.join("tr"))?;
+    let mut lines: Vec<String> = TOOLS.iter().map(ToString::to_string).collect();
+    for (name, mode) in [("setuid", 0o4755), ("setgid", 0o2755), ("capable", 0o755)] {
+        let copy = directory.join(name);
+        copy_program(program, &copy)?;
+        std::fs::set_permissions(&copy, PermissionsExt::from_mode(mode))?;
+        lines.push(format!("./{name}"));
+    }
+    // Where there is no setcap(8), or the file system has no capabilities, it is an ordinary program.
+    let _ = Command::new("setcap")
+        .args(["cap_net_raw+ep", "capable"])
+        .current_dir(directory)
+        .stderr(Stdio::null())
+        .status();
+    for line in &lines {
+        let run = |before: &[&str]| {
+            let command = ["sh", "-c", line];
+            let words = [NOBODY, before, &command].concat();
+            Command::new(words[0])
+                .args(&words[1..])
+                .current_dir(directory)
+                .stdin(Stdio::null())
+                .output()
+        };
+        let bare = run(&[])?;
+        for options in [&["--force"][..], &["--force", "--best-effort"]] {
+            let record = [&["./tr", "record", "-q"], options, &["--"]].concat();
+            let out = run(&record)?;
+            ensure(
+                (&bare.stdout, &bare.stderr, bare.status) == (&out.stdout, &out.stderr, out.status),
+                || format!("{line}: {out:?}, without tr {bare:?}"),
+            )?;
+            // With a word about the recording it is the same, too.
+            let words = [&["./tr", "record"], options, &["--"]].concat();
+            let said = run(&words)?;
+            ensure(
+                (&bare.stdout, bare.status) == (&said.stdout, said.status),
+                || format!("{line}: {said:?}, without tr {bare:?}"),
+            )?;
+            let command = text(&said.stderr);
+            ensure(command.contains("the command runs untraced"), || command)?;
+        }
+    }
+    // As COMMAND itself, too.
+    let direct = Command::new(NOBODY[0])
+        .args(&NOBODY[1..])
+        .args(["./tr", "record", "--force", "--", "./setuid"])
+        .current_dir(directory)
+        .output()?;
+    ensure(direct.status.code() == Some(3), || format!("{direct:?}"))
 }
 
 /// The reason why file capabilities cannot be tested here.

@@ -35,13 +35,10 @@ pub const TESTS: &[Test] = &[
     (TIOCSTI, other_user),
 ];
 
-/// The same by ptrace and by samples, which need no right to trace.
-pub const OTHER_METHODS: &[Test] = &[
-    ("a_terminal_under_ptrace_is_as_without", || {
-        terminal("ptrace")
-    }),
-    ("a_terminal_under_poll_is_as_without", || terminal("poll")),
-];
+/// The same by ptrace, which needs no right to trace.
+pub const OTHER_METHODS: &[Test] = &[("a_terminal_under_ptrace_is_as_without", || {
+    terminal("ptrace")
+})];
 
 fn terminal(method: &str) -> Result<(), Failed> {
     ctrl_c(method)?;

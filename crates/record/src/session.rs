@@ -127,6 +127,9 @@ fn prepare(config: &Config) -> Result<Prepared, Error> {
             if let Some(ready) = session.collector.ready() {
                 let _ = signals.watch(ready);
             }
+            if session.collector.source.takes_children() {
+                signals.leave_children();
+            }
             Ok(Prepared {
                 session,
                 child,

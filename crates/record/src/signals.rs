@@ -92,6 +92,13 @@ impl Signals {
         })
     }
 
+    /// Leaves SIGCHLD, which stays blocked, to a thread that waits for it.
+    pub fn leave_children(&self) {
+        let mut taken = taken(self.pause.is_some());
+        taken.remove(Signal::SIGCHLD);
+        let _ = self.signals.set_mask(&taken);
+    }
+
     /// Does what SIGTSTP would have done, after the pause.
     fn stop(&self) {
         if let Some(pause) = self.pause {
@@ -129,6 +136,9 @@ impl Signals {
     pub fn forward(&self, command: Option<&Running>, source: Option<&dyn Source>) -> bool {
         let to_both = |signal| source.is_some_and(|source| source.sent_to_both(signal));
         let mut any = false;
+        if source.is_some_and(Source::take_stop) {
+            command.into_iter().for_each(|it| it.stop_alike(source));
+        }
         while let Ok(Some(info)) = self.signals.read_signal() {
             let signal = info.ssi_signo.cast_signed();
             if signal == libc::SIGCHLD {

@@ -87,6 +87,16 @@ pub trait Source {
         false
     }
 
+    /// The source takes SIGCHLD. It makes `ready` readable when COMMAND has ended or stopped.
+    fn takes_children(&self) -> bool {
+        false
+    }
+
+    /// COMMAND has stopped since the last call of this.
+    fn take_stop(&self) -> bool {
+        false
+    }
+
     /// Collects the last events. Nothing is followed afterwards.
     fn stop(&mut self, span: (Ktime, Ktime)) -> Last;
 }

@@ -10,14 +10,24 @@ use nix::poll::{poll, PollFd, PollFlags};
 
 use crate::proc::Id;
 
-/// A call of ptrace(2) that makes its caller, or another task, a tracee.
+/// What a call is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum About {
+    /// ptrace(2): the caller becomes a tracee.
+    Caller,
+    /// ptrace(2): this task becomes one, by its id in the caller's pid namespace.
+    Task(Id),
+    /// clone(2) of a child that nobody traces.
+    Untraced,
+}
+
+/// A call that makes its caller, or another task, a tracee, or a child that cannot be one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// The call's number for the answer.
     id: u64,
     pub caller: Id,
-    /// The task to be traced, in the caller's pid namespace; `None`: the caller.
-    pub target: Option<Id>,
+    pub about: About,
 }
 
 /// The architecture of this program's system calls (linux/audit.h).
@@ -43,17 +53,22 @@ const SEIZE: u32 = 0x4206;
 /// (Linux 5.5).
 pub fn install() -> Result<OwnedFd, Errno> {
     let architecture = ARCHITECTURE.ok_or(Errno::ENOSYS)?;
-    let call = u32::try_from(libc::SYS_ptrace).map_err(|_| Errno::ENOSYS)?;
+    let number = |call: libc::c_long| u32::try_from(call).map_err(|_| Errno::ENOSYS);
+    let (ptrace, clone) = (number(libc::SYS_ptrace)?, number(libc::SYS_clone)?);
     let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
     let equal = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    let has = (libc::BPF_JMP | libc::BPF_JSET | libc::BPF_K) as u16;
     let give = (libc::BPF_RET | libc::BPF_K) as u16;
     let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
     // `seccomp_data`: the number at 0, the architecture at 4, the first argument at 16.
     let mut filter = [
         step(load, 0, 0, 4),
-        step(equal, 0, 6, architecture),
+        step(equal, 0, 9, architecture),
         step(load, 0, 0, 0),
-        step(equal, 0, 4, call),
+        step(equal, 3, 0, ptrace),
+        step(equal, 0, 6, clone),
+        step(load, 0, 0, 16),
+        step(has, 5, 4, libc::CLONE_UNTRACED as u32),
         step(load, 0, 0, 16),
         step(equal, 3, 0, TRACEME),
         step(equal, 2, 0, ATTACH),
@@ -118,7 +133,11 @@ pub fn next(listener: &OwnedFd, timeout: u16) -> io::Result<Option<Call>> {
     Ok(Some(Call {
         id: notification.id,
         caller: notification.pid.cast_signed(),
-        target: (request as u32 != TRACEME).then_some(target as Id),
+        about: match (libc::c_long::from(notification.data.nr), request as u32) {
+            (libc::SYS_clone, _) => About::Untraced,
+            (_, TRACEME) => About::Caller,
+            _ => About::Task(target as Id),
+        },
     }))
 }
 

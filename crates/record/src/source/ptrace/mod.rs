@@ -4,17 +4,21 @@
 pub mod listener;
 mod sys;
 mod tracer;
+mod waits;
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+use nix::sys::eventfd::{EfdFlags, EventFd};
 use tr_format::event::Ktime;
 use tr_format::meta::{Facts, Known, Method, Origin};
 
+use self::listener::About;
 use self::tracer::{State, Thread};
+use self::waits::Waits;
 use super::sampler::Sampler;
 use super::{command_alone, degraded, Drained, Last, Source, Started, NEEDS_PROGRAMS};
 use crate::config::Config;
@@ -62,6 +66,8 @@ impl Shared {
 
 struct Ptrace {
     shared: Arc<Shared>,
+    /// Readable when COMMAND has ended or stopped. `None`: the kernel refuses the descriptor.
+    news: Option<Arc<EventFd>>,
     thread: Option<JoinHandle<()>>,
     sampler: Option<Sampler>,
     root: Id,
@@ -71,11 +77,14 @@ struct Ptrace {
 pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     let root = command_alone(config, child)?;
     let shared = Arc::new(Shared::default());
-    *shared.lock() = State::new(root, config.argv_limit);
+    let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+    let news = EventFd::from_value_and_flags(0, flags).ok().map(Arc::new);
+    *shared.lock() = State::new(root, config.argv_limit, news.clone());
     let thread = spawn(&shared, root)?;
     let calls = Arc::clone(&shared);
     let source = Ptrace {
         shared,
+        news,
         thread: Some(thread),
         sampler: None,
         root,
@@ -130,6 +139,9 @@ fn announce(shared: &Shared, listener: &OwnedFd) {
     while let Ok(call) = listener::next(listener, 100) {
         let mut state = shared.lock();
         if let Some(call) = call {
+            if call.about == About::Untraced {
+                state.lose_children_of(call.caller);
+            }
             let until = Instant::now() + LET_GO;
             if state.has_targets(&call) {
                 state.requests.push(call);
@@ -160,11 +172,16 @@ fn sample(shared: &Shared) {
 
 /// Takes the tracees' stops and ends until the recording is over.
 fn run(shared: &Shared) {
+    let (mut waits, mut tracees) = (Waits::new(), 1);
     loop {
-        let next = sys::next(true);
+        let next = waits.next(tracees);
         let mut state = shared.lock();
-        state.take(next);
+        state.take(next, &mut waits);
         state.serve();
+        tracees = state.tracees();
+        if waits.wants_ids() {
+            waits.ask(state.ids());
+        }
         // COMMAND has ended, is let go, or a call's targets are. A notice to nobody is a system call.
         if std::mem::take(&mut state.awaited) {
             shared.changed.notify_all();
@@ -177,6 +194,15 @@ fn run(shared: &Shared) {
 
 /// The tracer collects by itself.
 impl Source for Ptrace {
+    fn ready(&self) -> Option<BorrowedFd<'_>> {
+        self.news.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The kernel reports to the tracer, which takes the signals.
+    fn takes_children(&self) -> bool {
+        true
+    }
+
     fn begin(&mut self, start: Ktime) {
         self.shared.lock().waiting.begin(start, self.root);
         let shared = Arc::clone(&self.shared);
@@ -219,6 +245,10 @@ impl Source for Ptrace {
     /// parent's process (`do_notify_parent_cldstop` in kernel/signal.c).
     fn has_stopped_command(&self) -> bool {
         self.shared.lock().root_stopped
+    }
+
+    fn take_stop(&self) -> bool {
+        std::mem::take(&mut self.shared.lock().new_stop)
     }
 
     /// The end of the tracer's thread lets go of all tracees.

@@ -131,12 +131,32 @@ pub fn wake(thread: Id) {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, WAKE_UP) };
 }
 
-/// Lets the main thread look for COMMAND's stop: SIGCHLD comes without stops.
-pub fn announce_stop() {
-    // SAFETY: a plain system call; the main thread takes the signal by its descriptor.
+/// Lets the kernel send SIGCHLD for stops of tracees, too, or for ends alone.
+pub fn announce_stops(all: bool) {
+    // SAFETY: all zeros are a valid `sigaction`, with the default action and no handler.
     unsafe {
-        let process = libc::getpid();
-        libc::syscall(libc::SYS_tgkill, process, process, libc::SIGCHLD);
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = libc::SIG_DFL;
+        action.sa_flags = if all { 0 } else { libc::SA_NOCLDSTOP };
+        libc::sigaction(libc::SIGCHLD, &raw const action, std::ptr::null_mut());
+    }
+}
+
+/// Waits at most so long for SIGCHLD, which all threads block: the task that it is about. [`wake`] ends the wait.
+pub fn announced(longest: std::time::Duration) -> Option<Id> {
+    let longest = libc::timespec {
+        tv_sec: libc::time_t::try_from(longest.as_secs()).unwrap_or(libc::time_t::MAX),
+        tv_nsec: longest.subsec_nanos().into(),
+    };
+    // SAFETY: `sigemptyset` initializes the set; all zeros are a valid `siginfo_t`, and it is a valid place
+    // for the result.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigaddset(&raw mut set, libc::SIGCHLD);
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let signal = libc::sigtimedwait(&raw const set, &raw mut info, &raw const longest);
+        (signal == libc::SIGCHLD).then(|| info.si_pid())
     }
 }
 
@@ -152,13 +172,24 @@ pub enum Next {
 /// Finds a stop or an end of a tracee of this thread. With `wait`, waits for one, or for [`wake`].
 /// A stop that is not taken has to be found by no other call: the next one is about the next stop.
 pub fn next(wait: bool) -> Option<Next> {
-    let flags = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
-    let flags = flags | if wait { 0 } else { libc::WNOHANG };
+    let flags = if wait { 0 } else { libc::WNOHANG };
+    found((libc::P_ALL, 0), flags)
+}
+
+/// Finds a stop or an end of this tracee, without a wait.
+pub fn next_of(id: Id) -> Option<Next> {
+    found((libc::P_PID, id.unsigned_abs()), libc::WNOHANG)
+}
+
+fn found(whose: (libc::idtype_t, libc::id_t), flags: libc::c_int) -> Option<Next> {
+    let (kind, id) = whose;
+    let kinds = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;
+    let flags = flags | kinds;
     // SAFETY: all zeros are a valid `siginfo_t`, and it is a valid place for the result, which has
     // the state of a child, or still zeros.
     let (id, status, code) = unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
-        if libc::waitid(libc::P_ALL, 0, &raw mut info, flags) != 0 || info.si_pid() == 0 {
+        if libc::waitid(kind, id, &raw mut info, flags) != 0 || info.si_pid() == 0 {
             return None;
         }
         (info.si_pid(), info.si_status(), info.si_code)
@@ -210,14 +241,22 @@ pub fn stack_pointer(id: Id) -> Option<usize> {
     }
 }
 
+const REAP: libc::c_int = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
+
+/// Takes a zombie. The kernel adds up no resources, for which it would look at all threads of the process.
+pub fn reap(id: Id) {
+    let usage = std::ptr::null_mut();
+    // SAFETY: a plain system call, without places for results.
+    unsafe { libc::wait4(id, std::ptr::null_mut(), REAP, usage) };
+}
+
 /// Takes a zombie: its status and, with its waited-for children, its resources.
-pub fn reap(id: Id) -> Option<(i32, libc::rusage)> {
+pub fn reap_with_usage(id: Id) -> Option<(i32, libc::rusage)> {
     let mut status = 0;
     // SAFETY: all zeros are a valid `rusage`; both are valid places for the results.
     unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
-        let flags = libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG;
-        let found = libc::wait4(id, &raw mut status, flags, &raw mut usage);
+        let found = libc::wait4(id, &raw mut status, REAP, &raw mut usage);
         (found == id).then_some((status, usage))
     }
 }

@@ -2,17 +2,30 @@
 //! other. Its end lets go of all tracees at once, in whatever state they are.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use nix::sys::eventfd::EventFd;
 use tr_format::event::{Argv, Comm, Detached, Ktime, LifeKind};
 
-use super::listener::Call;
+use super::listener::{About, Call};
 use super::sys::{self, Found, Next};
+use super::waits::Waits;
 use crate::host;
 use crate::proc::{self, tgid, tid, Id};
 use crate::rescue::{self, Stage};
 use crate::source::events::Waiting;
 use crate::source::{degraded, Reaped};
+
+/// The call makes a thread of the recorder a tracee.
+fn is_about_recorder(call: &Call) -> bool {
+    let own = Id::try_from(std::process::id()).unwrap_or(0);
+    let target = match call.about {
+        About::Task(target) => target,
+        About::Caller | About::Untraced => return false,
+    };
+    sys::is_thread_of(own, target) && proc::is_in_own_namespace(call.caller)
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Task {
@@ -55,6 +68,12 @@ pub struct State {
     pub reaped: Option<Reaped>,
     /// COMMAND's process is in a group stop.
     pub root_stopped: bool,
+    /// The main thread has not looked at that stop yet.
+    pub new_stop: bool,
+    /// Readable when COMMAND has ended or stopped.
+    news: Option<Arc<EventFd>>,
+    /// Processes some of whose children cannot be traced.
+    lost_children: HashSet<Id>,
     /// The last signal of another process to COMMAND.
     pub signal: Option<(i32, std::time::Instant)>,
     /// The longest recorded argv in bytes.
@@ -70,7 +89,7 @@ pub struct State {
 const PLAIN: usize = 4096;
 
 impl State {
-    pub fn new(root: Id, argv_limit: u32) -> State {
+    pub fn new(root: Id, argv_limit: u32, news: Option<Arc<EventFd>>) -> State {
         let comm = proc::comm(root).unwrap_or_default();
         let task = Task {
             process: root,
@@ -82,6 +101,7 @@ impl State {
             tasks: HashMap::from([(root, task)]),
             root,
             argv_limit,
+            news,
             ..State::default()
         }
     }
@@ -91,6 +111,23 @@ impl State {
         let mut processes: Vec<Id> = leaders.map(|(id, _)| *id).collect();
         processes.sort_unstable();
         processes
+    }
+
+    /// The number of living tracees.
+    pub fn tracees(&self) -> usize {
+        self.tasks.len()
+    }
+
+    /// The living tracees.
+    pub fn ids(&self) -> Vec<Id> {
+        self.tasks.keys().copied().collect()
+    }
+
+    /// Lets the main thread look at COMMAND.
+    fn announce(&self) {
+        if let Some(news) = &self.news {
+            let _ = news.write(1);
+        }
     }
 
     /// No tracee lives.
@@ -105,17 +142,17 @@ impl State {
 
     /// Takes a stop or an end that has come, and those that follow while a child waits for the event
     /// of its fork.
-    pub fn take(&mut self, mut next: Option<Next>) {
+    pub fn take(&mut self, mut next: Option<Next>, waits: &mut Waits) {
         for _ in 0..ROW {
             match next {
-                Some(Next::Stop(stop)) => self.stopped(stop),
+                Some(Next::Stop(stop)) => self.stopped(stop, waits),
                 Some(Next::End(end)) => self.ended(end),
                 None => break,
             }
             if self.early.is_empty() {
                 return;
             }
-            next = sys::next(false);
+            next = waits.ready();
         }
         // A parent that is killed while it forks reports no event.
         for child in std::mem::take(&mut self.early) {
@@ -129,14 +166,15 @@ impl State {
 
     // ---- Stops ----
 
-    fn stopped(&mut self, Found { id, status }: Found) {
+    fn stopped(&mut self, Found { id, status }: Found, waits: &mut Waits) {
         let (signal, event) = (status & 0xff, status >> 8);
         if self.leaving.contains(&id) {
             return self.leave(id, signal, event);
         }
         match event {
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
-                self.forked(id);
+                let child = self.forked(id);
+                waits.forked(id, child);
                 let _ = sys::go_on(id, 0);
             }
             libc::PTRACE_EVENT_EXEC => self.executed(id),
@@ -160,7 +198,8 @@ impl State {
             let _ = sys::listen(id);
             if id == self.root {
                 self.root_stopped = true;
-                sys::announce_stop();
+                self.new_stop = true;
+                self.announce();
             }
         } else {
             self.root_stopped &= id != self.root;
@@ -180,13 +219,13 @@ impl State {
         }
     }
 
-    fn forked(&mut self, parent: Id) {
+    /// Takes the event of a fork; the child whose first stop has not come yet.
+    fn forked(&mut self, parent: Id) -> Option<Id> {
         // Without it, the parent is killed.
-        let Ok(child) = sys::message(parent) else {
-            return;
-        };
+        let child = sys::message(parent).ok()?;
         if self.adopted.remove(&child).is_some() {
-            return self.correct(parent, child);
+            self.correct(parent, child);
+            return None;
         }
         let process = self.process_of(parent);
         let process = if sys::is_thread_of(process, child) {
@@ -197,7 +236,9 @@ impl State {
         self.born(child, process, parent);
         if self.early.remove(&child) {
             let _ = sys::go_on(child, 0);
+            return None;
         }
+        Some(child)
     }
 
     /// A tracee begins to live: the leader of a process, or a thread.
@@ -313,6 +354,12 @@ impl State {
     pub fn serve(&mut self) {
         for call in std::mem::take(&mut self.requests) {
             let processes = self.targets(&call);
+            if is_about_recorder(&call) {
+                let what = "nothing is recorded further: a recorded program traces the recorder";
+                self.waiting.push(host::now(), degraded(what));
+            } else {
+                self.name(&processes);
+            }
             self.let_go(&processes);
         }
     }
@@ -325,31 +372,54 @@ impl State {
     /// The processes that a call of ptrace(2) is about.
     fn targets(&self, call: &Call) -> Vec<Id> {
         let process = |id: Id| self.tasks.get(&id).map(|task| task.process);
-        match call.target {
-            None => process(call.caller).into_iter().collect(),
-            Some(target) if proc::is_in_own_namespace(call.caller) => {
+        match call.about {
+            About::Untraced => Vec::new(),
+            About::Caller => process(call.caller).into_iter().collect(),
+            // A recorder that its own tracee stops would never let that go on.
+            About::Task(_) if is_about_recorder(call) => self.processes(),
+            About::Task(target) if proc::is_in_own_namespace(call.caller) => {
                 process(target).into_iter().collect()
             }
             // The target's id is of another namespace: all that is in it is let go.
-            Some(_) => {
+            About::Task(_) => {
                 let same = |id: &Id| proc::are_in_one_namespace(*id, call.caller);
                 self.processes().into_iter().filter(same).collect()
             }
         }
     }
 
+    /// A process in words.
+    fn shown(&self, process: Id) -> String {
+        let name = self.tasks.get(&process).map(|task| task.comm);
+        let name = name.unwrap_or_default();
+        let name = String::from_utf8_lossy(name.bytes()).into_owned();
+        format!("{name} (pid {process})")
+    }
+
+    /// Notes that this task begins a child that nobody can trace.
+    pub fn lose_children_of(&mut self, caller: Id) {
+        let process = self.process_of(caller);
+        if self.lost_children.len() < PLAIN && self.lost_children.insert(process) {
+            let parent = self.shown(process);
+            let what = format!("children of {parent} and what they start are not recorded: it makes them with CLONE_UNTRACED");
+            self.waiting.push(host::now(), degraded(what));
+        }
+    }
+
+    /// Notes that these processes are let go.
+    fn name(&mut self, processes: &[Id]) {
+        for process in processes {
+            let name = self.shown(*process);
+            let what = format!(
+                "{name} and what it starts is not recorded further: another program traces it"
+            );
+            self.waiting.push(host::now(), degraded(what));
+        }
+    }
+
     /// Begins to let go of these processes and of all below them.
     fn let_go(&mut self, processes: &[Id]) {
         let time = host::now();
-        for process in processes {
-            let name = self.tasks.get(process).map(|task| task.comm);
-            let name = name.unwrap_or_default();
-            let name = String::from_utf8_lossy(name.bytes()).into_owned();
-            let what = format!(
-                "{name} (pid {process}) and what it starts is not recorded further: another program traces it"
-            );
-            self.waiting.push(time, degraded(what));
-        }
         let mut going: HashSet<Id> = processes.iter().copied().collect();
         loop {
             let below = self.tasks.values();
@@ -421,7 +491,12 @@ impl State {
         if let Some(totals) = proc::final_totals(id) {
             self.push_account(time, id, id, totals);
         }
-        let reaped = sys::reap(id);
+        let reaped = if id == self.root {
+            sys::reap_with_usage(id)
+        } else {
+            sys::reap(id);
+            None
+        };
         self.tasks.remove(&id);
         self.early.remove(&id);
         self.leaving.remove(&id);
@@ -435,6 +510,7 @@ impl State {
                 rescue::note(Some(Stage::Ended(status.cast_unsigned())));
             }
             self.reaped = reaped.map(|(status, usage)| Reaped { status, usage });
+            self.announce();
         }
     }
 

@@ -1,0 +1,189 @@
+//! The tracer's wait for the next stop or end.
+//!
+//! A wait for any tracee looks at all of them, twice: with 20,000 threads that takes 2 ms for each event. So from
+//! [`MANY`] on, the tracer waits for the SIGCHLD that the kernel sends with the id of each, and asks for that one.
+//! The kernel keeps one such signal at a time. An event whose signal was left out is mostly the first stop of a new task,
+//! or the next fork of a task that has just forked, and those are asked for first; the others are found by a look at
+//! all, which comes when nothing else does, or after twenty times as long as one takes. Where one that finds something
+//! takes long, every tracee is asked for by its id: a burst of ends leaves thousands without a signal.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use super::sys::{self, Next};
+use crate::proc::Id;
+
+/// The number of tracees from which on the tracer waits for signals, and that below which it does not.
+const MANY: usize = 256;
+const FEW: usize = 128;
+/// The tasks of each kind that are asked for first.
+const FIRST: usize = 4;
+/// The shortest time without a signal after which all tracees are looked at.
+const QUIET: Duration = Duration::from_micros(200);
+/// The shortest time between two looks at all tracees while signals come.
+const BETWEEN: Duration = Duration::from_millis(2);
+/// The time that a look at all tracees may take for the one event that it finds.
+const SLOW: Duration = Duration::from_micros(50);
+/// The tracees that are asked for by their ids between two looks at signals.
+const AT_ONCE: usize = 64;
+/// The longest wait for a signal when every tracee was found running.
+const LONGEST: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub struct Waits {
+    by_signals: bool,
+    /// The tasks that forked last, the newest first.
+    parents: Vec<Id>,
+    /// New tasks whose first stop has not been found, the oldest first.
+    newborn: VecDeque<Id>,
+    /// The last look at all tracees has found an event: there may be more.
+    has_found: bool,
+    /// That look was slow: the tracees are to be asked for by their ids.
+    is_slow: bool,
+    /// The tracees that are still to be asked for.
+    open: Vec<Id>,
+    /// Since the last look at all tracees there was an event: the signal of another one may be missing.
+    is_unsure: bool,
+    last_look: Instant,
+    /// The time of the last look that found nothing, and so went through all tracees.
+    cost: Duration,
+}
+
+impl Waits {
+    pub fn new() -> Waits {
+        Waits {
+            by_signals: false,
+            parents: Vec::new(),
+            newborn: VecDeque::new(),
+            has_found: false,
+            is_slow: false,
+            open: Vec::new(),
+            is_unsure: false,
+            last_look: Instant::now(),
+            cost: Duration::ZERO,
+        }
+    }
+
+    /// A task has forked; `child` has not stopped for the first time yet.
+    pub fn forked(&mut self, parent: Id, child: Option<Id>) {
+        self.parents.retain(|known| *known != parent);
+        self.parents.insert(0, parent);
+        self.parents.truncate(FIRST);
+        if self.by_signals {
+            self.newborn.extend(child);
+        }
+    }
+
+    /// Whether [`Waits::ask`] is of use.
+    pub fn wants_ids(&self) -> bool {
+        self.is_slow && self.open.is_empty()
+    }
+
+    /// Lets the tracees be asked for by their ids.
+    pub fn ask(&mut self, mut ids: Vec<Id>) {
+        // The oldest are asked for first: they tend to end first.
+        ids.sort_unstable_by(|one, other| other.cmp(one));
+        self.open = ids;
+        self.is_slow = false;
+    }
+
+    /// Waits for a stop or an end of one of so many tracees, or for [`sys::wake`].
+    pub fn next(&mut self, tracees: usize) -> Option<Next> {
+        self.choose(tracees);
+        if !self.by_signals {
+            return sys::next(true);
+        }
+        let due = BETWEEN.max(self.cost * 20);
+        if self.is_unsure && self.last_look.elapsed() > due {
+            if let Some(next) = self.look_at_all() {
+                return Some(next);
+            }
+        }
+        loop {
+            if let Some(next) = self.ready() {
+                return Some(next);
+            }
+            if self.open.is_empty() {
+                break;
+            }
+            let rest = self.open.len().saturating_sub(AT_ONCE);
+            while self.open.len() > rest {
+                let next = self.open.pop().and_then(sys::next_of);
+                if let Some(next) = next {
+                    return Some(self.found(next));
+                }
+            }
+        }
+        if self.has_found {
+            return self.look_at_all();
+        }
+        let longest = if self.is_unsure { QUIET } else { LONGEST };
+        match sys::announced(longest) {
+            Some(id) => self.of(id),
+            None if self.is_unsure => self.look_at_all(),
+            None => None,
+        }
+    }
+
+    /// A stop or an end that has come, without a wait.
+    pub fn ready(&mut self) -> Option<Next> {
+        if !self.by_signals {
+            return sys::next(false);
+        }
+        let first = self.newborn.iter().take(FIRST).chain(&self.parents);
+        if let Some(next) = first.copied().find_map(sys::next_of) {
+            return Some(self.found(next));
+        }
+        while let Some(id) = sys::announced(Duration::ZERO) {
+            if let Some(next) = self.of(id) {
+                return Some(next);
+            }
+        }
+        None
+    }
+
+    fn choose(&mut self, tracees: usize) {
+        let change = if self.by_signals {
+            tracees < FEW
+        } else {
+            tracees >= MANY
+        };
+        if change {
+            self.by_signals = !self.by_signals;
+            // Those that stopped before have sent no signal.
+            self.is_unsure = self.by_signals;
+            self.newborn.clear();
+            self.open.clear();
+            sys::announce_stops(self.by_signals);
+        }
+    }
+
+    /// The event of a task whose signal has come.
+    fn of(&mut self, id: Id) -> Option<Next> {
+        self.is_unsure = true;
+        sys::next_of(id).map(|next| self.found(next))
+    }
+
+    fn found(&mut self, next: Next) -> Next {
+        self.is_unsure = true;
+        let (Next::Stop(found) | Next::End(found)) = next;
+        if let Some(at) = self.newborn.iter().position(|id| *id == found.id) {
+            self.newborn.remove(at);
+        }
+        next
+    }
+
+    fn look_at_all(&mut self) -> Option<Next> {
+        let begun = Instant::now();
+        let next = sys::next(false);
+        self.last_look = Instant::now();
+        self.has_found = next.is_some();
+        if self.has_found {
+            self.is_slow = begun.elapsed() > SLOW;
+        } else {
+            self.cost = begun.elapsed();
+        }
+        self.is_unsure = self.has_found;
+        next.map(|next| self.found(next))
+    }
+}
