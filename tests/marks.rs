@@ -217,7 +217,7 @@ fn private_file() -> Result<(), Failed> {
     ensure(out.status.success(), || said(&out))
 }
 
-/// A recording of a shell's script, run by the program of `prefix`, if there is one.
+/// A recording of a shell's script by ptrace, run by the program of `prefix`, if there is one.
 fn recorded_by_sh(
     directory: &Path,
     prefix: &[&str],
@@ -226,7 +226,8 @@ fn recorded_by_sh(
 ) -> Result<Output, Failed> {
     let line = [
         prefix,
-        &[TR, "record", "-o", "trace.bin", "--", "sh", "-c", script],
+        &[TR, "record", "--method", "ptrace", "-o", "trace.bin"],
+        &["--", "sh", "-c", script],
     ]
     .concat();
     let [program, args @ ..] = &line[..] else {
