@@ -285,7 +285,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         }
         Err(error) => {
             let runs = !args.holds_command(&error);
-            explain(&args, &config.redactor, (&error, runs));
+            explain(&args, &config.redactor, &error, runs);
             if runs {
                 untraced(&args, &config, &error)
             } else {

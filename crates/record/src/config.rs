@@ -75,9 +75,12 @@ pub struct Config {
     pub version: String,
 }
 
-/// What is called when a recording has begun: with its method, and the refusals of better ones.
+/// A function that is called when a recording has begun, with its method and the refusals of better ones.
+type OnBegin = dyn Fn(&Config, Method, &[Error]) + Send + Sync;
+
+/// The notice that a recording has begun.
 #[derive(Clone)]
-pub struct Notice(pub Arc<dyn Fn(&Config, Method, &[Error]) + Send + Sync>);
+pub struct Notice(pub Arc<OnBegin>);
 
 impl std::fmt::Debug for Notice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
