@@ -24,7 +24,7 @@ use crate::output::RECORDING;
 use crate::{errors, inherited, open, status};
 
 /// Record a command, or the whole machine
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 #[command(after_help = "\
 Exit status: COMMAND's own, 128+N when signal N killed it; 125 when tr failed,
 126 when COMMAND cannot be executed, 127 when it is not found.
@@ -285,7 +285,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         }
         Err(error) => {
             let runs = !args.holds_command(&error);
-            explain(&args, &config.redactor, (&error, runs));
+            explain(&args, &config.redactor, &error, runs);
             if runs {
                 untraced(&args, &config, &error)
             } else {

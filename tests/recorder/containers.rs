@@ -141,8 +141,19 @@ fn container() -> Result<(), Failed> {
     if !run(&["true"])?.status.success() {
         return Ok(()); // runc needs cgroups and mounts of its own
     }
-    let out = run(&RECORD)?;
-    is_recorded(&out, &dir)?;
-    let said = text(&out.stderr);
-    ensure(said.contains("docker run --cap-add BPF"), || said.clone())
+    is_recorded(&run(&RECORD)?, &dir)?;
+    let auto = run(&[
+        "/box/tr",
+        "record",
+        "-o",
+        "/box/x.bin",
+        "sh",
+        "-c",
+        "exit 3",
+    ])?;
+    let said = text(&auto.stderr);
+    ensure(
+        auto.status.code() == Some(3) && said.contains("docker run --cap-add BPF"),
+        || said.clone(),
+    )
 }

@@ -40,7 +40,11 @@ pub const TESTS: &[Test] = &[
 /// Since Linux 6.14 each pid namespace has a `kernel.pid_max` of its own, which is no limit of the host's ids.
 fn few_ids() -> Result<(), Failed> {
     let trace = scratch("few-ids.bin");
-    let tr = recording(&trace, &["--method", "bpf"], &["sh", "-c", "true; exit 6"]);
+    let tr = recording(
+        &trace,
+        &["--method", "bpf"],
+        &["sh", "-c", "/bin/true; exit 6"],
+    );
     let mut unshare = Command::new("unshare");
     // Before 6.14 the number would be the host's: it is put back.
     let script = "read -r before </proc/sys/kernel/pid_max; echo 400 >/proc/sys/kernel/pid_max; \"$@\"; status=$?; \

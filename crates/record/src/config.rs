@@ -75,10 +75,10 @@ pub struct Config {
     pub version: String,
 }
 
-/// A function that is called with the method of a recording, and with the refusals of better methods.
+/// A function that is called when a recording has begun, with its method and the refusals of better ones.
 type OnBegin = dyn Fn(&Config, Method, &[Error]) + Send + Sync;
 
-/// The function that is called when a recording has begun.
+/// The notice that a recording has begun.
 #[derive(Clone)]
 pub struct Notice(pub Arc<OnBegin>);
 

@@ -26,15 +26,15 @@ pub fn on_begin(args: &Args, redactor: &Redactor) -> Notice {
     if args.quiet {
         return Notice(Arc::new(|_, _, _| {}));
     }
-    let record = record_again(args, &arguments(args, redactor));
+    let (args, redactor) = (args.clone(), redactor.clone());
     Notice(Arc::new(move |config, method, refusals| {
         say_begun(config);
-        warn_of_ptrace(&record, method, refusals);
+        warn_of_ptrace((&args, &redactor), method, refusals);
     }))
 }
 
-/// Prints what ptrace changes for COMMAND, before it runs, where `auto` has taken it. `record` is of [`record_again`].
-fn warn_of_ptrace(record: &str, method: RecordedBy, refusals: &[Error]) {
+/// Prints what ptrace changes for COMMAND, before it runs, where `auto` has taken it.
+fn warn_of_ptrace(of: (&Args, &Redactor), method: RecordedBy, refusals: &[Error]) {
     let Some(Error::Tracing(cause)) = refusals.first() else {
         return;
     };
@@ -44,7 +44,8 @@ fn warn_of_ptrace(record: &str, method: RecordedBy, refusals: &[Error]) {
     if let Some(error @ Error::Sudo(_)) = refusals.get(1) {
         eprintln!("tr: {}", shown(error));
     }
-    let more = more(cause, record);
+    let (args, redactor) = of;
+    let more = more(cause, &record_again(args, &arguments(args, redactor)));
     eprintln!(
         "tr: recording by ptrace, under which setuid, setgid and file capabilities have no effect (sudo and ping \
          fail) and no_new_privs is set; {more}"

@@ -16,7 +16,7 @@ pub fn shown(error: &Error) -> String {
 
 /// Prints the error that keeps tracing from starting, its remedy, and whether COMMAND `runs` untraced. With
 /// `--quiet` a COMMAND that runs is told only of a file that it lacks.
-pub fn explain(args: &Args, redactor: &Redactor, (error, runs): (&Error, bool)) {
+pub fn explain(args: &Args, redactor: &Redactor, error: &Error, runs: bool) {
     if args.quiet && runs && !matches!(error, Error::Output(_) | Error::Format(_)) {
         return;
     }
