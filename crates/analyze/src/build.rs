@@ -29,6 +29,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
         Basis::Events => tracker.concurrency.finish(),
         _ => vec![0],
     };
+    analysis.all_cpus_seen_from = tracker.concurrency.all_cpus_seen_from;
     let known: u64 = analysis.concurrency.iter().sum();
     analysis.concurrency_unknown = end.since(start).saturating_sub(known);
     let counts = tracker.counts;

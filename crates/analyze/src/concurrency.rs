@@ -12,7 +12,8 @@ pub type Epoch = u32;
 
 /// Counts the running tasks, as long as every living task's state is known. A loss makes
 /// all states unknown, and a task's next event makes its own known again. If every switch of all
-/// CPUs is recorded, a task of unknown state is on none of them, until something is lost.
+/// CPUs is recorded, a task of unknown state is on none of them from the first switch of the last CPU
+/// until something is lost.
 #[derive(Debug, Default)]
 pub struct Concurrency {
     start: Ktime,
@@ -24,8 +25,11 @@ pub struct Concurrency {
     /// Living tasks whose state is known.
     known: usize,
     epoch: Epoch,
-    /// Every switch of all CPUs is recorded.
-    sees_all: bool,
+    /// The number of CPUs that have not switched yet, if every switch of all CPUs is recorded. A task of
+    /// unknown state may have been on such a CPU since before the recording.
+    unseen_cpus: Option<usize>,
+    /// The first switch of the last CPU, if every switch of all CPUs is recorded.
+    pub all_cpus_seen_from: Option<Ktime>,
     /// The time in which n tasks were running, without the recent time.
     times: Vec<u64>,
     /// The recent time, which an event may still make unknown: the number of running
@@ -51,14 +55,23 @@ pub fn add(times: &mut Vec<u64>, n: usize, ns: u64) {
 
 impl Concurrency {
     /// No task is running at the start of the span.
-    pub fn new(start: Ktime, end: Ktime, sees_all: bool) -> Concurrency {
+    pub fn new(start: Ktime, end: Ktime, unseen_cpus: Option<usize>) -> Concurrency {
         Concurrency {
             start,
             end,
             now: start,
             epoch: FIRST,
-            sees_all,
+            unseen_cpus,
             ..Concurrency::default()
+        }
+    }
+
+    /// A CPU switches for the first time.
+    pub fn see_cpu(&mut self, time: Ktime) {
+        self.advance(time);
+        self.unseen_cpus = self.unseen_cpus.map(|cpus| cpus.saturating_sub(1));
+        if self.unseen_cpus == Some(0) {
+            self.all_cpus_seen_from.get_or_insert(time);
         }
     }
 
@@ -67,7 +80,8 @@ impl Concurrency {
     fn advance(&mut self, now: Ktime) {
         let to = now.clamp(self.start, self.end);
         if to > self.now {
-            let all_known = self.known == self.living || self.sees_all && self.epoch == FIRST;
+            let all_known = self.known == self.living
+                || self.all_cpus_seen_from.is_some() && self.epoch == FIRST;
             let running = all_known.then_some(self.running);
             if self.recent.back().is_none_or(|(_, last)| *last != running) {
                 self.push(self.now, running);
@@ -188,23 +202,28 @@ impl Concurrency {
 mod tests {
     use super::*;
 
-    /// A task runs all the time, and nothing is known of another one; at 60 events are lost.
+    /// A task runs all the time, and nothing is known of another one; the second CPU switches for the first time at
+    /// 20, and at 60 events are lost.
     ///
     /// ```text
-    /// one   ===========|loss======
-    /// other ???????????|??????????
+    /// one   ====|===========|loss======
+    /// other ????|???????????|??????????
     /// ```
-    fn counted(sees_all: bool) -> Vec<u64> {
-        let mut concurrency = Concurrency::new(Ktime(0), Ktime(100), sees_all);
+    fn counted(unseen_cpus: Option<usize>) -> Vec<u64> {
+        let mut concurrency = Concurrency::new(Ktime(0), Ktime(100), unseen_cpus);
+        concurrency.see_cpu(Ktime(0));
         concurrency.meet(Ktime(0), State::On(None));
         concurrency.meet(Ktime(0), State::Unknown);
+        concurrency.see_cpu(Ktime(20));
         concurrency.lose(Ktime(60));
         concurrency.finish()
     }
 
     #[test]
     fn a_task_of_unknown_state_is_on_no_cpu_if_all_switches_are_recorded() {
-        assert_eq!(counted(false), [0]);
-        assert_eq!(counted(true), [0, 60]);
+        assert_eq!(counted(None), [0]);
+        assert_eq!(counted(Some(2)), [0, 40]);
+        // The task may be on the third CPU.
+        assert_eq!(counted(Some(3)), [0]);
     }
 }

@@ -53,6 +53,9 @@ pub struct Analysis {
     pub concurrency: Vec<u64>,
     /// The time in which the number of running tasks is not known.
     pub concurrency_unknown: u64,
+    /// The time from which on a task of unknown state is on no CPU, as long as nothing is lost: every CPU has
+    /// switched since the recording began, and every switch is recorded.
+    pub all_cpus_seen_from: Option<Ktime>,
     /// The number of CPUs that the build was allowed, if it kept to fewer than were online.
     pub limited_to: Option<u64>,
     /// Each CPU's figures, by its number: the machine's CPUs and those of the events.

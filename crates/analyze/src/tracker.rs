@@ -106,7 +106,11 @@ impl Tracker {
         coming.sort_unstable_by(|a, b| b.cmp(a));
         let end = end.max(start);
         Tracker {
-            concurrency: Concurrency::new(start, end, meta.sees_all_cpus()),
+            concurrency: Concurrency::new(
+                start,
+                end,
+                meta.sees_all_cpus().then_some(meta.cpus.len()),
+            ),
             gaps,
             states: States::new(&meta.states),
             start,

@@ -113,7 +113,10 @@ pub fn parallelism(
         now: analysis.start,
         counts: Counts::default(),
         forks_missing_from: forks_missing_from(analysis),
-        unknown_is_off: analysis.meta.sees_all_cpus() && analysis.quality.lost.is_empty(),
+        unknown_is_off_from: analysis
+            .all_cpus_seen_from
+            .filter(|_| analysis.quality.lost.is_empty())
+            .unwrap_or(Ktime(u64::MAX)),
         alone: None,
         kept: BinaryHeap::new(),
         result: Parallelism::default(),
@@ -192,9 +195,8 @@ struct Sweep<'a> {
     now: Ktime,
     counts: Counts,
     forks_missing_from: Ktime,
-    /// A task of unknown state is on no CPU: every switch of all CPUs is recorded, and none is
-    /// lost.
-    unknown_is_off: bool,
+    /// The time from which on a task of unknown state is on no CPU: every CPU has switched, and no switch is lost.
+    unknown_is_off_from: Ktime,
     alone: Option<Alone>,
     /// The longest phases; the shortest of them on top, of equal ones the latest.
     kept: BinaryHeap<(Reverse<u64>, Alone)>,
@@ -234,8 +236,12 @@ impl Sweep<'_> {
 
     /// Counts the time up to `to`; no state changes before.
     fn advance(&mut self, to: Ktime) {
-        if to > self.forks_missing_from && self.now < self.forks_missing_from {
-            self.account(self.forks_missing_from);
+        let mut borders = [self.forks_missing_from, self.unknown_is_off_from];
+        borders.sort_unstable();
+        for border in borders {
+            if to > border && self.now < border {
+                self.account(border);
+            }
         }
         if to > self.now {
             self.account(to);
@@ -246,7 +252,7 @@ impl Sweep<'_> {
         let from = std::mem::replace(&mut self.now, to);
         let ns = to.since(from);
         let Counts { running, ready, .. } = self.counts;
-        let unknown = self.counts.unknown.tasks > 0 && !self.unknown_is_off;
+        let unknown = self.counts.unknown.tasks > 0 && from < self.unknown_is_off_from;
         if unknown || from >= self.forks_missing_from {
             self.result.unknown += ns;
             self.end_phase();

@@ -110,11 +110,16 @@ impl Tracker {
         let entry = self.cpus.entry(cpu);
         entry.counted = true;
         // Before its first switch it was in one state since the beginning.
-        let since = match std::mem::replace(&mut entry.switched, true) {
-            true => entry.idle_since,
-            false => Some(self.recorded_from),
+        let is_first = !std::mem::replace(&mut entry.switched, true);
+        let since = if is_first {
+            Some(self.recorded_from)
+        } else {
+            entry.idle_since
         };
         entry.idle_since = (next == Tid::IDLE).then_some(time);
+        if is_first {
+            self.concurrency.see_cpu(time);
+        }
         if let Some(since) = since.filter(|_| prev == Tid::IDLE) {
             self.was_idle(cpu, since, time);
         }
