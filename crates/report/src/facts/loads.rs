@@ -63,8 +63,7 @@ fn loads(analysis: &Analysis) -> BTreeMap<Load, u64> {
     let total = |counter| samples.increase(counter, span);
     let others = || {
         // With all tasks recorded, there are no others.
-        let counted = samples_are_of_recorded_cpus(analysis) && samples.resolve(span);
-        if analysis.meta.scope == Scope::All || !counted {
+        if analysis.meta.scope == Scope::All || !samples_are_of_recorded_cpus(analysis) {
             return None;
         }
         let own = analysis.totals.times.on_cpu_known()?;

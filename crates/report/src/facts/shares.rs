@@ -1,5 +1,6 @@
 //! The CPUs' time, divided by who had them.
 
+use tr_analyze::machine::Samples;
 use tr_analyze::model::Analysis;
 use tr_analyze::own::Own;
 use tr_format::meta::Scope;
@@ -46,7 +47,8 @@ impl CpuShares {
         }
         // The hypervisor's part is among the others. The kernel counts in ticks: all together is no
         // more than there was.
-        let others = loads.load(Load::Others);
+        let resolved = Samples::of(analysis).resolve((analysis.start, analysis.end));
+        let others = loads.load(Load::Others).filter(|_| resolved);
         let own = known.build.unwrap_or(0).saturating_add(stolen.unwrap_or(0));
         let others = others.map(|ns| ns.saturating_sub(stolen.unwrap_or(0)));
         let others = others.map(|ns| ns.min(whole.saturating_sub(own)));
