@@ -6,15 +6,11 @@
 
 use std::ops::Deref;
 
-use crate::block::life;
-
-use crate::event::{Clock, CpuId, Ktime, LifeEvent, Tgid};
+use crate::event::{Clock, CpuId, Ktime, Tgid};
 use crate::ids::Argv;
-use crate::meta::{
-    EndReason, Machine, Metadata, Missing, Origin, Scope, StateName, Summary, Usage,
-};
+use crate::meta::{EndReason, Machine, Missing, Origin, Scope, StateName, Usage};
 use crate::tally::Suspend;
-use crate::{section, Error, Fault};
+use crate::{Error, Fault};
 
 /// A step over the fields of a value.
 type Step = Result<(), Fault>;
@@ -95,24 +91,6 @@ pub trait Texts {
     /// # Errors
     /// The value cannot be written at all.
     fn pass(&mut self, mask: &mut impl Mask) -> Step;
-}
-
-impl Texts for LifeEvent {
-    fn pass(&mut self, mask: &mut impl Mask) -> Step {
-        life::pass(self, mask)
-    }
-}
-
-impl Texts for Metadata {
-    fn pass(&mut self, mask: &mut impl Mask) -> Step {
-        section::pass(self, mask)
-    }
-}
-
-impl Texts for Summary {
-    fn pass(&mut self, mask: &mut impl Mask) -> Step {
-        section::pass(self, mask)
-    }
 }
 
 impl Texts for Vec<u8> {

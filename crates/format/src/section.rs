@@ -236,8 +236,20 @@ impl<M: Mask> Fields for Pass<'_, M> {
 }
 
 /// Passes each text of a section to the mask.
-pub fn pass<T: Section>(value: &mut T, mask: &mut impl Mask) -> Step {
+fn pass<T: Section>(value: &mut T, mask: &mut impl Mask) -> Step {
     value.fields(&mut Pass(mask))
+}
+
+impl Texts for Metadata {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        pass(self, mask)
+    }
+}
+
+impl Texts for Summary {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        pass(self, mask)
+    }
 }
 
 /// Writes a body.

@@ -17,7 +17,6 @@ use crate::Fault;
 
 pub use decode::{decode, Unknown};
 pub(crate) use encode::{encode, weight};
-pub(crate) use pass::pass;
 
 /// What every event has: its time, its CPU, the number of its kind.
 fn head<C: Codec>(c: &mut C, time: &mut Ktime, cpu: &mut Option<CpuId>, number: &mut u8) -> Step {

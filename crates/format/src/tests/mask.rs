@@ -1,5 +1,6 @@
 //! Unit tests of `mask`.
 
+use crate::event::LifeEvent;
 use std::collections::BTreeMap;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use crate::codec::{Bytes, Codec, Col, Known, Step, Text};
 use crate::event::{Argv, CgroupId, LifeEvent, Mark, Tgid, Tid};
-use crate::mask::Mask;
+use crate::mask::{Mask, Texts};
 
 /// Goes over an event as if it were the first of a frame. All texts of such an event are given.
 struct Pass<'a, M> {
@@ -11,10 +11,11 @@ struct Pass<'a, M> {
     known: Option<Known>,
 }
 
-/// Passes each text of an event to the mask.
-pub(crate) fn pass(event: &mut LifeEvent, mask: &mut impl Mask) -> Step {
-    let LifeEvent { time, cpu: _, kind } = event;
-    kind.write(&mut Pass { mask, known: None }, *time)
+impl Texts for LifeEvent {
+    fn pass(&mut self, mask: &mut impl Mask) -> Step {
+        let LifeEvent { time, cpu: _, kind } = self;
+        kind.write(&mut Pass { mask, known: None }, *time)
+    }
 }
 
 impl<M: Mask> Pass<'_, M> {
