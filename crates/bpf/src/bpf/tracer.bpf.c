@@ -1211,7 +1211,8 @@ __noinline int put_clock(__u64 address)
 	struct time_namespace *own = (struct time_namespace *)time_namespace(task);
 	struct wire_clock *clock;
 
-	clock = reserve_life(bpf_ktime_get_ns(), LIFE_CLOCK, sizeof(*clock), false);
+	count_life();
+	clock = reserve_life(bpf_ktime_get_ns(), LIFE_CLOCK, sizeof(*clock), true);
 	if (!clock)
 		return 0;
 	clock->tgid = BPF_CORE_READ(task, tgid);
