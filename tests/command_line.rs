@@ -569,3 +569,27 @@ fn a_verbose_version_names_what_the_program_knows() {
         assert!(schema["$id"].is_string(), "{schema}");
     }
 }
+
+/// The job graph and a CI system's answer are read up to 16 MiB, also from a device that never ends.
+#[test]
+fn files_of_jobs_have_a_largest_size() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = demo().to_string_lossy().into_owned();
+    let file = |name: &str, size: u64| {
+        let path = dir.path().join(name);
+        std::fs::File::create(&path).unwrap().set_len(size).unwrap();
+        path.to_string_lossy().into_owned()
+    };
+    let largest = 16 << 20;
+    let (fits, exceeds) = (file("fits", largest), file("exceeds", largest + 1));
+    for option in ["--graph", "--jobs"] {
+        for (path, is_too_large) in [(&*fits, false), (&exceeds, true), ("/dev/zero", true)] {
+            let out = run(dir.path(), &["pipeline", &trace, option, path]);
+            let said = said(&out);
+            assert_eq!(out.status.code(), Some(2), "{option} {path}: {said}");
+            let refused = said.contains("larger than 16 MiB");
+            assert_eq!(refused, is_too_large, "{option} {path}: {said}");
+            assert!(said.len() < 1000, "{option} {path}");
+        }
+    }
+}

@@ -270,6 +270,28 @@ fn a_test_may_need_another_one() {
     assert!((400 * MS..500 * MS).contains(&high), "{high}");
 }
 
+/// One line of the advice is about 131 sleeps: it lists 100 pids, and their number stands beside.
+#[test]
+fn advice_lists_a_hundred_pids() -> Result<(), Failure> {
+    let mut world = build(10, Some(&["sleep", "0.01"]));
+    world.programs[0].extend([Op::Fork(3, Arg::Same), Op::Wait].repeat(130));
+    world.programs[3] = vec![Op::Exec(3), Op::Sleep(ms(10, 10))];
+    let (file, _) = record("hundred-pids", world, 11);
+    let file = file.to_string_lossy();
+    let out = good(&["analyze", &file, "--report", "advice", "--format", "json"])?;
+    let json: Value = serde_json::from_slice(&out)?;
+    let lines = list(&json["advice"], "advice");
+    let all = || format!("{lines:#?}");
+    let line = lines
+        .iter()
+        .find(|line| line["kind"] == "sleep")
+        .ok_or_else(all)?;
+    ensure(int(line, "processes") == 131, all)?;
+    let pids: std::collections::BTreeSet<String> =
+        list(line, "pids").iter().map(Value::to_string).collect();
+    ensure(pids.len() == 100 && list(line, "pids").len() == 100, all)
+}
+
 /// A forecast of a run that failed, or of a part of one, is none of the build.
 #[test]
 fn a_forecast_tells_how_the_run_ended() -> Result<(), Failure> {

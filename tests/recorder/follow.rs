@@ -22,6 +22,7 @@ pub const DEEP: &str = "a_process_that_joins_forty_levels_below_is_recorded";
 pub const ZOMBIES: &str = "a_zombie_that_was_there_is_no_process";
 /// This test needs root.
 pub const NAMESPACE: &str = "a_pid_namespace_with_few_ids_is_recorded";
+pub const SIBLINGS: &str = "the_parent_of_a_clone_with_clone_parent_is_its_creators";
 
 pub const SKIPPED: &str = "samples_that_the_kernel_leaves_out_are_told";
 
@@ -35,6 +36,7 @@ pub const TESTS: &[Test] = &[
     (DEEP, deep),
     (ZOMBIES, zombies),
     (NAMESPACE, few_ids),
+    (SIBLINGS, siblings),
 ];
 
 /// Since Linux 6.14 each pid namespace has a `kernel.pid_max` of its own, which is no limit of the host's ids.
@@ -131,6 +133,52 @@ fn born() -> Result<(), Failed> {
     ensure(*anomalies == serde_json::json!({}), || {
         anomalies.to_string()
     })
+}
+
+/// The program prints the pid of its child, and the pid and the parent of the process that the child clones,
+/// as `/proc` has them. The creator stays the parent in the tree.
+fn siblings() -> Result<(), Failed> {
+    for options in [&[][..], &["--light"]] {
+        let trace = scratch("siblings.bin");
+        let options = [&["--force"], options].concat();
+        let out = record(&trace, &options, &[&program()?, "siblings"])?;
+        let said = text(&out.stdout);
+        let all = || format!("{said} {}", text(&out.stderr));
+        ensure(out.status.success(), all)?;
+        let lines: Vec<Vec<u64>> = said
+            .lines()
+            .map(|line| {
+                line.split(' ')
+                    .filter_map(|word| word.parse().ok())
+                    .collect()
+            })
+            .collect();
+        let creator = lines.iter().find(|line| line.len() == 1).ok_or_else(all)?;
+        let sibling = lines.iter().find(|line| line.len() == 3).ok_or_else(all)?;
+        let ([creator], [sibling, parent, _]) = (&creator[..], &sibling[..]) else {
+            return Err(all().into());
+        };
+        ensure(creator != parent, all)?;
+        let analysis = analyze(&trace)?;
+        for (pid, ppid) in [(creator, parent), (sibling, parent)] {
+            let found = process(&analysis, *pid)?;
+            ensure(int(found, "ppid") == *ppid, || format!("{said} {found:#}"))?;
+        }
+        let found = process(&analysis, *sibling)?;
+        let is_whole =
+            found["argv"][0] == "true" && found["exit"]["code"] == 0 && int(found, "start_ns") > 0;
+        ensure(is_whole, || format!("{found:#}"))?;
+        ensure(list(&analysis, "processes").len() == 3, || {
+            format!("{:#}", analysis["processes"])
+        })?;
+        let counted = text(&out.stderr);
+        ensure(counted.contains("3 processes"), || counted.clone())?;
+        let anomalies = &info(&trace)?["anomalies"];
+        ensure(*anomalies == serde_json::json!({}), || {
+            anomalies.to_string()
+        })?;
+    }
+    Ok(())
 }
 
 fn v1() -> Result<(), Failed> {

@@ -167,6 +167,7 @@ fn why_skipped(name: &str, rights: Option<String>) -> Option<String> {
         follow::MANY => options::no_cgroup().or_else(|| common::lacks("python3")),
         follow::V1 => rights::not_root().or_else(follow::no_v1),
         follow::WORKERS => follow::no_workers().or_else(|| common::lacks("gcc")),
+        follow::SIBLINGS => common::lacks("gcc"),
         follow::REUSED | follow::SKIPPED => rights::not_root().or_else(|| common::lacks("gcc")),
         "capabilities_will_do_and_the_command_gets_none" => rights::no_capabilities(),
         "a_recorder_starved_by_real_time_hogs_loses_nothing" => storm::no_real_time(),

@@ -10,7 +10,7 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::support::{
-    analyze, dump, ensure, info, int, kill, list, record, scratch, text, Test, TR,
+    analyze, dump, ensure, info, int, kill, list, record, report, scratch, text, Test, TR,
 };
 
 pub const TESTS: &[Test] = &[
@@ -475,6 +475,14 @@ fn all() -> Result<(), Failed> {
     ensure(duration.as_millis() >= 400 && duration < took, || {
         format!("{duration:?} of {took:?}")
     })?;
+    // Every switch is recorded: tasks whose state is not known were on no CPU.
+    let found = report(&trace, "parallelism", &[])?;
+    let lost = &info(&trace)?["lost_events"];
+    let unknown = u128::from(int(&found, "unknown_ns"));
+    ensure(
+        unknown * 10 < duration.as_nanos() || *lost != serde_json::json!({}),
+        || format!("{found:#} {lost}"),
+    )?;
     let shell = list(&analysis, "processes")
         .iter()
         .any(|p| int(p, "pid") == u64::from(other.id()));

@@ -73,6 +73,8 @@ struct Parser {
     suites: Vec<Suite>,
     open: Vec<Open>,
     cases: usize,
+    /// The place of the suite without a name or times that has the tests directly below `testsuites`.
+    loose: Option<usize>,
 }
 
 impl Report {
@@ -91,6 +93,7 @@ impl Report {
             suites: Vec::new(),
             open: Vec::new(),
             cases: 0,
+            loose: None,
         };
         let mut began = false;
         loop {
@@ -136,6 +139,21 @@ impl Report {
 }
 
 impl Parser {
+    /// The suite of a test that lies directly below the root `testsuites`, as node's test runner writes it.
+    fn suite_of_root(&mut self) -> Option<usize> {
+        if self.open.len() != 1 {
+            return None;
+        }
+        if self.loose.is_none() {
+            self.suites.push(Suite {
+                it: Facts::default(),
+                cases: Vec::new(),
+            });
+            self.loose = Some(self.suites.len() - 1);
+        }
+        self.loose
+    }
+
     /// Takes the beginning of an element; an error is in words.
     fn element(&mut self, element: &BytesStart<'_>) -> Result<Open, String> {
         let around = self.open.iter().rev().find_map(|open| match open {
@@ -153,6 +171,7 @@ impl Parser {
             }
             "testcase" => {
                 let it = Facts::read(element.attributes())?;
+                let around = around.or_else(|| self.suite_of_root());
                 let suite = around.and_then(|at| self.suites.get_mut(at));
                 let suite = suite.ok_or("a testcase outside of any testsuite")?;
                 self.cases += 1;
@@ -162,7 +181,7 @@ impl Parser {
             }
             name @ ("failure" | "error" | "skipped") => {
                 let is_case = matches!(self.open.last(), Some(Open::Case));
-                let suite = around.and_then(|at| self.suites.get_mut(at));
+                let suite = around.or(self.loose).and_then(|at| self.suites.get_mut(at));
                 let case = suite.and_then(|suite| suite.cases.last_mut());
                 if let Some(case) = case.filter(|_| is_case) {
                     case.result = match name {

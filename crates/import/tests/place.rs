@@ -488,6 +488,43 @@ fn junit_suites_hold_tests() {
     assert_eq!((all.len(), doubts), (6, vec![]));
 }
 
+/// Node's test runner writes tests without a suite directly below the root, before and after suites.
+#[test]
+fn junit_tests_without_a_suite() {
+    let lines: &[Line] = &[(1, None, 900, 9_000, "node --test")];
+    let test = |name: &str, at: &str, inside: &str| {
+        format!("<testcase name='{name}' timestamp='2026-11-23T05:54:{at}Z' time='0.500'>{inside}</testcase>")
+    };
+    let file = [
+        "<testsuites>",
+        &test("a", "07.000", "<failure/>"),
+        "<testsuite name='s'>",
+        &test("b", "08.000", "<skipped/>"),
+        "</testsuite>",
+        &test("c", "09.000", "<error/>"),
+        "</testsuites>",
+    ]
+    .concat();
+    let (spans, import) = placed("out.xml", &file, with_clocks(lines));
+    assert_eq!(counts(&import).0, 3, "{spans}");
+    for test in ["a failed", "b skipped", "c error"] {
+        assert!(spans.contains(test), "{spans}");
+    }
+    // Below another element, or after the root, there is no place for a test.
+    for file in [
+        "<testsuites><properties><testcase name='a'/></properties></testsuites>",
+        "<testsuites></testsuites><testcase name='a'/>",
+    ] {
+        let why = tr_import::read(file.as_bytes())
+            .map(|_| ())
+            .map_err(|error| error.to_string());
+        assert!(
+            why.is_err_and(|why| why.contains("outside of any testsuite")),
+            "{file}"
+        );
+    }
+}
+
 /// A decimal comma; lengths of whole numbers beside a suite of whole seconds do not overlap.
 #[test]
 fn junit_numbers() {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tr_format::container::Container;
 use tr_format::event::{
-    Argv, CgroupId, CgroupPath, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream,
+    Argv, CgroupId, CgroupPath, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream, Tid,
 };
 use tr_format::mask::Masked;
 use tr_format::meta::{Metadata, Summary};
@@ -194,6 +194,7 @@ impl Output {
                     writer,
                     redactor,
                     tally: Tally::default(),
+                    forked: HashSet::new(),
                     argv_limit,
                     cgroups: Cgroups::default(),
                     quotas: Quotas::default(),
@@ -304,6 +305,8 @@ struct State {
     writer: Writer<Queue>,
     redactor: Redactor,
     tally: Tally,
+    /// The living processes whose fork is recorded: some have a snapshot as well, and count once.
+    forked: HashSet<Tid>,
     /// The most bytes of a program's arguments that are recorded.
     argv_limit: u32,
     cgroups: Cgroups,
@@ -419,10 +422,15 @@ impl State {
         }
         let event = Masked::new(event, &mut self.redactor)?;
         match &event.kind {
-            LifeKind::Fork(fork) if fork.tid.0 == fork.tgid.0 => self.tally.processes += 1,
-            LifeKind::Snapshot(task) if task.followed && task.tid.0 == task.tgid.0 => {
-                self.tally.processes += 1
+            LifeKind::Fork(fork) if fork.tid.0 == fork.tgid.0 => {
+                self.forked.insert(fork.tid);
+                self.tally.processes += 1;
             }
+            LifeKind::Snapshot(task) if task.followed && task.tid.0 == task.tgid.0 => {
+                self.tally.processes += u64::from(!self.forked.contains(&task.tid));
+            }
+            LifeKind::Exit(exit) => drop(self.forked.remove(&exit.tid)),
+            LifeKind::End(end) => drop(self.forked.remove(&end.tid)),
             LifeKind::Lost(_) => self.tally.lose(&event),
             LifeKind::OomKill(_) => self.killed = true,
             _ => {}

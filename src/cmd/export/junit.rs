@@ -27,10 +27,18 @@ pub fn run(args: &Args) -> Done {
     };
     let bytes = tr_import::bytes(&found, tr_import::FILE);
     let written = bytes.and_then(|bytes| write::write(&bytes, &analysis));
-    let (bytes, tests) = written.map_err(|error| {
+    let wrong = |error: tr_import::Error| {
         let error = escape::text(error.to_string().as_bytes());
         errors::refused(format!("--with {}: {error}", errors::shown(report)))
-    })?;
+    };
+    let (mut bytes, tests) = written.map_err(wrong)?;
+    if output.as_os_str() == "-" {
+        let text = String::from_utf8_lossy(&bytes);
+        bytes = write::for_log(&text)
+            .map_err(wrong)?
+            .into_owned()
+            .into_bytes();
+    }
     let code = super::to_file(
         (output, args.force),
         &args.file,

@@ -484,6 +484,11 @@ impl Tracker {
         let is_zombie = !snapshot.on_cpu && self.states.is_dead(snapshot.state);
         let (ppid, argv) = (Some(snapshot.parent_tgid), snapshot.argv.clone());
         let ix = match known {
+            Some(ix) if self.only_names_the_parent(ix, snapshot) => {
+                let process = self.tasks[ix].process;
+                self.processes[process].ppid = ppid;
+                return;
+            }
             Some(ix) => {
                 self.settle(ix, snapshot.tgid, ppid, argv);
                 ix
@@ -519,6 +524,17 @@ impl Tracker {
             return;
         }
         self.snapshot_state(ix, time, snapshot);
+    }
+
+    /// Whether a snapshot only names the parent of a process that a fork within the recording made:
+    /// clone's `CLONE_PARENT` gives it the parent of its creator, and the path goes by the creator.
+    fn only_names_the_parent(&self, ix: TaskIx, snapshot: &Snapshot) -> bool {
+        let process = &self.processes[self.tasks[ix].process];
+        self.begun
+            && process.pid == snapshot.tgid
+            && snapshot.tid.0 == snapshot.tgid.0
+            && process.forked
+            && process.parent.is_some()
     }
 
     /// `executes`: the process's exec comes next.

@@ -1211,7 +1211,8 @@ __noinline int put_clock(__u64 address)
 	struct time_namespace *own = (struct time_namespace *)time_namespace(task);
 	struct wire_clock *clock;
 
-	clock = reserve_life(bpf_ktime_get_ns(), LIFE_CLOCK, sizeof(*clock), false);
+	count_life();
+	clock = reserve_life(bpf_ktime_get_ns(), LIFE_CLOCK, sizeof(*clock), true);
 	if (!clock)
 		return 0;
 	clock->tgid = BPF_CORE_READ(task, tgid);
@@ -1264,13 +1265,22 @@ static __always_inline int put_fork(struct task_struct *parent, struct task_stru
 static __always_inline bool in_target_cgroup(struct cgroup *cgroup);
 int join(__u64 address, __u32 born);
 
+/* CLONE_PARENT: the new process is a child of its creator's parent, which a record of a join names. */
+static __always_inline bool has_other_parent(struct task_struct *creator, struct task_struct *child)
+{
+	return BPF_CORE_READ(child, pid) == BPF_CORE_READ(child, tgid) &&
+	       BPF_CORE_READ(child, real_parent, tgid) != BPF_CORE_READ(creator, tgid);
+}
+
 static __always_inline int on_fork(struct task_struct *parent, struct task_struct *child)
 {
 	__u32 tid = BPF_CORE_READ(child, pid);
 
 	/* A task that forks has not exited: otherwise the byte is its tid's last holder's. */
-	if (standing(BPF_CORE_READ(parent, pid)) == FOLLOWED)
-		return put_fork(parent, child);
+	if (standing(BPF_CORE_READ(parent, pid)) == FOLLOWED) {
+		put_fork(parent, child);
+		return has_other_parent(parent, child) ? join((__u64)child, true) : 0;
+	}
 	/* CLONE_INTO_CGROUP: no move follows. */
 	if (in_target_cgroup(BPF_CORE_READ(child, cgroups, dfl_cgrp))) {
 		put_fork(parent, child);

@@ -1,7 +1,9 @@
 //! Writes a JUnit report back with what a recording tells of its tests, as properties. All else of
 //! the file stays as it is, byte by byte.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
+use std::fmt::Write as _;
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::Reader;
@@ -110,6 +112,96 @@ fn dotted(name: &str) -> String {
         .replace("::", ".")
         .replace('/', ".")
         + rest
+}
+
+/// The report for a log, in which no line is a command to a CI system (`::error::`). As XML it is the same, but
+/// for comments and processing instructions, where a blank is added.
+///
+/// # Errors
+/// It is damaged.
+pub fn for_log(text: &str) -> Result<Cow<'_, str>, Error> {
+    let commands = commands(text);
+    if commands.is_empty() {
+        return Ok(Cow::Borrowed(text));
+    }
+    // The reader counts from the byte order mark's end.
+    if let Some(rest) = text.strip_prefix('\u{feff}') {
+        return for_log(rest).map(|rest| Cow::Owned(format!("\u{feff}{rest}")));
+    }
+    let mut commands = commands.into_iter().peekable();
+    let (mut out, mut copied) = (String::with_capacity(text.len()), 0);
+    let mut reader = Reader::from_str(text);
+    loop {
+        let begin = place(reader.buffer_position());
+        let event = reader.read_event().map_err(|error| Error::Damaged {
+            format: FORMAT,
+            what: error.to_string(),
+        })?;
+        let end = place(reader.buffer_position());
+        let (mut quote, mut looked) = (None, begin);
+        while let Some(at) = commands.next_if(|at| *at < end) {
+            out.push_str(text.get(copied..at).unwrap_or_default());
+            let rest = text.get(at..).unwrap_or_default();
+            let Some(first) = rest.chars().next() else {
+                continue;
+            };
+            copied = at + first.len_utf8();
+            let reference = format!("&#{};", u32::from(first));
+            // The part of a tag before it.
+            quote = quote_after(quote, text.get(looked..at).unwrap_or_default());
+            looked = at;
+            match event {
+                Event::Text(_) => out.push_str(&reference),
+                Event::CData(_) => {
+                    let _ = write!(out, "]]>{reference}<![CDATA[");
+                }
+                Event::Comment(_) | Event::PI(_) | Event::Decl(_) => {
+                    out.push(first);
+                    out.push(' ');
+                }
+                // A value in a tag.
+                _ if quote.is_some() => out.push_str(&reference),
+                // A name in a tag: what separates it from the one before may be blanks on one line.
+                _ => {
+                    let length = out.trim_end().len();
+                    out.truncate(length);
+                    out.push(' ');
+                    out.push(first);
+                }
+            }
+        }
+        if matches!(event, Event::Eof) {
+            break;
+        }
+    }
+    out.push_str(text.get(copied..).unwrap_or_default());
+    Ok(Cow::Owned(out))
+}
+
+/// The places of commands to CI systems: some count at the beginning of a line, others anywhere.
+fn commands(text: &str) -> Vec<usize> {
+    let mut begin = 0;
+    let mut all = Vec::new();
+    for line in text.split_inclusive('\n') {
+        let blanks = line.len() - line.trim_start().len();
+        if line.trim_start().starts_with("::") {
+            all.push(begin + blanks);
+        }
+        let anywhere = line.match_indices(['#', 's']);
+        let anywhere = anywhere.filter(|(at, _)| tr_report::escape::is_command(line, *at));
+        all.extend(anywhere.map(|(at, _)| begin + at));
+        begin += line.len();
+    }
+    all
+}
+
+/// The quote that is open after a part of a tag; `open`: the one before it.
+fn quote_after(open: Option<char>, part: &str) -> Option<char> {
+    part.chars().fold(open, |quote, c| match quote {
+        Some(open) if open == c => None,
+        None if c == '"' || c == '\'' => Some(c),
+        _ => quote,
+    })
 }
 
 /// A test's properties as XML.
@@ -270,8 +362,66 @@ fn place(at: u64) -> usize {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    /// The names, values and texts of a document, without its comments.
+    fn meaning(xml: &str) -> String {
+        let mut reader = Reader::from_str(xml);
+        let mut all = String::new();
+        loop {
+            let piece = match reader.read_event().unwrap() {
+                Event::Start(tag) | Event::Empty(tag) => {
+                    let value = |attribute: quick_xml::events::attributes::Attribute<'_>| {
+                        let value = attribute.normalized_value(quick_xml::XmlVersion::Implicit1_0);
+                        format!(" {:?}={:?}", attribute.key, value.unwrap())
+                    };
+                    let list = tag.attributes().map(|attribute| value(attribute.unwrap()));
+                    format!("<{:?}{}>", tag.name(), list.collect::<String>())
+                }
+                Event::Text(text) => text.to_string(),
+                Event::CData(text) => text.to_string(),
+                Event::GeneralRef(reference) => match reference.resolve_char_ref().unwrap() {
+                    Some(c) => c.to_string(),
+                    None => format!("&{};", &*reference),
+                },
+                Event::Eof => return all,
+                _ => continue,
+            };
+            all.push_str(&piece);
+        }
+    }
+
+    /// Commands at each place of a document.
+    #[test]
+    fn no_line_of_a_log_is_a_command() {
+        let kept = "<testsuite name='a::b'><testcase name='x'>a ::error::b<![CDATA[c ::d]]></testcase></testsuite>";
+        assert!(matches!(for_log(kept), Ok(Cow::Borrowed(text)) if text == kept));
+        for command in [
+            "\n::error::x",
+            "\r\n \t::warning::x",
+            "##[error]x",
+            "##vso[task]",
+            "section_start:0:x",
+        ] {
+            let places = [
+                format!("<testsuite><testcase><failure>a{command}</failure></testcase></testsuite>"),
+                format!("<testsuite><system-out><![CDATA[a{command}{command}]]></system-out></testsuite>"),
+                format!("<testsuite name=\"it's{command}\"/>"),
+                format!("<testsuite a='\"'><!-- a{command} --></testsuite>"),
+                format!("<testsuite>&lt;{command}&amp;{command}</testsuite>"),
+            ];
+            for text in places {
+                let shown = for_log(&text).unwrap();
+                assert_eq!(commands(&shown), [0; 0], "{shown}");
+                assert_eq!(meaning(&shown), meaning(&text), "{shown}");
+            }
+        }
+        let names = "<testsuite a='1'\n ::b='2'\n/>";
+        let shown = for_log(names).unwrap();
+        assert_eq!(shown, "<testsuite a='1' ::b='2'\n/>");
+    }
 
     fn written(text: &str) -> String {
         let mut writer = Writer {
