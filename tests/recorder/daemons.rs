@@ -145,6 +145,8 @@ fn containers(trace: &Path) -> Result<Vec<String>, Failed> {
     let names = tree
         .lines()
         .filter_map(|line| line.find("container ").and_then(|at| line.get(at..)));
+    // A warning names processes that are not recorded.
+    let names = names.filter(|name| !name.starts_with("container runtimes"));
     Ok(names.map(|name| name.trim().to_owned()).collect())
 }
 

@@ -1,5 +1,6 @@
 //! Tasks that come in other ways than by an ordinary fork, and those that cannot be followed.
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
@@ -365,11 +366,17 @@ fn deep() -> Result<(), Failed> {
 
 /// A parent that does not wait for its children keeps them as zombies.
 fn zombies() -> Result<(), Failed> {
-    let script = "for i in $(seq 30); do (exit 3) & done; echo; exec sleep 600";
+    // The children live until the shell forks no more: it reaps those that have ended.
+    let script =
+        "exec 3<&0; for i in $(seq 30); do (read _ <&3; exit 3) & done; echo; exec sleep 600 3<&-";
     let mut parent = Command::new("sh")
         .args(["-c", script])
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
+    let out = parent.stdout.take().ok_or("no output")?;
+    BufReader::new(out).read_line(&mut String::new())?;
+    drop(parent.stdin.take());
     let id = parent.id();
     let state = |pid: &str| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

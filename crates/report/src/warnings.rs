@@ -53,9 +53,13 @@ fn not_recorded(analysis: &Analysis) -> Option<String> {
     let count = analysis.runtimes_not_recorded;
     (count > 0).then(|| {
         format!(
-            "{} of container runtimes, which a daemon started, are not recorded: recorded clients and others had \
+            "{} not recorded: recorded clients and others had \
              connections to the daemon, so it is not known for whom they are (--containers=all records them)",
-            units::plural(count, "process", "processes")
+            units::plural(
+                count,
+                "process of container runtimes, which a daemon started, is",
+                "processes of container runtimes, which a daemon started, are"
+            )
         )
     })
 }
