@@ -1205,14 +1205,14 @@ static __always_inline __u64 time_namespace(struct task_struct *task)
 
 /* A process is in another time namespace, so its programs read other times. Not static: the verifier
  * looks at it once. */
-__noinline int put_clock(__u64 address)
+__noinline int put_clock(__u64 address, __u64 time)
 {
 	struct task_struct *task = (struct task_struct *)address;
 	struct time_namespace *own = (struct time_namespace *)time_namespace(task);
 	struct wire_clock *clock;
 
 	count_life();
-	clock = reserve_life(bpf_ktime_get_ns(), LIFE_CLOCK, sizeof(*clock), true);
+	clock = reserve_life(time, LIFE_CLOCK, sizeof(*clock), true);
 	if (!clock)
 		return 0;
 	clock->tgid = BPF_CORE_READ(task, tgid);
@@ -1223,13 +1223,14 @@ __noinline int put_clock(__u64 address)
 	return 0;
 }
 
-/* A process has begun, or has executed a program, which can take it to its children's namespace. */
-static __always_inline void note_clock(struct task_struct *task)
+/* A process has begun, or has executed a program, which can take it to its children's namespace. The
+ * snapshot of the living tasks looks at those from before it, when the recorder's namespace is not known. */
+static __always_inline void note_clock(struct task_struct *task, __u64 time)
 {
 	__u64 own = time_namespace(task);
 
-	if (own && own != recorder_clock)
-		put_clock(address_of(this_cpu(), task));
+	if (own && recorder_clock && own != recorder_clock)
+		put_clock(address_of(this_cpu(), task), time);
 }
 
 /* Follows a new task. */
@@ -1258,7 +1259,7 @@ static __always_inline int put_fork(struct task_struct *parent, struct task_stru
 	BPF_CORE_READ_INTO(&fork->comm, child, comm);
 	submit_life(fork);
 	if (tid == BPF_CORE_READ(child, tgid))
-		note_clock(child);
+		note_clock(child, time);
 	return 0;
 }
 
@@ -1427,7 +1428,7 @@ __noinline int record_exec(__u64 name_address, __u32 old_tid)
 		end_submitter(it.tid);
 	}
 	follow(it.tid);
-	note_clock(task);
+	note_clock(task, it.time);
 	count_life();
 	/* A name too long for the short area. */
 	{
@@ -2001,7 +2002,7 @@ int snapshot(struct bpf_iter__task *ctx)
 	}
 	record.followed = is_followed(record.tid);
 	if (record.followed && record.tid == record.tgid)
-		note_clock(task);
+		note_clock(task, bpf_ktime_get_ns());
 	record.followed += is_server(record.tgid);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;
