@@ -60,11 +60,12 @@ test-kernels: ## test recordings in a kernel of Debian (in QEMU) and in this one
 
 # The tests with parts for tr record. With the features of the whole workspace nothing else is compiled again.
 FEATURED = $(basename $(notdir $(shell grep -l 'feature = "record"' tests/*.rs)))
-check: setup ## check formatting, clippy, docs, layers, features, packages, MSRV, the page's bundle
+check: setup ## check formatting, clippy, docs, layers, the dialect, features, packages, MSRV, the page's bundle
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 	scripts/layers.sh
+	scripts/dialect.py
 	python3 -m py_compile fleet/*.py benches/*.py benches/plants/*.py fixtures/*.py scripts/*.py
 	CLANG="$(abspath $(TARGET))/absent/clang" $(CARGO) check --locked --workspace --no-default-features --bin tr $(addprefix --test ,$(FEATURED)) 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }
 	$(CARGO) check --locked --no-default-features --features record-only --bin tr 2>&1 | tee >(cat >&2) | { ! grep '^warning' >/dev/null; }

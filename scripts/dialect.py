@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Counts habits that make the product's Rust hard to read, and fails where a count exceeds its limit.
+
+    dialect.py        the counts beside their limits
+    dialect.py -v     and the place of each
+
+Product code is all Rust below crates/*/src and src, without the simulator and without tests. A limit is only ever lowered.
+"""
+
+import re
+import subprocess
+import sys
+
+# A doc comment that begins with one of these words needs another text to be understood.
+DANGLING = re.compile(r"(That|Those|The same|Its|Whose|Their|Of|What|Who|It|They|These|Such)\b")
+PATTERNS = {
+    "match on a bool": re.compile(r"^[ \t]*(true|false) => [^\n]*\n\s*(?!\1)(?:true|false) => ", re.M),
+    "closure argument `it`": re.compile(r"\|(?:&|mut |\()*it(?:: [^|]+)?\|"),
+    "tuple taken apart in arguments": re.compile(r"fn \w+[^{;]*?[(,]\s*\([a-z_, ]+\): \("),
+}
+LIMITS = {
+    "match on a bool": 133,
+    "closure argument `it`": 977,
+    "tuple taken apart in arguments": 115,
+    "doc comment that begins with a word that points elsewhere": 733,
+}
+DOC_COMMENT = re.compile(r"(?:^|\n)((?:[ \t]*///[^\n]*\n)+)")
+
+
+def product_files():
+    listed = subprocess.run(["git", "ls-files", "*.rs"], capture_output=True, text=True, check=True)
+    for path in listed.stdout.splitlines():
+        inside = re.match(r"(crates/(?!sim/)[^/]+/)?src/", path)
+        if inside and not re.search(r"(^|/)tests?(/|\.rs$)", path):
+            yield path
+
+
+def places():
+    found = {name: [] for name in LIMITS}
+    for path in product_files():
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+
+        def line_of(offset):
+            return text.count("\n", 0, offset) + 1
+
+        for name, pattern in PATTERNS.items():
+            found[name] += [f"{path}:{line_of(match.start())}" for match in pattern.finditer(text)]
+        for match in DOC_COMMENT.finditer(text):
+            first = match[1].split("\n")[0].strip().removeprefix("///").strip()
+            if DANGLING.match(first):
+                found["doc comment that begins with a word that points elsewhere"].append(
+                    f"{path}:{line_of(match.start(1))}: {first}"
+                )
+    return found
+
+
+def main():
+    exceeded = False
+    for name, found in places().items():
+        print(f"{name}: {len(found)} (at most {LIMITS[name]})")
+        if "-v" in sys.argv[1:]:
+            print("".join(f"    {place}\n" for place in found), end="")
+        exceeded = exceeded or len(found) > LIMITS[name]
+    if exceeded:
+        sys.exit("dialect: CONTRIBUTING.md has the rules of the code and the language; dialect.py -v names the places")
+
+
+if __name__ == "__main__":
+    main()
