@@ -504,7 +504,8 @@ impl Rules {
         }
         // `--set env[0].name=API_TOKEN --set env[0].value=X`, or both in one word.
         let mut at = 0;
-        for part in text.split(|b| *b == b',').filter(|_| text.contains(&b']')) {
+        let entries = if text.contains(&b']') { text } else { b"" };
+        for part in entries.split(|b| *b == b',') {
             let from = part.iter().position(|b| *b == b'=').map_or(0, |at| at + 1);
             let (name, value) = part.split_at(from);
             let entry = name.ends_with(b"].value=") && (read.entry || looks::is_code(value));
