@@ -52,7 +52,9 @@ export async function script(tr, trace) {
     return run([shell, '-e', '-c', text], cwd);
   }
   const command = [shell, '-e', file];
-  return run(tr ? ['sh', KIT, 'tr_run', trace, tr, options().join('\n'), ...command] : command, cwd);
+  // dash drops variables whose names are no identifiers. POSIX mode reads no BASH_ENV once more.
+  const kit = shell === 'bash' ? ['bash', '--posix', KIT] : ['sh', KIT];
+  return run(tr ? [...kit, 'tr_run', trace, tr, options().join('\n'), ...command] : command, cwd);
 }
 
 /** Fields of /proc/PID/stat after the name, which may hold blanks. */

@@ -189,10 +189,13 @@ pub fn find(text: &[u8]) -> impl Iterator<Item = std::ops::Range<usize>> + '_ {
     known.chain(is_prefixed_token(text).then_some(0..text.len()))
 }
 
-/// A part between marks is too long for a word, and has digits.
+/// A part between marks is neither a word nor a number: it is too long, or mixes letters of both cases or digits.
 fn has_long_part(token: &[u8]) -> bool {
+    let is_word = |part: &[u8]| {
+        part.iter().all(u8::is_ascii_lowercase) || part.iter().all(u8::is_ascii_digit)
+    };
     let mut parts = token.split(|b| b"_-".contains(b));
-    parts.any(|part| part.len() >= 16 && part.iter().any(u8::is_ascii_digit))
+    parts.any(|part| part.len() > 4 && (part.len() >= 16 || !is_word(part)))
 }
 
 #[cfg(test)]

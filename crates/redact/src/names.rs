@@ -356,6 +356,10 @@ fn is_algorithm(text: &str) -> bool {
         "sha", "md5", "hmac", "argon2", "bcrypt", "scrypt", "pbkdf2", "crypt", "aes", "des", "rsa",
         "ecdsa", "ed25519", "x25519", "blake2", "blake3", "rs256", "hs256",
     ];
+    /// The sizes of digests and keys, and versions: other digits are a password's.
+    const SIZES: [&str; 14] = [
+        "", "1", "2", "3", "128", "192", "224", "256", "384", "512", "1024", "2048", "3072", "4096",
+    ];
     let lower = text.to_ascii_lowercase();
     let plain = lower
         .bytes()
@@ -366,7 +370,13 @@ fn is_algorithm(text: &str) -> bool {
     while let Some(name) = NAMES.iter().find(|name| rest.starts_with(**name)) {
         named = true;
         rest = rest.get(name.len()..).unwrap_or_default();
-        rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || "-_/".contains(c));
+        rest = rest.trim_start_matches(['-', '_', '/']);
+        let after = rest.trim_start_matches(|c: char| c.is_ascii_digit());
+        let size = rest.get(..rest.len() - after.len()).unwrap_or_default();
+        if !SIZES.contains(&size) {
+            return false;
+        }
+        rest = after.trim_start_matches(['-', '_', '/']);
     }
     named
         && plain
