@@ -18,7 +18,7 @@ use crate::runner::{lacks_node, no_other_user, program, root, said, Job};
 pub fn trials() -> Vec<Trial> {
     let node = lacks_node;
     vec![
-        trial("a_script_is_recorded", node(), script),
+        trial("a_script_is_recorded", node().or_else(why_not), script),
         trial(
             "the_job_is_recorded_by_steps",
             node().or_else(why_not),
@@ -33,11 +33,19 @@ pub fn trials() -> Vec<Trial> {
             whole_job_by_sudo,
         ),
         trial("without_tr_the_script_runs", node(), untraced),
-        trial("an_option_has_its_value_on_its_line", node(), options),
+        trial(
+            "an_option_has_its_value_on_its_line",
+            node().or_else(why_not),
+            options,
+        ),
         trial("a_wrong_option_costs_no_job", node(), wrong_option),
         trial("a_missing_directory_is_named", node(), no_directory),
         trial("a_job_that_cannot_be_recorded_goes_on", node(), no_worker),
-        trial("a_release_is_checked_before_it_runs", node(), release),
+        trial(
+            "a_release_is_checked_before_it_runs",
+            node().or_else(why_not),
+            release,
+        ),
         trial("a_cancelled_job_is_reported", node(), cancelled),
         trial("a_long_summary_is_cut", node(), long_summary),
     ]

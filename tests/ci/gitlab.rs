@@ -13,7 +13,7 @@ use crate::forge::Forge;
 use crate::runner::{root, said, slept_once};
 
 pub fn trials() -> Vec<Trial> {
-    let note = lacks("curl").or_else(|| lacks("jq"));
+    let note = lacks("curl").or_else(|| lacks("jq")).or_else(why_not);
     vec![
         trial("gitlab_records_a_command", lacks("bash"), command),
         trial(
@@ -21,7 +21,7 @@ pub fn trials() -> Vec<Trial> {
             lacks("bash").or_else(why_not),
             whole_job,
         ),
-        trial("gitlab_has_a_gate", lacks("curl"), gate),
+        trial("gitlab_has_a_gate", lacks("curl").or_else(why_not), gate),
         trial("gitlab_without_tr_runs_the_script", lacks("curl"), untraced),
         trial(
             "gitlab_notes_once_on_a_merge_request",

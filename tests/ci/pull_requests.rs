@@ -7,18 +7,34 @@ use std::process::Command;
 use libtest_mimic::{Failed, Trial};
 use serde_json::{json, Value};
 
-use crate::common::{trial, TR};
+use crate::common::{trial, why_not, TR};
 use crate::runner::{lacks_node, said, Job};
 
 pub fn trials() -> Vec<Trial> {
     let node = lacks_node;
     vec![
-        trial("a_pull_request_has_one_comment", node(), one_comment),
-        trial("the_gate_compares_with_the_base", node(), gate),
+        trial(
+            "a_pull_request_has_one_comment",
+            node().or_else(why_not),
+            one_comment,
+        ),
+        trial(
+            "the_gate_compares_with_the_base",
+            node().or_else(why_not),
+            gate,
+        ),
         trial("a_gate_that_cannot_judge_fails", node(), undecided),
         trial("a_fork_is_no_base", node(), fork_is_no_base),
-        trial("hostile_strings_stay_text", node(), hostile),
-        trial("a_run_of_a_fork_is_compared_afterwards", node(), of_run),
+        trial(
+            "hostile_strings_stay_text",
+            node().or_else(why_not),
+            hostile,
+        ),
+        trial(
+            "a_run_of_a_fork_is_compared_afterwards",
+            node().or_else(why_not),
+            of_run,
+        ),
     ]
 }
 
