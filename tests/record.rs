@@ -589,11 +589,12 @@ fn marks() -> Result<(), Failed> {
             .iter()
             .find(|step| step["name"] == name)
             .ok_or("a mark")?;
-        let (wall, slept) = (int(step, "wall_ns"), int(&step["spent"], "sleep_ns"));
-        ensure(
-            wall >= least * MS && slept >= least * MS && slept <= wall,
-            || format!("{name}: {step}"),
-        )?;
+        let wall = int(step, "wall_ns");
+        let [slept, queued, ran] =
+            ["sleep_ns", "run_queue_ns", "on_cpu_ns"].map(|name| int(&step["spent"], name));
+        // On a busy machine a timer runs while its task still waits for a CPU on its way to sleep.
+        let good = slept + queued + ran >= least * MS && slept > 0 && slept <= wall;
+        ensure(wall >= least * MS && good, || format!("{name}: {step}"))?;
     }
     Ok(())
 }

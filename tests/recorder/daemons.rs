@@ -37,6 +37,8 @@ struct Daemon {
     /// A line for each connection.
     lines: BufReader<ChildStdout>,
     dir: PathBuf,
+    /// The socket's directory: below the target directory its path could exceed the limit of 107 bytes.
+    sockets: tempfile::TempDir,
     script: String,
 }
 
@@ -74,31 +76,38 @@ impl Daemon {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let script = root.join("fixtures/programs/daemon.py");
         let script = script.display().to_string();
+        let sockets = tempfile::tempdir()?;
         let mut process = Command::new(dir.join("podman"))
             .args([&script, "serve"])
-            .args([dir.join("socket"), dir.join("conmon")])
+            .args([sockets.path().join("socket"), dir.join("conmon")])
             .args(how)
             .stdout(Stdio::piped())
             .spawn()?;
         let out = process.stdout.take().ok_or("no output")?;
-        let mut lines = BufReader::new(out);
-        lines.read_line(&mut String::new())?;
-        Ok(Daemon {
+        let mut daemon = Daemon {
             process,
-            lines,
+            lines: BufReader::new(out),
             dir,
+            sockets,
             script,
-        })
+        };
+        let mut first_line = String::new();
+        daemon.lines.read_line(&mut first_line)?;
+        ensure(first_line == "ready\n", || {
+            format!("the daemon prints {first_line:?}")
+        })?;
+        Ok(daemon)
     }
 
     /// The command line of a client of this name.
     fn client(&self, program: &str, name: &str, seconds: &str) -> Vec<String> {
         let path = |file: &str| self.dir.join(file).display().to_string();
+        let socket = self.sockets.path().join("socket").display().to_string();
         let args = [
             &path(program),
             &self.script,
             "ask",
-            &path("socket"),
+            &socket,
             name,
             seconds,
         ];

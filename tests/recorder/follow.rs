@@ -376,8 +376,11 @@ fn zombies() -> Result<(), Failed> {
         .spawn()?;
     let out = parent.stdout.take().ok_or("no output")?;
     BufReader::new(out).read_line(&mut String::new())?;
-    drop(parent.stdin.take());
     let id = parent.id();
+    // A child that ends before the shell has become `sleep` may be reaped.
+    let program = || std::fs::read_to_string(format!("/proc/{id}/comm")).unwrap_or_default();
+    eventually("the shell becomes sleep", || program() == "sleep\n")?;
+    drop(parent.stdin.take());
     let state = |pid: &str| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let rest = stat.rsplit(") ").next().unwrap_or_default().to_owned();
