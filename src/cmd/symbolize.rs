@@ -321,7 +321,7 @@ impl Unnamed {
 /// A build id in hexadecimal; zeros at its end belong to no build id.
 fn hex(build_id: &[u8]) -> String {
     let end = build_id.iter().rposition(|byte| *byte != 0);
-    tr_report::hex(build_id.iter().take(end.map_or(0, |end| end + 1)))
+    tr_report::units::hex(build_id.iter().take(end.map_or(0, |end| end + 1)))
 }
 
 fn is_elf(path: &Path) -> bool {

@@ -15,10 +15,12 @@ use tr_analyze::sort::Gather;
 use tr_format::event::{Ktime, Stream};
 
 use crate::ci::Ci;
-use crate::encode::{self, argv, object, text, Times};
+use crate::encode::{argv, Times};
 use crate::exit::Exit;
 use crate::facts::audit::{audit, Audit};
 use crate::facts::{by_events, by_tr};
+use crate::json_text;
+use crate::json_text::{object, text};
 use crate::query::{self, By};
 use crate::reports::top::Top;
 use crate::untraced::{self, usage, usage_json};
@@ -322,7 +324,7 @@ pub fn render<'a>(
         all: all.then(|| All::new(view)),
         reports,
     };
-    encode::write_safe(&document, PrettyFormatter::new(), out)?;
+    json_text::write_safe(&document, PrettyFormatter::new(), out)?;
     out.write_all(b"\n")
 }
 
@@ -345,7 +347,7 @@ pub fn lines(view: &View<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         chosen: processes(view, false),
     };
     for process in all.all() {
-        encode::write_safe(&process, serde_json::ser::CompactFormatter, out)?;
+        json_text::write_safe(&process, serde_json::ser::CompactFormatter, out)?;
         out.write_all(b"\n")?;
     }
     Ok(())
@@ -355,9 +357,9 @@ pub fn lines(view: &View<'_>, out: &mut dyn io::Write) -> io::Result<()> {
 /// on one line, or indented.
 pub fn document(value: &serde_json::Value, indented: bool) -> std::io::Result<String> {
     let text = if indented {
-        encode::safe(value, PrettyFormatter::new())?
+        json_text::safe(value, PrettyFormatter::new())?
     } else {
-        encode::safe(value, serde_json::ser::CompactFormatter)?
+        json_text::safe(value, serde_json::ser::CompactFormatter)?
     };
     Ok(text + "\n")
 }

@@ -19,6 +19,7 @@ pub mod html;
 pub mod identity;
 pub mod imports;
 pub mod json;
+pub mod json_text;
 mod kinds;
 pub mod label;
 pub mod members;
@@ -40,5 +41,3 @@ mod view;
 pub mod warnings;
 pub mod who;
 pub mod words;
-
-pub use encode::hex;

@@ -3,6 +3,7 @@
 
 /// Defines such an enum: `Variant = "name", "title";`. `ALL` has the order of
 /// the definition.
+#[macro_export]
 macro_rules! named {
     (
         $(#[$attribute:meta])*
@@ -42,4 +43,4 @@ macro_rules! named {
         }
     };
 }
-pub(crate) use named;
+pub use named;

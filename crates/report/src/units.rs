@@ -180,6 +180,12 @@ pub fn days(year: i64, month: i64, date: i64) -> i64 {
     year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468
 }
 
+/// Bytes as hexadecimal digits, two each.
+pub fn hex<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> String {
+    let bytes = bytes.into_iter();
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The width of a text in columns.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)

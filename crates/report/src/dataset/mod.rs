@@ -18,7 +18,7 @@ use sha2::{Digest, Sha256};
 use tr_format::meta::Metadata;
 
 use crate::ci::Ci;
-use crate::encode::hex;
+use crate::units::hex;
 use crate::{identity, units};
 pub use reduce::tables;
 use table::Row;

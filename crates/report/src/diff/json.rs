@@ -13,8 +13,8 @@ use super::{
     CallChange, Change, Demand, Diff, Figure, FunctionChange, Gate, Judged, Load, ProgramChange,
     Run, StepChange,
 };
-use crate::encode::object;
 use crate::exit::Exit;
+use crate::json_text::object;
 
 object! {
     Document(diff: &Diff) {

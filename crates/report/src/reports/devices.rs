@@ -10,8 +10,8 @@ use tr_format::device::{bucket_end, Block, Device, Requests, BUCKETS, GROUPS};
 use tr_format::meta::Extra;
 
 use super::not_known;
-use crate::encode::with;
 use crate::escape;
+use crate::json_text::with;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::View;

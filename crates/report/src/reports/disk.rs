@@ -9,9 +9,9 @@ use tr_analyze::sort::Rows;
 
 use super::devices::Devices;
 use super::waited::{self, by_disk, by_file, sentence, Waited};
-use crate::encode::with;
 use crate::facts::disk::{path_waits, sum, DiskSum};
 use crate::facts::path;
+use crate::json_text::with;
 use crate::members::{self, members, Members};
 use crate::query::By;
 use crate::style::{Paint, Style};

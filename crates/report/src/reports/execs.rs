@@ -11,6 +11,7 @@ use tr_analyze::sort::Rows;
 
 use crate::encode::{self, Seen};
 use crate::exit;
+use crate::json_text;
 use crate::query::Sort;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
@@ -131,11 +132,11 @@ impl<'a> Execs<'a> {
                 Cell::known(row.exec.max_rss, Cell::Bytes)
             })
             .shown(self.view.ask.sort == Some(Sort::Rss))
-            .json_data("comm", |row| encode::text(row.exec.comm.bytes()))
+            .json_data("comm", |row| json_text::text(row.exec.comm.bytes()))
             .csv_data("filename", |row| escape::text(&row.exec.filename))
             .json_data("filename", |row| {
                 let filename = &row.exec.filename;
-                (!filename.is_empty()).then(|| encode::text(filename))
+                (!filename.is_empty()).then(|| json_text::text(filename))
             })
             .named("argv")
             .csv_only()

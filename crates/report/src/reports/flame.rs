@@ -5,8 +5,8 @@ use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::sort::Rows;
 use tr_format::stack::{Doing, Place};
 
-use crate::encode::with;
 use crate::functions::{Functions, SampleSum, Sampled};
+use crate::json_text::with;
 use crate::members::{members, places, Members};
 use crate::query::By;
 use crate::style::Style;

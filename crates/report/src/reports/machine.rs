@@ -9,7 +9,7 @@ use tr_format::event::Ktime;
 
 use super::cpus;
 use super::series::{self, fit, shade};
-use crate::encode::with;
+use crate::json_text::with;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::{Report, View};

@@ -224,7 +224,7 @@ impl Report for Memory<'_> {
             "samples": samples.collect::<Vec<_>>(),
         });
         let all = figures(Table::unnamed(), |it: &&MemorySum| *it, |_| true);
-        Some(crate::encode::with(all.json(&&self.all), more))
+        Some(crate::json_text::with(all.json(&&self.all), more))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {

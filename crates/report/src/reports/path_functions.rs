@@ -7,8 +7,8 @@ use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
 use crate::called::TR;
-use crate::encode::with;
 use crate::functions::{Functions, Sampled};
+use crate::json_text::with;
 use crate::style::Style;
 use crate::units;
 

@@ -3,9 +3,9 @@
 use serde_json::{json, Value};
 use tr_analyze::model::Import;
 
-use crate::encode::text;
 use crate::facts::audit;
 use crate::imports;
+use crate::json_text::text;
 use crate::style::{Paint, Style};
 use crate::table::Table;
 use crate::view::{Report, View};

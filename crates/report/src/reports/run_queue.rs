@@ -14,9 +14,9 @@ use tr_analyze::waits::{self, Piece};
 use tr_analyze::what_if;
 use tr_format::event::CpuId;
 
-use crate::encode::with;
 use crate::facts::path;
 use crate::hist::{self, Groups, Hist};
+use crate::json_text::with;
 use crate::members::{members, Members};
 use crate::query::By;
 use crate::style::Style;

@@ -9,11 +9,12 @@ use tr_analyze::model::{Basis, Times};
 use tr_analyze::sort::Rows;
 
 use crate::called::TR;
-use crate::encode::{self, with, Seen};
+use crate::encode::{self, Seen};
 use crate::exit;
 use crate::facts::parts::Part;
 use crate::facts::path;
 use crate::facts::verdicts::{Verdict, Verdicts};
+use crate::json_text::with;
 use crate::query::Sort;
 use crate::reports::tree::Levels;
 use crate::steps::times::{AllTimes, StepTimes};

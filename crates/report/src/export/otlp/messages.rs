@@ -7,7 +7,7 @@ use std::fmt::Display;
 use prost::Message;
 use serde::{Serialize, Serializer};
 
-use crate::encode;
+use crate::units;
 
 #[derive(Clone, PartialEq, Message, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -119,7 +119,7 @@ pub struct ArrayValue {
 }
 
 fn hex<S: Serializer>(id: &[u8], to: S) -> Result<S::Ok, S::Error> {
-    to.serialize_str(&encode::hex(id))
+    to.serialize_str(&units::hex(id))
 }
 
 fn decimal<S: Serializer>(number: &impl Display, to: S) -> Result<S::Ok, S::Error> {

@@ -20,11 +20,11 @@ use self::ids::Ids;
 use self::messages::*;
 use crate::ancestors::down;
 use crate::ci::Ci;
-use crate::encode::hex;
 use crate::exit;
 use crate::facts::path;
 use crate::facts::verdicts::Judged;
 use crate::steps::{Step, StepIx, StepKind};
+use crate::units::hex;
 use crate::view::View;
 use crate::{escape, label, query};
 
