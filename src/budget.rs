@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use tr_output::cgroups;
-use tr_report::units;
+use tr_text::units;
 
 use crate::{args, limits};
 

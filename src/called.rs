@@ -2,7 +2,7 @@
 
 use clap::builder::{Resettable, StyledStr};
 use clap::CommandFactory;
-use tr_report::called::{SECOND, TR};
+use tr_text::called::{SECOND, TR};
 
 /// Of the first name alone.
 const PASSES_ON: &str = "\
@@ -61,7 +61,7 @@ fn named(text: &str) -> String {
 #[cfg(feature = "record")]
 pub fn program() -> String {
     let program = std::env::current_exe().unwrap_or_else(|_| TR.name().into());
-    tr_report::escape::command([program.as_os_str().as_encoded_bytes()])
+    tr_text::escape::command([program.as_os_str().as_encoded_bytes()])
 }
 
 #[cfg(test)]

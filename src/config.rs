@@ -284,10 +284,7 @@ pub fn used(files: &[Settings]) -> Result<Vec<Setting>, String> {
             Err(Unused::Foreign(..)) => {}
             Err(Unused::Wrong(why)) => {
                 let path = errors::shown(&file.path);
-                return Err(format!(
-                    "{path}: {}",
-                    tr_report::escape::text(why.as_bytes())
-                ));
+                return Err(format!("{path}: {}", tr_text::escape::text(why.as_bytes())));
             }
         }
     }

@@ -13,7 +13,7 @@ pub type Done = Result<ExitCode, ExitCode>;
 
 /// A path in a message.
 pub fn shown(path: &Path) -> String {
-    tr_report::escape::text(path.as_os_str().as_encoded_bytes())
+    tr_text::escape::text(path.as_os_str().as_encoded_bytes())
 }
 
 /// The exit status after the reason why a command cannot do what was asked.
@@ -24,7 +24,7 @@ pub fn refused(why: impl Display) -> ExitCode {
 
 /// The exit status of a shell after the reason why a program is not executed.
 pub fn not_executed(program: &[u8], errno: nix::errno::Errno) -> u8 {
-    let program = tr_report::escape::text(program);
+    let program = tr_text::escape::text(program);
     eprintln!("tr: cannot execute {program}: {}", errno.desc());
     crate::status::not_executed(errno)
 }

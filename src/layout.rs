@@ -1,7 +1,7 @@
 //! The layout of text on standard output: width, colour, characters.
 
 use clap::ValueEnum;
-use tr_report::style::Style;
+use tr_text::style::Style;
 
 use crate::pager;
 

@@ -10,10 +10,10 @@ macro_rules! eprintln {
     ($($arg:tt)*) => {{
         use std::io::Write as _;
         let message = format!($($arg)*);
-        let message = tr_report::escape::page(&message);
+        let message = tr_text::escape::page(&message);
         let mut stderr = std::io::stderr().lock();
         let _ = match message.strip_prefix("tr:") {
-            Some(said) => writeln!(stderr, "{}:{said}", tr_report::called::TR),
+            Some(said) => writeln!(stderr, "{}:{said}", tr_text::called::TR),
             None => writeln!(stderr, "{message}"),
         };
     }};

@@ -11,7 +11,7 @@ use memmap2::{Advice, Mmap};
 
 use crate::errors;
 use crate::errors::UNREADABLE;
-use tr_report::called::TR;
+use tr_text::called::TR;
 
 /// A regular file, mapped for reading, with its length at opening.
 ///

@@ -12,8 +12,8 @@ use tr_format::Error;
 use crate::errors::{shown, unwritten, UNREADABLE};
 use crate::inherited;
 use crate::mapping::Mapping;
-use tr_report::called::TR;
 use tr_report::warnings::CUT;
+use tr_text::called::TR;
 
 /// The file that `tr record` writes and the other subcommands read, unless another is named.
 pub const DEFAULT: &str = "trace.bin";
@@ -81,7 +81,7 @@ pub fn source(path: &Path) -> Result<Source, Error> {
 
 /// Reports an unreadable FILE.
 pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
-    let error = tr_report::escape::text(error.to_string().as_bytes());
+    let error = tr_text::escape::text(error.to_string().as_bytes());
     eprintln!("tr: {}: {error}", shown(path));
     let absent = || std::fs::symlink_metadata(path).is_err();
     if path.as_os_str() == DEFAULT && absent() {
@@ -98,16 +98,16 @@ pub fn warn(trace: &Trace, path: &Path) {
     } else if let End::Truncated { frame, offset, why } = trace.end() {
         eprintln!(
             "tr: {name}: ends at frame {frame}, byte {}: {} ({CUT})",
-            tr_report::units::count(*offset),
-            tr_report::escape::text(why.as_bytes())
+            tr_text::units::count(*offset),
+            tr_text::escape::text(why.as_bytes())
         );
     }
     for damage in trace.damage() {
         eprintln!(
             "tr: {name}: frame {} at byte {}: {}",
             damage.frame,
-            tr_report::units::count(damage.offset),
-            tr_report::escape::text(damage.what.to_string().as_bytes())
+            tr_text::units::count(damage.offset),
+            tr_text::escape::text(damage.what.to_string().as_bytes())
         );
     }
 }
@@ -131,7 +131,7 @@ pub fn print_by(write: impl FnOnce(&mut dyn std::io::Write) -> std::io::Result<(
 /// Writes text for people to standard output, by the rules of [`print()`]. No part of a trace
 /// in it is a command to a terminal or a CI system.
 pub fn print_text(text: &str) -> ExitCode {
-    print(tr_report::escape::page(text).as_bytes())
+    print(tr_text::escape::page(text).as_bytes())
 }
 
 /// Writes a document to standard output, by the rules of [`print()`].

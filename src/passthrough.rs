@@ -6,7 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use tr_report::called::{self, TR};
+use tr_text::called;
+use tr_text::called::TR;
 
 use crate::cmd::mark;
 use crate::{errors, inherited, mistyped, status};
@@ -97,7 +98,7 @@ pub fn run() -> u8 {
     match mistyped::meant(&args, &OURS) {
         Some(meant) => ask(meant, &systems()),
         None if mistyped::is_command(&args) => {
-            let command = tr_report::escape::command(args.iter().map(|arg| arg.as_bytes()));
+            let command = tr_text::escape::command(args.iter().map(|arg| arg.as_bytes()));
             ask(&format!("record -- {command}"), &systems())
         }
         None => exec(args),

@@ -9,7 +9,7 @@ use tr_analyze::{Analysis, Options};
 use tr_format::reader::Trace;
 
 use crate::budget::{Budget, Use};
-use tr_report::called::TR;
+use tr_text::called::TR;
 
 /// No bar before this time.
 const SILENT: Duration = Duration::from_millis(500);

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use tr_format::frame::{MAJOR, MINOR};
-use tr_report::called::TR;
 use tr_report::schemas;
+use tr_text::called::TR;
 
 use crate::{open, output};
 

@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use tr_analyze::Analysis;
 use tr_format::reader::Trace;
 use tr_import::Error;
-use tr_report::{escape, imports};
+use tr_report::imports;
+use tr_text::escape;
 
 use crate::budget::{Budget, Use};
 use crate::{errors, progress};

@@ -158,7 +158,7 @@ fn every_line_of_every_report_fits() -> Result<(), Failure> {
             let text = String::from_utf8(out.stdout)?;
             // The next command is there to be pasted.
             for line in text.lines().filter(|line| !line.starts_with("next: ")) {
-                let width = tr_report::units::width(line);
+                let width = tr_text::units::width(line);
                 ensure(width <= columns.parse()?, || {
                     format!("{file:?} at {columns} columns has {width}: {line}")
                 })?;
@@ -173,7 +173,7 @@ fn every_line_of_every_report_fits() -> Result<(), Failure> {
         };
         let text = output(&[&args[..], &["--report", reports]].concat())?;
         for line in text.lines() {
-            ensure(tr_report::units::width(line) <= 80, || {
+            ensure(tr_text::units::width(line) <= 80, || {
                 format!("{by}: {line}")
             })?;
         }
@@ -185,9 +185,7 @@ fn every_line_of_every_report_fits() -> Result<(), Failure> {
             "80 columns if nothing says otherwise: {narrow}"
         );
     }
-    assert!(narrow
-        .lines()
-        .all(|line| tr_report::units::width(line) <= 80));
+    assert!(narrow.lines().all(|line| tr_text::units::width(line) <= 80));
     Ok(())
 }
 

@@ -20,9 +20,10 @@ use tr_report::query::{By, Filter, Group, Sort};
 use tr_report::reports::ci_tracer;
 use tr_report::reports::series::Series;
 use tr_report::reports::{Ask, ReportKind, View};
-use tr_report::style::Style;
 use tr_report::summary::{Links, Summary};
-use tr_report::{escape, html, json, warnings};
+use tr_report::{html, json, warnings};
+use tr_text::escape;
+use tr_text::style::Style;
 
 use crate::lying::mass_file;
 use crate::targets::Input;

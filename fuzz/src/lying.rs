@@ -21,9 +21,10 @@ use tr_report::reports::ci_tracer;
 use tr_report::reports::series::Series;
 use tr_report::reports::View;
 use tr_report::reports::{Ask, ReportKind};
-use tr_report::style::Style;
 use tr_report::summary::{Links, Summary as TenLines};
-use tr_report::{escape, html, json, untraced};
+use tr_report::{html, json, untraced};
+use tr_text::escape;
+use tr_text::style::Style;
 
 use crate::targets::{life_event, sched_event, Input};
 

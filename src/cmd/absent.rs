@@ -7,7 +7,7 @@ use crate::errors;
 
 pub fn run(words: &[OsString]) -> ExitCode {
     let name = words.first().map(|it| it.to_string_lossy());
-    let name = tr_report::escape::text(name.unwrap_or_default().as_bytes());
+    let name = tr_text::escape::text(name.unwrap_or_default().as_bytes());
     eprintln!(
         "tr: no subcommand {name}: this tr records alone (scripts/build.sh --record-only)\n    \
          a tr that reads recordings, on any machine: cargo build --release"

@@ -15,8 +15,9 @@ use tr_report::facts::path;
 use tr_report::query::{By, Group, Sort};
 use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
-use tr_report::style::document;
-use tr_report::{escape, json, untraced, warnings};
+use tr_report::{json, untraced, warnings};
+use tr_text::escape;
+use tr_text::style::document;
 
 use crate::budget::{Budget, Use};
 use crate::errors::{self, Done};

@@ -7,13 +7,14 @@ use std::time::Duration;
 use clap::ValueEnum;
 use tr_report::diff::benchmarks::Service;
 use tr_report::diff::{Ask, Diff, Figure, Run};
-use tr_report::{escape, identity};
+use tr_report::identity;
+use tr_text::escape;
 
 use crate::budget::{Budget, Use};
 use crate::errors::{self, Done};
 use crate::layout::Layout;
 use crate::{args, open, output, progress};
-use tr_report::called::TR;
+use tr_text::called::TR;
 
 /// Compare two recordings of a build
 #[derive(clap::Args, Debug)]

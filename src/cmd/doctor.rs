@@ -15,8 +15,9 @@ use crate::called::program;
 use crate::config::{self, Settings, Unused};
 use crate::errors;
 use crate::open;
-use tr_report::called::TR;
-use tr_report::{escape, warnings};
+use tr_report::warnings;
+use tr_text::called::TR;
+use tr_text::escape;
 
 /// Show what recording this machine allows, and the command that would allow more
 #[derive(clap::Args, Debug)]

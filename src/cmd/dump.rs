@@ -139,7 +139,7 @@ fn text(
             Value::String(text) => text,
             value => &value.to_string(),
         };
-        write!(out, " {name}={}", tr_report::escape::text(value.as_bytes()))?;
+        write!(out, " {name}={}", tr_text::escape::text(value.as_bytes()))?;
     }
     writeln!(out)
 }

@@ -25,8 +25,8 @@ use crate::output::Force;
 use crate::span::Span;
 use crate::with::With;
 use crate::{args, open, output, progress, send};
-use tr_report::called::TR;
-use tr_report::units;
+use tr_text::called::TR;
+use tr_text::units;
 
 /// Write a recording for another tool: Perfetto, OpenTelemetry, speedscope, flame graphs, DuckDB and Spark
 #[derive(clap::Args, Debug)]

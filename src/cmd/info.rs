@@ -10,7 +10,8 @@ use tr_format::event::Ktime;
 use tr_format::meta::{Hardware, Known, Metadata};
 use tr_format::reader::{End, Unknown};
 use tr_report::warnings::{self, CUT};
-use tr_report::{escape, exit, units, untraced, who};
+use tr_report::{exit, untraced, who};
+use tr_text::{escape, units};
 
 use crate::budget::Budget;
 use crate::cmd::secrets;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap_complete::Shell;
 
-use tr_report::called::{SECOND, TR};
+use tr_text::called::{SECOND, TR};
 
 use crate::{called, errors, open, output};
 

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use tr_report::identity;
 use tr_report::pipeline::{graph as graph_of, Job, Pipeline, MOST};
-use tr_report::{escape, identity};
+use tr_text::escape;
 
 use crate::budget::{Budget, Use};
 use crate::errors::{self, Done};

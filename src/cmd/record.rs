@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use tr_record::{Choice, Config, Containers, Error, Follow, Inherited, Target};
 use tr_redact::Redactor;
-use tr_report::called::TR;
+use tr_text::called::TR;
 
 use self::hints::say_not_executed;
 use self::refusal::{explain, shown};

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use crate::copy::{self, Copied, Copying};
 use crate::errors::{self, Done};
 use crate::{open, output};
-use tr_report::called::TR;
-use tr_report::units;
+use tr_text::called::TR;
+use tr_text::units;
 
 /// Write an intact recording of the readable part of a damaged one
 #[derive(clap::Args, Debug)]
@@ -63,5 +63,5 @@ fn proposal(file: &Path) -> String {
         "-o".as_ref(),
         out.as_ref(),
     ];
-    tr_report::escape::command(words.map(OsStr::as_encoded_bytes))
+    tr_text::escape::command(words.map(OsStr::as_encoded_bytes))
 }

@@ -7,7 +7,7 @@ use tr_format::reader::Trace;
 use tr_format::Error;
 use tr_redact::addresses::Addresses;
 use tr_redact::Redactor;
-use tr_report::units;
+use tr_text::units;
 
 use crate::copy::{self, Copied, Copying};
 use crate::errors::{self, Done};

@@ -75,10 +75,10 @@ pub fn run(args: &Args) -> Done {
         Some(_) => "exit status and resource usage".into(),
         None => {
             let processes = analysis.totals.processes;
-            tr_report::units::plural(processes, "process", "processes")
+            tr_text::units::plural(processes, "process", "processes")
         }
     };
-    let size = tr_report::units::bytes(page.len() as u64);
+    let size = tr_text::units::bytes(page.len() as u64);
     eprintln!("tr: {out}: {contents}, {size}");
     if let Ok(whole) = std::fs::canonicalize(&args.output) {
         eprintln!("    {}", link(&whole));

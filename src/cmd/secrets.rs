@@ -9,8 +9,8 @@ use tr_format::mask::{Mask, Masked};
 use tr_format::reader::{End, Trace};
 use tr_format::Error;
 use tr_redact::Redactor;
-use tr_report::called::TR;
-use tr_report::{escape, units};
+use tr_text::called::TR;
+use tr_text::{escape, units};
 
 use crate::errors::Done;
 use crate::open;

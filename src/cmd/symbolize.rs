@@ -14,12 +14,12 @@ use tr_format::stack::{Module, Place};
 use tr_format::Error;
 use tr_record::symbols::{self, Limit, Request};
 use tr_redact::Redactor;
-use tr_report::{escape, units};
+use tr_text::{escape, units};
 
 use crate::copy::{self, Copying};
 use crate::errors::{self, Done};
 use crate::{args, open, output};
-use tr_report::called::TR;
+use tr_text::called::TR;
 
 /// The most frames without functions that are searched, and the most paths.
 const FRAMES: usize = 1 << 22;
@@ -321,7 +321,7 @@ impl Unnamed {
 /// A build id in hexadecimal; zeros at its end belong to no build id.
 fn hex(build_id: &[u8]) -> String {
     let end = build_id.iter().rposition(|byte| *byte != 0);
-    tr_report::units::hex(build_id.iter().take(end.map_or(0, |end| end + 1)))
+    tr_text::units::hex(build_id.iter().take(end.map_or(0, |end| end + 1)))
 }
 
 fn is_elf(path: &Path) -> bool {

@@ -7,7 +7,7 @@ use tr_format::event::Stream;
 use tr_format::reader::{End, Trace, Unknown};
 use tr_format::sched::SchedBlock;
 use tr_format::tally::{Counting, Events, Tally};
-use tr_report::{escape, units};
+use tr_text::{escape, units};
 
 use crate::budget::{Budget, Watch};
 use crate::errors::{self, Done};

@@ -1,6 +1,6 @@
 //! Times of the day, as JUnit XML has them: `2026-11-23T05:54:00.123+01:00`.
 
-use tr_report::units;
+use tr_text::units;
 
 /// A time of the day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use tr_format::meta::Metadata;
 
-use crate::escape;
+use tr_text::escape;
 
 /// The identifiers that people and tables are shown; JSON and datasets have all.
 const SHOWN: [&str; 6] = ["project", "run", "attempt", "job", "commit", "branch"];

@@ -3,9 +3,10 @@
 use tr_analyze::model::{self, Basis};
 use tr_format::event::Argv;
 
-use crate::json_text::{object, text};
-use crate::table::{Cell, Table};
-use crate::words::{BLOCKED, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
+use tr_text::json::text;
+use tr_text::object;
+use tr_text::table::{Cell, Table};
+use tr_text::words::{BLOCKED, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
 
 object! {
     Times(times: &model::Times) {

@@ -7,7 +7,7 @@ use tr_analyze::status::{has_core, name};
 use tr_analyze::model::Analysis;
 use tr_format::meta::EndReason;
 
-use crate::table::{Cell, Table};
+use tr_text::table::{Cell, Table};
 
 /// A status in JSON: one of the two is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]

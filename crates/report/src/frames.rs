@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use tr_analyze::stacks::Stacks;
 use tr_format::stack::{Module, Place};
 
-use crate::escape;
-use crate::units::hex;
+use tr_text::escape;
+use tr_text::units::hex;
 
 /// A function, or what is known in its place. Texts are escaped.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -15,9 +15,9 @@ use crate::facts::reason::Reason;
 use crate::frames::{Name, Names};
 use crate::members::Members;
 use crate::query::By;
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
-use crate::units;
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::units;
 
 /// Rows in text without `--top`.
 const ROWS: usize = 20;

@@ -5,10 +5,10 @@ use serde_json::{json, Value};
 
 use crate::members::Members;
 use crate::query::By;
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
-use crate::units;
 use crate::view::View;
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::units;
 
 /// Durations in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

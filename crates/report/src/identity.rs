@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use tr_format::event::Ktime;
 use tr_format::meta::Metadata;
 
-use crate::units::hex;
+use tr_text::units::hex;
 
 /// The id of a recording: no two begin at the same nanosecond of three clocks. Recordings that
 /// `tr redact` or `tr recover` made of one have the same.

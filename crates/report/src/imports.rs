@@ -2,7 +2,7 @@
 
 use tr_analyze::model::{Doubt, Import};
 
-use crate::{escape, units};
+use tr_text::{escape, units};
 
 /// The file and the numbers of its spans.
 pub fn sentence(import: &Import) -> String {

@@ -19,13 +19,14 @@ use crate::encode::{argv, Times};
 use crate::exit::Exit;
 use crate::facts::audit::{audit, Audit};
 use crate::facts::{by_events, by_tr};
-use crate::json_text;
-use crate::json_text::{object, text};
 use crate::query::{self, By};
 use crate::reports::top::Top;
 use crate::untraced::{self, usage, usage_json};
 use crate::view::{Ask, Report, View};
 use crate::warnings::{is_blank, lost_events, warnings};
+use tr_text::json;
+use tr_text::json::text;
+use tr_text::object;
 
 /// The key that the report `audit` and [`All`] share.
 const AUDIT: &str = "audit";
@@ -324,7 +325,7 @@ pub fn render<'a>(
         all: all.then(|| All::new(view)),
         reports,
     };
-    json_text::write_safe(&document, PrettyFormatter::new(), out)?;
+    json::write_safe(&document, PrettyFormatter::new(), out)?;
     out.write_all(b"\n")
 }
 
@@ -347,7 +348,7 @@ pub fn lines(view: &View<'_>, out: &mut dyn io::Write) -> io::Result<()> {
         chosen: processes(view, false),
     };
     for process in all.all() {
-        json_text::write_safe(&process, serde_json::ser::CompactFormatter, out)?;
+        json::write_safe(&process, serde_json::ser::CompactFormatter, out)?;
         out.write_all(b"\n")?;
     }
     Ok(())
@@ -357,9 +358,9 @@ pub fn lines(view: &View<'_>, out: &mut dyn io::Write) -> io::Result<()> {
 /// on one line, or indented.
 pub fn document(value: &serde_json::Value, indented: bool) -> std::io::Result<String> {
     let text = if indented {
-        json_text::safe(value, PrettyFormatter::new())?
+        json::safe(value, PrettyFormatter::new())?
     } else {
-        json_text::safe(value, serde_json::ser::CompactFormatter)?
+        json::safe(value, serde_json::ser::CompactFormatter)?
     };
     Ok(text + "\n")
 }

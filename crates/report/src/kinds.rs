@@ -6,8 +6,9 @@ use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::Basis;
 use tr_analyze::sort::Rows;
 
-use crate::units;
-use crate::words::{self, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED};
+use tr_text::units;
+use tr_text::words;
+use tr_text::words::{RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED};
 
 /// A kind's title in text.
 pub(crate) fn title(kind: Kind) -> &'static str {
@@ -29,7 +30,7 @@ pub(crate) fn title(kind: Kind) -> &'static str {
     }
 }
 
-/// What a thread does in such a time: its place in [`crate::words::STATES`].
+/// What a thread does in such a time: its place in [`tr_text::words::STATES`].
 pub(crate) fn state(kind: Kind) -> usize {
     match kind {
         Kind::OnCpu => 0,

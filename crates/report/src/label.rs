@@ -9,7 +9,7 @@ use tr_analyze::model::{Process, Thread};
 use tr_analyze::tools::{self, Family, Role};
 use tr_format::event::{Argv, Comm};
 
-use crate::{escape, units};
+use tr_text::{escape, units};
 
 /// The arguments of a tool that its label shows. Lists of options are separated
 /// by spaces.

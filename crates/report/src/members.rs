@@ -6,8 +6,8 @@ use tr_analyze::model::ThreadIx;
 
 use crate::label;
 use crate::query::{names, By};
-use crate::table::{Cell, Table};
 use crate::view::View;
+use tr_text::table::{Cell, Table};
 
 /// The threads of one row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
 
-use crate::{label, units};
+use crate::label;
+use tr_text::units;
 
 #[derive(Clone, Debug)]
 pub struct Living<T> {

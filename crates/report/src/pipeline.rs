@@ -17,9 +17,10 @@ use tr_analyze::model::Analysis;
 use tr_analyze::sort::Rows;
 
 use crate::ci::Ci;
+use crate::exit;
 use crate::facts::step_sums;
-use crate::{escape, exit, units};
 pub use told::{of as told_of, Told};
+use tr_text::{escape, units};
 
 /// The difference of clocks that network time leaves between two machines, in ns.
 const CLOCKS: u64 = 100_000_000;

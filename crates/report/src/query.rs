@@ -11,9 +11,10 @@ use tr_analyze::sort::Rows;
 use tr_format::event::Tgid;
 
 use crate::ancestors::down;
-use crate::names::named;
 use crate::steps::Steps;
-use crate::{escape, exit, label};
+use crate::{exit, label};
+use tr_text::escape;
+use tr_text::named;
 
 /// Keeps the processes that match all conditions.
 #[derive(Clone, Debug, Default)]
@@ -129,8 +130,8 @@ named! {
         OnCpu = "on-cpu", "CPU time";
         OffCpu = "off-cpu", "time off CPU";
         Wall = "wall", "wall time";
-        RunQueue = "run-queue", crate::words::RUN_QUEUE_WAIT;
-        Sleep = "sleep", crate::words::SLEEP;
+        RunQueue = "run-queue", tr_text::words::RUN_QUEUE_WAIT;
+        Sleep = "sleep", tr_text::words::SLEEP;
         Blocked = "blocked", "blocked time";
         Unknown = "unknown", "unknown time";
         Rss = "rss", "memory";

@@ -12,17 +12,18 @@ use tr_analyze::model::Analysis;
 use tr_analyze::sort::Rows;
 
 use crate::advice::{advise, Advice};
-use crate::called::TR;
 use crate::facts::failure::{Failed, Failures};
 use crate::facts::path;
 use crate::facts::servers;
 use crate::facts::shares::CpuShares;
 use crate::facts::verdicts::Judged;
 use crate::steps::{Step, StepKind, Steps};
-use crate::style::{Paint, Style};
 use crate::view::View;
-use crate::words::RUN_QUEUE_WAIT;
-use crate::{escape, exit, units, untraced, warnings, who};
+use crate::{exit, untraced, warnings, who};
+use tr_text::called::TR;
+use tr_text::style::{Paint, Style};
+use tr_text::words::RUN_QUEUE_WAIT;
+use tr_text::{escape, units};
 
 /// The most changes, steps, shares of the path and warnings.
 const MOST: usize = 3;

@@ -9,8 +9,9 @@ use tr_format::meta::Usage;
 
 use crate::ci::Ci;
 use crate::exit;
-use crate::style::{Paint, Style};
-use crate::{escape, units, who};
+use crate::who;
+use tr_text::style::{Paint, Style};
+use tr_text::{escape, units};
 
 /// One line for people: why nothing was traced. `None` of a trace.
 pub fn reason(analysis: &Analysis) -> Option<String> {

@@ -6,7 +6,7 @@ use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
 use tr_format::event::{CpuId, Ktime, Tgid};
 
 use crate::query::{By, Group, Sort};
-use crate::style::Style;
+use tr_text::style::Style;
 
 #[derive(Clone, Debug, Default)]
 pub struct Ask {

@@ -9,10 +9,11 @@ use tr_analyze::tools::ContainerVerb;
 use tr_format::event::{Ktime, LossCause, Lost, Stream};
 use tr_format::meta::{Facts, Known};
 
-use crate::called::TR;
 use crate::facts::audit::{self, Doubt};
-use crate::style::{Paint, Style};
-use crate::{escape, label, now, units, untraced};
+use crate::{label, now, untraced};
+use tr_text::called::TR;
+use tr_text::style::{Paint, Style};
+use tr_text::{escape, units};
 
 /// The most streams of missing events that have a line each.
 const STREAMS: usize = 5;

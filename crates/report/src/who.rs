@@ -9,7 +9,8 @@ use tr_analyze::timeline::Actor;
 use tr_format::event::Comm;
 use tr_format::meta::{Hardware, Metadata, Scope};
 
-use crate::{escape, label, units};
+use crate::label;
+use tr_text::{escape, units};
 
 /// The recorded COMMAND, or the scope of a recording without one.
 pub fn recorded(meta: &Metadata) -> String {

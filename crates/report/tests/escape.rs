@@ -1,7 +1,7 @@
 //! What each medium's escaping function lets through, for any text.
 
 use proptest::prelude::*;
-use tr_report::escape;
+use tr_text::escape;
 
 /// Pieces that some medium takes for a command, markup, a formula or a link, and any others.
 fn text() -> impl Strategy<Value = String> {

@@ -3,12 +3,12 @@
 
 use serde_json::json;
 use tr_format::event::{Argv, Comm};
-use tr_report::escape::{command, text};
 use tr_report::hist::Hist;
 use tr_report::label::{label_of, program_of};
-use tr_report::style::{Paint, Style};
-use tr_report::table::{Cell, Sheet, Table};
-use tr_report::units::{count, date, days, pad, share, shorten, time};
+use tr_text::escape::{command, text};
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Sheet, Table};
+use tr_text::units::{count, date, days, pad, share, shorten, time};
 
 const STYLE: Style = Style {
     width: 80,

@@ -23,10 +23,10 @@ use tr_report::query::{self, By, Filter, Sort};
 use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, Ask, Report, ReportKind, View};
 use tr_report::steps::Steps;
-use tr_report::style::Style;
 use tr_sim::config::Config;
 use tr_sim::program::World;
 use tr_sim::scenario;
+use tr_text::style::Style;
 
 const STYLE: Style = Style {
     width: 80,

@@ -14,9 +14,9 @@ use tr_report::query::{self, By, Filter, Sort};
 use tr_report::reports::{Ask, ReportKind, View};
 use tr_report::steps::times::AllTimes;
 use tr_report::steps::Steps;
-use tr_report::style::Style;
 use tr_sim::config::Config;
 use tr_sim::scenario;
+use tr_text::style::Style;
 
 /// Processes by their place; each line: parent, beginning, end, then the programs with their
 /// beginning.

@@ -9,7 +9,7 @@ use tr_analyze::model::Analysis;
 use tr_report::dataset::{self, Place, Table};
 use tr_report::pipeline::told_of;
 use tr_report::query::Filter;
-use tr_report::units;
+use tr_text::units;
 
 use super::Args;
 use crate::cmd::pipeline;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use tr_import::junit::write;
 use tr_import::Found;
-use tr_report::{escape, units};
+use tr_text::{escape, units};
 
 use super::Args;
 use crate::errors::{self, Done};

@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 
 use serde_json::{json, Value};
-use tr_report::escape;
+use tr_text::escape;
 
 /// The longest text and the longest answer in bytes; 2,000 tokens have at least these.
 const TEXT: usize = 6_000;

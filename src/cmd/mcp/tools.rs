@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::{kill, Signal};
 use serde_json::{json, Map, Value};
-use tr_report::called::TR;
 use tr_report::reports::ReportKind;
+use tr_text::called::TR;
 
 use super::answer::{self, Page};
 use crate::errors;

@@ -43,7 +43,7 @@ pub fn arguments(args: &Args, redactor: &Redactor) -> String {
         words.push(b"--".to_vec());
         words.extend(redactor.clone().masked_command(&command));
     }
-    let words = tr_report::escape::command(words.iter().map(Vec::as_slice));
+    let words = tr_text::escape::command(words.iter().map(Vec::as_slice));
     format!(" {words}")
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use nix::errno::Errno;
-use tr_report::called::TR;
+use tr_text::called::TR;
 
 use super::Args;
 use crate::{args, errors};
@@ -39,7 +39,7 @@ fn meant(args: &Args) -> Option<String> {
     } else if is_assignment(word) {
         Some(record(&[b"--", b"env"], all()))
     } else if BUILTINS.contains(&word) {
-        let line = format!("{} && make", tr_report::escape::command(all()));
+        let line = format!("{} && make", tr_text::escape::command(all()));
         Some(by_shell(line.as_bytes()))
     } else if rest.is_empty() && is_shell_line(word) {
         Some(by_shell(first.as_bytes()))
@@ -52,7 +52,7 @@ fn meant(args: &Args) -> Option<String> {
 fn record<'a>(options: &[&'a [u8]], command: impl Iterator<Item = &'a [u8]>) -> String {
     let begin: [&[u8]; 2] = [TR.name().as_bytes(), b"record"];
     let words = begin.into_iter().chain(options.iter().copied());
-    tr_report::escape::command(words.chain(command))
+    tr_text::escape::command(words.chain(command))
 }
 
 /// The option with the value that follows it, and COMMAND without the value.

@@ -17,7 +17,7 @@ use tr_format::event::{
 use tr_record::{Watcher, Watching};
 use tr_report::label;
 use tr_report::now::{clock, Jobs, Living, Waits};
-use tr_report::units::shorten;
+use tr_text::units::shorten;
 
 use crate::layout;
 

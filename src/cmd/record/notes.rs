@@ -10,9 +10,9 @@ use tr_format::meta::Method as RecordedBy;
 use tr_record::doctor::knows;
 use tr_record::{Config, Error, Follow, Notice, Report, Target};
 use tr_redact::Redactor;
-use tr_report::called::TR;
-use tr_report::units::{bytes, count, plural};
 use tr_report::warnings;
+use tr_text::called::TR;
+use tr_text::units::{bytes, count, plural};
 
 use super::again::{arguments, record_again};
 use super::line;
@@ -103,7 +103,7 @@ pub fn warn_of_root(args: &Args, redactor: &Redactor) {
     let user = tr_record::user_name(user.as_raw()).unwrap_or_else(|| user.to_string());
     eprintln!(
         "tr: {} runs as root; as {user}: sudo {} record --user {user}{}",
-        tr_report::escape::text(command.as_bytes()),
+        tr_text::escape::text(command.as_bytes()),
         program(),
         arguments(args, redactor),
     );
@@ -283,7 +283,7 @@ fn tell_limits(args: &Args, report: &Report) {
         };
         eprintln!(
             "tr: still running: {} ({}){more}; --wait-all records to the end of the last",
-            tr_report::escape::text(first.comm.bytes()),
+            tr_text::escape::text(first.comm.bytes()),
             first.pid,
         );
     }
@@ -295,7 +295,7 @@ fn tell_cost(args: &Args, report: &Report) {
         Some(name) if cfg!(not(feature = "record-only")) => {
             let name = name.as_os_str().as_bytes();
             let words = [TR.name().as_bytes(), b"analyze", name];
-            format!(" · next: {}", tr_report::escape::command(words))
+            format!(" · next: {}", tr_text::escape::command(words))
         }
         _ => String::new(),
     };

@@ -2,7 +2,7 @@
 
 use tr_record::{Error, SudoRefusal};
 use tr_redact::Redactor;
-use tr_report::called::TR;
+use tr_text::called::TR;
 
 use super::again::{arguments, record_again};
 use super::Args;
@@ -11,7 +11,7 @@ use crate::errors;
 
 /// An error's words, which can hold a path or a user's name.
 pub fn shown(error: &Error) -> String {
-    tr_report::escape::text(error.to_string().as_bytes())
+    tr_text::escape::text(error.to_string().as_bytes())
 }
 
 /// Prints the error that keeps tracing from starting, its remedy, and whether COMMAND `runs` untraced. With

@@ -55,7 +55,7 @@ pub fn rotation(limits: &[Limit]) -> Option<Rotation> {
 /// `trace.bin` → `trace.20261125T163437Z.bin`: the moment in which the part begins, in UTC. One with a
 /// number, `…Z_2.bin`, sorts after it.
 fn name(output: &Path, real: u64, number: Option<u32>) -> PathBuf {
-    let moment = tr_report::units::rfc3339(real);
+    let moment = tr_text::units::rfc3339(real);
     let moment: String = moment.chars().filter(|it| !"-:".contains(*it)).collect();
     let moment = moment.split('.').next().unwrap_or_default();
     let mut file = output.file_stem().unwrap_or_default().to_owned();

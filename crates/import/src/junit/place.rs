@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
 use tr_format::event::Ktime;
 use tr_report::steps::{StepKind, Steps};
-use tr_report::units;
+use tr_text::units;
 
 use super::proof::{find_doubts, Contradictions, Guess, Stamp, Stamped};
 use super::{Case, Facts, Report, Suite};

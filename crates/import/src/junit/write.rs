@@ -103,7 +103,7 @@ fn names(class: &str, name: &str) -> [String; 3] {
 /// A name as JUnit writes it: pytest's `tests/test_a.py::Test::test_x[1/2]` is
 /// `tests.test_a.Test.test_x[1/2]`.
 fn dotted(name: &str) -> String {
-    let name = tr_report::escape::text(name.as_bytes());
+    let name = tr_text::escape::text(name.as_bytes());
     let (path, rest) = name.split_at(name.find('[').unwrap_or(name.len()));
     if !path.contains("::") {
         return name;
@@ -188,7 +188,7 @@ fn commands(text: &str) -> Vec<usize> {
             all.push(begin + blanks);
         }
         let anywhere = line.match_indices(['#', 's']);
-        let anywhere = anywhere.filter(|(at, _)| tr_report::escape::is_command(line, *at));
+        let anywhere = anywhere.filter(|(at, _)| tr_text::escape::is_command(line, *at));
         all.extend(anywhere.map(|(at, _)| begin + at));
         begin += line.len();
     }

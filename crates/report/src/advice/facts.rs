@@ -17,7 +17,8 @@ use tr_format::event::{Ktime, Reason};
 
 use super::{Advice, Candidate};
 use crate::ancestors::from_parents_to_children;
-use crate::{exit, label, units};
+use crate::{exit, label};
+use tr_text::units;
 
 /// The longest name in a finding.
 const NAME: usize = 24;

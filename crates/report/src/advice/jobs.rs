@@ -16,7 +16,7 @@ use tr_format::event::{Ktime, Reason};
 use super::facts::Facts;
 use super::programs;
 use super::{Candidate, Kind};
-use crate::units;
+use tr_text::units;
 
 /// The least number of jobs in a row, and the least length of one in ns.
 const ROW: (usize, u64) = (3, 5_000_000);

@@ -9,7 +9,8 @@ use tr_analyze::what_if::Without;
 
 use super::facts::Facts;
 use super::{least, Advice, Candidate, Kind};
-use crate::{label, units};
+use crate::label;
+use tr_text::units;
 
 /// A shorter wait, in ns, may be the time that an idle CPU takes to begin.
 const WAKE_UP: u64 = 500_000;

@@ -27,12 +27,13 @@ use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 
+use crate::exit;
 use crate::facts::path;
-use crate::names::named;
 use crate::view::View;
-use crate::{exit, units};
 use facts::Facts;
 use machine::Withheld;
+use tr_text::named;
+use tr_text::units;
 pub use verdict::{Blame, Verdict};
 use verdict::{Had, Mostly};
 

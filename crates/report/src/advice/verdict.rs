@@ -7,8 +7,9 @@ use tr_analyze::share;
 use tr_format::event::Comm;
 
 use crate::facts::verdicts::{COUNTS, NAMES};
-use crate::names::named;
-use crate::{units, who};
+use crate::who;
+use tr_text::named;
+use tr_text::units;
 
 named! {
     /// Who can make the build shorter.

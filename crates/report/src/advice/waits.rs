@@ -22,7 +22,8 @@ use super::{Candidate, Kind};
 use crate::facts::memory;
 use crate::facts::network::{Host, Remotes};
 use crate::facts::timeout::timed_out;
-use crate::{exit, label, units};
+use crate::{exit, label};
+use tr_text::units;
 
 /// The least number of sleeps of a loop.
 const LOOP: usize = 3;

@@ -15,7 +15,8 @@ use super::facts::{add, Facts};
 use super::programs;
 use super::{Candidate, Kind};
 use crate::facts::normal::{argument, Paths};
-use crate::{label, units};
+use crate::label;
+use tr_text::units;
 
 /// One task alone matters from this share of the path's time without waits for a CPU on: a tenth. Every build has
 /// shorter ones, such as a program's start.

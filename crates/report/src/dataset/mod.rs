@@ -18,11 +18,12 @@ use sha2::{Digest, Sha256};
 use tr_format::meta::Metadata;
 
 use crate::ci::Ci;
-use crate::units::hex;
-use crate::{identity, units};
+use crate::identity;
 pub use reduce::tables;
 use table::Row;
 pub use table::{Column, Kind, Table, Value};
+use tr_text::units;
+use tr_text::units::hex;
 
 /// The table of which each run has one row.
 pub const MARKER: &str = "runs";
@@ -54,13 +55,13 @@ impl Place {
     pub fn of(meta: &Metadata, project: Option<&str>, job: Option<&str>) -> Place {
         let ci = Ci::new(meta);
         let project = project.or_else(|| ci.get("project")).unwrap_or(LOCAL);
-        let project = crate::escape::text(project.as_bytes());
+        let project = tr_text::escape::text(project.as_bytes());
         Place {
             repo: format!("repo={}", directory(&project)),
             date: format!("date={}", day(meta.start_clock.real)),
             run: identity::id(meta),
             project,
-            job: job.map(|it| crate::escape::text(it.as_bytes())),
+            job: job.map(|it| tr_text::escape::text(it.as_bytes())),
             queued: None,
         }
     }
@@ -70,7 +71,7 @@ impl Place {
     pub fn waited(&mut self, queued: u64, leg: Option<&str>) {
         self.queued = Some(queued);
         if self.job.is_none() {
-            self.job = leg.map(|it| crate::escape::text(it.as_bytes()));
+            self.job = leg.map(|it| tr_text::escape::text(it.as_bytes()));
         }
     }
 }

@@ -25,7 +25,8 @@ use crate::facts::step_sums::{self, add};
 use crate::kinds::COLUMNS;
 use crate::query;
 use crate::warnings::lost_events;
-use crate::{escape, exit, label, units};
+use crate::{exit, label};
+use tr_text::{escape, units};
 
 /// The most rows of steps, and of processes: a run of 10,000 processes has less than 100 KiB.
 const STEPS: usize = 1_000;

@@ -10,8 +10,8 @@ use tr_analyze::sort::Rows;
 use super::run::{Figure, Run};
 use super::spread::median;
 use super::Diff;
-use crate::names::named;
 use crate::steps::StepKind;
+use tr_text::named;
 
 named! {
     pub enum Service {

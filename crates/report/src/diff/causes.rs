@@ -15,9 +15,9 @@ use super::run::{Figure, Run};
 use super::spread::{median, Judged, Statistic, Verdict};
 use crate::facts::demands::Demand;
 use crate::facts::loads::Load;
-use crate::names::named;
-use crate::units;
 use tr_analyze::sort::{Gather, Rows};
+use tr_text::named;
+use tr_text::units;
 
 named! {
     /// The cause of a part of a difference.

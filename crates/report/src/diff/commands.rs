@@ -2,7 +2,7 @@
 
 use super::run::Run;
 use super::Diff;
-use crate::units;
+use tr_text::units;
 
 /// The columns of each command in a warning.
 const SHOWN: usize = 60;

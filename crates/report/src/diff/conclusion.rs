@@ -5,7 +5,7 @@ use super::run::Figure;
 use super::spread::{percent, signed, Judged, Verdict};
 use super::{Diff, What};
 use crate::facts::demands::Demand;
-use crate::units;
+use tr_text::units;
 
 /// The cause of a difference in this direction, in words.
 fn words(share: &Share) -> &'static str {

@@ -1,7 +1,8 @@
 //! How the builds of a comparison ended: the times of one that failed measure no build.
 
 use super::{Diff, Run};
-use crate::{exit, units};
+use crate::exit;
+use tr_text::units;
 
 impl Run {
     /// The file's name and the reason why it has a part of the build alone.

@@ -3,8 +3,8 @@
 use super::functions::FunctionChange;
 use super::profile::Both;
 use super::{Diff, ProgramChange};
-use crate::called::TR;
-use crate::units;
+use tr_text::called::TR;
+use tr_text::units;
 
 impl Diff {
     /// Runs without stacks, beside others with them; samples that are left out: in words.

@@ -6,9 +6,9 @@ use std::fmt::Write;
 use super::functions::{period, Noisy};
 use super::profile::Both;
 use super::{signed, Diff, Judged};
-use crate::escape::html;
-use crate::html::pictures;
-use crate::units;
+use tr_text::escape::html;
+use tr_text::pictures;
+use tr_text::units;
 
 const LEVELS: usize = 60;
 /// A frame below this share of the width is left out.

@@ -4,7 +4,7 @@ use super::causes::{Cause, Doubt, Share, Whose};
 use super::run::{Figure, Run};
 use super::spread::Verdict;
 use super::Diff;
-use crate::units;
+use tr_text::units;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {

@@ -8,12 +8,12 @@ use super::functions::NONE;
 use super::lanes::Axis;
 use super::tables::{Frame, Medium};
 use super::{Diff, Figure, Run};
-use crate::escape::html;
-use crate::html::pictures::{card, ticks};
 use crate::html::verdict_page;
-use crate::table::Table;
-use crate::units;
-use crate::words::STATES;
+use tr_text::escape::html;
+use tr_text::pictures::{card, ticks};
+use tr_text::table::Table;
+use tr_text::units;
+use tr_text::words::STATES;
 
 struct Page<'a>(&'a mut String);
 

@@ -14,7 +14,7 @@ use super::{
     Run, StepChange,
 };
 use crate::exit::Exit;
-use crate::json_text::object;
+use tr_text::object;
 
 object! {
     Document(diff: &Diff) {

@@ -7,9 +7,9 @@ use tr_analyze::sort::{Gather, Rows};
 
 use super::run::Bar;
 use super::Run;
-use crate::escape::html;
-use crate::html::pictures;
-use crate::units;
+use tr_text::escape::html;
+use tr_text::pictures;
+use tr_text::units;
 
 /// The colours of programs; the last is that of the others.
 const COLORS: usize = 8;

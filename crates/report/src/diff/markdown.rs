@@ -5,9 +5,9 @@ use std::fmt::Write;
 use super::commands::command;
 use super::tables::{difference, Frame, Medium};
 use super::{percent, Diff, Figure};
-use crate::escape::{code, markdown};
-use crate::table::Table;
-use crate::units;
+use tr_text::escape::{code, markdown};
+use tr_text::table::Table;
+use tr_text::units;
 
 /// Tables with more rows are folded.
 const OPEN: usize = 10;

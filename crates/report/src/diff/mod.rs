@@ -35,8 +35,6 @@ use tr_analyze::sort::{Gather, Rows};
 use crate::facts::demands::Demand;
 use crate::facts::loads::Load;
 use crate::facts::step_sums::add;
-use crate::names::named;
-use crate::units;
 use align::Slot;
 pub use ask::Ask;
 use causes::Causes;
@@ -47,6 +45,8 @@ pub use run::{Figure, Figures, Run};
 use spread::{percent, signed};
 pub use spread::{Judged, Verdict};
 use steps::StepChange;
+use tr_text::named;
+use tr_text::units;
 
 #[derive(Clone, Debug)]
 pub struct Diff {

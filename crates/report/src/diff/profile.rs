@@ -10,7 +10,8 @@ use tr_format::stack::Doing;
 
 use super::run::Run;
 use crate::frames::{Name, Names};
-use crate::{escape, label};
+use crate::label;
+use tr_text::escape;
 
 /// The most nodes of a run's tree, with some 60 bytes for each; samples of further stacks are left out.
 const NODES: usize = 1 << 20;

@@ -13,22 +13,23 @@ use crate::facts::demands::{self, Demands};
 use crate::facts::loads::Loads;
 use crate::facts::normal::{self, pids, Paths};
 use crate::facts::step_sums::{self, StepSums};
-use crate::names::named;
 use crate::warnings::is_cut;
-use crate::{escape, kinds, label, who};
+use crate::{kinds, label, who};
+use tr_text::escape;
+use tr_text::named;
 
 named! {
     /// A compared figure of a recording, or of one process in it.
     pub enum Figure {
         Wall = "wall", "wall time";
         OnCpu = "on-cpu", "on a CPU";
-        RunQueue = "run-queue", crate::words::RUN_QUEUE_WAIT;
-        Blocked = "blocked", crate::words::BLOCKED;
-        Sleep = "sleep", crate::words::SLEEP;
+        RunQueue = "run-queue", tr_text::words::RUN_QUEUE_WAIT;
+        Blocked = "blocked", tr_text::words::BLOCKED;
+        Sleep = "sleep", tr_text::words::SLEEP;
         /// The largest resident set (of any process), in bytes.
         Rss = "rss", "largest process's memory";
         CriticalPath = "critical-path", "critical path";
-        Unknown = "unknown", crate::words::UNKNOWN;
+        Unknown = "unknown", tr_text::words::UNKNOWN;
     }
 }
 
@@ -138,7 +139,7 @@ pub struct Bar {
     pub program: String,
     /// The process's label, escaped.
     pub label: String,
-    /// The time of its threads, or on the path, by [`crate::words::STATES`].
+    /// The time of its threads, or on the path, by [`tr_text::words::STATES`].
     pub states: [u64; 5],
 }
 

@@ -8,9 +8,9 @@ use super::{
     percent, signed, CallChange, Change, Demand, Diff, Figure, FunctionChange, Judged, Load,
     ProgramChange, StepChange, Verdict, What,
 };
-use crate::table::{Cell, Table};
-use crate::units;
-use crate::words::RUN_QUEUE;
+use tr_text::table::{Cell, Table};
+use tr_text::units;
+use tr_text::words::RUN_QUEUE;
 
 /// What stands around a table.
 #[derive(Clone, Copy)]

@@ -3,8 +3,8 @@
 use super::functions::NONE;
 use super::tables::{Frame, Medium};
 use super::Diff;
-use crate::style::{Paint, Style};
-use crate::table::Table;
+use tr_text::style::{Paint, Style};
+use tr_text::table::Table;
 
 struct Terminal<'a> {
     out: &'a mut String,

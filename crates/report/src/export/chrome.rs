@@ -9,8 +9,9 @@ use tr_analyze::programs::Programs;
 use tr_format::event::Ktime;
 
 use crate::exit::Exit;
+use crate::label;
 use crate::view::View;
-use crate::{escape, label};
+use tr_text::escape;
 
 pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"[\n")?;

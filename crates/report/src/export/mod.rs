@@ -13,8 +13,8 @@ use std::io::{self, Write};
 
 use tr_format::reader::Trace;
 
-use crate::names::named;
 use crate::view::View;
+use tr_text::named;
 
 named! {
     pub enum Format {

@@ -29,9 +29,10 @@ use crate::exit;
 use crate::facts::path;
 use crate::steps::{self, Steps};
 use crate::view::View;
-use crate::{escape, kinds, label};
+use crate::{kinds, label};
 use detail::{Merger, Piece};
 use lives::Lives;
+use tr_text::escape;
 
 /// The task that runs where the recording does not tell which: above the kernel's largest id
 /// (PID_MAX_LIMIT, include/linux/threads.h).

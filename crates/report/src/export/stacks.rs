@@ -11,7 +11,7 @@ use super::Weight;
 use crate::frames::Names;
 use crate::label;
 use crate::view::View;
-use crate::{escape, units};
+use tr_text::{escape, units};
 
 /// The most processes of a stack: those of a chain of 50,000, each with a stack of its own, would
 /// take 30 GB.

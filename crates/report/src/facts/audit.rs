@@ -11,7 +11,8 @@ use serde::Serialize;
 use tr_analyze::model::{Analysis, KernelFigures, Thread, Times};
 use tr_analyze::sort::Rows;
 
-use crate::{label, units};
+use crate::label;
+use tr_text::units;
 
 /// The comparison of all tasks that started and ended in the span.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]

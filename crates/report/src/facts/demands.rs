@@ -9,8 +9,8 @@ use tr_format::meta::Extra;
 
 use super::memory::{self, Resident};
 use super::{disk, network};
-use crate::names::named;
-use crate::units;
+use tr_text::named;
+use tr_text::units;
 
 named! {
     /// A sum over all processes of a recording.

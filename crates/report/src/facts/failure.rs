@@ -34,7 +34,8 @@ use super::timeout::{ran, timed_out};
 use super::verdicts::Judged;
 use crate::ancestors::down;
 use crate::steps::{Step, StepIx};
-use crate::{exit, label, units};
+use crate::{exit, label};
+use tr_text::units;
 
 /// A process or a step that failed.
 #[derive(Clone, Debug, Default)]

@@ -11,8 +11,8 @@ use tr_format::event::Ktime;
 use tr_format::meta::{Extra, Scope};
 
 use super::calls::name_of;
-use crate::names::named;
-use crate::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
+use tr_text::named;
+use tr_text::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
 
 named! {
     /// CPU time that the machine gave to others, and waits for its resources.

@@ -9,8 +9,8 @@ use tr_analyze::share;
 use tr_format::event::Ktime;
 
 use super::loads::run_within;
-use crate::names::named;
-use crate::words::{OTHER_WAITS, SLEEP, UNKNOWN};
+use tr_text::named;
+use tr_text::words::{OTHER_WAITS, SLEEP, UNKNOWN};
 
 named! {
     /// A part of a wall time.

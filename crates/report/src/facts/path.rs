@@ -16,7 +16,7 @@ use crate::kinds;
 use crate::label;
 use crate::view::View;
 use crate::who;
-use crate::words::{RUN_QUEUE_WAIT, SLEEP_OR_BLOCKED};
+use tr_text::words::{RUN_QUEUE_WAIT, SLEEP_OR_BLOCKED};
 
 /// The most events of a trace whose critical path the first screen shows. The path
 /// needs the timeline, which takes some 60 bytes an event at the peak, while all

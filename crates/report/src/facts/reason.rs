@@ -4,7 +4,7 @@ use tr_analyze::awaited::Awaited;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::timeline::{Bucket, Stretch};
 
-use crate::names::named;
+use tr_text::named;
 
 named! {
     /// The reason of a thread's time off CPU.
@@ -32,11 +32,11 @@ named! {
         File = "file", "a file";
         Io = "block-io", "block I/O";
         /// An interruptible sleep of another kind.
-        Sleep = "sleep", crate::words::SLEEP;
+        Sleep = "sleep", tr_text::words::SLEEP;
         Blocked = "blocked", "blocked in the kernel";
         Stopped = "stopped", "stopped";
         /// Unknown; it may have been on a CPU.
-        Unknown = "unknown", crate::words::UNKNOWN;
+        Unknown = "unknown", tr_text::words::UNKNOWN;
     }
 }
 

@@ -9,7 +9,8 @@ use tr_analyze::servers::Server;
 use tr_analyze::sort::Rows;
 
 use crate::ancestors::down;
-use crate::{label, units, who};
+use crate::{label, who};
+use tr_text::units;
 
 /// Servers of one name, with their descendants.
 #[derive(Clone, Debug, Default)]

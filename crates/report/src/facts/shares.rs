@@ -6,7 +6,8 @@ use tr_analyze::own::Own;
 use tr_format::meta::Scope;
 
 use super::loads::{Load, Loads};
-use crate::{units, warnings};
+use crate::warnings;
+use tr_text::units;
 
 /// All CPUs' time in the span, in ns, also of those that the build was not allowed. `None`: not
 /// known.

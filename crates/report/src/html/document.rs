@@ -27,11 +27,12 @@ use crate::html::segments::{KindRow, Segments, KINDS, MIXED};
 use crate::html::stacks::{Function, Stacks};
 use crate::html::steps::{Chosen, Steps};
 use crate::html::strings::Strings;
-use crate::json_text::object;
 use crate::predict::{needs, WhatIf};
 use crate::view::{Ask, View};
-use crate::words::STATES;
-use crate::{escape, exit, kinds, label, query, units, warnings, who};
+use crate::{exit, kinds, label, query, warnings, who};
+use tr_text::object;
+use tr_text::words::STATES;
+use tr_text::{escape, units};
 
 /// The most bytes of texts longer than a line, uncompressed.
 const TEXTS: usize = 8 << 20;

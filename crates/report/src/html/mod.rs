@@ -10,7 +10,6 @@
 mod columns;
 mod blob;
 mod document;
-pub(crate) mod pictures;
 mod segments;
 mod stacks;
 mod steps;
@@ -23,7 +22,8 @@ use tr_analyze::model::Analysis;
 
 use crate::ci::Ci;
 use crate::packed::text;
-use crate::{escape, untraced, who};
+use crate::{untraced, who};
+use tr_text::escape;
 
 /// The begin of every page.
 const HEAD: &str = include_str!("../../web/src/head.html");

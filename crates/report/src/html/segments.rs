@@ -12,7 +12,7 @@ use tr_analyze::share as share_of;
 use tr_analyze::timeline::{Actor, Bucket, Sample, Stretch, Wait};
 use tr_format::event::Reason;
 
-use crate::words::{ON_CPU, RUN_QUEUE, SLEEP, UNKNOWN};
+use tr_text::words::{ON_CPU, RUN_QUEUE, SLEEP, UNKNOWN};
 
 /// The most pieces of a page: 2 to 6 bytes each in the file.
 pub const ROOM: u64 = 500_000;
@@ -55,7 +55,7 @@ impl Segments {
 /// The number of stretches in the sample that decides the grain.
 const SAMPLE: u64 = 1_000_000;
 
-/// A kind of pieces in words; what the thread does, as its place in [`crate::words::STATES`]; of waits
+/// A kind of pieces in words; what the thread does, as its place in [`tr_text::words::STATES`]; of waits
 /// for storage the part of them: 0 fsync, 1 page faults, 2 all else.
 pub type KindRow = (&'static str, usize, Option<u8>);
 

@@ -4,11 +4,11 @@
 use std::fmt::Write;
 
 use super::{Job, Pipeline, SHOWN};
-use crate::escape::html;
-use crate::html::pictures::{card, ticks};
 use crate::html::verdict_page;
-use crate::table::{Cell, Table};
-use crate::units;
+use tr_text::escape::html;
+use tr_text::pictures::{card, ticks};
+use tr_text::table::{Cell, Table};
+use tr_text::units;
 
 /// The height of a job's row and of its bar, in CSS pixels.
 const ROW: usize = 26;

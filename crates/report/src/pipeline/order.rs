@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tr_analyze::sort::Gather;
 
 use super::{Graph, Job};
-use crate::units;
+use tr_text::units;
 
 /// The most names in a warning.
 const NAMED: usize = 5;

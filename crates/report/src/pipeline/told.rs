@@ -8,7 +8,7 @@ use tr_analyze::sort::{Gather, Rows};
 
 use super::{Graph, Job};
 use crate::ci::Ci;
-use crate::escape;
+use tr_text::escape;
 
 /// A job as the CI system tells it; times in ns since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -24,11 +24,12 @@ use tr_format::event::{CpuId, Ktime};
 
 use crate::advice::facts::Facts;
 use crate::facts::shares::CpuShares;
-use crate::{exit, label, units, warnings, who};
+use crate::{exit, label, warnings, who};
 pub(crate) use depends::needs;
 pub use page::page;
 pub(crate) use page::WhatIf;
 pub use render::Row;
+use tr_text::units;
 
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {

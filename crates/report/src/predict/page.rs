@@ -12,7 +12,8 @@ use tr_analyze::sort::{Gather, Rows};
 use super::render::{powers, told};
 use super::{Forecast, Predictor, Wanted};
 use crate::advice::facts::Facts;
-use crate::{escape, html, label, units, who};
+use crate::{html, label, who};
+use tr_text::{escape, units};
 
 const BODY: &str = include_str!("../../web/src/predict.html");
 const SCRIPT: &str = include_str!("../../web/dist/predict.js");

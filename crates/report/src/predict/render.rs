@@ -5,9 +5,9 @@ use serde_json::{json, Value};
 use tr_analyze::Analysis;
 
 use super::{Forecast, Interval, Part, Predictor, MOST_CPUS};
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
-use crate::units;
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::units;
 
 /// A forecast for a machine of a table.
 #[derive(Clone, Debug)]

@@ -4,12 +4,12 @@ use serde_json::{json, Value};
 use tr_analyze::model::{Basis, ProcessIx};
 
 use crate::advice::{self, Advice, Advised};
-use crate::called::TR;
 use crate::facts::path;
-use crate::style::{Paint, Style};
-use crate::table::Table;
-use crate::units;
 use crate::view::{Report, View};
+use tr_text::called::TR;
+use tr_text::style::{Paint, Style};
+use tr_text::table::Table;
+use tr_text::units;
 
 /// The processes of a change that text names.
 const NAMED: usize = 3;

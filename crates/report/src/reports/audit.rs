@@ -3,11 +3,11 @@
 use serde_json::Value;
 
 use crate::facts::audit::{Audit, Worst};
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
-use crate::units;
 use crate::view::Report;
-use crate::words::{RUN_QUEUE, UNKNOWN};
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::units;
+use tr_text::words::{RUN_QUEUE, UNKNOWN};
 
 /// The words on a sum by the events, a part of which is unknown, and by the kernel.
 fn beside(events: u64, unknown: u64, kernel: u64) -> String {

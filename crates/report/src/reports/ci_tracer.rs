@@ -27,10 +27,10 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_format::event::CgroupId;
 
-use crate::json_text;
 use crate::query;
 use crate::reports::series::Series;
 use crate::view::View;
+use tr_text::json;
 
 /// Nanoseconds in units of `10^digits` ns, exactly.
 fn decimal(ns: u64, digits: u32) -> String {
@@ -45,7 +45,7 @@ fn decimal(ns: u64, digits: u32) -> String {
 }
 
 fn string(value: &impl Serialize) -> io::Result<String> {
-    json_text::safe(value, CompactFormatter)
+    json::safe(value, CompactFormatter)
 }
 
 /// Writes the stream.
@@ -143,16 +143,16 @@ impl<'v, 'a> Stream<'v, 'a> {
         let analysis = self.view.analysis;
         let cgroup = process.cgroup;
         if self.cgroups.insert(cgroup) {
-            let path = query::cgroup_path(analysis, process).map(json_text::text);
+            let path = query::cgroup_path(analysis, process).map(json::text);
             let path = path.unwrap_or_else(|| "unknown".into());
             // As ci-tracer names them: without the first slash.
             let plain = path.strip_prefix('/').filter(|path| !path.is_empty());
             let path = string(&plain.unwrap_or(&path))?;
             writeln!(out, "{{\"cgr\": {}, \"v\": {path}}},", cgroup.0)?;
         }
-        let mut args: Vec<String> = process.argv.args().map(json_text::text).collect();
+        let mut args: Vec<String> = process.argv.args().map(json::text).collect();
         if args.is_empty() || process.kthread {
-            args = vec![json_text::text(process.comm.bytes())];
+            args = vec![json::text(process.comm.bytes())];
         }
         let start = process.start.since(analysis.meta.start);
         writeln!(

@@ -16,11 +16,12 @@ use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::{Comm, CpuId};
 use tr_format::meta::Scope;
 
-use crate::called::TR;
-use crate::style::Style;
-use crate::table::{Cell, Table};
 use crate::view::{Report, View};
-use crate::{label, units, who};
+use crate::{label, who};
+use tr_text::called::TR;
+use tr_text::style::Style;
+use tr_text::table::{Cell, Table};
+use tr_text::units;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {

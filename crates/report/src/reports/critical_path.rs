@@ -15,15 +15,16 @@ use tr_analyze::what_if::{self, Free, Limits};
 use tr_format::event::Ktime;
 
 use super::path_functions::PathFunctions;
-use crate::called::TR;
 use crate::facts::network::Host;
 use crate::facts::path::{self, shares, title, Part, Share};
 use crate::functions::Functions;
 use crate::kinds::COLUMNS;
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
 use crate::view::{Report, View};
-use crate::{label, units, who};
+use crate::{label, who};
+use tr_text::called::TR;
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::units;
 
 /// The number of programs with a lower bound.
 const FREE: usize = 6;

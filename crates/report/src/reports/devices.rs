@@ -10,11 +10,11 @@ use tr_format::device::{bucket_end, Block, Device, Requests, BUCKETS, GROUPS};
 use tr_format::meta::Extra;
 
 use super::not_known;
-use crate::escape;
-use crate::json_text::with;
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
 use crate::view::View;
+use tr_text::escape;
+use tr_text::json::with;
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
 
 /// The disks that had requests, those with the longest busy time first.
 pub struct Devices<'a> {

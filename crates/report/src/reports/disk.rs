@@ -11,14 +11,14 @@ use super::devices::Devices;
 use super::waited::{self, by_disk, by_file, sentence, Waited};
 use crate::facts::disk::{path_waits, sum, DiskSum};
 use crate::facts::path;
-use crate::json_text::with;
 use crate::members::{self, members, Members};
 use crate::query::By;
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Sheet, Table};
-use crate::units;
 use crate::view::{Report, View};
-use crate::words::IO_WAIT;
+use tr_text::json::with;
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Sheet, Table};
+use tr_text::units;
+use tr_text::words::IO_WAIT;
 
 pub struct Disk<'a> {
     view: View<'a>,

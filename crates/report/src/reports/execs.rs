@@ -11,13 +11,14 @@ use tr_analyze::sort::Rows;
 
 use crate::encode::{self, Seen};
 use crate::exit;
-use crate::json_text;
+use crate::label;
 use crate::query::Sort;
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
 use crate::view::{Report, View};
-use crate::words::OFF_CPU;
-use crate::{escape, label, units};
+use tr_text::json;
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::words::OFF_CPU;
+use tr_text::{escape, units};
 
 #[derive(Clone, Copy)]
 struct Execution<'a> {
@@ -132,11 +133,11 @@ impl<'a> Execs<'a> {
                 Cell::known(row.exec.max_rss, Cell::Bytes)
             })
             .shown(self.view.ask.sort == Some(Sort::Rss))
-            .json_data("comm", |row| json_text::text(row.exec.comm.bytes()))
+            .json_data("comm", |row| json::text(row.exec.comm.bytes()))
             .csv_data("filename", |row| escape::text(&row.exec.filename))
             .json_data("filename", |row| {
                 let filename = &row.exec.filename;
-                (!filename.is_empty()).then(|| json_text::text(filename))
+                (!filename.is_empty()).then(|| json::text(filename))
             })
             .named("argv")
             .csv_only()

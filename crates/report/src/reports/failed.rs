@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use crate::called::TR;
 use crate::facts::failure::{Failed, Failures, PERHAPS};
-use crate::style::{Paint, Style};
-use crate::units;
 use crate::view::View;
+use tr_text::called::TR;
+use tr_text::style::{Paint, Style};
+use tr_text::units;
 
 /// The most failures that get a line of their own; the one that explains COMMAND's has one.
 const FEW: usize = 4;

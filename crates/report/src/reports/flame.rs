@@ -6,12 +6,12 @@ use tr_analyze::sort::Rows;
 use tr_format::stack::{Doing, Place};
 
 use crate::functions::{Functions, SampleSum, Sampled};
-use crate::json_text::with;
 use crate::members::{members, places, Members};
 use crate::query::By;
-use crate::style::Style;
-use crate::units;
 use crate::view::{Report, View};
+use tr_text::json::with;
+use tr_text::style::Style;
+use tr_text::units;
 
 /// The text names programs with at least so many samples ...
 const SOME: u64 = 20;

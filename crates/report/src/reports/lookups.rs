@@ -10,10 +10,11 @@ use tr_analyze::sort::Rows;
 use tr_format::meta::Extra;
 
 use super::not_known;
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
 use crate::view::View;
-use crate::{label, units, who};
+use crate::{label, who};
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::units;
 
 pub struct Lookups<'a> {
     view: View<'a>,

@@ -9,12 +9,13 @@ use tr_format::event::Ktime;
 
 use super::cpus;
 use super::series::{self, fit, shade};
-use crate::json_text::with;
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
+use crate::label;
 use crate::view::{Report, View};
-use crate::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
-use crate::{label, units};
+use tr_text::json::with;
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::units;
+use tr_text::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
 
 pub struct MachineReport<'a> {
     view: View<'a>,

@@ -14,11 +14,12 @@ use tr_analyze::model::Process;
 use tr_analyze::sort::Rows;
 use tr_analyze::waits::{self, Piece};
 
-use crate::style::Style;
-use crate::table::{Cell, Table};
+use crate::label;
 use crate::view::{Report, View};
-use crate::words::OFF_CPU;
-use crate::{label, units};
+use tr_text::style::Style;
+use tr_text::table::{Cell, Table};
+use tr_text::units;
+use tr_text::words::OFF_CPU;
 
 const SECOND: u64 = 1_000_000_000;
 

@@ -11,12 +11,13 @@ use tr_format::counters::{Counter, Counters};
 use tr_format::meta::Known;
 
 use crate::facts::memory::{facts, largest, limit, samples, sum, MemorySum, Resident};
+use crate::label;
 use crate::members::{self, members, Members};
 use crate::query::By;
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
 use crate::view::{Report, View};
-use crate::{escape, label, units};
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::{escape, units};
 
 pub struct Memory<'a> {
     view: View<'a>,
@@ -224,7 +225,7 @@ impl Report for Memory<'_> {
             "samples": samples.collect::<Vec<_>>(),
         });
         let all = figures(Table::unnamed(), |it: &&MemorySum| *it, |_| true);
-        Some(crate::json_text::with(all.json(&&self.all), more))
+        Some(tr_text::json::with(all.json(&&self.all), more))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {

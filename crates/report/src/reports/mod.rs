@@ -34,8 +34,8 @@ use tr_analyze::parallelism::Parallelism;
 use tr_format::meta::Extra;
 
 use self::not_known::NotKnown;
-use crate::names::named;
 pub use crate::view::{Ask, Report, View};
+use tr_text::named;
 
 /// The machines of which a report tells what they would do: that of the recording, and larger ones.
 fn machines(cpus: u64) -> impl Iterator<Item = u64> {

@@ -13,10 +13,11 @@ use tr_format::network::Ending;
 use super::lookups::Lookups;
 use crate::facts::network::{Host, NetworkSum, Remotes};
 use crate::facts::path;
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Sheet, Table};
+use crate::label;
 use crate::view::{Report, View};
-use crate::{label, units};
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Sheet, Table};
+use tr_text::units;
 
 /// The number of failed connections in text without `--top`.
 const FAILED: usize = 5;

@@ -4,10 +4,10 @@ use serde_json::Value;
 use tr_format::meta::{Extra, Metadata};
 
 use super::ReportKind;
-use crate::called::TR;
-use crate::escape;
-use crate::style::{Paint, Style};
 use crate::view::Report;
+use tr_text::called::TR;
+use tr_text::escape;
+use tr_text::style::{Paint, Style};
 
 pub struct NotKnown {
     pub kind: ReportKind,

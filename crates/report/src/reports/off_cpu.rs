@@ -8,14 +8,15 @@ use tr_analyze::sort::Rows;
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline};
 
 use crate::facts::reason::Reason;
+use crate::label;
 use crate::members::{self, members, Members};
 use crate::query::{By, Sort};
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::who;
-use crate::words::{OFF_CPU, RUN_QUEUE};
-use crate::{label, units};
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::units;
+use tr_text::words::{OFF_CPU, RUN_QUEUE};
 
 fn column(reason: Reason) -> &'static str {
     match reason {

@@ -11,10 +11,11 @@ use tr_analyze::programs::Groups;
 use tr_analyze::sort::Rows;
 
 use crate::facts::path;
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
 use crate::view::{Report, View};
-use crate::{kinds, label, units};
+use crate::{kinds, label};
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::units;
 
 pub struct ParallelismReport<'a> {
     view: View<'a>,

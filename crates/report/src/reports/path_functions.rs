@@ -6,11 +6,11 @@ use tr_analyze::model::Analysis;
 use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
-use crate::called::TR;
 use crate::functions::{Functions, Sampled};
-use crate::json_text::with;
-use crate::style::Style;
-use crate::units;
+use tr_text::called::TR;
+use tr_text::json::with;
+use tr_text::style::Style;
+use tr_text::units;
 
 pub struct PathFunctions {
     /// Stacks on a CPU, and stacks of waits, were recorded.

@@ -5,13 +5,14 @@ use tr_analyze::model::Import;
 
 use crate::facts::audit;
 use crate::imports;
-use crate::json_text::text;
-use crate::style::{Paint, Style};
-use crate::table::Table;
 use crate::view::{Report, View};
 use crate::warnings::{anomalies, clocks, lost, warnings};
-use crate::words::STALLED_MEMORY;
-use crate::{units, who};
+use crate::who;
+use tr_text::json::text;
+use tr_text::style::{Paint, Style};
+use tr_text::table::Table;
+use tr_text::units;
+use tr_text::words::STALLED_MEMORY;
 
 pub struct QualityReport<'a> {
     view: View<'a>,

@@ -16,13 +16,13 @@ use tr_format::event::CpuId;
 
 use crate::facts::path;
 use crate::hist::{self, Groups, Hist};
-use crate::json_text::with;
 use crate::members::{members, Members};
 use crate::query::By;
-use crate::style::Style;
-use crate::table::{Cell, Table};
-use crate::units;
 use crate::view::{Report, View};
+use tr_text::json::with;
+use tr_text::style::Style;
+use tr_text::table::{Cell, Table};
+use tr_text::units;
 
 pub struct RunQueue<'a> {
     all: Hist,

@@ -8,10 +8,11 @@ use tr_analyze::share;
 use tr_analyze::sort::Rows;
 use tr_analyze::timeline::Bucket;
 
-use crate::style::{Paint, Style};
-use crate::table::Table;
+use crate::label;
 use crate::view::{Report, View};
-use crate::{label, units};
+use tr_text::style::{Paint, Style};
+use tr_text::table::Table;
+use tr_text::units;
 
 /// The default interval, in ns: 1 s.
 const INTERVAL: u64 = 1_000_000_000;

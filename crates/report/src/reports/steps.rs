@@ -8,22 +8,23 @@ use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::{Basis, Times};
 use tr_analyze::sort::Rows;
 
-use crate::called::TR;
 use crate::encode::{self, Seen};
 use crate::exit;
 use crate::facts::parts::Part;
 use crate::facts::path;
 use crate::facts::verdicts::{Verdict, Verdicts};
-use crate::json_text::with;
 use crate::query::Sort;
 use crate::reports::tree::Levels;
 use crate::steps::times::{AllTimes, StepTimes};
 use crate::steps::{Step, StepIx, StepKind, Steps};
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
 use crate::view::{Report, View};
-use crate::words::{OTHER_WAITS, RUN_QUEUE, UNKNOWN};
-use crate::{imports, kinds, units};
+use crate::{imports, kinds};
+use tr_text::called::TR;
+use tr_text::json::with;
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::units;
+use tr_text::words::{OTHER_WAITS, RUN_QUEUE, UNKNOWN};
 
 /// The default number of lines.
 const LINES: usize = 30;

@@ -11,10 +11,10 @@ use tr_format::counters::CallSum;
 use crate::facts::calls::name_of;
 use crate::members::{members, Members};
 use crate::query::By;
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
-use crate::units;
 use crate::view::{Report, View};
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::units;
 
 /// Rows in text without `--top`.
 const ROWS: usize = 20;

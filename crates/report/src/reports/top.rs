@@ -8,7 +8,6 @@ use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
 
 use crate::advice::advise;
-use crate::called::TR;
 use crate::ci::Ci;
 use crate::encode::{self, Seen};
 use crate::exit;
@@ -18,12 +17,14 @@ use crate::facts::servers;
 use crate::facts::shares::CpuShares;
 use crate::query::{self, By, GroupRow, Sort};
 use crate::reports::{advice, critical_path, failed};
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
 use crate::view::{Report, View};
 use crate::warnings::{self, is_blank, lost, recorded};
-use crate::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
-use crate::{escape, label, units, who};
+use crate::{label, who};
+use tr_text::called::TR;
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::words::{BLOCKED, ON_CPU, RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED, UNKNOWN};
+use tr_text::{escape, units};
 
 /// The lines of the first screen: one of a small terminal.
 const SCREEN: usize = 30;

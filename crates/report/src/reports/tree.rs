@@ -15,11 +15,12 @@ use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::sort::Rows;
 
 use crate::exit::{self, Exit};
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
+use crate::label;
 use crate::view::{Report, View};
-use crate::words::UNKNOWN;
-use crate::{label, units};
+use tr_text::style::{Paint, Style};
+use tr_text::table::{Cell, Table};
+use tr_text::units;
+use tr_text::words::UNKNOWN;
 
 /// The default number of lines.
 const LINES: usize = 40;

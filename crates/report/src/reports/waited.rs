@@ -12,11 +12,11 @@ use tr_format::event::Reason;
 use tr_format::meta::Extra;
 
 use super::devices;
-use crate::escape;
 use crate::members::Members;
-use crate::table::{Cell, Table};
-use crate::units;
-use crate::words::IO_WAIT;
+use tr_text::escape;
+use tr_text::table::{Cell, Table};
+use tr_text::units;
+use tr_text::words::IO_WAIT;
 
 /// The waits of some threads for a disk or a file.
 pub struct Waited<T> {

@@ -15,7 +15,8 @@ use super::rules::{self, Found, Tests};
 use super::spans::{self, Span};
 use super::{at, Since, Step, StepIx, StepKind, Steps, ThreadSteps, DEEPEST};
 use crate::ancestors::from_parents_to_children;
-use crate::{escape, label};
+use crate::label;
+use tr_text::escape;
 
 pub(super) fn steps(analysis: &Analysis) -> Steps {
     let spans = spans::spans(analysis);

@@ -17,8 +17,9 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Doubt, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
 
-use crate::names::named;
-use crate::{exit, units};
+use crate::exit;
+use tr_text::named;
+use tr_text::units;
 
 named! {
     #[derive(Hash)]

@@ -8,7 +8,7 @@ use tr_analyze::tools::{self, Family};
 
 use super::StepKind;
 use crate::label::{self, has};
-use crate::{called, escape};
+use tr_text::{called, escape};
 
 /// A command line that is a step.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,8 @@ use super::{Summary, Timed};
 use crate::exit::Exit;
 use crate::facts::failure::Failed;
 use crate::json::document;
-use crate::{units, warnings};
+use crate::warnings;
+use tr_text::units;
 
 /// The most bytes of the document.
 const BYTES: usize = 8 << 10;

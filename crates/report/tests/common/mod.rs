@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tr_analyze::model::Analysis;
 use tr_report::reports::{Ask, ReportKind, View};
-use tr_report::style::Style;
+use tr_text::style::Style;
 
 const STYLE: Style = Style {
     width: 100,

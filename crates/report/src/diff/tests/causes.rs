@@ -4,7 +4,7 @@ use super::*;
 use crate::diff::machine::tests;
 use crate::diff::parts::{PartTimes, Parts};
 use crate::diff::{Ask, Diff};
-use crate::style::Style;
+use tr_text::style::Style;
 
 const STYLE: Style = Style {
     width: 80,

@@ -80,7 +80,7 @@ fn github(run: &str, attempt: &str, check_run: Option<&str>) -> Ids {
 mod tests {
     #![allow(clippy::expect_used)]
     use super::*;
-    use crate::units::hex;
+    use tr_text::units::hex;
 
     fn ids(ci: &[(&str, &str)]) -> (String, String) {
         let ci = ci.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));

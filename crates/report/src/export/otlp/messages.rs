@@ -7,7 +7,7 @@ use std::fmt::Display;
 use prost::Message;
 use serde::{Serialize, Serializer};
 
-use crate::units;
+use tr_text::units;
 
 #[derive(Clone, PartialEq, Message, Serialize)]
 #[serde(rename_all = "camelCase")]

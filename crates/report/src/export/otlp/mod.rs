@@ -24,9 +24,10 @@ use crate::exit;
 use crate::facts::path;
 use crate::facts::verdicts::Judged;
 use crate::steps::{Step, StepIx, StepKind};
-use crate::units::hex;
 use crate::view::View;
-use crate::{escape, label, query};
+use crate::{label, query};
+use tr_text::escape;
+use tr_text::units::hex;
 
 /// The least length of a step or a process with a span of its own, unless the user gives one.
 pub const LEAST: Duration = Duration::from_millis(100);
@@ -358,7 +359,7 @@ impl<'a> Spans<'a> {
         );
         // That of a process that was there before is not known.
         if process.start > self.view.analysis.start || Some(ix) == self.root {
-            let time = crate::units::rfc3339(self.unix(process.start));
+            let time = tr_text::units::rfc3339(self.unix(process.start));
             facts.push(text("process.creation.time", &time));
         }
         facts.extend(program(process));

@@ -14,7 +14,8 @@ use tr_format::meta::Extra;
 
 use crate::facts::memory::limit;
 use crate::facts::timeout::timed_out;
-use crate::{exit, label, query, units};
+use crate::{exit, label, query};
+use tr_text::units;
 
 /// The ends of a recording's processes.
 pub(super) struct Sure<'a> {

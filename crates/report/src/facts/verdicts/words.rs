@@ -3,7 +3,7 @@
 use serde_json::{json, Value};
 
 use super::{Part, Verdict};
-use crate::units;
+use tr_text::units;
 
 impl Verdict {
     /// Its name in JSON, CSV and exports.

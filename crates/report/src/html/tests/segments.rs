@@ -1,7 +1,7 @@
 //! Unit tests of `segments`.
 
 use super::*;
-use crate::words::{BLOCKED, STATES};
+use tr_text::words::{BLOCKED, STATES};
 
 #[test]
 fn shares_add_up() {

@@ -2,8 +2,8 @@
 
 use super::super::StepKind;
 use super::{file, found, in_directory, of, test_runner, Found, Line};
-use crate::escape;
 use crate::label::{self, has};
+use tr_text::escape;
 
 pub(super) fn make(line: &Line) -> Option<Found> {
     const VALUED: &str = "-C -f -I -o -W --directory --file --makefile";

@@ -4,8 +4,8 @@ use tr_analyze::tools::ContainerVerb;
 
 use super::super::StepKind;
 use super::{found, in_directory, Found, Line, Mark};
-use crate::escape;
 use crate::label::has;
+use tr_text::escape;
 
 pub(super) fn npm(line: &Line) -> Option<Found> {
     let name = line.name.split('.').next()?.trim_end_matches("-cli");

@@ -2,7 +2,8 @@
 
 use super::super::StepKind;
 use super::{found, in_directory, test_runner, Found, Line, Tests};
-use crate::{escape, label};
+use crate::label;
+use tr_text::escape;
 
 pub(super) fn ctest(line: &Line) -> Option<Found> {
     if line.has(&["-N", "--show-only", "--version"]) {

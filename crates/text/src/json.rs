@@ -31,7 +31,6 @@ macro_rules! object {
         }
     )*};
 }
-pub use object;
 
 /// Bytes as text; bytes that are not UTF-8 become U+FFFD.
 pub fn text(bytes: &[u8]) -> String {

@@ -43,4 +43,3 @@ macro_rules! named {
         }
     };
 }
-pub use named;

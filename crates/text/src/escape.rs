@@ -7,7 +7,7 @@
 //! | CSV | [`cell`] | |
 //! | Markdown | [`markdown`], [`code`] | |
 //! | HTML | [`html`] | |
-//! | JSON | `json_text::safe`, by [`is_hidden`] and [`is_command`] | |
+//! | JSON | `json::safe`, by [`is_hidden`] and [`is_command`] | |
 //!
 //! A value's escapes keep it recognizable: `\n`, `\x1b` as `\u{1b}`, bytes that are not
 //! UTF-8 as `\xNN`.

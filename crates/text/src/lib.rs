@@ -1,0 +1,13 @@
+//! What `tr` prints, before anything of a recording is in it: tables, units, escaping, layout, JSON that is safe on a
+//! terminal, and the words that all outputs share.
+#![forbid(unsafe_code)]
+
+pub mod called;
+pub mod escape;
+pub mod json;
+pub mod names;
+pub mod pictures;
+pub mod style;
+pub mod table;
+pub mod units;
+pub mod words;
