@@ -36,7 +36,7 @@ done
 
 # Every command that reads, on the largest of these: heap in MiB, and the size of its output.
 commands=('analyze --report all' 'summary' 'summary --format json' "report -o $dir/out.html" "export --format perfetto -o $dir/out.pftrace"
-	"export --format perfetto --detail 0s -o $dir/out.pftrace" "export --format otlp -o $dir/out.otlp" "export --format chrome -o $dir/out.json"
+	"export --format perfetto --detail 0s -o $dir/out.pftrace" "export --format otlp -o $dir/out.otlp"
 	"export --format folded -o $dir/out.folded" 'info --full' 'verify' 'dump')
 for command in "${commands[@]}"; do
 	read -r first rest <<<"$command"

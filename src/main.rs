@@ -240,16 +240,35 @@ const OTHER_OPTIONS: [(&str, &str, &str); 14] = [
     ("predict", "-j", "--jobs N is the number of jobs"),
 ];
 
-/// Our words for an option of other tools, or the subcommand that takes a second recording.
+/// Formats that `tr export` no longer writes, and the format that serves instead.
+const REMOVED_FORMATS: [(&str, &str); 2] = [("chrome", "perfetto"), ("speedscope", "folded")];
+
+/// The replacement of a removed format that `tr export` was asked for.
+fn removed_format(said: &clap::Error) -> Option<String> {
+    use clap::error::{ContextKind, ContextValue};
+    let ContextValue::String(value) = said.get(ContextKind::InvalidValue)? else {
+        return None;
+    };
+    let (removed, instead) = REMOVED_FORMATS
+        .iter()
+        .find(|(removed, _)| removed == value)?;
+    Some(format!("{removed} was removed: use --format {instead}"))
+}
+
+/// Our words for an option of other tools, the subcommand that takes a second recording, or the format that
+/// replaces a removed one.
 fn hint(said: &clap::Error, subcommand: Option<&OsStr>) -> Option<String> {
     use clap::error::{ContextKind, ContextValue, ErrorKind};
     let ContextValue::String(wrong) = said.get(ContextKind::InvalidArg)? else {
         return None;
     };
+    let subcommand = subcommand?.to_str()?;
+    if said.kind() == ErrorKind::InvalidValue && subcommand == "export" {
+        return removed_format(said);
+    }
     if said.kind() != ErrorKind::UnknownArgument {
         return None;
     }
-    let subcommand = subcommand?.to_str()?;
     let json = [
         "analyze", "analyse", "info", "diff", "doctor", "summary", "predict", "pipeline",
     ];

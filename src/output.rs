@@ -80,12 +80,6 @@ pub fn export(format: Format) -> (Kind, bool) {
         Format::OtlpJson => ("OTLP in JSON", |bytes| {
             is_json(bytes) && has(bytes, "\"resourceSpans\"")
         }),
-        Format::Chrome => ("a trace of Chrome", |bytes| {
-            is_json(bytes) && (has(bytes, "\"ph\":") || bytes.trim_ascii_end().ends_with(b"[\n]"))
-        }),
-        Format::Speedscope => ("a profile of speedscope", |bytes| {
-            is_json(bytes) && has(bytes, "speedscope")
-        }),
         Format::Folded => ("folded stacks", is_folded),
     };
     (Kind { name, is }, binary)

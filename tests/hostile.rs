@@ -314,12 +314,9 @@ fn no_subcommand_passes_hostile_text_on() {
             "export --format otlp --min 0ns -o out.otlp",
             "export --format otlp-json --min 0ns -o -",
             "export --format folded -o -",
-            "export --format speedscope -o -",
             "export --format folded --weight stacks -o -",
-            "export --format speedscope --weight stacks -o -",
             "export --format folded --weight waits -o -",
             "symbolize -o out.bin",
-            "export --format chrome -o -",
             "export --format perfetto -o out.pftrace",
             "recover",
         ];
@@ -390,7 +387,6 @@ report X -o -
 export X --format folded --weight cpu -o -
 export X --format folded --weight wall -o -
 export X --format folded --weight waiting -o -
-export X --format speedscope --weight wall -o -
 export X --format parquet -o runs
 info X --full
 dump X --format ndjson";
@@ -519,12 +515,10 @@ diff SAME --format json
 diff SAME --format markdown
 symbolize -o OUT
 export --format otlp-json -o OUT
-export --format chrome -o OUT
 export --format folded -o OUT
 export --format folded --weight wall -o OUT
 export --format folded --weight waiting -o OUT
-export --format speedscope --weight waits -o OUT
-export --format speedscope -o OUT";
+export --format folded --weight waits -o OUT";
 
 /// The most bytes that a command line may make of a file of 40 kB.
 const MOST: u64 = 64 << 20;

@@ -629,7 +629,6 @@ fn claimed_time_costs_nothing() {
             "analyze long.bin --report all --width 200",
             "analyze long.bin --format ci-tracer",
             "export long.bin --format perfetto -o out --force",
-            "export long.bin --format chrome -o out --force",
             "export long.bin --format otlp-json -o out --force",
             "export long.bin --format folded --weight wall -o out --force",
             "pipeline long.bin --format html",

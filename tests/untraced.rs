@@ -105,6 +105,37 @@ fn the_trace_says_that_nothing_was_traced() {
     }
 }
 
+/// A gate passes what could not be traced only if it is told to, and never a build that failed.
+#[test]
+fn an_allowed_gate_passes_what_was_not_traced() {
+    let dir = tempfile::tempdir().unwrap();
+    let place = |name: &str| dir.path().join(name);
+    for (name, script) in [("base", "exit 0"), ("good", "exit 0"), ("bad", WORK)] {
+        let (untraced, _) = untraced(script);
+        std::fs::copy(untraced.path().join("trace.bin"), place(name)).unwrap();
+    }
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
+    let demo = demo.display().to_string();
+    for (sides, without, allowed) in [
+        (["base", "good"], 2, 0),
+        ([demo.as_str(), "good"], 2, 0),
+        (["base", "bad"], 2, 2),
+        (["bad", "good"], 2, 0),
+        (["base", "absent"], 2, 2),
+        (["base", "base"], 2, 2),
+    ] {
+        let gate = [&["diff"][..], &sides, &["--fail-over=5%"]].concat();
+        let out = run(dir.path(), &gate);
+        assert_eq!(out.status.code(), Some(without), "{sides:?}: {out:?}");
+        let out = run(dir.path(), &[&gate[..], &["--allow-undecided"]].concat());
+        assert_eq!(out.status.code(), Some(allowed), "{sides:?}: {out:?}");
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(said.contains("lets it pass"), allowed == 0, "{said}");
+    }
+    let alone = run(dir.path(), &["diff", "base", "good", "--allow-undecided"]);
+    assert_eq!(alone.status.code(), Some(2), "{alone:?}");
+}
+
 /// An earlier child of the same process is not COMMAND's.
 #[test]
 fn usage_is_of_the_command_alone() {

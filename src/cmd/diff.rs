@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use tr_format::reader::Trace;
 use tr_report::diff::benchmarks::Service;
 use tr_report::diff::{Ask, Diff, Figure, Run};
 use tr_report::identity;
@@ -46,7 +47,8 @@ Exit status: 0; 1 when --fail-over is exceeded; 2 when a file cannot be read, a 
 failed or one side's recording has a part of its build alone, a recording is given twice,
 or --fail-over cannot be decided: the methods differ, the commands have nothing in common,
 too much time is unknown, the growth is one of CPU time that tasks beside the build can
-cause, or its limit is in another user's file. Failed runs of the base are left out if
+cause, or its limit is in another user's file. --allow-undecided passes recordings that
+were not traced or cannot be decided, with a warning, and no build that failed. Failed runs of the base are left out if
 others ended well.
 
 Examples:
@@ -71,6 +73,9 @@ pub struct Args {
     /// The figure of --fail-over
     #[arg(long, value_name = "FIGURE", value_parser = args::words(Figure::GATES.map(|it| (it, it.name()))), default_value = "wall", requires = "fail_over")]
     fail_on: Figure,
+    /// Pass with a warning if the gate cannot judge the recordings; a build that failed never passes
+    #[arg(long, requires = "fail_over")]
+    allow_undecided: bool,
     /// Fail by the figure alone, even if the growth is the runner's
     #[arg(long, requires = "fail_over")]
     strict: bool,
@@ -129,12 +134,30 @@ pub fn run(args: &Args) -> Done {
     let [base, new] = sides(args).map_err(errors::refused)?;
     let all = base.len() + new.len();
     let mut runs = identity::Runs::default();
+    let mut not_traced = None;
     let mut load = |files: &[PathBuf]| -> Result<Vec<Run>, ExitCode> {
-        let each = files.iter();
-        each.map(|file| load(file, all, &mut runs, args.budget))
-            .collect()
+        let mut loaded = Vec::new();
+        for file in files {
+            let trace = opened(file, &mut runs)?;
+            if let Some(why) = why_not_traced(file, &trace) {
+                if !args.allow_undecided {
+                    return Err(errors::refused(why));
+                }
+                not_traced.get_or_insert(why);
+            }
+            let analysis = progress::whole(all, &trace, (args.budget, Use::Schedule));
+            loaded.push(Run::new(&file.to_string_lossy(), &analysis));
+        }
+        Ok(loaded)
     };
     let (base, new) = (load(base)?, load(new)?);
+    if let Some(why) = not_traced {
+        let failed = new.iter().find(|run| run.failed());
+        return match failed.and_then(Run::no_build) {
+            Some(failure) => Err(errors::refused(failure)),
+            None => Ok(passed(&why)),
+        };
+    }
     let ask = Ask {
         top: args.top.unwrap_or(match args.format {
             FormatArg::Html => 1000,
@@ -158,6 +181,10 @@ pub fn run(args: &Args) -> Done {
     let printed = output::text(to, &args.files(), output::COMPARISON, &text);
     match diff.gate() {
         Some(Ok(gate)) if gate.failed() => Ok(ExitCode::from(1)),
+        Some(Err(why)) if args.allow_undecided && diff.failure().is_none() => {
+            passed(&why);
+            Ok(printed)
+        }
         Some(Err(why)) => Err(errors::refused(why)),
         // An output error must not look like a gate that has failed (1).
         _ if printed != ExitCode::SUCCESS => Err(ExitCode::from(errors::UNREADABLE)),
@@ -209,21 +236,23 @@ fn proposal(files: &[PathBuf]) -> String {
     escape::command(words.chain(names(new)))
 }
 
-/// One of some recordings, reduced to the figures that are compared.
-fn load(
-    file: &Path,
-    files: usize,
-    runs: &mut identity::Runs,
-    budget: Budget,
-) -> Result<Run, ExitCode> {
+/// The exit status after the reason why the gate is not applied.
+fn passed(why: &str) -> ExitCode {
+    eprintln!("tr: {why}: nothing is decided, and --allow-undecided lets it pass");
+    ExitCode::SUCCESS
+}
+
+/// A recording that was not given before.
+fn opened(file: &Path, runs: &mut identity::Runs) -> Result<Trace, ExitCode> {
     let trace = open::trace(file)?;
     let added = runs.add(trace.meta(), errors::shown(file));
     added.map_err(errors::refused)?;
-    if let Some(reason) = &trace.meta().not_traced {
-        let reason = escape::text(reason.as_bytes());
-        let name = errors::shown(file);
-        return Err(errors::refused(format!("{name}: not traced: {reason}")));
-    }
-    let analysis = progress::whole(files, &trace, (budget, Use::Schedule));
-    Ok(Run::new(&file.to_string_lossy(), &analysis))
+    Ok(trace)
+}
+
+/// The reason why a recording has no events to compare.
+fn why_not_traced(file: &Path, trace: &Trace) -> Option<String> {
+    let reason = trace.meta().not_traced.as_ref()?;
+    let reason = escape::text(reason.as_bytes());
+    Some(format!("{}: not traced: {reason}", errors::shown(file)))
 }

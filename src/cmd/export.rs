@@ -28,7 +28,7 @@ use crate::{args, open, output, progress, send};
 use tr_text::called::TR;
 use tr_text::units;
 
-/// Write a recording for another tool: Perfetto, OpenTelemetry, speedscope, flame graphs, DuckDB and Spark
+/// Write a recording for another tool: Perfetto, OpenTelemetry, flame graphs, DuckDB and Spark
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 perfetto: scheduling events, the process tree, and as tracks programs, steps, tests, the
@@ -51,7 +51,7 @@ read at all, or, for benchmark-action and bencher, is of a build that failed or 
 Examples:
   tr export trace.bin --format perfetto -o build.pftrace
   tr export trace.bin --format folded -o - | flamegraph.pl > build.svg
-  tr export trace.bin --format speedscope --weight waiting -o waits.speedscope.json
+  tr export trace.bin --format folded --weight waiting -o waits.folded
   tr export trace.bin --format otlp --endpoint http://localhost:4318
   tr export trace.bin --format junit --with junit.xml -o junit.xml
   tr export trace.bin --format parquet -o runs")]
@@ -59,7 +59,7 @@ pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
-    /// The format [default: by OUT's suffix: .pftrace, .folded, .speedscope.json]
+    /// The format [default: by OUT's suffix: .pftrace, .folded]
     #[arg(long, value_parser = formats())]
     format: Option<To>,
     /// The export; - is standard output. An existing file is replaced once the export is
@@ -73,7 +73,7 @@ pub struct Args {
     /// HEADERS, OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME count, too
     #[arg(long, value_name = "URL", conflicts_with = "output")]
     endpoint: Option<String>,
-    /// The weight of a stack in folded and speedscope [default: cpu]
+    /// The weight of a stack in folded [default: cpu]
     #[arg(long, value_parser = args::words(Weight::ALL.map(|it| (it, titled(it.name(), it.title())))))]
     weight: Option<Weight>,
     /// In perfetto: an arrow from waker to wakee for each wake-up
@@ -151,7 +151,7 @@ fn misplaced(args: &Args, to: To, sent: bool) -> Option<&'static str> {
     if sent && !is_otlp {
         Some("without -o OUT: --endpoint takes --format otlp or otlp-json")
     } else if args.weight.is_some() && !format.is_some_and(Format::has_weights) {
-        Some("--weight takes --format folded or speedscope")
+        Some("--weight takes --format folded")
     } else if args.flows && format != Some(Format::Perfetto) {
         Some("--flows takes --format perfetto")
     } else if args.detail.is_some() && format != Some(Format::Perfetto) {
@@ -307,7 +307,6 @@ fn by_suffix(output: &Path) -> Option<To> {
         (".pftrace", Format::Perfetto),
         (".perfetto-trace", Format::Perfetto),
         (".folded", Format::Folded),
-        (".speedscope.json", Format::Speedscope),
     ];
     let known = known.iter().find(|(suffix, _)| name.ends_with(suffix));
     known.map(|(_, format)| To::File(*format))

@@ -7,7 +7,7 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::common::{lacks, trial, Failure, TR};
 use crate::runner::{root, said, Job};
-use crate::table::{harness, outcome, variables, Kit};
+use crate::table::{harness, outcome, variables, Kit, Situation};
 
 pub fn trials() -> Vec<Trial> {
     vec![
@@ -102,11 +102,20 @@ fn failing_steps() -> Result<(), Failed> {
             ("bash", shared("bash")),
             ("dash", shared("dash")),
             ("closed", shared("dash") + " 2>&-"),
-            ("gitlab bash", harness(Kit::GitLab("bash"), true, false)),
-            ("gitlab dash", harness(Kit::GitLab("dash"), true, false)),
-            ("gitlab job", harness(Kit::GitLabJob, true, false)),
-            ("buildkite", harness(Kit::Buildkite, true, false)),
-            ("hook", harness(Kit::Hook, true, false)),
+            (
+                "gitlab bash",
+                harness(Kit::GitLab("bash"), true, Situation::Usual),
+            ),
+            (
+                "gitlab dash",
+                harness(Kit::GitLab("dash"), true, Situation::Usual),
+            ),
+            (
+                "gitlab job",
+                harness(Kit::GitLabJob, true, Situation::Usual),
+            ),
+            ("buildkite", harness(Kit::Buildkite, true, Situation::Usual)),
+            ("hook", harness(Kit::Hook, true, Situation::Usual)),
         ] {
             let mut command = job.command("bash");
             command.args(["-c", &text]).stdin(Stdio::null());

@@ -50,7 +50,7 @@ pub enum Kit {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Situation {
+pub enum Situation {
     Usual,
     SudoInJob,
     SudoInput,
@@ -65,11 +65,12 @@ enum Situation {
     BadOption,
     OptionThatRecordsNothing,
     Pipe,
+    Gate,
 }
 
 use Situation::*;
 
-const SITUATIONS: [Situation; 14] = [
+const SITUATIONS: [Situation; 15] = [
     Usual,
     SudoInJob,
     SudoInput,
@@ -84,6 +85,7 @@ const SITUATIONS: [Situation; 14] = [
     BadOption,
     OptionThatRecordsNothing,
     Pipe,
+    Gate,
 ];
 
 impl Situation {
@@ -114,7 +116,23 @@ status mount -t tmpfs none /proc/none
 exit 6"
             }
             Pipe => "yes | head -1",
+            Gate => "echo built",
             _ => "printf '%s\\n' \"a 'b' *\"; cat; sh -c 'exit 7'",
+        }
+    }
+
+    /// The lines of GitLab's script with a function before the job's command, or nothing.
+    fn lines(self, recorded: &str) -> String {
+        let job = format!("{recorded}bash -e $JOB");
+        match self {
+            Pipe => format!("{recorded}yes | head -1"),
+            // A recording of a user without BPF rights cannot be judged.
+            Gate if recorded.is_empty() => format!("{job}\n{job}"),
+            Gate => format!(
+                "{job}\ncp tr-recording/trace.bin base.bin\n{job}\n{}",
+                gitlab::gate_line()
+            ),
+            _ => job,
         }
     }
 }
@@ -162,7 +180,7 @@ impl Programs {
 }
 
 /// The lines with which each system runs a job, in bash; `$JOB` is the script's file.
-pub fn harness(kit: Kit, with: bool, pipe: bool) -> String {
+pub fn harness(kit: Kit, with: bool, situation: Situation) -> String {
     let gitlab = |shell: &str, script: &str| {
         let run = format!(
             "{shell} -c 'if set -o | grep -q pipefail; then set -o pipefail; fi; set -e; : | (eval \"$SCRIPT\")'"
@@ -182,17 +200,12 @@ pub fn harness(kit: Kit, with: bool, pipe: bool) -> String {
     };
     let main = quoted(&program("main").display().to_string());
     let ci = root().join("ci").display().to_string();
-    let job = if pipe {
-        "yes | head -1"
-    } else {
-        "bash -e $JOB"
-    };
     match (kit, with) {
         (Kit::GitHub, true) => format!("exec node {main}"),
         (Kit::GitHubJob, true) => format!("node {main} || exit 90; exec bash -e $JOB"),
         (Kit::GitHub | Kit::GitHubJob | Kit::Hook, false) => "exec bash -e $JOB".into(),
-        (Kit::GitLab(shell), true) => gitlab(shell, &format!("tr_record {job}")),
-        (Kit::GitLab(shell), false) => gitlab(shell, job),
+        (Kit::GitLab(shell), true) => gitlab(shell, &situation.lines("tr_record ")),
+        (Kit::GitLab(shell), false) => gitlab(shell, &situation.lines("")),
         (Kit::GitLabJob, _) => gitlab("bash", ". $JOB"),
         // The agent sources a hook.
         (Kit::Buildkite, true) => format!(". '{ci}/buildkite/hooks/command'; exit $?"),
@@ -278,7 +291,7 @@ fn run(kit: Kit, with: bool, situation: Situation, programs: &Programs) -> Resul
     let full = (situation == FullDisk).then(|| place.display().to_string());
     let mut command = job.by_nobody(
         full.as_deref(),
-        &["bash", "-c", &harness(kit, with, situation == Pipe)],
+        &["bash", "-c", &harness(kit, with, situation)],
     )?;
     command.stdin(Stdio::null());
     command.envs(variables(&job, script, &program, options));

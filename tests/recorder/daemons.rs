@@ -421,7 +421,65 @@ impl Drop for Dockerd {
 /// CPU time for several periods of a quota.
 const BUSY: &str = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
 
-/// `docker run`, and the steps of `docker build` by the classic builder.
+/// `docker build -q`, to which the daemon tells no id before the end: the steps are the only client's. Beside
+/// another client they are nobody's.
+fn quiet_builds(socket: &str, context: &str, trace: &Path) -> Result<(), Failed> {
+    let build = ["docker", "-H", socket, "build", "-q", "--no-cache"];
+    let build = [&build[..], &["--network", "none", context]].concat();
+    for other_client in [false, true] {
+        let stranger = if other_client {
+            let mut listener = Command::new("docker");
+            listener.args(["-H", socket, "events"]);
+            let process = listener.stdout(Stdio::null()).spawn()?;
+            let pid = process.id();
+            let stranger = Stranger(process);
+            crate::support::eventually("the other client is connected", || {
+                has_socket(pid).unwrap_or(false)
+            })?;
+            Some(stranger)
+        } else {
+            None
+        };
+        for buildkit in ["0", "1"] {
+            let mut recorder = recording(trace, &["--force"], &build);
+            let out = recorder.env("DOCKER_BUILDKIT", buildkit).output()?;
+            if buildkit == "1" && text(&out.stderr).contains("buildx component") {
+                continue; // this client cannot use BuildKit
+            }
+            ensure(out.status.success(), || format!("{out:?}"))?;
+            let mut evidence: Vec<String> = events(trace)?.into_iter().map(|(_, it)| it).collect();
+            evidence.retain(|word| word != "descendant");
+            let expected = if other_client {
+                "not-recorded"
+            } else {
+                "inferred"
+            };
+            let all = evidence.iter().all(|word| word == expected);
+            ensure(all && !evidence.is_empty(), || {
+                format!("BuildKit {buildkit}, another client {other_client}: {evidence:?}")
+            })?;
+            let steps = text(&tr(&["analyze", "--report", "steps"], trace)?);
+            for step in ["RUN sleep 0.3", "RUN /bin/"] {
+                ensure(steps.contains(step) != other_client, || {
+                    format!("BuildKit {buildkit}, another client {other_client}: {steps}")
+                })?;
+            }
+        }
+        drop(stranger);
+    }
+    Ok(())
+}
+
+/// Whether a process has a socket.
+fn has_socket(pid: u32) -> std::io::Result<bool> {
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd"))?;
+    let mut links = descriptors
+        .flatten()
+        .flat_map(|entry| entry.path().read_link());
+    Ok(links.any(|link| link.as_os_str().as_encoded_bytes().starts_with(b"socket:")))
+}
+
+/// `docker run`, and the steps of `docker build` by both builders.
 fn docker() -> Result<(), Failed> {
     let missing = ["dockerd", "docker", "busybox"].into_iter().find_map(lacks);
     if !long() || missing.is_some() {
@@ -494,6 +552,7 @@ fn docker() -> Result<(), Failed> {
     for step in ["RUN sleep 0.3", "RUN /bin/"] {
         ensure(steps.contains(step), || steps.clone())?;
     }
+    quiet_builds(&socket, &path("context"), &trace)?;
     let run = [
         "docker",
         "-H",

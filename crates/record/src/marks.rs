@@ -15,7 +15,7 @@ use nix::fcntl::{open, openat, OFlag};
 use nix::sys::stat::{mkdirat, Mode};
 use nix::unistd::{unlinkat, Gid, Uid, UnlinkatFlags};
 use serde::Deserialize;
-use tr_format::event::{Ktime, LifeEvent, LifeKind, Mark, Point, Tid};
+use tr_format::event::{Ktime, LifeEvent, LifeKind, Mark, Point, Tgid, Tid};
 
 use crate::host;
 use crate::source::{recorder, ProgramClock};
@@ -334,7 +334,7 @@ impl Count {
     }
 }
 
-/// The most processes in other time namespaces, and the most offsets of these, that are kept.
+/// The most pids of living processes in other time namespaces, and the most offsets of these, that are kept.
 const CLOCKS: usize = 1 << 16;
 const OFFSETS: usize = 64;
 
@@ -343,9 +343,11 @@ const OFFSETS: usize = 64;
 pub struct Clocks {
     /// The offset of the recorder's own namespace.
     own: i128,
-    /// The offsets of processes in other namespaces, by their pids.
-    processes: HashMap<u32, i128>,
-    /// The different ones of these.
+    /// The clocks of living processes in other namespaces, by their pids.
+    processes: HashMap<u32, ProgramClock>,
+    /// The processes that have ended, as the kernel names them. Their last marks come after their ends.
+    ended: Vec<u32>,
+    /// The different offsets of other namespaces.
     others: Vec<i128>,
 }
 
@@ -354,18 +356,42 @@ impl Clocks {
         Clocks {
             own,
             processes: HashMap::new(),
+            ended: Vec::new(),
             others: Vec::new(),
         }
     }
 
     /// A process is in another time namespace.
     pub fn take(&mut self, clock: ProgramClock) {
-        if self.processes.len() < CLOCKS {
-            self.processes
-                .extend(clock.pids.map(|pid| (pid, clock.offset)));
+        let [process, _] = clock.pids;
+        // The pid of a process that has ended is used again.
+        self.ended.retain(|pid| *pid != process);
+        if self.processes.len() < CLOCKS || self.processes.contains_key(&process) {
+            self.processes.extend(clock.pids.map(|pid| (pid, clock)));
         }
         if self.others.len() < OFFSETS && !self.others.contains(&clock.offset) {
             self.others.push(clock.offset);
+        }
+    }
+
+    /// A process has ended: its clock is kept until its last marks are read.
+    pub fn end(&mut self, process: Tgid) {
+        if self.processes.contains_key(&process.0) {
+            self.ended.push(process.0);
+        }
+    }
+
+    /// Forgets the clocks of ended processes, whose pids others can have from now on.
+    pub fn forget_ended(&mut self) {
+        for process in std::mem::take(&mut self.ended) {
+            let Some(clock) = self.processes.remove(&process) else {
+                continue;
+            };
+            for pid in clock.pids {
+                if self.processes.get(&pid) == Some(&clock) {
+                    self.processes.remove(&pid);
+                }
+            }
         }
     }
 
@@ -376,8 +402,8 @@ impl Clocks {
             let time = u64::try_from(i128::from(time) - offset).ok()?;
             (start.0..=end.0).contains(&time).then_some(time)
         };
-        if let Some(offset) = pid.and_then(|pid| self.processes.get(&pid)) {
-            return by(*offset);
+        if let Some(clock) = pid.and_then(|pid| self.processes.get(&pid)) {
+            return by(clock.offset);
         }
         if let Some(time) = by(self.own) {
             return Some(time);

@@ -377,6 +377,10 @@ impl State {
             self.store(Stream::Recorder, event.clone())?;
         }
         self.marks(&batch.marks)?;
+        // The marks of a batch that is due were read after the ends of processes in it.
+        if batch.due {
+            self.marks.clocks.forget_ended();
+        }
         self.quotas.read();
         self.quotas(batch.drained_until, false)?;
         if let Some(watcher) = self.watcher.as_mut().filter(|_| batch.due) {
@@ -429,7 +433,12 @@ impl State {
             LifeKind::Snapshot(task) if task.followed && task.tid.0 == task.tgid.0 => {
                 self.tally.processes += u64::from(!self.forked.contains(&task.tid));
             }
-            LifeKind::Exit(exit) => drop(self.forked.remove(&exit.tid)),
+            LifeKind::Exit(exit) => {
+                self.forked.remove(&exit.tid);
+                if exit.group_dead {
+                    self.marks.clocks.end(exit.tgid);
+                }
+            }
             LifeKind::End(end) => drop(self.forked.remove(&end.tid)),
             LifeKind::Lost(_) => self.tally.lose(&event),
             LifeKind::OomKill(_) => self.killed = true,

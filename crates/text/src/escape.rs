@@ -95,30 +95,50 @@ pub fn command<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
+/// The place in a line at which a command to a CI system begins that counts at the beginning of a line alone
+/// (`::error::`).
+fn command_of_line(line: &str) -> Option<usize> {
+    let rest = line.trim_start();
+    rest.starts_with("::").then(|| line.len() - rest.len())
+}
+
+/// The places in a text for a log at which commands to CI systems begin, in order.
+pub fn commands(text: &str) -> Vec<usize> {
+    let mut begin = 0;
+    let mut all = Vec::new();
+    for line in text.split_inclusive('\n') {
+        all.extend(command_of_line(line).map(|at| begin + at));
+        let anywhere = line.match_indices(['#', 's']);
+        let anywhere = anywhere.filter(|(at, _)| is_command(line, *at));
+        all.extend(anywhere.map(|(at, _)| begin + at));
+        begin += line.len();
+    }
+    all
+}
+
 /// Text of ours for a terminal or a log, its values already escaped. Hidden characters that
-/// remain, other than line feeds and colours, are escaped; no line begins with a command to
-/// a CI system (`::error::`).
+/// remain, other than line feeds and colours, and the beginnings of commands to a CI system are escaped.
 pub fn page(whole: &str) -> Cow<'_, str> {
-    let harmless = |line: &str| !line.trim_start().starts_with("::");
-    let hidden = |c: char| c != '\n' && is_hidden(c);
-    if whole.lines().all(harmless) && !whole.contains(hidden) && !has_command(whole) {
+    let commands = commands(whole);
+    let is_hidden = |c: char| c != '\n' && is_hidden(c);
+    if commands.is_empty() && !whole.contains(is_hidden) {
         return Cow::Borrowed(whole);
     }
-    let mut out = String::with_capacity(whole.len());
-    for line in whole.split_inclusive('\n') {
-        let mut rest = line;
-        // The length of the line from the colons of a command on.
-        let command = (!harmless(line)).then(|| line.trim_start().len());
-        while let Some(c) = rest.chars().next() {
-            let length = colour(rest).unwrap_or(c.len_utf8());
-            let hidden = c != '\n' && length == c.len_utf8() && is_hidden(c);
-            if hidden || is_command(rest, 0) || command == Some(rest.len()) {
-                out.extend(c.escape_unicode());
-            } else {
-                out.push_str(rest.get(..length).unwrap_or_default());
-            }
-            rest = rest.get(length..).unwrap_or_default();
+    let mut commands = commands.into_iter().peekable();
+    let (mut out, mut at) = (String::with_capacity(whole.len()), 0);
+    while let Some(rest) = whole.get(at..) {
+        let Some(c) = rest.chars().next() else {
+            break;
+        };
+        let colour = colour(rest);
+        let length = colour.unwrap_or(c.len_utf8());
+        let is_command = commands.next_if_eq(&at).is_some();
+        if is_command || colour.is_none() && is_hidden(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push_str(rest.get(..length).unwrap_or_default());
         }
+        at += length;
     }
     Cow::Owned(out)
 }
@@ -137,7 +157,7 @@ pub fn cell(value: &str) -> String {
     let safe = text(value.as_bytes());
     let begins = |c: char| "=+-@\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}".contains(c);
     let first = safe.trim_start();
-    if first.starts_with(begins) || first.starts_with("::") {
+    if first.starts_with(begins) || command_of_line(first).is_some() {
         format!("'{safe}")
     } else {
         safe

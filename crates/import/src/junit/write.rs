@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::Reader;
 use tr_analyze::model::Analysis;
+use tr_text::escape::commands;
 use tr_report::facts::parts::Part;
 use tr_report::facts::verdicts::Verdicts;
 use tr_report::steps::{StepIx, StepKind, Steps};
@@ -176,23 +177,6 @@ pub fn for_log(text: &str) -> Result<Cow<'_, str>, Error> {
     }
     out.push_str(text.get(copied..).unwrap_or_default());
     Ok(Cow::Owned(out))
-}
-
-/// The places of commands to CI systems: some count at the beginning of a line, others anywhere.
-fn commands(text: &str) -> Vec<usize> {
-    let mut begin = 0;
-    let mut all = Vec::new();
-    for line in text.split_inclusive('\n') {
-        let blanks = line.len() - line.trim_start().len();
-        if line.trim_start().starts_with("::") {
-            all.push(begin + blanks);
-        }
-        let anywhere = line.match_indices(['#', 's']);
-        let anywhere = anywhere.filter(|(at, _)| tr_text::escape::is_command(line, *at));
-        all.extend(anywhere.map(|(at, _)| begin + at));
-        begin += line.len();
-    }
-    all
 }
 
 /// The quote that is open after a part of a tag; `open`: the one before it.

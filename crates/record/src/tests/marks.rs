@@ -135,3 +135,39 @@ fn marks_of_another_time_namespace_have_the_kernels_times() {
     clocks.take(clock([90, 90], -5_000));
     assert_eq!(of(&clocks, Some(90), 1_000), Some(6_000));
 }
+
+/// A pid is used again, and a long recording has more processes than are kept at once.
+#[test]
+fn clocks_of_ended_processes_are_forgotten() {
+    let mut clocks = Clocks::new(500);
+    let clock = |pids: [u32; 2]| ProgramClock {
+        pids,
+        offset: 100_000,
+    };
+    let of = |clocks: &Clocks, pid: u32| {
+        clocks.of_program(Some(pid), 102_000, Ktime(1_000), Ktime(200_000))
+    };
+    for process in 1_000..200_000 {
+        clocks.take(clock([process, 7]));
+        assert_eq!(of(&clocks, process), Some(2_000), "{process}");
+        clocks.end(Tgid(process));
+        assert_eq!(of(&clocks, process), Some(2_000), "its last marks");
+        clocks.forget_ended();
+    }
+    assert!(clocks.processes.is_empty() && clocks.ended.is_empty());
+    // From here on the processes with these pids have the recorder's clock.
+    for pid in [1_000, 7] {
+        assert_eq!(of(&clocks, pid), Some(101_500), "{pid}");
+    }
+    // The pid is used again before the ended one is forgotten.
+    clocks.take(clock([70, 7]));
+    clocks.end(Tgid(70));
+    clocks.take(clock([70, 8]));
+    clocks.forget_ended();
+    assert_eq!(of(&clocks, 70), Some(2_000));
+    // Another process has the pid in its own namespace.
+    clocks.take(clock([71, 8]));
+    clocks.end(Tgid(70));
+    clocks.forget_ended();
+    assert_eq!(of(&clocks, 8), Some(2_000));
+}

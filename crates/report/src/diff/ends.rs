@@ -94,7 +94,7 @@ impl Diff {
     }
 
     /// The sides whose builds failed, in words: they say more than any difference of times.
-    pub(super) fn failure(&self) -> Option<String> {
+    pub fn failure(&self) -> Option<String> {
         let (base, new) = (failure("base", &self.base), failure("new", &self.new));
         match (new, base) {
             (Some(new), Some(base)) => Some(format!("{new}; {base}")),

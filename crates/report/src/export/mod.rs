@@ -3,7 +3,6 @@
 //! Every text of a recording is escaped as for a terminal. What redaction removed is not in the
 //! recording any more.
 
-mod chrome;
 mod messages;
 pub mod otlp;
 pub mod perfetto;
@@ -21,9 +20,7 @@ named! {
         Perfetto = "perfetto", "a trace for ui.perfetto.dev and trace_processor";
         Otlp = "otlp", "spans of OpenTelemetry, of steps and processes";
         OtlpJson = "otlp-json", "the same spans as JSON";
-        Chrome = "chrome", "a JSON array of trace events, of processes alone";
         Folded = "folded", "a line for each stack of processes, with its weight";
-        Speedscope = "speedscope", "stacks of processes for speedscope.app";
     }
 }
 
@@ -64,9 +61,7 @@ pub fn write(
         Format::Perfetto => perfetto::write(view, trace, settings.shown, out),
         Format::Otlp => otlp::write(view, otlp::Encoding::Protobuf, settings.resource, out),
         Format::OtlpJson => otlp::write(view, otlp::Encoding::Json, settings.resource, out),
-        Format::Chrome => chrome::write(view, out),
         Format::Folded => stacks::folded(view, settings.weight, out),
-        Format::Speedscope => stacks::speedscope(view, settings.weight, out),
     }
 }
 
@@ -78,7 +73,7 @@ impl Format {
 
     /// The export has stacks with a [`Weight`].
     pub fn has_weights(self) -> bool {
-        matches!(self, Format::Folded | Format::Speedscope)
+        self == Format::Folded
     }
 
     /// The export is a request of OTLP.

@@ -1,9 +1,8 @@
-//! Processes as stacks: folded lines, and the file of speedscope.
+//! Processes as stacks: folded lines.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use serde_json::json;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_format::stack::Doing;
 
@@ -103,46 +102,4 @@ pub fn folded(view: &View<'_>, weight: Weight, out: &mut dyn Write) -> io::Resul
         }
     }
     Ok(())
-}
-
-/// A sampled profile with a sample for each stack.
-pub fn speedscope(view: &View<'_>, weight: Weight, out: &mut dyn Write) -> io::Result<()> {
-    let stacks = stacks(view, weight);
-    let mut frames: BTreeMap<&str, usize> = BTreeMap::new();
-    for name in stacks.keys().flatten() {
-        let next = frames.len();
-        frames.entry(name).or_insert(next);
-    }
-    let mut names = vec![""; frames.len()];
-    for (name, at) in &frames {
-        if let Some(place) = names.get_mut(*at) {
-            *place = name;
-        }
-    }
-    let place = |name: &String| frames.get(name.as_str()).copied();
-    let samples = stacks
-        .keys()
-        .map(|names| names.iter().filter_map(place).collect::<Vec<_>>());
-    let all = stacks
-        .values()
-        .fold(0, |sum: u64, ns| sum.saturating_add(*ns));
-    let file = escape::text(view.file.as_bytes());
-    let document = json!({
-        "$schema": "https://www.speedscope.app/file-format-schema.json",
-        "name": file,
-        "exporter": format!("tr {}", env!("CARGO_PKG_VERSION")),
-        "shared": {
-            "frames": names.iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
-        },
-        "profiles": [{
-            "type": "sampled",
-            "name": weight.title(),
-            "unit": "nanoseconds",
-            "startValue": 0,
-            "endValue": all,
-            "samples": samples.collect::<Vec<_>>(),
-            "weights": stacks.values().collect::<Vec<_>>(),
-        }],
-    });
-    out.write_all(crate::json::document(&document, false)?.as_bytes())
 }
