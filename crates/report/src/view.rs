@@ -1,12 +1,10 @@
-//! The input of a report and its output formats.
+//! What reports are asked for, and of which processes.
 
-use serde_json::Value;
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
 use tr_format::event::{CpuId, Ktime, Tgid};
 
 use crate::query::{By, Group, Sort};
-use tr_text::style::Style;
 
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
@@ -82,22 +80,5 @@ impl<'a> View<'a> {
     /// The time since the start of the trace, in ns.
     pub fn since(&self, time: Ktime) -> u64 {
         time.since(self.analysis.meta.start)
-    }
-}
-
-/// A report in every output format.
-pub trait Report {
-    fn text(&self, style: &Style) -> String;
-
-    /// The report's value in the JSON document; `None` for a report that every
-    /// document has.
-    fn json(&self) -> Option<Value>;
-
-    /// One table as CSV.
-    fn csv(&self) -> Result<Vec<u8>, csv::Error>;
-
-    /// A limit that changed what was asked for; `text`: unless the text says it.
-    fn warning(&self, _text: bool) -> Option<String> {
-        None
     }
 }

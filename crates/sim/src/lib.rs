@@ -38,6 +38,7 @@ mod task;
 
 pub mod blocks;
 pub mod config;
+pub mod examples;
 pub mod file;
 pub mod fleet;
 pub mod inject;

@@ -8,7 +8,7 @@ use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_format::event::Reason;
 
-use super::{major_faults, processes_of};
+use crate::known::{major_faults, processes_of};
 
 /// The figures of threads and their processes.
 #[derive(Clone, Copy, Debug, Default)]

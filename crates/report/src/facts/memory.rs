@@ -9,7 +9,7 @@ use tr_format::counters::{Counter, Counters};
 use tr_format::event::Ktime;
 use tr_format::meta::Extra;
 
-use super::{major_faults, processes_of};
+use crate::known::{major_faults, processes_of};
 
 /// Threads that reclaim memory so often evict pages that they read again.
 const MANY_RECLAIMS: u64 = 100;

@@ -5,7 +5,8 @@ use tr_analyze::model::{Basis, ProcessIx};
 
 use crate::advice::{self, Advice, Advised};
 use crate::facts::path;
-use crate::view::{Report, View};
+use crate::output::Report;
+use crate::view::View;
 use tr_text::called::TR;
 use tr_text::style::{Paint, Style};
 use tr_text::table::Table;

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::facts::audit::{Audit, Worst};
-use crate::view::Report;
+use crate::output::Report;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;

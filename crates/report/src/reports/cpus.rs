@@ -16,7 +16,8 @@ use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::{Comm, CpuId};
 use tr_format::meta::Scope;
 
-use crate::view::{Report, View};
+use crate::output::Report;
+use crate::view::View;
 use crate::{label, who};
 use tr_text::called::TR;
 use tr_text::style::Style;

@@ -7,8 +7,9 @@ use tr_format::stack::{Doing, Place};
 
 use crate::functions::{Functions, SampleSum, Sampled};
 use crate::members::{members, places, Members};
+use crate::output::Report;
 use crate::query::By;
-use crate::view::{Report, View};
+use crate::view::View;
 use tr_text::json::with;
 use tr_text::style::Style;
 use tr_text::units;

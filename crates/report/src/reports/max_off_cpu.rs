@@ -15,7 +15,8 @@ use tr_analyze::sort::Rows;
 use tr_analyze::waits::{self, Piece};
 
 use crate::label;
-use crate::view::{Report, View};
+use crate::output::Report;
+use crate::view::View;
 use tr_text::style::Style;
 use tr_text::table::{Cell, Table};
 use tr_text::units;

@@ -34,7 +34,8 @@ use tr_analyze::parallelism::Parallelism;
 use tr_format::meta::Extra;
 
 use self::not_known::NotKnown;
-pub use crate::view::{Ask, Report, View};
+pub use crate::output::Report;
+pub use crate::view::{Ask, View};
 use tr_text::named;
 
 /// The machines of which a report tells what they would do: that of the recording, and larger ones.

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tr_format::meta::{Extra, Metadata};
 
 use super::ReportKind;
-use crate::view::Report;
+use crate::output::Report;
 use tr_text::called::TR;
 use tr_text::escape;
 use tr_text::style::{Paint, Style};

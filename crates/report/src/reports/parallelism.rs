@@ -11,7 +11,8 @@ use tr_analyze::programs::Groups;
 use tr_analyze::sort::Rows;
 
 use crate::facts::path;
-use crate::view::{Report, View};
+use crate::output::Report;
+use crate::view::View;
 use crate::{kinds, label};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};

@@ -5,7 +5,8 @@ use tr_analyze::model::Import;
 
 use crate::facts::audit;
 use crate::imports;
-use crate::view::{Report, View};
+use crate::output::Report;
+use crate::view::View;
 use crate::warnings::{anomalies, clocks, lost, warnings};
 use crate::who;
 use tr_text::json::text;

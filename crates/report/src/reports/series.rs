@@ -9,7 +9,8 @@ use tr_analyze::sort::Rows;
 use tr_analyze::timeline::Bucket;
 
 use crate::label;
-use crate::view::{Report, View};
+use crate::output::Report;
+use crate::view::View;
 use tr_text::style::{Paint, Style};
 use tr_text::table::Table;
 use tr_text::units;

@@ -10,8 +10,9 @@ use tr_format::counters::CallSum;
 
 use crate::facts::calls::name_of;
 use crate::members::{members, Members};
+use crate::output::Report;
 use crate::query::By;
-use crate::view::{Report, View};
+use crate::view::View;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;

@@ -16,7 +16,8 @@ use tr_analyze::sort::Rows;
 
 use crate::exit::{self, Exit};
 use crate::label;
-use crate::view::{Report, View};
+use crate::output::Report;
+use crate::view::View;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;

@@ -2,49 +2,26 @@
 
 use tr_analyze::kinds::Kind;
 use tr_analyze::Options;
-use tr_format::reader::Trace;
-use tr_format::source::Source;
-use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::Config;
+use tr_sim::examples;
 use tr_sim::inject::{Loss, Plan};
-use tr_sim::program::{ms, Op, Resident};
 use tr_sim::recording::Recording;
 use tr_sim::scenario;
 
 use super::*;
 
-/// A simulated recording with its timeline, written to a file and read.
+/// The analysis of a simulated recording, with its timeline.
 pub fn analyzed(recording: &Recording) -> Analysis {
-    let cut = Cut {
-        largest: 100,
-        order: Order::Written,
-        seed: 1,
-    };
-    let file = recording.to_file(&cut).unwrap();
-    let trace = Trace::open(Source::bytes(file)).unwrap();
     let options = Options {
         timeline: true,
         ..Options::default()
     };
-    tr_analyze::analyze(&trace, &options)
+    tr_analyze::analyze(&examples::trace(recording), &options)
 }
 
-/// A build of nine jobs on two CPUs, beside so many tasks that spin and are not recorded.
+/// The analysis of a build of nine jobs beside tasks that spin.
 pub fn beside(spinners: u16) -> Analysis {
-    let mut world = scenario::make(2, 9);
-    let spin = u16::try_from(world.programs.len()).unwrap();
-    world.programs.push(vec![Op::Run(ms(4, 4)), Op::Goto(0)]);
-    world.residents = (0..spinners)
-        .map(|_| Resident {
-            program: spin,
-            arg: 0,
-            kthread: false,
-            pin: None,
-        })
-        .collect();
-    let mut config = Config::new(world, 2, 4_000_000_000);
-    config.linger = Some(100_000);
-    analyzed(&Recording::record(&config).0)
+    analyzed(&examples::build_beside(spinners))
 }
 
 /// Unknown time on the path is no process's.

@@ -5,7 +5,18 @@ use std::collections::BTreeSet;
 use tr_analyze::model::ProcessIx;
 
 use super::*;
-use crate::diff::run::tests::{analyzed, beside};
+/// The analysis of a simulated recording, with its timeline.
+fn analyzed(recording: &tr_sim::recording::Recording) -> Analysis {
+    let options = tr_analyze::Options {
+        timeline: true,
+        ..tr_analyze::Options::default()
+    };
+    tr_analyze::analyze(&tr_sim::examples::trace(recording), &options)
+}
+
+fn beside(spinners: u16) -> Analysis {
+    analyzed(&tr_sim::examples::build_beside(spinners))
+}
 
 #[test]
 fn a_step_beside_tasks_that_spin_has_little_of_what_it_wants() {

@@ -6,8 +6,9 @@ use serde_json::Value;
 
 use super::*;
 use crate::html::segments::KINDS;
+use crate::output::Report;
 use crate::reports::flame::Flame;
-use crate::view::{Ask, Report, View};
+use crate::view::{Ask, View};
 
 fn analysis() -> Analysis {
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/format/3.6.bin");

@@ -1,0 +1,21 @@
+//! The output formats of a report.
+
+use serde_json::Value;
+use tr_text::style::Style;
+
+/// A report in every output format.
+pub trait Report {
+    fn text(&self, style: &Style) -> String;
+
+    /// The report's value in the JSON document; `None` for a report that every
+    /// document has.
+    fn json(&self) -> Option<Value>;
+
+    /// One table as CSV.
+    fn csv(&self) -> Result<Vec<u8>, csv::Error>;
+
+    /// A limit that changed what was asked for; `text`: unless the text says it.
+    fn warning(&self, _text: bool) -> Option<String> {
+        None
+    }
+}
