@@ -5,7 +5,7 @@ use std::time::Duration;
 use regex::bytes::Regex;
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_format::event::Tgid;
-use tr_report::query::Filter;
+use tr_insight::query::Filter;
 
 use crate::args;
 

@@ -12,7 +12,7 @@ use tr_format::Error;
 use crate::errors::{shown, unwritten, UNREADABLE};
 use crate::inherited;
 use crate::mapping::Mapping;
-use tr_report::warnings::CUT;
+use tr_insight::warnings::CUT;
 use tr_text::called::TR;
 
 /// The file that `tr record` writes and the other subcommands read, unless another is named.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use tr_analyze::Analysis;
 use tr_format::reader::Trace;
 use tr_import::Error;
-use tr_report::imports;
+use tr_insight::imports;
 use tr_text::escape;
 
 use crate::budget::{Budget, Use};

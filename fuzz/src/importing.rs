@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use tr_analyze::{analyze, Analysis, Options};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_report::steps::Steps;
+use tr_insight::steps::Steps;
 
 /// A recording of the tools whose files are the seeds.
 static RECORDING: LazyLock<Analysis> = LazyLock::new(|| {

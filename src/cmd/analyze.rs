@@ -10,12 +10,13 @@ use tr_analyze::{Analysis, Options};
 use tr_format::event::CpuId;
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
-use tr_report::ci::Ci;
-use tr_report::facts::path;
-use tr_report::query::{By, Group, Sort};
+use tr_insight::ci::Ci;
+use tr_insight::path;
+use tr_insight::query::{By, Group, Sort};
+use tr_insight::{untraced, warnings};
+use tr_report::json;
 use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, Ask, ReportKind, View};
-use tr_report::{json, untraced, warnings};
 use tr_text::escape;
 use tr_text::style::document;
 

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use tr_format::reader::Trace;
+use tr_insight::identity;
 use tr_report::diff::benchmarks::Service;
 use tr_report::diff::{Ask, Diff, Figure, Run};
-use tr_report::identity;
 use tr_text::escape;
 
 use crate::budget::{Budget, Use};

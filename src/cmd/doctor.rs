@@ -15,7 +15,7 @@ use crate::called::program;
 use crate::config::{self, Settings, Unused};
 use crate::errors;
 use crate::open;
-use tr_report::warnings;
+use tr_insight::warnings;
 use tr_text::called::TR;
 use tr_text::escape;
 

@@ -9,8 +9,9 @@ use tr_analyze::sort::Gather;
 use tr_format::event::Ktime;
 use tr_format::meta::{Hardware, Known, Metadata};
 use tr_format::reader::{End, Unknown};
-use tr_report::warnings::{self, CUT};
-use tr_report::{exit, untraced, who};
+use tr_insight::warnings;
+use tr_insight::warnings::CUT;
+use tr_insight::{exit, untraced, who};
 use tr_text::{escape, units};
 
 use crate::budget::Budget;

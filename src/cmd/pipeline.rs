@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
-use tr_report::identity;
+use tr_insight::identity;
 use tr_report::pipeline::{graph as graph_of, Job, Pipeline, MOST};
 use tr_text::escape;
 

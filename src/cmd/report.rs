@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tr_analyze::Options;
-use tr_report::untraced;
+use tr_insight::untraced;
 
 use crate::budget::{Budget, Use};
 use crate::errors::{self, Done};

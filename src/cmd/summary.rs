@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::ValueEnum;
-use tr_report::query::Filter;
+use tr_insight::query::Filter;
 use tr_report::reports::{Ask, View};
 use tr_report::summary::{Links, Summary};
 

@@ -11,10 +11,10 @@ use tr_analyze::timeline::{Bucket, Stretch};
 use tr_format::event::Ktime;
 use tr_format::stack::Doing;
 
-use crate::facts::reason::Reason;
-use crate::frames::{Name, Names};
 use crate::members::Members;
-use crate::query::By;
+use tr_insight::frames::{Name, Names};
+use tr_insight::query::By;
+use tr_insight::reason::Reason;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;

@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::{json, Value};
 
 use crate::members::Members;
-use crate::query::By;
-use crate::view::View;
+use tr_insight::query::By;
+use tr_insight::view::View;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;

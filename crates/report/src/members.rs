@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use tr_analyze::model::ThreadIx;
 
-use crate::label;
-use crate::query::{names, By};
-use crate::view::View;
+use tr_insight::label;
+use tr_insight::query::{names, By};
+use tr_insight::view::View;
 use tr_text::table::{Cell, Table};
 
 /// The threads of one row.

@@ -16,10 +16,10 @@ use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
 use tr_analyze::sort::Rows;
 
-use crate::ci::Ci;
-use crate::exit;
-use crate::facts::step_sums;
 pub use told::{of as told_of, Told};
+use tr_insight::ci::Ci;
+use tr_insight::exit;
+use tr_insight::step_sums;
 use tr_text::{escape, units};
 
 /// The difference of clocks that network time leaves between two machines, in ns.

@@ -3,8 +3,8 @@
 
 use serde_json::json;
 use tr_format::event::{Argv, Comm};
+use tr_insight::label::{label_of, program_of};
 use tr_report::hist::Hist;
-use tr_report::label::{label_of, program_of};
 use tr_text::escape::{command, text};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};

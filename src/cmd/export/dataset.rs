@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tr_analyze::model::Analysis;
+use tr_insight::query::Filter;
 use tr_report::dataset::{self, Place, Table};
 use tr_report::pipeline::told_of;
-use tr_report::query::Filter;
 use tr_text::units;
 
 use super::Args;

@@ -14,9 +14,9 @@ use nix::sys::termios::{tcgetattr, LocalFlags};
 use tr_format::event::{
     Argv, Comm, Ktime, LifeEvent, LifeKind, Reason, SchedEvent, SchedKind, Tgid, Tid,
 };
+use tr_insight::label;
+use tr_insight::now::{clock, Jobs, Living, Waits};
 use tr_record::{Watcher, Watching};
-use tr_report::label;
-use tr_report::now::{clock, Jobs, Living, Waits};
 use tr_text::units::shorten;
 
 use crate::layout;

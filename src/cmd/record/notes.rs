@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use tr_format::event::{LifeKind, LossCause};
 use tr_format::meta::Method as RecordedBy;
+use tr_insight::warnings;
 use tr_record::doctor::knows;
 use tr_record::{Config, Error, Follow, Notice, Report, Target};
 use tr_redact::Redactor;
-use tr_report::warnings;
 use tr_text::called::TR;
 use tr_text::units::{bytes, count, plural};
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Doubt, Imported, ImportedKind, ProcessIx};
 use tr_format::event::Ktime;
-use tr_report::steps::{StepKind, Steps};
+use tr_insight::steps::{StepKind, Steps};
 use tr_text::units;
 
 use super::proof::{find_doubts, Contradictions, Guess, Stamp, Stamped};

@@ -8,9 +8,9 @@ use std::fmt::Write as _;
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::Reader;
 use tr_analyze::model::Analysis;
-use tr_report::facts::parts::Part;
-use tr_report::facts::verdicts::Verdicts;
-use tr_report::steps::{StepIx, StepKind, Steps};
+use tr_insight::parts::Part;
+use tr_insight::steps::{StepIx, StepKind, Steps};
+use tr_insight::verdicts::Verdicts;
 use tr_text::escape::commands;
 
 use super::{Facts, Report, DEPTH, FORMAT};

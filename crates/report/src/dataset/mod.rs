@@ -17,11 +17,11 @@ use std::io;
 use sha2::{Digest, Sha256};
 use tr_format::meta::Metadata;
 
-use crate::ci::Ci;
-use crate::identity;
 pub use reduce::tables;
 use table::Row;
 pub use table::{Column, Kind, Table, Value};
+use tr_insight::ci::Ci;
+use tr_insight::identity;
 use tr_text::units;
 use tr_text::units::hex;
 

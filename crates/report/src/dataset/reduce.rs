@@ -15,17 +15,19 @@ use tr_format::meta::{Hardware, Metadata};
 
 use super::rows::{Machine, Path, Process, Program, Run, Step};
 use super::{hex, Place, Table};
-use crate::ci::Ci;
-use crate::facts::loads::{Load, Loads};
-use crate::facts::normal::{self, Paths};
-use crate::facts::parts::{Part, PartTimes};
-use crate::facts::path::groups;
-use crate::facts::step_sums::{self, add};
-use crate::kinds::COLUMNS;
-use crate::known::by_tr;
-use crate::query;
-use crate::warnings::lost_events;
-use crate::{exit, label};
+use tr_insight::ci::Ci;
+use tr_insight::kinds::COLUMNS;
+use tr_insight::known::by_tr;
+use tr_insight::loads::{Load, Loads};
+use tr_insight::normal;
+use tr_insight::normal::Paths;
+use tr_insight::parts::{Part, PartTimes};
+use tr_insight::path::groups;
+use tr_insight::query;
+use tr_insight::step_sums;
+use tr_insight::step_sums::add;
+use tr_insight::warnings::lost_events;
+use tr_insight::{exit, label};
 use tr_text::{escape, units};
 
 /// The most rows of steps, and of processes: a run of 10,000 processes has less than 100 KiB.

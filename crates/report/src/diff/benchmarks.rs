@@ -10,7 +10,7 @@ use tr_analyze::sort::Rows;
 use super::run::{Figure, Run};
 use super::spread::median;
 use super::Diff;
-use crate::steps::StepKind;
+use tr_insight::steps::StepKind;
 use tr_text::named;
 
 named! {

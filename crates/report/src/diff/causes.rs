@@ -9,13 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use tr_analyze::share;
 
+use super::demands;
 use super::machine::{judge, Sides};
 use super::parts::Part;
 use super::run::{Figure, Run};
 use super::spread::{median, Judged, Statistic, Verdict};
-use crate::facts::demands::Demand;
-use crate::facts::loads::Load;
 use tr_analyze::sort::{Gather, Rows};
+use tr_insight::demands::Demand;
+use tr_insight::loads::Load;
 use tr_text::named;
 use tr_text::units;
 
@@ -297,7 +298,7 @@ impl Causes {
         };
         let more = moved.iter().any(|demand| {
             let bytes = judge(sides, |run| run.demands.get(demand).copied());
-            bytes.is_some_and(|it| demand.differs(&it, 0))
+            bytes.is_some_and(|judged| demands::differs(*demand, &judged, 0))
         });
         let (few, many) = (count.base.min(count.new), count.most());
         // A fifth more of them, or other bytes, are other waits.

@@ -1,10 +1,11 @@
 //! The first lines of a comparison: a failure, or what became slower, by how much, and whose it is.
 
 use super::causes::{work, Cause, Doubt, Share, Whose};
+use super::demands;
 use super::run::Figure;
 use super::spread::{percent, signed, Judged, Verdict};
 use super::{Diff, What};
-use crate::facts::demands::Demand;
+use tr_insight::demands::Demand;
 use tr_text::units;
 
 /// The cause of a difference in this direction, in words.
@@ -300,7 +301,7 @@ impl Diff {
             .iter()
             .filter(|(demand, _)| of.contains(demand));
         differ
-            .map(|(demand, it)| format!("{} {}", demand.change(it), demand.title()))
+            .map(|(demand, it)| format!("{} {}", demands::change(*demand, it), demand.title()))
             .collect()
     }
 }

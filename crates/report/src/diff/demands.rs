@@ -3,31 +3,29 @@
 use super::machine::judge;
 use super::run::Run;
 use super::spread::{signed, Judged};
-use crate::facts::demands::Demand;
+use tr_insight::demands::Demand;
 
-impl Demand {
-    /// A difference in its unit.
-    pub fn change(self, judged: &Judged) -> String {
-        signed(judged.difference(), |size| self.show(size))
-    }
+/// The difference of a demand in its unit.
+pub fn change(demand: Demand, judged: &Judged) -> String {
+    signed(judged.difference(), |size| demand.show(size))
+}
 
-    /// The least difference that is shown; `ns` of a time.
-    fn least(self, ns: u64) -> u64 {
-        match self {
-            Demand::Read | Demand::Written | Demand::Received | Demand::Sent => 1 << 20,
-            Demand::Resident => 10 << 20,
-            Demand::Connections => 10,
-            Demand::MajorFaults => 100,
-            Demand::Failed | Demand::OomKills => 1,
-            _ => ns,
-        }
+/// The least difference that is shown. Times have the limit `least_ns`.
+fn least(demand: Demand, least_ns: u64) -> u64 {
+    match demand {
+        Demand::Read | Demand::Written | Demand::Received | Demand::Sent => 1 << 20,
+        Demand::Resident => 10 << 20,
+        Demand::Connections => 10,
+        Demand::MajorFaults => 100,
+        Demand::Failed | Demand::OomKills => 1,
+        _ => least_ns,
     }
+}
 
-    /// The sides differ by a twentieth or more, of a time by `ns` or more.
-    pub fn differs(self, judged: &Judged, ns: u64) -> bool {
-        let size = judged.difference().unsigned_abs();
-        size >= u128::from(self.least(ns)) && judged.is_noticeable()
-    }
+/// Whether the sides differ by a twentieth or more, and a time by `least_ns` or more.
+pub fn differs(demand: Demand, judged: &Judged, least_ns: u64) -> bool {
+    let size = judged.difference().unsigned_abs();
+    size >= u128::from(least(demand, least_ns)) && judged.is_noticeable()
 }
 
 /// The demands that differ; times by `least` ns or more.
@@ -36,7 +34,7 @@ pub fn changes(base: &[Run], new: &[Run], least: u64) -> Vec<(Demand, Judged)> {
         let judged = judge((base, new), |run| run.demands.get(&demand).copied())?;
         Some((demand, judged))
     });
-    all.filter(|(demand, judged)| demand.differs(judged, least))
+    all.filter(|(demand, judged)| differs(*demand, judged, least))
         .collect()
 }
 

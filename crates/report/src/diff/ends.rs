@@ -1,7 +1,7 @@
 //! How the builds of a comparison ended: the times of one that failed measure no build.
 
 use super::{Diff, Run};
-use crate::exit;
+use tr_insight::exit;
 use tr_text::units;
 
 impl Run {

@@ -13,7 +13,7 @@ use super::ask::Ask;
 use super::profile::Profile;
 use super::run::Run;
 use super::spread::{Judged, Verdict};
-use crate::frames::Name;
+use tr_insight::frames::Name;
 
 const DEVIATIONS: f64 = 3.0;
 

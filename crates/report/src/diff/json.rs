@@ -13,7 +13,7 @@ use super::{
     CallChange, Change, Demand, Diff, Figure, FunctionChange, Gate, Judged, Load, ProgramChange,
     Run, StepChange,
 };
-use crate::exit::Exit;
+use tr_insight::exit::Exit;
 use tr_text::object;
 
 object! {

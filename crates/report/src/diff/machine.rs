@@ -7,7 +7,7 @@ use tr_analyze::sort::{Gather, Rows};
 
 use super::run::{Figure, Run};
 use super::spread::Judged;
-use crate::facts::loads::Load;
+use tr_insight::loads::Load;
 
 /// A system call whose number or time differs.
 #[derive(Clone, Debug)]

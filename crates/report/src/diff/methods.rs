@@ -4,7 +4,7 @@ use tr_analyze::model::Basis;
 
 use super::run::{Figure, Figures, Run};
 use super::Diff;
-use crate::facts::demands::Demand;
+use tr_insight::demands::Demand;
 
 /// What a run's times come from. BPF programs record the same facts, whoever attaches them, but by
 /// `--light` totals of each task; so does an import where the file tells no more.

@@ -32,9 +32,6 @@ use std::collections::BTreeMap;
 
 use tr_analyze::sort::{Gather, Rows};
 
-use crate::facts::demands::Demand;
-use crate::facts::loads::Load;
-use crate::facts::step_sums::add;
 use align::Slot;
 pub use ask::Ask;
 use causes::Causes;
@@ -45,6 +42,9 @@ pub use run::{Figure, Figures, Run};
 use spread::{percent, signed};
 pub use spread::{Judged, Verdict};
 use steps::StepChange;
+use tr_insight::demands::Demand;
+use tr_insight::loads::Load;
+use tr_insight::step_sums::add;
 use tr_text::named;
 use tr_text::units;
 
@@ -255,7 +255,7 @@ impl Diff {
         };
         same("number of CPUs", cpus, " and ");
         for run in &self.left_out {
-            let end = run.status.map_or("?".into(), crate::exit::words);
+            let end = run.status.map_or("?".into(), tr_insight::exit::words);
             said.push(format!(
                 "{} is left out: its build failed ({end})",
                 run.file

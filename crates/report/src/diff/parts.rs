@@ -15,8 +15,8 @@ use tr_analyze::programs::Groups;
 use tr_analyze::schedule::{Effect, Schedule};
 use tr_analyze::sort::Gather;
 
-pub use crate::facts::parts::{Part, PartTimes};
-use crate::facts::verdicts::others;
+pub use tr_insight::parts::{Part, PartTimes};
+use tr_insight::verdicts::others;
 
 /// One run's parts, in ns: they add up to its wall time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

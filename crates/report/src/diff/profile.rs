@@ -9,8 +9,8 @@ use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
 use super::run::Run;
-use crate::frames::{Name, Names};
-use crate::label;
+use tr_insight::frames::{Name, Names};
+use tr_insight::label;
 use tr_text::escape;
 
 /// The most nodes of a run's tree, with some 60 bytes for each; samples of further stacks are left out.

@@ -8,13 +8,16 @@ use tr_format::event::Ktime;
 
 use super::parts::Parts;
 use super::profile::Profile;
-use crate::exit::is_unfinished;
-use crate::facts::demands::{self, Demands};
-use crate::facts::loads::Loads;
-use crate::facts::normal::{self, pids, Paths};
-use crate::facts::step_sums::{self, StepSums};
-use crate::warnings::is_cut;
-use crate::{kinds, label, who};
+use tr_insight::demands;
+use tr_insight::demands::Demands;
+use tr_insight::exit::is_unfinished;
+use tr_insight::loads::Loads;
+use tr_insight::normal;
+use tr_insight::normal::{pids, Paths};
+use tr_insight::step_sums;
+use tr_insight::step_sums::StepSums;
+use tr_insight::warnings::is_cut;
+use tr_insight::{kinds, label, who};
 use tr_text::escape;
 use tr_text::named;
 

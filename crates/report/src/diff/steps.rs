@@ -8,9 +8,9 @@ use super::ask::Ask;
 use super::machine::{judge, Sides};
 use super::run::Run;
 use super::spread::{median, Judged, Verdict};
-use crate::facts::parts::Part;
-use crate::facts::step_sums::StepSum;
-use crate::steps::StepKind;
+use tr_insight::parts::Part;
+use tr_insight::step_sums::StepSum;
+use tr_insight::steps::StepKind;
 
 /// A kind and name of steps with a difference.
 #[derive(Clone, Debug)]

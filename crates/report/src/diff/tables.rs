@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::demands;
 use super::functions::{Noisy, RULE};
 use super::spread::Statistic;
 use super::{
@@ -150,7 +151,9 @@ impl Diff {
         let table = Table::new("", |(demand, _): &DemandRow<'_>| demand.title().to_owned())
             .column("base", |(demand, it)| demand.show(it.base).into())
             .column("new", |(demand, it)| demand.show(it.new).into())
-            .column("difference", |(demand, it)| demand.change(it).into());
+            .column("difference", |(demand, it)| {
+                demands::change(*demand, it).into()
+            });
         let title = frame("disks, network, memory", None);
         self.show(to, title, table, &self.demands);
         let table = Table::new("", |call: &&CallChange| call.name.clone())

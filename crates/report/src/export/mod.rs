@@ -12,7 +12,7 @@ use std::io::{self, Write};
 
 use tr_format::reader::Trace;
 
-use crate::view::View;
+use tr_insight::view::View;
 use tr_text::named;
 
 named! {

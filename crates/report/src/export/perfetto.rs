@@ -25,13 +25,14 @@ use tr_format::event::{Ktime, Tgid, Tid};
 use tr_format::reader::Trace;
 
 use super::messages::{self, *};
-use crate::exit;
-use crate::facts::path;
-use crate::steps::{self, Steps};
-use crate::view::View;
-use crate::{kinds, label};
 use detail::{Merger, Piece};
 use lives::Lives;
+use tr_insight::exit;
+use tr_insight::path;
+use tr_insight::steps;
+use tr_insight::steps::Steps;
+use tr_insight::view::View;
+use tr_insight::{kinds, label};
 use tr_text::escape;
 
 /// The task that runs where the recording does not tell which: above the kernel's largest id

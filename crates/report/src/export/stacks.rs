@@ -7,9 +7,9 @@ use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_format::stack::Doing;
 
 use super::Weight;
-use crate::frames::Names;
-use crate::label;
-use crate::view::View;
+use tr_insight::frames::Names;
+use tr_insight::label;
+use tr_insight::view::View;
 use tr_text::{escape, units};
 
 /// The most processes of a stack: those of a chain of 50,000, each with a stack of its own, would

@@ -20,9 +20,9 @@ use sha2::{Digest, Sha256};
 use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
 
-use crate::ci::Ci;
 use crate::packed::text;
-use crate::{untraced, who};
+use tr_insight::ci::Ci;
+use tr_insight::{untraced, who};
 use tr_text::escape;
 
 /// The begin of every page.

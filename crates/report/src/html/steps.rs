@@ -7,11 +7,11 @@ use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::tools;
 
-use crate::facts::verdicts::{Judged, Verdict};
 use crate::html::strings::Strings;
-use crate::steps::times::{AllTimes, StepTimes};
-use crate::steps::Step;
-use crate::{exit, imports, kinds};
+use tr_insight::steps::times::{AllTimes, StepTimes};
+use tr_insight::steps::Step;
+use tr_insight::verdicts::{Judged, Verdict};
+use tr_insight::{exit, imports, kinds};
 
 /// The most steps.
 const STEPS: usize = 20_000;

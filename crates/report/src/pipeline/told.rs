@@ -7,7 +7,7 @@ use tr_analyze::model::Analysis;
 use tr_analyze::sort::{Gather, Rows};
 
 use super::{Graph, Job};
-use crate::ci::Ci;
+use tr_insight::ci::Ci;
 use tr_text::escape;
 
 /// A job as the CI system tells it; times in ns since 1970.

@@ -11,8 +11,8 @@ use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::what_if::Without;
 
 use super::{NoForecast, Wanted};
-use crate::advice::facts::Facts;
-use crate::steps::{StepKind, Steps};
+use tr_insight::advice::facts::Facts;
+use tr_insight::steps::{StepKind, Steps};
 
 fn factor(by: f64) -> u64 {
     // A thousandth of a time is the unit of a change.

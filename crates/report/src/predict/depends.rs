@@ -9,9 +9,9 @@ use tr_analyze::schedule::{Plan, Planned};
 use tr_analyze::sort::Gather;
 use tr_analyze::tools::{self, Family, Role};
 
-use crate::advice::facts::{Execution, Facts};
-use crate::advice::programs;
-use crate::label;
+use tr_insight::advice::facts::{Execution, Facts};
+use tr_insight::advice::programs;
+use tr_insight::label;
 
 /// Programs that make or change the files among their arguments.
 const MAKERS: &[&str] = &[

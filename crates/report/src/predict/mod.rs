@@ -22,13 +22,13 @@ use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::timeline::Bucket;
 use tr_format::event::{CpuId, Ktime};
 
-use crate::advice::facts::Facts;
-use crate::facts::shares::CpuShares;
-use crate::{exit, label, warnings, who};
 pub(crate) use depends::needs;
 pub use page::page;
 pub(crate) use page::WhatIf;
 pub use render::Row;
+use tr_insight::advice::facts::Facts;
+use tr_insight::shares::CpuShares;
+use tr_insight::{exit, label, warnings, who};
 use tr_text::units;
 
 #[derive(Clone, Debug, Default)]

@@ -11,8 +11,9 @@ use tr_analyze::sort::{Gather, Rows};
 
 use super::render::{powers, told};
 use super::{Forecast, Predictor, Wanted};
-use crate::advice::facts::Facts;
-use crate::{html, label, who};
+use crate::html;
+use tr_insight::advice::facts::Facts;
+use tr_insight::{label, who};
 use tr_text::{escape, units};
 
 const BODY: &str = include_str!("../../web/src/predict.html");

@@ -3,10 +3,11 @@
 use serde_json::{json, Value};
 use tr_analyze::model::{Basis, ProcessIx};
 
-use crate::advice::{self, Advice, Advised};
-use crate::facts::path;
 use crate::output::Report;
-use crate::view::View;
+use tr_insight::advice;
+use tr_insight::advice::{Advice, Advised};
+use tr_insight::path;
+use tr_insight::view::View;
 use tr_text::called::TR;
 use tr_text::style::{Paint, Style};
 use tr_text::table::Table;
@@ -56,7 +57,7 @@ impl<'a> AdviceReport<'a> {
         let processes = advice.processes.iter().take(NAMED);
         let names = processes.map(|ix| {
             let process = analysis.process(*ix);
-            format!("{} ({})", crate::label::label(process), process.pid.0)
+            format!("{} ({})", tr_insight::label::label(process), process.pid.0)
         });
         let names: Vec<String> = names.map(|name| units::shorten(&name, 40)).collect();
         let text = |names: &[String]| {

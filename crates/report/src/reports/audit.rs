@@ -1,9 +1,9 @@
-//! Our figures beside the kernel's, see [`crate::facts::audit`].
+//! Our figures beside the kernel's, see [`tr_insight::audit`].
 
 use serde_json::Value;
 
-use crate::facts::audit::{Audit, Worst};
 use crate::output::Report;
+use tr_insight::audit::{Audit, Worst};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;

@@ -27,9 +27,9 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Process, ProcessIx};
 use tr_format::event::CgroupId;
 
-use crate::query;
 use crate::reports::series::Series;
-use crate::view::View;
+use tr_insight::query;
+use tr_insight::view::View;
 use tr_text::json;
 
 /// Nanoseconds in units of `10^digits` ns, exactly.

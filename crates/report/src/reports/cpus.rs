@@ -17,8 +17,8 @@ use tr_format::event::{Comm, CpuId};
 use tr_format::meta::Scope;
 
 use crate::output::Report;
-use crate::view::View;
-use crate::{label, who};
+use tr_insight::view::View;
+use tr_insight::{label, who};
 use tr_text::called::TR;
 use tr_text::style::Style;
 use tr_text::table::{Cell, Table};

@@ -10,7 +10,7 @@ use tr_format::device::{bucket_end, Block, Device, Requests, BUCKETS, GROUPS};
 use tr_format::meta::Extra;
 
 use super::not_known;
-use crate::view::View;
+use tr_insight::view::View;
 use tr_text::escape;
 use tr_text::json::with;
 use tr_text::style::{Paint, Style};

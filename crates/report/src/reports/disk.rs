@@ -9,12 +9,12 @@ use tr_analyze::sort::Rows;
 
 use super::devices::Devices;
 use super::waited::{self, by_disk, by_file, sentence, Waited};
-use crate::facts::disk::{path_waits, sum, DiskSum};
-use crate::facts::path;
 use crate::members::{self, members, Members};
 use crate::output::Report;
-use crate::query::By;
-use crate::view::View;
+use tr_insight::disk::{path_waits, sum, DiskSum};
+use tr_insight::path;
+use tr_insight::query::By;
+use tr_insight::view::View;
 use tr_text::json::with;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};

@@ -10,11 +10,11 @@ use tr_analyze::model::{ExecSpan, Process};
 use tr_analyze::sort::Rows;
 
 use crate::encode::{self, Seen};
-use crate::exit;
-use crate::label;
 use crate::output::Report;
-use crate::query::Sort;
-use crate::view::View;
+use tr_insight::exit;
+use tr_insight::label;
+use tr_insight::query::Sort;
+use tr_insight::view::View;
 use tr_text::json;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use crate::facts::failure::{Failed, Failures, PERHAPS};
-use crate::view::View;
+use tr_insight::failure::{Failed, Failures, PERHAPS};
+use tr_insight::view::View;
 use tr_text::called::TR;
 use tr_text::style::{Paint, Style};
 use tr_text::units;

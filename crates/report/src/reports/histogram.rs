@@ -7,8 +7,8 @@ use tr_analyze::waits;
 use crate::hist::{self, Groups, Hist};
 use crate::members::{members, Members};
 use crate::output::Report;
-use crate::query::By;
-use crate::view::View;
+use tr_insight::query::By;
+use tr_insight::view::View;
 use tr_text::style::Style;
 
 /// The report. With `--by` it draws each group; otherwise all slices together, and

@@ -10,8 +10,8 @@ use tr_analyze::sort::Rows;
 use tr_format::meta::Extra;
 
 use super::not_known;
-use crate::view::View;
-use crate::{label, who};
+use tr_insight::view::View;
+use tr_insight::{label, who};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;

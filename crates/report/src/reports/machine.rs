@@ -9,9 +9,9 @@ use tr_format::event::Ktime;
 
 use super::cpus;
 use super::series::{self, fit, shade};
-use crate::label;
 use crate::output::Report;
-use crate::view::View;
+use tr_insight::label;
+use tr_insight::view::View;
 use tr_text::json::with;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};

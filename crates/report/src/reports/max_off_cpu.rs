@@ -14,9 +14,9 @@ use tr_analyze::model::Process;
 use tr_analyze::sort::Rows;
 use tr_analyze::waits::{self, Piece};
 
-use crate::label;
 use crate::output::Report;
-use crate::view::View;
+use tr_insight::label;
+use tr_insight::view::View;
 use tr_text::style::Style;
 use tr_text::table::{Cell, Table};
 use tr_text::units;

@@ -10,12 +10,12 @@ use tr_analyze::sort::Rows;
 use tr_format::counters::{Counter, Counters};
 use tr_format::meta::Known;
 
-use crate::facts::memory::{facts, largest, limit, samples, sum, MemorySum, Resident};
-use crate::label;
 use crate::members::{self, members, Members};
 use crate::output::Report;
-use crate::query::By;
-use crate::view::View;
+use tr_insight::label;
+use tr_insight::memory::{facts, largest, limit, samples, sum, MemorySum, Resident};
+use tr_insight::query::By;
+use tr_insight::view::View;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::{escape, units};

@@ -35,7 +35,7 @@ use tr_format::meta::Extra;
 
 use self::not_known::NotKnown;
 pub use crate::output::Report;
-pub use crate::view::{Ask, View};
+pub use tr_insight::view::{Ask, View};
 use tr_text::named;
 
 /// The machines of which a report tells what they would do: that of the recording, and larger ones.
@@ -192,7 +192,7 @@ impl ReportKind {
             ReportKind::MaxOffCpu => Box::new(max_off_cpu::MaxOffCpu::new(view)),
             ReportKind::RunQueue => Box::new(run_queue::RunQueue::new(view)),
             ReportKind::Quality => Box::new(quality::QualityReport::new(view)),
-            ReportKind::Audit => Box::new(crate::facts::audit::audit(view.analysis)),
+            ReportKind::Audit => Box::new(tr_insight::audit::audit(view.analysis)),
             ReportKind::Tree => Box::new(tree::Tree::new(view)),
             ReportKind::Execs => Box::new(execs::Execs::new(view)),
             ReportKind::Steps => Box::new(steps::StepsReport::new(view)),

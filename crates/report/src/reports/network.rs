@@ -11,11 +11,11 @@ use tr_analyze::sort::Rows;
 use tr_format::network::Ending;
 
 use super::lookups::Lookups;
-use crate::facts::network::{Host, NetworkSum, Remotes};
-use crate::facts::path;
-use crate::label;
 use crate::output::Report;
-use crate::view::View;
+use tr_insight::label;
+use tr_insight::network::{Host, NetworkSum, Remotes};
+use tr_insight::path;
+use tr_insight::view::View;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Sheet, Table};
 use tr_text::units;

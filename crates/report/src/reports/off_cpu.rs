@@ -7,13 +7,13 @@ use tr_analyze::model::{Analysis, ByKernel, ThreadIx, Times};
 use tr_analyze::sort::Rows;
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline};
 
-use crate::facts::reason::Reason;
-use crate::label;
 use crate::members::{self, members, Members};
 use crate::output::Report;
-use crate::query::{By, Sort};
-use crate::view::View;
-use crate::who;
+use tr_insight::label;
+use tr_insight::query::{By, Sort};
+use tr_insight::reason::Reason;
+use tr_insight::view::View;
+use tr_insight::who;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;

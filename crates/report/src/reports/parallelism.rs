@@ -10,10 +10,10 @@ use tr_analyze::parallelism::{self, Alone, AloneSum, Idle, Parallelism};
 use tr_analyze::programs::Groups;
 use tr_analyze::sort::Rows;
 
-use crate::facts::path;
 use crate::output::Report;
-use crate::view::View;
-use crate::{kinds, label};
+use tr_insight::path;
+use tr_insight::view::View;
+use tr_insight::{kinds, label};
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;

@@ -3,12 +3,12 @@
 use serde_json::{json, Value};
 use tr_analyze::model::Import;
 
-use crate::facts::audit;
-use crate::imports;
 use crate::output::Report;
-use crate::view::View;
-use crate::warnings::{anomalies, clocks, lost, warnings};
-use crate::who;
+use tr_insight::audit;
+use tr_insight::imports;
+use tr_insight::view::View;
+use tr_insight::warnings::{anomalies, clocks, lost, warnings};
+use tr_insight::who;
 use tr_text::json::text;
 use tr_text::style::{Paint, Style};
 use tr_text::table::Table;

@@ -14,12 +14,12 @@ use tr_analyze::waits::{self, Piece};
 use tr_analyze::what_if;
 use tr_format::event::CpuId;
 
-use crate::facts::path;
 use crate::hist::{self, Groups, Hist};
 use crate::members::{members, Members};
 use crate::output::Report;
-use crate::query::By;
-use crate::view::View;
+use tr_insight::path;
+use tr_insight::query::By;
+use tr_insight::view::View;
 use tr_text::json::with;
 use tr_text::style::Style;
 use tr_text::table::{Cell, Table};

@@ -8,9 +8,9 @@ use tr_analyze::share;
 use tr_analyze::sort::Rows;
 use tr_analyze::timeline::Bucket;
 
-use crate::label;
 use crate::output::Report;
-use crate::view::View;
+use tr_insight::label;
+use tr_insight::view::View;
 use tr_text::style::{Paint, Style};
 use tr_text::table::Table;
 use tr_text::units;

@@ -8,11 +8,11 @@ use tr_analyze::model::ProcessIx;
 use tr_analyze::sort::Rows;
 use tr_format::counters::CallSum;
 
-use crate::facts::calls::name_of;
 use crate::members::{members, Members};
 use crate::output::Report;
-use crate::query::By;
-use crate::view::View;
+use tr_insight::calls::name_of;
+use tr_insight::query::By;
+use tr_insight::view::View;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;

@@ -14,10 +14,11 @@ use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::sort::Rows;
 
-use crate::exit::{self, Exit};
-use crate::label;
 use crate::output::Report;
-use crate::view::View;
+use tr_insight::exit;
+use tr_insight::exit::Exit;
+use tr_insight::label;
+use tr_insight::view::View;
 use tr_text::style::{Paint, Style};
 use tr_text::table::{Cell, Table};
 use tr_text::units;

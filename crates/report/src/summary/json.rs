@@ -5,10 +5,10 @@ use serde_json::{json, Value};
 use tr_analyze::model::Analysis;
 
 use super::{Summary, Timed};
-use crate::exit::Exit;
-use crate::facts::failure::Failed;
 use crate::json::document;
-use crate::warnings;
+use tr_insight::exit::Exit;
+use tr_insight::failure::Failed;
+use tr_insight::warnings;
 use tr_text::units;
 
 /// The most bytes of the document.

@@ -4,7 +4,7 @@ use tr_analyze::model::Times;
 
 use super::*;
 use crate::diff::{Ask, Diff, Figures};
-use crate::facts::loads::Loads;
+use tr_insight::loads::Loads;
 
 const SECOND: u64 = 1_000_000_000;
 

@@ -16,13 +16,13 @@ fn run() -> Run {
         label: "cc1 a.c".into(),
         figures: Figures::new(10, &times, None, Some(7)),
     });
-    let step = crate::facts::step_sums::StepSum {
+    let step = tr_insight::step_sums::StepSum {
         path: Some(7),
         starved: Some(1),
         ..Default::default()
     };
     run.steps
-        .insert((crate::steps::StepKind::Target, "a.o".into()), step);
+        .insert((tr_insight::steps::StepKind::Target, "a.o".into()), step);
     run.parts = Some(Parts::default());
     run.path.push(Bar {
         from: 0,

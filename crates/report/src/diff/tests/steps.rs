@@ -1,8 +1,8 @@
 //! Unit tests of the comparison of steps.
 
 use super::*;
-use crate::facts::normal::stable;
-use crate::facts::parts::PartTimes;
+use tr_insight::normal::stable;
+use tr_insight::parts::PartTimes;
 
 /// A run with these steps: name, wall time, CPU time.
 fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {

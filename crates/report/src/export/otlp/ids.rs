@@ -10,7 +10,7 @@ use tr_format::ci::{SPAN_ID, TRACEPARENT};
 use tr_format::meta::Metadata;
 use tr_format::trace_context::{bytes, TraceContext};
 
-use crate::identity;
+use tr_insight::identity;
 
 /// The trace, and the span around the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]

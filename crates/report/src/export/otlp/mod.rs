@@ -18,14 +18,14 @@ use tr_format::meta::Metadata;
 
 use self::ids::Ids;
 use self::messages::*;
-use crate::ancestors::down;
-use crate::ci::Ci;
-use crate::exit;
-use crate::facts::path;
-use crate::facts::verdicts::Judged;
-use crate::steps::{Step, StepIx, StepKind};
-use crate::view::View;
-use crate::{label, query};
+use tr_insight::ancestors::down;
+use tr_insight::ci::Ci;
+use tr_insight::exit;
+use tr_insight::path;
+use tr_insight::steps::{Step, StepIx, StepKind};
+use tr_insight::verdicts::Judged;
+use tr_insight::view::View;
+use tr_insight::{label, query};
 use tr_text::escape;
 use tr_text::units::hex;
 

@@ -17,7 +17,7 @@ use super::bundle::{Cpu, BUNDLE};
 use super::detail::{Merger, Piece};
 use super::{id, Packets, NOT_RECORDED};
 use crate::export::messages::*;
-use crate::view::View;
+use tr_insight::view::View;
 
 /// The interval of the counter of running tasks, in ns.
 const INTERVAL: u64 = 10_000_000;

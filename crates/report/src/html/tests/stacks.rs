@@ -8,7 +8,7 @@ use super::*;
 use crate::html::segments::KINDS;
 use crate::output::Report;
 use crate::reports::flame::Flame;
-use crate::view::{Ask, View};
+use tr_insight::view::{Ask, View};
 
 fn analysis() -> Analysis {
     let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/format/3.6.bin");

@@ -1,0 +1,436 @@
+//! The facts that the rules share.
+
+use std::cell::OnceCell;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::critical_path::{CriticalPath, Kind as Time, NoPath, Segment};
+use tr_analyze::load::{self, Load};
+use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
+use tr_analyze::own::Own;
+use tr_analyze::parallelism::{self, Parallelism};
+use tr_analyze::programs::{Group, Groups};
+use tr_analyze::sort::Gather;
+use tr_analyze::tools::{Family, Role};
+use tr_analyze::what_if::{self, Limits, Without};
+use tr_format::event::{Ktime, Reason};
+
+use super::{Advice, Candidate};
+use crate::ancestors::from_parents_to_children;
+use crate::{exit, label};
+use tr_text::units;
+
+/// The longest name in a finding.
+const NAME: usize = 24;
+
+/// One program of one process; of a process without an exec all of it.
+pub struct Execution {
+    pub process: ProcessIx,
+    pub exec: Option<usize>,
+    pub start: Ktime,
+    pub end: Ktime,
+    pub program: String,
+    /// CPU time in ns.
+    pub on_cpu: u64,
+    /// The execution that forked its process.
+    pub owner: Option<Group>,
+}
+
+/// The facts. Each execution is a group of its own.
+pub struct Facts<'a> {
+    pub analysis: &'a Analysis,
+    pub path: &'a CriticalPath,
+    pub groups: Groups,
+    /// The build's processes: the rules know no others.
+    pub own: Own,
+    pub executions: Vec<Execution>,
+    of: Vec<Vec<Group>>,
+    /// The group and the reason of each segment of the path.
+    segments: Vec<(Option<Group>, Reason)>,
+    pub parallelism: Parallelism,
+    pub load: Vec<Load>,
+    /// The path's length in ns.
+    pub wall: u64,
+    /// The same without waits for a CPU: others do not make it longer.
+    pub worked: u64,
+    pub cpus: u64,
+    tried_again: OnceCell<BTreeSet<ProcessIx>>,
+    limits: OnceCell<Result<Limits, NoPath>>,
+}
+
+impl<'a> Facts<'a> {
+    /// `None`: there is no path.
+    pub fn new(analysis: &'a Analysis, path: &'a CriticalPath) -> Option<Facts<'a>> {
+        let own = Own::of(analysis);
+        let works = path.segments.iter().filter(|it| it.kind != Time::RunQueue);
+        let mut number = 0u32;
+        let groups = Groups::new(analysis, |_, _| {
+            number += 1;
+            number.to_string()
+        });
+        let mut facts = Facts {
+            analysis,
+            executions: Vec::new(),
+            of: Vec::new(),
+            segments: Vec::new(),
+            parallelism: parallelism::parallelism(analysis, &groups, Some(path), 1).ok()?,
+            load: load::load(analysis, &own)?,
+            own,
+            wall: path.length(),
+            worked: works.map(Segment::length).fold(0, u64::saturating_add),
+            cpus: analysis.cpus_of_build().max(1),
+            path,
+            groups,
+            tried_again: OnceCell::new(),
+            limits: OnceCell::new(),
+        };
+        facts.executions = facts.all_executions();
+        facts.of = vec![Vec::new(); analysis.processes.len()];
+        for (group, it) in (0..).zip(&facts.executions) {
+            if let Some(of) = facts.of.get_mut(it.process.0 as usize) {
+                of.push(group);
+            }
+        }
+        facts.segments = facts.path.segments.iter().map(|it| facts.at(it)).collect();
+        Some(facts)
+    }
+
+    /// In the order of the groups' numbers: first all execs, then the processes that run
+    /// nothing of their own and whose parent's program is not known.
+    fn all_executions(&self) -> Vec<Execution> {
+        let execution = |ix: ProcessIx, exec: Option<usize>| {
+            let process = self.analysis.process(ix);
+            let span = exec.and_then(|at| process.execs.get(at));
+            let owner = process
+                .parent
+                .and_then(|parent| self.groups.at(parent, process.start));
+            let execs = || process.execs.iter();
+            let in_execs = execs().fold(0u64, |ns, it| ns.saturating_add(it.times.on_cpu));
+            let before = process.times.on_cpu.saturating_sub(in_execs);
+            Execution {
+                process: ix,
+                exec,
+                start: span.map_or(process.start, |exec| exec.start),
+                // Without one it is what the process was before its first exec.
+                end: span.map_or_else(
+                    || execs().next().map_or(process.end, |first| first.start),
+                    |exec| exec.end,
+                ),
+                program: program(process, exec),
+                on_cpu: span.map_or(before, |exec| exec.times.on_cpu),
+                owner,
+            }
+        };
+        let execs = |ix| 0..self.analysis.process(ix).execs.len();
+        let ids = || self.analysis.process_ids();
+        let mut all: Vec<Execution> = ids()
+            .flat_map(|ix| execs(ix).map(move |at| (ix, Some(at))))
+            .map(|(ix, at)| execution(ix, at))
+            .collect();
+        for ix in ids() {
+            let group = self.groups.at(ix, self.analysis.process(ix).start);
+            if group.is_some_and(|group| group as usize == all.len()) {
+                all.push(execution(ix, None));
+            }
+        }
+        all
+    }
+
+    fn at(&self, segment: &Segment) -> (Option<Group>, Reason) {
+        let process = self.analysis.thread(segment.thread).process;
+        let timeline = self.analysis.timeline.as_ref();
+        let stretch = timeline.and_then(|it| it.around(segment.thread, segment.from));
+        let reason = stretch.map_or(Reason::Unknown, |stretch| stretch.reason);
+        (self.groups.at(process, segment.from), reason)
+    }
+
+    pub fn execution(&self, group: Group) -> Option<&Execution> {
+        self.executions.get(group as usize)
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = (Group, &Execution)> {
+        let all = (0..).zip(&self.executions);
+        all.filter(|(_, it)| self.own.has(it.process))
+    }
+
+    pub fn process(&self, group: Group) -> Option<&'a Process> {
+        let execution = self.execution(group)?;
+        Some(self.analysis.process(execution.process))
+    }
+
+    pub fn exec(&self, group: Group) -> Option<&'a ExecSpan> {
+        self.process(group)?.execs.get(self.execution(group)?.exec?)
+    }
+
+    /// The name of the file that an execution runs: of a script its interpreter's.
+    pub fn file(&self, group: Group) -> &'a [u8] {
+        let file = self.exec(group).map_or(&b""[..], |exec| &exec.filename);
+        file.rsplit(|byte| *byte == b'/').next().unwrap_or(file)
+    }
+
+    pub fn args(&self, group: Group) -> Vec<&'a [u8]> {
+        let exec = self.exec(group);
+        exec.map_or(Vec::new(), |exec| exec.argv.args().collect())
+    }
+
+    /// The role of an execution's program.
+    pub fn role(&self, group: Group) -> Option<Role> {
+        let argv = match self.exec(group) {
+            Some(exec) => &exec.argv,
+            None => &self.process(group)?.argv,
+        };
+        label::role(&self.execution(group)?.program, argv)
+    }
+
+    /// Whether an execution's program runs containers (`docker`, `podman`): what it starts itself, and when,
+    /// is its own matter.
+    pub fn runs_containers(&self, group: Group) -> bool {
+        let tool = self.process(group).and_then(Process::tool);
+        tool.is_some_and(|it| it.family == Family::Container)
+    }
+
+    pub fn label(&self, group: Group) -> String {
+        match (self.exec(group), self.process(group)) {
+            (Some(exec), _) => label::label_of(&exec.argv, &exec.comm, false),
+            (None, Some(process)) => label::label(process),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// A short name of an execution: its label, or if that is long its program.
+    pub fn name(&self, group: Group) -> String {
+        let label = self.label(group);
+        match self.execution(group) {
+            Some(it) if units::width(&label) > NAME => units::shorten(&it.program, NAME),
+            _ => label,
+        }
+    }
+
+    /// The number of processes of some executions: several programs of one process are one run.
+    pub fn runs(&self, groups: impl IntoIterator<Item = Group>) -> usize {
+        let executions = groups.into_iter().filter_map(|group| self.execution(group));
+        let processes: BTreeSet<ProcessIx> = executions.map(|it| it.process).gather();
+        processes.len()
+    }
+
+    /// The name of the first of some executions, with the number of the other processes, and the
+    /// verb's ending that fits.
+    pub fn names(
+        &self,
+        first: Group,
+        all: impl IntoIterator<Item = Group>,
+    ) -> (String, &'static str) {
+        match self.runs(all) {
+            0 | 1 => (self.name(first), "s"),
+            n => (format!("{} and {} more", self.name(first), n - 1), ""),
+        }
+    }
+
+    /// The sum of times, and the one with the longest among them.
+    pub fn longest(&self, times: &BTreeMap<Group, u64>) -> Option<(u64, Group)> {
+        let sum = times.values().copied().fold(0, u64::saturating_add);
+        let longest = times
+            .iter()
+            .max_by_key(|(group, ns)| (**ns, Reverse(**group)));
+        Some((sum, *longest?.0))
+    }
+
+    pub fn set(&self, groups: impl IntoIterator<Item = Group>) -> Box<[bool]> {
+        let mut set = vec![false; self.groups.count()];
+        for group in groups {
+            if let Some(is_in) = set.get_mut(group as usize) {
+                *is_in = true;
+            }
+        }
+        set.into_boxed_slice()
+    }
+
+    /// A value for each group. `of` gets the value of the execution that forked the group's
+    /// process: each is found once, in chains of any length.
+    pub fn down<T: Clone + Default>(&self, mut of: impl FnMut(Group, Option<&T>) -> T) -> Vec<T> {
+        let mut values = vec![T::default(); self.executions.len()];
+        let processes = from_parents_to_children(self.analysis).into_iter();
+        let groups = processes.filter_map(|ix| self.of.get(ix.0 as usize));
+        for group in groups.flatten() {
+            let owner = self.owner(*group);
+            let value = of(*group, owner.and_then(|owner| values.get(owner as usize)));
+            if let Some(known) = values.get_mut(*group as usize) {
+                *known = value;
+            }
+        }
+        values
+    }
+
+    /// The execution that forked a group's process.
+    pub fn owner(&self, group: Group) -> Option<Group> {
+        self.execution(group)?.owner
+    }
+
+    /// The executions below some, and those themselves.
+    pub fn below(&self, roots: &[Group]) -> Box<[bool]> {
+        let own = self.set(roots.iter().copied());
+        let is_own = |group: Group| own.get(group as usize) == Some(&true);
+        self.down(|group, above| is_own(group) || above == Some(&true))
+            .into()
+    }
+
+    /// Whether an execution's process, or one that it comes from, is among some.
+    pub fn is_below(&self, group: Group, some: &BTreeSet<ProcessIx>) -> bool {
+        let own = self.execution(group);
+        let all = own.map(|it| self.analysis.lineage(it.process));
+        all.is_some_and(|mut all| all.any(|process| some.contains(&process)))
+    }
+
+    /// The processes that failed and that their parent started again later, with the same command
+    /// line: each try rests on the failure before.
+    pub fn tried_again(&self) -> &BTreeSet<ProcessIx> {
+        let analysis = self.analysis;
+        self.tried_again.get_or_init(|| tried_again(analysis))
+    }
+
+    /// How fast the recorded work can be done: a replay of the recording, which is done once.
+    pub fn limits(&self) -> Result<&Limits, NoPath> {
+        let limits = || what_if::limits(self.analysis, self.path, &self.groups, &[]);
+        let limits = self.limits.get_or_init(limits);
+        limits.as_ref().map_err(|none| *none)
+    }
+
+    pub fn groups_of(&self, processes: &BTreeSet<ProcessIx>) -> Vec<Group> {
+        let of = |ix: &ProcessIx| self.of.get(ix.0 as usize);
+        processes.iter().filter_map(of).flatten().copied().collect()
+    }
+
+    /// The path's time of some executions, in ns.
+    pub fn on_path(&self, set: &[bool], time: impl Fn(Time, Reason) -> bool) -> u64 {
+        let segments = self.path.segments.iter().zip(&self.segments);
+        let counts = segments.filter(|(segment, (group, reason))| {
+            let is_in = group.and_then(|group| set.get(group as usize));
+            is_in.copied().unwrap_or(false) && time(segment.kind, *reason)
+        });
+        counts
+            .map(|(segment, _)| segment.length())
+            .fold(0, u64::saturating_add)
+    }
+
+    /// The path's segments with the group and the reason of each.
+    pub fn segments(&self) -> impl Iterator<Item = (&Segment, Option<Group>, Reason)> {
+        let segments = self.path.segments.iter().zip(&self.segments);
+        segments.map(|(segment, (group, reason))| (segment, *group, *reason))
+    }
+
+    /// The segments of the path that a scenario leaves out.
+    pub fn covers(&self, without: &Without) -> Vec<bool> {
+        let counts = |group: Option<Group>| match (&without.of, group) {
+            (None, _) => true,
+            (Some(of), Some(group)) => of.get(group as usize).copied().unwrap_or(false),
+            (Some(_), None) => false,
+        };
+        self.segments()
+            .map(|(segment, group, reason)| (without.own)(segment.kind, reason) && counts(group))
+            .collect()
+    }
+
+    /// The length of some segments, in ns.
+    pub fn length(&self, covers: &[bool]) -> u64 {
+        let segments = self.path.segments.iter().zip(covers);
+        segments
+            .filter(|(_, is_in)| **is_in)
+            .map(|(it, _)| it.length())
+            .fold(0, u64::saturating_add)
+    }
+
+    /// The time in which an execution ran and no other task could, in ns.
+    pub fn alone(&self, group: Group) -> u64 {
+        let sums = self.parallelism.alone_by_group.get(&group);
+        sums.map_or(0, |sums| sums.serial)
+    }
+
+    /// The load in a span: each part's length, running tasks, and demand.
+    pub fn load(&self, from: Ktime, to: Ktime) -> impl Iterator<Item = (u64, usize, usize)> + '_ {
+        let first = self.load.partition_point(|load| load.from <= from);
+        let loads = self.load.get(first.saturating_sub(1)..).unwrap_or_default();
+        let ends = loads.iter().skip(1).map(|next| next.from).chain([to]);
+        loads
+            .iter()
+            .zip(ends)
+            .take_while(move |(load, _)| load.from < to)
+            .map(move |(load, end)| {
+                let ns = end.min(to).since(load.from.max(from));
+                (ns, load.running, load.demand)
+            })
+    }
+
+    /// The time in a span in which fewer tasks ran than there are CPUs, in ns.
+    pub fn idle(&self, from: Ktime, to: Ktime) -> u64 {
+        let load = self.load(from, to);
+        let idle = load.filter(|(_, running, _)| (*running as u64) < self.cpus);
+        idle.map(|(ns, ..)| ns).fold(0, u64::saturating_add)
+    }
+
+    /// The time of all CPUs in a span that tasks waited for and did not have, in ns.
+    pub fn wanted(&self, from: Ktime, to: Ktime) -> u64 {
+        let cpus = usize::try_from(self.cpus).unwrap_or(usize::MAX);
+        let wanted = self.load(from, to).map(|(ns, running, demand)| {
+            let more = demand.min(cpus).saturating_sub(running);
+            ns.saturating_mul(more as u64)
+        });
+        wanted.fold(0, u64::saturating_add)
+    }
+
+    pub fn advice(&self, candidate: Candidate, (at_least, gain): (u64, u64)) -> Advice {
+        let executions = candidate
+            .evidence
+            .iter()
+            .filter_map(|it| self.execution(*it));
+        let mut processes: Vec<_> = executions.clone().map(|it| it.process).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        let from = executions.clone().map(|it| it.start).min();
+        let to = executions.map(|it| it.end).max();
+        Advice {
+            kind: candidate.kind,
+            finding: candidate.finding,
+            action: candidate.action,
+            at_least,
+            gain,
+            from: from.unwrap_or(self.path.from).max(self.path.from),
+            to: to.unwrap_or(self.path.to).min(self.path.to),
+            processes,
+        }
+    }
+}
+
+fn tried_again(analysis: &Analysis) -> BTreeSet<ProcessIx> {
+    let mut again = BTreeSet::new();
+    for process in &analysis.processes {
+        let mut failed: BTreeMap<Vec<&[u8]>, ProcessIx> = BTreeMap::new();
+        for ix in &process.children {
+            let child = analysis.process(*ix);
+            if child.execs.is_empty() || child.argv.truncated() {
+                continue;
+            }
+            let args: Vec<&[u8]> = child.argv.args().collect();
+            let before = failed.get(&args);
+            let ended = |it: &&ProcessIx| analysis.process(**it).end <= child.start;
+            again.extend(before.filter(ended));
+            match exit::failed(child.status) {
+                true => failed.insert(args, *ix),
+                false => failed.remove(&args),
+            };
+        }
+    }
+    again
+}
+
+/// Adds to a group's sum.
+pub(crate) fn add(sums: &mut BTreeMap<Group, u64>, group: Group, ns: u64) {
+    let sum = sums.entry(group).or_default();
+    *sum = sum.saturating_add(ns);
+}
+
+fn program(process: &Process, exec: Option<usize>) -> String {
+    match exec.and_then(|at| process.execs.get(at)) {
+        Some(exec) => label::program_of(&exec.argv, &exec.comm),
+        None => label::program(process),
+    }
+}

@@ -1,0 +1,584 @@
+//! What to change in the build: findings with their evidence, a bound of the gain, and one
+//! thing to do.
+//!
+//! Each rule proposes candidates: a part of the recorded time that a change may save. The
+//! simulation ([`tr_analyze::schedule`]) tells the gain: the run on CPUs of its own, less the same
+//! with that change. So what other tasks took is no line's gain but its own line's, and a second
+//! path that is almost as long limits it. Of candidates that explain the same part of the critical
+//! path, the most specific one stays.
+
+pub mod facts;
+mod jobs;
+mod machine;
+pub mod programs;
+mod totals;
+mod verdict;
+mod waits;
+mod work;
+
+use std::collections::BTreeSet;
+
+use tr_analyze::critical_path::{self, CriticalPath, Kind as Time, NoPath};
+use tr_analyze::model::{Analysis, Basis, ProcessIx};
+use tr_analyze::programs::Group;
+use tr_analyze::schedule::{self, Change, Changes, Effect, Jobs, Schedule};
+use tr_analyze::sort::Rows;
+use tr_analyze::tools::Role;
+use tr_analyze::what_if::Without;
+use tr_format::event::Ktime;
+
+use crate::exit;
+use crate::path;
+use crate::view::View;
+use facts::Facts;
+use machine::Withheld;
+use tr_text::named;
+use tr_text::units;
+pub use verdict::{Blame, Verdict};
+use verdict::{Had, Mostly};
+
+named! {
+    /// The kind of an advice, the most specific ones first.
+    pub enum Kind {
+        Link = "link", "A linker decides";
+        Configure = "configure", "A configuration decides";
+        Install = "install", "An installation of packages decides";
+        /// Sleeps of a fixed length.
+        Sleep = "sleep", "Sleeps decide";
+        Poll = "poll", "A loop that sleeps and checks decides";
+        Network = "network", "The network decides";
+        Disk = "disk", "The disk decides";
+        /// Waits for memory that is on a disk.
+        Memory = "memory", "Missing memory decides";
+        /// Waits for a file's lock.
+        Lock = "lock", "A lock decides";
+        Tests = "tests", "Tests run one after the other";
+        /// Jobs one after the other, or fewer than the CPUs.
+        FewJobs = "few-jobs", "More jobs could run at once";
+        Repeated = "repeated", "Work is repeated";
+        Short = "short", "Many short programs run";
+        Throttled = "throttled", "The CPU quota throttles the build";
+        Stolen = "stolen", "The hypervisor takes CPU time";
+        Others = "others", "Other tasks have the CPUs";
+        Last = "last", "The longest job starts last";
+        Alone = "alone", "One task runs alone";
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    pub kind: Kind,
+    /// The evidence: the tasks and their time.
+    pub finding: String,
+    pub action: String,
+    /// The wall time that it saves at least, as far as that is known, and at most, in ns.
+    pub at_least: u64,
+    pub gain: u64,
+    /// The time in which the evidence lies.
+    pub from: Ktime,
+    pub to: Ktime,
+    /// The processes, in order of start.
+    pub processes: Vec<ProcessIx>,
+}
+
+impl Advice {
+    /// The time that the change saves, in words.
+    pub fn saves(&self) -> String {
+        let most = units::time(self.gain);
+        match self.at_least {
+            0 => format!("≤ {most}"),
+            least => units::range(least, self.gain),
+        }
+    }
+}
+
+/// A change whose gain is not known yet.
+pub(crate) struct Candidate {
+    kind: Kind,
+    finding: String,
+    action: String,
+    /// The time that the change saves, if it saves all of it.
+    without: Without,
+    /// A bound that follows from the rule.
+    cap: u64,
+    /// Jobs that the change runs at once: their work remains.
+    jobs: Vec<Jobs>,
+    /// The change is another number of jobs.
+    number: bool,
+    /// Its work is done all the same: at other times, or by several tasks.
+    stays: bool,
+    /// It may save nothing.
+    unsure: bool,
+    /// The executions that are the evidence.
+    evidence: Vec<Group>,
+}
+
+impl Candidate {
+    /// One that saves nothing yet.
+    fn of(kind: Kind) -> Candidate {
+        Candidate {
+            kind,
+            finding: String::new(),
+            action: String::new(),
+            without: Without::own(|_, _| false, None),
+            cap: 0,
+            jobs: Vec::new(),
+            number: false,
+            stays: false,
+            unsure: false,
+            evidence: Vec::new(),
+        }
+    }
+}
+
+pub const MOST: usize = 7;
+/// The least gain is the time that the build takes on CPUs of its own, divided by this.
+fn least(kind: Kind) -> u64 {
+    match kind {
+        Kind::Sleep | Kind::Poll | Kind::Network | Kind::Lock | Kind::Throttled => 50,
+        // Every machine has some, and every build has a task that is the longest.
+        Kind::Others | Kind::Stolen | Kind::Last | Kind::Alone => 10,
+        // Every build has shorter ones.
+        _ => 20,
+    }
+}
+/// The shortest recording with advice, in ns: nothing in it is worth a change.
+const SHORTEST: u64 = 100_000_000;
+/// The least gain that is worth a change, in ns.
+const WORTH: u64 = 20_000_000;
+
+/// What there is to say about a build.
+#[derive(Clone, Debug, Default)]
+pub struct Advised {
+    /// The build's own time and the machine's part; `None` where no time is known.
+    pub verdict: Option<Verdict>,
+    /// The changes, those with the largest gain in the middle first; at the end what is the machine's.
+    pub changes: Vec<Advice>,
+    /// What all changes save together at most, if that is less than the sum of them.
+    pub together: Option<u64>,
+    /// The first two changes together, the first three, and so on.
+    combined: Vec<Combined>,
+    /// Of a build without any change: its time, and the least that these CPUs need for it, in ns.
+    pub nothing: Option<(u64, u64)>,
+}
+
+/// The forecast for several changes at once: their gains do not add up. Times in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Combined {
+    /// The number of the changes, the first ones of the list.
+    pub changes: usize,
+    /// The build's time on CPUs of its own.
+    pub from: u64,
+    /// With the changes at best, and at worst.
+    pub to: (u64, u64),
+}
+
+impl Combined {
+    /// In words. `shown`: the lines above it.
+    pub fn text(&self, shown: usize) -> String {
+        const NUMBERS: [&str; 8] = ["", "", "two", "three", "four", "five", "six", "seven"];
+        let number = NUMBERS.get(self.changes).copied().unwrap_or("lines");
+        let these = match self.changes < shown {
+            true => "the first",
+            false => "these",
+        };
+        let (best, worst) = self.to;
+        let to = match worst >= self.from {
+            true => format!("{} at best", units::time(best)),
+            false => units::range(best, worst),
+        };
+        let from = units::time(self.from);
+        format!("combined, {these} {number}: {from} → {to}")
+    }
+}
+
+impl Advised {
+    /// The first changes together: none, if fewer than two of these are simulated.
+    pub fn combined(&self, first: usize) -> Option<Combined> {
+        let of = |it: &&Combined| it.changes <= first;
+        self.combined.iter().take_while(of).last().copied()
+    }
+
+    /// What to change: what others took is the verdict's.
+    pub fn to_change(&self) -> impl Iterator<Item = &Advice> {
+        self.changes.iter().filter(|it| !it.kind.is_forecast())
+    }
+
+    pub fn machines(&self) -> impl Iterator<Item = &Advice> {
+        self.changes.iter().filter(|it| it.kind.is_forecast())
+    }
+}
+
+/// The changes. None without a critical path, and with filters: they speak about the whole.
+pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> Advised {
+    if !view.has_all() {
+        return Advised::default();
+    }
+    let facts = Facts::new(view.analysis, path);
+    advise_by(view, path, facts.as_ref())
+}
+
+/// The same of all processes, by facts that several ask.
+pub fn advise_by(view: &View<'_>, path: &CriticalPath, facts: Option<&Facts<'_>>) -> Advised {
+    // Totals do not say when a task ran: no gain can be shown.
+    if view.analysis.basis() != Basis::Events {
+        return Advised {
+            verdict: totals::verdict(view.analysis, path),
+            ..Advised::default()
+        };
+    }
+    let facts = facts.filter(|facts| facts.wall >= SHORTEST);
+    facts
+        .and_then(|facts| advised(facts).ok())
+        .unwrap_or_default()
+}
+
+fn failed(analysis: &Analysis) -> bool {
+    let root = critical_path::root(analysis).ok();
+    root.is_some_and(|root| exit::failed(analysis.process(root).status))
+}
+
+fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
+    let rules = [
+        work::candidates,
+        waits::candidates,
+        jobs::candidates,
+        machine::candidates,
+    ];
+    let mut candidates: Vec<Candidate> = rules.iter().flat_map(|rule| rule(facts)).collect();
+    candidates.retain(|it| it.cap > 0);
+    candidates.order_by_key(|it| (std::cmp::Reverse(it.cap), it.kind));
+    candidates.truncate(schedule::MOST);
+    let changes: Vec<Change> = candidates.iter().map(Candidate::change).collect();
+    let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
+    let own = schedule.wall(0, Effect::Best);
+    let withheld = Withheld::new(facts, own);
+    let rated = rated(facts, candidates, (&schedule, own), &withheld)?;
+    let mut kept = distinct(facts, rated);
+    kept.order_by_key(|(it, _)| (std::cmp::Reverse(middle((it.at_least, it.gain))), it.kind));
+    kept.truncate(MOST);
+    let all = kept.iter().fold(0, |all, (_, bit)| all | bit);
+    let gains = kept.iter().map(|(it, _)| it.gain);
+    let sum = gains.fold(0, u64::saturating_add);
+    // A rule may know a bound.
+    let together = own
+        .saturating_sub(schedule.wall(all, Effect::Best))
+        .min(sum);
+    let alone = facts.wall.saturating_sub(withheld.others);
+    let alone = alone.saturating_sub(withheld.throttled);
+    let combined = combined(&schedule, (own, alone), &kept);
+    let mut changes: Vec<Advice> = kept.into_iter().map(|(it, _)| it).collect();
+    let has_own = changes.iter().any(|it| !it.kind.is_machine());
+    let had = Had::of(facts.analysis, facts.path, withheld.others);
+    changes.extend(withheld.advice(facts, &had.names));
+    changes.truncate(MOST);
+    let nothing = match changes.is_empty() {
+        true => Some((facts.wall, facts.limits()?.on(facts.cpus).min(facts.wall))),
+        false => None,
+    };
+    let bound = nothing.map(|(_, bound)| bound);
+    let saved = has_own.then_some(together);
+    let mut verdict = verdict(facts, &withheld, (&changes, saved, bound), had);
+    // A loop that looks whether the build's own work is done sleeps less often where that is done sooner.
+    if verdict.blame != Blame::Code && changes.iter().any(|it| it.kind == Kind::Poll) {
+        let soonest = facts.limits()?.on(facts.cpus);
+        verdict.alone_at_least = verdict.alone_at_least.min(soonest);
+    }
+    Ok(Advised {
+        verdict: Some(verdict),
+        // A twentieth of the sum is less than what a line can be wrong by.
+        together: Some(together).filter(|it| sum.saturating_sub(*it) > sum / 20),
+        combined,
+        changes,
+        nothing,
+    })
+}
+
+/// What a build waits for that needs less than half of its time on these CPUs, if that is most of it.
+fn waits(facts: &Facts<'_>, bound: u64) -> Option<Mostly> {
+    let half = facts.wall / 2;
+    if bound >= half {
+        return None;
+    }
+    let groups = path::groups(facts.analysis);
+    let shares = path::shares(facts.analysis, &groups, facts.path);
+    let mut known = shares.into_iter();
+    let longest = known.find(|it| is_known_wait(it.part.kind, it.by.as_deref()))?;
+    let outside = longest.by.filter(|_| longest.part.kind == Time::Outside);
+    let mostly = match outside {
+        Some(name) => Mostly::Outside(name, longest.time),
+        None => Mostly::Own(longest.name, longest.time),
+    };
+    (longest.time > half).then_some(mostly)
+}
+
+/// Whether the recording tells what a wait of this kind is for. `by`: the task that is not recorded, and
+/// ended it.
+fn is_known_wait(kind: Time, by: Option<&str>) -> bool {
+    match kind {
+        Time::Outside => by.is_some(),
+        kind => kind.is_wait() && kind != Time::SleepOrBlocked,
+    }
+}
+
+/// The candidates that save enough. `own`: the simulated time without changes.
+fn rated(
+    facts: &Facts<'_>,
+    candidates: Vec<Candidate>,
+    (schedule, own): (&Schedule, u64),
+    withheld: &Withheld,
+) -> Result<Vec<Rated>, NoPath> {
+    let mut rated: Vec<Rated> = Vec::new();
+    // However the same work is divided, these CPUs need so long for it.
+    let spare = match candidates.iter().any(|it| it.stays) {
+        true => own.saturating_sub(facts.limits()?.work.div_ceil(facts.cpus)),
+        false => own,
+    };
+    for (candidate, bit) in candidates.into_iter().zip(0..) {
+        // Where others have the CPUs, a wait for a disk is longer, too.
+        let whole = match candidate.kind {
+            Kind::Disk | Kind::Memory | Kind::Lock => facts.wall,
+            _ => own,
+        };
+        let enough =
+            |gain: u64| gain >= WORTH && gain.saturating_mul(least(candidate.kind)) >= whole;
+        let jobs = matches!(candidate.kind, Kind::FewJobs | Kind::Tests);
+        if !enough(candidate.cap) || withheld.silences(&candidate) {
+            continue;
+        }
+        let saved = |effect| own.saturating_sub(schedule.wall(1 << bit, effect));
+        let gain = saved(Effect::Best).min(candidate.cap);
+        let gain = match candidate.stays {
+            true => gain.min(spare),
+            false => gain,
+        };
+        if enough(gain) {
+            let at_least = match candidate.kind {
+                // It may guard what only one can use.
+                Kind::Lock => 0,
+                // Whole builds may need each other's results, which no recording tells.
+                _ if jobs && of_builds(facts, &candidate) => 0,
+                _ if candidate.unsure => 0,
+                // Beside others more tasks may get no more of the CPUs.
+                _ if jobs && withheld.shared => 0,
+                kind if candidate.jobs.is_empty() && kind.remains().1 >= 1000 => 0,
+                _ => saved(Effect::Worst).min(gain),
+            };
+            rated.push(Rated {
+                gain: (at_least, gain),
+                bit: 1 << bit,
+                candidate,
+            });
+        }
+    }
+    Ok(rated)
+}
+
+/// The first two changes at once, the first three, and so on. A change that may save nothing is
+/// left out at worst.
+/// `own`: the simulated time without changes; `alone`: that which the verdict tells.
+fn combined(
+    schedule: &Schedule,
+    (own, alone): (u64, u64),
+    kept: &[(Advice, Changes)],
+) -> Vec<Combined> {
+    let (mut all, mut sure) = (0, 0);
+    let (mut sum, mut least) = (0u64, 0);
+    let mut list = Vec::new();
+    for ((advice, bit), changes) in kept.iter().zip(1..) {
+        all |= bit;
+        sum = sum.saturating_add(advice.gain);
+        if advice.at_least > 0 {
+            sure |= bit;
+            least = least.max(advice.at_least);
+        }
+        if changes < 2 {
+            continue;
+        }
+        let saved = |changes, effect| own.saturating_sub(schedule.wall(changes, effect));
+        // A rule may know a bound, and others take nothing from what one alone gains.
+        let most = saved(all, Effect::Best).min(sum);
+        let least = saved(sure, Effect::Worst).clamp(least.min(most), most);
+        list.push(Combined {
+            changes,
+            from: alone,
+            to: (alone.saturating_sub(most), alone.saturating_sub(least)),
+        });
+    }
+    list
+}
+
+fn verdict(
+    facts: &Facts<'_>,
+    withheld: &Withheld,
+    (changes, saved, bound): (&[Advice], Option<u64>, Option<u64>),
+    had: Had,
+) -> Verdict {
+    let stolen = changes.iter().find(|it| it.kind == Kind::Stolen);
+    let (others, quota) = (withheld.others, withheld.throttled);
+    let much = |kind, ns: u64| ns > 0 && ns.saturating_mul(least(kind)) >= facts.wall;
+    let machine = stolen.is_some() || much(Kind::Others, others) || much(Kind::Throttled, quota);
+    let lost = others.saturating_add(quota);
+    let alone = facts.wall.saturating_sub(lost);
+    let error = verdict::error(lost, alone);
+    Verdict {
+        blame: match (machine, saved) {
+            (true, Some(_)) => Blame::Both,
+            (true, None) => Blame::Machine,
+            (false, _) => Blame::Code,
+        },
+        wall: facts.wall,
+        alone,
+        alone_at_least: alone.saturating_sub(error),
+        alone_at_most: alone.saturating_add(error).min(facts.wall),
+        others: had.others,
+        nobody: had.nobody,
+        names: had.names,
+        quota,
+        quota_of: withheld.container.clone(),
+        stolen: stolen.map_or(0, |it| it.gain),
+        changes: saved.unwrap_or(0),
+        bound,
+        mostly: bound.and_then(|bound| waits(facts, bound)),
+        failed: failed(facts.analysis),
+        cpus: facts.cpus,
+    }
+}
+
+/// Jobs that are builds themselves: a make below another one.
+fn of_builds(facts: &Facts<'_>, candidate: &Candidate) -> bool {
+    let mut jobs = candidate.evidence.iter();
+    jobs.any(|group| facts.role(*group) == Some(Role::Jobs))
+}
+
+impl Candidate {
+    fn change(&self) -> Change {
+        let (time, remains) = match self.jobs.is_empty() {
+            true => (self.without.clone(), self.kind.remains()),
+            // Jobs at once share caches.
+            false => {
+                let of = self.without.of.clone().unwrap_or_default();
+                (Without::work(of), (1000, 1200))
+            }
+        };
+        Change {
+            time,
+            remains,
+            jobs: self.jobs.clone(),
+        }
+    }
+}
+
+/// A candidate with its gain at least and at most, and its number among the changes.
+struct Rated {
+    gain: (u64, u64),
+    bit: Changes,
+    candidate: Candidate,
+}
+
+/// Twice the middle of a gain: a bound that nothing reaches is worth less than a gain that is known.
+fn middle((at_least, at_most): (u64, u64)) -> u64 {
+    at_least.saturating_add(at_most)
+}
+
+/// Leaves out what a more specific candidate explains already.
+fn distinct(facts: &Facts<'_>, mut rated: Vec<Rated>) -> Vec<(Advice, Changes)> {
+    rated.order_by_key(|it| {
+        let kind = it.candidate.kind;
+        (kind.is_generic(), std::cmp::Reverse(middle(it.gain)), kind)
+    });
+    let mut kept: Vec<(Kind, Vec<bool>)> = Vec::new();
+    let mut explained: BTreeSet<ProcessIx> = BTreeSet::new();
+    let mut advice = Vec::new();
+    for it in rated {
+        let kind = it.candidate.kind;
+        let covers = facts.covers(&it.candidate.without);
+        let all = facts.length(&covers);
+        let same = kept.iter().any(|(other, covered)| {
+            let both: Vec<bool> = covers.iter().zip(covered).map(|(a, b)| *a && *b).collect();
+            (kind.is_generic() || kind.of_waits() == other.of_waits())
+                && all > 0
+                && facts.length(&both).saturating_mul(2) > all
+        });
+        let below = |group: &Group| facts.is_below(*group, &explained);
+        if same || (kind.is_generic() && it.candidate.evidence.iter().any(below)) {
+            continue;
+        }
+        let told = facts.advice(it.candidate, it.gain);
+        if matches!(kind, Kind::Lock | Kind::FewJobs | Kind::Tests) {
+            explained.extend(&told.processes);
+        }
+        kept.push((kind, covers));
+        advice.push((told, it.bit));
+    }
+    advice
+}
+
+impl Kind {
+    /// The part of the time that remains after the change, in thousandths: at best, and at worst
+    /// as far as experience tells. 1000: it may save nothing.
+    fn remains(self) -> (u64, u64) {
+        let worst = match self {
+            // A linker that is twice as fast.
+            Kind::Link => 500,
+            // Files are copied from a cache.
+            Kind::Install => 500,
+            Kind::Configure | Kind::Network | Kind::Repeated => 200,
+            Kind::Short => 300,
+            _ => 1000,
+        };
+        (0, worst)
+    }
+
+    /// It is no change, but what the verdict forecasts.
+    pub fn is_forecast(self) -> bool {
+        matches!(self, Kind::Others | Kind::Throttled)
+    }
+
+    /// It is for who runs the machine.
+    pub fn is_machine(self) -> bool {
+        self.is_forecast() || self == Kind::Stolen
+    }
+
+    /// One task alone: any other kind says more.
+    fn is_generic(self) -> bool {
+        matches!(self, Kind::Last | Kind::Alone)
+    }
+
+    /// It is about waits. Jobs that wait can also run at once, so both are right.
+    fn of_waits(self) -> Option<Kind> {
+        match self {
+            Kind::Sleep | Kind::Poll => Some(Kind::Sleep),
+            // Parts of the waits for a CPU, which do not overlap.
+            Kind::Network
+            | Kind::Disk
+            | Kind::Memory
+            | Kind::Lock
+            | Kind::Throttled
+            | Kind::Stolen
+            | Kind::Others => Some(self),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// "Mostly unknown" explains nothing.
+    #[test]
+    fn what_a_build_mostly_waits_for_is_known() {
+        let known = |by| -> Vec<&str> {
+            let all = Time::ALL.into_iter();
+            let known = all.filter(|kind| is_known_wait(*kind, by));
+            known.map(Time::name).collect()
+        };
+        let waits = "disk memory network terminal sleep stopped blocked";
+        assert_eq!(known(None).join(" "), waits);
+        let mut named = known(Some("bash"));
+        named.retain(|kind| *kind != "outside");
+        assert_eq!(named, known(None));
+        assert_eq!(known(Some("bash")).len(), named.len() + 1);
+    }
+}

@@ -1,0 +1,64 @@
+//! The verdict of recordings without scheduling events. No change is simulated: nothing tells what
+//! a task waited for. What the chain of forks and exits waited for a CPU is known, and it bounds
+//! what others had.
+
+use tr_analyze::critical_path::{by_kind, CriticalPath, Kind as Time};
+use tr_analyze::machine::withheld;
+use tr_analyze::model::{Analysis, Basis};
+use tr_format::meta::{Known, Origin, Scope};
+
+use super::verdict::{error, Blame, Verdict};
+use super::{Kind, SHORTEST};
+use crate::loads::{Load, Loads};
+use crate::warnings;
+
+/// `None`: it is not known that the machine held the build back, or not by how much.
+pub(super) fn verdict(analysis: &Analysis, path: &CriticalPath) -> Option<Verdict> {
+    let wall = path.length();
+    let sampled = |it: Origin| it.facts.switches == Known::Sampled;
+    // Of a lower bound no rest follows.
+    let least = analysis.meta.origin.is_some_and(sampled) || warnings::is_lower_bound(analysis);
+    let is_part = analysis.meta.scope != Scope::All;
+    // On CPUs that the build was not allowed others take nothing from it.
+    let known = is_part && analysis.limited_to.is_none();
+    if analysis.basis() != Basis::Totals || wall < SHORTEST || least || !known {
+        return None;
+    }
+    let spent = by_kind(&path.segments);
+    let waited = spent.of(Time::RunQueue);
+    // While a task waits for a CPU, others run on it: the build's tasks beside the chain, or foreign.
+    let beside = analysis.totals.times.on_cpu_known()?;
+    let beside = beside.saturating_sub(spent.of(Time::OnCpu));
+    let lost = waited.saturating_sub(beside);
+    let machine = withheld(analysis);
+    let throttled = machine.throttled_ns.unwrap_or(0);
+    let foreign = Loads::of(analysis).load(Load::Others)?;
+    let most = waited.min(foreign.saturating_add(throttled));
+    let lost = lost.min(most);
+    if lost == 0 || lost.saturating_mul(super::least(Kind::Others)) < wall {
+        return None;
+    }
+    let (alone, quota) = (wall - lost, lost.min(throttled));
+    let stolen = machine.stolen_ns.unwrap_or(0) / (analysis.meta.cpus.len() as u64).max(1);
+    let at_least = wall.saturating_sub(most);
+    Some(Verdict {
+        blame: Blame::Machine,
+        wall,
+        alone,
+        alone_at_least: at_least.saturating_sub(error(most, at_least)),
+        alone_at_most: alone,
+        others: lost - quota,
+        nobody: 0,
+        names: Vec::new(),
+        quota,
+        quota_of: None,
+        stolen: Some(stolen)
+            .filter(|ns| ns.saturating_mul(super::least(Kind::Stolen)) >= wall)
+            .unwrap_or(0),
+        changes: 0,
+        bound: None,
+        mostly: None,
+        failed: super::failed(analysis),
+        cpus: analysis.meta.cpus.len() as u64,
+    })
+}

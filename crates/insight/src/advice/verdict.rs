@@ -1,0 +1,212 @@
+//! The verdict: how much of a build's time is its own, and how much the machine withheld.
+
+use tr_analyze::contention::Contention;
+use tr_analyze::critical_path::{CriticalPath, Kind as Time};
+use tr_analyze::model::Analysis;
+use tr_analyze::share;
+use tr_format::event::Comm;
+
+use crate::verdicts::{COUNTS, NAMES};
+use crate::who;
+use tr_text::named;
+use tr_text::units;
+
+named! {
+    /// Who can make the build shorter.
+    pub enum Blame {
+        Code = "code", "your code";
+        /// Who runs the machine.
+        Machine = "machine", "the machine";
+        Both = "both", "your code and the machine";
+    }
+}
+
+/// The parts of the build's time. All times in ns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    pub blame: Blame,
+    /// The time of the critical path.
+    pub wall: u64,
+    /// The time that it takes on CPUs of its own, and the bounds of that.
+    pub alone: u64,
+    pub alone_at_least: u64,
+    pub alone_at_most: u64,
+    /// The time in which others had the CPUs.
+    pub others: u64,
+    /// Of nobody is known that he had them: an idle CPU began late, or the task came to it late.
+    pub nobody: u64,
+    /// Those that had most of it, by name.
+    pub names: Vec<(String, u64)>,
+    /// The time in which a quota stopped it.
+    pub quota: u64,
+    /// The container whose quota that is; `None`: COMMAND's cgroup's.
+    pub quota_of: Option<String>,
+    /// The hypervisor took it, if that is much.
+    pub stolen: u64,
+    /// What all changes save together at most.
+    pub changes: u64,
+    /// Of a build without any change: the least that these CPUs need for it.
+    pub bound: Option<u64>,
+    /// Of a build without any change that mostly waits: for what.
+    pub(super) mostly: Option<Mostly>,
+    /// COMMAND failed, of which this says nothing.
+    pub(super) failed: bool,
+    pub(super) cpus: u64,
+}
+
+/// What a build mostly waits for, with the time in ns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Mostly {
+    /// The words for it.
+    Own(String, u64),
+    /// The name of a task that is not recorded.
+    Outside(String, u64),
+}
+
+impl Verdict {
+    pub fn text(&self) -> String {
+        let mut parts = Vec::new();
+        if self.blame == Blame::Code {
+            parts.push(self.own());
+        } else {
+            let range = units::interval(self.alone, (self.alone_at_least, self.alone_at_most));
+            let lost = self.others.saturating_add(self.nobody);
+            parts.push(match lost.saturating_add(self.quota) {
+                0 => format!("it takes {}", units::time(self.wall)),
+                _ if lost < self.quota => {
+                    format!("without {} it takes {range}", self.whose_quota("its quota"))
+                }
+                _ => format!("on its CPUs alone it takes {range}"),
+            });
+        }
+        let told = self.blame != Blame::Code;
+        if told && self.changes > 0 {
+            let changes = units::time(self.changes);
+            parts.push(format!("the changes below save up to {changes} of that"));
+        }
+        let small = self.wall / 50;
+        if self.others > small {
+            parts.push(self.who_had_the_cpus());
+        }
+        if self.nobody > small {
+            let nobody = units::time(self.nobody);
+            parts.push(format!("waited {nobody} for CPUs that nobody known had"));
+        }
+        if self.quota > small {
+            parts.push(format!(
+                "held back by {} for {}",
+                self.whose_quota("the CPU quota"),
+                units::time(self.quota)
+            ));
+        }
+        if self.stolen > small {
+            parts.push(format!(
+                "the hypervisor took {} of CPU time",
+                units::time(self.stolen)
+            ));
+        }
+        if self.failed {
+            parts.push("this is about the time, not about the failure".to_owned());
+        }
+        format!("{}: {}", self.blame.title(), parts.join("; "))
+    }
+
+    fn whose_quota(&self, own: &str) -> String {
+        match &self.quota_of {
+            Some(container) => format!("the CPU quota of {container}"),
+            None => own.to_owned(),
+        }
+    }
+
+    /// The build's own part, of a build that the machine did not hold back much.
+    fn own(&self) -> String {
+        let alone = units::time(self.alone);
+        match &self.mostly {
+            Some(Mostly::Own(what, ns)) => {
+                let ns = units::time(*ns);
+                return format!("{alone} are its own, mostly {what} ({ns}); no change is known");
+            }
+            Some(Mostly::Outside(name, ns)) => {
+                let ns = units::time(*ns);
+                return format!(
+                    "{ns} of its {alone} are waits for {name}, which is not recorded; no change is known"
+                );
+            }
+            None => {}
+        }
+        if let Some(bound) = self.bound {
+            let share = bound.saturating_mul(100) / self.alone.max(1);
+            let allow = units::plural(self.cpus, "CPU allows", "CPUs allow");
+            return format!(
+                "its own {alone} are at {} % of what {allow}; nothing stands out",
+                share.min(100),
+            );
+        }
+        format!(
+            "{alone} are its own; the changes below save up to {}",
+            units::time(self.changes)
+        )
+    }
+
+    fn who_had_the_cpus(&self) -> String {
+        let names = self.names.iter();
+        let names = names.map(|(name, ns)| format!("{name} {}", units::time(*ns)));
+        let names: Vec<String> = names.collect();
+        let names = match names.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", names.join(", ")),
+        };
+        format!(
+            "others had the CPUs for {}{names}",
+            units::time(self.others)
+        )
+    }
+}
+
+/// The forecast may be wrong by this. On a busy machine the build's own work takes longer, too:
+/// caches and cores are shared. Without others nothing is forecast. Of four builds of
+/// docs/validation.md that ran both ways a tenth would cover two, a fifth all.
+pub(super) fn error(lost: u64, alone: u64) -> u64 {
+    (alone / 5).min(lost)
+}
+
+/// Who had the CPUs while the path waited for one, in ns.
+pub(super) struct Had {
+    pub others: u64,
+    /// Nobody known.
+    pub nobody: u64,
+    /// Those that had most of it, with their parts.
+    pub names: Vec<(String, u64)>,
+}
+
+impl Had {
+    /// Divides the time that others had as far as the waits tell.
+    pub fn of(analysis: &Analysis, path: &CriticalPath, others: u64) -> Had {
+        let Some(contention) = Contention::new(analysis) else {
+            return Had {
+                others,
+                nobody: 0,
+                names: Vec::new(),
+            };
+        };
+        let segments = path.segments.iter();
+        let waits = segments.filter(|it| it.kind == Time::RunQueue);
+        let waits = waits.filter_map(|it| Contention::within(analysis, it.thread, it.from, it.to));
+        let (sum, names) = contention.by_name(analysis, waits);
+        let told = match sum.others.saturating_add(sum.rest) {
+            0 => others,
+            all => share(sum.others, others, all),
+        };
+        let counts = |(comm, ns): &(Comm, u64)| {
+            !comm.bytes().is_empty() && ns.saturating_mul(COUNTS) >= sum.others
+        };
+        // The seconds of the names are part of those of all.
+        let names = names.into_iter().filter(counts).take(NAMES);
+        let names = names.map(|(comm, ns)| (who::comm(&comm), share(ns, told, sum.others)));
+        Had {
+            others: told,
+            nobody: others.saturating_sub(told),
+            names: names.filter(|(_, ns)| *ns > 0).collect(),
+        }
+    }
+}

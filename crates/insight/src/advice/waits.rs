@@ -1,0 +1,628 @@
+//! Waits on the critical path.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::awaited::Awaited;
+use tr_analyze::critical_path::{Kind as Time, Segment};
+use tr_analyze::dns::Lookup;
+use tr_analyze::killed;
+use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::network::{self, Waited};
+use tr_analyze::programs::{sleeper, Group};
+use tr_analyze::schedule::MOST;
+use tr_analyze::sort::{Gather, Rows};
+use tr_analyze::timeline::Actor;
+use tr_analyze::tools::Role;
+use tr_analyze::what_if::Without;
+use tr_format::event::{Ktime, Reason};
+use tr_format::network::Address;
+
+use super::facts::{add, Facts};
+use super::{Candidate, Kind};
+use crate::memory;
+use crate::network::{Host, Remotes};
+use crate::timeout::timed_out;
+use crate::{exit, label};
+use tr_text::units;
+
+/// The least number of sleeps of a loop.
+const LOOP: usize = 3;
+/// The longest sleep in ns of a runtime between looks at its own threads (Go's `sysmon` doubles
+/// its sleeps up to 10 ms, runtime/proc.go), which nobody can change.
+const RUNTIMES: u64 = 12_000_000;
+/// The most queries before a wait among which the one is sought that had no answer.
+const QUERIES: usize = 1000;
+
+pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut all = sleeps(facts);
+    all.extend(fetches(facts));
+    all.extend(disk(facts));
+    all.extend(locks(facts));
+    all
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slept {
+    group: Group,
+    /// The execution that decided about it.
+    by: Group,
+    from: Ktime,
+    to: Ktime,
+}
+
+impl Slept {
+    fn length(&self) -> u64 {
+        self.to.since(self.from)
+    }
+}
+
+/// The sleeps, by the program that decided about them.
+fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut by_process: BTreeMap<ProcessIx, Vec<Slept>> = BTreeMap::new();
+    for (segment, group, reason) in facts.segments() {
+        let (Time::Sleep, Some(group)) = (segment.kind, group) else {
+            continue;
+        };
+        // It waits for something else, and an alarm ends that.
+        if killed::has_no_timeout(reason)
+            || killed::gave_up(facts.analysis, segment.thread, segment.from)
+        {
+            continue;
+        }
+        let process = facts.analysis.thread(segment.thread).process;
+        let (process, at) = sleeper(facts.analysis, process, segment.from);
+        let by = facts.groups.at(process, at).unwrap_or(group);
+        let slept = Slept {
+            group,
+            by,
+            from: segment.from,
+            to: segment.to,
+        };
+        if !is_tools(facts, &slept) {
+            by_process.entry(process).or_default().push(slept);
+        }
+    }
+    // A test is a test, whatever its file is called.
+    let of = |group: Group| -> Option<Sleeper<'_>> {
+        let execution = facts.execution(group)?;
+        let runner = facts
+            .owner(group)
+            .filter(|it| facts.role(*it) == Some(Role::Tests));
+        let runner = runner.and_then(|it| facts.execution(it));
+        Some(runner.map_or(Sleeper::Program(&execution.program), |it| {
+            Sleeper::TestsOf(&it.program)
+        }))
+    };
+    let mut by_sleeper: BTreeMap<(Sleeper<'_>, bool), Vec<Naps>> = BTreeMap::new();
+    for (process, slept) in by_process {
+        if timed_out(facts.analysis.process(process)) || gives_up(facts, process, &slept) {
+            continue;
+        }
+        let mut own: BTreeMap<Sleeper<'_>, Vec<Slept>> = BTreeMap::new();
+        for it in slept {
+            if let Some(sleeper) = of(it.by) {
+                own.entry(sleeper).or_default().push(it);
+            }
+        }
+        for (sleeper, slept) in own {
+            let naps = Naps::of(facts, slept);
+            let polls = naps.checks.is_some();
+            by_sleeper.entry((sleeper, polls)).or_default().push(naps);
+        }
+    }
+    // Each has a set of all groups: a forged file has thousands of sleepers.
+    let mut all: Vec<Vec<Naps>> = by_sleeper.into_values().collect();
+    all.order_by_key(|naps| std::cmp::Reverse(sum(naps.iter().flat_map(|it| &it.slept))));
+    all.truncate(MOST);
+    let groups = |naps: &[Naps]| -> BTreeSet<Group> {
+        let slept = naps.iter().flat_map(|it| &it.slept);
+        slept.map(|it| it.group).gather()
+    };
+    let on_path: Vec<BTreeSet<Group>> = all.iter().map(|naps| groups(naps)).collect();
+    let of_others = |own: usize, group: Group| {
+        let mut others = on_path.iter().enumerate().filter(|(at, _)| *at != own);
+        others.any(|(_, groups)| groups.contains(&group))
+    };
+    let all = all.into_iter().enumerate();
+    all.filter_map(|(own, naps)| of_naps(facts, &naps, |group| of_others(own, group)))
+        .collect()
+}
+
+/// The line of some processes' sleeps, which are all of loops or none. `of_others`: the executions on the
+/// path whose sleeps another line has.
+fn of_naps(
+    facts: &Facts<'_>,
+    naps: &[Naps],
+    of_others: impl Fn(Group) -> bool,
+) -> Option<Candidate> {
+    // Of a process that slept for a twentieth of another one's time nothing is told.
+    let longest = naps.iter().map(|it| sum(&it.slept)).max().unwrap_or(0);
+    let counts = |it: &&Naps| sum(&it.slept).saturating_mul(SMALL) >= longest;
+    let naps: Vec<&Naps> = naps.iter().filter(counts).collect();
+    let mut slept: Vec<Slept> = naps.iter().flat_map(|it| &it.slept).copied().collect();
+    slept.order_by_key(|it| it.from);
+    let sum = sum(&slept);
+    let longest = slept.iter().map(Slept::length).max()?;
+    // A program's own sleeps of this length matter if there are many.
+    if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
+        return None;
+    }
+    let sleepers: BTreeSet<Group> = slept.iter().map(|it| it.by).gather();
+    let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
+    let times = |count: usize| match count {
+        1 => String::new(),
+        count => format!(", {} times", units::count(count as u64)),
+    };
+    let intervals = || naps.iter().filter_map(|it| Some(it.checks?.0));
+    let caps = naps.iter().filter_map(|it| {
+        let (interval, loops) = it.checks?;
+        Some(interval.saturating_mul(loops))
+    });
+    let (kind, finding, action, cap) = match (intervals().min(), intervals().max()) {
+        (Some(least), Some(most)) => (
+            Kind::Poll,
+            {
+                let interval = if is_equal(least, most) {
+                    units::time(most)
+                } else {
+                    units::range(least, most)
+                };
+                // Shorter sleeps are none of the loop's.
+                let count = naps.iter().map(|naps| naps.count).sum();
+                format!("{name} check{s} every {interval}{}", times(count))
+            },
+            "check more often, or wait for the event",
+            caps.fold(0, u64::saturating_add).min(sum),
+        ),
+        _ => (
+            Kind::Sleep,
+            format!("{name} sleep{s} {}{}", units::time(sum), times(slept.len())),
+            "wait for the event, not for a time",
+            sum,
+        ),
+    };
+    let of = sleeping(facts, &slept, of_others);
+    Some(Candidate {
+        finding,
+        action: action.into(),
+        without: Without::own(|kind, _| kind == Time::Sleep, Some(of)),
+        cap,
+        evidence: slept.iter().map(|it| it.group).collect(),
+        ..Candidate::of(kind)
+    })
+}
+
+/// The part of the longest sleeps from which on others are told beside them: one in so many.
+const SMALL: u64 = 20;
+
+/// The sum of some sleeps, in ns.
+fn sum<'s>(slept: impl IntoIterator<Item = &'s Slept>) -> u64 {
+    let lengths = slept.into_iter().map(Slept::length);
+    lengths.fold(0, u64::saturating_add)
+}
+
+/// The sleeps of one process by one program.
+struct Naps {
+    slept: Vec<Slept>,
+    /// The number of the long ones.
+    count: usize,
+    /// Of loops that sleep and check: the length of a sleep, and the number of loops.
+    checks: Option<(u64, u64)>,
+}
+
+impl Naps {
+    fn of(facts: &Facts<'_>, slept: Vec<Slept>) -> Naps {
+        let longest = slept.iter().map(Slept::length).max().unwrap_or(0);
+        // A sleep of a tenth of the longest one is none of the loop's.
+        let long = |it: &&Slept| it.length().saturating_mul(10) >= longest;
+        let long: Vec<Slept> = slept.iter().filter(long).copied().collect();
+        Naps {
+            count: long.len(),
+            checks: interval(facts, &long),
+            slept,
+        }
+    }
+}
+
+/// Whose sleeps one line has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Sleeper<'f> {
+    Program(&'f str),
+    /// The tests of all runners of this program.
+    TestsOf(&'f str),
+}
+
+/// A sleep of a build tool itself: nobody can change that. A sleep(1) that make or xargs starts
+/// is somebody's.
+fn is_tools(facts: &Facts<'_>, slept: &Slept) -> bool {
+    let has_role = !matches!(facts.role(slept.by), None | Some(Role::Shell | Role::Tests));
+    slept.group == slept.by && (has_role || facts.runs_containers(slept.by))
+}
+
+/// Whether a process looks again and again whether a child has ended, and kills it at last: without
+/// its sleeps it would only give up earlier. A process that has other children between its last sleep
+/// and the kill waited for what those need, and ends a server. `slept`: its sleeps, in order.
+fn gives_up(facts: &Facts<'_>, process: ProcessIx, slept: &[Slept]) -> bool {
+    let longest = slept.iter().map(Slept::length).max().unwrap_or(0);
+    let last = slept.last().map_or(Ktime(0), |it| it.to);
+    if slept.len() < LOOP {
+        return false;
+    }
+    let process = facts.analysis.process(process);
+    let children = || {
+        let children = process.children.iter();
+        let children = children.map(|ix| facts.analysis.process(*ix));
+        children.filter(|it| it.end >= last)
+    };
+    let by_signal = |it: &Process| exit::killed_by(it.status).is_some();
+    // The first start or end after the last sleep. All that end by a signal may be given up at once.
+    let others = children().filter(|it| !by_signal(it) && label::program(it) != "sleep");
+    let other = others.map(|it| match it.start >= last {
+        true => it.start,
+        false => it.end,
+    });
+    let other = other.min();
+    let failed = exit::failed(process.status);
+    let mut killed = children().filter(|it| by_signal(it) && it.end.since(last) <= longest);
+    killed.any(|it| {
+        let alone = other.is_none_or(|other| other > it.end);
+        (failed || alone) && lives(slept, it.start, it.end)
+    })
+}
+
+/// Whether a life has most of some sleeps, which are in order.
+fn lives(slept: &[Slept], start: Ktime, end: Ktime) -> bool {
+    let until = slept.partition_point(|it| it.from <= end);
+    let inside = until.saturating_sub(slept.partition_point(|it| it.from < start));
+    inside * 2 > slept.len()
+}
+
+/// The executions that sleep: those on the path, and those beside it that do the same.
+fn sleeping(facts: &Facts<'_>, slept: &[Slept], of_others: impl Fn(Group) -> bool) -> Box<[bool]> {
+    let program = |group: Group| facts.execution(group).map(|it| it.program.as_str());
+    let on_path = || slept.iter().map(|it| it.group);
+    let programs: BTreeSet<_> = on_path().map(program).gather();
+    let by: BTreeSet<_> = slept.iter().map(|it| program(it.by)).gather();
+    let all = facts.all().filter(|(group, it)| {
+        let owner = it.owner.and_then(program);
+        programs.contains(&program(*group))
+            && (by.contains(&program(*group)) || by.contains(&owner))
+            && !of_others(*group)
+    });
+    let all = all.map(|(group, _)| group);
+    facts.set(all.chain(on_path()))
+}
+
+/// Whether two lengths differ by no more than what a timer is late.
+fn is_equal(shorter: u64, longer: u64) -> bool {
+    longer.saturating_mul(4) <= shorter.saturating_mul(5)
+}
+
+/// Of a loop that sleeps and checks whether other recorded work is done: the length of a
+/// sleep, and the number of such loops. It notices the end at most one sleep late. What it waits
+/// for runs meanwhile, or is a process that the loop's own has started, such as a server.
+fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
+    let shortest = slept.iter().map(Slept::length).min()?;
+    let longest = slept.iter().map(Slept::length).max()?;
+    let equal = is_equal(shortest, longest);
+    let (mut all, mut busy) = (0u64, 0u64);
+    for it in slept {
+        for (ns, running, _) in facts.load(it.from, it.to) {
+            all = all.saturating_add(ns);
+            busy = busy.saturating_add(if running > 0 { ns } else { 0 });
+        }
+    }
+    let waits = busy.saturating_mul(2) >= all || has_child(facts, slept);
+    if slept.len() < LOOP || !equal || !waits {
+        return None;
+    }
+    let gaps = slept.iter().zip(slept.iter().skip(1));
+    let apart = gaps.filter(|(one, next)| next.from.since(one.to) > longest);
+    Some((longest, 1 + apart.count() as u64))
+}
+
+/// Whether a child of a process that sleeps, or a thread of its own that does something, lives through
+/// most of its sleeps.
+fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
+    let lives = |start, end| lives(slept, start, end);
+    let sleepers = slept.iter().filter_map(|it| facts.execution(it.by));
+    let sleepers: BTreeSet<ProcessIx> = sleepers.map(|it| it.process).gather();
+    sleepers.into_iter().any(|ix| {
+        let process = facts.analysis.process(ix);
+        let children = process
+            .children
+            .iter()
+            .map(|ix| facts.analysis.process(*ix));
+        let workers = process
+            .threads
+            .iter()
+            .skip(1)
+            .map(|ix| facts.analysis.thread(*ix));
+        let works = |it: &tr_analyze::model::Thread| {
+            let busy = it.times.on_cpu.saturating_add(it.times.blocked);
+            busy.saturating_mul(10) >= it.wall()
+        };
+        children
+            .map(|it| (it.start, it.end))
+            .any(|(start, end)| lives(start, end))
+            || workers
+                .filter(|it| works(it))
+                .any(|it| lives(it.start, it.end))
+    })
+}
+
+/// A wait for the network on the path.
+struct Fetch<'f> {
+    group: Group,
+    program: &'f str,
+    ns: u64,
+    /// Its time-out ended it.
+    silent: Option<Silent>,
+}
+
+/// Who did not answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Silent {
+    NameServer(Address),
+    Host(Host),
+    Unknown,
+}
+
+/// The waits for the network, the last ones first. One that its time-out ended had no answer if the thread waits for
+/// none afterwards: a program may ask poll(2) again and again.
+fn fetched<'f>(facts: &'f Facts<'_>, waited: &[Waited]) -> Vec<Fetch<'f>> {
+    let analysis = facts.analysis;
+    let among_themselves = network::among_themselves(analysis);
+    let timeline = analysis.timeline.as_ref();
+    let mut unanswered: BTreeMap<ProcessIx, Vec<&Lookup>> = BTreeMap::new();
+    for it in analysis.lookups.iter().filter(|it| it.answered.is_none()) {
+        if let Some(thread) = it.thread {
+            let process = analysis.thread(thread).process;
+            unanswered.entry(process).or_default().push(it);
+        }
+    }
+    let mut answered = BTreeSet::new();
+    let segments: Vec<_> = facts.segments().collect();
+    let segments = segments.iter().rev();
+    let segments = segments.filter(|(segment, ..)| segment.kind == Time::Network);
+    let fetch = |((segment, group, _), waited): (&(&Segment, Option<Group>, Reason), &Waited)| {
+        let wait = timeline?.around(segment.thread, segment.from)?;
+        let late = wait.waker() == Actor::Interrupt;
+        let query = || {
+            let queries = unanswered.get(&waited.process)?;
+            let asked = queries.partition_point(|it| it.asked <= wait.to);
+            let mut last = queries.get(..asked)?.iter().rev().take(QUERIES);
+            last.find(|it| it.waited_until() >= wait.from)
+        };
+        let query = query().filter(|_| waited.connection.is_none());
+        let silent = match query {
+            _ if !late => None,
+            Some(query) => Some(Silent::NameServer(query.query.server)),
+            None if answered.contains(&segment.thread) => None,
+            None => Some(Host::waited(analysis, waited).map_or(Silent::Unknown, Silent::Host)),
+        };
+        if !late {
+            answered.insert(segment.thread);
+        }
+        let execution = facts.execution((*group)?)?;
+        // The build's own programs talk to one another, and so do it and a server of this machine: nothing is
+        // fetched.
+        let own = among_themselves.contains(&execution.process);
+        let near = silent.is_none() && waited.local;
+        (!own && !near).then_some(Fetch {
+            group: (*group)?,
+            program: &execution.program,
+            ns: segment.length(),
+            silent,
+        })
+    };
+    segments
+        .zip(waited.iter().rev())
+        .filter_map(fetch)
+        .collect()
+}
+
+fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
+    let waited = network::waited(facts.analysis, facts.path);
+    let mut by_program: BTreeMap<&str, Vec<Fetch<'_>>> = BTreeMap::new();
+    for it in fetched(facts, &waited) {
+        by_program.entry(it.program).or_default().push(it);
+    }
+    let candidate = |(program, fetches): (&str, Vec<Fetch<'_>>)| {
+        let sum = |silent: bool| -> u64 {
+            let counts = fetches.iter().filter(|it| it.silent.is_some() || !silent);
+            counts.map(|it| it.ns).fold(0, u64::saturating_add)
+        };
+        let unsure = sum(true).saturating_mul(2) > sum(false);
+        let cap = sum(unsure);
+        let told = fetches.iter().filter(|it| it.silent.is_some() || !unsure);
+        let groups: BTreeSet<Group> = told.map(|it| it.group).gather();
+        let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
+        let time = units::time(cap);
+        let (finding, action) = match unsure {
+            true => {
+                let who: BTreeSet<Silent> = fetches.iter().filter_map(|it| it.silent).gather();
+                let (who, action) = silence(&who, &Remotes::new(facts.analysis, &waited));
+                (
+                    format!("{name} wait{s} {time} without an answer from {who}"),
+                    action,
+                )
+            }
+            false => (
+                format!("{name} wait{s} {time} for the network"),
+                "keep in a cache what it fetches".into(),
+            ),
+        };
+        // Those beside the path wait as well.
+        let all = facts.all().filter(|(_, it)| it.program == program);
+        Some(Candidate {
+            finding,
+            action,
+            without: Without::own(
+                |kind, _| kind == Time::Network,
+                Some(facts.set(all.map(|(group, _)| group))),
+            ),
+            cap,
+            unsure,
+            evidence: groups.into_iter().collect(),
+            ..Candidate::of(Kind::Network)
+        })
+    };
+    by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// From whom no answer came, and what to do.
+fn silence(who: &BTreeSet<Silent>, remotes: &Remotes) -> (String, String) {
+    let servers = who.iter().all(|it| matches!(it, Silent::NameServer(_)));
+    let (who, why) = match who.first() {
+        Some(Silent::NameServer(server)) if who.len() == 1 => {
+            (format!("the name server {server}"), "it does not")
+        }
+        Some(Silent::Host(host)) if who.len() == 1 => (remotes.text(*host), "it does not"),
+        _ if servers => ("name servers".into(), "those of resolv.conf do not"),
+        _ => ("the network".into(), "the other ends do not"),
+    };
+    (who, format!("find out why {why} answer"))
+}
+
+/// Waits for disks and files: for memory that is there, for `fsync`, and others.
+fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
+    type Own = fn(Time, Reason) -> bool;
+    let faults: Own = |kind, reason| kind == Time::Disk && reason == Reason::PageFault;
+    // Without evidence of that the pages are those of files that were never read before.
+    let (memory, faults): (Own, Own) = match memory::reads_again(facts.analysis) {
+        true => (
+            |kind, reason| {
+                kind == Time::Memory || kind == Time::Disk && reason == Reason::PageFault
+            },
+            |_, _| false,
+        ),
+        false => (|kind, _| kind == Time::Memory, faults),
+    };
+    let sync: Own = |kind, reason| kind == Time::Disk && reason == Reason::Sync;
+    let others: Own =
+        |kind, reason| kind == Time::Disk && !matches!(reason, Reason::PageFault | Reason::Sync);
+    let kinds = [
+        (
+            Kind::Memory,
+            memory,
+            "for memory",
+            "give it more memory, or run fewer jobs",
+        ),
+        (
+            Kind::Disk,
+            faults,
+            "for pages of files",
+            "keep the files in the page cache, or on a faster disk",
+        ),
+        (
+            Kind::Disk,
+            sync,
+            "in fsync",
+            "build in memory (tmpfs), or without fsync (eatmydata)",
+        ),
+        (
+            Kind::Disk,
+            others,
+            "for disks and files",
+            "keep the files in the page cache, or on a faster disk",
+        ),
+    ];
+    let candidate = |(kind, own, what, action): (Kind, Own, &str, &str)| {
+        let mut by_group: BTreeMap<Group, u64> = BTreeMap::new();
+        for (segment, group, reason) in facts.segments() {
+            if let Some(group) = group.filter(|_| own(segment.kind, reason)) {
+                add(&mut by_group, group, segment.length());
+            }
+        }
+        let (sum, longest) = facts.longest(&by_group)?;
+        let (name, s) = facts.names(longest, by_group.keys().copied());
+        Some(Candidate {
+            finding: format!("{name} wait{s} {} {what}", units::time(sum)),
+            action: action.into(),
+            without: Without::own(own, None),
+            cap: sum,
+            evidence: by_group.into_keys().collect(),
+            ..Candidate::of(kind)
+        })
+    };
+    kinds.into_iter().filter_map(candidate).collect()
+}
+
+fn is_file_lock(awaited: Awaited, reason: Reason) -> bool {
+    awaited == Awaited::Lock && reason == Reason::FileLock
+}
+
+/// Waits for a file's lock that another process held.
+fn locks(facts: &Facts<'_>) -> Option<Candidate> {
+    let analysis = facts.analysis;
+    let timeline = analysis.timeline.as_ref()?;
+    let mut waited: BTreeMap<Group, u64> = BTreeMap::new();
+    let mut holders: BTreeMap<Group, u64> = BTreeMap::new();
+    for thread in analysis.thread_ids() {
+        let process = analysis.thread(thread).process;
+        for stretch in timeline.of(thread) {
+            let lock = analysis
+                .awaited(thread, &stretch)
+                .is_some_and(|awaited| is_file_lock(awaited, stretch.reason));
+            if !lock {
+                continue;
+            }
+            if let Some(group) = facts.groups.at(process, stretch.from) {
+                add(&mut waited, group, stretch.length());
+            }
+            if let Actor::Thread(holder) = stretch.waker() {
+                let holder = analysis.thread(holder).process;
+                if let Some(group) = facts.groups.at(holder, stretch.to) {
+                    add(&mut holders, group, stretch.length());
+                }
+            }
+        }
+    }
+    let (sum, longest) = facts.longest(&waited)?;
+    let (waiter, s) = facts.names(longest, waited.keys().copied());
+    let held = facts
+        .longest(&holders)
+        .map_or(String::new(), |(_, holder)| {
+            format!(" of {}", facts.name(holder))
+        });
+    Some(Candidate {
+        finding: format!("{waiter} wait{s} {} for a lock{held}", units::time(sum)),
+        action: "give each its own file or directory".into(),
+        without: Without {
+            own: |kind, reason| kind != Time::OnCpu && reason == Reason::FileLock,
+            waits: is_file_lock,
+            of: None,
+        },
+        cap: sum,
+        evidence: waited.into_keys().collect(),
+        ..Candidate::of(Kind::Lock)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_life_has_most_of_the_sleeps() {
+        let slept = [10, 20, 30, 40].map(|from| Slept {
+            group: 0,
+            by: 0,
+            from: Ktime(from),
+            to: Ktime(from + 5),
+        });
+        for (start, end, most) in [
+            (0, 100, true),
+            (10, 30, true),
+            (11, 40, true),
+            (20, 39, false),
+            (31, 100, false),
+            (50, 100, false),
+            (30, 20, false),
+        ] {
+            let lives = lives(&slept, Ktime(start), Ktime(end));
+            assert_eq!(lives, most, "{start} to {end}");
+        }
+    }
+}

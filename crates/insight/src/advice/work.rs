@@ -1,0 +1,376 @@
+//! Work on the critical path.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::model::ProcessIx;
+use tr_analyze::programs::Group;
+use tr_analyze::schedule::MOST;
+use tr_analyze::sort::{Gather, Rows};
+use tr_analyze::tools::Role;
+use tr_analyze::what_if::Without;
+use tr_format::event::Reason;
+
+use super::facts::{add, Facts};
+use super::programs;
+use super::{Candidate, Kind};
+use crate::label;
+use crate::normal::{argument, Paths};
+use tr_text::units;
+
+/// One task alone matters from this share of the path's time without waits for a CPU on: a tenth. Every build has
+/// shorter ones, such as a program's start.
+const ALONE: u64 = 10;
+/// The shortest time alone, in ns.
+const BRIEF: u64 = 300_000_000;
+/// The least number of executions of a short program, and the longest mean of their
+/// wall times, in ns.
+const SHORT: (u64, u64) = (100, 20_000_000);
+/// The least CPU time of a repeated execution, in ns.
+const REPEATED: u64 = 20_000_000;
+
+pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut all: Vec<Candidate> = linkers(facts).into_iter().collect();
+    all.extend(phase(facts, Role::Configure, Kind::Configure));
+    all.extend(phase(facts, Role::Packages, Kind::Install));
+    all.extend(alone(facts));
+    all.extend(repeated(facts));
+    all.extend(short(facts));
+    all
+}
+
+fn on_cpu(kind: Time, _: Reason) -> bool {
+    kind == Time::OnCpu
+}
+
+/// All time of a set of executions.
+fn everything(of: Box<[bool]>) -> Without {
+    Without::own(|_, _| true, Some(of))
+}
+
+fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
+    let all = facts
+        .all()
+        .filter(|(_, it)| label::role_of(&it.program) == Some(Role::Linker));
+    let all = facts.set(all.map(|(group, _)| group));
+    let is_linker = |group: Group| all.get(group as usize).copied().unwrap_or(false);
+    let mut on_path: BTreeMap<Group, u64> = BTreeMap::new();
+    for (segment, group, reason) in facts.segments() {
+        if let Some(group) = group.filter(|group| is_linker(*group)) {
+            if on_cpu(segment.kind, reason) && segment.length() > 0 {
+                add(&mut on_path, group, segment.length());
+            }
+        }
+    }
+    let (sum, longest) = facts.longest(&on_path)?;
+    let known = programs::known(&facts.execution(longest)?.program)?;
+    let (name, s) = facts.names(longest, on_path.keys().copied());
+    Some(Candidate {
+        finding: format!("{name} link{s} for {}", units::time(sum)),
+        action: known.action.into(),
+        // The change applies to those beside the path as well.
+        without: Without::work(all),
+        cap: sum,
+        evidence: on_path.into_keys().collect(),
+        ..Candidate::of(Kind::Link)
+    })
+}
+
+/// A program that does a phase of the build with all its descendants, by program.
+fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
+    let all = facts
+        .all()
+        .filter(|(group, _)| facts.role(*group) == Some(role));
+    let all: Vec<(Group, &super::facts::Execution)> = all.collect();
+    let groups: Vec<Group> = all.iter().map(|(group, _)| *group).collect();
+    let within = facts.below(&groups);
+    let mut by_program: BTreeMap<&str, Vec<Group>> = BTreeMap::new();
+    for (group, it) in all {
+        // A phase inside another one, such as config.status inside configure, is its part.
+        let inside = it.owner.and_then(|owner| within.get(owner as usize));
+        if inside != Some(&true) {
+            by_program.entry(&it.program).or_default().push(group);
+        }
+    }
+    let candidate = |(program, roots): (&str, Vec<Group>)| {
+        let below = facts.below(&roots);
+        let time = facts.on_path(&below, |_, _| true);
+        let name = match facts.runs(roots.iter().copied()) {
+            0 | 1 => facts.name(*roots.first()?),
+            many => format!("{many} × {program}"),
+        };
+        Some(Candidate {
+            finding: format!("{name} takes {}", units::time(time)),
+            action: programs::of_role(role).into(),
+            without: everything(below),
+            cap: time,
+            evidence: roots,
+            ..Candidate::of(kind)
+        })
+    };
+    by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// Single executions that run alone on the path.
+fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
+    let candidate = |(group, it): (Group, &super::facts::Execution)| {
+        let alone = facts.alone(group);
+        let role = facts.role(group);
+        let tests = role == Some(Role::Tests);
+        if alone.saturating_mul(ALONE) < facts.worked
+            || tests && !beside_workers(facts, (group, it))
+            || has_peers(facts, group)
+        {
+            return None;
+        }
+        let set = facts.set([group]);
+        let cap = facts.on_path(&set, on_cpu).min(alone);
+        let name = facts.name(group);
+        // An interpreter's start: nobody divides that.
+        if alone < BRIEF {
+            return None;
+        }
+        // Nobody keeps what the whole build is for. A tool divides no work of its own.
+        let whole = role.is_none() && is_whole(facts, it);
+        let (kind, finding, action, cap) = match starts_last(facts, group) {
+            Some((at, gain)) if role == Some(Role::Compiler) => (
+                Kind::Last,
+                format!("{name}, the longest, starts {} late", units::time(at)),
+                "start it first, or split it",
+                gain.min(cap),
+            ),
+            _ if tests => (
+                Kind::Last,
+                format!("{name} tests alone for {}", units::time(alone)),
+                "start its longest test first, or split it",
+                cap - cap / facts.cpus,
+            ),
+            _ => (
+                Kind::Alone,
+                format!("{name} runs alone for {}", units::time(alone)),
+                match role {
+                    Some(Role::Compiler) => "split it, or start it earlier",
+                    Some(Role::Shell) => "do less in the shell",
+                    _ if whole => "divide its work among the CPUs",
+                    _ => "split it, or keep its result",
+                },
+                cap,
+            ),
+        };
+        Some(Candidate {
+            finding,
+            action: action.into(),
+            without: Without::work(set),
+            cap,
+            stays: kind == Kind::Last || role == Some(Role::Compiler) || whole,
+            evidence: vec![group],
+            ..Candidate::of(kind)
+        })
+    };
+    facts.all().filter_map(candidate).collect()
+}
+
+/// Whether an execution is COMMAND itself, or has nearly all of the work of COMMAND and all below it: nineteen
+/// twentieths.
+fn is_whole(facts: &Facts<'_>, it: &super::facts::Execution) -> bool {
+    let all = facts.analysis.process(facts.path.process).tree.times.on_cpu;
+    let rest = all.saturating_sub(it.on_cpu);
+    it.process == facts.path.process || rest.saturating_mul(20) <= all
+}
+
+/// One of several workers that a test runner has at once.
+fn beside_workers(facts: &Facts<'_>, (group, it): (Group, &super::facts::Execution)) -> bool {
+    facts.all().any(|(other, worker)| {
+        other != group
+            && (&worker.program, worker.owner) == (&it.program, it.owner)
+            && worker.start < it.end
+            && it.start < worker.end
+    })
+}
+
+/// Others of the same file work about as long: the jobs are as they should be, but for their
+/// number at once.
+fn has_peers(facts: &Facts<'_>, group: Group) -> bool {
+    let own = facts.execution(group).map_or(0, |it| it.on_cpu);
+    let file = facts.file(group);
+    let peers = facts.all().filter(|(other, it)| {
+        *other != group
+            && it.on_cpu.saturating_mul(3) >= own.saturating_mul(2)
+            && facts.file(*other) == file
+    });
+    !file.is_empty() && peers.count() >= 2
+}
+
+/// Of a job that is the longest of its program and ends last: the time from the first one's
+/// start to its own, and the most that another order saves. The jobs take the longest one's
+/// time at least, and their CPU time divided among the CPUs.
+fn starts_last(facts: &Facts<'_>, group: Group) -> Option<(u64, u64)> {
+    let own = facts.execution(group)?;
+    let others = facts
+        .all()
+        .filter(|(other, it)| *other != group && it.program == own.program);
+    let others: Vec<(Group, &super::facts::Execution)> = others.collect();
+    let length = |it: &super::facts::Execution| it.end.since(it.start);
+    let first = others.iter().map(|(_, it)| it.start).min()?;
+    let longest = others.iter().map(|(_, it)| length(it)).max()?;
+    let last = others.iter().map(|(_, it)| it.end).max()?;
+    if others.len() < 2 || length(own) < longest || own.end < last || own.start <= first {
+        return None;
+    }
+    let all = others.iter().map(|(_, it)| it.on_cpu).chain([own.on_cpu]);
+    let work: u64 = all.fold(0, u64::saturating_add);
+    let least = (work / facts.cpus).max(length(own));
+    Some((
+        own.start.since(first),
+        own.end.since(first).saturating_sub(least),
+    ))
+}
+
+/// Equal executions with about the same CPU time. Each one but the first repeats work.
+fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
+    let cwd = String::from_utf8_lossy(&facts.analysis.meta.cwd);
+    let directories = directories(facts);
+    let tried_again = facts.groups_of(facts.tried_again());
+    let tried_again = facts.below(&tried_again);
+    type Key = (String, Vec<String>, Option<usize>);
+    let mut equal: BTreeMap<Key, Vec<(Group, u64)>> = BTreeMap::new();
+    for (group, it) in facts.all() {
+        let Some(exec) = facts.exec(group) else {
+            continue;
+        };
+        if it.on_cpu < REPEATED || !exec.ended || exec.argv.truncated() {
+            continue;
+        }
+        if tried_again.get(group as usize) == Some(&true) {
+            continue;
+        }
+        let role = label::role_of(&it.program);
+        if matches!(role, Some(Role::Shell | Role::Jobs | Role::Tests)) {
+            continue;
+        }
+        let args = facts.args(group).into_iter();
+        let args: Vec<String> = args
+            .map(|arg| argument(arg, &cwd, &[], Paths::Whole))
+            .collect();
+        // A configure script overwrites the same file for each test.
+        if args.iter().any(|arg| arg.contains("conftest")) || args.len() < 2 {
+            continue;
+        }
+        let directory = it.owner.and_then(|owner| *directories.get(owner as usize)?);
+        let key = (it.program.clone(), args, directory);
+        equal
+            .entry(key)
+            .or_default()
+            .push((group, exec.times.on_cpu));
+    }
+    let mut by_program: BTreeMap<String, (Vec<Group>, u64)> = BTreeMap::new();
+    for ((program, ..), all) in equal {
+        let Some(((first_group, first), again)) = all.split_first() else {
+            continue;
+        };
+        // Another CPU time is other work: the files may differ. Executions at the same time
+        // are workers of one program.
+        let end = facts.execution(*first_group).map(|it| it.end);
+        let alike = again.iter().filter(|(group, cpu)| {
+            cpu.saturating_mul(2) <= first.saturating_mul(3)
+                && first.saturating_mul(2) <= cpu.saturating_mul(3)
+                && facts.execution(*group).map(|it| it.start) >= end
+        });
+        let (groups, sum) = by_program.entry(program).or_default();
+        for (group, cpu) in alike {
+            groups.push(*group);
+            *sum = sum.saturating_add(*cpu);
+        }
+    }
+    // Each has a set of all groups: a forged file has thousands of programs.
+    let mut by_program: Vec<(String, (Vec<Group>, u64))> = by_program.into_iter().collect();
+    by_program.order_by_key(|(_, (_, sum))| std::cmp::Reverse(*sum));
+    by_program.truncate(MOST);
+    let candidate = |(program, (groups, sum)): (String, (Vec<Group>, u64))| {
+        let first = groups.first()?;
+        let compiler = label::role_of(&program) == Some(Role::Compiler);
+        let (name, s) = facts.names(*first, groups.iter().copied());
+        Some(Candidate {
+            finding: format!("{name} repeat{s} {} of work", units::time(sum)),
+            action: match compiler {
+                true => "use a compiler cache (ccache, sccache)".into(),
+                false => "do it once and keep the result".into(),
+            },
+            without: Without::work(facts.set(groups.iter().copied())),
+            cap: sum,
+            evidence: groups,
+            ..Candidate::of(Kind::Repeated)
+        })
+    };
+    by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// For each execution a number that stands for what it and those it came from say about the
+/// directory, which is not recorded: `make -C`, and shells with a `cd`.
+fn directories(facts: &Facts<'_>) -> Vec<Option<usize>> {
+    let words = |group: Group| -> Option<Vec<&[u8]>> {
+        let program = facts.execution(group).map(|it| it.program.as_str());
+        let role = program.and_then(label::role_of)?;
+        let tells = |arg: &&[u8]| match role {
+            Role::Jobs => arg.starts_with(b"-C") || arg.starts_with(b"--directory"),
+            Role::Shell => arg.windows(3).any(|it| it == b"cd "),
+            _ => false,
+        };
+        Some(facts.args(group)).filter(|args| args.iter().any(tells))
+    };
+    let mut numbers: BTreeMap<(Option<usize>, Vec<&[u8]>), usize> = BTreeMap::new();
+    facts.down(|group, above: Option<&Option<usize>>| {
+        let above = above.copied().flatten();
+        let Some(words) = words(group) else {
+            return above;
+        };
+        let next = numbers.len();
+        Some(*numbers.entry((above, words)).or_insert(next))
+    })
+}
+
+/// Many executions of a short program by one process.
+fn short(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut by_owner: BTreeMap<(Group, &str), Vec<Group>> = BTreeMap::new();
+    for (group, it) in facts.all() {
+        if let Some(owner) = it.owner {
+            by_owner
+                .entry((owner, &it.program))
+                .or_default()
+                .push(group);
+        }
+    }
+    let candidate = |((owner, program), groups): ((Group, &str), Vec<Group>)| {
+        let (least, longest) = SHORT;
+        let processes = groups.iter().filter_map(|group| facts.execution(*group));
+        let processes: BTreeSet<ProcessIx> = processes.map(|it| it.process).gather();
+        let lengths = processes.iter().map(|ix| facts.analysis.process(*ix));
+        let sum = lengths
+            .map(|process| process.wall())
+            .fold(0, u64::saturating_add);
+        let count = (processes.len() as u64).max(1);
+        let sleeps = program == "sleep";
+        if count < least || sum / count > longest || sleeps {
+            return None;
+        }
+        // The time of a shell that starts them is theirs.
+        let shell = facts.execution(owner)?;
+        let shell = label::role_of(&shell.program).is_none_or(|role| role == Role::Shell);
+        let set = facts.set(groups.iter().copied().chain(shell.then_some(owner)));
+        let time = facts.on_path(&set, |kind, _| kind != Time::Sleep);
+        let name = facts.name(owner);
+        Some(Candidate {
+            finding: format!(
+                "{name} starts {program} {} times, {} each",
+                units::count(count),
+                units::time(sum / count)
+            ),
+            action: "do it in one program".into(),
+            without: Without::own(|kind, _| kind != Time::Sleep, Some(set)),
+            cap: time,
+            evidence: groups,
+            ..Candidate::of(Kind::Short)
+        })
+    };
+    by_owner.into_iter().filter_map(candidate).collect()
+}

@@ -1,0 +1,105 @@
+//! What threads read from disks and wrote to them, and their waits.
+
+use std::collections::HashMap;
+
+use tr_analyze::awaited::Awaited;
+use tr_analyze::critical_path::CriticalPath;
+use tr_analyze::kinds::Kind;
+use tr_analyze::model::{Analysis, ThreadIx};
+use tr_format::event::Reason;
+
+use crate::known::{major_faults, processes_of};
+
+/// The figures of threads and their processes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DiskSum {
+    /// Bytes read from and written to storage, of the threads that have exited; `None`: not
+    /// known of any.
+    pub io: Option<(u64, u64)>,
+    /// A process has not told its bytes, or not those of all its threads: it has not exited.
+    pub part: bool,
+    pub major_faults: Option<u64>,
+    /// Waits for block I/O, and for files without block I/O of the thread's own.
+    pub waited: u64,
+    /// Of `waited`: in fsync and its relatives.
+    pub sync: u64,
+    /// Of `waited`: in page faults.
+    pub fault: u64,
+    /// Of the critical path; `None` without one.
+    pub path: Option<u64>,
+}
+
+impl DiskSum {
+    pub fn is_empty(&self) -> bool {
+        let (read, written) = self.io.unwrap_or_default();
+        read | written | self.major_faults.unwrap_or(0) | self.waited == 0
+    }
+
+    /// Bytes read from and written to storage; `None`: not known of all processes.
+    pub fn io(&self) -> Option<(u64, u64)> {
+        self.io.filter(|_| !self.part)
+    }
+
+    /// Adds a thread's waits.
+    fn wait(&mut self, analysis: &Analysis, thread: ThreadIx) {
+        let Some(timeline) = &analysis.timeline else {
+            return;
+        };
+        for stretch in timeline.of(thread) {
+            let awaited = analysis.awaited(thread, &stretch);
+            if !matches!(awaited, Some(Awaited::Disk | Awaited::File)) {
+                continue;
+            }
+            let ns = stretch.length();
+            self.waited = self.waited.saturating_add(ns);
+            match stretch.reason {
+                Reason::Sync => self.sync = self.sync.saturating_add(ns),
+                Reason::PageFault => self.fault = self.fault.saturating_add(ns),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The time of each thread on the critical path in which it waited for a disk.
+pub fn path_waits(path: &CriticalPath) -> HashMap<ThreadIx, u64> {
+    let mut waits: HashMap<ThreadIx, u64> = HashMap::new();
+    for segment in path.segments.iter().filter(|it| it.kind == Kind::Disk) {
+        let sum = waits.entry(segment.thread).or_default();
+        *sum = sum.saturating_add(segment.length());
+    }
+    waits
+}
+
+/// The figures of a whole recording.
+pub(crate) fn totals(
+    analysis: &Analysis,
+    threads: &[ThreadIx],
+    path: Option<&CriticalPath>,
+) -> DiskSum {
+    sum(analysis, threads, path.map(path_waits).as_ref())
+}
+
+/// The figures of these threads and their processes.
+pub fn sum(
+    analysis: &Analysis,
+    threads: &[ThreadIx],
+    on_path: Option<&HashMap<ThreadIx, u64>>,
+) -> DiskSum {
+    let mut sum = DiskSum::default();
+    let processes = processes_of(analysis, threads);
+    let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
+    // A process that has not exited has no figures yet, but for threads of it that have.
+    sum.io = processes.iter().filter_map(|it| it.io).reduce(add);
+    sum.part = processes.iter().any(|it| it.alive || it.io.is_none());
+    sum.major_faults = major_faults(&processes);
+    for ix in threads {
+        sum.wait(analysis, *ix);
+    }
+    let waits = |path: &HashMap<ThreadIx, u64>| {
+        let waits = threads.iter().filter_map(|ix| path.get(ix));
+        waits.fold(0, |sum: u64, ns| sum.saturating_add(*ns))
+    };
+    sum.path = on_path.map(waits);
+    sum
+}

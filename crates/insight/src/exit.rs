@@ -1,0 +1,89 @@
+//! Raw `wait` statuses in reports.
+
+use serde::Serialize;
+pub use tr_analyze::status::{code, failed, killed_by};
+use tr_analyze::status::{has_core, name};
+
+use tr_analyze::model::Analysis;
+use tr_format::meta::EndReason;
+
+use tr_text::table::{Cell, Table};
+
+/// A status in JSON: one of the two is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Exit {
+    code: Option<u32>,
+    signal: Option<u32>,
+}
+
+impl From<u32> for Exit {
+    fn from(status: u32) -> Exit {
+        Exit {
+            code: code(status),
+            signal: killed_by(Some(status)),
+        }
+    }
+}
+
+/// `exit 0`, `killed by SIGKILL`.
+pub fn words(status: u32) -> String {
+    let Some(signal) = killed_by(Some(status)) else {
+        return format!("exit {}", code(status).unwrap_or(0));
+    };
+    let core = match has_core(status) {
+        true => " (core dumped)",
+        false => "",
+    };
+    format!("killed by {}{core}", name(signal))
+}
+
+/// COMMAND's end in words; `None`: it is not known, or there is no COMMAND.
+pub fn of_command(analysis: &Analysis) -> Option<String> {
+    match &analysis.summary {
+        Some(summary) => summary.status.map(words),
+        None => Some(NO_END.to_owned()),
+    }
+}
+
+/// In place of the end.
+pub const NO_END: &str = "no end";
+
+/// What a recording did that [`is_unfinished`].
+pub const UNFINISHED: &str = "ended before its command did";
+
+/// The recording ended while COMMAND ran, so the figures are of a part of it.
+///
+/// An import may know that COMMAND ended without knowing its status.
+pub fn is_unfinished(analysis: &Analysis) -> bool {
+    let summary = analysis.summary.as_ref();
+    let ran = summary.filter(|it| it.status.is_none() && it.reason != EndReason::CommandEnded);
+    !analysis.meta.command.is_empty() && ran.is_some()
+}
+
+/// Adds the columns of a status: `of` has it, and that the process is alive.
+pub fn columns<'a, R: 'a>(
+    table: Table<'a, R>,
+    title: &str,
+    of: impl Fn(&R) -> (Option<u32>, bool) + Copy + 'a,
+) -> Table<'a, R> {
+    let exit = move |row: &R| of(row).0.map(Exit::from);
+    table
+        .json_data("exit", move |row| serde_json::json!(exit(row)))
+        .csv_data("exit_code", move |row| exit(row).and_then(|it| it.code))
+        .csv_data("signal", move |row| exit(row).and_then(|it| it.signal))
+        .column(title, move |row| {
+            let (status, alive) = of(row);
+            cell(status, alive)
+        })
+}
+
+pub fn cell(status: Option<u32>, alive: bool) -> Cell {
+    match status.map(Exit::from) {
+        Some(Exit { signal, code }) => match signal {
+            Some(signal) => Cell::Text(format!("sig {signal}")),
+            None => Cell::known(code, Cell::Id),
+        },
+        None if alive => Cell::from("alive"),
+        None => Cell::Unknown,
+    }
+}

@@ -1,0 +1,444 @@
+//! What failed, in the order in which one acts.
+//!
+//! A failure counts if it led to COMMAND's own, if the kernel killed the process for lack of memory,
+//! if a signal that no one sends on purpose killed it, or if it is a failed test. Another one is a
+//! question that was answered with no: what started the process went on (`grep -q`, a configure
+//! script's tests).
+
+mod chain;
+mod ends;
+mod explains;
+mod failed_tests;
+mod files;
+mod held;
+mod links;
+mod passes;
+mod pipes;
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use tr_analyze::arena::Arena;
+use tr_analyze::critical_path;
+use tr_analyze::model::{Analysis, Process, ProcessIx};
+use tr_analyze::sort::{Gather, Rows};
+use tr_analyze::tools::Role;
+use tr_format::event::Ktime;
+
+use self::chain::Finder;
+use self::ends::Sure;
+use self::failed_tests::Tests;
+use self::links::Chain;
+use self::passes::{fails, program, role};
+use super::timeout::{ran, timed_out};
+use super::verdicts::Judged;
+use crate::ancestors::down;
+use crate::steps::{Step, StepIx};
+use crate::{exit, label};
+use tr_text::units;
+
+/// A process or a step that failed.
+#[derive(Clone, Debug, Default)]
+pub struct Failed {
+    /// Its label, escaped for a terminal.
+    pub name: String,
+    /// What became of it: `exit 1`, `killed: out of memory`.
+    pub end: String,
+    /// How long it had run, in ns: of a process its last program.
+    pub after: u64,
+    pub pid: Option<u32>,
+    pub process: Option<ProcessIx>,
+    /// Those that it made fail, up to COMMAND.
+    pub above: Vec<Failed>,
+    /// Among those above: the one before it may be the reason, or something else.
+    pub perhaps: bool,
+    /// The time of the failure.
+    at: Ktime,
+    /// The step, if it is one.
+    step: Option<StepIx>,
+    /// What held it back meanwhile, with the evidence.
+    pub held: Option<String>,
+    /// A limit of time ended it, so that what held it back can be the reason.
+    pub was_late: bool,
+}
+
+/// Before the name of what failed for one of several possible reasons.
+pub const PERHAPS: &str = "perhaps ";
+
+impl Failed {
+    /// What stands before its name among those above another one.
+    pub fn lead(&self) -> &'static str {
+        match self.perhaps {
+            true => PERHAPS,
+            false => "",
+        }
+    }
+
+    /// The reason that held it back, if that can be the reason of its failure, too.
+    pub fn held_by(&self) -> Option<&str> {
+        self.held.as_deref().filter(|_| self.was_late)
+    }
+
+    /// The end, and when it came.
+    pub fn fact(&self) -> String {
+        format!("{} after {}", self.end, units::time(self.after))
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Failures {
+    /// The failures that count: first the processes that a signal killed, then all others in the order of time.
+    pub told: Vec<Failed>,
+    /// COMMAND failed: the place among them of what explains that.
+    pub command: Option<usize>,
+    /// The number of COMMAND's processes that failed and do not count: what one that succeeded asked, or an earlier
+    /// program of the same process.
+    pub tolerated: usize,
+    /// The number of COMMAND's other processes that failed: what they led to is not known.
+    pub unclear: usize,
+    /// The longest of these, in the order of time: children of the last process whose failure is explained for certain.
+    /// The children of a configure script are questions.
+    pub beside: Vec<Failed>,
+    /// The processes that failed and do not count, others' too.
+    pub calm: Vec<ProcessIx>,
+}
+
+/// The most failures that led to COMMAND's beside the one that explains it best, and that are told with what they led to.
+const BRANCHES: usize = 100;
+
+const BESIDE: usize = 3;
+
+/// The order in which failures are told; those of one rank come in the order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    /// The kernel killed the process for lack of memory, or a signal did which nobody sent on purpose.
+    Killed,
+    /// The process explains COMMAND's failure, or is a failed test.
+    Failed,
+    /// The failed test of a runner that succeeded.
+    Tolerated,
+    /// The failure may have been on purpose.
+    Aside,
+}
+
+/// A failure that counts, with its place in the order.
+struct Found {
+    rank: Rank,
+    /// This failure explains COMMAND's best.
+    is_command: bool,
+    failed: Failed,
+}
+
+impl Found {
+    fn new(rank: Rank, failed: Failed) -> Found {
+        Found {
+            rank,
+            is_command: false,
+            failed,
+        }
+    }
+}
+
+impl Failures {
+    /// The failures of these processes: of a recording of the whole machine those
+    /// of COMMAND's. `judged`: the recording's steps, where they are known already.
+    pub fn new(analysis: &Analysis, chosen: &[ProcessIx], judged: Option<&Judged<'_>>) -> Failures {
+        let root = critical_path::root(analysis).ok();
+        let sure = Sure::new(analysis);
+        let is_any =
+            |ix: &ProcessIx| fails(analysis.process(*ix)) || sure.out_of_memory.contains_key(ix);
+        let failed: Vec<ProcessIx> = chosen.iter().copied().filter(is_any).collect();
+        let marked = analysis.marks.len() + analysis.imported.len() > 0;
+        if failed.is_empty() && !marked {
+            return Failures::default();
+        }
+        let own = judged.is_none().then(|| Judged::new(analysis));
+        let Some(judged) = judged.or(own.as_ref()) else {
+            return Failures::default();
+        };
+        let tests = Tests::new(analysis, &judged.steps);
+        Finder::new(analysis, (sure, tests), root).all(&failed, judged)
+    }
+}
+
+/// The order in which the failures of a recording are told, and their words.
+impl Finder<'_> {
+    fn all(&self, failed: &[ProcessIx], judged: &Judged<'_>) -> Failures {
+        let chosen: BTreeSet<ProcessIx> = failed.iter().copied().gather();
+        let mut chain: Vec<ProcessIx> = self
+            .chain(self.root)
+            .into_iter()
+            .filter(|ix| chosen.contains(ix))
+            .collect();
+        chain.reverse();
+        let linked = self.linked(chain.clone(), &chosen);
+        let hidden = self.hidden(failed);
+        let in_chains = hidden.iter().flatten().chain(&chain);
+        let in_chains = in_chains.chain(&linked.processes);
+        let mut in_chain: BTreeSet<ProcessIx> = in_chains.copied().gather();
+        let branches = self.branches(&chosen, &mut in_chain);
+        let mut found: Vec<Found> = Vec::new();
+        let (mut tolerated, mut unclear, mut calm) = (0, Vec::new(), Vec::new());
+        let killed = self.killed_in_time();
+        let answered = self.answered();
+        for ix in failed.iter().filter(|ix| !in_chain.contains(ix)) {
+            match self.rank(*ix) {
+                _ if self.is_with(*ix) || self.sure.was_ended(*ix) => calm.push(*ix),
+                Some(Rank::Failed | Rank::Aside) if killed[*ix] => calm.push(*ix),
+                Some(rank) => found.push(Found::new(rank, self.uppermost(*ix))),
+                // A failed test has a line by its step.
+                None if self.tests.is_failed.contains(ix) => {}
+                None => {
+                    calm.push(*ix);
+                    match answered[*ix] {
+                        _ if !self.sure.own.has(*ix) || killed[*ix] => {}
+                        true => tolerated += 1,
+                        false => unclear.push(*ix),
+                    }
+                }
+            }
+        }
+        let told: BTreeSet<ProcessIx> = found.iter().filter_map(|it| it.failed.process).gather();
+        let is_told = |ix: ProcessIx| told.contains(&ix) || in_chain.contains(&ix);
+        let tests = self.failed_tests(judged, &chosen, is_told).into_iter();
+        found.extend(tests.map(|test| {
+            let goes_on = test.process.is_some_and(|ix| answered[ix]);
+            let rank = if goes_on {
+                Rank::Tolerated
+            } else {
+                Rank::Failed
+            };
+            Found::new(rank, test)
+        }));
+        found.extend(self.cause(&linked).map(|cause| Found {
+            is_command: true,
+            ..Found::new(self.rank_of_chain(&linked.processes), cause)
+        }));
+        for processes in hidden.into_iter().chain(branches) {
+            let rank = self.rank_of_chain(&processes);
+            let missed = None;
+            let cause = self.cause(&Chain { processes, missed });
+            found.extend(cause.map(|cause| Found::new(rank, cause)));
+        }
+        let mut failed: Vec<&mut Failed> = found.iter_mut().map(|it| &mut it.failed).collect();
+        held::add(&mut failed, self.analysis, &self.sure, judged);
+        found.order_by_key(|it| (it.rank, it.failed.at, it.failed.pid));
+        Failures {
+            command: found.iter().position(|it| it.is_command),
+            told: found.into_iter().map(|it| it.failed).collect(),
+            tolerated,
+            beside: self.beside(&chain, &unclear),
+            unclear: unclear.len(),
+            calm,
+        }
+    }
+
+    /// For each process, whether a time-out above ended it.
+    fn killed_in_time(&self) -> Arena<ProcessIx, bool> {
+        down(self.analysis, |ix, above: Option<&bool>| {
+            let parent = self.analysis.process(ix).parent;
+            above == Some(&true) || parent.is_some_and(|ix| timed_out(self.analysis.process(ix)))
+        })
+    }
+
+    /// For each process, whether something above it went on after its failure, and succeeded.
+    fn answered(&self) -> Arena<ProcessIx, bool> {
+        down(self.analysis, |ix, above: Option<&bool>| {
+            let process = self.analysis.process(ix);
+            let parent = process.parent.map(|ix| self.analysis.process(ix));
+            let goes_on = |it: &Process| it.status == Some(0) || process.start < program(it);
+            above == Some(&true) || parent.is_some_and(goes_on)
+        })
+    }
+
+    /// The rank of what explains a failure, by the first process of its chain.
+    fn rank_of_chain(&self, chain: &[ProcessIx]) -> Rank {
+        let first = chain.first().copied();
+        let is_killed = first.is_some_and(|ix| {
+            let by_signal = exit::killed_by(self.analysis.process(ix).status).is_some();
+            self.sure.out_of_memory.contains_key(&ix) || by_signal && self.sure.stop(ix).is_none()
+        });
+        if is_killed {
+            Rank::Killed
+        } else {
+            Rank::Failed
+        }
+    }
+
+    /// The failed tests of chosen processes that have no line by their process.
+    fn failed_tests(
+        &self,
+        judged: &Judged<'_>,
+        chosen: &BTreeSet<ProcessIx>,
+        is_told: impl Fn(ProcessIx) -> bool,
+    ) -> Vec<Failed> {
+        let mut tests = Vec::new();
+        for at in &self.tests.failed {
+            let Some(step) = judged.steps.list().get(*at) else {
+                continue;
+            };
+            let reported = step.result.is_some();
+            let ix = step.process.filter(|_| !reported);
+            let is_chosen = step.process.is_none_or(|ix| {
+                let chosen = reported
+                    || step.status != self.analysis.process(ix).status
+                    || chosen.contains(&ix);
+                self.sure.own.has(ix) && chosen
+            });
+            if is_chosen && !ix.is_some_and(&is_told) {
+                tests.push(self.step(*at, step));
+            }
+        }
+        tests
+    }
+
+    /// The failures that led to COMMAND's beside those in `told`, such as those of jobs at once: each from what explains it
+    /// up to COMMAND.
+    fn branches(
+        &self,
+        chosen: &BTreeSet<ProcessIx>,
+        told: &mut BTreeSet<ProcessIx>,
+    ) -> Vec<Vec<ProcessIx>> {
+        let mut branches = Vec::new();
+        // Parents come first.
+        for ix in chosen {
+            let counts = |ix: &ProcessIx| {
+                let tests = &self.tests;
+                let is_test = tests.is_failed.contains(ix) || tests.is_asked.contains(ix);
+                chosen.contains(ix) && !told.contains(ix) && !is_test
+            };
+            if !self.leads(*ix) || !counts(ix) {
+                continue;
+            }
+            if branches.len() == BRANCHES {
+                break;
+            }
+            let below = self.chain(Some(*ix)).into_iter();
+            let mut branch: Vec<ProcessIx> = below.take_while(counts).collect();
+            branch.reverse();
+            told.extend(&branch);
+            let above = self.analysis.ancestors(*ix);
+            let above = above.take_while(|ix| self.leads(*ix));
+            branch.extend(above.filter(|ix| chosen.contains(ix)));
+            branches.push(branch);
+        }
+        branches
+    }
+
+    /// What else may be the reason for COMMAND's failure: of these processes the children of the last one in the
+    /// chain whose failure is explained for certain.
+    fn beside(&self, chain: &[ProcessIx], unclear: &[ProcessIx]) -> Vec<Failed> {
+        let root = chain.last();
+        let below = chain.iter().rev().skip(1);
+        let sure = below.take_while(|ix| !self.is_maybe(**ix)).last().or(root);
+        let is_below = |ix: &&ProcessIx| {
+            sure.is_some_and(|sure| self.analysis.process(**ix).parent == Some(*sure))
+        };
+        if sure.is_some_and(|ix| role(self.analysis.process(*ix)) == Some(Role::Configure)) {
+            return Vec::new();
+        }
+        let mut beside: Vec<Failed> = unclear
+            .iter()
+            .filter(is_below)
+            .map(|ix| self.process(*ix))
+            .collect();
+        beside.order_by_key(|it| (Reverse(it.after), it.pid));
+        let mut seen = BTreeSet::new();
+        beside.retain(|failed| seen.insert((failed.name.clone(), failed.end.clone())));
+        beside.truncate(BESIDE);
+        beside.order_by_key(|it| (it.at, it.pid));
+        beside
+    }
+
+    /// The cause of COMMAND's failure, with those above it.
+    fn cause(&self, chain: &Chain) -> Option<Failed> {
+        let (first, above) = chain.processes.split_first()?;
+        let pairs = (1..).zip(&chain.processes).zip(above);
+        let above = pairs.map(|((at, below), ix)| Failed {
+            perhaps: self.is_maybe(*below) || chain.missed == Some(at),
+            ..self.process(*ix)
+        });
+        let mut above: Vec<Failed> = above.collect();
+        if let Some(command) = above.last_mut().filter(|it| it.process == self.root) {
+            command.name = "the command".into();
+            if command.process.is_some_and(|ix| !self.fails(ix)) {
+                command.end += " all the same";
+            }
+        }
+        Some(Failed {
+            above,
+            ..self.uppermost(*first)
+        })
+    }
+
+    /// Why a process's failure counts, apart from a test's.
+    fn rank(&self, ix: ProcessIx) -> Option<Rank> {
+        if self.sure.out_of_memory.contains_key(&ix) {
+            return Some(Rank::Killed);
+        }
+        if !self.sure.own.has(ix) || self.tests.is_asked.contains(&ix) {
+            return None;
+        }
+        let process = self.analysis.process(ix);
+        if Sure::is_crash(process) {
+            return Some(if self.is_death_test(ix) {
+                Rank::Aside
+            } else {
+                Rank::Killed
+            });
+        }
+        if self.sure.is_unexplained_kill(process) {
+            return Some(Rank::Aside);
+        }
+        let leads = self.leads[ix] && !self.tests.is_failed.contains(&ix);
+        leads.then_some(Rank::Failed)
+    }
+
+    /// A process, which may have been killed with what was below it.
+    fn uppermost(&self, ix: ProcessIx) -> Failed {
+        let children = &self.analysis.process(ix).children;
+        let mut failed = self.process(ix);
+        if children.iter().any(|ix| self.is_with(*ix)) {
+            failed.end += " with those below it";
+        }
+        failed
+    }
+
+    fn process(&self, ix: ProcessIx) -> Failed {
+        let process = self.analysis.process(ix);
+        let name = label::label(process);
+        Failed {
+            name: match self.sure.own.has(ix) {
+                true => name,
+                false => format!("{name} (not COMMAND's)"),
+            },
+            end: self.sure.end(ix, process),
+            after: ran(process),
+            at: process.end,
+            pid: Some(process.pid.0),
+            process: Some(ix),
+            ..Failed::default()
+        }
+    }
+
+    fn step(&self, at: StepIx, step: &Step) -> Failed {
+        let own = step.process.filter(|_| step.result.is_none());
+        let killed = own.filter(|ix| self.sure.out_of_memory.contains_key(ix));
+        let killed = killed.map(|ix| self.sure.end(ix, self.analysis.process(ix)));
+        let status = || step.status.filter(|status| *status != 0).map(exit::words);
+        let reported = step.result.clone();
+        Failed {
+            name: step.name.clone(),
+            end: killed
+                .or(reported)
+                .or_else(status)
+                .unwrap_or_else(|| "failed".into()),
+            after: step.wall(),
+            at: step.to,
+            pid: own.map(|ix| self.analysis.process(ix).pid.0),
+            process: step.process,
+            step: Some(at),
+            ..Failed::default()
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The facts that the ends of processes show by themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::arena::Arena;
+use tr_analyze::containers::Called;
+use tr_analyze::memory::killed;
+use tr_analyze::model::{Analysis, Process, ProcessIx};
+use tr_analyze::own::Own;
+use tr_analyze::sort::Gather;
+use tr_analyze::status::{self, Purpose, KILL};
+use tr_analyze::stopped::{sender, Sender, TimeOut};
+use tr_format::meta::Extra;
+
+use crate::memory::limit;
+use crate::timeout::timed_out;
+use crate::{exit, label, query};
+use tr_text::units;
+
+/// The ends of a recording's processes.
+pub(super) struct Sure<'a> {
+    /// The processes that the kernel killed for lack of memory, with their resident memory in bytes.
+    pub(super) out_of_memory: BTreeMap<ProcessIx, Option<u64>>,
+    /// The container that each process is in, if any was killed.
+    pub(super) containers: Option<Arena<ProcessIx, Option<&'a Called>>>,
+    /// The recording tells such kills: another one is on purpose.
+    pub(super) kills_told: bool,
+    /// The processes that something above them stopped.
+    stops: BTreeMap<ProcessIx, Stop>,
+    /// The processes that a process beside them stopped.
+    by_neighbours: BTreeSet<ProcessIx>,
+    /// The limit of the memory of COMMAND's cgroup, in bytes.
+    pub(super) limit: Option<u64>,
+    pub(super) own: Own,
+}
+
+impl<'a> Sure<'a> {
+    pub(super) fn new(analysis: &'a Analysis) -> Sure<'a> {
+        let killed = killed(analysis).map(|it| (it.process, it.resident));
+        let out_of_memory: BTreeMap<_, _> = killed.gather();
+        let containers = (!out_of_memory.is_empty()).then(|| query::containers(analysis));
+        let mut sure = Sure {
+            out_of_memory,
+            containers,
+            kills_told: analysis.meta.has(Extra::Memory),
+            stops: BTreeMap::new(),
+            by_neighbours: BTreeSet::new(),
+            limit: limit(analysis),
+            own: Own::of(analysis),
+        };
+        for (ix, sender) in senders(analysis, &sure) {
+            let mut above = analysis.ancestors(ix).take(DEEP);
+            if above.any(|above| above == sender.process) {
+                let is_parent = analysis.process(ix).parent == Some(sender.process);
+                let stop = Stop {
+                    by: if is_parent {
+                        "its parent"
+                    } else {
+                        "what started it"
+                    },
+                    is_proven: sender.is_proven,
+                    time_out: sender.time_out,
+                };
+                sure.stops.insert(ix, stop);
+            } else if sender.is_proven {
+                sure.by_neighbours.insert(ix);
+            }
+        }
+        sure
+    }
+
+    /// The stop by which a process ended, if something above it stopped it.
+    pub(super) fn stop(&self, ix: ProcessIx) -> Option<&Stop> {
+        self.stops.get(&ix)
+    }
+
+    /// Whether a process that is none of those above it stopped a process.
+    pub(super) fn by_a_neighbour(&self, ix: ProcessIx) -> bool {
+        self.by_neighbours.contains(&ix)
+    }
+
+    /// Whether a process ended because something above it wanted that: no failure.
+    pub(super) fn was_ended(&self, ix: ProcessIx) -> bool {
+        let stop = self.stop(ix);
+        stop.is_some_and(|stop| stop.is_proven && stop.time_out == TimeOut::No)
+    }
+
+    /// Whether a time-out ended a process.
+    pub(super) fn was_late(&self, ix: ProcessIx, process: &Process) -> bool {
+        let stop = self.stop(ix);
+        timed_out(process) || stop.is_some_and(|stop| stop.time_out != TimeOut::No)
+    }
+
+    /// The end of a process in words.
+    pub(super) fn end(&self, ix: ProcessIx, process: &Process) -> String {
+        let Some(resident) = self.out_of_memory.get(&ix) else {
+            let end = exit::words(process.status.unwrap_or(0));
+            if let Some(stop) = self.stop(ix).filter(|stop| stop.time_out != TimeOut::No) {
+                let signal = end.trim_start_matches("killed by ");
+                return format!("stopped by {} ({signal})", stop.by);
+            }
+            return match timed_out(process) {
+                true => format!("timed out ({})", end.trim_start_matches("killed by ")),
+                false => end,
+            };
+        };
+        let container = self.containers.as_ref().and_then(|it| it[ix]);
+        let limit = self
+            .limit
+            .filter(|limit| container.is_none() && resident.is_none_or(|it| it <= *limit));
+        let killed = match container {
+            Some(called) => format!("killed in {}: out of memory", label::container(called)),
+            None => "killed: out of memory".to_owned(),
+        };
+        match (resident.map(units::bytes), limit.map(units::bytes)) {
+            (Some(resident), Some(limit)) => format!("{killed} at {resident} of {limit}"),
+            (Some(resident), None) => format!("{killed} at {resident}"),
+            (None, Some(limit)) => format!("{killed}, limit {limit}"),
+            (None, None) => killed,
+        }
+    }
+
+    /// Whether a signal killed a process which nobody sends to end a program in good order.
+    pub(super) fn is_crash(process: &Process) -> bool {
+        let signal = exit::killed_by(process.status);
+        signal.is_some_and(|it| it != KILL && !status::is_for(it, Purpose::Order))
+    }
+
+    /// Whether SIGKILL ended a process, and the recording does not show whether memory was short.
+    pub(super) fn is_unexplained_kill(&self, process: &Process) -> bool {
+        let is_kill = exit::killed_by(process.status) == Some(KILL);
+        is_kill && !self.kills_told && !timed_out(process)
+    }
+
+    /// Whether another program's signal ended a process, one that is sent for that.
+    pub(super) fn on_purpose(&self, ix: ProcessIx, process: &Process) -> bool {
+        let by_kill = || self.kills_told && !self.out_of_memory.contains_key(&ix);
+        let signal = exit::killed_by(process.status).filter(|_| !timed_out(process));
+        signal.is_some_and(|it| status::is_for(it, Purpose::Order) || it == KILL && by_kill())
+    }
+}
+
+/// The most processes above one that are looked at for the sender of its signal.
+const DEEP: usize = 1_000;
+
+/// The end of a process by the signal of a process above it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stop {
+    /// The sender, in words.
+    by: &'static str,
+    /// Nothing else than that signal can have woken the process.
+    pub(super) is_proven: bool,
+    pub(super) time_out: TimeOut,
+}
+
+/// The processes that a signal of another one killed on purpose, with its sender.
+fn senders(analysis: &Analysis, sure: &Sure<'_>) -> Vec<(ProcessIx, Sender)> {
+    let all = analysis.process_ids();
+    let stopped = all.filter(|ix| sure.on_purpose(*ix, analysis.process(*ix)));
+    let senders = stopped.filter_map(|ix| {
+        let sender = sender(analysis, ix)?;
+        // kill(1) sends what the one that runs it wants.
+        let program = label::program(analysis.process(sender.process));
+        let process = if label::has("kill killall pkill skill", program.as_bytes()) {
+            analysis.process(sender.process).parent?
+        } else {
+            sender.process
+        };
+        Some((ix, Sender { process, ..sender }))
+    });
+    senders.collect()
+}

@@ -1,0 +1,281 @@
+//! Whether the failure of a process explains that of another one.
+
+use tr_analyze::model::{Process, ProcessIx};
+use tr_analyze::stopped::{may_have_sent, TimeOut};
+use tr_analyze::timeline::Actor;
+use tr_analyze::tools::{Family, Role};
+use tr_format::event::Reason;
+
+use super::chain::Finder;
+use super::ends::Stop;
+use super::passes::{
+    code, fails, family, goes_on, is_killed_itself, is_probe, is_question, is_single, is_tidying,
+    is_unstarted, passes, passes_status, program, role, runs_jobs, soon, Passes, AT_ONCE, LONG,
+};
+use crate::exit;
+use crate::timeout::timed_out;
+
+/// How well a child's failure explains its parent's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Explains {
+    /// The child's failure is one of several possible reasons.
+    Maybe,
+    /// The child's failure is one of several reasons, each of which was enough.
+    One,
+    /// The parent started nothing after it.
+    Last,
+}
+
+/// The status of a builtin that fails, as of many programs.
+const OF_BUILTINS: u32 = 1;
+
+/// The most programs with which a configure script tidies up.
+const TIDYING: usize = 64;
+
+/// The most stretches of a thread after a child's end that are looked at.
+const STRETCHES: usize = 1_000;
+
+/// A wait for a timer that is shorter, in ns, is none of a program's own plan.
+const SLEEP: u64 = 20_000_000;
+
+impl Finder<'_> {
+    /// The process whose failure a process can explain: its parent, or the owner of the pool that its parent works for.
+    pub(super) fn above(&self, ix: ProcessIx) -> Option<ProcessIx> {
+        let parent = self.analysis.process(ix).parent?;
+        if self.is_worker(parent) {
+            return self.analysis.process(parent).parent;
+        }
+        Some(parent)
+    }
+
+    /// The processes whose failures can explain that of a process.
+    pub(super) fn below(&self, ix: ProcessIx) -> impl Iterator<Item = ProcessIx> + '_ {
+        let children = self.analysis.process(ix).children.iter().copied();
+        let inside = children.clone().filter(|child| self.is_worker(*child));
+        let inside = inside.flat_map(|worker| &self.analysis.process(worker).children);
+        children.chain(inside.copied())
+    }
+
+    /// Whether a process is a fork that worked for its parent and reported a failure by other means than its status: a
+    /// worker of a pool, or one of Ansible's. It ended well, or was stopped when it had no more work.
+    fn is_worker(&self, ix: ProcessIx) -> bool {
+        let process = self.analysis.process(ix);
+        let parent = process.parent.map(|parent| self.analysis.process(parent));
+        process.execs.is_empty()
+            && (process.status == Some(0) || self.sure.on_purpose(ix, process))
+            && parent.is_some_and(|parent| fails(parent) && passes(parent) == Passes::Last)
+    }
+
+    /// Whether a process's failure is one of several possible reasons for the failure above it.
+    pub(super) fn is_maybe(&self, ix: ProcessIx) -> bool {
+        let above = self.above(ix);
+        let explains = above.and_then(|above| self.explains(ix, above));
+        explains == Some(Explains::Maybe)
+    }
+
+    /// Whether a parent started nothing after a child's end.
+    fn is_last(&self, child: &Process, parent: ProcessIx) -> bool {
+        let last = self.analysis.process(parent).children.last();
+        last.is_none_or(|ix| self.analysis.process(*ix).start <= child.end)
+    }
+
+    /// Whether a parent started nothing after a child's end but what a configure script tidies up with.
+    fn is_last_but_tidying(&self, child: &Process, parent: ProcessIx) -> bool {
+        let children = self.analysis.process(parent).children.iter().rev();
+        let children = children.map(|ix| self.analysis.process(*ix));
+        let after = children.take_while(|next| next.start > child.end);
+        let mut after = after.take(TIDYING + 1).enumerate();
+        after.all(|(number, next)| number < TIDYING && is_tidying(next))
+    }
+
+    /// Whether a parent started nothing after a child's end, and soon ended itself.
+    pub(super) fn gave_up(&self, child: &Process, parent: ProcessIx) -> bool {
+        let above = self.analysis.process(parent);
+        self.is_last(child, parent) && until_the_end(child, above) <= soon(above)
+    }
+
+    /// Whether the failure of a process may be the reason for that of the process above it.
+    pub(super) fn explains(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
+        let child = self.analysis.process(ix);
+        let parent = self.analysis.process(above);
+        // What a program's predecessor in the same process started is none of its reasons.
+        if !self.fails(ix) || !fails(parent) || child.start < program(parent) || timed_out(parent) {
+            return None;
+        }
+        if is_killed_itself(parent) && !self.sure.out_of_memory.contains_key(&ix) {
+            return None;
+        }
+        // What it ran explains more than the end of a worker that its owner stopped.
+        if self.is_worker(ix) && child.children.iter().any(|ix| self.fails(*ix)) {
+            return None;
+        }
+        if let Some(stop) = self.sure.stop(ix) {
+            return self.stopped(*stop, child, above);
+        }
+        if self.was_killed_for_another(ix, above) {
+            return None;
+        }
+        // A worker's child: it counts if the owner of the pool started nothing after it.
+        if child.parent != Some(above) {
+            return self.is_last(child, above).then_some(Explains::Maybe);
+        }
+        if is_probe(child, parent) {
+            let is_last = match family(parent) {
+                Some(Family::Configure) => self.is_last_but_tidying(child, above),
+                _ => self.is_last(child, above),
+            };
+            let gave_up = is_last && until_the_end(child, parent) <= soon(parent);
+            return gave_up.then_some(Explains::Maybe);
+        }
+        let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
+        match passes(parent) {
+            Passes::Status => self.to_a_shell(ix, above),
+            // No job, but a question of the tool's own.
+            Passes::Any if child.execs.is_empty() && !gave_up && !is_unstarted(child) => None,
+            Passes::Any if is_question(child) || self.is_text(ix, above) => {
+                gave_up.then_some(Explains::Maybe)
+            }
+            Passes::Any if last => Some(Explains::Last),
+            Passes::Any if goes_on(self.analysis, above) => Some(Explains::One),
+            // It started others after it, and would not have done so if this failure counted.
+            Passes::Any => Some(Explains::Maybe),
+            Passes::Tests => match role(child) {
+                _ if self.tests.is_failed.contains(&ix) => Some(Explains::One),
+                Some(Role::Compiler | Role::Linker) => Some(Explains::One),
+                Some(Role::Jobs) if gave_up => Some(Explains::Last),
+                _ => None,
+            },
+            Passes::Last if !gave_up => None,
+            // It may have stopped the child, and went on.
+            Passes::Last
+                if self.sure.on_purpose(ix, child)
+                    && may_have_sent(self.analysis, ix, above)
+                    && self.waited_after(child, above) =>
+            {
+                None
+            }
+            Passes::Last => {
+                let is_same = code(child) == code(parent);
+                let is_distinct = is_same && code(child) != Some(1);
+                let is_killed = self.was_killed_by_others(ix, above);
+                let is_certain = is_distinct || is_killed || is_same && passes_status(parent);
+                Some(if is_certain {
+                    Explains::Last
+                } else {
+                    Explains::Maybe
+                })
+            }
+        }
+    }
+
+    /// Whether make replaces `$(shell …)` by the output of a process: the status of that is none of make's.
+    fn is_text(&self, ix: ProcessIx, above: ProcessIx) -> bool {
+        family(self.analysis.process(above)) == Some(Family::Make) && self.reads(above, ix)
+    }
+
+    /// Whether the parent, or what ended the parent, killed a process for the failure of another one.
+    fn was_killed_for_another(&self, ix: ProcessIx, above: ProcessIx) -> bool {
+        let child = self.analysis.process(ix);
+        if !self.sure.on_purpose(ix, child) {
+            return false;
+        }
+        let failures = self.failures.get(&above).map_or(&[][..], Vec::as_slice);
+        let before = failures.partition_point(|end| *end <= child.end);
+        let before = failures.get(..before).and_then(|ends| ends.last());
+        let soon = soon(self.analysis.process(above));
+        before.is_some_and(|end| child.end.since(*end) <= soon)
+    }
+
+    /// Whether a signal killed a process, and its parent cannot have sent that.
+    fn was_killed_by_others(&self, ix: ProcessIx, above: ProcessIx) -> bool {
+        let child = self.analysis.process(ix);
+        let by_parent =
+            || self.sure.on_purpose(ix, child) && may_have_sent(self.analysis, ix, above);
+        exit::killed_by(child.status).is_some() && !by_parent()
+    }
+
+    /// A child that something above it stopped has ended, and did not fail, unless its time was over.
+    fn stopped(&self, stop: Stop, child: &Process, above: ProcessIx) -> Option<Explains> {
+        let gave_up = self.gave_up(child, above);
+        match stop.time_out {
+            TimeOut::Proven if stop.is_proven && gave_up => Some(Explains::Last),
+            TimeOut::Proven => Some(Explains::Maybe),
+            TimeOut::Perhaps => {
+                let is_end = gave_up && !self.waited_after(child, above);
+                is_end.then_some(Explains::Maybe)
+            }
+            TimeOut::No => None,
+        }
+    }
+
+    /// Whether a process waited for a timer after a child's end: it went on.
+    fn waited_after(&self, child: &Process, above: ProcessIx) -> bool {
+        let Some(timeline) = &self.analysis.timeline else {
+            return false;
+        };
+        let threads = self.analysis.process(above).threads.iter();
+        let mut stretches = threads.flat_map(|thread| {
+            let since = timeline.since(*thread, child.end).take(STRETCHES);
+            since.filter(|stretch| stretch.from >= child.end)
+        });
+        stretches.any(|stretch| {
+            let is_timed = matches!(stretch.reason, Reason::Timer | Reason::Poll);
+            is_timed && stretch.waker() == Actor::Interrupt && stretch.length() >= SLEEP
+        })
+    }
+
+    /// The failure of a shell's child.
+    fn to_a_shell(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
+        let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
+        let (last, gave_up) = (self.is_last(child, above), self.gave_up(child, above));
+        let is_same = code(child) == code(shell);
+        if gave_up && is_same {
+            if code(child).is_some_and(|code| code > OF_BUILTINS) {
+                return Some(Explains::Last);
+            }
+            return self.with_a_common_status(ix, above);
+        }
+        // `make || exit 1`, or a script that counts failures and goes on. A short one long before the end may be
+        // a question.
+        if is_question(child) {
+            return None;
+        }
+        let at_once = until_the_end(child, shell) <= AT_ONCE && (last || is_same);
+        let is_long = child.wall() >= shell.wall() / LONG;
+        let counts = at_once || self.alike.contains(&above) || is_long || runs_jobs(child);
+        // Something beside it may have watched over its time.
+        let on_purpose = self.sure.on_purpose(ix, child) && !self.sure.by_a_neighbour(ix);
+        (counts && (is_same || !on_purpose)).then_some(Explains::Maybe)
+    }
+
+    /// The failure of a shell's last child, after which the shell ended with a status that builtins have, too: a short
+    /// one may be what `|| true` follows, and then such a builtin. And a shell has the status of a pipe's last command,
+    /// unless `pipefail` is set.
+    fn with_a_common_status(&self, ix: ProcessIx, above: ProcessIx) -> Option<Explains> {
+        let (child, shell) = (self.analysis.process(ix), self.analysis.process(above));
+        let text = |word: &[u8]| word.windows(8).any(|part| part == b"pipefail");
+        let Some(reader) = self.reader(child, shell) else {
+            let is_long = child.wall() >= shell.wall() / LONG;
+            let is_job = role(child).is_some() || is_long || is_single(shell);
+            return Some(if is_job && !is_question(child) {
+                Explains::Last
+            } else {
+                Explains::Maybe
+            });
+        };
+        if shell.argv.args().any(text) {
+            return Some(Explains::Last);
+        }
+        // A shell without that option.
+        let name = shell.argv.args().next().unwrap_or_default();
+        let name = name.rsplit(|byte| *byte == b'/').next();
+        let is_plain = matches!(name, Some(b"sh" | b"dash" | b"-sh"));
+        let hides = is_plain && self.reads(reader, ix);
+        (!hides).then_some(Explains::Maybe)
+    }
+}
+
+/// The time from a child's end to its parent's, in ns.
+fn until_the_end(child: &Process, parent: &Process) -> u64 {
+    parent.end.since(child.end.min(parent.end))
+}

@@ -1,0 +1,76 @@
+//! The reasons that held back the steps that failed.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_analyze::model::{Analysis, ProcessIx};
+use tr_analyze::sort::Gather;
+
+use super::ends::Sure;
+use super::Failed;
+use crate::steps::{StepIx, StepKind};
+use crate::verdicts::{Judged, Verdict};
+
+/// Adds what held the steps back that failed: of a process its own step, if that has no tests.
+pub(super) fn add(
+    found: &mut [&mut Failed],
+    analysis: &Analysis,
+    sure: &Sure<'_>,
+    judged: &Judged<'_>,
+) {
+    if found.is_empty() {
+        return;
+    }
+    let list = judged.steps.list();
+    let mut of: BTreeMap<ProcessIx, StepIx> = BTreeMap::new();
+    for (at, step) in list.iter().enumerate() {
+        if let Some(ix) = step.process.filter(|_| step.result.is_none()) {
+            of.entry(ix).or_insert(at);
+        }
+    }
+    let tests = list.iter().filter(|step| step.kind == StepKind::Test);
+    let runners = tests.filter_map(|step| list.get(step.parent?)?.process);
+    let runners: BTreeSet<ProcessIx> = runners.gather();
+    of.retain(|ix, _| !runners.contains(ix));
+    let verdicts = judged.verdicts();
+    let shown: BTreeSet<StepIx> = found.iter().filter_map(|failed| failed.step).gather();
+    for failed in found {
+        let step = failed.step.or_else(|| of.get(&failed.process?).copied());
+        let verdict = step.and_then(|step| verdicts.told(step));
+        failed.held = verdict.map(Verdict::text);
+        failed.was_late = failed
+            .process
+            .is_some_and(|ix| sure.was_late(ix, analysis.process(ix)))
+            || step.is_some_and(|step| is_reported_late(judged, step))
+            || verdict.is_some_and(|verdict| verdict.is_late);
+        let no_memory = failed
+            .process
+            .is_some_and(|ix| sure.out_of_memory.contains_key(&ix));
+        if failed.held.is_none() && failed.step.is_none() && !no_memory {
+            // Of a runner that does not say which test failed: the longest one held back.
+            let inside = list.iter().enumerate().filter(|(_, step)| {
+                let silent = step.status.is_none() && step.result.is_none();
+                silent && step.kind == StepKind::Test && step.process == failed.process
+            });
+            let inside = inside.filter_map(|(at, step)| Some((step, verdicts.told(at)?)));
+            let longest = inside.max_by_key(|(step, _)| (step.wall(), Reverse(step.from)));
+            // Of a process that a suite started, whose tests the recording does not tell: the suite.
+            let around = failed.process.and_then(|ix| {
+                let step = judged.steps.of_process(analysis, ix);
+                let mut around = judged.steps.around(step);
+                around.find(|at| verdicts.told(*at).is_some() && !shown.contains(at))
+            });
+            let around = around.and_then(|at| list.get(at).zip(verdicts.told(at)));
+            let named = longest.or(around);
+            failed.was_late |= named.is_some_and(|(_, held)| held.is_late);
+            failed.held = named.map(|(step, held)| format!("{}: {}", step.name, held.text()));
+        }
+    }
+}
+
+/// Whether a program reported that the time of a step was over.
+fn is_reported_late(judged: &Judged<'_>, step: StepIx) -> bool {
+    let step = judged.steps.list().get(step);
+    let result = step.and_then(|step| step.result.as_deref());
+    result == Some("timeout")
+}

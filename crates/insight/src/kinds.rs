@@ -1,0 +1,142 @@
+//! The kinds of time in text, and the columns in which tables merge them.
+
+use std::cmp::Reverse;
+
+use tr_analyze::kinds::{ByKind, Kind};
+use tr_analyze::model::Basis;
+use tr_analyze::sort::Rows;
+
+use tr_text::units;
+use tr_text::words;
+use tr_text::words::{RUN_QUEUE, SLEEP, SLEEP_OR_BLOCKED};
+
+/// A kind's title in text.
+pub fn title(kind: Kind) -> &'static str {
+    match kind {
+        Kind::OnCpu => "CPU",
+        Kind::RunQueue => RUN_QUEUE,
+        Kind::Outside => "tasks not recorded",
+        Kind::Others => "work of other steps",
+        Kind::SleepOrBlocked => SLEEP_OR_BLOCKED,
+        Kind::Lived => words::UNKNOWN,
+        Kind::Disk
+        | Kind::Memory
+        | Kind::Network
+        | Kind::Terminal
+        | Kind::Sleep
+        | Kind::Stopped
+        | Kind::Blocked
+        | Kind::Unknown => kind.name(),
+    }
+}
+
+/// What a thread does in such a time: its place in [`tr_text::words::STATES`].
+pub fn state(kind: Kind) -> usize {
+    match kind {
+        Kind::OnCpu => 0,
+        Kind::RunQueue => 1,
+        Kind::Disk | Kind::Memory | Kind::Blocked => 2,
+        Kind::Network
+        | Kind::Terminal
+        | Kind::Sleep
+        | Kind::Stopped
+        | Kind::Outside
+        | Kind::Others => 3,
+        Kind::SleepOrBlocked | Kind::Lived | Kind::Unknown => 4,
+    }
+}
+
+/// A column of a table with times of the critical path.
+pub struct Column {
+    /// In text.
+    pub title: &'static str,
+    /// In JSON, CSV and datasets.
+    pub name: &'static str,
+    pub kinds: &'static [Kind],
+}
+
+/// The columns. Each kind is in one of them. Of what totals do not divide no state is known.
+pub const COLUMNS: [Column; 7] = [
+    column("CPU", &[Kind::OnCpu], "on_cpu"),
+    column(RUN_QUEUE, &[Kind::RunQueue], "run_queue"),
+    column("disk", &[Kind::Disk], "disk"),
+    column("network", &[Kind::Network], "network"),
+    column(SLEEP, &[Kind::Sleep], "sleep"),
+    column("other", OTHER, "other"),
+    column(words::UNKNOWN, UNKNOWN, "unknown"),
+];
+
+const OTHER: &[Kind] = &[
+    Kind::Memory,
+    Kind::Terminal,
+    Kind::Stopped,
+    Kind::Blocked,
+    Kind::Outside,
+    Kind::Others,
+];
+
+const UNKNOWN: &[Kind] = &[Kind::SleepOrBlocked, Kind::Lived, Kind::Unknown];
+
+const fn column(title: &'static str, kinds: &'static [Kind], name: &'static str) -> Column {
+    Column { title, name, kinds }
+}
+
+impl Column {
+    pub fn of(&self, times: &ByKind) -> u64 {
+        times.of_all(self.kinds.iter().copied())
+    }
+
+    /// The column's time, if a recording with times of that basis tells it.
+    pub fn told(&self, times: &ByKind, basis: Basis) -> Option<u64> {
+        let told = |kind: &Kind| is_told(*kind, basis);
+        self.kinds.iter().any(told).then(|| self.of(times))
+    }
+}
+
+/// Whether times of that basis tell the time of a kind.
+pub fn is_told(kind: Kind, basis: Basis) -> bool {
+    match basis {
+        Basis::Events => true,
+        Basis::Totals => matches!(kind, Kind::OnCpu | Kind::RunQueue | Kind::Unknown),
+        Basis::RunTime => matches!(kind, Kind::OnCpu | Kind::Unknown),
+    }
+}
+
+/// The kinds of a step's time: it is known, or it is not.
+pub fn of_steps() -> impl DoubleEndedIterator<Item = Kind> + Clone {
+    let known = |kind: &Kind| !matches!(kind, Kind::SleepOrBlocked | Kind::Lived);
+    Kind::ALL.into_iter().filter(known)
+}
+
+/// The kinds in words, the longest first.
+pub fn sentence(times: &ByKind) -> String {
+    let whole = times.sum();
+    let all = of_steps().map(|kind| (times.of(kind), kind));
+    let large = |(ns, _): &(u64, Kind)| *ns > whole / 100;
+    let mut kinds: Vec<_> = all.filter(large).collect();
+    kinds.order_by_key(|(ns, kind)| (Reverse(*ns), *kind));
+    let kinds = kinds.iter().take(3);
+    let kinds = kinds.map(|(ns, kind)| format!("{} {}", title(*kind), units::time(*ns)));
+    kinds.collect::<Vec<_>>().join(", ")
+}
+
+/// The waits for something else than a CPU, work of others too: their sum, and the longest.
+pub fn waited(times: &ByKind) -> (u64, Kind) {
+    let waits = of_steps().filter(|kind| kind.is_wait() || *kind == Kind::Others);
+    // Of equal ones the first.
+    let longest = waits.clone().rev().max_by_key(|kind| times.of(*kind));
+    (times.of_all(waits), longest.unwrap_or(Kind::Sleep))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_is_in_one_column() {
+        for kind in Kind::ALL {
+            let columns = COLUMNS.iter().filter(|it| it.kinds.contains(&kind));
+            assert_eq!(columns.count(), 1, "{kind:?}");
+        }
+    }
+}

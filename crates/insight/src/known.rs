@@ -1,0 +1,28 @@
+//! Facts that the recording must have: without them they are unknown, never 0.
+
+use std::collections::BTreeSet;
+
+use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, ThreadIx};
+use tr_analyze::sort::Gather;
+
+/// A value that only scheduling events tell.
+pub fn by_events<T>(analysis: &Analysis, value: T) -> Option<T> {
+    (analysis.basis() == Basis::Events).then_some(value)
+}
+
+/// The processes of some threads.
+pub(crate) fn processes_of<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<&'a Process> {
+    let of = threads.iter().map(|ix| analysis.thread(*ix).process);
+    let all: BTreeSet<ProcessIx> = of.gather();
+    all.into_iter().map(|ix| analysis.process(ix)).collect()
+}
+
+pub(crate) fn major_faults(processes: &[&Process]) -> Option<u64> {
+    let faults = processes.iter().filter_map(|it| it.faults);
+    faults.map(|(_, major)| major).reduce(u64::saturating_add)
+}
+
+/// A value that only the scheduling events of `tr` tell: causes of blocked time.
+pub fn by_tr<T>(analysis: &Analysis, value: T) -> Option<T> {
+    by_events(analysis, value).filter(|_| analysis.meta.recorder.is_none())
+}

@@ -1,0 +1,107 @@
+//! The CPU time that the machine withheld, the pressure, and the system calls of a recording.
+
+use std::collections::BTreeMap;
+
+use tr_analyze::machine::{samples_are_of_recorded_cpus, withheld, Samples};
+use tr_analyze::model::Analysis;
+use tr_analyze::share;
+use tr_analyze::sort::Gather;
+use tr_format::counters::Counter;
+use tr_format::event::Ktime;
+use tr_format::meta::{Extra, Scope};
+
+use super::calls::name_of;
+use tr_text::named;
+use tr_text::words::{STALLED_CPU, STALLED_IO, STALLED_MEMORY};
+
+named! {
+    /// CPU time that the machine gave to others, and waits for its resources.
+    pub enum Load {
+        Others = "others", "CPU time of other tasks";
+        Stolen = "stolen", "stolen by the hypervisor";
+        /// The quota of the cgroup.
+        Throttled = "throttled", "throttled by a quota";
+        Cpu = "cpu-pressure", STALLED_CPU;
+        Memory = "memory-pressure", STALLED_MEMORY;
+        Io = "io-pressure", STALLED_IO;
+    }
+}
+
+/// What the machine withheld from a recording, and its system calls.
+#[derive(Clone, Debug, Default)]
+pub struct Loads {
+    /// In ns.
+    pub loads: BTreeMap<Load, u64>,
+    /// CPU time of the build without the part that the hypervisor took, in ns.
+    pub work: Option<u64>,
+    /// System calls by name: calls, and their ns. `None`: not recorded.
+    pub calls: Option<BTreeMap<String, (u64, u64)>>,
+}
+
+impl Loads {
+    /// A load in ns, if it is known.
+    pub fn load(&self, load: Load) -> Option<u64> {
+        self.loads.get(&load).copied()
+    }
+
+    /// Of a whole recording.
+    pub fn of(analysis: &Analysis) -> Loads {
+        Loads {
+            loads: loads(analysis),
+            work: work(analysis),
+            calls: analysis
+                .meta
+                .has(Extra::SystemCalls)
+                .then(|| calls(analysis)),
+        }
+    }
+}
+
+fn loads(analysis: &Analysis) -> BTreeMap<Load, u64> {
+    let samples = Samples::of(analysis);
+    let span = (analysis.start, analysis.end);
+    let total = |counter| samples.increase(counter, span);
+    let others = || {
+        // With all tasks recorded, there are no others.
+        if analysis.meta.scope == Scope::All || !samples_are_of_recorded_cpus(analysis) {
+            return None;
+        }
+        let own = analysis.totals.times.on_cpu_known()?;
+        Some(samples.used(span, own)?.others)
+    };
+    let value = |load| match load {
+        Load::Others => others(),
+        Load::Stolen => total(Counter::Stolen),
+        Load::Throttled => withheld(analysis).throttled_ns,
+        Load::Cpu => total(Counter::CpuSome),
+        Load::Memory => total(Counter::MemorySome),
+        Load::Io => total(Counter::IoSome),
+    };
+    let all = Load::ALL.into_iter();
+    all.filter_map(|load| Some((load, value(load)?))).gather()
+}
+
+fn work(analysis: &Analysis) -> Option<u64> {
+    let on_cpu = analysis.totals.times.on_cpu_known()?;
+    run_within(analysis, (analysis.start, analysis.end), on_cpu)
+}
+
+/// Of a time on a CPU in a span the part in which the hypervisor ran that CPU. A task keeps the CPU while
+/// it does not: of the stolen time it has the part that it has of the CPUs.
+pub(super) fn run_within(analysis: &Analysis, span: (Ktime, Ktime), on_cpu: u64) -> Option<u64> {
+    let samples = Samples::of(analysis);
+    let total = |counter| samples.increase(counter, span);
+    let (busy, stolen) = (total(Counter::Busy)?, total(Counter::Stolen)?);
+    Some(share(on_cpu, busy, busy.saturating_add(stolen)))
+}
+
+fn calls(analysis: &Analysis) -> BTreeMap<String, (u64, u64)> {
+    let mut sums = BTreeMap::<String, (u64, u64)>::new();
+    for call in &analysis.calls {
+        let name = name_of(&analysis.meta.machine, call.sum.number, call.sum.compat);
+        let sum = sums.entry(name).or_default();
+        sum.0 = sum.0.saturating_add(call.sum.count);
+        sum.1 = sum.1.saturating_add(call.sum.ns);
+    }
+    sums
+}

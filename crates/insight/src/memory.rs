@@ -1,0 +1,174 @@
+//! The memory of processes, and their waits for it.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use tr_analyze::memory::{killed, waits, MemoryKind};
+use tr_analyze::model::{Analysis, Process, ThreadIx};
+use tr_format::counters::{Counter, Counters};
+use tr_format::event::Ktime;
+use tr_format::meta::Extra;
+
+use crate::known::{major_faults, processes_of};
+
+/// Threads that reclaim memory so often evict pages that they read again.
+const MANY_RECLAIMS: u64 = 100;
+
+pub(crate) fn evicts(reclaims: u64) -> bool {
+    reclaims >= MANY_RECLAIMS
+}
+
+/// Whether page faults on the pages of files are those of a build short of memory.
+pub(crate) fn reads_again(analysis: &Analysis) -> bool {
+    let reclaims = waits(analysis).filter_map(|it| it.reclaims);
+    evicts(reclaims.fold(0, u64::saturating_add))
+}
+
+/// Figures of threads and their processes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MemorySum {
+    /// The largest resident set of a process; `None` before its exit.
+    pub peak: Option<u64>,
+    pub major_faults: Option<u64>,
+    /// Those that follow are `None` where the recording does not tell them.
+    pub reclaims: Option<u64>,
+    pub reclaimed: Option<u64>,
+    pub swapped: Option<u64>,
+    pub killed: Option<u64>,
+}
+
+impl MemorySum {
+    pub fn is_empty(&self) -> bool {
+        let figures = [
+            self.peak,
+            self.major_faults,
+            self.reclaims,
+            self.swapped,
+            self.killed,
+        ];
+        figures.iter().all(|it| it.unwrap_or(0) == 0)
+    }
+
+    /// Waits for memory, in whole ms.
+    pub fn waited_ms(&self) -> u64 {
+        let waits = [self.reclaimed, self.swapped];
+        let waits = waits.into_iter().flatten();
+        waits.fold(0, u64::saturating_add) / 1_000_000
+    }
+
+    /// Without any fact, of a recording that may lack some kinds of them.
+    fn of(analysis: &Analysis) -> MemorySum {
+        let reclaim = analysis.meta.has(Extra::Memory).then_some(0);
+        MemorySum {
+            reclaims: reclaim,
+            reclaimed: reclaim,
+            killed: reclaim,
+            swapped: analysis.swap_told.then_some(0),
+            ..MemorySum::default()
+        }
+    }
+
+    fn add(&mut self, kind: MemoryKind) {
+        let add = |to: &mut Option<u64>, more| {
+            *to = Some(to.unwrap_or(0).saturating_add(more));
+        };
+        match kind {
+            MemoryKind::Reclaimed(count, ns) => {
+                add(&mut self.reclaims, count);
+                add(&mut self.reclaimed, ns);
+            }
+            MemoryKind::Swapped(ns) => add(&mut self.swapped, ns),
+            MemoryKind::Killed(_) => add(&mut self.killed, 1),
+        }
+    }
+}
+
+pub fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
+    let mut facts: HashMap<ThreadIx, Vec<MemoryKind>> = HashMap::new();
+    for it in &analysis.memory {
+        facts.entry(it.thread).or_default().push(it.kind);
+    }
+    facts
+}
+
+/// The resident memory of all recorded processes together in the span, in bytes.
+pub struct Resident {
+    /// The largest reading between the span's first sample and its last; `None` without one.
+    read: Option<u64>,
+    /// The largest resident set of one process; 0 if none is known.
+    peak: u64,
+    /// The same of those that began in the span, or were killed in it.
+    inside: u64,
+}
+
+impl Resident {
+    pub fn of(analysis: &Analysis) -> Resident {
+        let values = samples(analysis).enumerate().flat_map(|(at, (_, it))| {
+            // The readings before the first sample are not in the span.
+            let peak = it.get(Counter::ResidentPeak).filter(|_| at > 0);
+            [it.get(Counter::Resident), peak]
+        });
+        // The peak of a process that is older than the span may be, too. COMMAND is such a one:
+        // kernels before 6.16 count the recorder's memory before its exec.
+        let processes = || analysis.processes.iter();
+        let inside = processes().filter(|it| !it.started_before);
+        let inside = inside.filter_map(|it| it.max_rss);
+        let killed = killed(analysis).filter_map(|it| it.resident);
+        Resident {
+            read: values.flatten().max(),
+            peak: processes().filter_map(|it| it.max_rss).max().unwrap_or(0),
+            inside: inside.chain(killed).max().unwrap_or(0),
+        }
+    }
+
+    /// The largest reading; `None` if the readings have missed a process's peak.
+    pub fn whole(&self) -> Option<u64> {
+        let most = self.peak.max(self.inside);
+        self.read.filter(|read| *read > 0 && *read >= most)
+    }
+
+    /// A lower bound, if there are readings at all.
+    pub fn least(&self) -> Option<u64> {
+        let least = self.read?.max(self.inside);
+        Some(least).filter(|least| *least > 0)
+    }
+}
+
+/// The process with the largest resident set, and that in bytes; of equal ones the first.
+pub fn largest<'a>(processes: impl Iterator<Item = &'a Process>) -> Option<(u64, &'a Process)> {
+    let known = processes.filter_map(|it| Some((it.max_rss.filter(|rss| *rss > 0)?, it)));
+    known.max_by_key(|(rss, it)| (*rss, Reverse((it.start, it.pid))))
+}
+
+/// The figures of a whole recording.
+pub(crate) fn totals(analysis: &Analysis, threads: &[ThreadIx]) -> MemorySum {
+    sum(analysis, threads, &facts(analysis))
+}
+
+/// The figures of these threads and their processes.
+pub fn sum(
+    analysis: &Analysis,
+    threads: &[ThreadIx],
+    facts: &HashMap<ThreadIx, Vec<MemoryKind>>,
+) -> MemorySum {
+    let mut sum = MemorySum::of(analysis);
+    let processes = processes_of(analysis, threads);
+    sum.peak = processes.iter().filter_map(|it| it.max_rss).max();
+    sum.major_faults = major_faults(&processes);
+    let mine = threads.iter().filter_map(|ix| facts.get(ix));
+    mine.flatten().for_each(|fact| sum.add(*fact));
+    sum
+}
+
+/// The limit of the memory of COMMAND's cgroup, in bytes. Without one v1 has the largest number of pages.
+pub fn limit(analysis: &Analysis) -> Option<u64> {
+    let limits = samples(analysis).filter_map(|(_, it)| it.get(Counter::CgroupMemoryLimit));
+    limits.max().filter(|bytes| *bytes < 1 << 62)
+}
+
+/// The samples of the machine's counters in the span.
+pub fn samples(analysis: &Analysis) -> impl Iterator<Item = &(Ktime, Counters)> {
+    let span = analysis.start..=analysis.end;
+    let samples = analysis.counters.iter();
+    samples.filter(move |(time, _)| span.contains(time))
+}

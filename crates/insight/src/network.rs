@@ -1,0 +1,173 @@
+//! Sums over TCP connections, and the names of their other ends.
+
+use std::collections::HashMap;
+
+use tr_analyze::critical_path::CriticalPath;
+use tr_analyze::model::Analysis;
+use tr_analyze::network::{self, Connection, Waited};
+use tr_format::event::Comm;
+use tr_format::network::{Address, Endpoint};
+
+use crate::who;
+
+/// The other end of connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Host {
+    /// Processes connected to this address and port.
+    To(Address, u16),
+    /// This address connected to this port of the recorded machine.
+    From(Address, u16),
+}
+
+impl Host {
+    pub fn of(connection: &Connection) -> Host {
+        let remote = connection.remote;
+        match connection.local.filter(|_| connection.accepted) {
+            Some(local) => Host::From(remote.address, local.port),
+            None => Host::To(remote.address, remote.port),
+        }
+    }
+
+    /// That of a wait.
+    pub fn waited(analysis: &Analysis, it: &Waited) -> Option<Host> {
+        let connection = analysis.connections.get(it.connection?)?;
+        Some(Host::of(connection))
+    }
+
+    pub fn address(self) -> Address {
+        match self {
+            Host::To(address, _) | Host::From(address, _) => address,
+        }
+    }
+
+    pub fn port(self) -> u16 {
+        match self {
+            Host::To(_, port) | Host::From(_, port) => port,
+        }
+    }
+
+    pub fn direction(self) -> &'static str {
+        match self {
+            Host::To(..) => "out",
+            Host::From(..) => "in",
+        }
+    }
+
+    pub fn text(self) -> String {
+        match self {
+            Host::To(address, port) => Endpoint { address, port }.to_string(),
+            Host::From(address, port) => format!("from {address} to port {port}"),
+        }
+    }
+}
+
+/// The names of other ends.
+#[derive(Debug, Default)]
+pub struct Remotes {
+    /// The DNS names that were asked for.
+    names: HashMap<Address, String>,
+    /// Programs of this machine that are not recorded, where all waits tell the same one.
+    servers: HashMap<Host, Option<Comm>>,
+}
+
+impl Remotes {
+    /// `waited`: the waits of the critical path.
+    pub fn new(analysis: &Analysis, waited: &[Waited]) -> Remotes {
+        let mut remotes = Remotes::default();
+        for it in &analysis.lookups {
+            for address in &it.addresses {
+                let name = remotes.names.entry(*address);
+                name.or_insert_with(|| who::asked_name(it));
+            }
+        }
+        for it in waited {
+            if let (Some(host), Some(server)) = (Host::waited(analysis, it), it.server) {
+                let known = remotes.servers.entry(host).or_insert(Some(server));
+                *known = known.filter(|known| *known == server);
+            }
+        }
+        remotes
+    }
+
+    pub fn name(&self, host: Host) -> Option<String> {
+        self.names.get(&host.address()).cloned()
+    }
+
+    pub fn server(&self, host: Host) -> Option<String> {
+        let server = self.servers.get(&host).copied().flatten();
+        server.map(|comm| who::comm(&comm))
+    }
+
+    /// The address, and who is there.
+    pub fn text(&self, host: Host) -> String {
+        match (self.server(host), self.name(host)) {
+            (Some(server), _) => format!("{} ({server})", host.text()),
+            (None, Some(name)) => format!("{} {name}", host.text()),
+            (None, None) => host.text(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NetworkSum {
+    pub connections: u64,
+    pub failed: u64,
+    pub connecting: u64,
+    pub open: u64,
+    /// Bytes of those that are closed.
+    pub sent_bytes: u64,
+    pub received_bytes: u64,
+    /// Those whose bytes are not known: established, and not closed.
+    pub untold: u64,
+    /// Of the critical path.
+    pub path_wait: u64,
+}
+
+impl NetworkSum {
+    pub fn of<'a>(
+        analysis: &Analysis,
+        all: impl IntoIterator<Item = &'a Connection>,
+    ) -> NetworkSum {
+        let mut sum = NetworkSum::default();
+        for it in all {
+            sum.add(analysis, it);
+        }
+        sum
+    }
+
+    pub fn add(&mut self, analysis: &Analysis, it: &Connection) {
+        let (sent, received) = it.bytes.unwrap_or_default();
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        self.connections += 1;
+        self.failed += u64::from(it.failed());
+        add(
+            &mut self.connecting,
+            it.connecting(analysis.end).unwrap_or(0),
+        );
+        add(&mut self.open, it.open(analysis.end));
+        add(&mut self.sent_bytes, sent);
+        add(&mut self.received_bytes, received);
+        self.untold += u64::from(it.bytes.is_none() && it.established.is_some());
+    }
+
+    /// Bytes sent, if they are known of all connections.
+    pub fn sent(&self) -> Option<u64> {
+        (self.untold == 0).then_some(self.sent_bytes)
+    }
+
+    /// Bytes received, if they are known of all connections.
+    pub fn received(&self) -> Option<u64> {
+        (self.untold == 0).then_some(self.received_bytes)
+    }
+}
+
+/// The figures of a whole recording.
+pub(crate) fn totals(analysis: &Analysis, path: Option<&CriticalPath>) -> NetworkSum {
+    let mut sum = NetworkSum::of(analysis, &analysis.connections);
+    let waited = path.map(|path| network::waited(analysis, path));
+    sum.path_wait = waited
+        .iter()
+        .flatten()
+        .fold(0, |sum, it| sum.saturating_add(it.ns));
+    sum
+}

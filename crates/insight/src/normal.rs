@@ -1,0 +1,158 @@
+//! Arguments without the parts that differ between runs of the same build: names
+//! of temporary files, pids, hashes, the build's directory.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+use tr_analyze::model::{Analysis, Process};
+
+use crate::steps::StepKind;
+
+/// The part of the paths in arguments that counts, from most to least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paths {
+    /// Whole paths, without COMMAND's working directory.
+    Whole,
+    /// Of an absolute path outside the system's directories, the last directory
+    /// and the name.
+    Two,
+    /// Of such a path, only the name.
+    Name,
+}
+
+/// Names of temporary files: `/tmp/ccniXNmC.s`, `tmp.Xq3k1PzR9a`,
+/// `rustcAb12Cd`, `GMfifo1234`.
+static TEMPORARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"\b(?:",
+        r"cc[A-Za-z0-9]{6}(\.(?:s|o|c|i|ii|d|ld|le|lto|res|args|cdtor\.[co]|ltrans\w*))\b",
+        r"|(?i:te?mp)[._-]?[A-Za-z0-9_]{6,}",
+        r"|rustc[A-Za-z0-9]{6}\b",
+        r"|GMfifo\d+",
+        r")"
+    ))
+    .ok()
+});
+
+/// A run of letters and digits.
+static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[0-9A-Za-z]+").ok());
+
+/// A path at the start, or after a separator or an option's letters.
+static PATH: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(^-{1,2}[A-Za-z]+|^|[=:,;@'"\s(])(/[^=:,;'"\s)]+)"#).ok());
+
+/// Directories that every machine has.
+const SYSTEM: [&str; 12] = [
+    "/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/etc/", "/opt/", "/dev/", "/proc/", "/sys/",
+    "/nix/", "/snap/",
+];
+
+/// A hash or a timestamp: at least eight hexadecimal digits, one of them decimal,
+/// or nine decimal digits.
+fn random(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let hex = word.bytes().all(|b| b.is_ascii_hexdigit());
+    (digits == word.len() && digits >= 9) || (hex && word.len() >= 8 && digits > 0)
+}
+
+fn replace(re: &Option<Regex>, text: String, by: impl Fn(&Captures<'_>) -> String) -> String {
+    match re {
+        Some(re) => re.replace_all(&text, by).into_owned(),
+        None => text,
+    }
+}
+
+/// An argument without the parts that differ between runs. `cwd` is COMMAND's
+/// working directory, `pids` are those of the process and its ancestors.
+pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
+    let mut text = String::from_utf8_lossy(arg).into_owned();
+    if cwd.len() > 1 {
+        // Stays a path, of which the last parts count.
+        let root = if paths == Paths::Whole { "" } else { "/" };
+        text = text.replace(&format!("{cwd}/"), root);
+        if text == cwd {
+            text = ".".into();
+        }
+    }
+    let text = replace(&TEMPORARY, text, |found| {
+        format!("#{}", found.get(1).map_or("", |ending| ending.as_str()))
+    });
+    let text = replace(&WORD, text, |found| {
+        let word = found.get(0).map_or("", |word| word.as_str());
+        let pid = || {
+            word.parse()
+                .is_ok_and(|number: u32| number > 1 && pids.contains(&number))
+        };
+        let specific = random(word) || pid();
+        if specific { "#" } else { word }.to_owned()
+    });
+    if paths == Paths::Whole {
+        return text;
+    }
+    replace(&PATH, text, |found| {
+        let part = |at| found.get(at).map_or("", |part| part.as_str());
+        let (lead, path) = (part(1), part(2));
+        if SYSTEM.iter().any(|system| path.starts_with(system)) {
+            return format!("{lead}{path}");
+        }
+        let keep = if paths == Paths::Two { 2 } else { 1 };
+        let mut last: Vec<&str> = path.rsplit('/').filter(|p| !p.is_empty()).collect();
+        last.truncate(keep);
+        last.reverse();
+        format!("{lead}/{}", last.join("/"))
+    })
+}
+
+/// A hash of such arguments.
+pub fn key<'a>(
+    args: impl Iterator<Item = &'a [u8]>,
+    forked: bool,
+    cwd: &str,
+    pids: &[u32],
+    paths: Paths,
+) -> u64 {
+    // Its seed is fixed: equal input has equal hashes in every run.
+    let mut hash = DefaultHasher::new();
+    forked.hash(&mut hash);
+    for arg in args {
+        argument(arg, cwd, pids, paths).hash(&mut hash);
+    }
+    hash.finish()
+}
+
+/// A hash of a text.
+pub fn text_key(text: &str, forked: bool, cwd: &str, pids: &[u32]) -> u64 {
+    key(
+        std::iter::once(text.as_bytes()),
+        forked,
+        cwd,
+        pids,
+        Paths::Name,
+    )
+}
+
+/// The pids of a process and its ancestors: its arguments may contain them.
+pub fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
+    const GENERATIONS: usize = 32;
+    let above = process.parent.into_iter();
+    let above = above.flat_map(|ix| analysis.lineage(ix));
+    let all = std::iter::once(process).chain(above.map(|ix| analysis.process(ix)));
+    let pids = all.flat_map(|it| [it.pid.0, it.ns_pid.0]);
+    pids.take(2 * GENERATIONS).collect()
+}
+
+/// A name without the part that is another in each run of a CI job.
+pub fn stable(kind: StepKind, name: &str) -> String {
+    let cut = |lead: &str| {
+        let rest = name.strip_prefix(lead)?;
+        let id = rest.len() == 8 && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        id.then(|| lead.trim_end().to_owned())
+    };
+    let cut = (kind == StepKind::Job).then(|| cut("run ").or_else(|| cut("durable-")));
+    cut.flatten().unwrap_or_else(|| name.to_owned())
+}
+
+#[cfg(test)]
+#[path = "tests/normal.rs"]
+mod tests;

@@ -1,0 +1,153 @@
+//! The parts of a wall time: what a chain of work and waits went to, and who or what caused it.
+
+use std::collections::BTreeMap;
+
+use tr_analyze::contention::Division;
+use tr_analyze::kinds::Kind;
+use tr_analyze::model::Analysis;
+use tr_analyze::share;
+use tr_format::event::Ktime;
+
+use super::loads::run_within;
+use tr_text::named;
+use tr_text::words::{OTHER_WAITS, SLEEP, UNKNOWN};
+
+named! {
+    /// A part of a wall time.
+    pub enum Part {
+        /// On a CPU that the hypervisor ran.
+        Work = "work", "on a CPU";
+        /// Other tasks of the build had the CPU.
+        Own = "own-tasks", "run-queue wait: its own tasks";
+        /// Tasks that are no part of the build had the CPU.
+        Others = "others", "run-queue wait: other tasks";
+        Quota = "quota", "run-queue wait: the quota";
+        Hypervisor = "hypervisor", "the hypervisor";
+        /// Nobody had the CPU of whom the recording knows.
+        Nobody = "run-queue", "run-queue wait: unknown";
+        Disk = "disk", "waits for disks and files";
+        /// Reclaim, and pages from swap.
+        Memory = "memory", "waits for memory";
+        Network = "network", "waits for the network";
+        /// Timers, and what is not known better.
+        Sleep = "sleep", SLEEP;
+        Outside = "outside", "waits for tasks not recorded";
+        /// A terminal, a stop, another wait in the kernel.
+        Other = "other", OTHER_WAITS;
+        Unknown = "unknown", UNKNOWN;
+        /// Before COMMAND's exec and after its end.
+        Around = "around", "before and after the command";
+        /// Of a step: a lock that a task outside of it held.
+        Lock = "lock", "waits for a lock";
+        /// Of a step: a program of this machine at the other end of a socket.
+        Server = "server", "waits for a server";
+        /// Of a step: other work of tasks outside of it.
+        Steps = "steps", "waits for work of other steps";
+    }
+}
+
+impl Part {
+    /// The parts of a whole run, in the order of the definition.
+    pub fn of_runs() -> impl Iterator<Item = Part> {
+        let of_steps = [Part::Lock, Part::Server, Part::Steps];
+        let all = Part::ALL.into_iter();
+        all.filter(move |part| !of_steps.contains(part))
+    }
+
+    /// Of a kind of time, as far as that tells; a wait for a CPU is divided by who had it.
+    pub fn of(kind: Kind) -> Part {
+        match kind {
+            Kind::OnCpu => Part::Work,
+            Kind::RunQueue => Part::Nobody,
+            Kind::Disk => Part::Disk,
+            Kind::Memory => Part::Memory,
+            Kind::Network => Part::Network,
+            Kind::Sleep => Part::Sleep,
+            Kind::Outside => Part::Outside,
+            Kind::Terminal | Kind::Stopped | Kind::Blocked | Kind::Others => Part::Other,
+            Kind::SleepOrBlocked | Kind::Lived | Kind::Unknown => Part::Unknown,
+        }
+    }
+
+    /// The build ran, or its own tasks did: what it needs of CPUs.
+    pub fn is_run(self) -> bool {
+        matches!(self, Part::Work | Part::Own)
+    }
+
+    /// It could run and had no CPU.
+    pub fn is_starved(self) -> bool {
+        use Part::{Hypervisor, Nobody, Others, Own, Quota};
+        matches!(self, Own | Others | Quota | Hypervisor | Nobody)
+    }
+}
+
+/// A wall time by part, in ns.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PartTimes(BTreeMap<Part, u64>);
+
+impl PartTimes {
+    pub fn get(&self, part: Part) -> u64 {
+        self.0.get(&part).copied().unwrap_or(0)
+    }
+
+    pub fn sum(&self, of: impl Fn(Part) -> bool) -> u64 {
+        let parts = self.0.iter().filter(|(part, _)| of(**part));
+        parts.fold(0, |sum, (_, ns)| sum.saturating_add(*ns))
+    }
+
+    pub fn add(&mut self, part: Part, ns: u64) {
+        let sum = self.0.entry(part).or_default();
+        *sum = sum.saturating_add(ns);
+    }
+
+    pub fn add_all(&mut self, other: &PartTimes) {
+        other.0.iter().for_each(|(part, ns)| self.add(*part, *ns));
+    }
+
+    /// The time in which it could run, with a CPU or without, in ns.
+    pub fn wanted(&self) -> u64 {
+        self.sum(|part| part == Part::Work || part.is_starved())
+    }
+
+    /// The part of that time on a CPU, in percent.
+    pub fn share(&self) -> Option<u64> {
+        let wanted = self.wanted();
+        (wanted > 0).then(|| share(100, self.get(Part::Work), wanted))
+    }
+
+    /// Adds a wait for a CPU, by who had that CPU meanwhile.
+    pub fn add_run_queue(&mut self, ns: u64, had: Division) {
+        self.add(Part::Own, had.own);
+        self.add(Part::Others, had.others);
+        let known = had.own.saturating_add(had.others);
+        self.add(Part::Nobody, ns.saturating_sub(known));
+    }
+
+    /// Moves what the hypervisor and a quota took in a span. `throttled`: by the quota, in the time between the
+    /// samples around the span, and in the span.
+    pub fn withhold(&mut self, analysis: &Analysis, span: (Ktime, Ktime), throttled: (u64, u64)) {
+        let work = self.get(Part::Work);
+        let run = run_within(analysis, span, work).unwrap_or(work);
+        self.take(Part::Work, work.saturating_sub(run), Part::Hypervisor);
+        // Throttled tasks wait for a CPU that is idle or has others, which do not keep them from it.
+        let (around, inside) = throttled;
+        let idle = around.min(self.get(Part::Nobody));
+        self.take(Part::Nobody, idle, Part::Quota);
+        self.take(Part::Others, inside.saturating_sub(idle), Part::Quota);
+    }
+
+    /// Moves time from a part to another one; returns what that part did not have.
+    pub fn take(&mut self, from: Part, ns: u64, to: Part) -> u64 {
+        let had = self.get(from);
+        let taken = ns.min(had);
+        self.0.insert(from, had - taken);
+        self.add(to, taken);
+        ns - taken
+    }
+}
+
+impl FromIterator<(Part, u64)> for PartTimes {
+    fn from_iter<I: IntoIterator<Item = (Part, u64)>>(parts: I) -> PartTimes {
+        PartTimes(parts.into_iter().collect())
+    }
+}

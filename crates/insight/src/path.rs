@@ -1,0 +1,186 @@
+//! The critical path that a report is about, and the groups of its time.
+
+use std::collections::BTreeMap;
+
+use tr_analyze::critical_path::{self, CriticalPath, NoPath, Segment};
+use tr_analyze::kinds::Kind;
+use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
+use tr_analyze::network;
+use tr_analyze::programs::{sleeper, Group, Groups};
+use tr_analyze::sort::Rows;
+use tr_analyze::tools;
+use tr_format::event::Comm;
+
+use super::network::{Host, Remotes};
+use crate::kinds;
+use crate::label;
+use crate::view::View;
+use crate::who;
+use tr_text::words::{RUN_QUEUE_WAIT, SLEEP_OR_BLOCKED};
+
+/// The most events of a trace whose critical path the first screen shows. The path
+/// needs the timeline, which takes some 60 bytes an event at the peak, while all
+/// else grows with the tasks: the analysis of a million events takes 16 MB without
+/// it and 60 MB with it.
+pub const PATH_UP_TO: u64 = 1_000_000;
+
+/// The groups by program.
+pub fn groups(analysis: &Analysis) -> Groups {
+    Groups::new(analysis, |process, exec| match exec {
+        Some(exec) => label::program_of(&exec.argv, &exec.comm),
+        None => label::program(process),
+    })
+}
+
+/// The path's name: without scheduling events it has no wake-ups.
+pub fn title(analysis: &Analysis) -> &'static str {
+    match analysis.basis() {
+        Basis::Events => "Critical path",
+        _ => "Chain of forks and exits",
+    }
+}
+
+/// The path of the process of `--pid`, or of COMMAND.
+pub fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
+    let analysis = view.analysis;
+    let Some(pid) = view.ask.pid else {
+        return critical_path::of(analysis);
+    };
+    let at = analysis.processes.iter().position(analysis.has_pid(pid));
+    let at = at.and_then(|at| u32::try_from(at).ok());
+    critical_path::critical_path(analysis, ProcessIx(at.ok_or(NoPath::NotThere)?))
+}
+
+/// A part of the path: a kind of time, by program where the program says more than the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Part {
+    pub kind: Kind,
+    pub program: Option<Group>,
+    /// The task that is not recorded, and ended the wait.
+    pub outside: Option<Comm>,
+    /// The other end of the connection.
+    pub remote: Option<Host>,
+}
+
+impl Part {
+    /// That of a segment.
+    fn of(analysis: &Analysis, groups: &Groups, segment: &Segment) -> Part {
+        let process = analysis.thread(segment.thread).process;
+        let group = groups.at(process, segment.from);
+        let program = match segment.kind {
+            Kind::OnCpu | Kind::SleepOrBlocked | Kind::Lived => group,
+            Kind::Sleep => {
+                let (sleeper, at) = sleeper(analysis, process, segment.from);
+                groups.at(sleeper, at).filter(|_| group.is_some()).or(group)
+            }
+            kind => {
+                let outside = (kind == Kind::Outside).then(|| segment.ended_by(analysis));
+                return Part {
+                    kind,
+                    program: None,
+                    outside: outside.flatten().map(|it| it.comm),
+                    remote: None,
+                };
+            }
+        };
+        // Time of a program that is not known explains nothing.
+        let kind = program.map_or(Kind::Unknown, |_| segment.kind);
+        Part {
+            kind,
+            program,
+            outside: None,
+            remote: None,
+        }
+    }
+
+    /// The name in text.
+    fn title(self, groups: &Groups, remotes: &Remotes) -> String {
+        let program = self.program.map_or("", |group| groups.name(group));
+        match self.kind {
+            Kind::OnCpu => program.to_owned(),
+            Kind::Lived => format!("{program}, on or off CPU"),
+            Kind::SleepOrBlocked => match daemons_client(program) {
+                Some(name) => format!("wait for {name}'s daemon"),
+                None => format!("{SLEEP_OR_BLOCKED} in {program}"),
+            },
+            Kind::Sleep => format!("sleep in {program}"),
+            Kind::RunQueue => RUN_QUEUE_WAIT.into(),
+            Kind::Blocked => "blocked in the kernel".into(),
+            Kind::Memory => "wait for memory".into(),
+            Kind::Outside if self.outside.is_some() => {
+                let task = self.outside.unwrap_or_default();
+                format!("wait for {}, not recorded", who::comm(&task))
+            }
+            kind => match self.remote {
+                Some(host) => format!("wait for {}", remotes.text(host)),
+                None => kinds::title(kind).into(),
+            },
+        }
+    }
+}
+
+/// The name of a program, without its verb, whose work a daemon does: asleep it waits for that.
+fn daemons_client(program: &str) -> Option<&str> {
+    let name = program.split(' ').next()?;
+    tools::by_name(name)?.asks_daemon.then_some(name)
+}
+
+/// The path's time with one use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    pub part: Part,
+    /// The use in text.
+    pub name: String,
+    /// ns.
+    pub time: u64,
+    /// The number of stays with a thread; the number of sleeps.
+    pub count: u64,
+    /// The program that ended the waits, if it is not recorded.
+    pub by: Option<String>,
+}
+
+/// The path's time by use, the longest first.
+pub fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) -> Vec<Share> {
+    with_parts(analysis, groups, path).0
+}
+
+/// The same, and the part of each segment.
+pub fn with_parts(
+    analysis: &Analysis,
+    groups: &Groups,
+    path: &CriticalPath,
+) -> (Vec<Share>, Vec<Part>) {
+    let mut parts = Vec::with_capacity(path.segments.len());
+    let mut sums: BTreeMap<Part, (u64, u64)> = BTreeMap::new();
+    let mut last: BTreeMap<Part, ThreadIx> = BTreeMap::new();
+    let waited = network::waited(analysis, path);
+    let remotes = Remotes::new(analysis, &waited);
+    let mut waited = waited.iter();
+    for segment in &path.segments {
+        let mut part = Part::of(analysis, groups, segment);
+        if segment.kind == Kind::Network {
+            let waited = waited.next();
+            part.remote = waited.and_then(|it| Host::waited(analysis, it));
+        }
+        parts.push(part);
+        let (time, count) = sums.entry(part).or_default();
+        *time += segment.length();
+        let stays = last.insert(part, segment.thread) != Some(segment.thread);
+        if stays || segment.kind == Kind::Sleep {
+            *count += 1;
+        }
+    }
+    let named = |(part, (time, count)): (Part, (u64, u64))| Share {
+        part,
+        name: part.title(groups, &remotes),
+        time,
+        count,
+        by: match part.remote {
+            Some(host) => remotes.server(host),
+            None => part.outside.map(|task| who::comm(&task)),
+        },
+    };
+    let mut shares: Vec<Share> = sums.into_iter().map(named).collect();
+    shares.order_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
+    (shares, parts)
+}

@@ -1,0 +1,493 @@
+//! Filters, sort orders and groups of processes.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use regex::bytes::Regex;
+use tr_analyze::arena::Arena;
+use tr_analyze::containers::Called;
+use tr_analyze::model::{Analysis, Process, ProcessIx, Thread, Times};
+use tr_analyze::sort::Rows;
+use tr_format::event::Tgid;
+
+use crate::ancestors::down;
+use crate::steps::Steps;
+use crate::{exit, label};
+use tr_text::escape;
+use tr_text::named;
+
+/// Keeps the processes that match all conditions.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    pub comm: Option<Regex>,
+    /// Matches the arguments, joined by spaces.
+    pub argv: Option<Regex>,
+    /// Matches the cgroup's path.
+    pub cgroup: Option<Regex>,
+    /// Matches the name, the image or the id of the container that the process is in.
+    pub container: Option<Regex>,
+    /// This process and its descendants.
+    pub pid: Option<Tgid>,
+    /// Only processes that ended with another status than 0.
+    pub failed: bool,
+    /// The least wall time, in ns.
+    pub min: u64,
+    /// Only processes with a thread that was in a step of this name.
+    pub step: Option<String>,
+}
+
+/// A user-defined group: `compile=argv:(cc1|cc1plus|rustc)`.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// The group's name, escaped.
+    pub name: String,
+    on: On,
+    pattern: Regex,
+}
+
+/// The property that a group's pattern matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum On {
+    Argv,
+    Comm,
+    Program,
+    Cgroup,
+}
+
+/// The group of the processes that match no pattern.
+pub const OTHER: &str = "other";
+
+/// The row of the processes outside of any step.
+const NO_STEP: &str = "no step";
+
+/// The row of the processes outside of any container.
+const NO_CONTAINER: &str = "no container";
+
+impl Group {
+    /// From `NAME=WHAT:REGEX`, WHAT being argv, comm, program or cgroup.
+    ///
+    /// # Errors
+    /// The reason, and the syntax.
+    pub fn parse(text: &str) -> Result<Group, String> {
+        const HOW: &str = "write NAME=WHAT:REGEX, e.g. compile=argv:(cc1|rustc)";
+        let (name, rest) = text
+            .split_once('=')
+            .ok_or_else(|| format!("no = in {text:?}: {HOW}"))?;
+        if name.is_empty() {
+            return Err(format!("the group has no name: {HOW}"));
+        }
+        let (what, pattern) = rest
+            .split_once(':')
+            .ok_or_else(|| format!("no property to match {rest:?} with: {HOW}"))?;
+        let on = match what {
+            "argv" => On::Argv,
+            "comm" => On::Comm,
+            "program" => On::Program,
+            "cgroup" => On::Cgroup,
+            _ => {
+                return Err(format!(
+                    "{what:?} is none of argv, comm, program, cgroup: {HOW}"
+                ))
+            }
+        };
+        if pattern.is_empty() {
+            return Err(format!("the pattern is empty and would match all: {HOW}"));
+        }
+        let pattern = Regex::new(pattern).map_err(|error| error.to_string())?;
+        Ok(Group {
+            name: escape::text(name.as_bytes()),
+            on,
+            pattern,
+        })
+    }
+
+    fn has(&self, analysis: &Analysis, process: &Process) -> bool {
+        match self.on {
+            On::Argv => self.pattern.is_match(&joined(process)),
+            On::Comm => self.pattern.is_match(process.comm.bytes()),
+            On::Program => self.pattern.is_match(label::program(process).as_bytes()),
+            On::Cgroup => cgroup_path(analysis, process).is_some_and(|p| self.pattern.is_match(p)),
+        }
+    }
+}
+
+fn joined(process: &Process) -> Vec<u8> {
+    process.argv.args().collect::<Vec<_>>().join(&b' ')
+}
+
+/// The first group that a process matches.
+pub fn group_of<'a>(analysis: &Analysis, process: &Process, groups: &'a [Group]) -> &'a str {
+    let mut groups = groups.iter();
+    let found = groups.find(|group| group.has(analysis, process));
+    found.map_or(OTHER, |group| &group.name)
+}
+
+named! {
+    /// The sort order of a table: descending, but ascending for start and pid.
+    #[derive(Default)]
+    pub enum Sort {
+        #[default]
+        OnCpu = "on-cpu", "CPU time";
+        OffCpu = "off-cpu", "time off CPU";
+        Wall = "wall", "wall time";
+        RunQueue = "run-queue", tr_text::words::RUN_QUEUE_WAIT;
+        Sleep = "sleep", tr_text::words::SLEEP;
+        Blocked = "blocked", "blocked time";
+        Unknown = "unknown", "unknown time";
+        Rss = "rss", "memory";
+        TreeCpu = "tree-cpu", "CPU time with descendants";
+        Start = "start", "start";
+        Pid = "pid", "pid";
+    }
+}
+
+named! {
+    #[derive(Default)]
+    pub enum By {
+        #[default]
+        Process = "process", "process";
+        Thread = "thread", "thread";
+        Program = "program", "program";
+        Comm = "comm", "comm";
+        Cgroup = "cgroup", "cgroup";
+        Container = "container", "container";
+        Depth = "depth", "depth in the tree";
+        Group = "group", "group";
+        Step = "step", "step";
+    }
+}
+
+impl Sort {
+    /// The figure whose largest value comes first; no figure decides the order of start and pid.
+    pub fn figure(self, times: &Times, wall: u64, rss: Option<u64>, tree_cpu: u64) -> u64 {
+        match self {
+            Sort::OnCpu => times.on_cpu,
+            Sort::OffCpu => times.off_cpu(),
+            Sort::Wall => wall,
+            Sort::RunQueue => times.run_queue,
+            Sort::Sleep => times.sleep,
+            Sort::Blocked => times.blocked,
+            Sort::Unknown => times.unknown,
+            Sort::Rss => rss.unwrap_or(0),
+            Sort::TreeCpu => tree_cpu,
+            Sort::Start | Sort::Pid => 0,
+        }
+    }
+}
+
+impl By {
+    /// For figures that the kernel has of whole processes: no rows of threads.
+    pub fn of_processes(self) -> By {
+        match self {
+            By::Thread => By::Process,
+            by => by,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupRow {
+    /// The name of the process, thread or group, escaped.
+    pub name: String,
+    /// The number of processes (threads).
+    pub count: u64,
+    /// The pid (tid) of a row of one process (thread).
+    pub pid: Option<u32>,
+    /// The number of threads in all.
+    pub threads: u64,
+    pub times: Times,
+    pub wall: u64,
+    /// The largest resident set of any.
+    pub max_rss: Option<u64>,
+    pub tree_cpu: u64,
+    /// The first start, in ns since the start of the recording.
+    pub start: u64,
+    /// The raw status of a row of one process that has exited.
+    pub status: Option<u32>,
+    /// One was alive at the end.
+    pub alive: bool,
+}
+
+impl Filter {
+    /// The processes that match.
+    pub fn apply(&self, analysis: &Analysis) -> Vec<ProcessIx> {
+        let pid = self.pid;
+        let below = pid.map(|pid| with_descendants(analysis, analysis.has_pid(pid)));
+        let step = self.step.as_ref();
+        let inside = step.map(|name| Steps::new(analysis).processes_in(analysis, name));
+        let pattern = self.container.as_ref();
+        let contained = pattern.map(|pattern| {
+            let is = |it: &Called| {
+                let mut texts = [&it.name, &it.image, &it.id].into_iter();
+                texts.any(|it| pattern.is_match(it))
+            };
+            containers(analysis).map(|it| it.is_some_and(is))
+        });
+        let tables = [below, inside, contained];
+        let in_tables = |ix| tables.iter().flatten().all(|table| table[ix]);
+        let is = |pattern: &Option<Regex>, text: &[u8]| {
+            let pattern = pattern.as_ref();
+            pattern.is_none_or(|pattern| pattern.is_match(text))
+        };
+        let matches = |process: &Process| {
+            is(&self.comm, process.comm.bytes())
+                && (self.argv.is_none() || is(&self.argv, &joined(process)))
+                && is(
+                    &self.cgroup,
+                    cgroup_path(analysis, process).unwrap_or_default(),
+                )
+                && (!self.failed || exit::failed(process.status))
+                && process.wall() >= self.min
+        };
+        let all = analysis.process_ids();
+        all.filter(|ix| matches(analysis.process(*ix)) && in_tables(*ix))
+            .collect()
+    }
+}
+
+/// The path of a process's cgroup, when it is known.
+pub fn cgroup_path<'a>(analysis: &'a Analysis, process: &Process) -> Option<&'a [u8]> {
+    let at = analysis
+        .cgroups
+        .binary_search_by_key(&process.cgroup, |(id, _)| *id)
+        .ok()?;
+    analysis.cgroups.get(at).map(|(_, path)| &**path)
+}
+
+/// For each process, whether it or an ancestor is a root.
+pub(crate) fn with_descendants(
+    analysis: &Analysis,
+    is_root: impl Fn(&Process) -> bool,
+) -> Arena<ProcessIx, bool> {
+    down(analysis, |ix, above: Option<&bool>| {
+        above == Some(&true) || is_root(analysis.process(ix))
+    })
+}
+
+/// The container that each process is in: its own, or that of the nearest ancestor that has one.
+pub fn containers(analysis: &Analysis) -> Arena<ProcessIx, Option<&Called>> {
+    down(analysis, |ix, above: Option<&Option<_>>| {
+        let own = analysis.process(ix).container.as_deref();
+        own.or(above.copied().flatten())
+    })
+}
+
+/// The number of recorded ancestors of each process.
+fn depths(analysis: &Analysis) -> Arena<ProcessIx, usize> {
+    down(analysis, |_, above| above.map_or(0, |depth| depth + 1))
+}
+
+/// The name of the container of each process.
+pub fn container_names(analysis: &Analysis) -> Arena<ProcessIx, Option<String>> {
+    containers(analysis).map(|called| called.map(label::container))
+}
+
+/// What names the row that a process belongs to; `groups` is for [`By::Group`].
+pub fn names<'a>(
+    analysis: &'a Analysis,
+    by: By,
+    groups: &'a [Group],
+) -> Box<dyn Fn(ProcessIx) -> String + 'a> {
+    let process = |ix| analysis.process(ix);
+    match by {
+        By::Process | By::Thread => Box::new(move |ix| label::label(process(ix))),
+        By::Program => Box::new(move |ix| label::program(process(ix))),
+        By::Comm => Box::new(move |ix| escape::text(process(ix).comm.bytes())),
+        By::Cgroup => Box::new(move |ix| {
+            cgroup_path(analysis, process(ix)).map_or("unknown".into(), escape::text)
+        }),
+        By::Group => Box::new(move |ix| group_of(analysis, process(ix), groups).to_owned()),
+        By::Step => {
+            let steps = Steps::new(analysis);
+            Box::new(move |ix| {
+                let step = steps.of_process(analysis, ix);
+                let step = step.and_then(|step| steps.list().get(step));
+                step.map_or(NO_STEP, |step| &step.name).to_owned()
+            })
+        }
+        By::Container => {
+            let names = container_names(analysis);
+            Box::new(move |ix| names[ix].clone().unwrap_or_else(|| NO_CONTAINER.to_owned()))
+        }
+        By::Depth => {
+            let depths = depths(analysis);
+            Box::new(move |ix| format!("depth {}", depths[ix]))
+        }
+    }
+}
+
+/// The rows of a table over `processes`, sorted; `groups` is for [`By::Group`].
+pub fn rows(
+    analysis: &Analysis,
+    processes: &[ProcessIx],
+    by: By,
+    sort: Sort,
+    groups: &[Group],
+) -> Vec<GroupRow> {
+    first_rows(analysis, processes, (by, sort, groups), usize::MAX).0
+}
+
+/// The first `most` of these [`rows`], and the number of all. Only those processes
+/// get a label: there may be a million processes.
+pub fn first_rows(
+    analysis: &Analysis,
+    processes: &[ProcessIx],
+    (by, sort, groups): (By, Sort, &[Group]),
+    most: usize,
+) -> (Vec<GroupRow>, usize) {
+    let mut rows: Vec<GroupRow> = match by {
+        By::Process => {
+            let named = |ix: ProcessIx| {
+                let process = analysis.process(ix);
+                of_process(analysis, process, label::label(process))
+            };
+            let name = |ix| label::label(analysis.process(ix));
+            let by_name = |a, b| name(a).cmp(&name(b));
+            let first = first_places(analysis, processes, sort, most, by_name);
+            return (first.into_iter().map(named).collect(), processes.len());
+        }
+        By::Thread => {
+            let chosen = processes.iter().map(|ix| analysis.process(*ix));
+            chosen
+                .flat_map(|process| of_threads(analysis, process))
+                .collect()
+        }
+        _ => grouped(analysis, processes, by, groups),
+    };
+    rows.order_by(|a, b| (key(sort, a), &a.name).cmp(&(key(sort, b), &b.name)));
+    let all = rows.len();
+    rows.truncate(most);
+    (rows, all)
+}
+
+fn grouped(
+    analysis: &Analysis,
+    processes: &[ProcessIx],
+    by: By,
+    groups: &[Group],
+) -> Vec<GroupRow> {
+    let name = names(analysis, by, groups);
+    let mut named = BTreeMap::<String, GroupRow>::new();
+    for ix in processes {
+        let row = of_process(analysis, analysis.process(*ix), name(*ix));
+        let Some(group) = named.get_mut(&row.name) else {
+            named.insert(row.name.clone(), row);
+            continue;
+        };
+        group.count += 1;
+        group.threads = group.threads.saturating_add(row.threads);
+        (group.pid, group.status) = (None, None);
+        group.times.add(&row.times);
+        group.wall = group.wall.saturating_add(row.wall);
+        group.max_rss = group.max_rss.max(row.max_rss);
+        group.tree_cpu = group.tree_cpu.saturating_add(row.tree_cpu);
+        group.start = group.start.min(row.start);
+        group.alive |= row.alive;
+    }
+    named.into_values().collect()
+}
+
+/// The first `most` of `processes`, in the order of their rows.
+pub fn sorted(
+    analysis: &Analysis,
+    processes: &[ProcessIx],
+    sort: Sort,
+    most: usize,
+) -> Vec<ProcessIx> {
+    first_places(analysis, processes, sort, most, |_, _| Ordering::Equal)
+}
+
+/// The same; `name` decides between equal rows.
+fn first_places(
+    analysis: &Analysis,
+    processes: &[ProcessIx],
+    sort: Sort,
+    most: usize,
+    name: impl Fn(ProcessIx, ProcessIx) -> Ordering,
+) -> Vec<ProcessIx> {
+    type Place = (Key, usize, ProcessIx);
+    let keyed = |(nth, ix): (usize, &ProcessIx)| {
+        let row = of_process(analysis, analysis.process(*ix), String::new());
+        (key(sort, &row), nth, *ix)
+    };
+    let mut places: Vec<Place> = processes.iter().enumerate().map(keyed).collect();
+    let order = |(a, nth, at): &Place, (b, other, bt): &Place| {
+        let names = || name(*at, *bt);
+        a.cmp(b).then_with(names).then_with(|| nth.cmp(other))
+    };
+    if most < places.len() {
+        places.select_nth_unstable_by(most, order);
+        places.truncate(most);
+    }
+    places.sort_unstable_by(order);
+    places.into_iter().map(|(.., ix)| ix).collect()
+}
+
+/// A row's place in the sort order: the sorted value, start, pid; or pid, start.
+/// Names decide between equal rows, so that the order is always the same.
+type Key = (u64, u64, Option<u32>);
+
+fn key(sort: Sort, row: &GroupRow) -> Key {
+    let first = match sort {
+        Sort::Pid => row.pid.map_or(0, |pid| u64::from(pid) + 1),
+        _ => u64::MAX - sort.figure(&row.times, row.wall, row.max_rss, row.tree_cpu),
+    };
+    (first, row.start, row.pid)
+}
+
+fn of_process(analysis: &Analysis, process: &Process, name: String) -> GroupRow {
+    GroupRow {
+        name,
+        count: 1,
+        threads: process.threads.len() as u64,
+        pid: Some(process.pid.0),
+        times: process.times,
+        wall: process.wall(),
+        max_rss: process.max_rss,
+        tree_cpu: process.tree.times.on_cpu,
+        start: process.start.since(analysis.meta.start),
+        status: process.status,
+        alive: process.alive,
+    }
+}
+
+fn of_threads(analysis: &Analysis, process: &Process) -> Vec<GroupRow> {
+    let threads = process.threads.iter().map(|ix| analysis.thread(*ix));
+    let row = |thread: &Thread| GroupRow {
+        name: label::thread(thread, process),
+        count: 1,
+        threads: 1,
+        pid: Some(thread.tid.0),
+        times: thread.times,
+        wall: thread.wall(),
+        max_rss: None,
+        tree_cpu: thread.times.on_cpu,
+        start: thread.start.since(analysis.meta.start),
+        status: thread.status,
+        alive: thread.alive,
+    };
+    threads.map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_say_what_is_wrong_with_them() {
+        let group = Group::parse("compile=argv:(cc1|x=y:z)").expect("a group");
+        assert_eq!(group.name, "compile");
+        assert!(group.pattern.is_match(b"x=y:z") && group.on == On::Argv);
+        for (text, why) in [
+            ("compile", "no = in"),
+            ("=argv:x", "no name"),
+            ("a=x", "no property to match"),
+            ("a=argc:x", "none of argv, comm, program, cgroup"),
+            ("a=argv:", "empty"),
+            ("a=argv:(", "unclosed group"),
+        ] {
+            let error = Group::parse(text).expect_err(text);
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+}

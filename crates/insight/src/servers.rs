@@ -1,0 +1,85 @@
+//! Servers that recorded processes have asked: what they did for them.
+
+use std::collections::{BTreeMap, HashSet};
+
+use tr_analyze::arena::Arena;
+use tr_analyze::critical_path::CriticalPath;
+use tr_analyze::model::{Analysis, ProcessIx};
+use tr_analyze::servers::Server;
+use tr_analyze::sort::Rows;
+
+use crate::ancestors::down;
+use crate::{label, who};
+use tr_text::units;
+
+/// Servers of one name, with their descendants.
+#[derive(Clone, Debug, Default)]
+struct Sum {
+    count: u64,
+    /// ns on a CPU.
+    cpu: u64,
+    /// ns of the critical path.
+    path: u64,
+    /// A process that is not recorded, and that was answered, too.
+    other: Option<String>,
+}
+
+/// Each name of servers in words, the longest on the path first: `server sccache (shared): 12.3 s of CPU for
+/// this build, 4 s of the path`.
+pub fn words(analysis: &Analysis, path: Option<&CriticalPath>) -> Vec<String> {
+    let mut sums: BTreeMap<String, Sum> = BTreeMap::new();
+    for server in &analysis.servers {
+        let process = analysis.process(server.process);
+        let sum = sums.entry(label::server(process)).or_default();
+        sum.count += 1;
+        sum.cpu = sum.cpu.saturating_add(process.tree.times.on_cpu);
+        sum.other = sum.other.take().or_else(|| other(analysis, server));
+    }
+    let of = owners(analysis);
+    for segment in path.iter().flat_map(|path| &path.segments) {
+        let process = analysis.thread(segment.thread).process;
+        let name = of[process].map(|ix| label::server(analysis.process(ix)));
+        if let Some(sum) = name.and_then(|name| sums.get_mut(&name)) {
+            sum.path = sum.path.saturating_add(segment.length());
+        }
+    }
+    let mut sums: Vec<(String, Sum)> = sums.into_iter().collect();
+    sums.order_by(|(_, a), (_, b)| (b.path, b.cpu).cmp(&(a.path, a.cpu)));
+    sums.iter()
+        .map(|(name, sum)| said(name, sum, path.is_some()))
+        .collect()
+}
+
+fn said(name: &str, sum: &Sum, with_path: bool) -> String {
+    let mut out = name.to_owned();
+    if sum.count > 1 {
+        out += &format!(" × {}", units::count(sum.count));
+    }
+    let cpu = units::time(sum.cpu);
+    match &sum.other {
+        None => out += &format!(": {cpu} of CPU for this build"),
+        Some(other) => out += &format!(": {cpu} of CPU, for this build and for {other}"),
+    }
+    if with_path {
+        out += &format!(", {} of the path", units::time(sum.path));
+    }
+    out
+}
+
+/// A process that is not recorded, and that the server answered, too.
+pub(crate) fn other(analysis: &Analysis, server: &Server) -> Option<String> {
+    let pid = server.other?;
+    Some(match analysis.outside.of_process(pid) {
+        Some(task) => format!("{} (pid {})", who::comm(&task.comm), pid.0),
+        None => format!("pid {}", pid.0),
+    })
+}
+
+/// The server that a process is, or a descendant of, the next one above; by process.
+fn owners(analysis: &Analysis) -> Arena<ProcessIx, Option<ProcessIx>> {
+    let servers: HashSet<ProcessIx> = analysis.servers.iter().map(|it| it.process).collect();
+    down(analysis, |ix, above: Option<&Option<ProcessIx>>| {
+        let own = Some(ix).filter(|ix| servers.contains(ix));
+        own.or(above.copied().flatten())
+    })
+}

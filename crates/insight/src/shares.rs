@@ -1,0 +1,164 @@
+//! The CPUs' time, divided by who had them.
+
+use tr_analyze::machine::Samples;
+use tr_analyze::model::Analysis;
+use tr_analyze::own::Own;
+use tr_format::meta::Scope;
+
+use super::loads::{Load, Loads};
+use crate::warnings;
+use tr_text::units;
+
+/// All CPUs' time in the span, in ns, also of those that the build was not allowed. `None`: not
+/// known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuShares {
+    whole: u64,
+    /// The recorded tasks; of a recording of the whole machine COMMAND's.
+    pub build: Option<u64>,
+    /// Other tasks.
+    pub others: Option<u64>,
+    /// The hypervisor.
+    pub stolen: Option<u64>,
+    /// No task wanted a CPU.
+    pub idle: Option<u64>,
+    /// The build may have used more.
+    least: bool,
+}
+
+impl CpuShares {
+    pub fn of(analysis: &Analysis) -> CpuShares {
+        let span = analysis.wall();
+        let whole = span.saturating_mul(analysis.meta.cpus.len() as u64);
+        let loads = Loads::of(analysis);
+        let stolen = loads.load(Load::Stolen);
+        let known = CpuShares {
+            whole,
+            build: analysis.totals.times.on_cpu_known(),
+            stolen,
+            least: warnings::is_lower_bound(analysis),
+            ..CpuShares::default()
+        };
+        if analysis.meta.scope == Scope::All {
+            return known.of_all(analysis);
+        }
+        // Of a lower bound no rest follows.
+        if known.least {
+            return known;
+        }
+        // The hypervisor's part is among the others. The kernel counts in ticks: all together is no
+        // more than there was.
+        let resolved = Samples::of(analysis).resolve((analysis.start, analysis.end));
+        let others = loads.load(Load::Others).filter(|_| resolved);
+        let own = known.build.unwrap_or(0).saturating_add(stolen.unwrap_or(0));
+        let others = others.map(|ns| ns.saturating_sub(stolen.unwrap_or(0)));
+        let others = others.map(|ns| ns.min(whole.saturating_sub(own)));
+        let used = |others| {
+            let build = known.build?.saturating_add(others);
+            Some(build.saturating_add(stolen.unwrap_or(0)))
+        };
+        let idle = others.and_then(used).map(|used| whole.saturating_sub(used));
+        CpuShares {
+            others,
+            idle,
+            ..known
+        }
+    }
+
+    /// Every task of the machine is recorded.
+    fn of_all(self, analysis: &Analysis) -> CpuShares {
+        let own = Own::of(analysis);
+        let (mut build, mut others) = (0u64, 0u64);
+        let mut unknown = 0u64;
+        for ix in analysis.process_ids() {
+            let sum = match own.has(ix) {
+                true => &mut build,
+                false => &mut others,
+            };
+            let times = &analysis.process(ix).times;
+            *sum = sum.saturating_add(times.on_cpu);
+            if own.has(ix) {
+                unknown = unknown.saturating_add(times.unknown);
+            }
+        }
+        let all = analysis.meta.options.cpus.is_empty();
+        let idle_known = all && analysis.cpus.iter().all(|(_, it)| it.idle_known);
+        let idle = analysis.cpus.iter().map(|(_, it)| it.idle);
+        CpuShares {
+            build: self.build.map(|_| build),
+            others: self.build.filter(|_| own.is_part()).map(|_| others),
+            idle: idle_known.then(|| idle.fold(0, u64::saturating_add)),
+            least: self.least && (!own.is_part() || warnings::is_much(unknown, build)),
+            ..self
+        }
+    }
+
+    /// The words before that.
+    fn least(&self) -> &'static str {
+        match self.least {
+            true => "at least ",
+            false => "",
+        }
+    }
+
+    /// The build's CPU time and how many CPUs that is, in words.
+    pub fn used(&self, analysis: &Analysis) -> [String; 2] {
+        let cpus = units::cpus(analysis.cpus_of_build());
+        let online = match analysis.limited_to {
+            Some(_) => format!(
+                " ({} online)",
+                units::count(analysis.meta.cpus.len() as u64)
+            ),
+            None => String::new(),
+        };
+        if warnings::is_blank(analysis) {
+            return [
+                "? of CPU".to_owned(),
+                format!("? of {cpus} utilized{online}"),
+            ];
+        }
+        let (wall, cpu) = (analysis.wall(), self.build.unwrap_or(0));
+        let busy = match wall {
+            0 => 0.0,
+            wall => cpu as f64 / wall as f64,
+        };
+        let least = self.least();
+        [
+            format!("{least}{} of CPU", units::time(cpu)),
+            format!("{least}{busy:.2} of {cpus} utilized{online}"),
+        ]
+    }
+
+    /// The shares in words; a share that is not known is `?`.
+    pub fn words(&self, analysis: &Analysis) -> Vec<String> {
+        let own = match analysis.meta.root {
+            Some(_) => "this build",
+            None => "recorded tasks",
+        };
+        let share = |name: &str, ns: Option<u64>| {
+            let share = ns.map_or("?".to_owned(), |ns| units::share(ns, self.whole));
+            format!("{name} {share}")
+        };
+        if self.whole == 0 {
+            return Vec::new();
+        }
+        let own = format!("{own} {}", self.least());
+        let mut words = vec![share(own.trim_end(), self.build)];
+        let all = analysis.meta.scope == Scope::All && analysis.meta.root.is_none();
+        if !all {
+            words.push(share("others", self.others));
+        }
+        if self
+            .stolen
+            .is_some_and(|ns| ns.saturating_mul(100) >= self.whole)
+        {
+            words.push(share("hypervisor", self.stolen));
+        }
+        words.push(share("idle", self.idle));
+        if analysis.limited_to.is_some() {
+            let all = units::cpus(analysis.meta.cpus.len() as u64);
+            words.push(format!("shares of all {all}"));
+        }
+        words
+    }
+}

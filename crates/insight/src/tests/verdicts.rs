@@ -1,0 +1,237 @@
+//! Unit tests of the verdicts: the suite's median, and a simulated build beside tasks that spin.
+
+use std::collections::BTreeSet;
+
+use tr_analyze::model::ProcessIx;
+
+use super::*;
+/// The analysis of a simulated recording, with its timeline.
+fn analyzed(recording: &tr_sim::recording::Recording) -> Analysis {
+    let options = tr_analyze::Options {
+        timeline: true,
+        ..tr_analyze::Options::default()
+    };
+    tr_analyze::analyze(&tr_sim::examples::trace(recording), &options)
+}
+
+fn beside(spinners: u16) -> Analysis {
+    analyzed(&tr_sim::examples::build_beside(spinners))
+}
+
+#[test]
+fn a_step_beside_tasks_that_spin_has_little_of_what_it_wants() {
+    let (idle, busy) = (beside(0), beside(8));
+    let whole = |analysis: &Analysis| {
+        let steps = Steps::new(analysis);
+        let verdicts = Verdicts::new(analysis, &steps);
+        let it = verdicts.figures(0).cloned().unwrap();
+        assert!(it.parts.wanted() <= it.wall && it.ns <= it.wall, "{it:?}");
+        it
+    };
+    let (idle, busy) = (whole(&idle), whole(&busy));
+    // This recording does not tell who had the CPUs.
+    assert_eq!(busy.part, Part::Nobody, "{busy:?}");
+    assert!(
+        busy.parts.share() < Some(50) && idle.parts.share() > busy.parts.share(),
+        "{busy:?}"
+    );
+    // Nothing failed.
+    assert!(!busy.told && busy.by.is_empty(), "{busy:?}");
+}
+
+/// In run queues while the step's own tasks have the CPUs, it is not on one.
+#[test]
+fn the_time_on_a_cpu_is_that_of_the_path() {
+    let world = tr_sim::scenario::make(8, 40);
+    let config = tr_sim::config::Config::new(world, 2, 2_000_000_000).all();
+    let (recording, _) = tr_sim::recording::Recording::record(&config);
+    let analysis = analyzed(&recording);
+    let sums = crate::step_sums::sums(&analysis, &[]);
+    let mut queued = 0;
+    for sum in sums.values() {
+        let on_cpu = sum.spent.unwrap().of(tr_analyze::kinds::Kind::OnCpu);
+        assert!(sum.part(Part::Work) <= Some(on_cpu), "{sum:?}");
+        queued += sum.queued;
+    }
+    assert!(queued > 0, "a step's tasks wait for each other");
+}
+
+fn step(kind: StepKind, status: u32) -> Step {
+    Step {
+        name: "x".into(),
+        kind,
+        parent: None,
+        depth: 0,
+        from: tr_format::event::Ktime(0),
+        to: tr_format::event::Ktime(1_000_000_000),
+        started_before: false,
+        ended: true,
+        process: None,
+        thread: None,
+        has_work: true,
+        doubt: None,
+        status: Some(status),
+        result: None,
+    }
+}
+
+fn divided(parts: &[(Part, u64)]) -> Divided {
+    Divided {
+        times: parts.iter().copied().collect(),
+        ..Divided::default()
+    }
+}
+
+#[test]
+fn only_what_failed_or_was_slow_is_told_and_only_if_it_was_held_back() {
+    // Steps of 10 s.
+    const MS: u64 = 10_000_000;
+    let long = |status| Step {
+        to: tr_format::event::Ktime(1000 * MS),
+        ..step(StepKind::Test, status)
+    };
+    let (passed, failed) = (long(0), long(256));
+    let starved = divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)]);
+    let told = |step: &Step, parts: &Divided, median| {
+        let it = judge((step, step.failed()), parts, median).unwrap();
+        (it.part, it.told)
+    };
+    assert_eq!(told(&failed, &starved, None), (Part::Others, true));
+    assert_eq!(told(&passed, &starved, None), (Part::Others, false));
+    assert_eq!(told(&passed, &starved, Some(91)), (Part::Others, true));
+    // All of the suite had as little.
+    assert_eq!(told(&passed, &starved, Some(15)), (Part::Others, false));
+    let own = divided(&[(Part::Work, 700 * MS), (Part::Others, 300 * MS)]);
+    assert_eq!(told(&failed, &own, Some(99)), (Part::Work, false));
+    let slept = divided(&[(Part::Sleep, 900 * MS), (Part::Disk, 100 * MS)]);
+    assert_eq!(told(&failed, &slept, None), (Part::Sleep, false));
+    let disk = divided(&[(Part::Sleep, 300 * MS), (Part::Disk, 700 * MS)]);
+    assert_eq!(told(&failed, &disk, None), (Part::Disk, true));
+    // Of several that kept it from a CPU the one that did so for longest; together they count.
+    let both = divided(&[
+        (Part::Work, 400 * MS),
+        (Part::Own, 250 * MS),
+        (Part::Quota, 350 * MS),
+    ]);
+    assert_eq!(told(&failed, &both, None), (Part::Quota, true));
+    // Nothing stands out, or too little is known.
+    let even = [Part::Work, Part::Disk, Part::Network, Part::Sleep].map(|it| (it, 250 * MS));
+    assert_eq!(told(&failed, &divided(&even), None), (Part::Unknown, false));
+    let unknown = divided(&[(Part::Unknown, 200 * MS), (Part::Others, 800 * MS)]);
+    assert_eq!(judge((&failed, true), &unknown, None), None);
+}
+
+/// Beside load everything is short of CPU: that tells why a step failed only if time mattered to it.
+#[test]
+fn a_starved_step_that_failed_has_to_have_had_a_limit_of_time() {
+    const MS: u64 = 1_000_000;
+    let starved = divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)]);
+    let told = |kind, status, parts: &Divided, median| {
+        judge((&step(kind, status), true), parts, median)
+            .unwrap()
+            .told
+    };
+    let (test, unit) = (StepKind::Test, StepKind::Unit);
+    // An assertion, a compiler's error.
+    assert!(!told(test, 256, &starved, None));
+    assert!(!told(unit, 256, &starved, None));
+    // Its suite's others had the CPU; `timeout` ended it; a signal did, or a shell says so.
+    assert!(told(test, 256, &starved, Some(90)));
+    let less = divided(&[(Part::Work, 300 * MS), (Part::Others, 450 * MS)]);
+    assert!(!told(test, 256, &less, Some(60)));
+    // One of several that waited for longer than a short limit.
+    assert!(told(test, 256, &starved, Some(12)));
+    for status in [124 << 8, 9, 15, 137 << 8] {
+        assert!(told(unit, status, &starved, None), "{status}");
+    }
+    assert!(!told(unit, 11, &starved, None), "SIGSEGV");
+    // It waited for a timer meanwhile.
+    let timed = Divided {
+        timers: 500 * MS,
+        ..divided(&[(Part::Work, 100 * MS), (Part::Others, 900 * MS)])
+    };
+    assert!(told(unit, 256, &timed, None));
+    // Only a limit of time can make a lack of CPU the reason of a failure.
+    let late = |status, parts: &Divided| {
+        let verdict = judge((&step(test, status), true), parts, Some(90));
+        verdict.unwrap().is_late
+    };
+    assert!(late(256, &timed) && late(124 << 8, &starved) && !late(256, &starved));
+    // A disk's time is no reason for a compiler's error either.
+    let disk = divided(&[(Part::Work, 100 * MS), (Part::Disk, 900 * MS)]);
+    assert!(told(test, 256, &disk, None) && !told(unit, 256, &disk, None));
+}
+
+/// A process of the step that was killed while it worked tells that its time was over; one that waited for
+/// its next job does not.
+#[test]
+fn a_time_out_of_a_child_that_has_no_cpu_is_told() {
+    let told = |status: u32, idle: bool| {
+        let mut analysis = beside(8);
+        let steps = Steps::new(&analysis);
+        let list = steps.list();
+        let owned: BTreeSet<ProcessIx> = list.iter().filter_map(|it| it.process).collect();
+        let root = list[0].process.unwrap();
+        let starved = analysis.process_ids().filter(|ix| !owned.contains(ix));
+        let starved = starved.filter(|ix| analysis.process(*ix).times.sleep == 0);
+        let starved = starved.max_by_key(|ix| analysis.process(*ix).times.run_queue);
+        let child = &mut analysis.processes[starved.unwrap().0 as usize];
+        assert!(child.times.run_queue >= LEAST, "{:?}", child.times);
+        child.status = Some(status);
+        if idle {
+            child.times.sleep = child.end.since(child.start);
+        }
+        analysis.processes[root.0 as usize].status = Some(2 << 8);
+        let steps = Steps::new(&analysis);
+        let verdicts = Verdicts::new(&analysis, &steps);
+        verdicts.of(0).is_some_and(|it| it.told)
+    };
+    assert!(told(9, false));
+    assert!(!told(9, true));
+    assert!(!told(1 << 8, false));
+}
+
+#[test]
+fn the_sentence_has_its_evidence() {
+    let starved = divided(&[(Part::Work, 120_000_000), (Part::Others, 880_000_000)]);
+    let mut it = judge((&step(StepKind::Test, 256), true), &starved, Some(91)).unwrap();
+    it.by = vec![("cc1".into(), 800_000_000)];
+    assert_eq!(
+        it.text(),
+        "88 % of its 1.00 s went to run-queue wait: other tasks (cc1 800 ms); wanted 1.00 s of CPU, had 120 ms \
+         (12 %; its suite's median 91 %)"
+    );
+}
+
+#[test]
+fn the_median_is_that_of_the_other_tests() {
+    let mut steps = [10, 20, 30, 90]
+        .map(|had| (step(StepKind::Test, 0), had))
+        .to_vec();
+    let shares = |steps: &[(Step, u64)]| {
+        let all: Vec<Option<Divided>> = steps
+            .iter()
+            .map(|(_, had)| Some(divided(&[(Part::Work, *had), (Part::Others, 100 - had)])))
+            .collect();
+        let medians = Medians::of_all(steps.iter().map(|(step, _)| step), &all);
+        let of = steps.iter().enumerate();
+        of.map(|(at, (step, _))| medians.of(step, at))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(shares(&steps), [Some(30), Some(30), Some(20), Some(20)]);
+    steps.pop();
+    assert_eq!(shares(&steps), [None; 3], "too few");
+}
+
+/// A JUnit report has the figures of short tests, too.
+#[test]
+fn a_short_step_has_figures() {
+    let analysis = beside(0);
+    let steps = Steps::new(&analysis);
+    let verdicts = Verdicts::new(&analysis, &steps);
+    let list = steps.list().iter().enumerate();
+    let mut short = list.filter(|(_, step)| (1..LEAST).contains(&step.wall()));
+    assert!(short.any(|(at, _)| verdicts
+        .figures(at)
+        .is_some_and(|it| it.parts.get(Part::Work) > 0)));
+}

@@ -1,0 +1,115 @@
+//! A recording that was not traced (`tr record --best-effort`): its reason, and what
+//! `wait` and `getrusage` tell of COMMAND. Everything else is unknown, and `null` in JSON.
+
+use std::fmt::Write;
+
+use serde_json::{json, Value};
+use tr_analyze::model::Analysis;
+use tr_format::meta::Usage;
+
+use crate::ci::Ci;
+use crate::exit;
+use crate::who;
+use tr_text::style::{Paint, Style};
+use tr_text::{escape, units};
+
+/// One line for people: why nothing was traced. `None` of a trace.
+pub fn reason(analysis: &Analysis) -> Option<String> {
+    let reason = analysis.meta.not_traced.as_ref()?;
+    Some(escape::text(reason.as_bytes()))
+}
+
+/// Wall time of COMMAND in ns; unknown without an end.
+pub fn wall(analysis: &Analysis) -> Option<u64> {
+    let summary = analysis.summary.as_ref()?;
+    Some(summary.end.since(analysis.meta.start))
+}
+
+/// COMMAND's resource usage; unknown without an end.
+pub fn usage(analysis: &Analysis) -> Option<Usage> {
+    analysis.summary.as_ref().and_then(|summary| summary.usage)
+}
+
+/// Exit status, wall time and CPU time, as far as they are known.
+pub fn facts(analysis: &Analysis) -> Vec<String> {
+    let facts = [
+        exit::of_command(analysis),
+        wall(analysis).map(units::time),
+        usage(analysis).map(|usage| {
+            let cpu = usage.user_ns.saturating_add(usage.system_ns);
+            format!("{} of CPU", units::time(cpu))
+        }),
+    ];
+    facts.into_iter().flatten().collect()
+}
+
+/// The file, the date and the kernel.
+pub fn origin(analysis: &Analysis, file: &str) -> [String; 4] {
+    let meta = &analysis.meta;
+    [
+        escape::text(file.as_bytes()),
+        units::date(meta.start_unix()),
+        who::kernel(meta),
+        "not traced".into(),
+    ]
+}
+
+/// In place of the reports as text.
+pub fn text(analysis: &Analysis, file: &str, style: &Style) -> String {
+    let usage = usage(analysis);
+    let mut out = String::new();
+    let command = units::shorten(&who::recorded(&analysis.meta), style.width);
+    let _ = writeln!(out, "{}", style.paint(Paint::Bold, &command));
+    style.items(&mut out, "", facts(analysis));
+    style.items(&mut out, "", origin(analysis, file));
+    let reason = reason(analysis).unwrap_or_default();
+    style.items(&mut out, "CI   ", Ci::new(&analysis.meta).words());
+    out.push('\n');
+    style.wrapped(&mut out, Paint::Bad, "Not traced   ", &reason);
+    if usage.is_some() {
+        let _ = writeln!(
+            out,
+            "Known of the command and the descendants that it waited for:"
+        );
+    }
+    for (name, value) in usage_lines(usage) {
+        let _ = writeln!(out, "  {name:<12}{value}");
+    }
+    out
+}
+
+/// What COMMAND used, for people.
+pub fn usage_lines(usage: Option<Usage>) -> Vec<(&'static str, String)> {
+    let Some(usage) = usage else {
+        return Vec::new();
+    };
+    let [user, system] = [usage.user_ns, usage.system_ns].map(units::time);
+    let [minor, major] = [usage.minor_faults, usage.major_faults].map(units::count);
+    let switches = [usage.voluntary_switches, usage.involuntary_switches];
+    let [voluntary, involuntary] = switches.map(units::count);
+    let memory = units::bytes(usage.max_rss);
+    vec![
+        ("CPU", format!("{user} user, {system} system")),
+        ("memory", format!("{memory} in the largest process")),
+        ("page faults", format!("{minor} minor, {major} major")),
+        (
+            "switches",
+            format!("{voluntary} voluntary, {involuntary} involuntary"),
+        ),
+    ]
+}
+
+/// COMMAND's resource usage, as it stands in every document.
+pub fn usage_json(usage: Option<Usage>) -> Value {
+    usage.map_or(Value::Null, |usage| {
+        json!({
+            "user_ns": usage.user_ns,
+            "system_ns": usage.system_ns,
+            "max_rss_bytes": usage.max_rss,
+            "minor_faults": usage.minor_faults,
+            "major_faults": usage.major_faults,
+            "voluntary_switches": usage.voluntary_switches,
+            "involuntary_switches": usage.involuntary_switches,
+        })
+    })
+}

@@ -1,0 +1,298 @@
+//! The verdict on each step: what most of its wall time went to, and who or what that was.
+//!
+//! It rests on the step's own critical path. A step that failed, or that was slower than its
+//! neighbours, while it was held back is told so: a hint with its evidence. Where the evidence is
+//! thin there is none.
+
+mod division;
+mod words;
+
+use std::cell::OnceCell;
+use std::collections::BTreeMap;
+
+use tr_analyze::contention::{Contention, Wait};
+use tr_analyze::critical_path::Paths;
+use tr_analyze::model::{Analysis, Basis};
+use tr_analyze::sort::Rows;
+use tr_analyze::status::ended_in_time;
+
+use self::division::{Divided, Divider};
+use super::parts::{Part, PartTimes};
+use crate::steps::times::own_path;
+use crate::steps::{Step, StepIx, StepKind, Steps};
+use crate::who;
+
+/// A part is the verdict if it has two fifths of the wall time, and this much, in ns.
+const OF_WALL: (u64, u64) = (2, 5);
+const LEAST: u64 = 200_000_000;
+/// A failed test that had no CPU for so long, in ns, may have run out of time, whatever else tells so:
+/// one of several, and one that may be a whole suite.
+const LATE: [u64; 2] = [500_000_000, 1_000_000_000];
+/// The most steps around steps, summed up: where they nest deeper there are no verdicts.
+const AROUND: usize = 200_000;
+/// A step of whose time a tenth is unknown has no verdict.
+const UNKNOWN: u64 = 10;
+/// A suite has a median if it has so many other tests.
+const SUITE: usize = 3;
+/// The most steps that are told with names.
+const NAMED: usize = 50;
+/// The most names, and the part of the time that the least of them has: a twentieth.
+pub(crate) const NAMES: usize = 3;
+pub(crate) const COUNTS: u64 = 20;
+
+/// What a step's wall time went to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// What most of it went to.
+    pub part: Part,
+    /// The time of that, in ns; of waits for a CPU together.
+    pub ns: u64,
+    /// The wall time in ns.
+    pub wall: u64,
+    /// The median of the share of its `wanted` time that the suite's other tests had, in percent.
+    pub median: Option<u64>,
+    /// All parts of the wall time, in ns.
+    pub parts: PartTimes,
+    /// Of `Work`, in run queues while the step's own tasks had the CPUs.
+    pub queued: u64,
+    /// Who had the CPUs, or was waited for, by name with their times in ns.
+    pub by: Vec<(String, u64)>,
+    /// It failed or was slow, and that was not its own work or sleep.
+    pub told: bool,
+    /// A time-out ended it, or a wait inside it while something held it back.
+    pub is_late: bool,
+}
+
+impl Verdict {
+    /// Its own work, or its own sleep.
+    pub fn is_own(&self) -> bool {
+        matches!(self.part, Part::Work | Part::Sleep | Part::Other)
+    }
+}
+
+/// A recording's steps, and the verdicts on them, which are found when they are first asked for.
+pub struct Judged<'a> {
+    analysis: &'a Analysis,
+    pub steps: Steps,
+    verdicts: OnceCell<Verdicts>,
+}
+
+impl<'a> Judged<'a> {
+    pub fn new(analysis: &'a Analysis) -> Judged<'a> {
+        Judged {
+            analysis,
+            steps: Steps::new(analysis),
+            verdicts: OnceCell::new(),
+        }
+    }
+
+    pub fn verdicts(&self) -> &Verdicts {
+        let new = || Verdicts::new(self.analysis, &self.steps);
+        self.verdicts.get_or_init(new)
+    }
+}
+
+/// The verdicts on a recording's steps.
+#[derive(Clone, Debug, Default)]
+pub struct Verdicts(Vec<Option<Verdict>>);
+
+impl Verdicts {
+    /// The verdicts on these steps; none without scheduling events.
+    pub fn new(analysis: &Analysis, steps: &Steps) -> Verdicts {
+        let paths = Paths::new(analysis).ok();
+        let Some(paths) = paths.filter(|_| analysis.basis() == Basis::Events) else {
+            return Verdicts::default();
+        };
+        // The time of each is walked anew in all that are around it.
+        let list = steps.list().iter();
+        let mut around = list.flat_map(|step| steps.around(step.parent));
+        if around.nth(AROUND).is_some() {
+            return Verdicts::default();
+        }
+        let contention = Contention::new(analysis);
+        let divider = Divider::new(analysis, steps, contention.as_ref());
+        let divided = (0..steps.list().len()).map(|at| {
+            let path = own_path(&paths, steps, at)?;
+            Some(divider.divide(at, &path))
+        });
+        let divided: Vec<Option<Divided>> = divided.collect();
+        let has_inner = has_inner(steps);
+        let medians = Medians::of_all(steps.list().iter(), &divided);
+        let list = steps.list().iter().zip(&divided).enumerate();
+        let verdicts = list.map(|(at, (step, divided))| {
+            let divided = divided.as_ref()?;
+            let failed = step.failed() || may_have_failed(steps, step);
+            let failed = failed && has_inner.get(at) != Some(&true);
+            let mut verdict = judge((step, failed), divided, medians.of(step, at))?;
+            // More CPU time would not have spared it.
+            verdict.told &= !(verdict.part.is_starved() && divider.lacked_memory(at));
+            Some(verdict)
+        });
+        let mut all = Verdicts(verdicts.collect());
+        let told = all.0.iter_mut().enumerate();
+        let told = told.filter_map(|(at, it)| Some((at, it.as_mut().filter(|it| it.told)?)));
+        for (at, verdict) in told.take(NAMED) {
+            let divided = divided.get(at).and_then(Option::as_ref);
+            verdict.by = match &contention {
+                Some(contention) if verdict.part == Part::Others => {
+                    let path = own_path(&paths, steps, at).unwrap_or_default();
+                    let waits = divider.waits(at, &path);
+                    named(others(contention, analysis, waits).collect())
+                }
+                _ => divided.map_or_else(Vec::new, |it| named(it.by(verdict.part))),
+            };
+        }
+        all
+    }
+
+    /// Whether the recording tells enough for verdicts.
+    pub fn are_known(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// That on a step; `None`: nothing stands out, or not enough is known.
+    pub fn of(&self, step: StepIx) -> Option<&Verdict> {
+        self.figures(step).filter(|it| it.part != Part::Unknown)
+    }
+
+    /// A step's figures; the verdict is [`Part::Unknown`] if nothing stands out.
+    pub fn figures(&self, step: StepIx) -> Option<&Verdict> {
+        self.0.get(step)?.as_ref()
+    }
+
+    /// That on a step that failed or was slow, if it was held back.
+    pub fn told(&self, step: StepIx) -> Option<&Verdict> {
+        self.of(step).filter(|it| it.told)
+    }
+}
+
+/// For each step, whether a test or a failed step is in it: that is what failed.
+fn has_inner(steps: &Steps) -> Vec<bool> {
+    let list = steps.list();
+    let mut has_inner = vec![false; list.len()];
+    let inner = list
+        .iter()
+        .filter(|it| it.kind == StepKind::Test || it.failed());
+    for outer in inner.flat_map(|step| steps.around(step.parent)) {
+        if let Some(has) = has_inner.get_mut(outer) {
+            *has = true;
+        }
+    }
+    has_inner
+}
+
+/// A test of which no result is known, in a process that failed (libtest's threads).
+fn may_have_failed(steps: &Steps, step: &Step) -> bool {
+    let around = step.parent.and_then(|at| steps.list().get(at));
+    let around = around.filter(|it| it.process == step.process && it.failed());
+    let silent = step.status.is_none() && step.result.is_none();
+    step.kind == StepKind::Test && silent && around.is_some()
+}
+
+fn judge((step, failed): (&Step, bool), divided: &Divided, median: Option<u64>) -> Option<Verdict> {
+    let wall = step.wall();
+    if wall == 0 || divided.times.get(Part::Unknown).saturating_mul(UNKNOWN) > wall {
+        return None;
+    }
+    let starved = divided.times.sum(Part::is_starved);
+    let waits = Part::ALL.into_iter().filter(|part| !part.is_starved());
+    let waits = waits.map(|part| (divided.times.get(part), part));
+    let cpu = Part::ALL.into_iter().filter(|part| part.is_starved());
+    // Of several that kept it from a CPU the one that did so for longest.
+    let who = cpu.rev().max_by_key(|part| divided.times.get(*part))?;
+    let all = waits.chain([(starved, who)]);
+    let (ns, part) = all.rev().max_by_key(|(ns, _)| *ns)?;
+    let large = ns.saturating_mul(OF_WALL.1) >= wall.saturating_mul(OF_WALL.0);
+    let held = Verdict {
+        part,
+        ns,
+        wall,
+        median,
+        parts: divided.times.clone(),
+        queued: divided.queued,
+        by: Vec::new(),
+        told: false,
+        is_late: divided.timers >= LEAST || step.status.is_some_and(ended_in_time),
+    };
+    if !large || part == Part::Unknown || !held.is_own() && ns < LEAST {
+        return Some(Verdict {
+            part: Part::Unknown,
+            ns: 0,
+            ..held
+        });
+    }
+    let slow = median.zip(held.parts.share());
+    let slow = slow.is_some_and(|(median, share)| share.saturating_mul(2) < median);
+    let slow = slow && part.is_starved();
+    let is_late = held.is_late;
+    let [one, suite] = LATE;
+    let late = if median.is_some() { one } else { suite };
+    let is_test = matches!(step.kind, StepKind::Test | StepKind::Mark);
+    let failed = failed
+        && match part {
+            // A compiler's error is none of the machine's, and an assertion of 50 ms none of 300.
+            Part::Disk | Part::Memory => is_test || is_late,
+            part if part.is_starved() => is_late || is_test && (slow || starved >= late),
+            _ => true,
+        };
+    let told = !held.is_own() && part != Part::Steps;
+    let told = told && (failed || slow && step.kind == StepKind::Test);
+    Some(Verdict { told, ..held })
+}
+
+/// The shares of the tests of each suite: those with the same step around them.
+struct Medians(BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>>);
+
+impl Medians {
+    fn of_all<'s>(steps: impl Iterator<Item = &'s Step>, divided: &[Option<Divided>]) -> Medians {
+        let mut suites: BTreeMap<Option<StepIx>, Vec<(u64, StepIx)>> = BTreeMap::new();
+        for (at, (step, divided)) in steps.zip(divided).enumerate() {
+            let Some(divided) = divided.as_ref().filter(|_| step.kind == StepKind::Test) else {
+                continue;
+            };
+            if let Some(share) = divided.times.share() {
+                suites.entry(step.parent).or_default().push((share, at));
+            }
+        }
+        suites.values_mut().for_each(|it| it.sort_unstable());
+        Medians(suites)
+    }
+
+    /// The median of the other tests of a step's suite.
+    fn of(&self, step: &Step, at: StepIx) -> Option<u64> {
+        let suite = self.0.get(&step.parent)?;
+        let own = suite.iter().position(|(_, other)| *other == at)?;
+        let others = suite.len() - 1;
+        let middle = others / 2;
+        let place = if middle < own { middle } else { middle + 1 };
+        let (share, _) = suite.get(place).filter(|_| others >= SUITE)?;
+        Some(*share)
+    }
+}
+
+/// The names of those that had the CPUs during some waits, with their times in ns.
+pub fn others(
+    contention: &Contention,
+    analysis: &Analysis,
+    waits: Vec<Wait>,
+) -> impl Iterator<Item = (String, u64)> {
+    let (_, names) = contention.by_name(analysis, waits.into_iter());
+    let names = names.into_iter();
+    let names = names.filter(|(comm, _)| !comm.bytes().is_empty());
+    names.map(|(comm, ns)| (who::comm(&comm), ns))
+}
+
+/// The names with the longest times.
+fn named(mut names: Vec<(String, u64)>) -> Vec<(String, u64)> {
+    let sum = names
+        .iter()
+        .fold(0, |sum: u64, (_, ns)| sum.saturating_add(*ns));
+    names.order_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
+    names.retain(|(_, ns)| *ns > 0 && ns.saturating_mul(COUNTS) >= sum);
+    names.truncate(NAMES);
+    names
+}
+
+#[cfg(test)]
+#[path = "tests/verdicts.rs"]
+mod tests;

@@ -1,0 +1,498 @@
+//! A step's own critical path, divided into parts.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use tr_analyze::awaited::Awaited;
+use tr_analyze::contention::{Contention, Wait};
+use tr_analyze::critical_path::{Kind, Segment};
+use tr_analyze::memory::{self, killed};
+use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
+use tr_analyze::network::Ends;
+use tr_analyze::share;
+use tr_analyze::sort::Gather;
+use tr_analyze::status::ended_in_time;
+use tr_analyze::timeline::{Actor, Bucket, Stretch};
+use tr_format::counters::Counter;
+use tr_format::event::{Ktime, Reason};
+
+use crate::exit;
+use crate::label;
+use crate::memory::evicts;
+use crate::network::Host;
+use crate::parts::{Part, PartTimes};
+use crate::steps::times::OwnSegment;
+use crate::steps::{StepIx, Steps};
+use crate::who;
+
+/// The most stretches of a parent that are looked at for a child of it.
+const STRETCHES: usize = 10_000;
+
+/// The most timers of a step, and the most of its threads, whose other work is looked at.
+const TIMERS: usize = 100;
+const THREADS: usize = 1_000;
+/// A timer that is shorter, in ns, hides nothing.
+const SHORT: u64 = 1_000_000;
+
+/// A step's wall time by part, in ns.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Divided {
+    pub times: PartTimes,
+    pub(super) by: BTreeMap<(Part, String), u64>,
+    /// Of `Other`, in uninterruptible waits.
+    pub(super) blocked: u64,
+    /// Of `Work`, in run queues while the step's own tasks had the CPUs.
+    pub(super) queued: u64,
+    /// Of `Disk`, for pages that were not in memory.
+    pub(super) faults: u64,
+    /// Of waits that a timer of the step's own ended: another thread of it had no CPU or waited for
+    /// a disk meanwhile. A process that was killed at its work waited for one, too.
+    pub timers: u64,
+}
+
+impl Divided {
+    /// Who was waited for.
+    pub fn by(&self, part: Part) -> Vec<(String, u64)> {
+        let by = self.by.iter().filter(|((of, _), _)| *of == part);
+        by.map(|((_, name), ns)| (name.clone(), *ns)).collect()
+    }
+
+    fn add_by(&mut self, part: Part, name: Option<String>, ns: u64) {
+        self.times.add(part, ns);
+        if let Some(name) = name {
+            let sum = self.by.entry((part, name)).or_default();
+            *sum = sum.saturating_add(ns);
+        }
+    }
+}
+
+/// Divides the paths of a recording's steps.
+pub(super) struct Divider<'a> {
+    analysis: &'a Analysis,
+    steps: &'a Steps,
+    contention: Option<&'a Contention>,
+    ends: Ends,
+    /// For each step the threads that were in it.
+    threads: HashMap<StepIx, Vec<ThreadIx>>,
+    /// For each step the waits of its threads for memory.
+    memory: HashMap<StepIx, Waits>,
+    /// The processes that the kernel killed for lack of memory.
+    no_memory: BTreeSet<ProcessIx>,
+}
+
+impl<'a> Divider<'a> {
+    pub fn new(
+        analysis: &'a Analysis,
+        steps: &'a Steps,
+        contention: Option<&'a Contention>,
+    ) -> Divider<'a> {
+        let mut threads: HashMap<StepIx, Vec<ThreadIx>> = HashMap::new();
+        for thread in analysis.thread_ids() {
+            for (.., step) in steps.parts(analysis, thread) {
+                for step in steps.around(step) {
+                    let all = threads.entry(step).or_default();
+                    // Those around it have at least the same threads.
+                    if all.last() == Some(&thread) || all.len() >= THREADS {
+                        break;
+                    }
+                    all.push(thread);
+                }
+            }
+        }
+        Divider {
+            analysis,
+            steps,
+            contention,
+            ends: Ends::new(analysis),
+            threads,
+            memory: memory_of(analysis, steps),
+            no_memory: killed(analysis).map(|it| it.process).gather(),
+        }
+    }
+
+    fn is_inside(&self, of: StepIx, thread: ThreadIx, time: Ktime) -> bool {
+        self.steps.was_within(thread, time, of)
+    }
+
+    /// Divides a step's own critical path.
+    pub fn divide(&self, at: StepIx, path: &[OwnSegment]) -> Divided {
+        let mut divided = Divided::default();
+        let mut timers = 0;
+        let mut rest = path;
+        while let Some((segment, inside)) = rest.first() {
+            let count = match inside {
+                true => 1,
+                false => rest.iter().take_while(|(_, inside)| !inside).count(),
+            };
+            let (run, after) = rest.split_at(count.min(rest.len()));
+            rest = after;
+            if !*inside {
+                self.outside(run, after.first(), &mut divided);
+            } else if segment.kind == Kind::Sleep && segment.length() >= SHORT && timers < TIMERS {
+                timers += 1;
+                self.timer(at, segment, &mut divided);
+            } else {
+                self.own(segment, &mut divided);
+            }
+        }
+        self.withhold(at, &mut divided);
+        self.share(at, path, &mut divided);
+        divided.timers = divided.timers.saturating_add(self.cut(at));
+        divided
+    }
+
+    /// The run-queue wait of a process in the step that a signal ended while it worked, as a time-out does. A
+    /// program that is ended because it is not needed any more waits for its next job.
+    fn cut(&self, at: StepIx) -> u64 {
+        let threads = self.threads.get(&at).into_iter().flatten();
+        let processes = threads.map(|it| self.analysis.thread(*it).process);
+        let processes = processes.filter(|ix| !self.no_memory.contains(ix));
+        let processes = processes.map(|ix| self.analysis.process(ix));
+        let ended = processes.filter(|it| it.status.is_some_and(ended_in_time));
+        let worked = ended.filter(|it| {
+            let times = it.times;
+            let waited = times.sleep.saturating_add(times.blocked);
+            waited.saturating_mul(10) <= it.wall()
+        });
+        // A helper that spins beside its parent's work is ended when that is done.
+        let worked = worked.filter(|it| {
+            let parent = it.parent;
+            parent.is_some_and(|parent| self.only_waits(parent, it))
+        });
+        worked.map(|it| it.times.run_queue).max().unwrap_or(0)
+    }
+
+    /// Whether a process had next to no CPU time, and wanted none, while another one lived.
+    fn only_waits(&self, ix: ProcessIx, during: &Process) -> bool {
+        let span = (during.start, during.end);
+        let threads = self.analysis.process(ix).threads.iter();
+        let stretches = threads.flat_map(|it| self.stretches(*it, span));
+        let mut busy = 0u64;
+        for (number, it) in stretches.enumerate() {
+            if number >= STRETCHES {
+                return false;
+            }
+            if matches!(it.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. }) {
+                busy = busy.saturating_add(it.length());
+            }
+        }
+        busy.saturating_mul(10) <= during.wall()
+    }
+
+    /// Whether the kernel killed a process in the step for lack of memory.
+    pub fn lacked_memory(&self, at: StepIx) -> bool {
+        let threads = self.threads.get(&at).into_iter().flatten();
+        let inside = threads.map(|it| self.analysis.thread(*it).process);
+        let own = self.steps.list().get(at).and_then(|step| step.process);
+        let mut processes = inside.chain(own);
+        processes.any(|ix| self.no_memory.contains(&ix))
+    }
+
+    /// Of the waits for CPUs that the build's tasks had, the step's own tasks have the part that these had
+    /// of the CPUs: a pool of its own that is too large is the step's work.
+    fn share(&self, at: StepIx, path: &[OwnSegment], divided: &mut Divided) {
+        let (Some((first, _)), Some((last, _))) = (path.first(), path.last()) else {
+            return;
+        };
+        let span = (first.from, last.to);
+        let wall = last.to.since(first.from);
+        let waited = divided.times.get(Part::Own);
+        let all = wall.saturating_mul(self.analysis.cpus_of_build());
+        // Less is told of nobody.
+        if waited < wall / 10 || all == 0 {
+            return;
+        }
+        let threads = self.threads.get(&at).into_iter().flatten();
+        let stretches = threads.flat_map(|thread| {
+            let stretches = self.stretches(*thread, span);
+            stretches.filter(|it| self.is_inside(at, *thread, it.to))
+        });
+        let on_cpu = stretches.filter(|it| matches!(it.doing, Bucket::OnCpu(_)));
+        let on_cpu = on_cpu.map(|it| it.length());
+        let had = on_cpu.fold(0, u64::saturating_add).min(all);
+        divided.queued = share(waited, had, all);
+        divided.times.take(Part::Own, divided.queued, Part::Work);
+    }
+
+    /// The waits for a CPU of a step's own critical path.
+    pub fn waits(&self, at: StepIx, path: &[OwnSegment]) -> Vec<Wait> {
+        let own = path.iter().filter(|(_, inside)| *inside);
+        let mut waits = Vec::new();
+        for (segment, _) in own {
+            match segment.kind {
+                Kind::RunQueue => waits.extend(self.wait(segment)),
+                Kind::Sleep if segment.length() >= SHORT => {
+                    let busiest = self.busiest(at, segment).into_iter().flatten();
+                    let queued =
+                        busiest.filter(|(_, it)| matches!(it.doing, Bucket::RunQueue { .. }));
+                    waits.extend(queued.filter_map(|(thread, it)| {
+                        Contention::within(self.analysis, thread, it.from, it.to)
+                    }));
+                }
+                _ => {}
+            }
+        }
+        waits
+    }
+
+    fn wait(&self, segment: &Segment) -> Option<Wait> {
+        Contention::within(self.analysis, segment.thread, segment.from, segment.to)
+    }
+
+    /// Tasks outside of the step, until they ended the wait of `then`.
+    fn outside(&self, run: &[OwnSegment], then: Option<&OwnSegment>, divided: &mut Divided) {
+        let ns = run
+            .iter()
+            .fold(0u64, |sum, (it, _)| sum.saturating_add(it.length()));
+        let last = run
+            .last()
+            .map(|(it, _)| self.analysis.thread(it.thread).process);
+        let name = last.map(|process| label::label(self.analysis.process(process)));
+        let awaited = then.and_then(|(it, _)| self.awaited(it.thread, it.from));
+        let unknown = run
+            .iter()
+            .filter(|(it, _)| matches!(it.kind, Kind::Unknown | Kind::Lived));
+        let unknown = unknown.fold(0u64, |sum, (it, _)| sum.saturating_add(it.length()));
+        divided.times.add(Part::Unknown, unknown);
+        let part = match awaited {
+            Some(Awaited::Lock) => Part::Lock,
+            Some(Awaited::Socket) => Part::Server,
+            _ => Part::Steps,
+        };
+        divided.add_by(part, name, ns.saturating_sub(unknown));
+    }
+
+    /// What a thread waited for right before that time.
+    fn awaited(&self, thread: ThreadIx, time: Ktime) -> Option<Awaited> {
+        let timeline = self.analysis.timeline.as_ref()?;
+        let stretch = timeline.before(thread, time)?;
+        self.analysis.awaited(thread, &stretch)
+    }
+
+    /// A segment of a thread of the step.
+    fn own(&self, segment: &Segment, divided: &mut Divided) {
+        let ns = segment.length();
+        match Part::of(segment.kind) {
+            Part::Nobody => self.run_queue(self.wait(segment), ns, divided),
+            Part::Network => {
+                let waited = self.ends.waited(self.analysis, segment);
+                let host = Host::waited(self.analysis, &waited).map(Host::text);
+                let server = waited.server.map(|comm| who::comm(&comm));
+                let part = match waited.local {
+                    true => Part::Server,
+                    false => Part::Network,
+                };
+                divided.add_by(part, server.or(host), ns);
+            }
+            Part::Outside => {
+                let by = segment
+                    .ended_by(self.analysis)
+                    .map(|it| who::comm(&it.comm));
+                let part = match self.awaited(segment.thread, segment.to) {
+                    Some(Awaited::Lock) => Part::Lock,
+                    Some(Awaited::Socket) => Part::Server,
+                    _ => Part::Outside,
+                };
+                divided.add_by(part, by, ns);
+            }
+            part => {
+                let sum = match segment.kind {
+                    Kind::Blocked => Some(&mut divided.blocked),
+                    Kind::Disk if self.is_fault(segment) => Some(&mut divided.faults),
+                    _ => None,
+                };
+                sum.into_iter()
+                    .for_each(|sum| *sum = sum.saturating_add(ns));
+                divided.times.add(part, ns);
+            }
+        }
+    }
+
+    /// A wait for a page of a file or from swap.
+    fn is_fault(&self, segment: &Segment) -> bool {
+        let timeline = self.analysis.timeline.as_ref();
+        let stretch = timeline.and_then(|it| it.around(segment.thread, segment.from));
+        stretch.is_some_and(|it| it.reason == Reason::PageFault)
+    }
+
+    /// A wait for a CPU, by who had it.
+    fn run_queue(&self, wait: Option<Wait>, ns: u64, divided: &mut Divided) {
+        let had = wait.zip(self.contention).map(|(wait, it)| it.divide(wait));
+        divided.times.add_run_queue(ns, had.unwrap_or_default());
+    }
+
+    /// A time until a timer: what another thread of the step did meanwhile explains it better, as of
+    /// a timeout.
+    fn timer(&self, at: StepIx, segment: &Segment, divided: &mut Divided) {
+        let mut slept = segment.length();
+        for (thread, it) in self.busiest(at, segment).into_iter().flatten() {
+            let ns = it.length().min(slept);
+            slept -= ns;
+            let part = self.explains(at, thread, &it, segment);
+            if matches!(part, Some(Part::Nobody | Part::Disk | Part::Other)) {
+                divided.timers = divided.timers.saturating_add(ns);
+            }
+            match part {
+                None => slept += ns,
+                Some(Part::Nobody) => {
+                    let wait = Contention::within(self.analysis, thread, it.from, it.to);
+                    self.run_queue(wait, ns, divided);
+                }
+                Some(part) => {
+                    if part == Part::Other {
+                        divided.blocked = divided.blocked.saturating_add(ns);
+                    }
+                    divided.times.add(part, ns);
+                }
+            }
+        }
+        divided.times.add(Part::Sleep, slept);
+    }
+
+    /// Of the step's other threads the one that did or waited for the most in the time of a segment,
+    /// with its stretches, cut to that time.
+    fn busiest(&self, at: StepIx, segment: &Segment) -> Option<Vec<(ThreadIx, Stretch)>> {
+        let others = self.threads.get(&at)?.iter().copied();
+        let others = others.filter(|it| {
+            *it != segment.thread
+                && self.is_inside(at, *it, segment.to.min(self.analysis.thread(*it).end))
+        });
+        let lives = |it: &ThreadIx| {
+            let thread = self.analysis.thread(*it);
+            thread.start < segment.to && segment.from < thread.end
+        };
+        let stretches = |thread| self.stretches(thread, (segment.from, segment.to));
+        let all = others.filter(lives).map(|thread| {
+            let all = stretches(thread);
+            let counts = all.filter(|it| self.explains(at, thread, it, segment).is_some());
+            let ns = counts.fold(0u64, |sum, it| sum.saturating_add(it.length()));
+            (ns, thread)
+        });
+        let (_, thread) = all.max_by_key(|(ns, thread)| (*ns, std::cmp::Reverse(*thread)))?;
+        Some(stretches(thread).map(|it| (thread, it)).collect())
+    }
+
+    fn stretches(
+        &self,
+        thread: ThreadIx,
+        (from, to): (Ktime, Ktime),
+    ) -> impl Iterator<Item = Stretch> + use<'a> {
+        let timeline = self.analysis.timeline.as_ref();
+        let all = timeline.into_iter();
+        let all = all.flat_map(move |timeline| timeline.since(thread, from));
+        let all = all.take_while(move |it| it.from < to);
+        let cut = all.map(move |it| Stretch {
+            from: it.from.max(from),
+            to: it.to.min(to),
+            ..it
+        });
+        cut.filter(|it| it.from < it.to)
+    }
+
+    /// The part of a stretch that explains why another thread of the step slept; of a wait for a CPU
+    /// it is to be divided.
+    fn explains(
+        &self,
+        at: StepIx,
+        thread: ThreadIx,
+        it: &Stretch,
+        timer: &Segment,
+    ) -> Option<Part> {
+        // A file's lock is most often another process's: the timer gave up on it, unless another
+        // process of the step released it then.
+        let process = |thread| self.analysis.thread(thread).process;
+        let released = matches!(it.waker(), Actor::Thread(waker)
+            if process(waker) != process(thread) && self.is_inside(at, waker, timer.to));
+        let given_up = it.to >= timer.to && it.reason == Reason::FileLock && !released;
+        let part = match it.doing {
+            Bucket::OnCpu(_) => return Some(Part::Work),
+            Bucket::RunQueue { .. } => return Some(Part::Nobody),
+            Bucket::Unknown => return None,
+            Bucket::Wait(_) => match self.analysis.awaited(thread, it)? {
+                Awaited::Disk | Awaited::File => return Some(Part::Disk),
+                Awaited::Kernel => return Some(Part::Other),
+                Awaited::Lock => Part::Lock,
+                Awaited::Socket => Part::Server,
+                _ => return None,
+            },
+        };
+        // What a thread of the step ended was a wait for the step itself, unless it killed the thread.
+        let killed = exit::killed_by(self.analysis.thread(thread).status).is_some();
+        let own = match it.waker() {
+            Actor::Thread(waker) => self.is_inside(at, waker, it.to),
+            Actor::Outside(_) => false,
+            // Nobody woke an idle thread of a pool.
+            _ => it.reason == Reason::Lock,
+        };
+        // An idle thread of a pool waits for a futex until it is killed.
+        let killed = killed && it.reason != Reason::Lock;
+        (given_up || !own || killed).then_some(part)
+    }
+
+    /// The parts of the hypervisor, the quota and of memory, as counters and sums tell them.
+    fn withhold(&self, at: StepIx, divided: &mut Divided) {
+        let Some(step) = self.steps.list().get(at) else {
+            return;
+        };
+        let span = (step.from, step.to);
+        // Between two samples a quota may have throttled at any time; waits for an idle CPU tell when.
+        let throttled = self.throttled(span);
+        divided.times.withhold(self.analysis, span, throttled);
+        let memory = self.memory.get(&at).copied().unwrap_or_default();
+        if memory.ns > 0 {
+            // A task above `memory.high` is made to wait, too.
+            let (blocked, known) = (divided.blocked, divided.times.get(Part::Memory));
+            divided.times.take(Part::Other, blocked, Part::Memory);
+            // The path tells the page faults of a thread that is short of memory itself.
+            let rest = memory.ns.saturating_sub(known).saturating_sub(blocked);
+            if evicts(memory.reclaims) {
+                // The pages that it evicts it reads again.
+                let faults = divided.faults;
+                divided.times.take(Part::Disk, faults, Part::Memory);
+            }
+            let rest = divided.times.take(Part::Work, rest, Part::Memory);
+            divided.times.take(Part::Disk, rest, Part::Memory);
+        }
+    }
+
+    /// For how long a quota throttled: between the samples around a span, and in the span.
+    fn throttled(&self, (from, to): (Ktime, Ktime)) -> (u64, u64) {
+        let samples = tr_analyze::machine::Samples::of(self.analysis);
+        let all = samples.0;
+        let first = all.partition_point(|(at, _)| *at <= from).saturating_sub(1);
+        let last = all.partition_point(|(at, _)| *at < to);
+        let ends = (all.get(first), all.get(last).or(all.last()));
+        let around = match ends {
+            (Some((first, _)), Some((last, _))) => (*first, *last),
+            _ => (from, to),
+        };
+        let total = |span| samples.increase(Counter::Throttled, span).unwrap_or(0);
+        (total(around), total((from, to)))
+    }
+}
+
+/// Waits for memory.
+#[derive(Clone, Copy, Debug, Default)]
+struct Waits {
+    ns: u64,
+    reclaims: u64,
+}
+
+/// The waits for memory of each step's threads.
+fn memory_of(analysis: &Analysis, steps: &Steps) -> HashMap<StepIx, Waits> {
+    let mut sums: HashMap<StepIx, Waits> = HashMap::new();
+    for it in memory::waits(analysis) {
+        let whole = it.until.since(it.since);
+        let parts = steps.parts_from(analysis, it.thread, it.since);
+        for (from, to, step) in parts.take_while(|(from, ..)| *from < it.until) {
+            let to = to.min(it.until);
+            let part = to.since(from.max(it.since).min(to));
+            for step in steps.around(step).filter(|_| part > 0) {
+                let sum = sums.entry(step).or_default();
+                sum.ns = sum.ns.saturating_add(share(it.ns, part, whole));
+                let reclaims = share(it.reclaims.unwrap_or(0), part, whole);
+                sum.reclaims = sum.reclaims.saturating_add(reclaims);
+            }
+        }
+    }
+    sums
+}

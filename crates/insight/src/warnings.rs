@@ -1,0 +1,419 @@
+//! What makes a recording's numbers incomplete, and how it was made: one list, which text,
+//! Markdown, the page and JSON have above the numbers.
+
+use std::collections::BTreeSet;
+
+use tr_analyze::model::{Analysis, Basis, Process, Quality};
+use tr_analyze::sort::Gather;
+use tr_analyze::tools::ContainerVerb;
+use tr_format::event::{Ktime, LossCause, Lost, Stream};
+use tr_format::meta::{Facts, Known};
+
+use crate::audit;
+use crate::audit::Doubt;
+use crate::{label, now, untraced};
+use tr_text::called::TR;
+use tr_text::style::{Paint, Style};
+use tr_text::{escape, units};
+
+/// The most streams of missing events that have a line each.
+const STREAMS: usize = 5;
+
+/// The reasons that make the numbers incomplete, the gravest first.
+pub fn warnings(analysis: &Analysis) -> Vec<String> {
+    let mut said = Vec::new();
+    if let Some(reason) = untraced::reason(analysis) {
+        said.push(format!("not traced: {reason}"));
+    }
+    said.extend(cut(analysis));
+    said.extend(missing(analysis));
+    let quality = &analysis.quality;
+    said.extend(quality.left_out.clone());
+    said.extend(clocks(quality).map(|clocks| format!("the CPUs' clocks disagree: {clocks}")));
+    said.extend(audit::doubts(analysis).iter().map(Doubt::text));
+    let facts = analysis.meta.facts();
+    if facts.switches == Known::Sampled {
+        said.extend(inexact(&facts).map(|what| format!("samples: {what}")));
+    }
+    let degraded = quality.degraded.iter();
+    said.extend(degraded.map(|(_, what)| escape::text(what)));
+    said.extend(not_recorded(analysis));
+    let times = &analysis.totals.times;
+    // Less than 1 % stands with the other sums.
+    if is_much(times.unknown, times.sum()) {
+        said.push(format!(
+            "{} of the processes' time ({}) is unknown",
+            units::share(times.unknown, times.sum()),
+            units::time(times.unknown)
+        ));
+    }
+    said
+}
+
+/// Containers whose client is not known.
+fn not_recorded(analysis: &Analysis) -> Option<String> {
+    let count = analysis.runtimes_not_recorded;
+    (count > 0).then(|| {
+        format!(
+            "{} not recorded: recorded clients and others had \
+             connections to the daemon, so it is not known for whom they are (--containers=all records them)",
+            units::plural(
+                count,
+                "process of container runtimes, which a daemon started, is",
+                "processes of container runtimes, which a daemon started, are"
+            )
+        )
+    })
+}
+
+fn seconds(start: Ktime, time: Ktime) -> String {
+    format!("{:.3} s", time.since(start) as f64 / 1e9)
+}
+
+/// Why a file ends before its recording did: the file does not tell which.
+pub const CUT: &str = "the disk was full, or the recorder was killed";
+
+/// The recording, or its analysis, ended early.
+fn cut(analysis: &Analysis) -> Option<String> {
+    let quality = &analysis.quality;
+    if let Some(why) = &quality.stopped {
+        return Some(format!("{why}; the rest of the recording is unknown"));
+    }
+    if quality.under_way {
+        let until = seconds(analysis.meta.start, analysis.end);
+        return Some(format!(
+            "the recording is under way: its events up to {until} are shown; {}",
+            now::of(analysis).unwrap_or_else(|| "nothing is known yet".into())
+        ));
+    }
+    let why = match &quality.truncated {
+        Some(truncated) => escape::text(truncated.as_bytes()),
+        None if is_cut(analysis) => "it has no end".into(),
+        None => return None,
+    };
+    Some(match is_blank(analysis) {
+        true => format!(
+            "the trace is truncated ({why}) before its first moment: {CUT}; nothing is known"
+        ),
+        false => format!(
+            "the trace is truncated ({why}): {CUT}; the events up to {} are shown",
+            seconds(analysis.meta.start, analysis.end)
+        ),
+    })
+}
+
+/// The losses of one stream that have one cause.
+#[derive(Debug)]
+pub struct Loss {
+    stream: Stream,
+    pub cause: LossCause,
+    since: Ktime,
+    until: Ktime,
+    spans: u64,
+    /// The number of events that are known to be missing.
+    count: u64,
+    /// Spans whose number of events is not known.
+    uncounted: u64,
+}
+
+impl Loss {
+    /// A sentence without its end; the recording began at `start`.
+    pub fn text(&self, start: Ktime) -> String {
+        let count = match (self.count, self.uncounted) {
+            (0, _) => "some".to_owned(),
+            (count, 0) => units::count(count),
+            (count, _) => format!("more than {}", units::count(count)),
+        };
+        let one = self.count == 1 && self.uncounted == 0;
+        let stream = match self.stream {
+            Stream::Cpu(cpu) if one => format!("event of CPU {}", cpu.0),
+            Stream::Cpu(cpu) => format!("events of CPU {}", cpu.0),
+            _ if self.cause == LossCause::FollowSet && one => "task that was not followed".into(),
+            _ if self.cause == LossCause::FollowSet => "tasks that were not followed".into(),
+            _ if one => "fork, exec or exit".into(),
+            _ => "forks, execs or exits".into(),
+        };
+        let verb = if one { "is" } else { "are" };
+        let [since, until] = [self.since, self.until].map(|time| seconds(start, time));
+        let spans = match self.spans {
+            1 => String::new(),
+            spans => format!(", in {} spans", units::count(spans)),
+        };
+        format!("{count} {stream} {verb} missing between {since} and {until}{spans}")
+    }
+}
+
+/// Losses by stream and cause, in the order of their first ones.
+pub fn losses(lost: impl Iterator<Item = (Ktime, Lost)>) -> Vec<Loss> {
+    let mut losses: Vec<Loss> = Vec::new();
+    for (since, lost) in lost {
+        let known = losses
+            .iter_mut()
+            .find(|known| known.stream == lost.stream && known.cause == lost.cause);
+        let (count, uncounted) = (lost.count.unwrap_or(0), u64::from(lost.count.is_none()));
+        match known {
+            Some(known) => {
+                known.since = known.since.min(since);
+                known.until = known.until.max(lost.until);
+                known.spans += 1;
+                known.count = known.count.saturating_add(count);
+                known.uncounted += uncounted;
+            }
+            None => losses.push(Loss {
+                stream: lost.stream,
+                cause: lost.cause,
+                since,
+                until: lost.until,
+                spans: 1,
+                count,
+                uncounted,
+            }),
+        }
+    }
+    losses
+}
+
+/// The losses that have a line each, and a line about the others, `more` spans among them.
+pub fn lines(mut losses: Vec<Loss>, more: u64) -> (Vec<Loss>, Option<String>) {
+    let left_out = losses.split_off(losses.len().min(STREAMS));
+    let more = left_out.iter().map(|loss| loss.spans).sum::<u64>() + more;
+    let others = (more > 0).then(|| {
+        let spans = units::plural(more, "more span", "more spans");
+        format!("and {spans} with missing events")
+    });
+    (losses, others)
+}
+
+/// A line for each stream with missing events.
+fn missing(analysis: &Analysis) -> Vec<String> {
+    let spans = analysis.quality.lost.iter().map(|span| {
+        let lost = Lost {
+            stream: span.stream,
+            count: span.count,
+            until: span.until,
+            cause: span.cause,
+        };
+        (span.since, lost)
+    });
+    let (losses, others) = lines(losses(spans), 0);
+    let losses = losses.iter().map(|loss| loss.text(analysis.meta.start));
+    losses.chain(others).collect()
+}
+
+/// The trace, or its analysis, has no end: the recorder was killed, or the disk was full. A file
+/// that lacks its index alone has all events.
+pub fn is_cut(analysis: &Analysis) -> bool {
+    analysis.summary.is_none() || analysis.quality.stopped.is_some()
+}
+
+/// The trace was cut before the first moment up to which all events are in it: no time and no
+/// process is known.
+pub fn is_blank(analysis: &Analysis) -> bool {
+    is_cut(analysis) && analysis.end == analysis.start && analysis.processes.is_empty()
+}
+
+/// The number of lost events, if it is known.
+pub fn lost_events(analysis: &Analysis) -> Option<u64> {
+    let known = !analysis.quality.lost_unknown && !is_cut(analysis);
+    known.then_some(analysis.quality.lost_events)
+}
+
+/// The same in words, as far as it is known.
+pub fn lost(analysis: &Analysis) -> String {
+    let quality = &analysis.quality;
+    let lost = match (quality.lost.is_empty(), quality.lost_unknown) {
+        (true, _) => None,
+        (false, false) => Some(format!("{} lost", units::count(quality.lost_events))),
+        (false, true) => Some("some lost".into()),
+    };
+    match (lost, is_cut(analysis)) {
+        (None, false) => "none lost".into(),
+        (Some(lost), false) => lost,
+        (None, true) => "the rest is missing".into(),
+        (Some(lost), true) => format!("{lost}, the rest is missing"),
+    }
+}
+
+/// The unknown part is a hundredth of the time or more.
+pub(crate) fn is_much(unknown: u64, whole: u64) -> bool {
+    unknown.saturating_mul(100) >= whole.max(1)
+}
+
+/// Whether the sum of the time on a CPU is a lower bound: the rest of a trace that was cut is unknown,
+/// and unknown time may be on a CPU, unless the kernel's totals tell the sum.
+pub fn is_lower_bound(analysis: &Analysis) -> bool {
+    let times = &analysis.totals.times;
+    let hidden = analysis.basis() == Basis::Events && is_much(times.unknown, times.sum());
+    hidden || is_cut(analysis)
+}
+
+/// The warnings as text, with a blank line below; empty: there are none.
+pub fn text(analysis: &Analysis, style: &Style) -> String {
+    let mut out = String::new();
+    for text in warnings(analysis) {
+        style.wrapped(&mut out, Paint::Bad, "! ", &text);
+    }
+    if !out.is_empty() {
+        out.push('\n');
+    }
+    out
+}
+
+/// Some warnings as Markdown, a paragraph each.
+pub fn markdown(warnings: &[String]) -> String {
+    let lines = warnings.iter();
+    let lines = lines.map(|text| format!("⚠️ {}\n\n", escape::markdown(text)));
+    lines.collect()
+}
+
+/// The way of recording, and the facts that it lacks.
+pub fn recorded(analysis: &Analysis) -> Vec<String> {
+    let by = escape::text(analysis.meta.recorded_by().as_bytes());
+    let light = if analysis.meta.is_light() {
+        " --light"
+    } else {
+        ""
+    };
+    let mut parts = vec![format!("by {by}{light}")];
+    let Some(origin) = analysis.meta.origin else {
+        return parts;
+    };
+    let facts = origin.facts;
+    if facts.switches == Known::Totals {
+        parts.extend(inexact(&facts).map(String::from));
+    }
+    let absent = absent(&facts);
+    if !absent.is_empty() {
+        parts.push(format!("not known: {}", absent.join(", ")));
+    }
+    let clients = daemons_clients(analysis);
+    if facts.wakings == Known::Absent && !clients.is_empty() {
+        parts.push(format!(
+            "what daemons do for {} is recorded only with BPF rights ({TR} doctor)",
+            Vec::from_iter(clients).join(", ")
+        ));
+    }
+    parts
+}
+
+/// The facts that a recording lacks.
+pub fn absent(facts: &Facts) -> Vec<&'static str> {
+    let all = [
+        (facts.switches, "when a task ran"),
+        (facts.run_queue, "run-queue waits"),
+        (facts.wakings, "wake-ups"),
+        (facts.blocked, "blocked apart from sleep"),
+        (facts.argv, "arguments"),
+        (facts.codes, "exit statuses"),
+        (facts.memory, "memory"),
+    ];
+    let absent = all.iter().filter(|(known, _)| *known == Known::Absent);
+    absent.map(|(_, what)| *what).collect()
+}
+
+/// What is not exact about a recording's times.
+pub fn inexact(facts: &Facts) -> Option<&'static str> {
+    match facts.switches {
+        Known::Totals => Some("CPU times are totals of each task"),
+        Known::Sampled => Some("all times are lower bounds, and short processes are missing"),
+        _ => None,
+    }
+}
+
+/// The calls of programs that let a daemon run their containers: `docker run`, not `docker ps`.
+fn daemons_clients(analysis: &Analysis) -> BTreeSet<String> {
+    let processes = analysis.processes.iter();
+    let asks = |it: &&Process| it.tool().is_some_and(|tool| tool.asks_daemon);
+    let calls = processes.filter(asks).map(label::program);
+    let runs = |call: &String| {
+        let verb = call.split(' ').nth(1).and_then(ContainerVerb::of);
+        matches!(verb, Some(ContainerVerb::Run | ContainerVerb::Part))
+    };
+    // There are at most as many as programs times verbs.
+    calls.filter(runs).gather()
+}
+
+/// The disagreement of the CPUs' clocks, if there is one.
+pub fn clocks(quality: &Quality) -> Option<String> {
+    quality.clocks.map(|clocks| {
+        format!(
+            "CPU {} and CPU {} by at least {} ({} impossible orders of events): all times are \
+             doubtful",
+            clocks.cpus.0 .0,
+            clocks.cpus.1 .0,
+            units::time(clocks.by),
+            units::count(clocks.impossible_orders)
+        )
+    })
+}
+
+/// The anomalies of the trace, which make time unknown.
+pub fn anomalies(quality: &Quality) -> Vec<String> {
+    let counts = quality.anomalies.iter();
+    counts
+        .map(|(what, count)| format!("{} × {what}", units::count(*count)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tr_format::event::CpuId;
+
+    /// The lines about these losses: the stream, the number of events, and the first and the last ms.
+    fn said(lost: &[(Stream, Option<u64>, u64, u64)], more: u64) -> Vec<String> {
+        let spans = lost.iter().map(|(stream, count, since, until)| {
+            let lost = Lost {
+                stream: *stream,
+                count: *count,
+                until: Ktime(until * 1_000_000),
+                cause: LossCause::RingFull,
+            };
+            (Ktime(since * 1_000_000), lost)
+        });
+        let (losses, others) = lines(losses(spans), more);
+        let losses = losses.iter().map(|loss| loss.text(Ktime(0)));
+        losses.chain(others).collect()
+    }
+
+    /// A tiny ring loses an event here and there: each CPU has one line.
+    #[test]
+    fn losses_of_a_stream_have_one_line() {
+        let (first, second) = (Stream::Cpu(CpuId(0)), Stream::Cpu(CpuId(1)));
+        let many = (0..200).map(|at| (second, Some(1), at, at));
+        let lost = [vec![(first, Some(1), 5, 7)], many.collect()].concat();
+        assert_eq!(
+            said(&lost, 3),
+            [
+                "1 event of CPU 0 is missing between 0.005 s and 0.007 s",
+                "200 events of CPU 1 are missing between 0.000 s and 0.199 s, in 200 spans",
+                "and 3 more spans with missing events",
+            ]
+        );
+        let unknown = [
+            (first, None, 1, 2),
+            (second, Some(4), 1, 2),
+            (second, None, 3, 4),
+        ];
+        assert_eq!(
+            said(&unknown, 0),
+            [
+                "some events of CPU 0 are missing between 0.001 s and 0.002 s",
+                "more than 4 events of CPU 1 are missing between 0.001 s and 0.004 s, in 2 spans",
+            ]
+        );
+    }
+
+    #[test]
+    fn few_streams_have_a_line() {
+        let lost: Vec<_> = (0..9)
+            .map(|cpu| (Stream::Cpu(CpuId(cpu)), Some(2), 1, 2))
+            .collect();
+        let lines = said(&lost, 0);
+        assert_eq!(lines.len(), STREAMS + 1);
+        assert_eq!(
+            lines.last().map(String::as_str),
+            Some("and 4 more spans with missing events")
+        );
+    }
+}

@@ -1,0 +1,120 @@
+//! Names of recordings, wakers and preempting tasks.
+
+use std::collections::BTreeSet;
+
+use serde_json::{json, Value};
+use tr_analyze::dns::Lookup;
+use tr_analyze::model::{Analysis, Process, Thread, ThreadIx};
+use tr_analyze::timeline::Actor;
+use tr_format::event::Comm;
+use tr_format::meta::{Hardware, Metadata, Scope};
+
+use crate::label;
+use tr_text::{escape, units};
+
+/// The recorded COMMAND, or the scope of a recording without one.
+pub fn recorded(meta: &Metadata) -> String {
+    match (meta.command.is_empty(), &meta.scope) {
+        (false, _) => escape::command(meta.command.iter().map(Vec::as_slice)),
+        (true, Scope::All) => "the whole machine".into(),
+        (true, Scope::Pids(_)) => "the processes asked for".into(),
+        (true, _) => "the cgroup asked for".into(),
+    }
+}
+
+/// As [`recorded`], with the name of a machine that was recorded as a whole.
+pub fn recorded_where(meta: &Metadata) -> String {
+    let what = recorded(meta);
+    if meta.command.is_empty() && meta.scope == Scope::All {
+        return format!("{what} {}", escape::text(meta.host.as_bytes()));
+    }
+    what
+}
+
+pub fn kernel(meta: &Metadata) -> String {
+    let words: Vec<&str> = meta.kernel.split(' ').take(2).collect();
+    escape::text(words.join(" ").as_bytes())
+}
+
+/// The CPUs that the build was allowed, if those are not all: `0-3,8 (5 of 64)`.
+pub fn allowed(meta: &Metadata) -> Option<String> {
+    let allowed: BTreeSet<u16> = meta
+        .options
+        .allowed
+        .iter()
+        .flatten()
+        .map(|cpu| cpu.0)
+        .collect();
+    let mut ranges: Vec<(u16, u16)> = Vec::new();
+    for cpu in &allowed {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *cpu => *last = *cpu,
+            _ => ranges.push((*cpu, *cpu)),
+        }
+    }
+    let ranges = ranges.iter().map(|(first, last)| match first == last {
+        true => first.to_string(),
+        false => format!("{first}-{last}"),
+    });
+    let ranges = ranges.collect::<Vec<_>>().join(",");
+    let [some, all] = [allowed.len(), meta.cpus.len()].map(|it| units::count(it as u64));
+    (!ranges.is_empty()).then(|| format!("{ranges} ({some} of {all})"))
+}
+
+/// The CPU's model, where the recording tells it.
+pub fn cpu(meta: &Metadata) -> Option<String> {
+    let model = meta.hardware(Hardware::CpuModel)?;
+    Some(escape::text(model.as_bytes()))
+}
+
+pub fn thread(analysis: &Analysis, ix: ThreadIx) -> (&Thread, &Process) {
+    let thread = analysis.thread(ix);
+    (thread, analysis.process(thread.process))
+}
+
+/// A task's name in text: the process's label, after the comm of a thread that is
+/// not the leader.
+pub fn name(analysis: &Analysis, who: Actor) -> String {
+    match who {
+        Actor::Unknown => "?".into(),
+        Actor::Interrupt | Actor::SoftIrq => "an interrupt".into(),
+        Actor::Outside(tid) => match analysis.outside.only(tid) {
+            Some(task) => format!("{} (tid {}), not recorded", comm(&task.comm), tid.0),
+            None => format!("tid {}, not recorded", tid.0),
+        },
+        Actor::Thread(ix) => match thread(analysis, ix) {
+            (thread, process) if thread.tid.0 != process.pid.0 => label::thread(thread, process),
+            (_, process) => label::label(process),
+        },
+    }
+}
+
+pub fn comm(comm: &Comm) -> String {
+    escape::text(comm.bytes())
+}
+
+/// A task in JSON: what it is, the tid if that is known, pid and label of a recorded one.
+pub fn named(analysis: &Analysis, who: Actor) -> Value {
+    let (kind, tid, found) = match who {
+        Actor::Unknown => ("unknown", None, None),
+        Actor::Interrupt | Actor::SoftIrq => ("interrupt", None, None),
+        Actor::Outside(tid) => ("outside", Some(tid.0), None),
+        Actor::Thread(ix) => {
+            let (thread, process) = thread(analysis, ix);
+            ("thread", Some(thread.tid.0), Some(process))
+        }
+    };
+    json!({
+        "kind": kind,
+        "pid": found.map(|process| process.pid.0),
+        "tid": tid,
+        "label": found.map(label::label),
+    })
+}
+
+pub fn asked_name(it: &Lookup) -> String {
+    match &*it.query.name {
+        [] => ".".into(),
+        name => escape::text(name),
+    }
+}
