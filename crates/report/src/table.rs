@@ -5,8 +5,6 @@ use std::fmt::Write;
 
 use serde_json::{json, Map, Value};
 
-use tr_analyze::sort::Rows;
-
 use crate::style::{Paint, Style, TABLE_ROW};
 use crate::{escape, units};
 
@@ -378,7 +376,7 @@ impl<'a, R> Table<'a, R> {
             let is = |name: &String| column.key.as_ref() == Some(name) || column.title == *name;
             self.last.iter().position(is)
         };
-        seen.order_by_key(place);
+        seen.sort_by_key(place);
         seen
     }
 

@@ -17,7 +17,6 @@ use crate::facts::demands::Demand;
 use crate::facts::loads::Load;
 use crate::names::named;
 use crate::units;
-use tr_analyze::sort::{Gather, Rows};
 
 named! {
     /// The cause of a part of a difference.
@@ -241,7 +240,7 @@ impl Causes {
         all.extend(self.run(sides, waited + beside.sum::<i128>()));
         all.extend(withheld(sides));
         all.retain(counts);
-        all.order_by_key(|share| (Reverse(share.ns.unsigned_abs()), share.cause));
+        all.sort_by_key(|share| (Reverse(share.ns.unsigned_abs()), share.cause));
         all
     }
 
@@ -455,7 +454,7 @@ fn names((base, new): Sides<'_>) -> Vec<(String, i128)> {
             .filter_map(|run| Some(&run.parts.as_ref()?.names))
     }
     let known = all(base).chain(all(new)).flat_map(BTreeMap::keys);
-    let known: BTreeSet<&String> = known.gather();
+    let known: BTreeSet<&String> = known.collect();
     let names = known.into_iter().map(|name| {
         let side = |runs| {
             let times = all(runs).map(|names| names.get(name).copied().unwrap_or(0));
@@ -464,7 +463,7 @@ fn names((base, new): Sides<'_>) -> Vec<(String, i128)> {
         (name.clone(), side(new) - side(base))
     });
     let mut names: Vec<(String, i128)> = names.collect();
-    names.order_by_key(|(name, ns)| (Reverse(ns.unsigned_abs()), name.clone()));
+    names.sort_by_key(|(name, ns)| (Reverse(ns.unsigned_abs()), name.clone()));
     names
 }
 
