@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use serde_json::{json, Map, Value};
 use tr_analyze::model::Quality;
-use tr_analyze::sort::Gather;
 use tr_format::event::Ktime;
 use tr_format::meta::{Hardware, Known, Metadata};
 use tr_format::reader::{End, Unknown};
@@ -162,7 +161,7 @@ fn document(contents: &Contents) -> Value {
             "fields": contents.unknown.fields,
         },
         "missing": meta.missing,
-        "ci": meta.ci.iter().cloned().gather::<BTreeMap<_, _>>(),
+        "ci": meta.ci.iter().cloned().collect::<BTreeMap<_, _>>(),
     })
 }
 

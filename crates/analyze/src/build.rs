@@ -14,7 +14,6 @@ use crate::model::{
 };
 use crate::questions::shortage;
 use crate::servers;
-use crate::sort::Rows;
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
 /// The least number of processes or threads that is worth a thread of its own.
@@ -166,7 +165,7 @@ impl Order {
             let these = tracker.processes[*ix].threads.iter();
             let mut these: Vec<TaskIx> = these.copied().filter(inside).collect();
             // An exec gives a thread the tid of its leader, which has ended before.
-            these.order_by_key(|ix| {
+            these.sort_by_key(|ix| {
                 let task = &tracker.tasks[*ix];
                 (
                     task.start,

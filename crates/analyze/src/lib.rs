@@ -24,7 +24,6 @@ mod questions;
 mod reading;
 pub mod servers;
 mod share;
-pub mod sort;
 mod state;
 pub mod status;
 mod tid_map;

@@ -11,7 +11,6 @@ use crate::gaps::Gaps;
 use crate::model::{Analysis, LostSpan, Quality};
 use crate::order::batches::SortedRun;
 use crate::order::{self, Event, Order};
-use crate::sort::Gather;
 use crate::tracker::Tracker;
 use crate::{build, Options};
 
@@ -157,7 +156,7 @@ struct Keeper {
 impl Keeper {
     /// The rest of the trace is not read: every stream lacks its events.
     fn unknown_from(&mut self, trace: &Trace, since: Ktime, until: Ktime) {
-        let streams: BTreeSet<Stream> = trace.frames().iter().map(|frame| frame.stream).gather();
+        let streams: BTreeSet<Stream> = trace.frames().iter().map(|frame| frame.stream).collect();
         for stream in streams {
             self.tracker.lost(stream, since, until);
         }

@@ -4,7 +4,6 @@
 use std::collections::HashSet;
 
 use tr_analyze::model::{Analysis, ProcessIx};
-use tr_analyze::sort::Rows;
 
 use crate::recording::signed;
 
@@ -86,7 +85,7 @@ pub fn align(
     }
     let mut left: Vec<ProcessIx> = children.to_vec();
     left.retain(|ix| !used.contains(ix));
-    left.order_by_key(|ix| life(*ix).0);
+    left.sort_by_key(|ix| life(*ix).0);
     // The tool appends its records: of two that fit, the later one is of the later run.
     for (span, process) in spans.iter().zip(&mut found).rev() {
         if process.is_some() || span.needs_name {

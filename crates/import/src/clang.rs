@@ -7,7 +7,6 @@ use std::fmt;
 use serde::de::{Deserializer, SeqAccess, Visitor};
 use serde::Deserialize;
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
-use tr_analyze::sort::Rows;
 
 use crate::recording::{base, imported, names, program, Recording};
 use crate::{Error, Placed, RECORDS};
@@ -266,7 +265,7 @@ impl TimeTrace {
 
 /// Ends each span at the end of the one around it, if it is later by rounding alone.
 fn nest(spans: &mut [Span]) {
-    spans.order_by(|a, b| (a.tid, a.from, b.to).cmp(&(b.tid, b.from, a.to)));
+    spans.sort_by(|a, b| (a.tid, a.from, b.to).cmp(&(b.tid, b.from, a.to)));
     let mut around: Vec<(u32, i64)> = Vec::new();
     for span in spans {
         while around

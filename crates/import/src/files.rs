@@ -3,8 +3,6 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use tr_analyze::sort::Rows;
-
 use crate::{read, Error, File, FILE};
 
 /// The most entries of a directory and of all directories below it that are looked at.
@@ -96,7 +94,7 @@ pub fn find(path: &Path) -> Result<Files, Error> {
         }
         level = below;
     }
-    files.found.order_by(|a, b| a.path.cmp(&b.path));
+    files.found.sort_by(|a, b| a.path.cmp(&b.path));
     Ok(files)
 }
 

@@ -18,7 +18,6 @@ pub mod ninja;
 mod recording;
 
 use tr_analyze::model::{Analysis, Import, Imported};
-use tr_analyze::sort::Rows;
 
 pub use error::Error;
 pub use files::{bytes, find, open, Files, Found, Skipped};
@@ -99,7 +98,7 @@ pub fn place(files: &[(Vec<u8>, File)], analysis: &mut Analysis) {
         let count = placed.spans.len();
         if count > room {
             let length = |span: &Imported| std::cmp::Reverse(span.to.since(span.from));
-            placed.spans.order_by_key(length);
+            placed.spans.sort_by_key(length);
             placed.spans.truncate(room);
         }
         imports.push(Import {

@@ -9,7 +9,6 @@
 
 use serde::Serialize;
 use tr_analyze::model::{Analysis, KernelFigures, Thread, Times};
-use tr_analyze::sort::Rows;
 
 use crate::label;
 use tr_text::units;
@@ -284,7 +283,7 @@ pub fn audit(analysis: &Analysis) -> Audit {
         }
         compared.push((difference, thread, kernel));
     }
-    compared.order_by_key(|(difference, thread, _)| (*difference, thread.start, thread.tid));
+    compared.sort_by_key(|(difference, thread, _)| (*difference, thread.start, thread.tid));
     by_switch.sort_unstable();
     let differences = compared.iter().map(|(difference, ..)| *difference);
     out.differences_ns = quantiles(&differences.collect::<Vec<_>>());

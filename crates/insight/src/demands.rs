@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, ThreadIx};
-use tr_analyze::sort::Gather;
 use tr_format::meta::Extra;
 
 use super::memory::{self, Resident};
@@ -93,5 +92,5 @@ pub fn of(analysis: &Analysis, path: Option<&CriticalPath>) -> Demands {
     };
     let all = Demand::ALL.into_iter();
     all.filter_map(|demand| Some((demand, value(demand)?)))
-        .gather()
+        .collect()
 }

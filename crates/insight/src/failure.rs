@@ -21,7 +21,6 @@ use std::collections::BTreeSet;
 use tr_analyze::arena::Arena;
 use tr_analyze::critical_path;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
-use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::tools::Role;
 use tr_format::event::Ktime;
 
@@ -164,7 +163,7 @@ impl Failures {
 /// The order in which the failures of a recording are told, and their words.
 impl Finder<'_> {
     fn all(&self, failed: &[ProcessIx], judged: &Judged<'_>) -> Failures {
-        let chosen: BTreeSet<ProcessIx> = failed.iter().copied().gather();
+        let chosen: BTreeSet<ProcessIx> = failed.iter().copied().collect();
         let mut chain: Vec<ProcessIx> = self
             .chain(self.root)
             .into_iter()
@@ -175,7 +174,7 @@ impl Finder<'_> {
         let hidden = self.hidden(failed);
         let in_chains = hidden.iter().flatten().chain(&chain);
         let in_chains = in_chains.chain(&linked.processes);
-        let mut in_chain: BTreeSet<ProcessIx> = in_chains.copied().gather();
+        let mut in_chain: BTreeSet<ProcessIx> = in_chains.copied().collect();
         let branches = self.branches(&chosen, &mut in_chain);
         let mut found: Vec<Found> = Vec::new();
         let (mut tolerated, mut unclear, mut calm) = (0, Vec::new(), Vec::new());
@@ -198,7 +197,7 @@ impl Finder<'_> {
                 }
             }
         }
-        let told: BTreeSet<ProcessIx> = found.iter().filter_map(|it| it.failed.process).gather();
+        let told: BTreeSet<ProcessIx> = found.iter().filter_map(|it| it.failed.process).collect();
         let is_told = |ix: ProcessIx| told.contains(&ix) || in_chain.contains(&ix);
         let tests = self.failed_tests(judged, &chosen, is_told).into_iter();
         found.extend(tests.map(|test| {
@@ -222,7 +221,7 @@ impl Finder<'_> {
         }
         let mut failed: Vec<&mut Failed> = found.iter_mut().map(|it| &mut it.failed).collect();
         held::add(&mut failed, self.analysis, &self.sure, judged);
-        found.order_by_key(|it| (it.rank, it.failed.at, it.failed.pid));
+        found.sort_by_key(|it| (it.rank, it.failed.at, it.failed.pid));
         Failures {
             command: found.iter().position(|it| it.is_command),
             told: found.into_iter().map(|it| it.failed).collect(),
@@ -342,11 +341,11 @@ impl Finder<'_> {
             .filter(is_below)
             .map(|ix| self.process(*ix))
             .collect();
-        beside.order_by_key(|it| (Reverse(it.after), it.pid));
+        beside.sort_by_key(|it| (Reverse(it.after), it.pid));
         let mut seen = BTreeSet::new();
         beside.retain(|failed| seen.insert((failed.name.clone(), failed.end.clone())));
         beside.truncate(BESIDE);
-        beside.order_by_key(|it| (it.at, it.pid));
+        beside.sort_by_key(|it| (it.at, it.pid));
         beside
     }
 

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::Basis;
-use tr_analyze::sort::Rows;
 
 use tr_text::units;
 use tr_text::words;
@@ -114,7 +113,7 @@ pub fn sentence(times: &ByKind) -> String {
     let all = of_steps().map(|kind| (times.of(kind), kind));
     let large = |(ns, _): &(u64, Kind)| *ns > whole / 100;
     let mut kinds: Vec<_> = all.filter(large).collect();
-    kinds.order_by_key(|(ns, kind)| (Reverse(*ns), *kind));
+    kinds.sort_by_key(|(ns, kind)| (Reverse(*ns), *kind));
     let kinds = kinds.iter().take(3);
     let kinds = kinds.map(|(ns, kind)| format!("{} {}", title(*kind), units::time(*ns)));
     kinds.collect::<Vec<_>>().join(", ")

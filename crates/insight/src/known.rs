@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, ThreadIx};
-use tr_analyze::sort::Gather;
 
 /// A value that only scheduling events tell.
 pub fn by_events<T>(analysis: &Analysis, value: T) -> Option<T> {
@@ -13,7 +12,7 @@ pub fn by_events<T>(analysis: &Analysis, value: T) -> Option<T> {
 /// The processes of some threads.
 pub(crate) fn processes_of<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<&'a Process> {
     let of = threads.iter().map(|ix| analysis.thread(*ix).process);
-    let all: BTreeSet<ProcessIx> = of.gather();
+    let all: BTreeSet<ProcessIx> = of.collect();
     all.into_iter().map(|ix| analysis.process(ix)).collect()
 }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use tr_analyze::machine::{samples_are_of_recorded_cpus, withheld, Samples};
 use tr_analyze::model::Analysis;
 use tr_analyze::share;
-use tr_analyze::sort::Gather;
 use tr_format::counters::Counter;
 use tr_format::event::Ktime;
 use tr_format::meta::{Extra, Scope};
@@ -78,7 +77,7 @@ fn loads(analysis: &Analysis) -> BTreeMap<Load, u64> {
         Load::Io => total(Counter::IoSome),
     };
     let all = Load::ALL.into_iter();
-    all.filter_map(|load| Some((load, value(load)?))).gather()
+    all.filter_map(|load| Some((load, value(load)?))).collect()
 }
 
 fn work(analysis: &Analysis) -> Option<u64> {

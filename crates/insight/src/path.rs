@@ -7,7 +7,6 @@ use tr_analyze::kinds::Kind;
 use tr_analyze::model::{Analysis, Basis, ProcessIx, ThreadIx};
 use tr_analyze::network;
 use tr_analyze::programs::{sleeper, Group, Groups};
-use tr_analyze::sort::Rows;
 use tr_analyze::tools;
 use tr_format::event::Comm;
 
@@ -181,6 +180,6 @@ pub fn with_parts(
         },
     };
     let mut shares: Vec<Share> = sums.into_iter().map(named).collect();
-    shares.order_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
+    shares.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
     (shares, parts)
 }

@@ -7,7 +7,6 @@ use regex::bytes::Regex;
 use tr_analyze::arena::Arena;
 use tr_analyze::containers::Called;
 use tr_analyze::model::{Analysis, Process, ProcessIx, Thread, Times};
-use tr_analyze::sort::Rows;
 use tr_format::event::Tgid;
 
 use crate::ancestors::down;
@@ -354,7 +353,7 @@ pub fn first_rows(
         }
         _ => grouped(analysis, processes, by, groups),
     };
-    rows.order_by(|a, b| (key(sort, a), &a.name).cmp(&(key(sort, b), &b.name)));
+    rows.sort_by(|a, b| (key(sort, a), &a.name).cmp(&(key(sort, b), &b.name)));
     let all = rows.len();
     rows.truncate(most);
     (rows, all)

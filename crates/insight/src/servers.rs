@@ -6,7 +6,6 @@ use tr_analyze::arena::Arena;
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::servers::Server;
-use tr_analyze::sort::Rows;
 
 use crate::ancestors::down;
 use crate::{label, who};
@@ -44,7 +43,7 @@ pub fn words(analysis: &Analysis, path: Option<&CriticalPath>) -> Vec<String> {
         }
     }
     let mut sums: Vec<(String, Sum)> = sums.into_iter().collect();
-    sums.order_by(|(_, a), (_, b)| (b.path, b.cpu).cmp(&(a.path, a.cpu)));
+    sums.sort_by_key(|(_, sum)| std::cmp::Reverse((sum.path, sum.cpu)));
     sums.iter()
         .map(|(name, sum)| said(name, sum, path.is_some()))
         .collect()

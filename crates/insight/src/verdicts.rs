@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 use tr_analyze::contention::{Contention, Wait};
 use tr_analyze::critical_path::Paths;
 use tr_analyze::model::{Analysis, Basis};
-use tr_analyze::sort::Rows;
 use tr_analyze::status::ended_in_time;
 
 use self::division::{Divided, Divider};
@@ -287,7 +286,7 @@ fn named(mut names: Vec<(String, u64)>) -> Vec<(String, u64)> {
     let sum = names
         .iter()
         .fold(0, |sum: u64, (_, ns)| sum.saturating_add(*ns));
-    names.order_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
+    names.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
     names.retain(|(_, ns)| *ns > 0 && ns.saturating_mul(COUNTS) >= sum);
     names.truncate(NAMES);
     names

@@ -4,7 +4,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::Analysis;
-use tr_analyze::sort::{Gather, Rows};
 
 /// The most tools that are told, those that ran most often.
 const MOST: usize = 6;
@@ -57,14 +56,14 @@ pub fn told(analysis: &Analysis) -> Vec<String> {
         }
     }
     // Of 12 and 12.2.0 the longer one tells both.
-    let names: BTreeSet<_> = runs.keys().cloned().gather();
+    let names: BTreeSet<_> = runs.keys().cloned().collect();
     runs.retain(|(name, version), _| {
         let longer = (*name, format!("{version}."));
         let next = names.range(&longer..).next();
         !next.is_some_and(|it| it.0 == longer.0 && it.1.starts_with(&longer.1))
     });
     let mut all: Vec<_> = runs.into_iter().collect();
-    all.order_by_key(|(_, runs)| std::cmp::Reverse(*runs));
+    all.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
     all.truncate(MOST);
     all.sort_unstable();
     let all = all.into_iter();

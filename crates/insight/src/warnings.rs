@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 
 use tr_analyze::model::{Analysis, Basis, Process, Quality};
-use tr_analyze::sort::Gather;
 use tr_analyze::tools::ContainerVerb;
 use tr_format::event::{Ktime, LossCause, Lost, Stream};
 use tr_format::meta::{Facts, Known};
@@ -330,7 +329,7 @@ fn daemons_clients(analysis: &Analysis) -> BTreeSet<String> {
         matches!(verb, Some(ContainerVerb::Run | ContainerVerb::Part))
     };
     // There are at most as many as programs times verbs.
-    calls.filter(runs).gather()
+    calls.filter(runs).collect()
 }
 
 /// The disagreement of the CPUs' clocks, if there is one.

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{json, Value};
 use tr_analyze::model::Analysis;
-use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::stacks::{Stacks, Timed};
 use tr_analyze::timeline::{Bucket, Stretch};
 use tr_format::event::Ktime;
@@ -115,7 +114,7 @@ impl Functions {
                 sums.entry(key(innermost)).or_default().0.add(it.sum);
             }
             // A function that calls itself counts once.
-            for function in functions.into_iter().gather::<BTreeSet<_>>() {
+            for function in functions.into_iter().collect::<BTreeSet<_>>() {
                 sums.entry(key(function)).or_default().1.add(it.sum);
             }
         }
@@ -133,7 +132,7 @@ impl Functions {
         found.rows = rows.collect();
         let key =
             |row: &FunctionRow| Reverse((row.own.ns, row.total.ns, Reverse(row.name.clone())));
-        found.rows.order_by_key(key);
+        found.rows.sort_by_key(key);
         found
     }
 
@@ -232,7 +231,7 @@ impl Functions {
     fn by_reason(&self) -> Vec<(Reason, SampleSum)> {
         let mut sums: Vec<(Reason, SampleSum)> =
             self.reasons.iter().map(|(a, b)| (*a, *b)).collect();
-        sums.order_by_key(|(reason, sum)| (Reverse(sum.ns), *reason));
+        sums.sort_by_key(|(reason, sum)| (Reverse(sum.ns), *reason));
         sums
     }
 

@@ -11,7 +11,6 @@ use serde_json::ser::PrettyFormatter;
 use serde_json::{json, Value};
 use tr_analyze::model::{self, Analysis, ExecSpan, LostSpan, ProcessIx, Thread};
 use tr_analyze::servers;
-use tr_analyze::sort::Gather;
 use tr_format::event::{Ktime, Stream};
 
 use crate::encode::{argv, Times};
@@ -148,7 +147,7 @@ object! {
         lost: Vec<Lost> = quality.lost.iter().map(|span| Lost::new(span, zero)).collect(),
         largest_inversion_ns: u64 = quality.largest_inversion,
         commit_delay_ns: u64 = quality.commit_delay,
-        anomalies: BTreeMap<&'static str, u64> = quality.anomalies.iter().copied().gather(),
+        anomalies: BTreeMap<&'static str, u64> = quality.anomalies.iter().copied().collect(),
         clocks: Option<Clocks> = quality.clocks.as_ref().map(Clocks::new),
     }
 
@@ -317,7 +316,7 @@ pub fn render<'a>(
 ) -> io::Result<()> {
     let values = reports.iter();
     let values = values.filter_map(|(key, report)| Some((key.clone(), report.json()?)));
-    let mut reports: BTreeMap<String, Value> = values.gather();
+    let mut reports: BTreeMap<String, Value> = values.collect();
     if all {
         // It stands beside the reports already.
         reports.remove(AUDIT);

@@ -14,7 +14,6 @@ use std::collections::BTreeMap;
 use serde_json::{json, Value};
 use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
-use tr_analyze::sort::Rows;
 
 pub use told::{of as told_of, Told};
 use tr_insight::ci::Ci;
@@ -49,7 +48,7 @@ fn steps_on_path(analysis: &Analysis) -> Vec<StepOnPath> {
         Some(StepOnPath { kind, name, ns })
     });
     let mut steps: Vec<StepOnPath> = steps.collect();
-    steps.order_by(|a, b| (b.ns, a.kind, &a.name).cmp(&(a.ns, b.kind, &b.name)));
+    steps.sort_by(|a, b| (b.ns, a.kind, &a.name).cmp(&(a.ns, b.kind, &b.name)));
     steps
 }
 
@@ -198,7 +197,7 @@ impl Pipeline {
     /// The graph has a cycle: in words.
     pub fn new(jobs: Vec<Job>, graph: Option<&Graph>, told: &[Told]) -> Result<Pipeline, String> {
         let (mut jobs, needed) = told::place(jobs, told);
-        jobs.order_by(|a, b| (a.start, a.end, &a.name).cmp(&(b.start, b.end, &b.name)));
+        jobs.sort_by(|a, b| (a.start, a.end, &a.name).cmp(&(b.start, b.end, &b.name)));
         number(&mut jobs);
         let needs = match (graph, &needed) {
             (Some(graph), _) => order::given(&jobs, graph)?,
@@ -369,7 +368,7 @@ impl Pipeline {
             rows.push((saved.gone, gone));
         }
         rows.retain(|(saved, _)| *saved > self.uncertain);
-        rows.order_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+        rows.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         rows.truncate(5);
         rows
     }

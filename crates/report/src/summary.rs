@@ -9,7 +9,6 @@ use std::fmt::Write;
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
-use tr_analyze::sort::Rows;
 
 use tr_insight::advice::{advise, Advice};
 use tr_insight::failure::{Failed, Failures};
@@ -357,7 +356,7 @@ fn slow(judged: &Judged<'_>) -> Vec<(String, String)> {
     let mut slow: Vec<_> = passed
         .filter_map(|(at, step)| Some((Reverse(step.wall()), at, verdicts.told(at)?)))
         .collect();
-    slow.order_by_key(|(wall, at, _)| (*wall, *at));
+    slow.sort_by_key(|(wall, at, _)| (*wall, *at));
     let named = slow
         .into_iter()
         .filter_map(|(_, at, verdict)| Some((steps.list().get(at)?.name.clone(), verdict.text())));
@@ -372,7 +371,7 @@ fn longest(wall: u64, list: &[Step]) -> Vec<Timed> {
         inside.entry(step.parent).or_default().push((at, step));
     }
     let by_length = |found: &mut Vec<(usize, &Step)>| {
-        found.order_by_key(|(at, step)| (Reverse(step.wall()), *at));
+        found.sort_by_key(|(at, step)| (Reverse(step.wall()), *at));
     };
     let mut found = inside.remove(&None).unwrap_or_default();
     let mut failed = Vec::new();

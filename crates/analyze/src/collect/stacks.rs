@@ -6,7 +6,6 @@ use tr_format::event::{Ktime, LifeKind};
 use tr_format::stack::{Doing, Function, Module, Place, Sample, DEPTH};
 
 use crate::ids::{TaskIx, ThreadIx};
-use crate::sort::Rows;
 
 /// The samples of a thread with one stack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,7 +169,7 @@ impl Collected {
                 })
             })
             .collect();
-        samples.order_by_key(|it| (it.thread, it.doing, it.stack, it.cut));
+        samples.sort_by_key(|it| (it.thread, it.doing, it.stack, it.cut));
         let timed = self.timed.into_iter().flatten();
         let mut timed: Vec<Timed> = timed
             .filter_map(|it| {

@@ -6,7 +6,6 @@ use tr_format::counters::{CallSum, SystemCalls};
 use tr_format::event::Ktime;
 
 use crate::ids::{ProcIx, ProcessIx};
-use crate::sort::Rows;
 
 /// One system call of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +75,7 @@ impl Calls {
                 sum,
             })
             .collect();
-        all.order_by_key(|call| (call.process, call.sum.compat, call.sum.number));
+        all.sort_by_key(|call| (call.process, call.sum.compat, call.sum.number));
         all
     }
 }

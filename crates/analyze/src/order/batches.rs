@@ -3,11 +3,9 @@
 //! The order of reading depends on the headers of the blocks alone, so the runs are the same
 //! for any number of threads.
 
+use rayon::prelude::*;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
-
-use crate::sort::Rows;
-use rayon::prelude::*;
 use tr_format::event::{Ktime, LifeEvent, Stream};
 use tr_format::sched::{flag, SchedBlock};
 use tr_format::Error;
@@ -106,7 +104,7 @@ impl<B: Blocks> Batches<B> {
             });
         }
         // Stable: the blocks of a stream stay in their order.
-        queue.order_by_key(|(least, ..)| *least);
+        queue.sort_by_key(|(least, ..)| *least);
         let all = queue.iter().map(|(.., block)| block.events).sum();
         Batches {
             source,

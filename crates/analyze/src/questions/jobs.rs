@@ -17,7 +17,6 @@ use super::graph::{Cause, Graph};
 use crate::arena::Arena;
 use crate::job_tools::{self, Starts, Untold};
 use crate::model::{Analysis, ProcessIx};
-use crate::sort::{Gather, Rows};
 use crate::timeline::Bucket;
 use crate::tools::Family;
 
@@ -132,7 +131,7 @@ impl Tools {
             let make = is_make(analysis, job.owner);
             job.slot = !(make && lends.contains(&job.process));
         }
-        found.jobs.order_by_key(|job| (job.start, job.process));
+        found.jobs.sort_by_key(|job| (job.start, job.process));
         found
     }
 }
@@ -182,7 +181,7 @@ fn children(graph: &Graph<'_>, owner: ProcessIx, family: Family, waits: &[Wait])
             let read = waits.iter().filter(|wait| {
                 wait.reason == Reason::PipeRead && wait.awaited != Some(Awaited::Slot)
             });
-            let read: BTreeSet<ProcessIx> = read.filter_map(|wait| wait.child).gather();
+            let read: BTreeSet<ProcessIx> = read.filter_map(|wait| wait.child).collect();
             children.retain(|it| !read.contains(it));
         }
         Family::Cargo => {
@@ -365,6 +364,6 @@ fn waits(graph: &Graph<'_>, owner: ProcessIx) -> Vec<Wait> {
             });
         }
     }
-    waits.order_by_key(|wait| wait.to);
+    waits.sort_by_key(|wait| wait.to);
     waits
 }

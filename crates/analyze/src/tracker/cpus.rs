@@ -8,7 +8,6 @@ use tr_format::event::{CpuId, Ktime, Tid};
 use super::{TaskIx, Tracker};
 use crate::gaps::Gaps;
 use crate::model::CpuFigures;
-use crate::sort::Gather;
 
 /// The CPUs of the events, by their numbers.
 #[derive(Debug, Default)]
@@ -151,7 +150,7 @@ impl Tracker {
     /// The figures of each CPU of the machine or of the events.
     pub fn cpu_figures(&self, known: &[CpuId]) -> Vec<(CpuId, CpuFigures)> {
         let none = known.iter().map(|cpu| (*cpu, CpuFigures::default()));
-        let mut all: BTreeMap<CpuId, CpuFigures> = none.gather();
+        let mut all: BTreeMap<CpuId, CpuFigures> = none.collect();
         let counted = self.cpus.all().filter(|(_, entry)| entry.counted);
         all.extend(counted.map(|(cpu, entry)| (cpu, entry.figures)));
         for figures in all.values_mut() {

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 
 use tr_analyze::model::{Analysis, Doubt, Imported, ProcessIx};
-use tr_analyze::sort::Rows;
 
 use crate::recording::{program, signed, CLOCKS};
 
@@ -57,7 +56,7 @@ impl Contradictions {
 
     /// The tests of a suite do not overlap.
     pub fn by_order(&mut self, mut stamped: Vec<Stamped>) {
-        stamped.order_by_key(|element| element.at);
+        stamped.sort_by_key(|element| element.at);
         for (before, after) in stamped.iter().zip(stamped.iter().skip(1)) {
             let between = after.at.saturating_sub(before.at);
             let between = between
@@ -206,7 +205,7 @@ pub fn find_doubts(analysis: &Analysis, tests: &[ProcessIx], guesses: &mut [Gues
 fn overlapping(guesses: &[Guess]) -> Vec<bool> {
     let mut order: Vec<(usize, &Guess)> = guesses.iter().enumerate().collect();
     let place = |guess: &Guess| (guess.span.process, guess.is_suite);
-    order.order_by_key(|(at, guess)| (place(guess), guess.span.from, *at));
+    order.sort_by_key(|(at, guess)| (place(guess), guess.span.from, *at));
     let mut overlapping = vec![false; guesses.len()];
     let mut last: Option<(usize, &Guess)> = None;
     for (at, guess) in order {

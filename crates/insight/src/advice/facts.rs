@@ -10,7 +10,6 @@ use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_analyze::own::Own;
 use tr_analyze::parallelism::{self, Parallelism};
 use tr_analyze::programs::{Group, Groups};
-use tr_analyze::sort::Gather;
 use tr_analyze::tools::{Family, Role};
 use tr_analyze::what_if::{self, Limits, Without};
 use tr_format::event::{Ktime, Reason};
@@ -209,7 +208,7 @@ impl<'a> Facts<'a> {
     /// The number of processes of some executions: several programs of one process are one run.
     pub fn runs(&self, groups: impl IntoIterator<Item = Group>) -> usize {
         let executions = groups.into_iter().filter_map(|group| self.execution(group));
-        let processes: BTreeSet<ProcessIx> = executions.map(|it| it.process).gather();
+        let processes: BTreeSet<ProcessIx> = executions.map(|it| it.process).collect();
         processes.len()
     }
 

@@ -8,7 +8,6 @@ use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::{ImportedKind, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::Jobs;
-use tr_analyze::sort::Rows;
 use tr_analyze::tools::{Family, Role};
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
@@ -224,7 +223,7 @@ fn row(
     if jobs.len() < ROW.0 || facts.cpus < 2 {
         return None;
     }
-    jobs.order_by_key(|job| (job.from, job.group));
+    jobs.sort_by_key(|job| (job.from, job.group));
     let from = jobs.first()?.from;
     let slowest = jobs.iter().max_by_key(|job| job.to.since(job.from))?;
     let at_once = at_once(&jobs);

@@ -22,7 +22,6 @@ use tr_analyze::critical_path::{self, CriticalPath, Kind as Time, NoPath};
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{self, Change, Changes, Effect, Jobs, Schedule};
-use tr_analyze::sort::Rows;
 use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
@@ -247,7 +246,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     ];
     let mut candidates: Vec<Candidate> = rules.iter().flat_map(|rule| rule(facts)).collect();
     candidates.retain(|it| it.cap > 0);
-    candidates.order_by_key(|it| (std::cmp::Reverse(it.cap), it.kind));
+    candidates.sort_by_key(|it| (std::cmp::Reverse(it.cap), it.kind));
     candidates.truncate(schedule::MOST);
     let changes: Vec<Change> = candidates.iter().map(Candidate::change).collect();
     let schedule = Schedule::new(facts.analysis, facts.path, &facts.groups, &changes)?;
@@ -255,7 +254,7 @@ fn advised(facts: &Facts<'_>) -> Result<Advised, NoPath> {
     let withheld = Withheld::new(facts, own);
     let rated = rated(facts, candidates, (&schedule, own), &withheld)?;
     let mut kept = distinct(facts, rated);
-    kept.order_by_key(|(it, _)| (std::cmp::Reverse(middle((it.at_least, it.gain))), it.kind));
+    kept.sort_by_key(|(it, _)| (std::cmp::Reverse(middle((it.at_least, it.gain))), it.kind));
     kept.truncate(MOST);
     let all = kept.iter().fold(0, |all, (_, bit)| all | bit);
     let gains = kept.iter().map(|(it, _)| it.gain);
@@ -483,7 +482,7 @@ fn middle((at_least, at_most): (u64, u64)) -> u64 {
 
 /// Leaves out what a more specific candidate explains already.
 fn distinct(facts: &Facts<'_>, mut rated: Vec<Rated>) -> Vec<(Advice, Changes)> {
-    rated.order_by_key(|it| {
+    rated.sort_by_key(|it| {
         let kind = it.candidate.kind;
         (kind.is_generic(), std::cmp::Reverse(middle(it.gain)), kind)
     });

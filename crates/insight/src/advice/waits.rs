@@ -10,7 +10,6 @@ use tr_analyze::model::{Process, ProcessIx};
 use tr_analyze::network::{self, Waited};
 use tr_analyze::programs::{sleeper, Group};
 use tr_analyze::schedule::MOST;
-use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::timeline::Actor;
 use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
@@ -112,11 +111,11 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
     }
     // Each has a set of all groups: a forged file has thousands of sleepers.
     let mut all: Vec<Vec<Naps>> = by_sleeper.into_values().collect();
-    all.order_by_key(|naps| std::cmp::Reverse(sum(naps.iter().flat_map(|it| &it.slept))));
+    all.sort_by_key(|naps| std::cmp::Reverse(sum(naps.iter().flat_map(|it| &it.slept))));
     all.truncate(MOST);
     let groups = |naps: &[Naps]| -> BTreeSet<Group> {
         let slept = naps.iter().flat_map(|it| &it.slept);
-        slept.map(|it| it.group).gather()
+        slept.map(|it| it.group).collect()
     };
     let on_path: Vec<BTreeSet<Group>> = all.iter().map(|naps| groups(naps)).collect();
     let of_others = |own: usize, group: Group| {
@@ -140,14 +139,14 @@ fn of_naps(
     let counts = |it: &&Naps| sum(&it.slept).saturating_mul(SMALL) >= longest;
     let naps: Vec<&Naps> = naps.iter().filter(counts).collect();
     let mut slept: Vec<Slept> = naps.iter().flat_map(|it| &it.slept).copied().collect();
-    slept.order_by_key(|it| it.from);
+    slept.sort_by_key(|it| it.from);
     let sum = sum(&slept);
     let longest = slept.iter().map(Slept::length).max()?;
     // A program's own sleeps of this length matter if there are many.
     if longest <= RUNTIMES && sum.saturating_mul(10) < facts.wall {
         return None;
     }
-    let sleepers: BTreeSet<Group> = slept.iter().map(|it| it.by).gather();
+    let sleepers: BTreeSet<Group> = slept.iter().map(|it| it.by).collect();
     let (name, s) = facts.names(*sleepers.first()?, sleepers.iter().copied());
     let times = |count: usize| match count {
         1 => String::new(),
@@ -281,8 +280,8 @@ fn lives(slept: &[Slept], start: Ktime, end: Ktime) -> bool {
 fn sleeping(facts: &Facts<'_>, slept: &[Slept], of_others: impl Fn(Group) -> bool) -> Box<[bool]> {
     let program = |group: Group| facts.execution(group).map(|it| it.program.as_str());
     let on_path = || slept.iter().map(|it| it.group);
-    let programs: BTreeSet<_> = on_path().map(program).gather();
-    let by: BTreeSet<_> = slept.iter().map(|it| program(it.by)).gather();
+    let programs: BTreeSet<_> = on_path().map(program).collect();
+    let by: BTreeSet<_> = slept.iter().map(|it| program(it.by)).collect();
     let all = facts.all().filter(|(group, it)| {
         let owner = it.owner.and_then(program);
         programs.contains(&program(*group))
@@ -326,7 +325,7 @@ fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
 fn has_child(facts: &Facts<'_>, slept: &[Slept]) -> bool {
     let lives = |start, end| lives(slept, start, end);
     let sleepers = slept.iter().filter_map(|it| facts.execution(it.by));
-    let sleepers: BTreeSet<ProcessIx> = sleepers.map(|it| it.process).gather();
+    let sleepers: BTreeSet<ProcessIx> = sleepers.map(|it| it.process).collect();
     sleepers.into_iter().any(|ix| {
         let process = facts.analysis.process(ix);
         let children = process
@@ -436,12 +435,12 @@ fn fetches(facts: &Facts<'_>) -> Vec<Candidate> {
         let unsure = sum(true).saturating_mul(2) > sum(false);
         let cap = sum(unsure);
         let told = fetches.iter().filter(|it| it.silent.is_some() || !unsure);
-        let groups: BTreeSet<Group> = told.map(|it| it.group).gather();
+        let groups: BTreeSet<Group> = told.map(|it| it.group).collect();
         let (name, s) = facts.names(*groups.first()?, groups.iter().copied());
         let time = units::time(cap);
         let (finding, action) = match unsure {
             true => {
-                let who: BTreeSet<Silent> = fetches.iter().filter_map(|it| it.silent).gather();
+                let who: BTreeSet<Silent> = fetches.iter().filter_map(|it| it.silent).collect();
                 let (who, action) = silence(&who, &Remotes::new(facts.analysis, &waited));
                 (
                     format!("{name} wait{s} {time} without an answer from {who}"),

@@ -6,7 +6,6 @@ use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::MOST;
-use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
@@ -284,7 +283,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     }
     // Each has a set of all groups: a forged file has thousands of programs.
     let mut by_program: Vec<(String, (Vec<Group>, u64))> = by_program.into_iter().collect();
-    by_program.order_by_key(|(_, (_, sum))| std::cmp::Reverse(*sum));
+    by_program.sort_by_key(|(_, (_, sum))| std::cmp::Reverse(*sum));
     by_program.truncate(MOST);
     let candidate = |(program, (groups, sum)): (String, (Vec<Group>, u64))| {
         let first = groups.first()?;
@@ -343,7 +342,7 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |((owner, program), groups): ((Group, &str), Vec<Group>)| {
         let (least, longest) = SHORT;
         let processes = groups.iter().filter_map(|group| facts.execution(*group));
-        let processes: BTreeSet<ProcessIx> = processes.map(|it| it.process).gather();
+        let processes: BTreeSet<ProcessIx> = processes.map(|it| it.process).collect();
         let lengths = processes.iter().map(|ix| facts.analysis.process(*ix));
         let sum = lengths
             .map(|process| process.wall())

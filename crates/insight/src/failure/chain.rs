@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
-use tr_analyze::sort::Gather;
 use tr_format::event::Ktime;
 
 use super::ends::Sure;
@@ -50,7 +49,7 @@ impl<'a> Finder<'a> {
         };
         let all = || analysis.process_ids().map(|ix| (ix, analysis.process(ix)));
         let ends = all().map(|(ix, it)| (ix, failures(it)));
-        let failures = ends.filter(|(_, ends)| !ends.is_empty()).gather();
+        let failures = ends.filter(|(_, ends)| !ends.is_empty()).collect();
         let is_alike = |parent: &'a Process| {
             let mut failed = jobs(parent).map(|(_, it)| it).filter(|it| fails(it));
             let Some(first) = failed.next() else {
@@ -64,7 +63,7 @@ impl<'a> Finder<'a> {
             }
         };
         let alike = all().filter(|(_, it)| fails(it) && is_alike(it));
-        let alike = alike.map(|(ix, _)| ix).gather();
+        let alike = alike.map(|(ix, _)| ix).collect();
         let mut finder = Finder {
             analysis,
             sure,

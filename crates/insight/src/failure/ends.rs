@@ -7,7 +7,6 @@ use tr_analyze::containers::Called;
 use tr_analyze::memory::killed;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::own::Own;
-use tr_analyze::sort::Gather;
 use tr_analyze::status::{self, Purpose, KILL};
 use tr_analyze::stopped::{sender, Sender, TimeOut};
 use tr_format::meta::Extra;
@@ -37,7 +36,7 @@ pub(super) struct Sure<'a> {
 impl<'a> Sure<'a> {
     pub(super) fn new(analysis: &'a Analysis) -> Sure<'a> {
         let killed = killed(analysis).map(|it| (it.process, it.resident));
-        let out_of_memory: BTreeMap<_, _> = killed.gather();
+        let out_of_memory: BTreeMap<_, _> = killed.collect();
         let containers = (!out_of_memory.is_empty()).then(|| query::containers(analysis));
         let mut sure = Sure {
             out_of_memory,

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::model::{Analysis, ProcessIx};
-use tr_analyze::sort::Gather;
 
 use super::ends::Sure;
 use super::Failed;
@@ -30,10 +29,10 @@ pub(super) fn add(
     }
     let tests = list.iter().filter(|step| step.kind == StepKind::Test);
     let runners = tests.filter_map(|step| list.get(step.parent?)?.process);
-    let runners: BTreeSet<ProcessIx> = runners.gather();
+    let runners: BTreeSet<ProcessIx> = runners.collect();
     of.retain(|ix, _| !runners.contains(ix));
     let verdicts = judged.verdicts();
-    let shown: BTreeSet<StepIx> = found.iter().filter_map(|failed| failed.step).gather();
+    let shown: BTreeSet<StepIx> = found.iter().filter_map(|failed| failed.step).collect();
     for failed in found {
         let step = failed.step.or_else(|| of.get(&failed.process?).copied());
         let verdict = step.and_then(|step| verdicts.told(step));

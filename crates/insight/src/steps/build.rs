@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use tr_analyze::containers::Container;
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
-use tr_analyze::sort::Rows;
 use tr_format::container::Evidence;
 use tr_format::event::Ktime;
 
@@ -207,7 +206,7 @@ impl Build<'_> {
             changes.push((span.from, begin, Change::Begin(n, span)));
             changes.push((span.to, 0, Change::End(n)));
         }
-        changes.order_by_key(|(time, order, _)| (*time, *order));
+        changes.sort_by_key(|(time, order, _)| (*time, *order));
         // The steps inside those around.
         let mut inside = Open::default();
         let mut since: Vec<Since> = Vec::new();

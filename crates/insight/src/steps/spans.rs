@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet};
 use std::ops::Bound;
 
 use tr_analyze::model::{Analysis, Doubt, Imported, ImportedKind, ProcessIx, ThreadIx};
-use tr_analyze::sort::Rows;
 use tr_format::event::{self, Ktime, Point, Tid};
 
 use super::rules::Mark;
@@ -77,7 +76,7 @@ pub(super) fn spans(analysis: &Analysis) -> Vec<Span> {
         span.ended &= span.to <= analysis.end;
         span.to = span.to.min(analysis.end);
     }
-    spans.order_by(|a, b| {
+    spans.sort_by(|a, b| {
         let place = |span: &Span| (span.process, span.thread, span.from);
         // A span without a length is not inside one that begins with it.
         let has_length = |span: &Span| span.from < span.to;
@@ -105,7 +104,7 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
             }
         }
     }
-    marks.order_by_key(|(time, ix, _)| (*time, *ix));
+    marks.sort_by_key(|(time, ix, _)| (*time, *ix));
     let mut spans = Vec::new();
     let mut open: HashMap<&[u8], OpenMarks> = HashMap::new();
     for (time, ix, mark) in marks {
@@ -190,7 +189,7 @@ fn open_until(analysis: &Analysis, process: Option<ProcessIx>) -> (Ktime, bool) 
 fn of_programs(analysis: &Analysis) -> Vec<Span> {
     let mut living = Living::new(analysis);
     let mut marks: Vec<&(Ktime, event::Mark)> = analysis.marks.iter().collect();
-    marks.order_by_key(|(time, _)| *time);
+    marks.sort_by_key(|(time, _)| *time);
     let mut spans = Vec::new();
     let key = |mark: &event::Mark| (mark.pid, mark.tid, mark.name.clone(), mark.id.clone());
     let mut open: HashMap<_, Vec<Span>> = HashMap::new();
@@ -382,7 +381,7 @@ fn find_overlaps(spans: &mut [&mut Span]) {
     // One that ends later begins inside this one.
     let mut order: Vec<usize> = (0..spans.len()).collect();
     let end = |at: &usize| spans.get(*at).map(|span| span.to);
-    order.order_by_key(|at| std::cmp::Reverse(end(at)));
+    order.sort_by_key(|at| std::cmp::Reverse(end(at)));
     let mut begins = BTreeSet::new();
     for same in order.chunk_by(|a, b| end(a) == end(b)) {
         for (at, span) in same.iter().filter_map(|at| Some((*at, spans.get(*at)?))) {

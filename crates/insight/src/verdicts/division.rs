@@ -9,7 +9,6 @@ use tr_analyze::memory::{self, killed};
 use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
 use tr_analyze::network::Ends;
 use tr_analyze::share;
-use tr_analyze::sort::Gather;
 use tr_analyze::status::ended_in_time;
 use tr_analyze::timeline::{Actor, Bucket, Stretch};
 use tr_format::counters::Counter;
@@ -105,7 +104,7 @@ impl<'a> Divider<'a> {
             ends: Ends::new(analysis),
             threads,
             memory: memory_of(analysis, steps),
-            no_memory: killed(analysis).map(|it| it.process).gather(),
+            no_memory: killed(analysis).map(|it| it.process).collect(),
         }
     }
 

@@ -8,7 +8,6 @@ use tr_analyze::critical_path::{self, CriticalPath};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::machine::Samples;
 use tr_analyze::model::{Analysis, ProcessIx};
-use tr_analyze::sort::Rows;
 use tr_format::ci::QUEUED_AT;
 use tr_format::counters::Counter;
 use tr_format::meta::{Hardware, Metadata};
@@ -211,10 +210,10 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
         }
     });
     let mut rows: Vec<Step> = rows.collect();
-    rows.order_by_key(|step| (step.failed == 0, Reverse(step.wall_ns)));
+    rows.sort_by_key(|step| (step.failed == 0, Reverse(step.wall_ns)));
     let left_out = rows.len().saturating_sub(STEPS);
     rows.truncate(STEPS);
-    rows.order_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
+    rows.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
     (rows, left_out as u64)
 }
 
@@ -255,7 +254,7 @@ fn processes(
 ) -> (Vec<Process>, u64) {
     let on_path = path.map(|path| path.by_process(analysis));
     let mut all = chosen.to_vec();
-    all.order_by_key(|ix| (Reverse(analysis.process(*ix).wall()), *ix));
+    all.sort_by_key(|ix| (Reverse(analysis.process(*ix).wall()), *ix));
     let left_out = all.len().saturating_sub(PROCESSES);
     all.truncate(PROCESSES);
     all.sort_unstable();

@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{json, Map, Value};
 
-use tr_analyze::sort::Rows;
-
 use super::run::{Figure, Run};
 use super::spread::median;
 use super::Diff;
@@ -72,7 +70,7 @@ pub fn json(runs: &[Run], service: Service) -> String {
         Some((name, "latency", Measured::of(&walls)?))
     });
     let mut steps: Vec<_> = steps.filter(|(.., it)| it.median >= LEAST).collect();
-    steps.order_by(|a, b| (Reverse(a.2.median), &a.0).cmp(&(Reverse(b.2.median), &b.0)));
+    steps.sort_by(|a, b| (Reverse(a.2.median), &a.0).cmp(&(Reverse(b.2.median), &b.0)));
     steps.truncate(STEPS);
     figures.extend(steps);
     let document = match service {

@@ -14,7 +14,6 @@ use super::machine::{judge, Sides};
 use super::parts::Part;
 use super::run::{Figure, Run};
 use super::spread::{median, Judged, Statistic, Verdict};
-use tr_analyze::sort::{Gather, Rows};
 use tr_insight::demands::Demand;
 use tr_insight::loads::Load;
 use tr_text::named;
@@ -242,7 +241,7 @@ impl Causes {
         all.extend(self.run(sides, waited + beside.sum::<i128>()));
         all.extend(withheld(sides));
         all.retain(counts);
-        all.order_by_key(|share| (Reverse(share.ns.unsigned_abs()), share.cause));
+        all.sort_by_key(|share| (Reverse(share.ns.unsigned_abs()), share.cause));
         all
     }
 
@@ -456,7 +455,7 @@ fn names((base, new): Sides<'_>) -> Vec<(String, i128)> {
             .filter_map(|run| Some(&run.parts.as_ref()?.names))
     }
     let known = all(base).chain(all(new)).flat_map(BTreeMap::keys);
-    let known: BTreeSet<&String> = known.gather();
+    let known: BTreeSet<&String> = known.collect();
     let names = known.into_iter().map(|name| {
         let side = |runs| {
             let times = all(runs).map(|names| names.get(name).copied().unwrap_or(0));
@@ -465,7 +464,7 @@ fn names((base, new): Sides<'_>) -> Vec<(String, i128)> {
         (name.clone(), side(new) - side(base))
     });
     let mut names: Vec<(String, i128)> = names.collect();
-    names.order_by_key(|(name, ns)| (Reverse(ns.unsigned_abs()), name.clone()));
+    names.sort_by_key(|(name, ns)| (Reverse(ns.unsigned_abs()), name.clone()));
     names
 }
 

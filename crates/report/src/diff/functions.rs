@@ -7,8 +7,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use tr_analyze::sort::{Gather, Rows};
-
 use super::ask::Ask;
 use super::profile::Profile;
 use super::run::Run;
@@ -87,7 +85,7 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChang
     let of = |runs: &[Run]| period(runs.iter().filter_map(|run| run.profile.as_ref()));
     let periods = [of(base), of(new)];
     let keys = before.iter().chain(&after).flat_map(|run| run.keys());
-    let keys: BTreeSet<&(String, Name)> = keys.gather();
+    let keys: BTreeSet<&(String, Name)> = keys.collect();
     let mut changes: Vec<FunctionChange> = Vec::new();
     for key in keys {
         // A run without the function has spent no time in it.
@@ -115,7 +113,7 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChang
         }
     }
     let size = |it: &FunctionChange| (it.own.size(ask.least), it.total.size(ask.least));
-    changes.order_by_key(|it| Reverse(size(it)));
+    changes.sort_by_key(|it| Reverse(size(it)));
     Some(changes)
 }
 

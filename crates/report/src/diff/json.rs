@@ -4,8 +4,6 @@
 
 use std::collections::BTreeMap;
 
-use tr_analyze::sort::Gather;
-
 use super::causes::{Share, Whose};
 use super::parts::Part;
 use super::spread::Statistic;
@@ -64,7 +62,7 @@ object! {
             .into_iter()
             .filter(|figure| *figure != Figure::CriticalPath)
             .map(|figure| (figure.key(), run.figures.get(figure)))
-            .gather(),
+            .collect(),
     }
 
     Value(base: Option<u64>, new: Option<u64>, judged: Option<&Judged>) {
@@ -92,7 +90,7 @@ object! {
                 let judged = change.judged.get(&figure);
                 (figure.key(), Value::new(base.copied(), new.copied(), judged))
             })
-            .gather(),
+            .collect(),
     }
 
     OneProgram(program: &ProgramChange) {
@@ -164,7 +162,7 @@ type Values = BTreeMap<String, Value>;
 
 fn values<T: Copy>(all: &[(T, Judged)], key: fn(T) -> String) -> Values {
     let all = all.iter();
-    all.map(|(it, judged)| (key(*it), value(judged))).gather()
+    all.map(|(it, judged)| (key(*it), value(judged))).collect()
 }
 
 impl Diff {

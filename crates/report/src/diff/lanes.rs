@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use tr_analyze::sort::{Gather, Rows};
-
 use super::run::Bar;
 use super::Run;
 use tr_text::escape::html;
@@ -68,11 +66,11 @@ impl<'a> Axis<'a> {
             *sum = sum.saturating_add(bar.to.saturating_sub(bar.from));
         }
         let mut ranked: Vec<(&str, u64)> = sums.into_iter().collect();
-        ranked.order_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
+        ranked.sort_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
         let ranked = ranked.into_iter().take(COLORS).enumerate();
         Axis {
             whole: bars().map(|bar| bar.to).max().unwrap_or(0),
-            ranks: ranked.map(|(rank, (name, _))| (name, rank)).gather(),
+            ranks: ranked.map(|(rank, (name, _))| (name, rank)).collect(),
         }
     }
 

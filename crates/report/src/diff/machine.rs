@@ -3,8 +3,6 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use tr_analyze::sort::{Gather, Rows};
-
 use super::run::{Figure, Run};
 use super::spread::Judged;
 use tr_insight::loads::Load;
@@ -48,7 +46,7 @@ pub fn calls_of(base: &[Run], new: &[Run], least: u64) -> Vec<CallChange> {
         return Vec::new();
     }
     let names = runs.flat_map(|run| run.machine.calls.iter().flat_map(BTreeMap::keys));
-    let names: std::collections::BTreeSet<&String> = names.gather();
+    let names: std::collections::BTreeSet<&String> = names.collect();
     let change = |name: &String| {
         let of = |run: &Run| {
             let calls = run.machine.calls.as_ref()?;
@@ -67,7 +65,7 @@ pub fn calls_of(base: &[Run], new: &[Run], least: u64) -> Vec<CallChange> {
         (more && it.count.is_noticeable()) || (longer && it.time.is_noticeable())
     });
     let size = |judged: &Judged| judged.difference().unsigned_abs();
-    changes.order_by_key(|it| Reverse((size(&it.time), size(&it.count))));
+    changes.sort_by_key(|it| Reverse((size(&it.time), size(&it.count))));
     changes
 }
 

@@ -30,8 +30,6 @@ mod text;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use tr_analyze::sort::{Gather, Rows};
-
 use align::Slot;
 pub use ask::Ask;
 use causes::Causes;
@@ -149,7 +147,7 @@ fn known(runs: &[Option<Figures>], figure: Figure) -> Vec<u64> {
 fn medians(runs: &[Option<Figures>]) -> BTreeMap<Figure, u64> {
     let all = Figure::ALL.into_iter();
     all.filter_map(|figure| Some((figure, spread::median(&known(runs, figure))?)))
-        .gather()
+        .collect()
 }
 
 impl Diff {
@@ -359,7 +357,7 @@ fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
             _ => TIMES.iter().any(|figure| large(figure) && beyond(figure)),
         }
     });
-    all.order_by(|a, b| (Reverse(a.size()), &a.label).cmp(&(Reverse(b.size()), &b.label)));
+    all.sort_by(|a, b| (Reverse(a.size()), &a.label).cmp(&(Reverse(b.size()), &b.label)));
     all
 }
 
@@ -448,6 +446,6 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<ProgramChange> {
     let of =
         |program: &ProgramChange| size(&program.on_cpu).max(program.path.as_ref().map_or(0, size));
     programs.retain(|program| of(program) >= u128::from(ask.least.max(1)));
-    programs.order_by(|a, b| (Reverse(of(a)), &a.name).cmp(&(Reverse(of(b)), &b.name)));
+    programs.sort_by(|a, b| (Reverse(of(a)), &a.name).cmp(&(Reverse(of(b)), &b.name)));
     programs
 }

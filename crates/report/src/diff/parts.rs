@@ -13,7 +13,6 @@ use tr_analyze::model::{Analysis, Basis};
 use tr_analyze::network::Ends;
 use tr_analyze::programs::Groups;
 use tr_analyze::schedule::{Effect, Schedule};
-use tr_analyze::sort::Gather;
 
 pub use tr_insight::parts::{Part, PartTimes};
 use tr_insight::verdicts::others;
@@ -62,7 +61,7 @@ impl Parts {
             }
         }
         if let Some(contention) = &contention {
-            parts.names = others(contention, analysis, waits).gather();
+            parts.names = others(contention, analysis, waits).collect();
         }
         let groups = Groups::new(analysis, |_, _| String::new());
         let schedule = Schedule::new(analysis, path, &groups, &[]).ok()?;

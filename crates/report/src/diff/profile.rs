@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
 use tr_analyze::model::{Analysis, ProcessIx};
-use tr_analyze::sort::Rows;
 use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
@@ -67,7 +66,7 @@ impl Tree {
         }
         let lists = children.iter_mut().chain([&mut programs]);
         for list in lists {
-            list.order_by_key(|node| self.name(*node));
+            list.sort_by_key(|node| self.name(*node));
         }
         (children, programs)
     }

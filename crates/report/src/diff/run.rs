@@ -3,7 +3,6 @@
 use tr_analyze::arena::Arena;
 use tr_analyze::critical_path::{self, CriticalPath, Segment};
 use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, Times};
-use tr_analyze::sort::Rows;
 use tr_format::event::Ktime;
 
 use super::parts::Parts;
@@ -230,7 +229,7 @@ fn timeline(analysis: &Analysis) -> Vec<Bar> {
         Bar::new(process, span, states(process))
     });
     let mut bars: Vec<Bar> = bars.collect();
-    bars.order_by_key(|bar| (bar.from, bar.to));
+    bars.sort_by_key(|bar| (bar.from, bar.to));
     bars
 }
 

@@ -2,8 +2,6 @@
 
 use std::cmp::Reverse;
 
-use tr_analyze::sort::Rows;
-
 use super::ask::Ask;
 use super::machine::{judge, Sides};
 use super::run::Run;
@@ -55,7 +53,7 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Vec<StepChange> {
     let changes = changes.filter_map(|key| change((base, new), key, ask));
     let mut changes: Vec<StepChange> = changes.collect();
     let size = |it: &StepChange| (it.fails_now(), it.wall.difference().unsigned_abs());
-    changes.order_by(|a, b| (Reverse(size(a)), &a.name).cmp(&(Reverse(size(b)), &b.name)));
+    changes.sort_by(|a, b| (Reverse(size(a)), &a.name).cmp(&(Reverse(size(b)), &b.name)));
     changes
 }
 

@@ -11,7 +11,6 @@ use tr_analyze::critical_path::{self, CriticalPath, Then};
 use tr_analyze::dns::Lookup;
 use tr_analyze::model::{self, Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
 use tr_analyze::network::Connection;
-use tr_analyze::sort::Rows;
 use tr_format::counters::{self, Counter};
 use tr_format::event::{Argv, Ktime};
 use tr_format::meta::Scope;
@@ -360,10 +359,10 @@ fn connections(analysis: &Analysis, strings: &mut Strings) -> Connections {
     let lookups = lookups.map(|it| Bar::lookup(analysis, it));
     let mut chosen: Vec<Bar> = connections.chain(lookups).collect();
     if chosen.len() > CONNECTIONS {
-        chosen.order_by_key(|it| std::cmp::Reverse(it.to.since(it.from)));
+        chosen.sort_by_key(|it| std::cmp::Reverse(it.to.since(it.from)));
         chosen.truncate(CONNECTIONS);
     }
-    chosen.order_by_key(|it| it.from);
+    chosen.sort_by_key(|it| it.from);
     let mut columns = Connections::default();
     for bar in &chosen {
         columns.push(analysis, bar, strings);

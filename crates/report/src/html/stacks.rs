@@ -8,7 +8,6 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use tr_analyze::model::{Analysis, ThreadIx};
-use tr_analyze::sort::Rows;
 use tr_analyze::stacks::Timed;
 use tr_analyze::timeline::Bucket;
 use tr_format::event::Ktime;
@@ -141,7 +140,7 @@ pub fn stacks(analysis: &Analysis, room: &Room) -> Option<Stacks> {
     out.short = short;
     let mut chosen = together(&on, out.together);
     chosen.extend(waits.into_iter().map(|it| (it, one(&it))));
-    chosen.order_by_key(|(it, _)| *it);
+    chosen.sort_by_key(|(it, _)| *it);
     let numbers = Numbers::new(analysis, &chosen, room.stacks);
     for (it, sum) in &chosen {
         let number = numbers.known.get(&it.stack);
@@ -173,7 +172,7 @@ fn one(it: &Timed) -> SampleSum {
 fn longest(mut waits: Vec<Timed>, room: usize) -> (Vec<Timed>, SampleSum) {
     let mut short = SampleSum::default();
     if waits.len() > room {
-        waits.order_by_key(|it| (Reverse(it.ns), *it));
+        waits.sort_by_key(|it| (Reverse(it.ns), *it));
         for it in waits.split_off(room) {
             short.add(one(&it));
         }
@@ -228,7 +227,7 @@ impl<'a> Numbers<'a> {
             *ns = ns.saturating_add(sum.ns);
         }
         let mut order: Vec<(u32, u64)> = sums.into_iter().collect();
-        order.order_by_key(|(stack, ns)| (Reverse(*ns), *stack));
+        order.sort_by_key(|(stack, ns)| (Reverse(*ns), *stack));
         let mut numbers = Numbers {
             analysis,
             names: Names::new(&analysis.stacks),

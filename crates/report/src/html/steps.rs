@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
-use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::tools;
 
 use crate::html::strings::Strings;
@@ -95,7 +94,7 @@ impl<'a> Chosen<'a> {
         let steps = &judged.steps;
         let mut rows: Vec<usize> = (0..steps.list().len()).collect();
         let wall = |at: &usize| steps.list().get(*at).map_or(0, Step::wall);
-        rows.order_by_key(|at| (std::cmp::Reverse(wall(at)), *at));
+        rows.sort_by_key(|at| (std::cmp::Reverse(wall(at)), *at));
         rows.truncate(STEPS);
         rows.sort_unstable();
         let mut row_of: Vec<Option<u32>> = Vec::with_capacity(steps.list().len());
@@ -116,7 +115,7 @@ impl<'a> Chosen<'a> {
     /// The first step whose program could tell the tests that it runs.
     pub fn untold(&self) -> Option<String> {
         let list = self.judged.steps.list();
-        let holds: BTreeSet<usize> = list.iter().filter_map(|step| step.parent).gather();
+        let holds: BTreeSet<usize> = list.iter().filter_map(|step| step.parent).collect();
         let chosen = self.rows.iter().filter(|at| !holds.contains(at));
         let mut chosen = chosen.filter_map(|at| list.get(*at));
         let untold = chosen.find(|step| {
@@ -142,7 +141,7 @@ impl<'a> Chosen<'a> {
         let row = |process: &ProcessIx| self.row_of(analysis, *process);
         let list = self.judged.steps.list();
         let around = |at: &usize| *self.row_of.get(list.get(*at)?.parent?)?;
-        let holds: BTreeSet<u32> = self.rows.iter().filter_map(around).gather();
+        let holds: BTreeSet<u32> = self.rows.iter().filter_map(around).collect();
         let mut after: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for (process, needs) in needs {
             let Some(own) = row(process).filter(|own| !holds.contains(own)) else {

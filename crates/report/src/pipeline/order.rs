@@ -3,8 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tr_analyze::sort::Gather;
-
 use super::{Graph, Job};
 use tr_text::units;
 
@@ -42,7 +40,7 @@ pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
     let named = graph
         .iter()
         .flat_map(|(job, needs)| needs.iter().chain([job]));
-    let named: BTreeSet<&str> = named.map(String::as_str).gather();
+    let named: BTreeSet<&str> = named.map(String::as_str).collect();
     let absent: Vec<&str> = named
         .iter()
         .copied()
@@ -81,7 +79,7 @@ pub(super) fn strangers(jobs: &[Job], graph: &Graph) -> Vec<String> {
 /// # Errors
 /// The graph has a cycle: in words.
 pub(super) fn given(jobs: &[Job], graph: &Graph) -> Result<Vec<Vec<usize>>, String> {
-    let names: BTreeMap<&str, usize> = graph.keys().map(String::as_str).zip(0..).gather();
+    let names: BTreeMap<&str, usize> = graph.keys().map(String::as_str).zip(0..).collect();
     let place = |name: &String| names.get(name.as_str()).copied();
     let needs = graph.values().map(|needs| needs.iter().filter_map(place));
     let needs: Vec<BTreeSet<usize>> = needs.map(Iterator::collect).collect();
@@ -210,7 +208,7 @@ pub(super) fn follow(jobs: &mut Vec<Job>) -> Option<(u64, String)> {
         }
         (0..jobs.len()).collect()
     });
-    let place: BTreeMap<usize, usize> = order.iter().copied().zip(0..).gather();
+    let place: BTreeMap<usize, usize> = order.iter().copied().zip(0..).collect();
     let mut old: Vec<Option<Job>> = jobs.drain(..).map(Some).collect();
     let mut apart: Option<(u64, String)> = None;
     // The ends by the clocks.

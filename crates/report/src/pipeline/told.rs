@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::model::Analysis;
-use tr_analyze::sort::{Gather, Rows};
 
 use super::{Graph, Job};
 use tr_insight::ci::Ci;
@@ -43,7 +42,7 @@ impl Job {
     /// Takes a further recording of the same job.
     fn add(&mut self, other: Job) {
         self.steps.extend(other.steps);
-        self.steps.order_by_key(|step| std::cmp::Reverse(step.ns));
+        self.steps.sort_by_key(|step| std::cmp::Reverse(step.ns));
         self.failed |= other.failed;
         self.set = self.set.max(other.set);
         self.recorded = match (self.recorded, other.recorded) {
@@ -120,7 +119,7 @@ pub(super) fn place(recordings: Vec<Job>, told: &[Told]) -> (Vec<Job>, Option<Gr
         let needs = needs.map(|need| names.get(need.as_str()).unwrap_or(need).clone());
         Some((names.get(one.name.as_str())?.clone(), needs.collect()))
     });
-    let graph = graph.gather();
+    let graph = graph.collect();
     (jobs, known.then_some(graph))
 }
 

@@ -7,7 +7,6 @@ use regex::bytes::Regex;
 use tr_analyze::kinds::Kind;
 use tr_analyze::programs::Group;
 use tr_analyze::schedule::{Change, Changes};
-use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::what_if::Without;
 
 use super::{NoForecast, Wanted};
@@ -80,9 +79,9 @@ fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
     let steps = Steps::new(facts.analysis);
     let steps = steps.list().iter();
     let tests = steps.filter(|step| step.kind == StepKind::Test);
-    let mut processes: BTreeSet<_> = tests.filter_map(|step| step.process).gather();
+    let mut processes: BTreeSet<_> = tests.filter_map(|step| step.process).collect();
     let above = |ix: &_| facts.analysis.ancestors(*ix);
-    let hold: BTreeSet<_> = processes.iter().flat_map(above).gather();
+    let hold: BTreeSet<_> = processes.iter().flat_map(above).collect();
     processes.retain(|ix| facts.own.has(*ix) && !hold.contains(ix));
     let mut groups: BTreeMap<_, Vec<Group>> = BTreeMap::new();
     for (group, it) in facts.all() {
@@ -104,8 +103,8 @@ fn tests(facts: &Facts<'_>) -> Vec<(u64, Vec<Group>)> {
 fn greedy(tests: &[(u64, Vec<Group>)], shards: u64) -> Vec<u64> {
     let mut order: Vec<usize> = (0..tests.len()).collect();
     let length = |at: &usize| tests.get(*at).map_or(0, |it| it.0);
-    order.order_by_key(|at| (Reverse(length(at)), *at));
-    let mut loads: BTreeSet<(u64, u64)> = (0..shards).map(|part| (0, part)).gather();
+    order.sort_by_key(|at| (Reverse(length(at)), *at));
+    let mut loads: BTreeSet<(u64, u64)> = (0..shards).map(|part| (0, part)).collect();
     let mut parts = vec![0; tests.len()];
     for at in order {
         if let (Some((load, part)), Some(of)) = (loads.pop_first(), parts.get_mut(at)) {
@@ -142,7 +141,7 @@ pub(super) fn changes(facts: &Facts<'_>, wanted: &Wanted) -> Result<Made, NoFore
         let count = (of.len() as f64 * share).round() as usize;
         let every = spread(&of, count);
         // The longest ones at best, the shortest at worst.
-        of.order_by_key(|group| Reverse(facts.process(*group).map_or(0, |it| it.wall())));
+        of.sort_by_key(|group| Reverse(facts.process(*group).map_or(0, |it| it.wall())));
         let longest = of.get(..count).unwrap_or(&of);
         let shortest = of.get(of.len().saturating_sub(count)..).unwrap_or(&of);
         made.add(whole(facts.below(longest)), 0, &[0]);
@@ -189,7 +188,7 @@ fn matching(facts: &Facts<'_>, regex: &Regex, option: &str) -> Result<Vec<Group>
     };
     let all = facts.all().filter(|(group, _)| matches(*group));
     let all: Vec<(Group, _)> = all.map(|(group, it)| (group, it.process)).collect();
-    let processes: BTreeSet<_> = all.iter().map(|(_, process)| *process).gather();
+    let processes: BTreeSet<_> = all.iter().map(|(_, process)| *process).collect();
     let mut seen = BTreeSet::new();
     let outer = |process| {
         let mut above = facts.analysis.ancestors(process);

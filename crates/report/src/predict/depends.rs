@@ -6,7 +6,6 @@ use tr_analyze::job_tools::{self, Starts};
 use tr_analyze::jobs::{Job, Tools};
 use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::schedule::{Plan, Planned};
-use tr_analyze::sort::Gather;
 use tr_analyze::tools::{self, Family, Role};
 
 use tr_insight::advice::facts::{Execution, Facts};
@@ -65,7 +64,7 @@ pub(super) fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
         let follows = tool.follows(&facts.args(group));
         follows.then(|| name.to_owned())
     };
-    facts.all().filter_map(name).gather()
+    facts.all().filter_map(name).collect()
 }
 
 /// A process's files are those of the jobs so many processes above it: in a chain of makes each is

@@ -18,7 +18,6 @@ use tr_analyze::machine::withheld;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::{Changes, Done, Effect, Machine, Schedule, PERIOD};
 use tr_analyze::share;
-use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::timeline::Bucket;
 use tr_format::event::{CpuId, Ktime};
 
@@ -191,7 +190,7 @@ impl Predictor {
         let schedule = schedule.map_err(NoForecast::Path)?;
         let recorded = path.length();
         let own = analysis.process_ids().filter(|ix| facts.own.has(*ix));
-        let own: BTreeSet<ProcessIx> = own.gather();
+        let own: BTreeSet<ProcessIx> = own.collect();
         let same = Machine {
             cold: COLD.1,
             ..Machine::of(facts.cpus)
@@ -687,7 +686,7 @@ fn parts(analysis: &Analysis, done: &Done) -> Vec<Part> {
     }
     let parts = by_name.into_iter().map(|(name, ns)| Part { name, ns });
     let mut parts: Vec<Part> = parts.collect();
-    parts.order_by(|a, b| (b.ns, &a.name).cmp(&(a.ns, &b.name)));
+    parts.sort_by(|a, b| (b.ns, &a.name).cmp(&(a.ns, &b.name)));
     parts.truncate(PARTS);
     parts
 }

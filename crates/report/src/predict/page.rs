@@ -7,7 +7,6 @@ use serde::Serialize;
 use tr_analyze::model::{Analysis, Basis, ProcessIx};
 use tr_analyze::schedule::Done;
 use tr_analyze::share;
-use tr_analyze::sort::{Gather, Rows};
 
 use super::render::{powers, told};
 use super::{Forecast, Predictor, Wanted};
@@ -170,16 +169,16 @@ fn drawn(predictor: &Predictor, analysis: &Analysis, most: usize) -> Vec<Process
     let own = predictor.own.iter().copied();
     let mut all: Vec<ProcessIx> = own.filter(shown).collect();
     let length = |ix: &ProcessIx| analysis.process(*ix).wall();
-    all.order_by_key(|ix| (std::cmp::Reverse(length(ix)), *ix));
+    all.sort_by_key(|ix| (std::cmp::Reverse(length(ix)), *ix));
     all.truncate(most);
-    all.order_by_key(|ix| (analysis.process(*ix).start, *ix));
+    all.sort_by_key(|ix| (analysis.process(*ix).start, *ix));
     all
 }
 
 /// The CPUs and the jobs of the schedules.
 fn grid(predictor: &Predictor, (chosen, wanted): (u64, Option<u64>)) -> Vec<(u64, Option<u64>)> {
     let more = [chosen, predictor.recorded_cpus];
-    let cpus: BTreeSet<u64> = powers().chain(more).gather();
+    let cpus: BTreeSet<u64> = powers().chain(more).collect();
     let mut jobs = BTreeSet::new();
     jobs.insert(None);
     if predictor.has_jobs() {
@@ -207,7 +206,7 @@ fn run(
         .legs
         .iter()
         .map(|leg| analysis.thread(leg.thread).process)
-        .gather();
+        .collect();
     let path = drawn.iter().zip(0..).filter(|(ix, _)| on_path.contains(ix));
     Run {
         cpus,

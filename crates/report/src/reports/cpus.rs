@@ -11,7 +11,6 @@ use tr_analyze::arena::Arena;
 use tr_analyze::contention::{Contention, Division};
 use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_analyze::own::Own;
-use tr_analyze::sort::Rows;
 use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::{Comm, CpuId};
 use tr_format::meta::Scope;
@@ -245,7 +244,7 @@ fn by_program(analysis: &Analysis, times: HashMap<ProcessIx, u64>) -> Vec<(Strin
         *sum = sum.saturating_add(ns);
     }
     let mut programs: Vec<(String, u64)> = programs.into_iter().collect();
-    programs.order_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    programs.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     programs
 }
 

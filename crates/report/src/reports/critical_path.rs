@@ -9,7 +9,6 @@ use tr_analyze::critical_path::{CriticalPath, Leg, NoPath, Then};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::{Analysis, Basis, ThreadIx};
 use tr_analyze::programs::{Group, Groups, Program, Programs};
-use tr_analyze::sort::{Gather, Rows};
 use tr_analyze::timeline::Bucket;
 use tr_analyze::what_if::{self, Free, Limits};
 use tr_format::event::Ktime;
@@ -227,9 +226,9 @@ impl<'a> PathReport<'a> {
     /// The longest legs, and those between them in one row each; `room`: the columns of a name.
     fn rows(&self, legs: &[Leg], room: usize) -> Vec<LegRow> {
         let mut order: Vec<usize> = (0..legs.len()).collect();
-        order.order_by_key(|at| (Reverse(legs.get(*at).map(Leg::length)), *at));
+        order.sort_by_key(|at| (Reverse(legs.get(*at).map(Leg::length)), *at));
         let order = order.into_iter().take(self.view.ask.top.max(1));
-        let shown: BTreeSet<usize> = order.gather();
+        let shown: BTreeSet<usize> = order.collect();
         let mut rows = Vec::new();
         let mut rest = legs;
         while let Some((leg, behind)) = rest.split_first() {
@@ -275,11 +274,11 @@ impl<'a> PathReport<'a> {
             let ns = column.of(&spent);
             ns > 0 && ns.saturating_mul(200) >= length
         });
-        columns.order_by_key(|(_, column)| Reverse(column.of(&spent)));
+        columns.sort_by_key(|(_, column)| Reverse(column.of(&spent)));
         if style.width < 80 {
             columns.truncate((style.width.saturating_sub(32) / 10).max(2));
         }
-        columns.order_by_key(|(at, _)| *at);
+        columns.sort_by_key(|(at, _)| *at);
         for (_, column) in columns {
             let time = |row: &LegRow| Cell::Time(column.of(&row.spent));
             table = table.column(column.title, time).few();
@@ -319,7 +318,7 @@ impl<'a> PathReport<'a> {
             }
         }
         let mut programs: Vec<(Group, u64)> = programs.into_iter().collect();
-        programs.order_by_key(|(group, time)| (Reverse(*time), *group));
+        programs.sort_by_key(|(group, time)| (Reverse(*time), *group));
         let names = programs.iter().map(|(group, _)| self.groups.name(*group));
         let names: Vec<&str> = names.take(4).collect();
         let text = |some: &[&str]| {

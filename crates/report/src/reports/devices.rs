@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{json, Map, Value};
 use tr_analyze::model::Analysis;
-use tr_analyze::sort::Rows;
 use tr_format::device::{bucket_end, Block, Device, Requests, BUCKETS, GROUPS};
 use tr_format::meta::Extra;
 
@@ -114,7 +113,7 @@ fn disks<'a>(view: &View<'a>, analysis: &'a Analysis) -> Vec<DiskRequests<'a>> {
         disk.samples.push((view.since(*time), block));
     }
     let mut disks: Vec<DiskRequests<'a>> = disks.into_values().collect();
-    disks.order_by_key(|disk| Reverse((disk.busy, disk.all.count)));
+    disks.sort_by_key(|disk| Reverse((disk.busy, disk.all.count)));
     disks
 }
 

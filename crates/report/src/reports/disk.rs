@@ -5,7 +5,6 @@ use std::cmp::Reverse;
 use serde_json::{json, Value};
 use tr_analyze::disks;
 use tr_analyze::model::ThreadIx;
-use tr_analyze::sort::Rows;
 
 use super::devices::Devices;
 use super::waited::{self, by_disk, by_file, sentence, Waited};
@@ -97,7 +96,7 @@ impl<'a> Disk<'a> {
             })
         });
         let mut rows: Vec<DiskRow<'a>> = rows.collect();
-        rows.order_by_key(|row| {
+        rows.sort_by_key(|row| {
             let (read, written) = row.sum.io.unwrap_or_default();
             Reverse((row.sum.waited, read.saturating_add(written)))
         });
@@ -211,7 +210,7 @@ impl<'a> Disk<'a> {
         let rows = self.rows.iter();
         let waits = rows.flat_map(|row| of(row).iter().map(|it| (&row.group, it)));
         let mut waits: Vec<waited::WaitedRow<'r, T>> = waits.collect();
-        waits.order_by_key(|(_, it)| Reverse((it.ns, it.count)));
+        waits.sort_by_key(|(_, it)| Reverse((it.ns, it.count)));
         let most = self.view.ask.top;
         let title = units::top(title, most, waits.len());
         out.push('\n');

@@ -7,7 +7,6 @@ use std::cmp::Reverse;
 
 use serde_json::{json, Value};
 use tr_analyze::model::{ExecSpan, Process};
-use tr_analyze::sort::Rows;
 
 use crate::encode::{self, Seen};
 use crate::output::Report;
@@ -168,7 +167,7 @@ fn executions(process: &Process) -> impl Iterator<Item = Execution<'_>> {
 /// Sorts in descending order, but by start and pid in ascending order; equal
 /// executions by start.
 fn sort(rows: &mut [Execution], by: Sort) {
-    rows.order_by_key(|Execution { process, exec, .. }| {
+    rows.sort_by_key(|Execution { process, exec, .. }| {
         let tree = process.tree.times.on_cpu;
         let figure = match by {
             Sort::Pid => u64::MAX - u64::from(process.pid.0),

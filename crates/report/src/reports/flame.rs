@@ -2,7 +2,6 @@
 
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, ThreadIx};
-use tr_analyze::sort::Rows;
 use tr_format::stack::{Doing, Place};
 
 use crate::functions::{Functions, SampleSum, Sampled};
@@ -129,7 +128,7 @@ fn programs(view: &View<'_>, groups: &[Members]) -> Vec<SampledProgram> {
     }
     programs.retain(|it| it.samples > 0);
     let bad = |it: &SampledProgram| it.flat.saturating_add(it.cut);
-    programs.order_by(|a, b| (bad(b), &a.name).cmp(&(bad(a), &b.name)));
+    programs.sort_by(|a, b| (bad(b), &a.name).cmp(&(bad(a), &b.name)));
     programs
 }
 

@@ -1,7 +1,6 @@
 //! The lengths of the slices on a CPU: from switch-in to switch-out.
 
 use serde_json::{json, Value};
-use tr_analyze::sort::Rows;
 use tr_analyze::waits;
 
 use crate::hist::{self, Groups, Hist};
@@ -35,7 +34,7 @@ impl<'a> Histogram<'a> {
             (group, hist)
         });
         let mut groups: Vec<_> = groups.filter(|(_, hist)| time(hist) > 0).collect();
-        groups.order_by_key(|(_, hist)| std::cmp::Reverse(time(hist)));
+        groups.sort_by_key(|(_, hist)| std::cmp::Reverse(time(hist)));
         let groups = Groups {
             view: *view,
             by,

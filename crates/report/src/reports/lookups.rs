@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{json, Value};
 use tr_analyze::dns::Lookup;
 use tr_analyze::model::ProcessIx;
-use tr_analyze::sort::Rows;
 use tr_format::meta::Extra;
 
 use super::not_known;
@@ -65,7 +64,7 @@ impl<'a> Lookups<'a> {
             row.processes.extend(process(&self.view, it));
         }
         let mut rows: Vec<Name> = names.into_values().collect();
-        rows.order_by_key(|row| Reverse((row.sum, row.queries)));
+        rows.sort_by_key(|row| Reverse((row.sum, row.queries)));
         rows
     }
 

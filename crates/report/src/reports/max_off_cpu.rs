@@ -11,7 +11,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{json, Value};
 use tr_analyze::model::Process;
-use tr_analyze::sort::Rows;
 use tr_analyze::waits::{self, Piece};
 
 use crate::output::Report;
@@ -83,7 +82,7 @@ impl<'a> MaxOffCpu<'a> {
 
     fn longest(&self, most: usize) -> Vec<&Longest<'a>> {
         let mut rows: Vec<&Longest<'a>> = self.rows.iter().collect();
-        rows.order_by_key(|row| Reverse(row.piece.length()));
+        rows.sort_by_key(|row| Reverse(row.piece.length()));
         rows.truncate(most);
         rows
     }

@@ -6,7 +6,6 @@ use std::fmt::Write;
 use serde_json::{json, Value};
 use tr_analyze::memory::{killed, Killed};
 use tr_analyze::model::ThreadIx;
-use tr_analyze::sort::Rows;
 use tr_format::counters::{Counter, Counters};
 use tr_format::meta::Known;
 
@@ -78,7 +77,7 @@ impl<'a> Memory<'a> {
             .filter(|(_, sum)| !sum.is_empty())
             .collect();
         // Waits for memory say more than the size of a small process.
-        rows.order_by_key(|(_, sum)| Reverse((sum.killed, sum.waited_ms(), sum.peak)));
+        rows.sort_by_key(|(_, sum)| Reverse((sum.killed, sum.waited_ms(), sum.peak)));
         let threads: Vec<ThreadIx> = view.threads().collect();
         let chosen = view.is_chosen();
         let is_chosen = |it: &Killed| chosen[it.process];

@@ -7,7 +7,6 @@ use std::fmt::Write;
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::network::{self, Connection, Waited};
-use tr_analyze::sort::Rows;
 use tr_format::network::Ending;
 
 use super::lookups::Lookups;
@@ -279,7 +278,7 @@ impl<'a> Network<'a> {
 /// In the order of the waits on the path, then of the bytes.
 fn by_weight<K: Ord>(sums: BTreeMap<K, NetworkSum>) -> Vec<(K, NetworkSum)> {
     let mut all: Vec<(K, NetworkSum)> = sums.into_iter().collect();
-    all.order_by_key(|(_, sum)| {
+    all.sort_by_key(|(_, sum)| {
         let bytes = sum.sent_bytes.saturating_add(sum.received_bytes);
         Reverse((sum.path_wait, bytes, sum.connections))
     });

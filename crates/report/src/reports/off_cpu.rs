@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, ByKernel, ThreadIx, Times};
-use tr_analyze::sort::Rows;
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline};
 
 use crate::members::{self, members, Members};
@@ -145,7 +144,7 @@ impl<'a> OffCpu<'a> {
             Some(Sort::Unknown) => sums.of(&[Reason::Unknown]),
             _ => sums.total(),
         };
-        report.groups.order_by_key(|(_, sums)| Reverse(key(sums)));
+        report.groups.sort_by_key(|(_, sums)| Reverse(key(sums)));
         report
     }
 
@@ -242,7 +241,7 @@ impl<'a> OffCpu<'a> {
         let title = format!("reasons of the time off CPU of {one_or_more}");
         let whole = self.all.total();
         let mut rows: Vec<_> = self.all.used().collect();
-        rows.order_by_key(|(reason, sum)| (*reason == Reason::Unknown, Reverse(sum.total)));
+        rows.sort_by_key(|(reason, sum)| (*reason == Reason::Unknown, Reverse(sum.total)));
         // The kernel's totals show how long, not when.
         let mut sums = ByKernel::default();
         self.view.processes().for_each(|it| sums.add(&it.by_kernel));
@@ -278,7 +277,7 @@ impl<'a> OffCpu<'a> {
             return (used.into_iter().map(|(reason, _)| reason).collect(), vec![]);
         }
         room = room.saturating_sub(TIME + 2); // of the rest's column
-        used.order_by_key(|(reason, total)| (*reason != Reason::Unknown, Reverse(*total)));
+        used.sort_by_key(|(reason, total)| (*reason != Reason::Unknown, Reverse(*total)));
         let mut columns = Vec::new();
         let mut rest = Vec::new();
         for (reason, _) in used {
@@ -290,7 +289,7 @@ impl<'a> OffCpu<'a> {
                 _ => rest.push(reason),
             }
         }
-        columns.order_by_key(|reason| *reason as usize);
+        columns.sort_by_key(|reason| *reason as usize);
         (columns, rest)
     }
 
@@ -339,7 +338,7 @@ fn waits<'a>(
 
 /// Keeps the longest waits; of equal ones the first.
 fn shorten(waits: &mut Vec<ThreadWait>, keep: usize) {
-    waits.order_by_key(|w| (Reverse(w.stretch.length()), w.stretch.from, w.thread));
+    waits.sort_by_key(|w| (Reverse(w.stretch.length()), w.stretch.from, w.thread));
     waits.truncate(keep);
 }
 

@@ -8,7 +8,6 @@ use tr_analyze::critical_path::NoPath;
 use tr_analyze::kinds::Kind;
 use tr_analyze::parallelism::{self, Alone, AloneSum, Idle, Parallelism};
 use tr_analyze::programs::Groups;
-use tr_analyze::sort::Rows;
 
 use crate::output::Report;
 use tr_insight::path;
@@ -181,7 +180,7 @@ impl<'a> ParallelismReport<'a> {
         let groups = found.alone_by_group.iter();
         let named = groups.map(|(group, sum)| (self.groups.name(*group), *sum));
         let mut sums: Vec<_> = named.collect();
-        sums.order_by_key(|(name, sum)| (Reverse((sum.serial, sum.ran)), *name));
+        sums.sort_by_key(|(name, sum)| (Reverse((sum.serial, sum.ran)), *name));
         sums
     }
 

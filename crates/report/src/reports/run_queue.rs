@@ -9,7 +9,6 @@ use std::collections::BTreeMap;
 
 use serde_json::{json, Value};
 use tr_analyze::parallelism;
-use tr_analyze::sort::Rows;
 use tr_analyze::waits::{self, Piece};
 use tr_analyze::what_if;
 use tr_format::event::CpuId;
@@ -85,7 +84,7 @@ impl<'a> RunQueue<'a> {
                 groups.push((group, Hist::new(pieces.iter().map(length))));
             }
         }
-        groups.order_by_key(|(_, hist)| Reverse(hist.total()));
+        groups.sort_by_key(|(_, hist)| Reverse(hist.total()));
         let cpus = cpus.into_iter();
         RunQueue {
             all: Hist::new(all),

@@ -5,7 +5,6 @@
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Basis, Process, ThreadIx};
 use tr_analyze::share;
-use tr_analyze::sort::Rows;
 use tr_analyze::timeline::Bucket;
 
 use crate::output::Report;
@@ -222,7 +221,7 @@ impl Series<'_> {
     fn ranked(&self) -> Vec<&ProcessSeries<'_>> {
         let mut lines: Vec<&ProcessSeries> = self.lines.iter().collect();
         lines.retain(|line| !line.values.is_empty());
-        lines.order_by_key(|line| {
+        lines.sort_by_key(|line| {
             let p = line.process;
             (u64::MAX - p.times.on_cpu, p.start, p.pid)
         });

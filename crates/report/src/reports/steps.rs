@@ -6,7 +6,6 @@ use std::collections::HashMap;
 use serde_json::{json, Value};
 use tr_analyze::kinds::{ByKind, Kind};
 use tr_analyze::model::{Basis, Times};
-use tr_analyze::sort::Rows;
 
 use crate::encode::{self, Seen};
 use crate::output::Report;
@@ -176,7 +175,7 @@ impl<'a> StepsReport<'a> {
         let mut order: Vec<StepIx> = (0..self.kept.len())
             .filter(|at| self.is_kept(*at))
             .collect();
-        order.order_by_key(|at| (Reverse(self.key(*at)), *at));
+        order.sort_by_key(|at| (Reverse(self.key(*at)), *at));
         let mut shown = vec![false; self.kept.len()];
         let mut count = 0;
         for at in order {
@@ -272,7 +271,7 @@ impl<'a> StepsReport<'a> {
                 && (times.spent.is_some() || step.doubt.is_some())
         });
         let mut tests: Vec<_> = tests.collect();
-        tests.order_by_key(|(at, step, _)| (Reverse(step.wall()), *at));
+        tests.sort_by_key(|(at, step, _)| (Reverse(step.wall()), *at));
         if tests.is_empty() {
             return;
         }
@@ -303,7 +302,7 @@ impl<'a> StepsReport<'a> {
         let told = self.all().filter(|(at, ..)| self.is_kept(*at));
         let told = told.filter_map(|(at, step, _)| Some((at, step, self.verdicts.told(at)?)));
         let mut told: Vec<_> = told.collect();
-        told.order_by_key(|(at, step, _)| (Reverse(step.failed()), Reverse(step.wall()), *at));
+        told.sort_by_key(|(at, step, _)| (Reverse(step.failed()), Reverse(step.wall()), *at));
         if told.is_empty() {
             return;
         }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde_json::{json, Value};
 use tr_analyze::model::ProcessIx;
-use tr_analyze::sort::Rows;
 use tr_format::counters::CallSum;
 
 use crate::members::{members, Members};
@@ -75,7 +74,7 @@ impl<'a> SystemCalls<'a> {
             sum,
         });
         let mut rows: Vec<CallRow> = rows.collect();
-        rows.order_by_key(|row| Reverse((row.sum.ns, row.sum.count)));
+        rows.sort_by_key(|row| Reverse((row.sum.ns, row.sum.count)));
         SystemCalls {
             view: *view,
             by,

@@ -12,7 +12,6 @@ use std::collections::{BinaryHeap, HashMap};
 use serde_json::{json, Value};
 use tr_analyze::arena::Arena;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
-use tr_analyze::sort::Rows;
 
 use crate::output::Report;
 use tr_insight::exit;
@@ -208,7 +207,7 @@ impl Tree<'_> {
         let one = |ix: ProcessIx| (weight(&ix), ix, TreeItem::One { ix, open: false });
         for mut kind in kinds.into_values() {
             // The heaviest first; equal ones by start.
-            kind.order_by_key(|ix| (Reverse(weight(ix)), *ix));
+            kind.sort_by_key(|ix| (Reverse(weight(ix)), *ix));
             let small = kind.partition_point(|ix| weight(ix) >= least.max(1));
             // The slowest of a kind stands for the others.
             let alone = match kind.len() - small {
@@ -227,7 +226,7 @@ impl Tree<'_> {
                 items.push((sum.weight, *first, TreeItem::Folded { sum, name }));
             }
         }
-        items.order_by_key(|(weight, at, _)| (Reverse(*weight), *at));
+        items.sort_by_key(|(weight, at, _)| (Reverse(*weight), *at));
         let rest = if items.len() > room {
             items.split_off(room.saturating_sub(1))
         } else {
@@ -237,7 +236,7 @@ impl Tree<'_> {
             TreeItem::One { ix, .. } => self.sum_of(*ix).longest,
             TreeItem::Folded { .. } => 0,
         };
-        items.order_by_key(|(_, at, item)| {
+        items.sort_by_key(|(_, at, item)| {
             (
                 matches!(item, TreeItem::Folded { .. }),
                 Reverse(wall(item)),

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use tr_analyze::awaited::Awaited;
 use tr_analyze::disks::Disk;
 use tr_analyze::model::{Analysis, ThreadIx};
-use tr_analyze::sort::Rows;
 use tr_analyze::timeline::Stretch;
 use tr_format::event::Reason;
 use tr_format::meta::Extra;
@@ -48,7 +47,7 @@ fn sums<T: Ord>(
     }
     let waited = |(what, (count, ns))| Waited { what, count, ns };
     let mut waited: Vec<_> = sums.into_iter().map(waited).collect();
-    waited.order_by_key(|it| Reverse((it.ns, it.count)));
+    waited.sort_by_key(|it| Reverse((it.ns, it.count)));
     Some(waited)
 }
 

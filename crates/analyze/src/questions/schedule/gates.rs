@@ -12,7 +12,6 @@ use crate::arena::Arena;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::questions::awaited::Awaited;
 use crate::questions::jobs::{Job, Limit};
-use crate::sort::Gather;
 
 /// The change that all of a plan is.
 pub(super) const PLANNED: Changes = 1 << 31;
@@ -65,7 +64,7 @@ impl Plan {
             });
             (job.pool, machine.jobs.unwrap_or(recorded).max(1))
         });
-        slots.gather()
+        slots.collect()
     }
 
     pub fn jobs(&self) -> &[Planned] {
