@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
+use tr_compare::diff::benchmarks::Service;
+use tr_export::Format;
 use tr_format::frame;
 use tr_output::{Destination, Kind, Settings, Target};
-use tr_report::diff::benchmarks::Service;
-use tr_report::export::Format;
 
 use crate::{errors, inherited, open};
 

@@ -3,8 +3,8 @@
 use std::io::{self, Seek, SeekFrom, Write};
 use std::process::{Command, ExitCode, Stdio};
 
+use tr_export::Format;
 use tr_format::ci::decoded;
-use tr_report::export::Format;
 use tr_text::escape;
 
 /// The seconds after which an attempt fails.

@@ -141,7 +141,7 @@ fn files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Failure> {
 /// fleet/columns.json has the columns of the export. With TR_UPDATE it is written.
 fn columns() -> Result<(), Failure> {
     let mut tables = String::from("{\n");
-    let all = tr_report::dataset::columns();
+    let all = tr_export::dataset::columns();
     for (place, (name, columns)) in all.iter().enumerate() {
         tables += &format!(" \"{name}\": {{\n");
         let lines = columns

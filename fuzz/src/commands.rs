@@ -6,17 +6,18 @@ use std::io::{sink, Write};
 
 use regex::bytes::Regex;
 use tr_analyze::{Analysis, Options};
+use tr_compare::diff::benchmarks::Service;
+use tr_compare::diff::{Ask as DiffAsk, Diff, Run};
+use tr_compare::pipeline::{Job, Pipeline};
+use tr_export::dataset;
+use tr_export::dataset::Place;
+use tr_export::perfetto::Shown;
+use tr_export::{Format, Settings, Weight};
 use tr_format::event::{CpuId, Tgid};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_insight::query::{By, Filter, Group, Sort};
 use tr_insight::warnings;
-use tr_report::dataset::{self, Place};
-use tr_report::diff::benchmarks::Service;
-use tr_report::diff::{Ask as DiffAsk, Diff, Run};
-use tr_report::export::perfetto::Shown;
-use tr_report::export::{self, Format, Settings, Weight};
-use tr_report::pipeline::{Job, Pipeline};
 use tr_report::predict::{page, Predictor, Wanted};
 use tr_report::reports::ci_tracer;
 use tr_report::reports::series::Series;
@@ -259,7 +260,7 @@ fn exports(view: &View<'_>, trace: &Trace, way: u8) {
                 },
                 resource: &[],
             };
-            export::write(settings, view, trace, &mut Few(0)).unwrap();
+            tr_export::write(settings, view, trace, &mut Few(0)).unwrap();
         }
     }
 }

@@ -6,6 +6,11 @@
 use tr_analyze::critical_path;
 use tr_analyze::model::Process;
 use tr_analyze::{Analysis, Options};
+use tr_compare::diff::{Ask as DiffAsk, Diff, Run};
+use tr_export::dataset;
+use tr_export::dataset::Place;
+use tr_export::perfetto::Shown;
+use tr_export::{Format, Settings, Weight};
 use tr_format::event::*;
 use tr_format::mask::Masked;
 use tr_format::meta::{Metadata, Scope, StateName, Summary};
@@ -14,10 +19,6 @@ use tr_format::source::Source;
 use tr_format::writer::Writer;
 use tr_insight::query::Filter;
 use tr_insight::untraced;
-use tr_report::dataset::{self, Place};
-use tr_report::diff::{Ask as DiffAsk, Diff, Run};
-use tr_report::export::perfetto::Shown;
-use tr_report::export::{self, Format, Settings, Weight};
 use tr_report::reports::ci_tracer;
 use tr_report::reports::series::Series;
 use tr_report::reports::View;
@@ -331,7 +332,7 @@ fn exports(view: &View<'_>, trace: &Trace) {
                 },
                 resource: &[],
             };
-            export::write(settings, view, trace, &mut Few(0)).unwrap();
+            tr_export::write(settings, view, trace, &mut Few(0)).unwrap();
         }
     }
     let place = Place::of(trace.meta(), None, None);

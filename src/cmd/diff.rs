@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use tr_compare::diff::benchmarks::Service;
+use tr_compare::diff::{Ask, Diff, Figure, Run};
 use tr_format::reader::Trace;
 use tr_insight::identity;
-use tr_report::diff::benchmarks::Service;
-use tr_report::diff::{Ask, Diff, Figure, Run};
 use tr_text::escape;
 
 use crate::budget::{Budget, Use};

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use tr_analyze::{Analysis, Options};
+use tr_compare::diff::benchmarks::Service;
+use tr_export::perfetto::{detail, Shown};
+use tr_export::{otlp, Format, Settings, Weight};
 use tr_format::meta::Extra;
 use tr_format::reader::Trace;
-use tr_report::diff::benchmarks::Service;
-use tr_report::export::perfetto::{detail, Shown};
-use tr_report::export::{self, otlp, Format, Settings, Weight};
 use tr_report::reports::{Ask, View};
 
 use crate::budget::{Budget, Use};
@@ -266,7 +266,7 @@ fn convert(args: &Args, format: Format, endpoint: Option<&str>) -> Done {
             detail: detail(args, format, &trace, &analysis),
         },
     };
-    let write = |out: &mut dyn Write| export::write(settings, &view, &trace, out);
+    let write = |out: &mut dyn Write| tr_export::write(settings, &view, &trace, out);
     match (&args.output, endpoint) {
         (Some(output), _) => {
             let kind = output::export(format);

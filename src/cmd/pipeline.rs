@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::ValueEnum;
+use tr_compare::pipeline::{graph as graph_of, Job, Pipeline, MOST};
 use tr_insight::identity;
-use tr_report::pipeline::{graph as graph_of, Job, Pipeline, MOST};
 use tr_text::escape;
 
 use crate::budget::{Budget, Use};

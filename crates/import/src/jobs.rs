@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use tr_report::pipeline::{Told, MOST};
+use tr_compare::pipeline::{Told, MOST};
 
 use crate::date;
 

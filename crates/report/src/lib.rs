@@ -1,10 +1,7 @@
 //! Renders an analysis as text, JSON, CSV, Markdown and HTML.
 #![forbid(unsafe_code)]
 
-pub mod dataset;
-pub mod diff;
 mod encode;
-pub mod export;
 mod functions;
 pub mod hist;
 pub mod html;
@@ -12,7 +9,6 @@ pub mod json;
 pub mod members;
 mod output;
 mod packed;
-pub mod pipeline;
 pub mod predict;
 pub mod reports;
 pub mod schemas;

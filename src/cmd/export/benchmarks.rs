@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use tr_report::diff::benchmarks::{self, Service};
-use tr_report::diff::Run;
+use tr_compare::diff::benchmarks;
+use tr_compare::diff::benchmarks::Service;
+use tr_compare::diff::Run;
 
 use super::Args;
 use crate::errors::{self, Done};

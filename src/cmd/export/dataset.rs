@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tr_analyze::model::Analysis;
+use tr_compare::pipeline::told_of;
+use tr_export::dataset;
+use tr_export::dataset::{Place, Table};
 use tr_insight::query::Filter;
-use tr_report::dataset::{self, Place, Table};
-use tr_report::pipeline::told_of;
 use tr_text::units;
 
 use super::Args;

@@ -376,7 +376,7 @@ impl<'a> Facts<'a> {
         wanted.fold(0, u64::saturating_add)
     }
 
-    pub fn advice(&self, candidate: Candidate, (at_least, gain): (u64, u64)) -> Advice {
+    pub(crate) fn advice(&self, candidate: Candidate, (at_least, gain): (u64, u64)) -> Advice {
         let executions = candidate
             .evidence
             .iter()

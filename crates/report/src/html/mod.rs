@@ -81,7 +81,7 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
 }
 
 /// A page of a verdict and of cards, without a script. All of it is markup.
-pub(crate) fn verdict_page(title: &str, verdict: &str, cards: &str) -> String {
+pub fn verdict_page(title: &str, verdict: &str, cards: &str) -> String {
     page("", title, VERDICT, &[("verdict", verdict), ("body", cards)])
 }
 

@@ -10,14 +10,15 @@ use hand::{Hand, RUNNING, SLEEPS};
 use serde_json::Value;
 use tr_analyze::model::{Analysis, Basis};
 use tr_analyze::{analyze, Options};
+use tr_compare::diff::Run;
+use tr_export::dataset;
+use tr_export::dataset::Place;
 use tr_format::event::LifeKind;
 use tr_format::event::{Reason, SchedKind, Tgid, Tid};
 use tr_format::meta::{Extra, Scope};
 use tr_format::network::{Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_report::dataset::{self, Place};
-use tr_report::diff::Run;
 use tr_report::reports::ReportKind;
 
 use super::{ask, with, STYLE};

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use super::{Job, Pipeline, SHOWN};
-use crate::html::verdict_page;
+use tr_report::html::verdict_page;
 use tr_text::escape::html;
 use tr_text::pictures::{card, ticks};
 use tr_text::table::{Cell, Table};

@@ -2,7 +2,9 @@
 //!
 //! Every text of a recording is escaped as for a terminal. What redaction removed is not in the
 //! recording any more.
+#![forbid(unsafe_code)]
 
+pub mod dataset;
 mod messages;
 pub mod otlp;
 pub mod perfetto;

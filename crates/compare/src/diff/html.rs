@@ -8,7 +8,7 @@ use super::functions::NONE;
 use super::lanes::Axis;
 use super::tables::{Frame, Medium};
 use super::{Diff, Figure, Run};
-use crate::html::verdict_page;
+use tr_report::html::verdict_page;
 use tr_text::escape::html;
 use tr_text::pictures::{card, ticks};
 use tr_text::table::Table;

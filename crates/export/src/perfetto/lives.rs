@@ -12,7 +12,7 @@ use tr_format::reader::Trace;
 
 use super::bundle::{Cpu, BUNDLE};
 use super::{id, text, Packets, Shown, PRIO};
-use crate::export::messages::*;
+use crate::messages::*;
 use tr_insight::view::View;
 
 const CLONE_THREAD: u64 = 0x10000;

@@ -6,7 +6,7 @@ use std::io;
 use tr_format::event::{Comm, CpuId, Ktime, Tid};
 
 use super::{id, text, Packets, NOT_RECORDED, PRIO};
-use crate::export::messages::*;
+use crate::messages::*;
 
 /// Events of a CPU in one bundle.
 pub const BUNDLE: usize = 4096;
