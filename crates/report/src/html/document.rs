@@ -28,7 +28,7 @@ use crate::html::segments::{KindRow, Segments, KINDS, MIXED};
 use crate::html::stacks::{Function, Stacks};
 use crate::html::steps::{Chosen, Steps};
 use crate::html::strings::Strings;
-use crate::predict::{needs, WhatIf};
+use crate::predict::needs;
 use crate::view::{Ask, View};
 use crate::words::STATES;
 use crate::{escape, exit, kinds, label, query, units, warnings, who};
@@ -76,7 +76,6 @@ pub struct Document {
     steps: Steps,
     /// The step that could tell its tests.
     untold: Option<String>,
-    what_if: Option<WhatIf>,
     /// The columns of what the wall time of a step went to.
     uses: Vec<&'static str>,
     connections: Connections,
@@ -465,7 +464,6 @@ pub fn document(
         path_title: path::title(analysis),
         steps: steps.columns(analysis, (path, &needs), &mut strings),
         untold: steps.untold(),
-        what_if: facts.as_ref().and_then(WhatIf::new),
         uses: kinds::COLUMNS.iter().map(|column| column.title).collect(),
         connections: connections(analysis, &mut strings),
         connections_of: analysis.connections.len() + analysis.lookups.len(),

@@ -27,7 +27,6 @@ use crate::facts::shares::CpuShares;
 use crate::{exit, label, units, warnings, who};
 pub(crate) use depends::needs;
 pub use page::page;
-pub(crate) use page::WhatIf;
 pub use render::Row;
 
 #[derive(Clone, Debug, Default)]
