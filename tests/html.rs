@@ -220,6 +220,8 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
         .status()?;
     assert_eq!(fail.code(), Some(7));
     page(&fails, directory, "fails")?;
+    let forecast = run(&["predict", &demo, "--format", "html"])?;
+    write(directory.join("predict.html"), forecast)?;
     let build = fixtures.join("build.bin");
     let build = build.to_string_lossy();
     for format in ["html", "json"] {

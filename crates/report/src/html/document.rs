@@ -19,7 +19,7 @@ use crate::html::segments::{KindRow, Segments, KINDS, MIXED};
 use crate::html::stacks::{Function, Stacks};
 use crate::html::steps::{Chosen, Steps};
 use crate::html::strings::Strings;
-use crate::predict::{needs, WhatIf};
+use crate::predict::needs;
 use tr_insight::advice::facts::Facts;
 use tr_insight::advice::{advise_by, programs, Advice};
 use tr_insight::ci::Ci;
@@ -78,7 +78,6 @@ pub struct Document {
     steps: Steps,
     /// The step that could tell its tests.
     untold: Option<String>,
-    what_if: Option<WhatIf>,
     /// The columns of what the wall time of a step went to.
     uses: Vec<&'static str>,
     connections: Connections,
@@ -467,7 +466,6 @@ pub fn document(
         path_title: path::title(analysis),
         steps: steps.columns(analysis, (path, &needs), &mut strings),
         untold: steps.untold(),
-        what_if: facts.as_ref().and_then(WhatIf::new),
         uses: kinds::COLUMNS.iter().map(|column| column.title).collect(),
         connections: connections(analysis, &mut strings),
         connections_of: analysis.connections.len() + analysis.lookups.len(),

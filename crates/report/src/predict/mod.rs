@@ -23,7 +23,6 @@ use tr_format::event::{CpuId, Ktime};
 
 pub(crate) use depends::needs;
 pub use page::page;
-pub(crate) use page::WhatIf;
 pub use render::Row;
 use tr_insight::advice::facts::Facts;
 use tr_insight::shares::CpuShares;

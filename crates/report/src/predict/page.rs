@@ -4,28 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
-use tr_analyze::model::{Analysis, Basis, ProcessIx};
+use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::schedule::Done;
 use tr_analyze::share;
 
 use super::render::{powers, told};
-use super::{Forecast, Predictor, Wanted};
+use super::{Forecast, Predictor};
 use crate::html;
-use tr_insight::advice::facts::Facts;
 use tr_insight::{label, who};
 use tr_text::{escape, units};
 
 const BODY: &str = include_str!("../../web/src/predict.html");
 const SCRIPT: &str = include_str!("../../web/dist/predict.js");
-/// The processes that are drawn: 64 schedules have to fit into a page, and into one that has more to
-/// show.
+/// The most processes that are drawn: 64 schedules have to fit into a page.
 const DRAWN: usize = 120;
-const FEW: usize = 40;
+/// The unit of the bars' times, in ns.
+const UNIT: u64 = 1000;
 /// A process that starts others is drawn if it has the CPU time of all divided by this.
 const WORKS: u64 = 10;
-/// The most processes and events that the page of an analysis simulates: the schedules take a second then.
-const PROCESSES: u64 = 3_000;
-const EVENTS: u64 = 100_000;
 
 /// The page. What it draws are the longest processes.
 pub fn page(
@@ -34,7 +30,7 @@ pub fn page(
     forecast: &Forecast,
 ) -> Result<String, serde_json::Error> {
     let start = (forecast.cpus, forecast.jobs);
-    let data = Schedules::new(predictor, analysis, start, (DRAWN, 1000));
+    let data = Schedules::new(predictor, analysis, start);
     // Nothing in the data ends its element.
     let data = serde_json::to_string(&data)?.replace('<', "\\u003c");
     let title = escape::html(&who::recorded(&analysis.meta));
@@ -48,46 +44,10 @@ pub fn page(
     ))
 }
 
-/// The forecasts in the page of an analysis.
-#[derive(Serialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum WhatIf {
-    Schedules(Box<Schedules>),
-    /// Left out: what the recording has too many of, their number, and the most.
-    Large(&'static str, u64, u64),
-}
-
-impl WhatIf {
-    /// `None`: there is no forecast of this recording, or of this part of one.
-    pub(crate) fn new(facts: &Facts<'_>) -> Option<WhatIf> {
-        let analysis = facts.analysis;
-        if analysis.is_part() || analysis.basis() != Basis::Events {
-            return None;
-        }
-        let sizes = [
-            ("processes", analysis.processes.len() as u64, PROCESSES),
-            ("events", analysis.events.total(), EVENTS),
-        ];
-        for (what, number, most) in sizes {
-            if number > most {
-                return Some(WhatIf::Large(what, number, most));
-            }
-        }
-        let predictor = Predictor::by(facts, Wanted::default()).ok()?;
-        // So fine that no bar is wrong by a pixel.
-        let unit = (predictor.recorded / 4000).max(1);
-        let start = (predictor.recorded_cpus, None);
-        let mut schedules = Schedules::new(&predictor, analysis, start, (FEW, unit));
-        // The page has all other warnings.
-        schedules.assumed.extend(predictor.off_words());
-        Some(WhatIf::Schedules(Box::new(schedules)))
-    }
-}
-
 /// The recorded schedule and simulated ones. Walls are in ns; the beginning and the end of each bar
 /// are in `unit` ns since the run's beginning.
 #[derive(Serialize)]
-pub(crate) struct Schedules {
+struct Schedules {
     command: String,
     recorded: Recorded,
     /// The CPUs and the jobs that are shown first.
@@ -127,9 +87,9 @@ impl Schedules {
         predictor: &Predictor,
         analysis: &Analysis,
         start: (u64, Option<u64>),
-        (most, unit): (usize, u64),
     ) -> Schedules {
-        let drawn = drawn(predictor, analysis, most);
+        let unit = UNIT;
+        let drawn = drawn(predictor, analysis, DRAWN);
         let grid = grid(predictor, start);
         let runs = grid.into_par_iter();
         let runs = runs.map(|at| run(predictor, analysis, (&drawn, unit), at));

@@ -1,6 +1,5 @@
 // The page's data: unpacked, and indexed by process, thread and piece of time.
 
-import type { Schedules } from "./forecast";
 import { readStacks, type Stacks } from "./stacks";
 
 /** The five things a thread can be doing, in the order in which they are drawn. */
@@ -79,8 +78,6 @@ export interface Doc {
   };
   /** The path's name: without scheduling events it is a chain of forks and exits. */
   path_title: string;
-  /** Schedules on other machines; or what is too many for that, its number, and the most. */
-  what_if: { schedules?: Schedules; large?: [string, number, number] } | null;
   /** Steps, tests and marks; parents before what is inside them. A moment begins where it ends. */
   steps: { name: number[]; kind: number[]; parent: (number | null)[]; process: (number | null)[]; from: number[]; to: number[]; open: number[]; failed: number[];
     end: (number | null)[]; processes: number[]; on_cpu: (number | null)[]; on_path: number[]; at_once: number[]; uses: (number | null)[][];

@@ -1,5 +1,5 @@
 // Schedules on other machines: two sliders choose one of those that are in the page; it is drawn
-// below the recorded one, on the same scale of time. The view "What if", and the page of `tr predict`.
+// below the recorded one, on the same scale of time. The page of `tr predict`.
 
 import { h } from "./dom";
 import { count, time } from "./units";
@@ -44,11 +44,11 @@ export class Forecast {
   private choices = h("div", { class: "choices", role: "group", "aria-label": "Time by CPUs" });
   private pictures = h("div", { class: "pictures" });
 
-  /** `color` gives a program's; `changed` is told the chosen CPUs and jobs. */
-  constructor(private data: Schedules, private color: (program: string) => string, private changed: (cpus: number, jobs: number | null) => void = () => {}) {
+  /** `color` returns the color of a program. */
+  constructor(private data: Schedules, private color: (program: string) => string) {
     this.cpus = sorted(data.runs.map((run) => run.cpus)) as number[];
     this.jobs = sorted(data.runs.map((run) => run.jobs));
-    const range = (name: string, values: unknown[]) => h("input", { type: "range", min: 0, max: values.length - 1, step: 1, "aria-label": name, oninput: () => this.moved() });
+    const range = (name: string, values: unknown[]) => h("input", { type: "range", min: 0, max: values.length - 1, step: 1, "aria-label": name, oninput: () => this.draw() });
     this.slider = { cpus: range("CPUs", this.cpus), jobs: range("Jobs at once", this.jobs) };
     const line = (name: string, key: "cpus" | "jobs") => h("label", { class: "slide" }, h("span", {}, name), this.slider[key], this.said[key]);
     this.element = h("div", { class: "forecast" },
@@ -57,21 +57,10 @@ export class Forecast {
       h("div", { class: "card" }, this.pictures,
         h("p", { class: "aside" }, `The bars are the ${data.names.length} longest of the run's ${count(data.processes)} processes that start no others or have a tenth of its CPU time; those on the simulated path are drawn full. Schedules between these numbers are not in the page.`)),
       h("ul", { class: "aside assumed" }, ...data.assumed.map((text) => h("li", {}, `assumed: ${text}`))));
-    this.choose(...data.start);
-  }
-
-  /** Shows this machine, or the one of the beginning. */
-  choose(cpus: number, jobs: number | null) {
-    const [first, then] = this.data.start;
-    const place = <T>(values: T[], wanted: T, otherwise: T) => String(Math.max(0, values.includes(wanted) ? values.indexOf(wanted) : values.indexOf(otherwise)));
-    this.slider.cpus.value = place(this.cpus, cpus, first);
-    this.slider.jobs.value = place(this.jobs, jobs, then);
+    const [cpus, jobs] = data.start;
+    this.slider.cpus.value = String(Math.max(0, this.cpus.indexOf(cpus)));
+    this.slider.jobs.value = String(Math.max(0, this.jobs.indexOf(jobs)));
     this.draw();
-  }
-
-  private moved() {
-    this.draw();
-    this.changed(...this.chosen());
   }
 
   private chosen(): [number, number | null] {
@@ -95,7 +84,7 @@ export class Forecast {
       const other = data.runs.find((run) => run.cpus === it && run.jobs === jobs)!;
       return h("button", { type: "button", "aria-pressed": String(it === cpus), onclick: () => {
         this.slider.cpus.value = String(at);
-        this.moved();
+        this.draw();
       } }, h("span", { class: "dim" }, `${it} ${it === 1 ? "CPU" : "CPUs"}`), h("b", {}, time(other.wall[1])));
     }));
     const most = Math.max(recorded.wall, likely);

@@ -18,9 +18,8 @@ import { move } from "./path";
 import { ruler } from "./marks";
 import { pin } from "./pins";
 import { count, time } from "./units";
-import { WhatIf } from "./what-if";
 
-const TITLES: Record<View, string> = { overview: "Overview", steps: "Steps and tests", heatmap: "Heatmap", timeline: "Timeline", tree: "Tree", table: "Table", stacks: "Stacks", whatif: "What if" };
+const TITLES: Record<View, string> = { overview: "Overview", steps: "Steps and tests", heatmap: "Heatmap", timeline: "Timeline", tree: "Tree", table: "Table", stacks: "Stacks" };
 
 /** The pointer's actions. */
 const POINTER: [string, string][] = [
@@ -74,7 +73,7 @@ async function main() {
   const table = new Table(context);
   const flame = data.stacks && new Flame(context, data.stacks);
   const all = viewsOf(data);
-  const views = { overview: new Overview(context, order), steps: stepsView, heatmap, timeline, tree, table, stacks: flame ?? tree, whatif: new WhatIf(context, order) };
+  const views = { overview: new Overview(context, order), steps: stepsView, heatmap, timeline, tree, table, stacks: flame ?? tree };
   const { state } = store;
 
   const search = h("input", { type: "search", placeholder: "Search: text or /regex/", "aria-label": "Search processes", autocomplete: "off", spellcheck: "false",

@@ -3,11 +3,11 @@
 import type { Data } from "./data";
 import { DOINGS, type Doing } from "./stacks";
 
-const VIEWS = ["overview", "steps", "heatmap", "timeline", "tree", "table", "stacks", "whatif"] as const;
+const VIEWS = ["overview", "steps", "heatmap", "timeline", "tree", "table", "stacks"] as const;
 export type View = (typeof VIEWS)[number];
 /** The views of a recording. */
 export function viewsOf(data: Data): View[] {
-  return VIEWS.filter((view) => (view !== "stacks" || data.stacks) && (view !== "whatif" || data.doc.what_if) && (view !== "steps" || data.doc.steps.from.length > 0));
+  return VIEWS.filter((view) => (view !== "stacks" || data.stacks) && (view !== "steps" || data.doc.steps.from.length > 0));
 }
 /** What rows, roots and frames stand for: `--by` of `tr analyze`. */
 export const ROWS = ["process", "thread", "program", "step", "cgroup", "container"] as const;
@@ -79,8 +79,6 @@ export interface State {
   fn: number;
   /** The functions that stand out. */
   find: string;
-  /** The CPUs and the jobs that are simulated, with a comma; no jobs: as recorded. */
-  machine: string;
 }
 
 /** The address changes no more often while something moves, ms. */
@@ -126,7 +124,7 @@ export class Store {
     this.initial = {
       view: "overview", t0: from, t1: Math.max(to, from + 1000), sel: -1, root: -1, cgroup: "",
       rows: "process", measure: "all", metric: "cpu", sort: "on_cpu", descending: true, order: "wall", falling: true, kind: "", least: 0, bad: false, chart: false, q: "", step: -1, color: "state", fold: true, cpus: false, resources: true, sums: true, ruler: "", notes: "", pins: "", wakeups: false,
-      doing: data.stacks && !data.stacks.runs ? "off" : "on", reason: "", frame: 0, fn: -1, find: "", machine: "",
+      doing: data.stacks && !data.stacks.runs ? "off" : "on", reason: "", frame: 0, fn: -1, find: "",
     };
     this.state = { ...this.initial };
     this.scope = new Uint8Array(data.n);
@@ -274,7 +272,7 @@ export class Store {
 
   private write(changed: Set<keyof State>) {
     const now = performance.now();
-    const same = changed.size > 0 && [...changed].every((key) => ["t0", "t1", "q", "find", "machine"].includes(key) || (key === "ruler" && this.state.ruler !== ""));
+    const same = changed.size > 0 && [...changed].every((key) => ["t0", "t1", "q", "find"].includes(key) || (key === "ruler" && this.state.ruler !== ""));
     const { dataset } = document.documentElement;
     clearTimeout(this.later);
     // Browsers take no more than 200 changes in 30 s, and each costs milliseconds.

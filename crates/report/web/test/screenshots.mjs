@@ -10,7 +10,6 @@ const pictures = [
   ["heatmap", "#view=heatmap&t=0-5500000000"],
   ["timeline", "#view=timeline&t=200000000-1150000000"],
   ["tree", "#view=tree"],
-  ["whatif", "#view=whatif&machine=8%2C8"],
 ];
 for (const [view, hash] of pictures) for (const colorScheme of ["light", "dark"]) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 760 }, colorScheme });
