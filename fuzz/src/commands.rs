@@ -18,7 +18,7 @@ use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_insight::query::{By, Filter, Group, Sort};
 use tr_insight::warnings;
-use tr_report::predict::{page, Predictor, Wanted};
+use tr_predict::{page, Predictor, Wanted};
 use tr_report::reports::ci_tracer;
 use tr_report::reports::series::Series;
 use tr_report::reports::{Ask, ReportKind, View};

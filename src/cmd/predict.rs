@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use regex::bytes::Regex;
-use tr_report::predict::{page, Predictor, Wanted};
+use tr_predict::{page, Predictor, Wanted};
 
 use crate::budget::{Budget, Use};
 use crate::errors::{self, Done};

@@ -8,6 +8,7 @@ pub mod audit;
 pub mod calls;
 pub mod ci;
 pub mod demands;
+pub mod depends;
 pub mod disk;
 pub mod exit;
 pub mod failure;

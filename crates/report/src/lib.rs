@@ -9,7 +9,6 @@ pub mod json;
 pub mod members;
 mod output;
 mod packed;
-pub mod predict;
 pub mod reports;
 pub mod schemas;
 pub mod summary;

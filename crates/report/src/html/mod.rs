@@ -33,6 +33,9 @@ const PAGE: &str = include_str!("../../web/src/page.html");
 const UNTRACED: &str = include_str!("../../web/src/untraced.html");
 /// The page of a verdict. It has no script.
 const VERDICT: &str = include_str!("../../web/src/diff.html");
+/// The page of a forecast.
+const FORECAST: &str = include_str!("../../web/src/predict.html");
+const FORECAST_SCRIPT: &str = include_str!("../../web/dist/predict.js");
 /// Unpacks the script: it is half of a small page otherwise.
 const LOADER: &str = include_str!("../../web/src/loader.js");
 
@@ -85,16 +88,12 @@ pub fn verdict_page(title: &str, verdict: &str, cards: &str) -> String {
     page("", title, VERDICT, &[("verdict", verdict), ("body", cards)])
 }
 
-/// A page with a script of its own. `title` and the parts are markup.
-pub(crate) fn scripted_page(
-    title: &str,
-    (body, script): (&str, &str),
-    parts: &[(&str, &str)],
-) -> String {
-    let scripts = format!("script-src {}; ", hash(script));
-    let script = ("script", script);
+/// The page of a forecast, with its own script. `title` and the parts are markup.
+pub fn forecast_page(title: &str, parts: &[(&str, &str)]) -> String {
+    let scripts = format!("script-src {}; ", hash(FORECAST_SCRIPT));
+    let script = ("script", FORECAST_SCRIPT);
     let parts: Vec<_> = parts.iter().copied().chain([script]).collect();
-    page(&scripts, title, body, &parts)
+    page(&scripts, title, FORECAST, &parts)
 }
 
 /// The head, with the policy and the style, then the body with its parts in their order.

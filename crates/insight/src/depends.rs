@@ -8,9 +8,9 @@ use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::schedule::{Plan, Planned};
 use tr_analyze::tools::{self, Family, Role};
 
-use tr_insight::advice::facts::{Execution, Facts};
-use tr_insight::advice::programs;
-use tr_insight::label;
+use crate::advice::facts::{Execution, Facts};
+use crate::advice::programs;
+use crate::label;
 
 /// Programs that make or change the files among their arguments.
 const MAKERS: &[&str] = &[
@@ -41,7 +41,7 @@ struct Files {
 }
 
 /// The tools of a recording, with the limits that their arguments tell.
-pub(super) fn tools(facts: &Facts<'_>) -> Tools {
+pub fn tools(facts: &Facts<'_>) -> Tools {
     let mut limits: BTreeMap<ProcessIx, Option<Option<u64>>> = BTreeMap::new();
     for (group, it) in facts.all() {
         if let Some(known) = programs::known(&it.program) {
@@ -57,7 +57,7 @@ pub(super) fn tools(facts: &Facts<'_>) -> Tools {
 }
 
 /// The tools that start as many workers as there are CPUs, and whose jobs are not known.
-pub(super) fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
+pub fn follow(facts: &Facts<'_>) -> BTreeSet<String> {
     let name = |(group, it): (_, &Execution)| {
         let name = it.program.split(' ').next()?;
         let tool = job_tools::of(tools::by_name(name)?.family)?;
@@ -75,7 +75,7 @@ const DEEP: usize = 64;
 type After = [BTreeSet<ProcessIx>; 3];
 
 /// The jobs of a recording that name a file which others make, and those others.
-pub(crate) fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
+pub fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
     let tools = tools(facts);
     let jobs = tools.jobs.iter().zip(after(facts, &tools));
     let jobs = jobs.map(|(job, [certain, ..])| (job.process, certain.into_iter().collect()));
@@ -83,7 +83,7 @@ pub(crate) fn needs(facts: &Facts<'_>) -> Vec<(ProcessIx, Vec<ProcessIx>)> {
         .collect()
 }
 
-pub(super) fn plan(facts: &Facts<'_>, tools: &Tools) -> Plan {
+pub fn plan(facts: &Facts<'_>, tools: &Tools) -> Plan {
     let jobs = tools.jobs.iter().zip(after(facts, tools));
     let planned = jobs.map(|(job, after)| Planned {
         job: *job,

@@ -2,10 +2,10 @@
 //!
 //! The schedule ([`tr_analyze::schedule`]) simulates the run. Here are the changes that a user asks
 //! for, and how wrong a forecast may be.
+#![forbid(unsafe_code)]
 
 mod assumed;
 mod changes;
-mod depends;
 mod page;
 mod render;
 
@@ -21,10 +21,10 @@ use tr_analyze::share;
 use tr_analyze::timeline::Bucket;
 use tr_format::event::{CpuId, Ktime};
 
-pub(crate) use depends::needs;
 pub use page::page;
 pub use render::Row;
 use tr_insight::advice::facts::Facts;
+use tr_insight::depends;
 use tr_insight::shares::CpuShares;
 use tr_insight::{exit, label, warnings, who};
 use tr_text::units;

@@ -10,12 +10,10 @@ use tr_analyze::share;
 
 use super::render::{powers, told};
 use super::{Forecast, Predictor};
-use crate::html;
 use tr_insight::{label, who};
+use tr_report::html;
 use tr_text::{escape, units};
 
-const BODY: &str = include_str!("../../web/src/predict.html");
-const SCRIPT: &str = include_str!("../../web/dist/predict.js");
 /// The most processes that are drawn: 64 schedules have to fit into a page.
 const DRAWN: usize = 120;
 /// The unit of the bars' times, in ns.
@@ -37,9 +35,8 @@ pub fn page(
     let warnings = forecast.warnings.iter();
     let warnings = warnings.map(|text| format!("<p class=\"bad\">{}</p>\n", escape::html(text)));
     let warnings: String = warnings.collect();
-    Ok(html::scripted_page(
+    Ok(html::forecast_page(
         &title,
-        (BODY, SCRIPT),
         &[("warnings", warnings.as_str()), ("data", data.as_str())],
     ))
 }
@@ -83,11 +80,7 @@ struct Run {
 }
 
 impl Schedules {
-    fn new(
-        predictor: &Predictor,
-        analysis: &Analysis,
-        start: (u64, Option<u64>),
-    ) -> Schedules {
+    fn new(predictor: &Predictor, analysis: &Analysis, start: (u64, Option<u64>)) -> Schedules {
         let unit = UNIT;
         let drawn = drawn(predictor, analysis, DRAWN);
         let grid = grid(predictor, start);
