@@ -1,5 +1,5 @@
 //! The reader of the sums of system calls: two mapped tables, of which the programs fill one
-//! (`syscalls.h`).
+//! (`syscalls.bpf.h`).
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU64, Ordering};

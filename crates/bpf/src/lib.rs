@@ -1,4 +1,4 @@
-//! The BPF programs (`src/bpf/tracer.bpf.c`), their wire structs ([`wire`]), the kernel's
+//! The BPF programs (`src/bpf/`), their wire structs ([`wire`]), the kernel's
 //! features ([`Kernel`]), their loader ([`Programs`]) and their reader ([`Tracer`]). Files and reports are other crates'.
 
 mod btf;

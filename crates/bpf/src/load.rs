@@ -155,7 +155,7 @@ unsafe fn copy<T: Copy>(from: *const T, count: u32) -> Vec<T> {
     }
 }
 
-/// The number of no helper function, which stands for `bpf_rdonly_cast` (tracer.bpf.c).
+/// The number of no helper function, which stands for `bpf_rdonly_cast` (settings.bpf.h).
 const RDONLY_CAST: i32 = 0x7472;
 
 /// The instructions with the kernel's function. Without one the calls are never reached.

@@ -4,7 +4,7 @@
 /// Bytes of a name in the kernel, the last one of which is 0.
 const COMM: usize = 16;
 
-/// `enum part` in containers.h.
+/// `enum part` in names.bpf.h.
 #[derive(Clone, Copy)]
 enum Part {
     /// Starts containers for clients.

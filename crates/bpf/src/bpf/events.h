@@ -9,6 +9,8 @@
 #ifndef TR_EVENTS_H
 #define TR_EVENTS_H
 
+#include "kernel.h"
+
 enum sched_kind {
 	SCHED_LOST = 0,
 	SCHED_SWITCH = 1,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ---- Servers ----
+ * Servers.
  *
  * A process of this machine that a followed task asks over a socket, and whose answer it waits for, is
  * followed from the first answer on: all its threads, and the children that come later. The answer is a
@@ -8,6 +8,13 @@
  * Who has asked is a fact of the connection, not of the wakings: a server's own clients wake it in the
  * same way. docs/containers.md has the rules.
  */
+#ifndef TR_SERVERS_BPF_H
+#define TR_SERVERS_BPF_H
+
+#include "core.bpf.h"
+#include "joins.bpf.h"
+#include "reasons.bpf.h"
+#include "sockets.bpf.h"
 
 /* The most servers at a time. */
 #define MAX_SERVERS 64
@@ -36,17 +43,6 @@ struct {
 /* The number of `served`. */
 __u32 server_count;
 
-/* The local port. The kernel clears skc_num before the state CLOSE. */
-static __always_inline __u16 local_port(struct sock *sk)
-{
-	return __builtin_bswap16(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
-}
-
-static __always_inline __u16 remote_port(struct sock *sk)
-{
-	return __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
-}
-
 /* A followed task's connection is established. */
 static __always_inline void note_begun(struct sock *sk)
 {
@@ -74,24 +70,6 @@ __noinline __u64 sent_to(void)
 		return 0;
 	socket = BPF_CORE_READ((struct file *)file, private_data);
 	return (__u64)BPF_CORE_READ(socket, sk);
-}
-
-/* A Unix socket that its process has accepted: it has the listener's name, and the one that has
- * connected has none. */
-static __always_inline bool is_accepted(struct sock *sk)
-{
-	struct unix_sock *own = (struct unix_sock *)sk, *peer;
-
-	if (!bpf_core_field_exists(own->addr) || !BPF_CORE_READ(own, addr))
-		return false;
-	peer = (struct unix_sock *)BPF_CORE_READ(own, peer);
-	return peer && !BPF_CORE_READ(peer, addr);
-}
-
-/* The port that a TCP socket's process has; 0: it is another socket. */
-static __always_inline __u16 tcp_port(struct sock *sk)
-{
-	return BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP ? local_port(sk) : 0;
 }
 
 /* A task that is not followed can be a server's: no kernel thread, nor one of another user, unless
@@ -133,8 +111,6 @@ static __always_inline bool is_ancestor(__u32 tgid, __u64 of)
 	}
 	return false;
 }
-
-int join_threads(__u64 address, __u32 counted);
 
 static __always_inline void put_server(struct task_struct *task, __u32 client, __u32 other)
 {
@@ -220,3 +196,5 @@ __noinline __u32 is_server(__u32 tgid)
 {
 	return server_count && bpf_map_lookup_elem(&served, &tgid);
 }
+
+#endif

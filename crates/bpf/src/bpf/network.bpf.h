@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * TCP connections of the followed tasks, by inet_sock_set_state. Part of tracer.bpf.c.
+ * TCP connections of the followed tasks, by inet_sock_set_state.
  *
  * The running task is the socket's user only where the transition comes from a system call:
  * connect (SYN_SENT), listen (LISTEN) and close hold the socket's lock (`sk_lock.owned`).
  * A softirq that ends a handshake or takes a reset runs in any task. So an accepted
  * connection belongs to the task that listens on its port until a task closes it.
  */
-#ifndef TR_NETWORK_H
-#define TR_NETWORK_H
+#ifndef TR_NETWORK_BPF_H
+#define TR_NETWORK_BPF_H
+
+#include "core.bpf.h"
+#include "servers.bpf.h"
+#include "sockets.bpf.h"
 
 /* The most connections and listening ports at a time. */
 #define MAX_CONNECTIONS 8192

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Requests to block devices, by block_rq_issue and block_rq_complete. Part of tracer.bpf.c.
+ * Requests to block devices, by block_rq_issue and block_rq_complete.
  *
  * A request becomes sums and a histogram of its device; the recorder reads them once a second.
  * The requests of all tasks count: writeback issues them in a kernel thread, so the running
  * task at the issue is often not the one that wrote.
  */
-#ifndef TR_BLOCK_H
-#define TR_BLOCK_H
+#ifndef TR_BLOCK_BPF_H
+#define TR_BLOCK_BPF_H
+
+#include "core.bpf.h"
 
 /* The most requests in flight at a time. */
 #define MAX_REQUESTS 8192
@@ -139,7 +141,7 @@ static __always_inline int on_issue(struct request *request)
 }
 
 /* The bucket of a latency: n for 2^(n + 10) to 2^(n + 11) ns, the first and the last without a
- * bound. Without branches, as the search in containers.h. Not static, as above. */
+ * bound. It has no branches, like the search for ids in containers.bpf.h. Not static, as above. */
 __noinline __u32 bucket_of(__u64 ns)
 {
 	__u64 log = 0, bits;

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * DNS queries by UDP of the followed tasks, and their answers. Part of tracer.bpf.c.
+ * DNS queries by UDP of the followed tasks, and their answers.
  *
  * A query passes net_dev_queue in its sender's system call. Its answer passes netif_receive_skb in
  * a softirq, which runs in any task: it is taken if a followed task has asked that server from the
  * port that it goes to. A driver can leave the packet in a page, which the programs cannot read: such
  * an answer has no port and no message.
  */
-#ifndef TR_DNS_H
-#define TR_DNS_H
+#ifndef TR_DNS_BPF_H
+#define TR_DNS_BPF_H
+
+#include "core.bpf.h"
 
 #define DNS_PORT 53
 /* The most servers with ports; of more, those asked long ago are forgotten. */

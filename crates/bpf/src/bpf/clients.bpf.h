@@ -1,4 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The clients of a daemon: the address of the first task of the only one, or of one of several; and in
+ * its low bits: there are several, or it is not known that there are not; one of them is followed. */
+#ifndef TR_CLIENTS_BPF_H
+#define TR_CLIENTS_BPF_H
+
+#include "core.bpf.h"
+#include "names.bpf.h"
+#include "sockets.bpf.h"
+
+#define CLIENTS_SEVERAL 1ULL
+#define CLIENTS_OURS 2ULL
+#define CLIENT_FLAGS 7ULL
 /*
  * ---- Clients of a daemon ----
  *
@@ -173,3 +185,5 @@ __noinline __u64 clients_of(__u64 runtime)
 	}
 	return found;
 }
+
+#endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Memory: direct reclaim and kills for lack of memory of the followed tasks, and the resident
- * memory of their processes. Part of tracer.bpf.c.
+ * memory of their processes.
  *
  * A task under memory pressure reclaims thousands of times a second, so the kernel side adds
  * its times up: a record at most once a second, and one at its exit.
  */
-#ifndef TR_MEMORY_H
-#define TR_MEMORY_H
+#ifndef TR_MEMORY_BPF_H
+#define TR_MEMORY_BPF_H
+
+#include "core.bpf.h"
 
 /* The most living tasks that have reclaimed memory. */
 #define MAX_RECLAIMERS 4096

@@ -1,30 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ---- Containers ----
+ * Containers.
  *
  * A daemon starts a container for its client, so the container's processes are no descendants of
  * the client's. The program of the runtime (a shim, runc, conmon) that the daemon executes is
  * followed from that exec on, with its descendants, if a followed client has asked for it. docs/containers.md
  * has the rules.
  */
+#ifndef TR_CONTAINERS_BPF_H
+#define TR_CONTAINERS_BPF_H
 
-/* What a task's name says of it. */
-enum part {
-	PART_NONE = 0,
-	PART_DAEMON = 1,  /* starts containers for clients */
-	PART_RUNTIME = 2, /* is executed for each container */
-	PART_CLIENT = 3,  /* asks a daemon */
-	PART_SYSTEM = 4,  /* serves the machine or a session, not a build */
-};
-
-/* The part of each name that says one. The loader fills it (src/names.rs): a search in a table would
- * cost the verifier a thousand instructions in each program. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 128);
-	__type(key, char[TASK_COMM_LEN]);
-	__type(value, __u32);
-} names SEC(".maps");
+#include "core.bpf.h"
+#include "clients.bpf.h"
+#include "joins.bpf.h"
+#include "names.bpf.h"
+#include "reasons.bpf.h"
 
 /* Bytes of an answer, or of a runtime's arguments, that are searched for ids. */
 #define SEARCHED 512
@@ -33,12 +23,6 @@ struct {
 #define PIECE 32
 /* The most ids in them. */
 #define MOST_IDS 8
-
-/* The clients of a daemon: the address of the first task of the only one, or of one of several; and in
- * its low bits: there are several, or it is not known that there are not; one of them is followed. */
-#define CLIENTS_SEVERAL 1ULL
-#define CLIENTS_OURS 2ULL
-#define CLIENT_FLAGS 7ULL
 
 /* The followed processes that live and that a daemon has answered. */
 struct {
@@ -65,26 +49,6 @@ __u32 client_count;
  * instructions for a loop over bytes, 0.3 s of each recording's start. So the search has no
  * branch that depends on what it reads, and is not static: it looks at it once.
  */
-
-/* 1 for 0, else 0. */
-static __always_inline __u64 is_zero(__u64 value)
-{
-	value = ~value & (value - 1);
-	barrier_var(value);
-	return value >> 63;
-}
-
-/* What a task's name says (enum part). */
-static __always_inline __u32 part_of(struct task_struct *task)
-{
-	char name[TASK_COMM_LEN] = {};
-	__u32 *part;
-
-	bpf_probe_read_kernel_str(name, sizeof(name),
-				  (void *)task + bpf_core_field_offset(task->comm));
-	part = bpf_map_lookup_elem(&names, name);
-	return part ? *part : PART_NONE;
-}
 
 /* The number of the only bit in a word. */
 static __always_inline __u32 bit_number(__u64 bit)
@@ -244,9 +208,6 @@ static __always_inline void end_client(__u32 tgid)
 		__sync_fetch_and_add(&client_count, -1);
 }
 
-/* The clients of the daemon that has executed a runtime's program, see clients.h. */
-__u64 clients_of(__u64 runtime);
-
 /* Whose a container is (enum evidence), by the arguments of its runtime, which the task has just
  * executed, else by the connections of its daemon. */
 static __noinline __u32 judge(struct task_struct *task, __u32 *client)
@@ -275,8 +236,6 @@ static __noinline __u32 judge(struct task_struct *task, __u32 *client)
 		return EVIDENCE_NOT_RECORDED;
 	return EVIDENCE_NONE;
 }
-
-static __always_inline int put_join(struct task_struct *task, bool born, const __u32 area);
 
 /* The running task, which is not followed, has executed a program. True: it is followed from now on.
  * Not static, as above. */
@@ -309,3 +268,5 @@ __noinline int adopt(void)
 	put_join(task, false, 0);
 	return true;
 }
+
+#endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Stacks of the followed tasks (--stacks): samples at a fixed interval of each CPU's clock, in a
- * ring of their own, so that none takes the room of a fork or an exec. Part of tracer.bpf.c.
+ * ring of their own, so that none takes the room of a fork or an exec.
  *
  * A perf event calls the program in the interrupt of its timer: no other program of this CPU
  * runs in between. A record has room for the deepest stack; the reader copies the used part.
  */
-#ifndef TR_STACKS_H
-#define TR_STACKS_H
+#ifndef TR_STACKS_BPF_H
+#define TR_STACKS_BPF_H
+
+#include "core.bpf.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

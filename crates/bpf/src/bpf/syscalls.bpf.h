@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * System calls of the followed tasks (--syscalls): sums by process and call, in tables that user
- * space maps and empties. Part of tracer.bpf.c. What user space writes there is compared and added
+ * space maps and empties. What user space writes there is compared and added
  * to alone.
  *
  * tp_btf only: the entry's time is in the task's own storage, which follows a task through an exec
  * by a thread and ends with it. A call that does not return (exit) is not counted, as in strace -c.
  */
-#ifndef TR_SYSCALLS_H
-#define TR_SYSCALLS_H
+#ifndef TR_SYSCALLS_BPF_H
+#define TR_SYSCALLS_BPF_H
+
+#include "core.bpf.h"
 
 /* The places that are tried for a process and call. */
 #define CALL_PROBES 16

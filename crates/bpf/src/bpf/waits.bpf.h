@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The disk that a task waits for, by block_bio_queue, and the file that it waits for in fsync.
- * Part of tracer.bpf.c.
  *
  * A wait for block I/O is for the disk to which the task itself has sent a request since its
  * wait before, in a system call of the same number. Otherwise the disk is unknown: the task can
@@ -9,8 +8,11 @@
  * Most tasks use one disk, so a record comes only when the disk is another one than at the
  * task's wait before.
  */
-#ifndef TR_WAITS_H
-#define TR_WAITS_H
+#ifndef TR_WAITS_BPF_H
+#define TR_WAITS_BPF_H
+
+#include "core.bpf.h"
+#include "reasons.bpf.h"
 
 /* The most living tasks that have sent requests to disks. */
 #define MAX_SUBMITTERS 8192
