@@ -49,8 +49,8 @@ const MAPS: [Map; 26] = [
     variables("tracer_b.rodata"),
     variables(".rodata.cst16"),
     variables("tracer_b.bss"),
-    variables(".bss.told"),
-    variables(".bss.asked"),
+    variables(".bss.output"),
+    variables(".bss.input"),
     map("asked", 20, 4),
     map("begun", 4, 4),
     map("clients", 4, 4),
@@ -65,7 +65,7 @@ const MAPS: [Map; 26] = [
     map("submitters", 4, 16),
     map("taken_places", 4, 4),
     map("targets", 4, 4),
-    map("told_ids", 16, 4),
+    map("noted_ids", 16, 4),
     map("waiters", 4, 5096),
 ];
 

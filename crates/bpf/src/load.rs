@@ -263,7 +263,7 @@ impl Job {
             options.line_info_rec_size = size_of::<bpf_line_info>() as u32;
         }
         // SAFETY: name and licence end with 0. `self` keeps the code, the functions and the lines,
-        // and the caller the log, until the call returns; each has the length that is told of it, and
+        // and the caller the log, until the call returns; each has the length that is passed with it, and
         // the kernel writes to the log alone.
         let fd = unsafe {
             bpf_prog_load(

@@ -116,9 +116,9 @@ pub struct Programs {
     /// The map of [`crate::slots::Slots`].
     pub(crate) slots: OwnedFd,
     /// The map of what the programs tell, which user space cannot write.
-    pub(crate) told: OwnedFd,
+    pub(crate) output: OwnedFd,
     /// The map of what user space asks the programs for.
-    pub(crate) asked: OwnedFd,
+    pub(crate) input: OwnedFd,
     /// The ring of lifecycle events.
     pub(crate) life: OwnedFd,
     /// The link of the iterator over the tasks.
@@ -250,15 +250,15 @@ impl Programs {
         let loaded = load::load(skel.open_object_mut(), &kernel.targets, kernel.cast);
         let loaded = loaded.map_err(|error| failed(action)(error.into()))?;
         let mut skel = skel.load().map_err(failed(action))?;
-        if let Some(asked) = &mut skel.maps.bss_asked_data {
+        if let Some(input) = &mut skel.maps.bss_input_data {
             for (region, cpu) in (0u32..).zip(&settings.cpus) {
-                if let Some(progress) = asked.sched_progress.get_mut(usize::from(*cpu)) {
+                if let Some(progress) = input.sched_progress.get_mut(usize::from(*cpu)) {
                     progress.first = u64::from(region * settings.slots() + 1);
                 }
             }
         }
-        if let Some(told) = &mut skel.maps.bss_told_data {
-            told.extras = if settings.light { 0 } else { kernel.extras.0 };
+        if let Some(output) = &mut skel.maps.bss_output_data {
+            output.extras = if settings.light { 0 } else { kernel.extras.0 };
         }
         for target in &settings.targets {
             let (key, value) = (target.to_ne_bytes(), 1u32.to_ne_bytes());
@@ -277,7 +277,7 @@ impl Programs {
         // The kernel freezes no map that is mapped to write, as libbpf does.
         drop(skel);
         // SAFETY: a system call on an open descriptor.
-        match unsafe { bpf_map_freeze(programs.told.as_raw_fd()) } {
+        match unsafe { bpf_map_freeze(programs.output.as_raw_fd()) } {
             0 => Ok(programs),
             error => Err(failed("freeze the programs' memory")(
                 io::Error::from_raw_os_error(-error).into(),
@@ -309,8 +309,8 @@ impl Programs {
         };
         Ok(Programs {
             slots: own(skel.maps.slots.as_fd())?,
-            told: own(skel.maps.bss_told.as_fd())?,
-            asked: own(skel.maps.bss_asked.as_fd())?,
+            output: own(skel.maps.bss_output.as_fd())?,
+            input: own(skel.maps.bss_input.as_fd())?,
             life: own(skel.maps.life_ring.as_fd())?,
             tasks: attach(tasks)?,
             samplers: match &settings.stacks.filter(|_| !raw) {
@@ -335,8 +335,8 @@ impl Programs {
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let single = [
             &self.slots,
-            &self.told,
-            &self.asked,
+            &self.output,
+            &self.input,
             &self.life,
             &self.tasks,
         ];
@@ -349,7 +349,7 @@ impl Programs {
     /// of descriptors.
     pub fn from_descriptors(descriptors: Vec<OwnedFd>, parts: Parts) -> Option<Programs> {
         let mut rest = descriptors.into_iter();
-        let (slots, told, asked) = (rest.next()?, rest.next()?, rest.next()?);
+        let (slots, output, input) = (rest.next()?, rest.next()?, rest.next()?);
         let (life, tasks) = (rest.next()?, rest.next()?);
         let samplers = match parts.callers {
             None => None,
@@ -368,8 +368,8 @@ impl Programs {
         }
         Some(Programs {
             slots,
-            told,
-            asked,
+            output,
+            input,
             life,
             tasks,
             calls,
@@ -451,7 +451,7 @@ fn open<'a>(
             "raw_tp" => raw || !TYPED.contains(&tracepoint),
             _ => true,
         };
-        let asked = settings.syscalls || !tracepoint.starts_with("sys_");
+        let requested = settings.syscalls || !tracepoint.starts_with("sys_");
         let name = program.name().to_string_lossy().into_owned();
         let needs = match name.as_str() {
             "sample" => stacks.is_some_and(|it| it.hz > 0),
@@ -462,7 +462,7 @@ fn open<'a>(
             "iter" => true,
             _ => has_tracepoint(kernel, settings.light, tracepoint),
         };
-        program.set_autoload(wanted && asked && needs && part);
+        program.set_autoload(wanted && requested && needs && part);
     }
     if let Some(rodata) = &mut skel.maps.rodata_data {
         rodata.switch_prev_arg = kernel.switch_prev;

@@ -77,7 +77,7 @@ impl Slots {
     /// Gives slots to CPUs that have lost events for want of them: those that came online
     /// later. Each has the loss before its first event.
     fn welcome(&mut self, shared: &Shared) {
-        let accounts = shared.told().sched_account.iter().take(self.possible_cpus);
+        let accounts = shared.output().sched_account.iter().take(self.possible_cpus);
         for (number, account) in (0u16..).zip(accounts) {
             if self.cpus.len() >= self.regions {
                 return;

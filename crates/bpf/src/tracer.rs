@@ -13,7 +13,7 @@ use crate::life::LifeRing;
 use crate::programs::{failed, Programs, Sampling, Settings};
 use crate::samplers::Samplers;
 use crate::shared::{now, Shared};
-use crate::skel::types::bss_told;
+use crate::skel::types::bss_output;
 use crate::slots::{Record, Slots};
 use crate::{wire, Error, Extras};
 
@@ -85,7 +85,7 @@ impl Tracer {
         let possible = settings.possible_cpus;
         let slots = programs.slots.as_fd();
         Ok(Tracer {
-            shared: Shared::map(programs.told.as_fd(), programs.asked.as_fd())?,
+            shared: Shared::map(programs.output.as_fd(), programs.input.as_fd())?,
             life: LifeRing::map(programs.life.as_fd(), settings.life_ring)?,
             samples: samples.transpose()?,
             slots: Slots::map(slots, size, &settings.cpus, possible)?,
@@ -124,15 +124,15 @@ impl Tracer {
 
     /// Watches the signals to COMMAND and to the recorder, by the host's process ids.
     pub fn watch_signals(&mut self, command: u32, recorder: u32) {
-        let asked = self.shared.asked();
-        (asked.command_tgid, asked.recorder_tgid) = (command, recorder);
+        let input = self.shared.input();
+        (input.command_tgid, input.recorder_tgid) = (command, recorder);
     }
 
     /// One task has sent the last signal of this number to both the recorder and COMMAND, as
     /// members of one process group.
     pub fn sent_to_both(&self, signal: u32) -> bool {
         let read = |who: usize| {
-            let sent = self.shared.told().sent.get(who);
+            let sent = self.shared.output().sent.get(who);
             let sent = sent.and_then(|it| it.get(signal as usize));
             sent.map_or((0, 0), |it| (now(&it.time), now(&it.sender)))
         };
@@ -158,10 +158,10 @@ impl Tracer {
     pub fn snapshot(&mut self) -> Result<Vec<wire::Snapshot>, Error> {
         let mut bytes;
         loop {
-            let before = self.read(|told| &told.newly_followed);
+            let before = self.read(|output| &output.newly_followed);
             let read = self.iterate();
             bytes = read.map_err(|error| failed("list the living tasks")(error.into()))?;
-            if self.read(|told| &told.newly_followed) == before {
+            if self.read(|output| &output.newly_followed) == before {
                 break;
             }
         }
@@ -175,20 +175,20 @@ impl Tracer {
     /// The resident pages of the living followed processes together; pages that several share
     /// count for each. `None` if the kernel refuses to list the tasks.
     pub fn resident_pages(&mut self) -> Option<u64> {
-        let before = self.read(|told| &told.resident);
-        self.shared.asked().sum_resident = 1;
+        let before = self.read(|output| &output.resident);
+        self.shared.input().sum_resident = 1;
         let read = self.iterate();
-        self.shared.asked().sum_resident = 0;
+        self.shared.input().sum_resident = 0;
         read.ok()
-            .map(|_| self.read(|told| &told.resident).wrapping_sub(before))
+            .map(|_| self.read(|output| &output.resident).wrapping_sub(before))
     }
 
     /// The totals of the followed tasks that live or are zombies; none if the kernel refuses to list
     /// the tasks.
     pub fn totals(&mut self) -> Vec<wire::Total> {
-        self.shared.asked().tell_totals = 1;
+        self.shared.input().write_totals = 1;
         let read = self.iterate();
-        self.shared.asked().tell_totals = 0;
+        self.shared.input().write_totals = 0;
         let read = read.unwrap_or_default();
         let records = read.chunks_exact(size_of::<wire::Total>());
         records
@@ -213,29 +213,29 @@ impl Tracer {
     pub fn overflows(&self, waits: u64) -> [(u64, &'static str); 8] {
         [
             (
-                self.read(|told| &told.connection_overflow),
+                self.read(|output| &output.connection_overflow),
                 "TCP connections",
             ),
             (
-                self.read(|told| &told.block_overflow),
+                self.read(|output| &output.block_overflow),
                 "requests to block devices",
             ),
             (self.call_overflow(), "system calls"),
-            (self.read(|told| &told.sample_overflow), "samples of stacks"),
+            (self.read(|output| &output.sample_overflow), "samples of stacks"),
             (
                 self.wait_overflow().saturating_sub(waits),
                 "stacks of waits, some of them shorter than those recorded",
             ),
             (
-                self.read(|told| &told.submitter_overflow),
+                self.read(|output| &output.submitter_overflow),
                 "tasks that sent requests to disks",
             ),
             (
-                self.read(|told| &told.server_overflow),
+                self.read(|output| &output.server_overflow),
                 "threads of servers, which are not recorded",
             ),
             (
-                self.read(|told| &told.reclaim_overflow),
+                self.read(|output| &output.reclaim_overflow),
                 "times that tasks reclaimed memory",
             ),
         ]
@@ -247,11 +247,11 @@ impl Tracer {
         let read = |life: bool| {
             (0..wire::MAX_CPUS)
                 .filter_map(|cpu| {
-                    let told = self.shared.told();
+                    let output = self.shared.output();
                     let account = if life {
-                        *told.life_account.get(cpu)?
+                        *output.life_account.get(cpu)?
                     } else {
-                        *told.sched_account.get(cpu)?
+                        *output.sched_account.get(cpu)?
                     };
                     let pending = if life {
                         account.lost_total.saturating_sub(account.lost)
@@ -290,24 +290,24 @@ impl Tracer {
     /// Waits without room for their stacks, since the programs were attached. Some were shorter
     /// than those that are recorded.
     pub fn wait_overflow(&self) -> u64 {
-        self.read(|told| &told.wait_overflow)
+        self.read(|output| &output.wait_overflow)
     }
 
     /// Tasks whose ids did not fit into the set of followed tasks, and threads beyond the most of a
     /// process that are followed into a cgroup.
     pub fn follow_overflow(&self) -> u64 {
-        self.read(|told| &told.follow_overflow)
+        self.read(|output| &output.follow_overflow)
     }
 
     /// The facts that are recorded beside the tasks' own.
     pub fn extras(&self) -> Extras {
-        Extras(self.read(|told| &told.extras))
+        Extras(self.read(|output| &output.extras))
     }
 
     /// The sums of all block devices that have had a request, by major << 20 | minor; the longest
     /// requests are those since the call before.
     pub fn block_devices(&mut self) -> Vec<(u32, wire::BlockDevice)> {
-        let interval = self.shared.asked().block_interval;
+        let interval = self.shared.input().block_interval;
         let devices = (0..wire::BLOCK_DEVICES).filter_map(|place| self.block_device(place));
         let mut devices: Vec<_> = devices.collect();
         for sums in devices.iter_mut().flat_map(|(_, device)| &mut device.sums) {
@@ -315,16 +315,16 @@ impl Tracer {
                 sums.longest = 0;
             }
         }
-        let next = &raw mut self.shared.asked().block_interval;
+        let next = &raw mut self.shared.input().block_interval;
         // SAFETY: the field lives as long as the mapping; the programs only read it.
         unsafe { ptr::write_volatile(next, interval.wrapping_add(1)) };
         devices
     }
 
     fn block_device(&self, place: usize) -> Option<(u32, wire::BlockDevice)> {
-        let told = self.shared.told();
-        let number = now(told.block_numbers.get(place)?);
-        let device = ptr::from_ref(told.block_devices.get(place)?);
+        let output = self.shared.output();
+        let number = now(output.block_numbers.get(place)?);
+        let device = ptr::from_ref(output.block_devices.get(place)?);
         // SAFETY: a test holds both structs to the same layout, and every bit pattern is valid in them.
         let found = now(unsafe { &*device.cast::<wire::BlockDevice>() });
         (number != 0).then_some((number, found))
@@ -337,20 +337,20 @@ impl Tracer {
 
     /// System calls for which there was no room.
     pub fn call_overflow(&self) -> u64 {
-        self.read(|told| &told.call_overflow)
+        self.read(|output| &output.call_overflow)
     }
 
     /// Has the programs fill the other table of system calls. Some may still write to the first
     /// one for a moment.
     pub fn change_call_table(&mut self) {
-        let table = &raw mut self.shared.asked().call_table;
+        let table = &raw mut self.shared.input().call_table;
         // SAFETY: the field lives as long as the mapping; the programs only read it.
         unsafe { ptr::write_volatile(table, ptr::read_volatile(table) ^ 1) };
     }
 
     /// Empties the table that the programs do not fill.
     pub fn take_calls(&mut self) -> Vec<wire::CallSum> {
-        let active = self.shared.asked().call_table;
+        let active = self.shared.input().call_table;
         let calls = self.calls.as_ref();
         calls.map_or_else(Vec::new, |calls| calls.take(active))
     }
@@ -358,7 +358,7 @@ impl Tracer {
     /// The kernel's statistics of the programs so far.
     pub fn usage(&self) -> Usage {
         let mut usage = Usage {
-            recursion_misses: self.read(|told| &told.nested_runs),
+            recursion_misses: self.read(|output| &output.nested_runs),
             ..Usage::default()
         };
         for (_, info) in self.infos() {
@@ -411,7 +411,7 @@ impl Tracer {
 
     /// The reasons of waits are known, after [`Tracer::snapshot`].
     pub fn knows_reasons(&self) -> bool {
-        self.read(|told| &told.regs_known) != 0
+        self.read(|output| &output.regs_known) != 0
     }
 
     /// Stacks have the kernel's addresses. Where the kernel tells none to the process that loads
@@ -436,7 +436,7 @@ impl Tracer {
     }
 
     /// Reads a field of what the programs tell.
-    fn read<T: Copy>(&self, field: impl FnOnce(&bss_told) -> &T) -> T {
-        now(field(self.shared.told()))
+    fn read<T: Copy>(&self, field: impl FnOnce(&bss_output) -> &T) -> T {
+        now(field(self.shared.output()))
     }
 }

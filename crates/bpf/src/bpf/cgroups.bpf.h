@@ -8,13 +8,15 @@
 #include "core.bpf.h"
 #include "joins.bpf.h"
 
-/* The levels of cgroups that are searched for the target, and those that are at once. */
+/* The levels of cgroups that are searched for the target in all, and in one call of
+ * `cgroup_above`. */
 #define CGROUP_DEPTH 1024
 #define CGROUPS_ONCE 16
 
-/* The target among a cgroup and those above it, or the last one searched; 0: there are no more. `self` is
- * the first member of struct cgroup, so a css of the default hierarchy and its cgroup have the same
- * address (cgroup_parent). Not static: the verifier looks at it once. */
+/* Searches CGROUPS_ONCE levels upwards from a cgroup for the target. Returns its address, or that
+ * of the last one that was searched; 0: there are no more. `self` is the first member of struct
+ * cgroup, so a css of the default hierarchy and its cgroup have the same address (cgroup_parent).
+ * Not static: the verifier looks at it once. */
 __noinline __u64 cgroup_above(__u64 address)
 {
 	struct cgroup *cgroup = (struct cgroup *)address;
@@ -27,7 +29,7 @@ __noinline __u64 cgroup_above(__u64 address)
 	return (__u64)cgroup;
 }
 
-/* Not static, as above. */
+/* Whether a cgroup is the target or below it. Not static: the verifier looks at it once. */
 __noinline __u32 is_in_target(__u64 address)
 {
 	for (int up = 0; up < CGROUP_DEPTH / CGROUPS_ONCE && address; up++) {
@@ -35,7 +37,7 @@ __noinline __u32 is_in_target(__u64 address)
 		if (address && cgroup_id((struct cgroup *)address) == target_cgroup)
 			return true;
 	}
-	/* It may be further above. */
+	/* The target may be above the levels that were searched. */
 	if (address)
 		__sync_fetch_and_add(&follow_overflow, 1);
 	return false;
@@ -46,7 +48,8 @@ static __always_inline bool in_target_cgroup(struct cgroup *cgroup)
 	return target_cgroup && is_in_target((__u64)cgroup);
 }
 
-/* Ids are unique in their hierarchy alone, and those of a trace are v2's. */
+/* Whether a cgroup belongs to cgroup v2. Ids are unique only in their hierarchy, and a trace has
+ * ids of v2. */
 static __always_inline bool in_v2(struct cgroup *cgroup)
 {
 	return !BPF_CORE_READ(cgroup, root, hierarchy_id);
@@ -72,8 +75,8 @@ static __always_inline int on_cgroup(__u32 kind, struct cgroup *cgroup, const ch
 	return 0;
 }
 
-/* Moves of a whole process come once, with its leader. One inside the followed cgroup brings
- * nobody. */
+/* Follows a task that was moved into the followed cgroup. The move of a whole process comes once,
+ * with its leader. A move inside the followed cgroup brings nobody. */
 static __always_inline void join_all(struct task_struct *task, bool threadgroup)
 {
 	bool new = !is_followed(BPF_CORE_READ(task, pid));
@@ -101,7 +104,7 @@ PROGRAM(attach, cgroup_attach_task,
 	on_attach((struct cgroup *)ctx[0], (const char *)ctx[1], (struct task_struct *)ctx[2],
 		  ctx[3] & 1))
 
-/* A new cgroup's path, which is unknown after the cgroup's removal. */
+/* Records the path of a new cgroup, which cannot be found after the removal of the cgroup. */
 static __always_inline int on_mkdir(struct cgroup *cgroup, const char *path)
 {
 	return in_v2(cgroup) ? on_cgroup(LIFE_CGROUP_MKDIR, cgroup, path, 0, 0) : 0;

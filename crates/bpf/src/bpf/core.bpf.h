@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The parts that all features share: reading the kernel's structures, the definition of a program, the set
- * of followed tasks, and the records of the lifecycle ring.
+ * The parts that all features share: reading the kernel's structures, the definition of a program,
+ * the set of followed tasks, and the records of the lifecycle ring.
  */
 #ifndef TR_CORE_BPF_H
 #define TR_CORE_BPF_H
@@ -87,7 +87,7 @@ enum kernel_type_id {
 		value;                                                                          \
 	})
 
-/* A task's field; `btf` if the verifier knows the type of `task`. */
+/* A field of a task. `btf`: the verifier knows the type of `task`. */
 #define TASK(btf, task, field)                                                                  \
 	((btf) ? (task)->field : PEEK(task_struct, task, field))
 
@@ -137,7 +137,7 @@ static __always_inline __u64 address_of(__u32 cpu, struct task_struct *task)
 		return call;                                                                    \
 	}
 
-/* The same for both kinds of attachment. `call` uses the constant `btf`, too. */
+/* Defines a program for both kinds of attachment. `call` uses `ctx` and the constant `btf`. */
 #define TYPED_PROGRAM(name, tracepoint, call)                                                   \
 	SEC("tp_btf/" #tracepoint) int name##_btf(__u64 *ctx)                                   \
 	{                                                                                       \
@@ -177,7 +177,7 @@ static __always_inline __u32 this_cpu(void)
 	return bpf_get_smp_processor_id() & (MAX_CPUS - 1);
 }
 
-/* 1 for 0, else 0. */
+/* 1 if `value` is 0, else 0, without a branch. */
 static __always_inline __u64 is_zero(__u64 value)
 {
 	value = ~value & (value - 1);
@@ -195,7 +195,7 @@ static __always_inline __u64 is_zero(__u64 value)
 __u8 followed[4096] SEC(".data.followed"); /* resized by the loader */
 const volatile __u32 followed_count = 4096;
 
-/* What the byte of a tid says of the task that has it. 0: it is not followed. */
+/* How the task that has a tid is followed, in the byte of the tid. 0: the task is not followed. */
 enum standing {
 	FOLLOWED = 1,
 	ENDED = 2, /* it has exited; its last switch-out is to come */
@@ -204,10 +204,11 @@ enum standing {
 
 #define STANDING 0x03
 
-/* Beside it, also with `follow_all`: the task's last event says that it may run on one CPU alone. */
+/* A bit of the byte, also with `follow_all`: according to the task's last record it may run on one
+ * CPU alone. */
 #define PINNED 0x80
-/* Of a task that is not followed: a record tells its present name; that is the name of a daemon that
- * starts containers; it can be a server's. */
+/* Bits of the byte for a task that is not followed: a record has its present name; it is a daemon
+ * that starts containers; it can belong to a server. */
 #define NAMED 0x40
 #define DAEMON 0x20
 #define SERVES 0x08
@@ -239,7 +240,7 @@ static __always_inline bool is_followed(__u32 tid)
 	return standing(tid);
 }
 
-/* Changes the byte of a tid that has one, if it is not the same. The name, too, is a new one then. */
+/* Changes the byte of a tid. The bits of the tid's previous holder go, such as NAMED. */
 static __always_inline void set_standing(__u32 tid, __u8 new)
 {
 	__u8 *slot;
@@ -296,7 +297,8 @@ static __always_inline void note_lost_life(struct account *account, __u64 time)
 	__sync_fetch_and_add(&account->lost_total, 1);
 }
 
-/* Writes the loss before the next record. Not static: the verifier looks at it once. */
+/* Reports the lost lifecycle events of a CPU before its next record. Not static: the verifier looks
+ * at it once. */
 __noinline int report_life_loss(__u32 cpu)
 {
 	struct account *account = life_losses(cpu);
@@ -315,8 +317,8 @@ __noinline int report_life_loss(__u32 cpu)
 	return 0;
 }
 
-/* Reserves a record of `size` (a constant) in the lifecycle ring and fills its head. NULL
- * if there is no room; with `count` that is a loss. */
+/* Reserves a record of `size` bytes (a constant) in the lifecycle ring and fills its head. NULL if
+ * there is no room, which counts as a loss if `count` is set. */
 static __always_inline void *reserve_life(__u64 time, __u32 kind, __u64 size, bool count)
 {
 	__u32 cpu = bpf_get_smp_processor_id();

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tasks that are followed without a fork by a followed task: they come into the followed cgroup, begin a
- * container, or serve a followed task.
+ * Tasks that are followed although no followed task has forked them: they come into the followed
+ * cgroup, begin a container, or serve a followed task.
  */
 #ifndef TR_JOINS_BPF_H
 #define TR_JOINS_BPF_H
 
 #include "core.bpf.h"
 
-/* A task preempted on its way to sleep is still in the run queue. One that sleeps can be left there,
- * too, until the kernel would choose it: it is marked as delayed. */
+/* Whether a task waits in a run queue. A task that was preempted on its way to sleep does. A task
+ * that sleeps can still be in the queue until the kernel would choose it: then it is marked as
+ * delayed, and does not wait. */
 static __always_inline bool in_run_queue(struct task_struct *task)
 {
 	if (!BPF_CORE_READ(task, on_rq))
@@ -18,13 +19,13 @@ static __always_inline bool in_run_queue(struct task_struct *task)
 	       !BPF_CORE_READ(task, se.sched_delayed);
 }
 
-/* The task has left its CPU for the last time. */
+/* Whether a task has left its CPU for the last time. */
 static __always_inline bool is_zombie(struct task_struct *task)
 {
 	return (task_state(false, task) & TASK_DEAD) && !BPF_CORE_READ(task, on_cpu);
 }
 
-/* Fills a record but for `followed`; `level` is the recorder's pid namespace. */
+/* Fills a snapshot except for `followed`. `level` is the depth of the recorder's pid namespace. */
 static __always_inline void fill_snapshot(struct wire_snapshot *record, struct task_struct *task,
 					  __u32 level)
 {
@@ -71,8 +72,8 @@ static __always_inline int put_join(struct task_struct *task, bool born, const _
 	record->argv_full_len = len;
 	record->argv_len = 0;
 	record->argv_unknown = 1;
-	/* Only the memory of the running task can be read: a shell that moves itself, or a
-	 * parent, of which a new child's is a copy. */
+	/* Only the memory of the running task can be read. It is the right one if a shell moves
+	 * itself, or if a parent has forked a child, whose memory is a copy. */
 	if (area && mm && (born || mm == BPF_CORE_READ(self, mm)) &&
 	    !bpf_probe_read_user(record->tail, want, (void *)start)) {
 		record->argv_len = want;
@@ -82,7 +83,8 @@ static __always_inline int put_join(struct task_struct *task, bool born, const _
 	return 0;
 }
 
-/* Not static: the verifier looks at it once. */
+/* Follows a task that comes into the followed cgroup, and records it. Not static: the verifier
+ * looks at it once. */
 __noinline int join(__u64 address, __u32 born)
 {
 	struct task_struct *task = (struct task_struct *)address;
@@ -105,8 +107,8 @@ __noinline int join(__u64 address, __u32 born)
 /* The threads that are followed at once. */
 #define JOINING_ONCE 32
 
-/* Follows threads of a process, the first one by its place in their list, which ends at `head`; returns
- * the next one's place. Not static, as above. */
+/* Follows up to JOINING_ONCE threads of a process, from the list node `node` on. The list ends at
+ * `head`. Returns the node of the next thread. Not static, like `join`. */
 __noinline __u64 join_some(__u64 node, __u64 head)
 {
 	const __u64 in_task = bpf_core_field_offset(struct task_struct, thread_node);
@@ -122,8 +124,8 @@ __noinline __u64 join_some(__u64 node, __u64 head)
 	return node;
 }
 
-/* Follows the threads of a process; `counted`: those that are left are a loss. Not static, as
- * above. */
+/* Follows the threads of a process. `counted`: threads beyond JOINING count as a loss. Not static,
+ * like `join`. */
 __noinline int join_threads(__u64 address, __u32 counted)
 {
 	struct signal_struct *signal = (struct signal_struct *)address;

@@ -7,7 +7,7 @@
 
 #include "core.bpf.h"
 
-/* What a task's name says of it. */
+/* The part of a program in running containers, by its name. */
 enum part {
 	PART_NONE = 0,
 	PART_DAEMON = 1,  /* starts containers for clients */
@@ -16,8 +16,8 @@ enum part {
 	PART_SYSTEM = 4,  /* serves the machine or a session, not a build */
 };
 
-/* The part of each name that says one. The loader fills it (src/names.rs): a search in a table would
- * cost the verifier a thousand instructions in each program. */
+/* The part that each known name stands for. The loader fills this map (src/names.rs): a search in a
+ * table would cost the verifier a thousand instructions in each program. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 128);
@@ -25,7 +25,7 @@ struct {
 	__type(value, __u32);
 } names SEC(".maps");
 
-/* What a task's name says (enum part). */
+/* The part that a task's name stands for (enum part). */
 static __always_inline __u32 part_of(struct task_struct *task)
 {
 	char name[TASK_COMM_LEN] = {};

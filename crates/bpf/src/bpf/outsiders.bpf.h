@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Tasks that are not followed, beside followed ones.
+ * Tasks that are not followed, but have an event together with a followed task: they have a CPU
+ * before or after it, or while it waits for that CPU, or they wake it.
  *
- * One that has a CPU before or after a followed task, or while one waits for it, and one that wakes
- * a followed task, is told by name: once, until another task has its tid, or it has another name.
+ * Such a task gets a record with its name. It gets another one only if its name changes, or if
+ * another task gets its tid.
  */
 #ifndef TR_OUTSIDERS_BPF_H
 #define TR_OUTSIDERS_BPF_H
@@ -12,8 +13,8 @@
 #include "names.bpf.h"
 #include "servers.bpf.h"
 
-/* What a process can be for followed ones: DAEMON or SERVES. Its leader's name decides. Not static:
- * the verifier looks at it once. */
+/* What a process can be for followed processes: DAEMON, SERVES or 0. The name of its leader
+ * decides. Not static: the verifier looks at it once. */
 __noinline __u32 can_be(__u64 leader)
 {
 	struct task_struct *task = (struct task_struct *)leader;
@@ -29,7 +30,8 @@ __noinline __u32 can_be(__u64 leader)
 	return SERVES;
 }
 
-/* Out of line: it is rare. Returns what the task can be. */
+/* Records the name of a task that is not followed. Returns what the task can be, like `can_be`. Out
+ * of line, because it is rare. */
 __noinline int name_outsider(__u64 address)
 {
 	struct task_struct *task = (struct task_struct *)address;
@@ -56,7 +58,8 @@ __noinline int name_outsider(__u64 address)
 	return is;
 }
 
-/* A followed task meets this one. Returns what it can be for that. */
+/* Notes a task that has an event together with a followed task. Returns what the task can be, like
+ * `can_be`. */
 static __always_inline __u32 meet(struct task_struct *task, __u32 tid)
 {
 	__u8 *slot;
@@ -69,7 +72,7 @@ static __always_inline __u32 meet(struct task_struct *task, __u32 tid)
 	return *slot & NAMED ? *slot & (DAEMON | SERVES) : name_outsider(address_of(this_cpu(), task));
 }
 
-/* The task has another name. */
+/* A task that is not followed has got another name. */
 static __always_inline void rename_outsider(__u32 tid)
 {
 	__u8 *slot = follow_all ? NULL : follow_slot(tid);

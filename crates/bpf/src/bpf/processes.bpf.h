@@ -25,8 +25,8 @@ static __always_inline __u64 time_namespace(struct task_struct *task)
 	return (__u64)BPF_CORE_READ(proxy, time_ns);
 }
 
-/* A process is in another time namespace, so its programs read other times. Not static: the verifier
- * looks at it once. */
+/* Records the clock of a process in another time namespace, whose programs read other times. Not
+ * static: the verifier looks at it once. */
 __noinline int put_clock(__u64 address, __u64 time)
 {
 	struct task_struct *task = (struct task_struct *)address;
@@ -45,8 +45,10 @@ __noinline int put_clock(__u64 address, __u64 time)
 	return 0;
 }
 
-/* A process has begun, or has executed a program, which can take it to its children's namespace. The
- * snapshot of the living tasks looks at those from before it, when the recorder's namespace is not known. */
+/* Records the clock of a process that has begun or has executed a program, if it is in another time
+ * namespace than the recorder. An exec can move a process into the namespace for its children.
+ * While `recorder_clock` is unknown nothing is recorded: the snapshot of the living tasks covers
+ * the processes from before. */
 static __always_inline void note_clock(struct task_struct *task, __u64 time)
 {
 	__u64 own = time_namespace(task);
@@ -85,7 +87,8 @@ static __always_inline int put_fork(struct task_struct *parent, struct task_stru
 	return 0;
 }
 
-/* CLONE_PARENT: the new process is a child of its creator's parent, which a record of a join names. */
+/* Whether a new process is no child of its creator, but of its creator's parent (CLONE_PARENT). A
+ * record of a join then names the parent. */
 static __always_inline bool has_other_parent(struct task_struct *creator, struct task_struct *child)
 {
 	return BPF_CORE_READ(child, pid) == BPF_CORE_READ(child, tgid) &&
@@ -113,8 +116,8 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 PROGRAM(fork, sched_process_fork,
 	on_fork((struct task_struct *)ctx[0], (struct task_struct *)ctx[1]))
 
-/* What a record of an exec says, beside its strings. */
-struct executed {
+/* The values for the record of an exec, and the addresses of its strings. */
+struct program {
 	__u64 time;
 	const char *filename;
 	unsigned long arg_start;
@@ -135,55 +138,55 @@ struct executed {
  * argv is one copy of mm->arg_start..arg_end: the kernel has just written these pages, so
  * they are resident.
  */
-static __always_inline bool put_exec(const struct executed *it, const __u32 filename_area,
+static __always_inline bool put_exec(const struct program *program, const __u32 filename_area,
 				     const __u32 argv_area, bool last)
 {
-	struct wire_exec *exec = reserve_life(it->time, LIFE_EXEC,
+	struct wire_exec *exec = reserve_life(program->time, LIFE_EXEC,
 					      sizeof(*exec) + filename_area + argv_area, last);
 	__u64 len;
 	long name_len;
 
-	/* First of all: the compiler merges this with the check in reserve_life. Verifiers
-	 * before 6.2 would follow the branch of a second check, on which a reserved record is
-	 * NULL and never submitted. */
+	/* This check comes first, so that the compiler merges it with the check in reserve_life.
+	 * Verifiers before 6.2 would follow the branch of a second check, on which a reserved
+	 * record is NULL and never submitted. */
 	if (!exec)
 		return false;
-	len = it->argv_len < argv_limit ? it->argv_len : argv_limit;
-	name_len = bpf_probe_read_kernel_str(exec->tail, filename_area, it->filename);
+	len = program->argv_len < argv_limit ? program->argv_len : argv_limit;
+	name_len = bpf_probe_read_kernel_str(exec->tail, filename_area, program->filename);
 	exec->filename_len = name_len > 0 ? name_len : 0;
 	exec->filename_area = filename_area;
-	exec->tid = it->tid;
-	exec->tgid = it->tgid;
-	exec->old_tid = it->old_tid;
-	exec->argv_full_len = it->argv_len;
-	exec->cgroup = it->cgroup;
-	exec->runtime = it->part == PART_RUNTIME;
-	exec->max_rss_pages = it->max_rss_pages;
-	__builtin_memcpy(exec->comm, it->comm, sizeof(exec->comm));
+	exec->tid = program->tid;
+	exec->tgid = program->tgid;
+	exec->old_tid = program->old_tid;
+	exec->argv_full_len = program->argv_len;
+	exec->cgroup = program->cgroup;
+	exec->runtime = program->part == PART_RUNTIME;
+	exec->max_rss_pages = program->max_rss_pages;
+	__builtin_memcpy(exec->comm, program->comm, sizeof(exec->comm));
 	if (len > argv_area)
 		len = argv_area;
 	exec->argv_len = len;
 	exec->argv_unknown = 0;
-	if (len && bpf_probe_read_user(exec->tail + filename_area, len, (void *)it->arg_start)) {
+	if (len && bpf_probe_read_user(exec->tail + filename_area, len, (void *)program->arg_start)) {
 		exec->argv_len = 0;
 		exec->argv_unknown = 1;
 	}
 	/* The recorder reads the container's name while the runtime has it. */
-	if (it->part == PART_RUNTIME)
+	if (program->part == PART_RUNTIME)
 		bpf_ringbuf_submit(exec, BPF_RB_FORCE_WAKEUP);
 	else
 		submit_life(exec);
 	return true;
 }
 
-/* The running task, which is followed, has executed a program. Not static: the verifier looks at it
- * once, and not again for each way here. */
+/* Records that the running task, which is followed, has executed a program. Not static: the
+ * verifier looks at it once, and not again for each way here. */
 __noinline int record_exec(__u64 name_address, __u32 old_tid)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	unsigned long end = BPF_CORE_READ(mm, arg_end);
-	struct executed it = {
+	struct program program = {
 		.time = bpf_ktime_get_ns(),
 		.filename = (const char *)name_address,
 		.arg_start = BPF_CORE_READ(mm, arg_start),
@@ -198,31 +201,31 @@ __noinline int record_exec(__u64 name_address, __u32 old_tid)
 	__u64 want;
 	bool put;
 
-	BPF_CORE_READ_INTO(&it.comm, task, comm);
-	it.argv_len = end > it.arg_start ? end - it.arg_start : 0;
-	want = it.argv_len < argv_limit ? it.argv_len : argv_limit;
-	if (old_tid != it.tid) {
+	BPF_CORE_READ_INTO(&program.comm, task, comm);
+	program.argv_len = end > program.arg_start ? end - program.arg_start : 0;
+	want = program.argv_len < argv_limit ? program.argv_len : argv_limit;
+	if (old_tid != program.tid) {
 		/* The former leader has the caller's old tid until its last switch-out. */
-		set_standing(old_tid, standing(it.tid) == ENDED ? ENDED : 0);
+		set_standing(old_tid, standing(program.tid) == ENDED ? ENDED : 0);
 		end_submitter(old_tid);
-		end_submitter(it.tid);
+		end_submitter(program.tid);
 	}
-	follow(it.tid);
-	note_clock(task, it.time);
+	follow(program.tid);
+	note_clock(task, program.time);
 	count_life();
-	/* A name too long for the short area. */
+	/* A file name that is too long for the short area gets the long one. */
 	{
 		char name[FILENAME_SHORT];
 
-		if (bpf_probe_read_kernel_str(name, sizeof(name), it.filename) == sizeof(name)) {
-			put = want <= 16384 ? put_exec(&it, FILENAME_LONG, 16384, false) :
-					      put_exec(&it, FILENAME_LONG, 2097152, false);
+		if (bpf_probe_read_kernel_str(name, sizeof(name), program.filename) == sizeof(name)) {
+			put = want <= 16384 ? put_exec(&program, FILENAME_LONG, 16384, false) :
+					      put_exec(&program, FILENAME_LONG, 2097152, false);
 			if (put)
 				return 0;
 		}
 	}
-#define PUT(argv_area) put_exec(&it, FILENAME_SHORT, argv_area, false)
-	/* The verifier leaves out what is longer than argv_limit. */
+#define PUT(argv_area) put_exec(&program, FILENAME_SHORT, argv_area, false)
+	/* The verifier skips the areas that are longer than argv_limit. */
 	if (want <= 256)
 		put = PUT(256);
 	else if (want <= 1024)
@@ -238,7 +241,7 @@ __noinline int record_exec(__u64 name_address, __u32 old_tid)
 #undef PUT
 	/* No room for the whole argv: a cut argv is better than a lost exec. */
 	if (!put)
-		put_exec(&it, FILENAME_SHORT, 256, true);
+		put_exec(&program, FILENAME_SHORT, 256, true);
 	return 0;
 }
 
@@ -275,7 +278,8 @@ static __always_inline __u64 program_rss(struct task_struct *task)
 	return most > now ? most : now;
 }
 
-/* As wait_task_zombie: the group's code, else the leader's. */
+/* The exit status of a process as wait_task_zombie has it: the group's code if there is one, else
+ * the leader's. */
 static __always_inline __u32 group_status(struct task_struct *task, struct signal_struct *signal)
 {
 	if (BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT)
@@ -315,7 +319,7 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 	exit->nivcsw = BPF_CORE_READ(task, nivcsw);
 	exit->min_flt = BPF_CORE_READ(task, min_flt);
 	exit->maj_flt = BPF_CORE_READ(task, maj_flt);
-	/* do_exit has updated it if this is the last thread. */
+	/* do_exit has updated maxrss if this is the last thread. */
 	exit->max_rss_pages = group_dead ? BPF_CORE_READ(signal, maxrss) : 0;
 	exit->program_rss_pages = group_dead ? program_rss(task) : 0;
 	put_delays(&exit->delays, task);
@@ -331,7 +335,7 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 	return 0;
 }
 
-/* In a light recording. */
+/* A task exits in a light recording. */
 static __always_inline int on_end(struct task_struct *task, bool group_dead)
 {
 	__u32 tid = PEEK(task_struct, task, pid);
@@ -355,8 +359,8 @@ static __always_inline int on_end(struct task_struct *task, bool group_dead)
 	return 0;
 }
 
-/* Without the argument: signal->live has been counted down already. Two threads that exit
- * at the same time can then both look like the last. */
+/* Where group_dead is no argument, signal->live decides. It has been counted down already, so two
+ * threads that exit at the same time can both look like the last one. */
 static __always_inline int exit_event(__u64 *ctx)
 {
 	struct task_struct *task = (struct task_struct *)ARG(ctx, 0);

@@ -38,7 +38,7 @@ static __always_inline int syscall_number(__u64 regs)
 	return PEEK(pt_regs___arm64, regs, syscallno);
 }
 
-/* A system call's entry in the table. */
+/* The entry of a system call in the table of reasons. */
 static __always_inline __u32 syscall_entry(int number)
 {
 	return (__u32)number < SYSCALLS ? syscall_reasons[number & (SYSCALLS - 1)] : REASON_OTHER;
@@ -85,7 +85,8 @@ static __always_inline __u32 descriptor_reason(__u64 files, __u64 regs)
 	return REASON_OTHER_DESCRIPTOR;
 }
 
-/* An entry's reason, with the kind of the descriptor if that decides. */
+/* The reason of a sleep in a system call with this table entry. The descriptor's kind is looked up
+ * if it decides. */
 static __always_inline __u32 reason_of(bool btf, struct task_struct *task, __u32 entry, __u64 regs)
 {
 	__u32 reason;
@@ -113,8 +114,8 @@ static __always_inline __u64 sleep_reason(bool btf, struct task_struct *task)
 	return reason_of(btf, task, syscall_entry(number), regs);
 }
 
-/* Whether the running task is in a system call that sends to a socket. Not static, like the next
- * one: the verifier follows each of their ways once. */
+/* Whether the running task is in a system call that sends to a socket. Not static, like `receives`:
+ * the verifier follows each of their ways once. */
 __noinline __u32 sends(void)
 {
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
@@ -140,9 +141,10 @@ __noinline __u32 receives(__u64 task)
 	       reason == REASON_POLL || reason == REASON_IO_URING;
 }
 
-/* The context of this CPU (enum waking_context). x86 keeps the preemption count in a per-CPU
- * variable whose address is not always exported; BTF has its distance to the run queue. arm64
- * keeps it in the running task. PREEMPT_RT counts softirqs in the task that serves them. */
+/* The context in which this CPU wakes a task (enum waking_context). x86 keeps the preemption count
+ * in a per-CPU variable. The address of this variable is not always exported, but BTF has its
+ * distance to the run queue. arm64 keeps the count in the running task. PREEMPT_RT counts softirqs
+ * in the task that serves them. */
 static __always_inline __u64 waking_context(__u32 cpu, struct task_struct *waker,
 					    struct task_struct *wakee)
 {

@@ -20,7 +20,7 @@
 /* Position of `prev` in sched_switch's arguments. The loader reads it from BTF: 5.18 moved
  * it (fa2c3254d7cf) and a later fix moved it again (9c2136be0878). */
 const volatile __u32 switch_prev_arg = 1;
-/* Position of prev_state; 0: not an argument, read the task's own field. */
+/* The position of prev_state; 0: it is no argument, and the task's own field is read. */
 const volatile __u32 switch_state_arg = 3;
 /* sched_process_exit has group_dead as its second argument (since 6.16). */
 const volatile bool exit_has_group_dead = false;
@@ -35,7 +35,8 @@ const volatile __u32 argv_limit = 16384;
 const volatile __u64 target_cgroup = 0;
 /* The containers that are followed (enum containers). */
 const volatile __u32 containers = CONTAINERS_NONE;
-/* Servers of followed tasks are followed: those of this user, or of any. */
+/* Servers that answer followed tasks are followed: those of the user `servers_uid`, or of any
+ * user. */
 const volatile bool servers = false;
 const volatile __u32 servers_uid = ANY_USER;
 /* From a CPU's run queue to its preemption count and to its pointer to the running task, in
@@ -54,7 +55,7 @@ const volatile bool issue_has_queue = false;
 const volatile bool bio_has_queue = false;
 /* mark_victim has the task as its argument (since 6.9). */
 const volatile bool victim_is_task = false;
-/* Of the samples of stacks, in ns. */
+/* The period of the samples of stacks, in ns. */
 const volatile __u64 sample_period = 0;
 /* The number of waiting bytes in the ring of samples that wakes the recorder. */
 const volatile __u64 sample_half = 0;
@@ -62,7 +63,7 @@ const volatile __u64 sample_half = 0;
 const volatile bool show_kernel = false;
 /* The shortest wait whose stack is recorded, in ns; 0: none is. */
 const volatile __u64 wait_least = 0;
-/* Record forks, execs and ends alone. Their CPUs and the moments before them are not told. */
+/* A light recording: only forks, execs and ends are recorded, without their CPUs. */
 const volatile bool light = false;
 /* Ignore the switches of this task, as some guests' kernels do, for the test of wakers. */
 const volatile __u32 hidden_tid = 0;
@@ -70,19 +71,19 @@ const volatile __u32 hidden_tid = 0;
 const volatile bool has_rdonly_cast = false;
 
 /*
- * The reader of all this can be an ordinary user's process, and hostile (--sudo): it can write
- * whatever it maps to write, at any time. So a variable is the programs' own unless it stands in
- * one of two sections. No kernel address is in these, nor in a record.
+ * The reader of the maps can be an ordinary user's process, and hostile (--sudo): it can write at
+ * any time to whatever it has mapped for writing. So user space reaches only the variables in the
+ * sections OUTPUT and INPUT. Neither these sections nor any record contains a kernel address.
  */
 
-/* ---- Of the programs alone ---- */
+/* ---- Variables of the programs alone ---- */
 
 struct {
 	__u64 rq; /* address of the run queue; 0: not looked up yet */
 	__u32 busy; /* a slot is being written */
 	/* A followed task waits, or has waited, in the run queue, and the CPU has not been idle since. */
 	__u32 awaited;
-	__u64 address; /* see `address_of` */
+	__u64 address; /* scratch memory of `address_of` */
 	__u64 pad[5]; /* a cache line for each CPU */
 } cpus[MAX_CPUS] __attribute__((aligned(64)));
 /* From a task's stack to the user's registers on it, in bytes; 0: unknown. */
@@ -96,59 +97,59 @@ bool any_reclaimed, any_submitted, any_query;
 /* A tid was given to a new task before its last holder's last switch-out. */
 bool any_reused;
 
-/* ---- Told to user space, which cannot write it: the loader freezes this map ---- */
+/* ---- Variables that user space reads and cannot write: the loader freezes their map ---- */
 
-#define TOLD SEC(".bss.told")
+#define OUTPUT SEC(".bss.output")
 
-struct account sched_account[MAX_CPUS] TOLD __attribute__((aligned(64)));
-struct account life_account[MAX_CPUS] TOLD;
+struct account sched_account[MAX_CPUS] OUTPUT __attribute__((aligned(64)));
+struct account life_account[MAX_CPUS] OUTPUT;
 /* Runs of a program while another one on the same CPU wrote a slot. */
-__u64 nested_runs TOLD;
+__u64 nested_runs OUTPUT;
 /* The last signals sent to COMMAND's process and to the recorder's, in this order. */
-struct sent sent[2][SIGNALS] TOLD;
+struct sent sent[2][SIGNALS] OUTPUT;
 /* `regs_offset` is known. */
-__u32 regs_known TOLD;
-/* The facts that are recorded beside the tasks' own, see src/kernel.rs. */
-__u32 extras TOLD;
+__u32 regs_known OUTPUT;
+/* The optional facts that this kernel provides, as bits (src/kernel.rs). */
+__u32 extras OUTPUT;
 /* Tasks newly followed by all snapshot passes. */
-__u64 newly_followed TOLD;
+__u64 newly_followed OUTPUT;
 /* The resident pages that all passes with `sum_resident` have added up. */
-__u64 resident TOLD;
+__u64 resident OUTPUT;
 /* Tasks whose id did not fit into `followed`, and threads beyond JOINING. */
-__u64 follow_overflow TOLD;
+__u64 follow_overflow OUTPUT;
 /* System calls without a place in their table. */
-__u64 call_overflow TOLD;
+__u64 call_overflow OUTPUT;
 /* Samples of stacks that found no room in their ring. */
-__u64 sample_overflow TOLD;
+__u64 sample_overflow OUTPUT;
 /* Waits of tasks that have no room for their stacks. */
-__u64 wait_overflow TOLD;
+__u64 wait_overflow OUTPUT;
 /* Connections that found no room in `connections`, and ports in `listeners`. */
-__u64 connection_overflow TOLD;
+__u64 connection_overflow OUTPUT;
 /* The numbers of the block devices, in the order of their first requests; 0: none yet. */
-__u32 block_numbers[BLOCK_DEVICES] TOLD;
-struct block_device block_devices[BLOCK_DEVICES] TOLD __attribute__((aligned(64)));
+__u32 block_numbers[BLOCK_DEVICES] OUTPUT;
+struct block_device block_devices[BLOCK_DEVICES] OUTPUT __attribute__((aligned(64)));
 /* Requests that found no room. */
-__u64 block_overflow TOLD;
+__u64 block_overflow OUTPUT;
 /* Answers of servers beyond MAX_SERVERS. */
-__u64 server_overflow TOLD;
+__u64 server_overflow OUTPUT;
 /* Tasks that found no room in `reclaimers` and in `submitters`. */
-__u64 reclaim_overflow TOLD, submitter_overflow TOLD;
+__u64 reclaim_overflow OUTPUT, submitter_overflow OUTPUT;
 
-/* ---- Written by user space. Any value is to do no harm: none is an address, and an index is
- * held to its map's bounds ---- */
+/* ---- Variables that user space writes. No value does harm: none is an address, and each index is
+ * bounded by the size of its map ---- */
 
-#define ASKED SEC(".bss.asked")
+#define INPUT SEC(".bss.input")
 
-struct progress sched_progress[MAX_CPUS] ASKED __attribute__((aligned(64)));
+struct progress sched_progress[MAX_CPUS] INPUT __attribute__((aligned(64)));
 /* COMMAND's process and the recorder's, by the host's ids; 0: none. */
-__u32 command_tgid ASKED, recorder_tgid ASKED;
+__u32 command_tgid INPUT, recorder_tgid INPUT;
 /* The table of `call_sums` that the programs fill: 0 or 1. */
-__u32 call_table ASKED;
+__u32 call_table INPUT;
 /* The iterator adds up the resident pages of the followed processes instead of listing tasks. */
-__u32 sum_resident ASKED;
-/* The iterator tells the totals of the followed tasks instead of listing tasks. */
-__u32 tell_totals ASKED;
-/* The number of the interval whose longest requests the block devices keep. */
-__u64 block_interval ASKED;
+__u32 sum_resident INPUT;
+/* The iterator writes the totals of the followed tasks instead of listing tasks. */
+__u32 write_totals INPUT;
+/* The number of the interval of which `block_sums.longest` is the longest request. */
+__u64 block_interval INPUT;
 
 #endif

@@ -19,8 +19,8 @@ struct {
 	__type(value, struct wire_slot);
 } slots SEC(".maps");
 
-/* `first` is user space's: the look-up refuses a key beyond the map, and a CPU's events in another
- * one's slots spoil that reader's trace alone. */
+/* The slot of a CPU for its event number `head`. User space writes `first`: the look-up refuses a
+ * key beyond the map, and a wrong place spoils only the trace of the reader that wrote it. */
 static __always_inline struct wire_slot *slot_at(__u32 cpu, __u64 head)
 {
 	__u32 key = sched_progress[cpu].first - 1 + (head & (slot_count - 1));
@@ -57,9 +57,9 @@ static __always_inline void look(__u64 head, __u64 waiting)
 		wake_reader();
 }
 
-/* Out of line, so that the usual way is short: this CPU came online later. Its events are
- * lost until the reader has given it slots. Like the other ones out of line it is not static: the
- * verifier looks at it once, and not at each way to it. */
+/* Counts an event of a CPU that came online during the recording: its events are lost until the
+ * reader has given it slots. Out of line, so that the usual way is short. Functions that are not
+ * static are verified once, and not at each way to them. */
 __noinline int await_slots(__u32 cpu)
 {
 	struct account *account = &sched_account[cpu & (MAX_CPUS - 1)];
@@ -83,7 +83,7 @@ static __always_inline bool is_recorded(__u32 cpu)
 	return false;
 }
 
-/* Writes the loss before the next event. True if the slots have room for both. */
+/* Reports the lost events of a CPU before its next event. True if the slots have room for both. */
 __noinline int report_loss(__u32 cpu)
 {
 	struct account *account;
@@ -101,7 +101,7 @@ __noinline int report_loss(__u32 cpu)
 	return true;
 }
 
-/* A slot's second word, see events.h. */
+/* Packs the second word of a slot (struct wire_slot). */
 static __always_inline __u64 pack(__u32 from, __u32 to, __u64 state, __u64 flags)
 {
 	return (__u64)from << SLOT_FROM_SHIFT | (__u64)to << SLOT_TO_SHIFT |

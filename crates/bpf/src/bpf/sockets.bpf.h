@@ -7,7 +7,8 @@
 
 #include "core.bpf.h"
 
-/* The local port. The kernel clears skc_num before the state CLOSE. */
+/* The local port of a TCP socket. It is read from inet_sport: the kernel clears skc_num before the
+ * state CLOSE. */
 static __always_inline __u16 local_port(struct sock *sk)
 {
 	return __builtin_bswap16(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
@@ -18,8 +19,8 @@ static __always_inline __u16 remote_port(struct sock *sk)
 	return __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
 }
 
-/* A Unix socket that its process has accepted: it has the listener's name, and the one that has
- * connected has none. */
+/* Whether a Unix socket was returned by accept(2): it has the listener's name, and its peer has no
+ * name. */
 static __always_inline bool is_accepted(struct sock *sk)
 {
 	struct unix_sock *own = (struct unix_sock *)sk, *peer;
@@ -30,7 +31,7 @@ static __always_inline bool is_accepted(struct sock *sk)
 	return peer && !BPF_CORE_READ(peer, addr);
 }
 
-/* The port that a TCP socket's process has; 0: it is another socket. */
+/* The local port of a TCP socket; 0: it is no TCP socket. */
 static __always_inline __u16 tcp_port(struct sock *sk)
 {
 	return BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP ? local_port(sk) : 0;

@@ -38,7 +38,7 @@ struct {
 	__type(value, struct entered);
 } entered SEC(".maps");
 
-/* The call is of a 32-bit program, or an int 0x80 of a 64-bit one. */
+/* Whether a system call is made by a 32-bit program, or by int 0x80 in a 64-bit program. */
 static __always_inline bool is_compat(struct task_struct *task, __u64 regs)
 {
 	if (bpf_core_field_exists(task->thread_info.status))
@@ -67,7 +67,7 @@ SEC("tp_btf/sys_enter") int sys_enter_btf(__u64 *ctx)
 	return 0;
 }
 
-/* The place of a process and call. */
+/* The sums of a process and system call (`key`); NULL: there is no room. */
 static __always_inline struct call_sum *call_sum(__u64 key)
 {
 	/* Fibonacci hashing: the high bits depend on all of the key. */
@@ -118,7 +118,7 @@ SEC("tp_btf/sys_exit") int sys_exit_btf(__u64 *ctx)
 	/* The kernel's range of errors (IS_ERR_VALUE). */
 	if ((__u64)ARG(ctx, 1) >= (__u64)-4095)
 		__sync_fetch_and_add(&sum->errors, 1);
-	/* Of two threads that return at once one may be lost. */
+	/* If two threads return at once, the longer of the two times may be missed. */
 	if (ns > sum->longest)
 		sum->longest = ns;
 	return 0;

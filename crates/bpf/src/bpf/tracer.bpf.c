@@ -72,7 +72,7 @@ union wire_types {
 
 /* ---- Scheduling ---- */
 
-/* The tid of a task that is switched; 0 if the task is dead and a new one has its tid. */
+/* The tid of a task that is switched; 0 if the task is dead and a new task has the tid. */
 static __always_inline __u32 own_tid(bool btf, struct task_struct *task)
 {
 	__u32 tid = FIELD(btf, task, pid);
@@ -99,7 +99,8 @@ static __always_inline void on_final(struct task_struct *task, __u64 time)
 	}
 }
 
-/* A task's last switch-out. A new task that has its tid stays followed. */
+/* Stops following a task after its last switch-out. A new task that has the same tid stays
+ * followed. */
 static __always_inline void forget(struct task_struct *task)
 {
 	__u32 tid = BPF_CORE_READ(task, pid);
@@ -115,7 +116,7 @@ static __always_inline void forget(struct task_struct *task)
 		set_standing(tgid, 0);
 }
 
-/* Out of line, so that all other switches run less code. */
+/* The last switch-out of a dead task. Out of line, so that all other switches run less code. */
 __noinline int last_switch(__u32 cpu, __u64 task, __u64 what)
 {
 	struct task_struct *prev = (struct task_struct *)task;
@@ -129,8 +130,8 @@ __noinline int last_switch(__u32 cpu, __u64 task, __u64 what)
 	return 0;
 }
 
-/* The task may run on this CPU alone. The mask of one that is on its way to its only CPU has
- * another CPU. */
+/* Whether a task may run on this CPU alone. While a task is on its way to its only CPU, its mask
+ * has that other CPU. */
 static __always_inline bool is_pinned(__u32 cpu, struct task_struct *task)
 {
 	unsigned long bits = 0;
@@ -143,8 +144,8 @@ static __always_inline bool is_pinned(__u32 cpu, struct task_struct *task)
 	return bits >> (cpu % 64) & 1;
 }
 
-/* With --cpu: a task that leaves one of the CPUs, and may run on it alone, is not elsewhere until
- * it comes back. */
+/* Records, with --cpu, whether a task that leaves one of the CPUs may run on that CPU alone: then
+ * it runs nowhere else until it comes back. */
 __noinline int note_pinned(__u32 cpu, __u64 address)
 {
 	struct task_struct *task = (struct task_struct *)address;
@@ -163,7 +164,7 @@ __noinline int note_pinned(__u32 cpu, __u64 address)
 	record->tgid = BPF_CORE_READ(task, tgid);
 	record->pinned = pinned;
 	record->pad = 0;
-	/* Again: the verifier has forgotten its bounds. */
+	/* The slot is looked up again, because the verifier has forgotten its bounds. */
 	slot = follow_slot(tid);
 	if (slot)
 		*slot = (*slot & ~PINNED) | (pinned ? PINNED : 0);
@@ -171,18 +172,18 @@ __noinline int note_pinned(__u32 cpu, __u64 address)
 	return 0;
 }
 
-/* A followed task waits in a run queue. */
+/* Notes that a followed task waits in the run queue of a CPU. */
 static __always_inline void await_cpu(__u32 cpu)
 {
 	__u32 *awaited = &cpus[cpu & (MAX_CPUS - 1)].awaited;
 
-	/* Another CPU reads the same cache line. */
+	/* The flag is written only if it changes, because another CPU reads the same cache line. */
 	if (!follow_all && !*awaited)
 		*awaited = 1;
 }
 
-/* A switch between tasks that are not followed, while a followed one may wait for the CPU. An idle
- * CPU has none that waits. */
+/* Records a switch between tasks that are not followed, while a followed task may wait for the CPU.
+ * No task waits for an idle CPU. */
 __noinline int outsiders_switch(__u64 prev_address, __u64 next_address, __u64 what)
 {
 	struct task_struct *prev = (struct task_struct *)prev_address;
@@ -256,7 +257,7 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 	return 0;
 }
 
-/* `preempt` is the first argument in all layouts. */
+/* Reads the arguments of sched_switch. `preempt` is the first one in all layouts. */
 static __always_inline int switch_event(bool btf, __u64 *ctx)
 {
 	struct task_struct *prev, *next;
@@ -275,9 +276,8 @@ static __always_inline int switch_event(bool btf, __u64 *ctx)
 TYPED_PROGRAM(switch, sched_switch, switch_event(btf, ctx))
 
 /*
- * Writes the event of a waking. Interrupts are on if a task wakes itself. Kernels before
- * 5.19 nest programs: an interrupt on a busy CPU counts its event as missed, as later
- * kernels do.
+ * Writes the event of a waking. Interrupts are on if a task wakes itself. Kernels before 5.19 nest
+ * programs: an interrupt's event on a busy CPU is counted as missed, as later kernels do.
  */
 static __always_inline void emit_waking(__u32 cpu, __u64 kind, __u64 what)
 {
@@ -324,8 +324,8 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 
 TYPED_PROGRAM(waking, sched_waking, on_waking(btf, (struct task_struct *)ctx[0]))
 
-/* Workers of io_uring and vhost come without sched_process_fork; and the kernel leaves out
- * runs of a program inside itself. */
+/* Whether the fork of a new task was seen. Workers of io_uring and vhost begin without
+ * sched_process_fork, and the kernel skips a program that would run inside itself. */
 static __always_inline bool has_fork(struct task_struct *task, __u32 tid)
 {
 	__u32 workers = PF_IO_WORKER;
@@ -341,8 +341,8 @@ static __always_inline bool has_fork(struct task_struct *task, __u32 tid)
 	return !slot || (*slot & STANDING) == FOLLOWED;
 }
 
-/* kernel_clone has set vfork_done before: it tells a parent that will wait for this child
- * from one that sleeps in the kernel for another reason. */
+/* A new task becomes runnable. kernel_clone has already set vfork_done if the parent will wait for
+ * this child; a parent that sleeps in the kernel for another reason has not. */
 static __always_inline int on_wakeup_new(struct task_struct *wakee)
 {
 	__u32 from = (__u32)bpf_get_current_pid_tgid();
@@ -374,7 +374,7 @@ static __always_inline int on_signal(__u32 signal, struct task_struct *task)
 
 	if (signal >= SIGNALS || !tgid)
 		return 0;
-	/* For verifiers that do not remember the comparison. */
+	/* The mask is for verifiers that do not remember the comparison. */
 	barrier_var(signal);
 	signal &= SIGNALS - 1;
 	if (tgid == command_tgid)
@@ -400,18 +400,18 @@ struct {
 	__type(value, __u32);
 } targets SEC(".maps");
 
-/* Finds the registers' place on the stack, which is the same for all tasks. */
+/* Finds where a task's stack has the user's registers: at the same offset for all tasks. */
 static __always_inline void find_regs(struct task_struct *self)
 {
 	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
 		return;
-	/* The verifier computes with a pointer only after it has been in memory. */
+	/* The verifier allows arithmetic with this pointer only after it has been in memory. */
 	*(volatile __u64 *)&own_regs = bpf_task_pt_regs(bpf_get_current_task_btf());
 	regs_offset = *(volatile __u64 *)&own_regs - (__u64)BPF_CORE_READ(self, stack);
 	regs_known = regs_offset != 0;
 }
 
-static __always_inline void tell_total(struct seq_file *seq, struct task_struct *task)
+static __always_inline void write_total(struct seq_file *seq, struct task_struct *task)
 {
 	struct wire_total total;
 
@@ -436,15 +436,15 @@ int snapshot(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	/* Some tasks have not come by a fork. */
+	/* Some tasks did not begin with a fork that was seen. */
 	if (wait_least && is_followed(task->pid))
 		give_room(task);
 	if (sum_resident) {
 		add_resident(task);
 		return 0;
 	}
-	if (tell_totals) {
-		tell_total(ctx->meta->seq, task);
+	if (write_totals) {
+		write_total(ctx->meta->seq, task);
 		return 0;
 	}
 	self = (struct task_struct *)bpf_get_current_task();
