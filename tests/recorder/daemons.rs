@@ -103,14 +103,7 @@ impl Daemon {
     fn client(&self, program: &str, name: &str, seconds: &str) -> Vec<String> {
         let path = |file: &str| self.dir.join(file).display().to_string();
         let socket = self.sockets.path().join("socket").display().to_string();
-        let args = [
-            &path(program),
-            &self.script,
-            "ask",
-            &socket,
-            name,
-            seconds,
-        ];
+        let args = [&path(program), &self.script, "ask", &socket, name, seconds];
         args.map(str::to_owned).to_vec()
     }
 

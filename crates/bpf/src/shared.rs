@@ -1,5 +1,5 @@
-//! The memory that the programs share with their reader, mapped: what they tell, and what they are
-//! asked for.
+//! The memory that the programs share with their reader: the variables that the programs write (output), and those
+//! that the reader writes (input).
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr;
@@ -10,10 +10,10 @@ use memmap2::{MmapOptions, MmapRaw};
 use crate::skel::types::{bss_input, bss_output, progress};
 use crate::wire::MAX_CPUS;
 
-/// The sizes of both parts in bytes. Two processes of one version have the same.
+/// The sizes of output and input in bytes. They are equal in all processes of one version.
 pub const MEMORY: [usize; 2] = [size_of::<bss_output>(), size_of::<bss_input>()];
 
-/// Both are plain integers, for which every bit pattern is valid.
+/// The mapped output and input. Both consist of plain integers, for which every bit pattern is valid.
 #[derive(Debug)]
 pub(crate) struct Shared {
     output: MmapRaw,
@@ -31,30 +31,30 @@ impl Shared {
     }
 
     pub(crate) fn output(&self) -> &bss_output {
-        // SAFETY: mapped as a whole, to a page's boundary; plain integers.
+        // SAFETY: the whole struct is mapped, aligned to a page, and has plain integers only.
         unsafe { &*self.output.as_ptr().cast() }
     }
 
     pub(crate) fn input(&mut self) -> &mut bss_input {
-        // SAFETY: as in `output`; mapped to read and write, and a borrow of `progress` has ended.
+        // SAFETY: as in `output`. The mapping is writable, and any borrow by `progress` has ended.
         unsafe { &mut *self.input.as_mut_ptr().cast() }
     }
 
-    /// The read position in a CPU's slots, and its first slot, plus 1. Only the reader writes them.
+    /// The read position in a CPU's slots, and the number of its first slot, plus 1. Only the reader writes them.
     pub(crate) fn progress(&self, cpu: u16) -> [&AtomicU64; 2] {
         let input = self.input.as_mut_ptr().cast::<bss_input>();
         let place = usize::from(cpu) & (MAX_CPUS - 1);
-        // SAFETY: one of the MAX_CPUS places of an array in the mapping, which lives as long as `self`;
-        // aligned, as its page is. While they are borrowed, this process uses both as atomics alone.
+        // SAFETY: `place` is below MAX_CPUS, the length of the array. The mapping lives as long as `self` and is
+        // aligned to a page. While the two words are borrowed, this process uses them as atomics only.
         unsafe {
             let all: *mut [progress; MAX_CPUS] = &raw mut (*input).sched_progress;
             let one = all.cast::<progress>().add(place);
-            [&raw mut (*one).tail, &raw mut (*one).first].map(|it| AtomicU64::from_ptr(it))
+            [&raw mut (*one).tail, &raw mut (*one).first].map(|word| AtomicU64::from_ptr(word))
         }
     }
 }
 
-/// A field as it is now: the programs may write it at any time.
+/// Reads the present value of a field, which the programs may write at any time.
 pub(crate) fn now<T: Copy>(field: &T) -> T {
     // SAFETY: a reference is valid to read.
     unsafe { ptr::read_volatile(field) }
