@@ -352,8 +352,8 @@ impl Running {
     }
 
     pub fn has_ended(&self) -> bool {
-        let ended = self.has(WaitIdOptions::EXITED, |it| {
-            it.exited() || it.killed() || it.dumped()
+        let ended = self.has(WaitIdOptions::EXITED, |status| {
+            status.exited() || status.killed() || status.dumped()
         });
         ended.unwrap_or_else(|errno| errno == io::Errno::CHILD)
     }

@@ -59,7 +59,9 @@ impl Names {
     pub fn take(&mut self, kind: &mut LifeKind) {
         match kind {
             LifeKind::DiskWait(wait) => {
-                wait.name = wait.device.map_or_else(Arc::default, |it| self.of(it));
+                wait.name = wait
+                    .device
+                    .map_or_else(Arc::default, |device| self.of(device));
             }
             LifeKind::Block(block) => block.name = self.of(block.device),
             _ => {}

@@ -51,7 +51,7 @@ impl Target {
 impl Endings {
     /// The endings of a recording that begins now.
     pub fn new(config: &Config, command: Option<Running>, signals: &Signals) -> Endings {
-        let pids = match (&config.follow, &command) {
+        let pids = match (&config.scope.follow, &command) {
             (Follow::Pids(pids), None) => pids.as_slice(),
             _ => &[],
         };
@@ -69,6 +69,7 @@ impl Endings {
             pids: pids.iter().map(target).collect(),
             // A deadline beyond the clock's range is none.
             deadline: config
+                .limits
                 .duration
                 .and_then(|duration| Instant::now().checked_add(duration)),
             interval: drain_interval(config),

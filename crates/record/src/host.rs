@@ -278,7 +278,7 @@ fn random() -> [u8; 8] {
 /// more of the text than is asked for.
 const CPUINFO: u32 = 8192;
 
-/// What is known of the hardware: name, value.
+/// The known facts of the hardware: their names and values.
 pub fn hardware() -> Vec<(String, String)> {
     let text = |path: &str| {
         let file = fs::File::open(path).ok()?;
@@ -290,10 +290,9 @@ pub fn hardware() -> Vec<(String, String)> {
     let known = hardware_of(
         &text("/proc/cpuinfo").unwrap_or_default(),
         &text("/proc/meminfo").unwrap_or_default(),
-        product.map(|it| it.trim().to_owned()).join(" ").trim(),
+        product.map(|text| text.trim().to_owned()).join(" ").trim(),
     );
-    let known = known.into_iter();
-    known
+    (known.into_iter())
         .map(|(fact, value)| (fact.name().to_owned(), value))
         .collect()
 }
@@ -322,16 +321,17 @@ fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, St
         ))
     };
     let revision = || Some(format!("{} {}", cpu("CPU variant")?, cpu("CPU revision")?));
-    let memory = first(meminfo, "MemTotal").and_then(|it| {
-        let kib = it.split(' ').next()?.parse::<u64>().ok()?;
+    let memory = first(meminfo, "MemTotal").and_then(|text| {
+        let kib = text.split(' ').next()?.parse::<u64>().ok()?;
         Some(kib.saturating_mul(1024).to_string())
     });
     let flags = field(cpuinfo, "flags");
-    // Only x86 tells of a hypervisor; firmware of bare metal has a product's name, too.
-    let virtualization = match flags.map(|flags| flags.split(' ').any(|it| it == "hypervisor")) {
+    let hypervisor = flags.map(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
+    // Only x86 has a flag for hypervisors. The firmware of bare metal has a product name, too.
+    let virtualization = match hypervisor {
         Some(true) if product.is_empty() => Some("a hypervisor".to_owned()),
         Some(false) => Some("none".to_owned()),
-        _ => Some(product.to_owned()).filter(|it| !it.is_empty()),
+        _ => Some(product.to_owned()).filter(|product| !product.is_empty()),
     };
     let all = [
         (Hardware::CpuModel, cpu("model name").or_else(part)),
@@ -340,16 +340,17 @@ fn hardware_of(cpuinfo: &str, meminfo: &str, product: &str) -> Vec<(Hardware, St
         (Hardware::Memory, memory),
         (Hardware::Virtualization, virtualization),
     ];
-    let known = all.into_iter();
-    known
+    (all.into_iter())
         .filter_map(|(fact, value)| Some((fact, value?)))
         .collect()
 }
 
 /// The first value of this name in lines of `name : value`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let mut lines = text.lines().filter_map(|line| line.split_once(':'));
-    lines.find(|it| it.0.trim() == name).map(|it| it.1.trim())
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .find(|(key, _)| key.trim() == name)
+        .map(|(_, value)| value.trim())
 }
 
 /// The first `limit` bytes, and whether there are more. A process can claim gigabytes of

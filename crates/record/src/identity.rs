@@ -151,6 +151,6 @@ pub fn environment(
 /// Gives a variable this value, or removes it.
 fn replace(variables: &mut Vec<CString>, name: &str, value: Option<&[u8]>) {
     let begin = [name.as_bytes(), b"="].concat();
-    variables.retain(|it| !it.as_bytes().starts_with(&begin));
-    variables.extend(value.and_then(|it| CString::new([&begin, it].concat()).ok()));
+    variables.retain(|variable| !variable.as_bytes().starts_with(&begin));
+    variables.extend(value.and_then(|value| CString::new([&begin, value].concat()).ok()));
 }

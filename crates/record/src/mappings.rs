@@ -89,13 +89,13 @@ impl Mappings {
             self.images.insert(from.image, all.collect());
         }
         let image = self.images.get(&from.image);
-        image.into_iter().flatten().map(|it| &it.path)
+        image.into_iter().flatten().map(|mapping| &mapping.path)
     }
 
     /// The mapping of an address, and the address's offset in its file.
     pub fn find(&self, image: Image, address: u64) -> Option<(&Mapping, u64)> {
         let all = self.images.get(&image)?;
-        let after = all.partition_point(|it| it.addresses.start <= address);
+        let after = all.partition_point(|mapping| mapping.addresses.start <= address);
         let mapping = all.get(after.checked_sub(1)?)?;
         let distance = address.checked_sub(mapping.addresses.start)?;
         let inside = mapping.addresses.contains(&address);

@@ -65,7 +65,8 @@ impl Marks {
         let mut refused = None;
         for place in places {
             // COMMAND may go to another directory.
-            let created = std::path::absolute(place).and_then(|it| Marks::create_in(&it, owner));
+            let created =
+                std::path::absolute(place).and_then(|place| Marks::create_in(&place, owner));
             match created {
                 Ok(marks) => return Ok(marks),
                 Err(error) => refused = refused.or(Some(error)),
@@ -397,8 +398,16 @@ pub struct Reader {
     pub count: Count,
 }
 
+/// The present time by both clocks.
+#[derive(Clone, Copy)]
+struct Present {
+    now: Ktime,
+    /// The time in ns since 1970.
+    real: u64,
+}
+
 impl Reader {
-    /// For a recording that began at `start`.
+    /// A reader for a recording that began at `start`.
     pub fn new(start: Ktime) -> Reader {
         Reader {
             start,
@@ -413,10 +422,13 @@ impl Reader {
         time: Ktime,
         lines: &'a [u8],
     ) -> impl Iterator<Item = LifeEvent> + 'a {
-        let clock = (host::now(), host::clock().real);
-        let lines = lines.split(|byte| *byte == b'\n');
-        let lines = lines.filter(|line| !line.trim_ascii().is_empty());
-        lines.filter_map(move |line| match self.event(time, clock, line) {
+        let present = Present {
+            now: host::now(),
+            real: host::clock().real,
+        };
+        let lines =
+            (lines.split(|byte| *byte == b'\n')).filter(|line| !line.trim_ascii().is_empty());
+        lines.filter_map(move |line| match self.event(time, present, line) {
             Ok(event) => {
                 self.count.stored += u64::from(event.is_some());
                 event
@@ -437,7 +449,7 @@ impl Reader {
     fn event(
         &self,
         time: Ktime,
-        (now, real): (Ktime, u64),
+        present: Present,
         line: &[u8],
     ) -> Result<Option<LifeEvent>, Refused> {
         if self.count.stored >= MARKS {
@@ -454,14 +466,16 @@ impl Reader {
         if line.name.is_empty() || (line.t.is_none() && line.real.is_none()) {
             return Err(Refused::NoMark);
         }
-        // The real clock may have been set meanwhile: then it is as wrong as its owner.
+        let Present { now, real } = present;
+        // The real clock may have been set meanwhile: then this time is as wrong as that clock was.
         let of_real = |ns: u64| (now.0).checked_sub(real.checked_sub(ns)?);
-        let at = match line.t {
+        let named = match line.t {
             Some(t) => self.clocks.of_program(line.pid, t, self.start, now),
             None => line.real.and_then(of_real),
         };
-        let at = at.filter(|at| (self.start.0..=now.0).contains(at));
-        let at = at.ok_or(Refused::Time)?;
+        let at = named
+            .filter(|at| (self.start.0..=now.0).contains(at))
+            .ok_or(Refused::Time)?;
         let Some(ago) = time.0.checked_sub(at) else {
             return Ok(None);
         };

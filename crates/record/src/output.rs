@@ -243,7 +243,9 @@ impl Output {
 
     /// Sends the last batches, then a message; `go_on` waits for room.
     fn send(&self, batches: Vec<Batch>, last: Message, go_on: &mut impl FnMut() -> bool) -> Sent {
-        let batches = batches.into_iter().map(|it| Message::Batch(Box::new(it)));
+        let batches = batches
+            .into_iter()
+            .map(|batch| Message::Batch(Box::new(batch)));
         for mut message in batches.chain([last]) {
             loop {
                 match self.sender.try_send(message) {

@@ -135,7 +135,8 @@ fn is_own(id: Id) -> bool {
     use std::os::unix::fs::MetadataExt;
     let own = nix::unistd::geteuid();
     own.is_root()
-        || std::fs::metadata(format!("/proc/{id}")).is_ok_and(|it| it.uid() == own.as_raw())
+        || std::fs::metadata(format!("/proc/{id}"))
+            .is_ok_and(|process| process.uid() == own.as_raw())
 }
 
 /// The threads of a process.
@@ -180,7 +181,7 @@ pub fn cmdline_of(pid: u32, comm: &Comm) -> Option<Argv> {
     let is_named = || self::comm(id).as_ref() == Some(comm);
     let argv = is_named().then(|| cmdline(pid, 4096));
     // A zombie has a name, but no memory.
-    argv.filter(|it| is_named() && !it.bytes.is_empty())
+    argv.filter(|argv| is_named() && !argv.bytes.is_empty())
 }
 
 /// Whether there is a process with this id, if only its zombie.
@@ -423,7 +424,7 @@ mod tests {
             let base = stack.as_ptr() as usize;
             let (argument, path) = (base + 512, base + STACK - end.len());
             let words = [1, argument, 0, 0, AT_EXECFN, path, 0];
-            let words = words.iter().flat_map(|it| it.to_ne_bytes());
+            let words = words.iter().flat_map(|word| word.to_ne_bytes());
             stack.splice(..words.clone().count(), words);
             stack[STACK - end.len()..].copy_from_slice(end);
             assert_eq!(stack.as_ptr() as usize, base);

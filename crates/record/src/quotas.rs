@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tr_format::container::Container;
 use tr_output::cgroups;
 
-use crate::containers::Found;
+use crate::containers::RuntimeContainer;
 use crate::machine;
 
 /// The most containers at a time.
@@ -40,7 +40,7 @@ struct Quota {
 
 impl Quotas {
     /// A runtime has been executed for a container.
-    pub fn add(&mut self, found: &Found) {
+    pub fn add(&mut self, found: &RuntimeContainer) {
         let container = &found.container;
         let Some(path) = found.cgroup.as_deref().and_then(relative) else {
             return;
@@ -80,7 +80,7 @@ impl Quotas {
 
     /// Reads the figures of all.
     pub fn read(&mut self) {
-        for quota in self.by_id.values_mut().filter(|it| !it.ended) {
+        for quota in self.by_id.values_mut().filter(|quota| !quota.ended) {
             quota.read(&self.mounts);
         }
     }
@@ -105,9 +105,9 @@ impl Quotas {
 
 impl Quota {
     fn read(&mut self, mounts: &[PathBuf]) {
-        let file = |it: &PathBuf| File::open(it.join(&self.path).join("cpu.stat"));
+        let file = |mount: &PathBuf| File::open(mount.join(&self.path).join("cpu.stat"));
         if self.file.is_none() {
-            self.file = mounts.iter().find_map(|it| file(it).ok());
+            self.file = mounts.iter().find_map(|mount| file(mount).ok());
         }
         let Some(file) = &self.file else { return };
         match machine::beginning(file) {
@@ -129,7 +129,7 @@ fn relative(path: &str) -> Option<PathBuf> {
     };
     let plain = below
         .components()
-        .all(|it| matches!(it, std::path::Component::Normal(_)));
+        .all(|component| matches!(component, std::path::Component::Normal(_)));
     (plain && below.file_name().is_some()).then_some(below)
 }
 
@@ -145,8 +145,8 @@ fn slices(slice: &str) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn found(path: &str) -> Found {
-        Found {
+    fn found(path: &str) -> RuntimeContainer {
+        RuntimeContainer {
             container: Container {
                 id: Arc::from(&b"web"[..]),
                 ..Container::default()
@@ -174,7 +174,11 @@ mod tests {
         std::fs::write(group.join("cpu.stat"), "nr_throttled 2\nthrottled_time 7\n").unwrap();
         quotas.read();
         assert!(quotas.ended(false).is_empty());
-        let told: Vec<Option<u64>> = quotas.ended(true).iter().map(|it| it.throttled).collect();
+        let told: Vec<Option<u64>> = quotas
+            .ended(true)
+            .iter()
+            .map(|container| container.throttled)
+            .collect();
         assert_eq!(told, [Some(7)]);
         assert!(quotas.by_id.is_empty());
     }
@@ -193,7 +197,7 @@ mod tests {
                 quotas.made(path.as_bytes());
             }
             let told = quotas.ended(true);
-            told.first().and_then(|it| it.throttled)
+            told.first().and_then(|container| container.throttled)
         };
         let service = "/user.slice/user-1000.slice/user@1000.service/user.slice";
         let [monitor, own, below, other] = [
@@ -202,7 +206,7 @@ mod tests {
             "libpod-7.scope/container",
             "libpod-17.scope",
         ]
-        .map(|it| format!("{service}/{it}"));
+        .map(|name| format!("{service}/{name}"));
         let given = "user.slice:libpod:7";
         let ns = Some(own.len() as u64 * 1000);
         assert_eq!(read(given, &[&monitor, &own, &below, &other]), ns);

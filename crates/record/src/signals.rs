@@ -80,9 +80,10 @@ impl Signals {
         let signals = SignalFd::with_flags(&taken, flags)?;
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         epoll.add(&signals, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
-        let is_ignored = |it: &Signal| taken.contains(*it) && inherited::is_ignored(*it);
-        let ignored = Signal::iterator().filter(is_ignored);
-        let ignored = ignored.filter(|it| !OF_BACKGROUND.contains(it)).collect();
+        let ignored = Signal::iterator()
+            .filter(|signal| taken.contains(*signal) && inherited::is_ignored(*signal))
+            .filter(|signal| !OF_BACKGROUND.contains(signal))
+            .collect();
         taken.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
         Ok(Signals {
             signals,
@@ -137,19 +138,24 @@ impl Signals {
         let to_both = |signal| source.is_some_and(|source| source.sent_to_both(signal));
         let mut any = false;
         if source.is_some_and(Source::take_stop) {
-            command.into_iter().for_each(|it| it.stop_alike(source));
+            command
+                .into_iter()
+                .for_each(|running| running.stop_alike(source));
         }
         while let Ok(Some(info)) = self.signals.read_signal() {
             let signal = info.ssi_signo.cast_signed();
             if signal == libc::SIGCHLD {
-                command.into_iter().for_each(|it| it.stop_alike(source));
+                command
+                    .into_iter()
+                    .for_each(|running| running.stop_alike(source));
                 continue;
             }
             if signal == libc::SIGTSTP {
                 self.stop();
                 continue;
             }
-            let ignored = || Signal::try_from(signal).is_ok_and(|it| self.ignored.contains(it));
+            let ignored =
+                || Signal::try_from(signal).is_ok_and(|signal| self.ignored.contains(signal));
             any |= signal != libc::SIGCONT && !ignored();
             let Some(command) = command else { continue };
             let from_terminal = info.ssi_code == libc::SI_KERNEL;
@@ -198,11 +204,11 @@ mod tests {
             Signal::SIGQUIT,
         ];
         // SAFETY: no handler is installed.
-        let set = |to| all.map(|it| unsafe { signal(it, to) }.unwrap());
+        let set = |to| all.map(|number| unsafe { signal(number, to) }.unwrap());
         set(SigHandler::SigIgn);
         let signals = Signals::take(None).unwrap();
-        let mut ends = |it| {
-            raise(it).unwrap();
+        let mut ends = |number| {
+            raise(number).unwrap();
             signals.forward(None, None)
         };
         let ended = all.map(&mut ends);

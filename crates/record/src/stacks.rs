@@ -142,7 +142,7 @@ impl Stacks {
         let next_frame = self.last_frame.saturating_add(1);
         let (mut base, mut new) = (0, Vec::new());
         for address in frames {
-            let place = self.place(*address, (from.tgid, from.image), &mut events);
+            let place = self.place(*address, from, &mut events);
             let frame = *self.frames.entry(place).or_insert_with(|| {
                 places.push(place);
                 self.last_frame = self.last_frame.saturating_add(1);
@@ -187,29 +187,33 @@ impl Stacks {
     /// task was.
     fn stripped<'a>(&self, from: &'a Stacked) -> (&'a [At], bool) {
         let all = &from.frames;
-        let user = all.iter().filter(|it| !matches!(it, At::Kernel(_))).count();
-        let outer = all.iter().take(user.saturating_sub(1));
+        let in_user_mode = all
+            .iter()
+            .filter(|frame| !matches!(frame, At::Kernel(_)))
+            .count();
         let in_file = |address| self.mappings.find(from.image, address).is_some();
-        let foreign = outer.take_while(|it| matches!(it, At::Process(at) if !in_file(*at)));
-        let foreign = foreign.count();
+        let foreign = all
+            .iter()
+            .take(in_user_mode.saturating_sub(1))
+            .take_while(|frame| matches!(frame, At::Process(at) if !in_file(*at)))
+            .count();
         if foreign == 0 || tr_symbols::has_list(from.image.0) {
             return (all, false);
         }
         (all.get(foreign..).unwrap_or_default(), true)
     }
 
-    fn place(
-        &mut self,
-        address: At,
-        (tgid, image): (Tgid, Image),
-        events: &mut Vec<LifeKind>,
-    ) -> Place {
+    /// The place of an address in a stack. The events get a file that was not named before.
+    fn place(&mut self, address: At, stack: &Stacked, events: &mut Vec<LifeKind>) -> Place {
         match address {
             At::Kernel(address) => Place::Kernel(address),
-            At::Process(address) => self.in_file(image, address, events).unwrap_or_else(|| {
-                self.seen.insert(tgid, image.0);
-                Place::Process(tgid, address)
-            }),
+            At::Process(address) => {
+                let in_file = self.in_file(stack.image, address, events);
+                in_file.unwrap_or_else(|| {
+                    self.seen.insert(stack.tgid, stack.image.0);
+                    Place::Process(stack.tgid, address)
+                })
+            }
             At::File(build_id, offset) => {
                 let known = self.modules.get(&build_id).copied();
                 let number = known.unwrap_or_else(|| {
@@ -374,7 +378,7 @@ mod tests {
         let file = request
             .modules
             .iter()
-            .find_map(|it| it.file.clone())
+            .find_map(|module| module.file.clone())
             .unwrap();
         assert!(file.is_there());
         std::fs::write(&path, "another").unwrap();

@@ -26,7 +26,7 @@ pub struct Targets {
 impl Targets {
     /// Checks the choice; `child` is COMMAND's process.
     pub fn of(config: &Config, child: Option<u32>, online: &[CpuId]) -> Result<Targets, Error> {
-        let cpus = match &config.cpus {
+        let cpus = match &config.scope.cpus {
             None => online.iter().map(|cpu| cpu.0).collect(),
             Some(cpus) => {
                 if let Some(cpu) = cpus.iter().find(|cpu| !online.contains(&CpuId(**cpu))) {
@@ -41,7 +41,7 @@ impl Targets {
             cgroup: None,
             scope: Scope::Command,
         };
-        match &config.follow {
+        match &config.scope.follow {
             Follow::Command => {}
             Follow::All => {
                 targets.pids.clear();

@@ -29,11 +29,11 @@ pub struct Untraced {
     pub output_error: Option<Error>,
 }
 
-/// Runs COMMAND without tracing, and writes that to the output with the reason. If no process
-/// can be forked or waited for, `tr` itself becomes COMMAND.
+/// Runs COMMAND without tracing, and writes a file that says so, with the reason. If no process can be forked or waited
+/// for, `tr` itself becomes COMMAND.
 ///
 /// # Errors
-/// COMMAND has not run. An output that cannot be written does not keep it from running.
+/// COMMAND has not run. COMMAND runs even if the output cannot be written.
 pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> {
     let descriptors = command::inherited_descriptors();
     inherited::own_actions();
@@ -43,15 +43,18 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
         return Err(become_command(&program));
     }
     let prepared = Signals::take(None).and_then(|signals| Ok((command::start(&program)?, signals)));
-    let machine = (host::online_cpus(), host::hardware());
+    let machine = header::Machine {
+        cpus: host::online_cpus(),
+        hardware: host::hardware(),
+    };
     let child = prepared.as_ref().ok().map(|(child, _)| child.pid());
     let meta = Metadata {
         not_traced: Some(reason.to_string()),
         ..header::begin(config, machine, child)
     };
-    // Before COMMAND runs: a kill of ours leaves this trace cut short, and no older one.
+    // The output is opened before COMMAND runs: if `tr` is killed, a cut trace is left, and no older one.
     let output = destination.and_then(|destination| {
-        let redactor = config.redactor.clone();
+        let redactor = config.mask.redactor.clone();
         Output::start(destination, &meta, redactor, Connections::default(), None)
             .map_err(Error::Format)
     });
@@ -60,10 +63,9 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
         return Err(become_command(&program));
     };
     command::leave_descriptors(&descriptors);
-    // Without the BPF programs a signal to the process group cannot be told from one
-    // to `tr` alone. A signal that arrives twice does less harm than a lost one.
-    let waited = signals.forward_until_end(command, None);
-    let waited = waited.map_err(Error::Lost)?;
+    // Without the BPF programs a signal to the process group cannot be distinguished from a signal to `tr` alone. A signal
+    // that arrives twice does less harm than a lost one.
+    let waited = (signals.forward_until_end(command, None)).map_err(Error::Lost)?;
     let end = host::now();
     let summary = Summary {
         end,

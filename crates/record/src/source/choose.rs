@@ -17,7 +17,7 @@ pub fn start(
     online: &[CpuId],
 ) -> Result<(Started, Vec<Error>), Error> {
     let by = |loader| bpf::start(config, loader, child, online);
-    let refused = match config.method {
+    let refused = match config.method.choice {
         Choice::Ptrace => return Ok((ptrace::start(config, child)?, Vec::new())),
         Choice::Bpf => return Ok((by(Loader::Own)?, Vec::new())),
         Choice::Sudo => return Ok((by(Loader::Sudo)?, Vec::new())),
@@ -45,13 +45,14 @@ pub fn start(
 
 /// `auto` may take ptrace(2) for this COMMAND.
 fn takes_ptrace(config: &Config) -> bool {
-    config.may_ptrace && !config.light && !gains_rights(config)
+    config.method.may_ptrace && !config.facts.light && !gains_rights(config)
 }
 
 /// COMMAND is a program with rights of its own, which ptrace would take from it.
 fn gains_rights(config: &Config) -> bool {
     let file = config
         .command
+        .argv
         .first()
         .map(|name| crate::command::find(name));
     matches!(file, Some(Ok(Some(file))) if proc::gains_rights(&file))

@@ -28,9 +28,10 @@ const LIGHT_DRAIN: Duration = Duration::from_secs(1);
 
 /// The interval between two drains of this recording.
 pub fn drain_interval(config: &Config) -> Duration {
-    match config.light {
-        true => LIGHT_DRAIN,
-        false => DRAIN_EVERY,
+    if config.facts.light {
+        LIGHT_DRAIN
+    } else {
+        DRAIN_EVERY
     }
 }
 
@@ -216,7 +217,8 @@ impl Started {
 /// COMMAND's process, which a method without BPF records by the totals in `/proc`.
 fn command_alone(config: &Config, child: Option<u32>) -> Result<Id, Error> {
     let root = child.and_then(|pid| Id::try_from(pid).ok());
-    let root = root.filter(|_| config.follow == Follow::Command && config.cpus.is_none());
+    let root =
+        root.filter(|_| config.scope.follow == Follow::Command && config.scope.cpus.is_none());
     let root = root.ok_or(Error::NeedsBpf)?;
     match (proc::totals(root), proc::stat(root)) {
         (Some(_), Some(_)) => Ok(root),

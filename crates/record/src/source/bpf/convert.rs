@@ -137,19 +137,18 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
     kinds.map(|kind| at(&head, kind)).into_iter().collect()
 }
 
-/// The stack of a record; `None`: it is another one.
+/// The stack of a record; `None` if the record has no stack.
 pub fn stack(record: &[u8]) -> Option<Stacked> {
     let (sample, user) = sample(record)?;
     let user: Vec<At> = (0u64..)
         .zip(user)
-        .filter_map(|(depth, it)| user_frame(&it, depth.min(1)))
+        .filter_map(|(depth, frame)| user_frame(&frame, depth.min(1)))
         .collect();
-    let kernel = usize::try_from(sample.kernel_len).unwrap_or(0) / size_of::<u64>();
-    let kernel = sample.kernel.get(..kernel).unwrap_or(&sample.kernel);
-    let kernel = kernel.iter().filter(|it| **it != 0);
-    let kernel = (0u64..).zip(kernel);
-    let kernel: Vec<At> = kernel
-        .map(|(depth, it)| At::Kernel(it.wrapping_sub(depth.min(1))))
+    let depth = usize::try_from(sample.kernel_len).unwrap_or(0) / size_of::<u64>();
+    let addresses = sample.kernel.get(..depth).unwrap_or(&sample.kernel);
+    let kernel: Vec<At> = (0u64..)
+        .zip(addresses.iter().filter(|address| **address != 0))
+        .map(|(depth, address)| At::Kernel(address.wrapping_sub(depth.min(1))))
         .collect();
     Some(Stacked {
         time: Ktime(sample.head.time),
@@ -180,7 +179,7 @@ pub fn sample(
     let used = usize::try_from(sample.user_len).unwrap_or(0);
     let frames = tail.get(..used).unwrap_or(tail);
     let frames = frames.chunks_exact(size_of::<wire::StackFrame>());
-    let frames = frames.filter_map(|it| wire::StackFrame::read_from_bytes(it).ok());
+    let frames = frames.filter_map(|bytes| wire::StackFrame::read_from_bytes(bytes).ok());
     Some((sample, frames))
 }
 
@@ -448,7 +447,7 @@ fn message(event: &wire::Dns) -> &[u8] {
 
 /// `None` for a message that is no query.
 fn dns_query(event: &wire::Dns) -> Option<LifeKind> {
-    let message = dns::parse(message(event)).filter(|it| !it.is_answer)?;
+    let message = dns::parse(message(event)).filter(|message| !message.is_answer)?;
     Some(LifeKind::DnsQuery(Box::new(DnsQuery {
         tid: Tid(event.tid),
         tgid: Tgid(event.tgid),
@@ -463,15 +462,17 @@ fn dns_query(event: &wire::Dns) -> Option<LifeKind> {
 /// `None` for a message that is no answer.
 fn dns_answer(event: &wire::Dns) -> Option<LifeKind> {
     let message = dns::parse(message(event));
-    if message.as_ref().is_some_and(|it| !it.is_answer) {
+    if message.as_ref().is_some_and(|message| !message.is_answer) {
         return None;
     }
-    let addresses = message.as_ref().map(|it| it.addresses.as_slice().into());
+    let addresses = message
+        .as_ref()
+        .map(|message| message.addresses.as_slice().into());
     Some(LifeKind::DnsAnswer(Box::new(DnsAnswer {
         server: address_of(event.family, &event.server)?,
         port: message.as_ref().map(|_| event.port),
-        id: message.as_ref().map(|it| it.id),
-        code: message.as_ref().map(|it| it.code),
+        id: message.as_ref().map(|message| message.id),
+        code: message.as_ref().map(|message| message.code),
         addresses: addresses.unwrap_or_default(),
     })))
 }

@@ -162,7 +162,7 @@ mod tests {
         for length in 0..whole.len() {
             let message = parse(&whole[..length]);
             assert_eq!(message.is_some(), length >= 26, "{length}");
-            let addresses = message.map_or(0, |it| it.addresses.len());
+            let addresses = message.map_or(0, |message| message.addresses.len());
             let expected = [(60usize, 1), (whole.len(), 2)];
             let expected = expected.iter().filter(|(from, _)| length >= *from).count();
             assert_eq!(addresses, expected, "{length}");

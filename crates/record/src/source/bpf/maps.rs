@@ -48,7 +48,7 @@ impl Maps {
             return;
         }
         let image = (sample.seen_tgid, sample.arguments);
-        let known = drain.iter().find(|it| it.image == image);
+        let known = drain.iter().find(|mapped| mapped.image == image);
         let found = match known {
             Some(mapped) => !mapped.maps.is_empty(),
             None if drain.len() >= PROCESSES => false,
@@ -77,7 +77,7 @@ fn read((pid, arguments): Image) -> Option<Vec<u8>> {
     let whole = maps.iter().rposition(|byte| *byte == b'\n')?;
     maps.truncate(whole + 1);
     // A program that ran at the sample and runs now was the one in between.
-    let runs = proc::stat(id).is_some_and(|it| it.arguments == arguments);
+    let runs = proc::stat(id).is_some_and(|stat| stat.arguments == arguments);
     (arguments != 0 && runs).then_some(maps)
 }
 

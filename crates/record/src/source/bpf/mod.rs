@@ -104,23 +104,24 @@ pub fn start(
         sink.watch(RootWatch::new(root));
         tracer.watch_signals(root, tgid_of(std::process::id()).unwrap_or(0));
     }
-    let living = living(&tasks, &scope, config.argv_limit);
-    let totals = config.light.then(|| Totals::new(tracer));
+    let living = living(&tasks, &scope, config.facts.argv_limit);
+    let totals = config.facts.light.then(|| Totals::new(tracer));
     let facts = totals.as_ref().map(Totals::facts);
     Ok(Started {
         scope: scope.clone(),
         root,
-        origin: (loader == Loader::Sudo || config.light).then_some(Origin {
+        origin: (loader == Loader::Sudo || config.facts.light).then_some(Origin {
             method: match loader {
                 Loader::Own => Method::Bpf,
                 Loader::Sudo => Method::Sudo,
             },
             facts: facts.unwrap_or_default(),
         }),
-        extras: (!config.light).then(|| extras(&attached.tracer, config)),
-        missing: match config.light {
-            true => vec![Missing::new(None, LIGHT)],
-            false => [missing(&attached), notes(&attached)].concat(),
+        extras: (!config.facts.light).then(|| extras(&attached.tracer, config)),
+        missing: if config.facts.light {
+            vec![Missing::new(None, LIGHT)]
+        } else {
+            [missing(&attached), notes(&attached)].concat()
         },
         irq_known: attached.tracer.knows_interrupts(),
         buffer,
@@ -133,7 +134,7 @@ pub fn start(
             calls: None,
             totals,
             scope,
-            argv_limit: config.argv_limit,
+            argv_limit: config.facts.argv_limit,
             waits_before: 0,
             sudo: attached.sudo,
         }),
@@ -144,39 +145,41 @@ pub fn start(
 fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Settings, u64), Error> {
     let possible_cpus = host::possible_cpus();
     let later_cpus = config
+        .scope
         .cpus
         .is_none()
         .then(|| later_cpus(online, possible_cpus));
     let regions = targets.cpus.len() + later_cpus.unwrap_or(0) as usize;
     let page = host::page_size();
-    let (sched_ring, life_ring) = match ring_sizes(targets.cpus.len(), config.buffer, page) {
-        (_, life_ring) if config.light => (page, life_ring),
+    let (sched_ring, life_ring) = match ring_sizes(targets.cpus.len(), config.limits.buffer, page) {
+        (_, life_ring) if config.facts.light => (page, life_ring),
         sizes => sizes,
     };
     let sched_rings = u64::from(sched_ring) * regions as u64;
     let stacks = sampling(config, targets.cpus.len());
-    let sample_ring = stacks.map_or(0, |it| u64::from(it.ring));
+    let sample_ring = stacks.map_or(0, |sampling| u64::from(sampling.ring));
     let buffer = sched_rings + u64::from(life_ring) + sample_ring;
     memory::check(buffer + OWN_MEMORY)?;
     let settings = Settings {
-        all: config.follow == Follow::All,
+        all: config.scope.follow == Follow::All,
         cpus: targets.cpus,
         later_cpus,
         possible_cpus,
         sched_ring,
         life_ring,
-        argv_limit: config.argv_limit,
+        argv_limit: config.facts.argv_limit,
         pid_max: host::pid_max(),
         targets: targets.pids,
         target_cgroup: targets.cgroup,
-        // A waking tells whose they are.
-        containers: match config.light {
-            true => Containers::None,
-            false => config.containers,
+        // Clients and servers are found by wakings, which a light recording does not see.
+        containers: if config.facts.light {
+            Containers::None
+        } else {
+            config.scope.containers
         },
-        servers: config.servers && !config.light,
-        syscalls: config.syscalls,
-        light: config.light,
+        servers: config.scope.servers && !config.facts.light,
+        syscalls: config.facts.syscalls,
+        light: config.facts.light,
         stacks,
         count_emitted: false,
         hidden_tid: 0,
@@ -187,13 +190,16 @@ fn settings(config: &Config, targets: Targets, online: usize) -> Result<(Setting
 /// The processes of servers and their descendants.
 fn servers(tasks: &[wire::Snapshot]) -> HashSet<u32> {
     let is_one = |task: &&wire::Snapshot| task.followed == wire::FOLLOWED_SERVER;
-    let mut all: HashSet<u32> = tasks.iter().filter(is_one).map(|it| it.tgid).collect();
+    let mut all: HashSet<u32> = tasks.iter().filter(is_one).map(|task| task.tgid).collect();
     let mut count = 0;
     while count < all.len() {
         count = all.len();
-        let below = tasks.iter().filter(|it| all.contains(&it.parent_tgid));
-        let below: Vec<u32> = below.map(|it| it.tgid).collect();
-        all.extend(below);
+        let children: Vec<u32> = tasks
+            .iter()
+            .filter(|task| all.contains(&task.parent_tgid))
+            .map(|task| task.tgid)
+            .collect();
+        all.extend(children);
     }
     all
 }
@@ -220,8 +226,11 @@ const SAMPLE: u64 = 5200;
 
 /// Samples on so many CPUs. The ring holds those of two drains.
 fn sampling(config: &Config, cpus: usize) -> Option<Sampling> {
-    let hz = config.stacks.unwrap_or(0);
-    let least = config.off_cpu_stacks.map(|it| it.as_nanos().max(1));
+    let hz = config.facts.stacks.unwrap_or(0);
+    let least = config
+        .facts
+        .off_cpu_stacks
+        .map(|least| least.as_nanos().max(1));
     let wait_least = least.map_or(0, |ns| u64::try_from(ns).unwrap_or(u64::MAX));
     if (hz, wait_least) == (0, 0) {
         return None;
@@ -288,18 +297,24 @@ const BY_TRACEPOINTS: [(Extras, Option<Extra>, &str); 8] = [
 /// The numbers of the facts that these programs record.
 fn extras(tracer: &Tracer, config: &Config) -> Vec<u8> {
     let stacks = tracer.has_stacks();
-    let asked = [
+    let requested = [
         (tracer.has_calls(), Extra::SystemCalls),
-        (stacks && config.stacks.is_some(), Extra::Stacks),
+        (stacks && config.facts.stacks.is_some(), Extra::Stacks),
         (
-            stacks && config.off_cpu_stacks.is_some(),
+            stacks && config.facts.off_cpu_stacks.is_some(),
             Extra::OffCpuStacks,
         ),
     ];
-    let asked = asked.iter().filter(|(is, _)| *is).map(|(_, extra)| extra);
-    let there = BY_TRACEPOINTS.iter().filter(|it| tracer.extras().has(it.0));
-    let there = there.filter_map(|(_, extra, _)| extra.as_ref());
-    there.chain(asked).map(|extra| *extra as u8).collect()
+    let recorded = (requested.iter())
+        .filter(|(recorded, _)| *recorded)
+        .map(|(_, extra)| extra);
+    BY_TRACEPOINTS
+        .iter()
+        .filter(|(extras, ..)| tracer.extras().has(*extras))
+        .filter_map(|(_, extra, _)| extra.as_ref())
+        .chain(recorded)
+        .map(|extra| *extra as u8)
+        .collect()
 }
 
 /// Attaches the programs.
@@ -335,8 +350,7 @@ pub fn missing(attached: &Attached) -> Vec<Missing> {
             "the system calls in which tasks wait are not known",
         ),
     ]);
-    let lacks = |it: &&(Extras, _, _)| !tracer.extras().has(it.0);
-    let lacking = BY_TRACEPOINTS.iter().filter(lacks);
+    let lacking = (BY_TRACEPOINTS.iter()).filter(|(extras, ..)| !tracer.extras().has(*extras));
     missing.extend(lacking.map(|(_, fact, why)| Missing::new(*fact, why)));
     missing.extend(chosen(&[
         (

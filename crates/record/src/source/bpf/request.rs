@@ -68,9 +68,9 @@ impl Request {
             argv_limit: settings.argv_limit,
             pid_max: settings.pid_max,
             target_count: u32::try_from(settings.targets.len()).ok()?,
-            sample_hz: settings.stacks.map_or(0, |it| it.hz),
-            sample_ring: settings.stacks.map_or(0, |it| it.ring),
-            wait_least: settings.stacks.map_or(0, |it| it.wait_least),
+            sample_hz: settings.stacks.map_or(0, |sampling| sampling.hz),
+            sample_ring: settings.stacks.map_or(0, |sampling| sampling.ring),
+            wait_least: settings.stacks.map_or(0, |sampling| sampling.wait_least),
             cpus: [0; CPU_WORDS],
             targets: [0; MOST_TARGETS],
         };
@@ -151,7 +151,9 @@ impl Request {
             return Err("this machine has 64 recordings by BPF already");
         }
         let rings = u64::from(settings.regions()) * u64::from(settings.sched_ring);
-        let samples = settings.stacks.map_or(0, |it| u64::from(it.ring));
+        let samples = settings
+            .stacks
+            .map_or(0, |sampling| u64::from(sampling.ring));
         let own = rings + u64::from(settings.life_ring) + samples;
         if own > (memory / 2).saturating_sub(living.memory) {
             return Err(
@@ -291,20 +293,20 @@ mod tests {
         assert!(good().settings(GIB, living(u64::MAX, 1)).is_err());
         assert!(good().settings(GIB, living(0, 64)).is_err());
         let changes: [fn(&mut Request); 14] = [
-            |it| it.magic[7] = b'0',
-            |it| it.memory[1] += 64,
-            |it| it.flags |= 1 << 15,
-            |it| it.cpus = [0; CPU_WORDS],
-            |it| it.later_cpus = u32::MAX,
-            |it| it.possible_cpus = 1025,
-            |it| it.sched_ring = 5000,
-            |it| it.sched_ring = 1 << 31,
-            |it| it.life_ring = 2048,
-            |it| it.sample_hz = 10_001,
-            |it| it.sample_ring = 5000,
-            |it| it.pid_max = 0,
-            |it| it.pid_max = PID_MAX + 1,
-            |it| it.target_count = MOST_TARGETS as u32 + 1,
+            |request| request.magic[7] = b'0',
+            |request| request.memory[1] += 64,
+            |request| request.flags |= 1 << 15,
+            |request| request.cpus = [0; CPU_WORDS],
+            |request| request.later_cpus = u32::MAX,
+            |request| request.possible_cpus = 1025,
+            |request| request.sched_ring = 5000,
+            |request| request.sched_ring = 1 << 31,
+            |request| request.life_ring = 2048,
+            |request| request.sample_hz = 10_001,
+            |request| request.sample_ring = 5000,
+            |request| request.pid_max = 0,
+            |request| request.pid_max = PID_MAX + 1,
+            |request| request.target_count = MOST_TARGETS as u32 + 1,
         ];
         for (at, change) in changes.into_iter().enumerate() {
             let mut request = good();

@@ -220,7 +220,7 @@ impl RootWatch {
         match convert::parse::<wire::Head>(record).map_or(wire::Kind(0), |head| head.kind()) {
             wire::Kind::LIFE_EXIT => {
                 let exit = convert::parse::<wire::Exit>(record);
-                if let Some(exit) = exit.filter(|it| it.tgid == self.tgid) {
+                if let Some(exit) = exit.filter(|exit| exit.tgid == self.tgid) {
                     self.exiting.insert(exit.tid);
                     self.group_dead |= exit.group_dead != 0;
                 }
@@ -239,7 +239,7 @@ impl RootWatch {
             wire::Kind::LIFE_EXEC if !self.ended.is_empty() => {
                 // An exec by another thread takes over the tid of a first thread that has ended.
                 let exec = convert::parse::<wire::Exec>(record);
-                if let Some(exec) = exec.filter(|it| it.old_tid != it.tid) {
+                if let Some(exec) = exec.filter(|exec| exec.old_tid != exec.tid) {
                     self.ended.remove(&exec.tid);
                 }
             }
@@ -309,7 +309,7 @@ impl Sink {
         let before = records.mapped.len();
         self.maps.see(record, &mut records.mapped);
         let new = records.mapped.iter().skip(before);
-        records.bytes += new.map(|it| it.maps.len()).sum::<usize>();
+        records.bytes += new.map(|mapped| mapped.maps.len()).sum::<usize>();
         if let Some(record) = self.reported.counted(record) {
             records.push(Record::Life(&record));
         }

@@ -37,7 +37,10 @@ pub struct Totals {
 impl Totals {
     /// Nothing is written yet.
     pub fn new(tracer: &mut Tracer) -> Totals {
-        let has_delays = tracer.totals().iter().any(|it| it.run_delay_known != 0);
+        let has_delays = tracer
+            .totals()
+            .iter()
+            .any(|total| total.run_delay_known != 0);
         Totals {
             tasks: HashMap::new(),
             next: Instant::now() + EVERY,
@@ -50,9 +53,10 @@ impl Totals {
         Facts {
             switches: Known::Totals,
             wakings: Known::Absent,
-            run_queue: match self.has_delays {
-                true => Known::Totals,
-                false => Known::Absent,
+            run_queue: if self.has_delays {
+                Known::Totals
+            } else {
+                Known::Absent
             },
             blocked: Known::Absent,
             ..Facts::default()
@@ -69,7 +73,7 @@ impl Totals {
         let (time, before) = (host::now(), cpu_time());
         // The pass has later figures of zombies.
         let ended = sink.ended(Ktime(time.0.saturating_sub(DROPPED)));
-        let mut events: Vec<_> = ended.iter().map(|it| event(it, time)).collect();
+        let mut events: Vec<_> = ended.iter().map(|total| event(total, time)).collect();
         events.extend(self.read(tracer, time));
         let cost = cpu_time().saturating_sub(before);
         self.next = now + EVERY.max(cost * SHARE);
@@ -105,16 +109,17 @@ impl Totals {
     pub fn last(&mut self, tracer: &mut Tracer, sink: &mut Sink, time: Ktime) -> Vec<LifeEvent> {
         self.read(tracer, time);
         let ended = sink.ended(time);
-        let ended = ended.iter().map(|it| event(it, time));
-        ended.chain(self.all(time)).collect()
+        (ended.iter().map(|total| event(total, time)))
+            .chain(self.all(time))
+            .collect()
     }
 
     /// The totals of the last pass, of all tasks: at the end, those that have not changed tell that
     /// their tasks have slept.
     pub fn all(&self, time: Ktime) -> Vec<LifeEvent> {
         let mut totals: Vec<_> = self.tasks.values().map(|(total, _)| total).collect();
-        totals.sort_unstable_by_key(|it| it.tid);
-        totals.into_iter().map(|it| event(it, time)).collect()
+        totals.sort_unstable_by_key(|total| total.tid);
+        totals.into_iter().map(|total| event(total, time)).collect()
     }
 }
 

@@ -42,9 +42,10 @@ fn task(process: Id, thread: Id, since: u64, argv_limit: u32) -> Option<LifeEven
     if start.saturating_add(YOUNG) > since {
         return None;
     }
-    let argv = match thread == process && !stat.kthread {
-        true => proc::cmdline(thread.unsigned_abs(), argv_limit),
-        false => Argv::from_args([""; 0]),
+    let argv = if thread == process && !stat.kthread {
+        proc::cmdline(thread.unsigned_abs(), argv_limit)
+    } else {
+        Argv::from_args([""; 0])
     };
     // Raw bits (include/linux/sched.h) of the letters in fs/proc/array.c. One that runs is on a
     // CPU, or waits for one: only its name is known.

@@ -112,7 +112,7 @@ pub fn next(listener: &OwnedFd, timeout: u16) -> io::Result<Option<Call>> {
     let [polled] = fd;
     if !polled
         .revents()
-        .is_some_and(|it| it.contains(PollFlags::POLLIN))
+        .is_some_and(|events| events.contains(PollFlags::POLLIN))
     {
         return Err(Errno::ENOENT.into());
     }
