@@ -15,9 +15,9 @@ use serde_json::Value;
 use tr_format::container::Container;
 use tr_format::event::Exec;
 
-/// The most bytes of such a file.
+/// The most bytes of a container's file that are read.
 const LONGEST: u64 = 4 << 20;
-/// The most bytes of a name.
+/// The most bytes of a container's name.
 const NAME: usize = 255;
 
 /// The container that a runtime's command line names.

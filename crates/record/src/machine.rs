@@ -1,5 +1,5 @@
-//! Samples of the machine's counters: CPU time and memory, those that the machine withholds from
-//! a build included.
+//! Samples of the machine's counters of CPU time and memory, including the CPU time and memory that a build did not
+//! get.
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;

@@ -1,5 +1,5 @@
-//! The quotas of containers: how long each one's cgroup was throttled. A runtime removes the cgroup with
-//! the container, so its file is kept open and read until then.
+//! The quotas of containers: how long the cgroup of each container was throttled. A runtime removes the cgroup together
+//! with the container, so the file of the cgroup is kept open and is read until then.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -21,25 +21,25 @@ const MOST: usize = 1024;
 #[derive(Debug, Default)]
 pub struct Quotas {
     by_id: BTreeMap<Arc<[u8]>, Quota>,
-    /// Where their hierarchies are mounted, from the first container on.
+    /// The mount points of the cgroup hierarchies, which are looked up for the first container.
     mounts: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
 struct Quota {
     container: Container,
-    /// The path in its hierarchy, or the end of it: rootless, a runtime is given what stands below its user's
-    /// service.
+    /// The path of the cgroup in its hierarchy, or the end of the path: a rootless runtime gets the path below the
+    /// service of its user.
     path: PathBuf,
-    /// Its `cpu.stat`, once the runtime has made the cgroup.
+    /// The file `cpu.stat` of the cgroup, after the runtime has created the cgroup.
     file: Option<File>,
-    /// The last figure, in ns.
+    /// The last value of the throttled time, in ns.
     throttled: Option<u64>,
     ended: bool,
 }
 
 impl Quotas {
-    /// A runtime has been executed for a container.
+    /// Adds a container for which a runtime was executed.
     pub fn add(&mut self, found: &RuntimeContainer) {
         let container = &found.container;
         let Some(path) = found.cgroup.as_deref().and_then(relative) else {
@@ -65,7 +65,8 @@ impl Quotas {
         }
     }
 
-    /// A cgroup has been made: the one that a runtime has been given, if its path ends so.
+    /// Notes that a cgroup was created. It is the cgroup of a container if the path ends in the path that the runtime
+    /// got.
     pub fn made(&mut self, path: &[u8]) {
         let path = Path::new(OsStr::from_bytes(path));
         let of_it = |quota: &&mut Quota| quota.file.is_none() && path.ends_with(&quota.path);
@@ -78,14 +79,15 @@ impl Quotas {
         }
     }
 
-    /// Reads the figures of all.
+    /// Reads the throttled times of all containers.
     pub fn read(&mut self) {
         for quota in self.by_id.values_mut().filter(|quota| !quota.ended) {
             quota.read(&self.mounts);
         }
     }
 
-    /// The figures of those whose cgroup is gone, which are forgotten; of `all`, at the end.
+    /// Returns and removes the containers whose cgroup no longer exists, with their throttled times; or `all`
+    /// containers, at the end of the recording.
     pub fn ended(&mut self, all: bool) -> Vec<Container> {
         let mut told = Vec::new();
         self.by_id.retain(|_, quota| {
@@ -118,8 +120,8 @@ impl Quota {
     }
 }
 
-/// A container's cgroup below the mount point. A runtime is given a path, or, for systemd, a slice, a
-/// prefix and a name (opencontainers/runc, docs/systemd.md).
+/// The path of a container's cgroup below the mount point. A runtime gets this path, or, for systemd, a slice, a prefix
+/// and a name (docs/systemd.md of opencontainers/runc).
 fn relative(path: &str) -> Option<PathBuf> {
     let parts: Vec<&str> = path.split(':').collect();
     let below = match parts[..] {
@@ -133,7 +135,7 @@ fn relative(path: &str) -> Option<PathBuf> {
     (plain && below.file_name().is_some()).then_some(below)
 }
 
-/// `a-b.slice` is in `a.slice`.
+/// The path of a systemd slice: `a-b.slice` is inside `a.slice`.
 fn slices(slice: &str) -> PathBuf {
     let name = slice.strip_suffix(".slice").unwrap_or(slice);
     let ends = name.match_indices('-').map(|(at, _)| at);

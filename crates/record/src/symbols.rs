@@ -1,4 +1,4 @@
-//! The functions of recorded frames, after COMMAND's end: a process of their own finds them.
+//! The search for the functions of recorded frames after COMMAND's end, by a separate process.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};

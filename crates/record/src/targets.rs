@@ -19,7 +19,7 @@ pub struct Targets {
     pub pids: Vec<u32>,
     /// The id of a cgroup.
     pub cgroup: Option<u64>,
-    /// The choice as the trace keeps it.
+    /// The choice as it is stored in the trace.
     pub scope: Scope,
 }
 

@@ -1,5 +1,5 @@
-//! COMMAND without tracing (`--best-effort`), and the trace that says so: it takes the
-//! place of an older one, which the next step of a CI job would read as this run's.
+//! Runs COMMAND without tracing (`--best-effort`), and writes a trace that says so. This trace replaces an older one,
+//! which the next step of a CI job would take for the trace of this run.
 
 use nix::errno::Errno;
 use tr_format::meta::{Metadata, Summary};
@@ -13,19 +13,19 @@ use crate::signals::Signals;
 use crate::stall::Stall;
 use crate::{command, header, host, inherited, memory, session};
 
-/// Memory for the threads that write the trace, in bytes.
+/// The memory for the threads that write the trace, in bytes.
 const OWN_MEMORY: u64 = 8 << 20;
 
-/// How COMMAND ran.
+/// The result of running COMMAND.
 #[derive(Debug)]
 pub struct Untraced {
     /// COMMAND's raw `wait` status.
     pub status: u32,
     /// COMMAND could not be executed.
     pub not_executed: Option<Errno>,
-    /// From COMMAND's start to its end, in ns.
+    /// The time from COMMAND's start to its end, in ns.
     pub duration: u64,
-    /// Why there is no trace that says all this.
+    /// The reason why no trace of this run could be written.
     pub output_error: Option<Error>,
 }
 
@@ -82,7 +82,7 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     })
 }
 
-/// The trace's header is in the file; it stays without an end.
+/// The header of the trace is in the file, which lacks its end.
 fn become_command(program: &Program) -> Error {
     let (errno, _) = program.exec(None);
     Error::Command(errno.into())

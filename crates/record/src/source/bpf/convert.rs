@@ -58,7 +58,7 @@ pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
     })
 }
 
-/// The loss that a CPU's ring reports.
+/// The event of a loss that a CPU's slots report.
 pub fn lost(cpu: CpuId, lost: &wire::Lost) -> LifeEvent {
     ring_full(Stream::Cpu(cpu), lost.since, lost.until, lost.count)
 }
@@ -170,7 +170,7 @@ pub fn stack(record: &[u8]) -> Option<Stacked> {
     })
 }
 
-/// A sample and its frames in user mode, innermost first; `None`: it is another record.
+/// The sample of a record, and its frames in user mode, innermost first; `None` if the record has no sample.
 pub fn sample(
     record: &[u8],
 ) -> Option<(wire::Sample, impl Iterator<Item = wire::StackFrame> + '_)> {
@@ -183,7 +183,8 @@ pub fn sample(
     Some((sample, frames))
 }
 
-/// `back`: 1 for a caller, whose address is that of the return, and can be in the next function.
+/// The place of a frame in user mode. `back` is subtracted from the address: 1 for a caller, because its return address
+/// can be in the next function, else 0.
 fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     let at = frame.at.saturating_sub(back);
     match frame.status {
@@ -196,7 +197,7 @@ fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     }
 }
 
-/// The clock of a record; `None`: it is another one.
+/// The clock of a record; `None` if the record has no clock.
 pub fn clock(record: &[u8]) -> Option<ProgramClock> {
     parse::<wire::Head>(record).filter(|head| head.kind() == wire::Kind::LIFE_CLOCK)?;
     let clock = parse::<wire::Clock>(record)?;
@@ -334,7 +335,7 @@ fn reclaim(event: wire::Reclaim) -> LifeKind {
     })
 }
 
-/// Without the disk's name.
+/// Converts a disk wait, except for the disk's name.
 fn disk_wait(event: wire::DiskWait) -> LifeKind {
     LifeKind::DiskWait(Box::new(DiskWait {
         tid: Tid(event.tid),
@@ -373,7 +374,7 @@ fn outsider(event: wire::Outsider) -> LifeKind {
     }))
 }
 
-/// Without its id and names, which come with the exec.
+/// Converts a container, except for its id and names, which come with the exec.
 fn container(event: wire::Container) -> LifeKind {
     LifeKind::Container(Box::new(Container {
         tid: Tid(event.tid),
@@ -445,7 +446,7 @@ fn message(event: &wire::Dns) -> &[u8] {
     message.unwrap_or(&event.message)
 }
 
-/// `None` for a message that is no query.
+/// Converts a DNS query; `None` if the message is no query.
 fn dns_query(event: &wire::Dns) -> Option<LifeKind> {
     let message = dns::parse(message(event)).filter(|message| !message.is_answer)?;
     Some(LifeKind::DnsQuery(Box::new(DnsQuery {
@@ -459,7 +460,7 @@ fn dns_query(event: &wire::Dns) -> Option<LifeKind> {
     })))
 }
 
-/// `None` for a message that is no answer.
+/// Converts a DNS answer; `None` if the message is no answer.
 fn dns_answer(event: &wire::Dns) -> Option<LifeKind> {
     let message = dns::parse(message(event));
     if message.as_ref().is_some_and(|message| !message.is_answer) {
@@ -477,7 +478,7 @@ fn dns_answer(event: &wire::Dns) -> Option<LifeKind> {
     })))
 }
 
-/// An IPv4 address in a socket of IPv6 is one of IPv4.
+/// The address in a record. An IPv4 address in an IPv6 socket becomes an IPv4 address.
 fn address_of(family: u16, bytes: &[u8; 16]) -> Option<Address> {
     match i32::from(family) {
         nix::libc::AF_INET => {
@@ -493,7 +494,8 @@ fn address_of(family: u16, bytes: &[u8; 16]) -> Option<Address> {
     }
 }
 
-/// The socket's error says how the peer or the network ended it; without one its process did.
+/// The way in which a connection ended. The socket's error says how the peer or the network ended it; without an error
+/// its process ended it.
 fn ending(event: &wire::Connection, by_process: bool) -> Ending {
     match i32::from(event.error) {
         0 => match event.state {
@@ -524,8 +526,8 @@ fn cgroup_path(event: &wire::Cgroup) -> LifeKind {
     })
 }
 
-/// A task that came into the followed cgroup. Without its arguments they are those that
-/// `/proc` has now, if the process still has the name.
+/// A task that came into the followed cgroup. If the record lacks the arguments, they are read from `/proc`, provided
+/// that the process still has the same name.
 fn join(record: &[u8]) -> Option<LifeEvent> {
     let (event, tail) = wire::Join::read_from_prefix(record).ok()?;
     let task = &event.task;

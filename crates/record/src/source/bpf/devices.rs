@@ -1,4 +1,4 @@
-//! Block devices: the increase of the programs' sums between two samples.
+//! The increase of the programs' sums over block devices between two samples.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ pub struct Devices {
 }
 
 impl Devices {
-    /// For a recording that begins at `start`.
+    /// The devices of a recording that begins at `start`.
     pub fn new(start: Ktime) -> Devices {
         Devices {
             before: HashMap::new(),
@@ -42,7 +42,7 @@ impl Devices {
     }
 }
 
-/// The sums since `before`.
+/// The increase of the sums of a device since `before`.
 fn increase(sums: &wire::BlockDevice, before: Option<&wire::BlockDevice>) -> Block {
     let mut block = Block {
         busy: sums.busy.wrapping_sub(before.map_or(0, |sums| sums.busy)),

@@ -1,4 +1,4 @@
-//! Kernel-stamped events of the BPF programs, which `tr` has attached or, by sudo, the loader.
+//! The source of the events of BPF programs, which `tr` itself has attached, or the loader that sudo runs.
 
 mod calls;
 mod convert;
@@ -34,37 +34,36 @@ use crate::proc::{self, Alive};
 use crate::targets::Targets;
 use crate::{capabilities, host, memory};
 
-/// The longest wait for COMMAND's last switch-out. It comes at once, or when the
-/// scheduler gives a CPU to the task, whose parent has its status already: on a busy
-/// machine later than 20 ms in 1 of 40 recordings.
+/// The longest wait for COMMAND's last switch-out. It comes at once, or when the scheduler gives a CPU to the task,
+/// whose parent already has its status. On a busy machine it came after more than 20 ms in 1 of 40 recordings.
 const LAST_SWITCH: Duration = Duration::from_millis(250);
 /// The longest wait of a light recording for the last figures of tasks that have ended: the kernel
 /// drops a task a grace period of RCU after its parent's wait, 10 to 40 ms on two idle CPUs.
 const LAST_TOTALS: Duration = Duration::from_millis(100);
 
-/// What a light recording leaves out.
+/// The facts that a light recording lacks, in words for the user.
 const LIGHT: &str =
     "--light: who woke whom, the moments of switches, blocked waits, connections, disks, \
                      containers and servers";
 
-/// Memory of the recorder beside the rings, in bytes: its program, the threads' stacks and
-/// queues, and the programs that the kernel verifies.
+/// The memory of the recorder without the rings, in bytes: its program, the stacks and queues of its threads, and the
+/// programs that the kernel verifies.
 pub const OWN_MEMORY: u64 = 40 << 20;
 
 /// The BPF programs and their rings.
 struct Bpf {
     tracer: Tracer,
     sink: Sink,
-    /// `None`: this kernel lacks their tracepoints.
+    /// The sums of block devices; `None` if this kernel lacks their tracepoints.
     devices: Option<Devices>,
-    /// System calls, if they are recorded.
+    /// The sums of system calls, if they are recorded.
     calls: Option<Calls>,
-    /// Of a light recording.
+    /// The totals of tasks, if this is a light recording.
     totals: Option<Totals>,
-    /// The followed tasks, and the longest recorded argv in bytes.
+    /// The followed tasks.
     scope: Scope,
     argv_limit: u32,
-    /// Waits without room for their stacks before the recording.
+    /// The number of waits without room for their stacks before the recording.
     waits_before: u64,
     /// The process of sudo, until it has ended.
     sudo: Option<Sudo>,
@@ -204,7 +203,7 @@ fn servers(tasks: &[wire::Snapshot]) -> HashSet<u32> {
     all
 }
 
-/// The living tasks as events; of the whole machine with those that the kernel's list lacks.
+/// The events of the living tasks. A recording of the whole machine includes the tasks that the kernel's list lacks.
 fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeEvent> {
     let event = |task: &wire::Snapshot| {
         let argv = if task.followed != 0 && task.kthread == 0 && task.tid == task.tgid {
@@ -221,10 +220,11 @@ fn living(tasks: &[wire::Snapshot], scope: &Scope, argv_limit: u32) -> Vec<LifeE
     living
 }
 
-/// The most bytes of a sample in its ring, about.
+/// About the most bytes of a sample in its ring.
 const SAMPLE: u64 = 5200;
 
-/// Samples on so many CPUs. The ring holds those of two drains.
+/// The settings for stacks on this number of CPUs; `None` if none are recorded. The ring has room for the samples of
+/// two intervals between drains.
 fn sampling(config: &Config, cpus: usize) -> Option<Sampling> {
     let hz = config.facts.stacks.unwrap_or(0);
     let least = config
@@ -249,7 +249,7 @@ fn sampling(config: &Config, cpus: usize) -> Option<Sampling> {
     })
 }
 
-/// The facts that need tracepoints which a kernel can lack, and what is missing then.
+/// The facts that need tracepoints which a kernel can lack, and the words for the user if they are missing.
 const BY_TRACEPOINTS: [(Extras, Option<Extra>, &str); 8] = [
     (
         Extras::SWITCH_STATES,
@@ -337,7 +337,7 @@ fn later_cpus(online: usize, possible: usize) -> u32 {
     u32::try_from(later).unwrap_or(u32::MAX)
 }
 
-/// The facts that this kernel does not tell.
+/// The facts that cannot be recorded on this kernel.
 pub fn missing(attached: &Attached) -> Vec<Missing> {
     let tracer = &attached.tracer;
     let mut missing = chosen(&[
@@ -366,8 +366,7 @@ pub fn missing(attached: &Attached) -> Vec<Missing> {
     missing
 }
 
-/// What is special about how the programs were attached, in words for the user: the recording
-/// has all facts.
+/// The notes about how the programs were attached, in words for the user. They concern no missing fact.
 pub fn notes(attached: &Attached) -> Vec<Missing> {
     chosen(&[
         (
@@ -392,7 +391,7 @@ fn chosen(notes: &[(bool, &str)]) -> Vec<Missing> {
 }
 
 impl Bpf {
-    /// Samples stacks on CPUs that have come online, or tells that they are not sampled.
+    /// Starts to sample stacks on CPUs that have come online, or records that they are not sampled.
     fn sample_newcomers(&mut self) {
         for cpu in self.tracer.newcomers() {
             if let Err(error) = self.tracer.sample_on(cpu) {
@@ -405,12 +404,12 @@ impl Bpf {
 }
 
 impl Source for Bpf {
-    /// Readable when a ring is half full.
+    /// A descriptor that becomes readable when a ring is half full.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         Some(self.tracer.ready())
     }
 
-    /// Without room events stay in the rings.
+    /// Drains the rings. Without `room` the events stay in the rings.
     fn drain(&mut self, room: bool) {
         if let Some(sudo) = &mut self.sudo {
             sudo.reap();
@@ -512,8 +511,8 @@ impl Source for Bpf {
         }
     }
 
-    /// The kernel lists them: a count kept from the events would be wrong after a loss. Servers and
-    /// what they have started go on for others.
+    /// The living followed processes, from the kernel's list, because a count from the events would be wrong after a
+    /// loss. Servers and their descendants are excluded: they also work for others.
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
         let tasks = self.tracer.snapshot().unwrap_or_default();
         let servers = servers(&tasks);
